@@ -30,7 +30,7 @@ EVALUATION = {
     "core.threads", "data", "data.file_runs",
     "data.dict_runs", "data.join", "data.judged_run", "data.pair_mapping", "data.qrels",
     "data.ranking", "data.run", "errors", "evaluation", "evaluation.evaluation",
-    "evaluation.input_summary", "evaluation.input_checks", "evaluation.notes", "evaluation.partial",
+    "evaluation.input_summary", "evaluation.input_checks", "evaluation.notes", "evaluation.blocks",
     "evaluation.plan",
     "evaluation.result",
     "formats", "formats.columns", "formats.decimals", "formats.detection", "formats.fast_trec",
@@ -54,7 +54,7 @@ REPORT = {
 }  # fmt: skip
 COMMANDS = {
     "cli", "cli.evaluate", "cli.inputs", "cli.main", "cli.options", "cli.output",
-    "core.use_cases",
+    "core.recommended_measures",
 }  # fmt: skip
 
 

@@ -194,8 +194,8 @@ def test_a_calibration_is_bound_to_judge_prompt_and_relation():
     answers, judge, human = judged()
     made = calibrate(answers, judge, human, claims=claims_of, draws=50)
     assert not made.uncalibrated(RELATION, {("m", "v1")})
-    assert "verdicts are of m (v2)" in made.uncalibrated(RELATION, {("m", "v2")})
-    assert "verdicts are of n (v1)" in made.uncalibrated(RELATION, {("n", "v1"), ("m", "v1")})
+    assert "verdicts are by m (v2)" in made.uncalibrated(RELATION, {("m", "v2")})
+    assert "verdicts are by n (v1)" in made.uncalibrated(RELATION, {("n", "v1"), ("m", "v1")})
     assert "no labels of people" in made.uncalibrated("abstention", {("m", "v1")})
 
 

@@ -71,7 +71,7 @@ def test_the_stamp_gives_the_number_of_calibration_labels(tmp_path):
 @pytest.mark.parametrize(("judge", "prompt"), [("m", "v2"), ("n", "v1")])
 def test_another_judge_or_prompt_is_uncalibrated(judge, prompt):
     found = evaluated(verdicts(2, judge, prompt), calibration=CALIBRATION)
-    assert "uncalibrated: the calibration is of m (v1)" in found.stamp
+    assert "uncalibrated: the calibration is for m (v1)" in found.stamp
     assert not found.judge["calibrated"]
 
 

@@ -297,7 +297,7 @@ def test_only_reported_problems_are_fixed(tmp_path):
 
 
 def test_a_code_without_a_fix_is_refused():
-    with pytest.raises(UnknownName, match="J102 cannot be fixed without a person"):
+    with pytest.raises(UnknownName, match="J102 cannot be fixed automatically"):
         fix_inputs(check({"q": ["d"]}), {"q": ["d"]}, also=["J102"])
     with pytest.raises(UnknownName, match="unknown finding code 'X'"):
         fix_inputs(check({"q": ["d"]}), {"q": ["d"]}, also=["X"])

@@ -221,7 +221,7 @@ def test_a_retriever_that_cannot_be_built_changes_only_the_exit_code(bench, tmp_
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--label", "x"), "add it"), (("--fresh", "--failed"), "omit --failed"),
+        (("--label", "x"), "need --save"), (("--fresh", "--failed"), "omit --failed"),
         (("--only", "bm52"), "'bm52'"), (("--report", "no/such/r.html"), "no folder"),
         (("-m", "nDGC@10"), "nDGC"), (("--baseline", "bm52"), "retrievers are: bm25, dense"),
         (("--diagnose", "bm52"), "'bm52'"), (("--repeat", "0"), "0"),

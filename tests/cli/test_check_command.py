@@ -147,7 +147,7 @@ def test_unsafe_fixes_need_their_code(run_check, tmp_path):
 def test_a_code_without_a_fix_is_refused_before_writing(run_check, tmp_path):
     done = run_check("qrels.txt", "a.run", "--fix", "out", "--fix-also", "J102")
     assert done.returncode == 2
-    assert "J102 cannot be fixed without a person" in done.stderr
+    assert "J102 cannot be fixed automatically" in done.stderr
     assert not (tmp_path / "out").exists()
     assert run_check("qrels.txt", "--fix-also", "R101").returncode == 2
 
@@ -155,7 +155,7 @@ def test_a_code_without_a_fix_is_refused_before_writing(run_check, tmp_path):
 def test_standard_input_cannot_be_fixed(run_check):
     done = run_check("qrels.txt", "-", "--fix", "out")
     assert done.returncode == 2
-    assert "standard input can be read once" in done.stderr
+    assert "standard input can be read only once" in done.stderr
 
 
 def test_every_code_is_listed_and_explained(run_check):
@@ -210,7 +210,7 @@ def test_codes_may_be_written_in_any_case_and_are_known_before_anything_is_read(
         assert done.returncode == 2
         assert "unknown finding code 'X9'" in done.stderr
     done = run_check("nowhere.txt", "a.run", "--fix", "out", "--fix-also", "J102")
-    assert "J102 cannot be fixed without a person; these can: F101" in done.stderr
+    assert "J102 cannot be fixed automatically; these codes can: F101" in done.stderr
 
 
 def test_a_format_decides_where_a_file_can_be_read_two_ways(run_check, tmp_path):

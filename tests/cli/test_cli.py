@@ -103,7 +103,7 @@ def test_records_carry_run_and_judgments(tmp_path):
         (("evaluate", QRELS, BM25, "--queries", "nosuch.txt"), "nosuch.txt: there is no such file"),
         (("evaluate", QRELS, BM25, "--ties", "random"), "'random' is not one of"),
         (("evaluate", QRELS, BM25, "--memory", "abc"), "memory='abc' is not a size"),
-        (("evaluate", QRELS, BM25, "--memory", "1GB", "--save"), "read a run whole"),
+        (("evaluate", QRELS, BM25, "--memory", "1GB", "--save"), "need a whole run"),
         (("evaluate",), "Missing argument 'QRELS'"),
         (("evaluat",), "No such command"),
         (("measures", "nope"), "unknown measure 'nope'"),
@@ -338,4 +338,4 @@ def test_a_tie_report_is_printed_for_each_run():
 def test_a_tie_report_refuses_what_is_for_an_evaluation(more):
     done = run("evaluate", QRELS, KEYWORD, "-m", "RR", "--tie-report", *more)
     assert done.returncode == 2
-    assert "is not for --tie-report" in done.stderr
+    assert "cannot be combined with --tie-report" in done.stderr

@@ -92,10 +92,10 @@ def test_different_judgments_are_refused_or_compared_with_a_warning(kept, tmp_pa
     done = kept("history", "compare", "1", "3")
     assert done.returncode == 4
     assert done.stdout == ""
-    assert "evaluations 1 and 3 are not comparable: other judgments" in done.stderr
+    assert "evaluations 1 and 3 are not comparable: different judgments" in done.stderr
     done = kept("history", "compare", "1", "3", "--anyway")
     assert done.returncode == 0
-    assert "WARNING: not comparable: other judgments" in done.stdout
+    assert "WARNING: not comparable: different judgments" in done.stdout
     assert "not comparable" in kept("history", "trend").stdout
 
 
@@ -173,7 +173,7 @@ def test_records_can_be_saved(run, tmp_path):
         (("history", "trend"), "there is no history yet"),
         (("history", "show", "one"), "'one' is not a valid integer"),
         (("history", "list", "--last", "0"), "0 is not in the range"),
-        (("evaluate", QRELS, BM25, "--label", "a"), "are for --save: add it"),
+        (("evaluate", QRELS, BM25, "--label", "a"), "need --save"),
         (("evaluate", QRELS, BM25, "--save", "--set", "a"), "got 'a', expected KEY=VALUE"),
         (("evaluate", QRELS, BM25, "--save", "--set", "=1"), "got '=1', expected KEY=VALUE"),
         (("evaluate", QRELS, BM25, "--save", "--date", "soon"), "'soon' does not match"),

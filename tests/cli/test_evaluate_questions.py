@@ -49,7 +49,7 @@ def test_means_are_mixed_on_request_with_weights_and_groups(files):
     assert done.returncode == 0, done.stderr
     # Odd places are found at rank 1: (2 + 4 + ... + 20) + (1 + 3 + ... + 19) / 2 of 210.
     assert f"{(110 + 100 / 2) / 210:.4f}" in done.stdout
-    assert "all, each query once" in done.stdout
+    assert "all, unweighted" in done.stdout
     assert "rotating" in done.stdout
     assert "8 of 20 questions were generated" in done.stdout
 

@@ -9,8 +9,8 @@ SPARK = ("--engine", "spark")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("run.txt", "--master", "yarn"), "--master and --values are for --engine spark"),
-        (("run.txt", "--values", "out"), "--master and --values are for --engine spark"),
+        (("run.txt", "--master", "yarn"), "--master and --values need --engine spark"),
+        (("run.txt", "--values", "out"), "--master and --values need --engine spark"),
         (SPARK, "--engine spark needs QRELS and RUN"),
         (("run.txt", *SPARK, "--per-query", "--memory", "1GB"), ": --per-query, --memory"),
         (("run.txt", *SPARK, "--save", "--profile", "ranx"), ": --profile, --save"),

@@ -58,7 +58,7 @@ def test_a_report_of_drift_is_read(tmp_path, verdict, drift):
     options = ("--history", store, "-m", "RR", "--drift", report, "--as", "json")
     assert json.loads(run("logs", "health", events, *options).stdout)["drift"] is drift
     report.write_text("{}")
-    assert "this is not a report of drift" in run("logs", "health", events, *options).stderr
+    assert "not a drift report" in run("logs", "health", events, *options).stderr
 
 
 def test_several_runs_need_a_name(tmp_path):
@@ -75,4 +75,4 @@ def test_evaluations_before_a_change_of_judgments_are_left_out(tmp_path):
     history(path, ("a", ["b", "a"]), qrels=QRELS | {"q9": {"a": 1}})
     events = log(tmp_path / "log.parquet", days=1, **ANGRY)
     done = run("logs", "health", events, "--history", path, "-m", "RR")
-    assert "left out: 1 evaluations before other judgments" in done.stderr
+    assert "excluded: 1 evaluation before other judgments" in done.stderr

@@ -101,4 +101,4 @@ def test_an_event_log_is_sampled_by_how_often_questions_were_asked(tmp_path):
 def test_options_of_a_set_need_one(log):
     done = run("logs", "sample", log, "--part", "core")
     assert done.returncode == 2
-    assert "add --into SET" in done.stderr
+    assert "need a question set: --into SET" in done.stderr

@@ -42,11 +42,14 @@ def test_a_report_is_no_evaluation(words, tmp_path, monkeypatch):
     monkeypatch.setenv("RANKGAUGE_HISTORY", str(tmp_path / "h.db"))
     done = run("evaluate", QRELS, BM25, "--unjudged-report", *words)
     assert done.returncode == 2
-    assert "is not for --unjudged-report" in done.stderr
+    assert "cannot be combined with --unjudged-report" in done.stderr
 
 
 def test_a_report_needs_a_run():
-    assert "is not for --unjudged-report" in run("evaluate", QRELS, "--unjudged-report").stderr
+    assert (
+        "cannot be combined with --unjudged-report"
+        in run("evaluate", QRELS, "--unjudged-report").stderr
+    )
 
 
 def test_reliability_is_that_of_the_library():

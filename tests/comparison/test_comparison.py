@@ -146,7 +146,10 @@ def test_a_baseline_can_be_any_run():
             lambda r: {q: {f"{k}x": v for k, v in d.items()} for q, d in r.items()},
             "Judged@10 differs",
         ),
-        (lambda r: r | {"q0": dict(reversed(list(r["q1"].items())))}, "look at them one by one"),
+        (
+            lambda r: r | {"q0": dict(reversed(list(r["q1"].items())))},
+            "inspect these queries: rankgauge diff",
+        ),
     ],
 )
 def test_caveats_of_the_numbers_are_reported(change, said):
@@ -172,7 +175,7 @@ def test_few_queries_are_a_warning():
          "one query is too few"),
         (lambda: compare(QRELS, 7, "RR"), InputError, "got int where runs"),
         (lambda: compare(QRELS, RUNS, []), InputError, "no measure was given"),
-        (lambda: FOUND.difference("s9"), InputError, "was not compared"),
+        (lambda: FOUND.difference("s9"), InputError, "no difference between 's9'"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused(act, error, said):
@@ -193,7 +196,7 @@ def test_tables_name_every_run_and_measure():
     text = render(FOUND)
     assert text.splitlines()[0].split() == ["measure", "s0", "s1", "s2"]
     assert "compared with s0" in text
-    assert "corrected by holm" in " ".join(render(FOUND, "table", Options(full=True)).split())
+    assert "Holm-corrected" in " ".join(render(FOUND, "table", Options(full=True)).split())
     assert "<table" in FOUND._repr_html_()
     assert "AP" not in render(FOUND).partition("compared with s0")[2].partition("•")[0]
     assert not any(math.isnan(d.difference) for d in FOUND.differences)
@@ -389,7 +392,7 @@ def test_a_comparison_plots_itself():
 def test_rankings_that_end_above_the_cut_off_are_named():
     short = {q: dict(list(docs.items())[:4]) for q, docs in RUNS["s1"].items()}
     found = compare(QRELS, {"whole": RUNS["s0"], "short": short}, "nDCG@10")
-    assert "short: no ranking reaches rank 10, where nDCG@10 is cut (C110)" in found.warnings
+    assert "short: no ranking reaches rank 10, the cut-off of nDCG@10 (C110)" in found.warnings
     assert not any("no ranking reaches" in text for text in FOUND.warnings)
 
 

@@ -227,7 +227,7 @@ def test_a_geometric_mean_is_compared_by_logarithms():
         assert ours.p == pytest.approx(theirs.pvalue, rel=1e-8)
         assert math.exp(ours.difference) == pytest.approx(ours.mean / ours.baseline_mean, rel=1e-9)
     notes = found.differences_table().notes
-    assert "GMAP: differences are of natural logarithms: of the ratio of the means" in notes
+    assert "GMAP: differences are natural logarithms of ratios" in notes
     assert not any("logarithm" in note for note in FOUND.differences_table().notes)
 
 

@@ -118,7 +118,7 @@ def test_a_query_of_one_run_is_an_empty_ranking_in_the_other_with_a_note():
     gone = FOUND.query("gone")
     assert gone.ranking_b == ()
     assert (gone.retrieved_a, gone.retrieved_b, gone.rbo) == (1, None, 0.0)
-    assert "1 judged query not in new: an empty ranking there" in FOUND.notes
+    assert "1 judged query missing from new: counted as an empty ranking" in FOUND.notes
 
 
 def test_a_query_of_neither_run_has_no_overlap():

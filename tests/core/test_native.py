@@ -1,5 +1,6 @@
 """The compiled core gives what NumPy gives, to the last bit."""
 
+import itertools
 import math
 import os
 import random
@@ -16,10 +17,12 @@ from rankgauge import functional
 from rankgauge.core import native
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable, offsets_of
+from rankgauge.data.ranking import ranked
 from rankgauge.formats import fast_trec
 from rankgauge.formats.columns import RUN
 from rankgauge.formats.pieces import read_blocks
 from rankgauge.formats.readers import read_table
+from rankgauge.fusion.alignment import align
 from rankgauge.tutorials.evaluator import RetrievalEvaluator
 
 pytestmark = pytest.mark.skipif(native.core is None, reason="the compiled core was not built")
@@ -290,7 +293,7 @@ def test_ids_are_packed_only_where_there_is_room():
     assert native.core.pack_ids(data, np.array([0, 4]), lengths, 0, 2, packed, 0) == 6
     assert packed[:6].tobytes() == b"onetwo"
     for wrong in ((np.array([38, 4]), lengths, 0, 2), (starts, lengths, 1, 3)):
-        with pytest.raises(ValueError, match="no ids"):
+        with pytest.raises(ValueError, match="invalid ids"):
             native.core.pack_ids(data, *wrong, packed, 0)
 
 
@@ -556,6 +559,66 @@ rg.convert({str(path)!r}, {str(tmp_path / "b.tsv")!r}, target_format="trec")
     assert done.returncode == 0, done.stderr
 
 
+def _ranked(run, ties, depth, core):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "core", core)
+        table = ranked(run, ties=ties, depth=depth).table
+    return table.docs.tolist(), table.values.tobytes(), table.offsets.tolist()
+
+
+@given(RUNS, st.sampled_from(["trec", "input"]), st.sampled_from([None, 1, 3]))
+def test_rankings_are_sorted_alike(given_run, ties, depth):
+    run = rg.Run.of(given_run)
+    assert _ranked(run, ties, depth, native.core) == _ranked(run, ties, depth, None)
+
+
+@pytest.mark.parametrize("values", [4, 500, 10**9])
+@pytest.mark.parametrize("size", [2, 3, 64, 1000, 20_000])
+def test_long_rankings_are_sorted_as_python_sorts_them(values, size):
+    rng = random.Random(size + values)
+    scores = {f"d{n}": rng.randrange(values) / 8 - 3 for n in rng.sample(range(size), size)}
+    for given_scores in (scores, dict(sorted(scores.items(), key=lambda item: -item[1]))):
+        run = rg.Run.of({"q0": {"x": 1.0}, "q1": given_scores, "q2": {"a": 1.0, "b": 2.0}})
+        for ties in ("trec", "input"):
+            docs = sorted(given_scores, reverse=True) if ties == "trec" else list(given_scores)
+            docs.sort(key=lambda doc: -given_scores[doc])
+            found = _ranked(run, ties, None, native.core)[0]
+            assert found == [doc.encode() for doc in ("x", *docs, "b", "a")]
+
+
+@given(st.lists(RUNS, min_size=1, max_size=4))
+def test_runs_are_aligned_alike(given_runs):
+    def found(core):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(native, "core", core)
+            aligned = align([ranked(rg.Run.of(run)) for run in given_runs])
+        docs, rows = aligned.docs.tolist(), aligned.rows.tolist()
+        pairs = list(zip(docs, rows, strict=True))
+        ends = aligned.offsets.tolist()
+        parts = [sorted(pairs[a:b]) for a, b in itertools.pairwise(ends)]
+        assert aligned.docs.hashes().tolist() == Ids.of(docs).hashes().tolist()
+        return dict(zip(aligned.queries.tolist(), parts, strict=True)), aligned.tables
+
+    compiled, tables = found(native.core)
+    assert compiled == found(None)[0]
+    for query, pairs in compiled.items():
+        wanted = {doc for run in given_runs for doc in run.get(query.decode(), ())}
+        assert [doc for doc, _ in pairs] == sorted(doc.encode() for doc in wanted)
+        for doc, rows in pairs:
+            for table, run, row in zip(tables, given_runs, rows, strict=True):
+                assert (row >= 0) == (doc.decode() in run.get(query.decode(), {}))
+                assert row < 0 or table.docs[row] == doc
+
+
+def test_ids_of_one_hash_are_aligned_by_their_bytes():
+    ids, hashes = Ids.of(["a", "b", "b", "c", "a"]), np.zeros(5, np.uint64)
+    column = (*ids.columns(), hashes)
+    first, sizes = np.array([[0, 2]]), np.array([[2, 3]])
+    rows, counts, data, *_ = native.core.align([column, column], first, sizes)
+    assert np.frombuffer(rows, np.int64).tolist() == [0, 4, 1, 2, -1, 3]
+    assert (np.frombuffer(counts, np.int64).tolist(), bytes(data)) == ([3], b"abc" + bytes(8))
+
+
 def test_a_core_of_another_version_is_left_out(monkeypatch):
     monkeypatch.delenv("RANKGAUGE_NATIVE", raising=False)
     monkeypatch.setattr(native.core, "VERSION", native.core.VERSION - 1)
@@ -569,11 +632,11 @@ def test_arguments_of_the_wrong_size_are_refused():
     run, rest = {"q": {"d": 1.0}}, ((1, 1), True)
     assert native.core.measure_dicts(run, {"q": 0}, pools, columns, program, *rest)
     for names, given_pools, rows, message in (
-        ({"q": 1}, pools, program, "no such query"),
-        ({"q": 0}, [("d", "e")], program, "not a grade for each"),
-        ({"q": 0}, [], program, "no judgments"),
-        ({"q": 0}, pools, -program, "no measures"),
-        ({"q": 0}, pools, program[0, :3], "no measures"),
+        ({"q": 1}, pools, program, "invalid query number"),
+        ({"q": 0}, [("d", "e")], program, "one grade per document"),
+        ({"q": 0}, [], program, "invalid judgments"),
+        ({"q": 0}, pools, -program, "invalid measures"),
+        ({"q": 0}, pools, program[0, :3], "invalid measures"),
     ):
         with pytest.raises(ValueError, match=message):
             native.core.measure_dicts(run, names, given_pools, columns, rows, *rest)
@@ -584,13 +647,26 @@ def test_arguments_of_the_wrong_size_are_refused():
 
 def test_arrays_of_the_wrong_size_are_refused():
     hashes, offsets = np.zeros(3, np.uint64), np.array([0, 2], np.int64)
-    with pytest.raises(ValueError, match="no offsets"):
+    with pytest.raises(ValueError, match="invalid offsets"):
         native.core.all_differ(hashes, offsets)
-    with pytest.raises(ValueError, match="another size"):
+    with pytest.raises(ValueError, match="unexpected array item size"):
         native.core.all_differ(np.zeros(3, np.uint8), offsets)
-    with pytest.raises(ValueError, match="no ids"):
+    with pytest.raises(ValueError, match="invalid ids"):
         native.core.hash_ids(
             np.zeros(3, np.uint8), np.array([2]), np.array([2]), np.zeros(1, np.uint64)
         )
-    with pytest.raises(ValueError, match="no ids with numbers"):
+    with pytest.raises(ValueError, match="invalid ids or numbers"):
         native.core.row_lines(*Ids.of(["a"]).columns(), np.zeros(2), b"", b"", b"", 0)
+    for values, ends in ((np.zeros(2), [0, 1]), (np.zeros(1), [0, 2]), (np.zeros(1), [0, 2, 1])):
+        with pytest.raises(ValueError, match="no columns of a run"):
+            native.core.rank_rows(*Ids.of(["a"]).columns(), values, np.array(ends), *(True,))
+    column, one = (*Ids.of(["a"]).columns(), np.zeros(1, np.uint64)), np.array([[1]])
+    with pytest.raises(ValueError, match="no ids with hashes"):
+        native.core.align([(*column[:3], np.zeros(2, np.uint64))], one - 1, one)
+    for first, sizes in ((one, one), (one - 2, one), (one - 1, -one), (one, one[:0])):
+        with pytest.raises(ValueError, match="no such rows"):
+            native.core.align([column], first, sizes)
+    with pytest.raises(ValueError, match="no such rows"):
+        native.core.align([], one[:0], one[:0])
+    with pytest.raises(IndexError):
+        native.core.align([column[:2]], one - 1, one)

@@ -47,7 +47,7 @@ def test_group_means_are_those_of_a_slow_loop():
     assert made.mean()["RR"] == pytest.approx(found["all", True].mean)
     assert made.by_group()["core"]["RR"] == pytest.approx(found["core", True].mean)
     text = str(made)
-    assert "all, each query once" in text
+    assert "all, unweighted" in text
     assert any(
         f"(Kish): {found['all', True].effective:.1f} of 40 queries" in note for note in made.notes
     )

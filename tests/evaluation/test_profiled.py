@@ -73,11 +73,11 @@ def test_measures_that_mean_the_same_there_have_one_column():
 
 def test_the_profile_is_noted_below_the_table():
     ev = evaluate(QRELS, RUN, ["RR@10", "nDCG@10"], profile="beir")
-    told = [note for note in ev.notes if note.startswith(("as ", "besides"))]
+    told = [note for note in ev.notes if note.startswith(("as ", "in addition"))]
     assert told == [
         "as beir 2.2 (profile beir), all measures: no self-retrieval",
-        "besides: RR@10: ties as given",
-        "besides: nDCG@10: 32-bit scores; only queries of the run",
+        "in addition: RR@10: ties as given",
+        "in addition: nDCG@10: 32-bit scores; only queries of the run",
     ]
     assert any("5 decimals" in note for note in ev.notes)
     assert "as beir 2.2" in rankgauge.reports.render([ev], "markdown")

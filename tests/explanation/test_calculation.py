@@ -10,8 +10,8 @@ from strategies import batch, batches, bound
 from rankgauge import Policies, Qrels, Run, evaluate, explain, list_measures, parse
 from rankgauge.explanation import binary, graded, preferences, user_models
 from rankgauge.explanation.calculation import CALCULATIONS
-from rankgauge.explanation.cases import ranked_query
 from rankgauge.explanation.explanation import alike, calculate
+from rankgauge.explanation.inputs import ranked_query
 from rankgauge.profiles.deviations import Case
 from rankgauge.reports import render
 

@@ -193,7 +193,7 @@ def test_queries_without_a_value_in_both_are_left_out_with_a_note(history):
     ids = [keep(history, at(ranks), ("FirstRel",)) for ranks in (BEFORE, [*AFTER[:-1], 0])]
     change = history.compare(*ids)
     assert change.differences[0].queries == 10
-    assert any("compared are: FirstRel 10" in note for note in change.notes)
+    assert any("queries compared: FirstRel 10" in note for note in change.notes)
 
 
 def test_equal_names_with_different_definitions_are_compared_separately(history):
@@ -220,11 +220,13 @@ def test_different_judgments_are_refused_or_compared_with_a_warning(history):
     more = {query: {**docs, "d2": 1} for query, docs in QRELS.items()}
     one, other = keep(history, at(BEFORE)), keep(history, at(BEFORE), qrels=more)
     said = refused(history, one, other)
-    assert f"other judgments ({one.qrels[:8]} in 1, {other.qrels[:8]} in 2)" in said
+    assert f"different judgments ({one.qrels[:8]} in 1, {other.qrels[:8]} in 2)" in said
     change = history.compare(one, other, anyway=True)
-    assert change.differs == (f"other judgments ({one.qrels[:8]} in 1, {other.qrels[:8]} in 2)",)
-    assert change.table().notes[0].startswith("WARNING: not comparable: other judgments")
-    assert change.data_table().rows[0][-1].startswith("other judgments")
+    assert change.differs == (
+        f"different judgments ({one.qrels[:8]} in 1, {other.qrels[:8]} in 2)",
+    )
+    assert change.table().notes[0].startswith("WARNING: not comparable: different judgments")
+    assert change.data_table().rows[0][-1].startswith("different judgments")
 
 
 def test_one_grade_is_enough_to_make_other_judgments(history):
@@ -240,7 +242,7 @@ def test_the_same_judgments_in_another_order_are_the_same(history):
 
 def test_other_policies_are_refused(history):
     one, other = keep(history, at(BEFORE)), keep(history, at(BEFORE), ties="input")
-    assert "another policy (ties=trec in 1, ties=input in 2)" in refused(history, one, other)
+    assert "different policies (ties=trec in 1, ties=input in 2)" in refused(history, one, other)
     third = keep(history, at(BEFORE), undefined="skip")
     assert "undefined=zero in 1, undefined=skip in 3" in refused(history, one, third)
 
@@ -258,7 +260,7 @@ def test_another_definition_of_a_measure_is_refused(history):
     one = keep(history, at(BEFORE), ("nDCG@10",))
     other = keep(history, at(BEFORE), ("nDCG(gain=exp)@10",))
     said = refused(history, one, other, "nDCG@10")
-    assert "another definition (nDCG@10 in 1, nDCG(gain=exp)@10 in 2)" in said
+    assert "different definitions (nDCG@10 in 1, nDCG(gain=exp)@10 in 2)" in said
     assert history.compare(one, other, "nDCG@10", anyway=True).differs
     with pytest.raises(InputError, match="have no measure in common"):
         history.compare(one, other)

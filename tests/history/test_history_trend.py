@@ -122,7 +122,7 @@ def test_other_judgments_policies_and_queries_break_the_line(history):
     trend = history.trend("RR")
     assert trend.breaks == (1, 2, 3)
     assert [text.partition(" (")[0] for point in trend.points for text in point.breaks] == [
-        "other judgments", "another policy", "other queries",
+        "different judgments", "different policies", "different queries",
     ]  # fmt: skip
     assert [point.change is None for point in trend.points] == [True, True, True, True, False]
     assert "4 stretches that are not comparable with each other" in trend.notes

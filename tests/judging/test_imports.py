@@ -176,7 +176,7 @@ def test_a_task_of_the_project_is_not_judged_again_by_an_import(project, tmp_pat
 def test_two_judges_of_one_name_are_told_apart_by_identifier(project):
     one, _ = project.add_judge("Ann")
     project.add_judge("Ann")
-    with pytest.raises(InputError, match="2 judges are called 'Ann'"):
+    with pytest.raises(InputError, match="2 judges have the name 'Ann'"):
         import_judgments(project, {"q1": {"a": 1}}, "Ann")
     assert import_judgments(project, {"q1": {"a": 1}}, one.id).new == 1
 

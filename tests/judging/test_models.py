@@ -178,7 +178,7 @@ def test_cost_and_tokens_are_reported(project):
 
 
 def test_without_tasks_of_people_no_model_is_asked_or_added(project):
-    with pytest.raises(rankgauge.InputError, match="people have answered no task"):
+    with pytest.raises(rankgauge.InputError, match="there are no tasks answered by people"):
         asked(project, best_first)
     assert not project.judges
 

@@ -155,7 +155,7 @@ def test_documents_that_the_collection_lacks_are_left_out_and_reported(small):
     report = build_pool(small, DOCUMENTS, [{"q1": ["d1", "gone", "d2"]}], k=3)
     assert report.missing == ("gone",)
     assert set(stored(small)) == {("q1", "d1"), ("q1", "d2")}
-    assert "1 document left out because the collection lacks them" in str(report)
+    assert "1 document skipped because the collection lacks them" in str(report)
     # The rank is that of the run.
     assert stored(small)["q1", "d2"].sources[0].rank == 3
 
@@ -217,7 +217,7 @@ def test_random_documents_are_drawn_once_for_each_question(small):
     before = stored(small)
     report = build_pool(small, DOCUMENTS, random=4, seed=2)
     assert (report.new, report.drawn, stored(small)) == (0, 2, before)
-    assert "none were added" in str(report)
+    assert "no more were drawn" in str(report)
     small.add_questions([Question("q3", "cards")])
     report = build_pool(small, DOCUMENTS, random=4, seed=2)
     assert (report.new, report.drawn) == (4, 2)

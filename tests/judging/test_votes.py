@@ -226,7 +226,7 @@ def test_impossible_votes_of_applications_are_refused_and_nothing_is_stored(tmp_
             add_vote(project, Choice("1", "", shop.id, "both bad"), NEW, NEW)
         changed = Answer("new", "q1", "changed")
         add_vote(project, Choice("2", "", shop.id, "both bad"), NEW, OLD)
-        with pytest.raises(InputError, match="there is another answer 'new'"):
+        with pytest.raises(InputError, match="a different answer has the identifier 'new'"):
             add_vote(project, Choice("3", "", shop.id, "both bad"), changed, OLD)
         assert len(project.judgments()) == 1
 

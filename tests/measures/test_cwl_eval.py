@@ -94,5 +94,5 @@ def test_a_grade_above_the_top_is_refused() -> None:
 
 @pytest.mark.parametrize("name", ["SDCG@1000001", "NERR9@1000001"])
 def test_sums_over_more_than_a_million_ranks_are_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="adds up 1,000,001 ranks"):
+    with pytest.raises(ValueError, match="sums over 1,000,001 ranks"):
         evaluate({"q": {"d": 1}}, {"q": ["d"]}, name)

@@ -78,5 +78,5 @@ def test_with_all_judged_retrieved_pairs_are_the_area_under_the_roc_curve() -> N
 
 
 def test_a_compat_over_more_than_a_million_ranks_is_refused() -> None:
-    with pytest.raises(ValueError, match="adds up 1,000,001 ranks"):
+    with pytest.raises(ValueError, match="sums over 1,000,001 ranks"):
         evaluate({"q": {"d": 1}}, {"q": ["d"]}, "Compat@1000001")

@@ -11,7 +11,7 @@ import pytest
 
 import rankgauge
 from rankgauge import InputError
-from rankgauge.rendering.plot_drawing import PAGE_COLOURS, Panel, Plot, Series
+from rankgauge.rendering.plot_drawing import PAGE_COLORS, Panel, Plot, Series
 
 NAN = float("nan")
 TWO = (Series("bm25", (0.25, 0.5)), Series("dense", (0.5, NAN)))
@@ -80,7 +80,7 @@ def test_on_a_page_colours_are_variables_and_nothing_leaks(shape):
     element = plot(shape).inline("fig-1")
     ET.fromstring(element)
     assert not re.search("#[0-9a-f]{6}", element)
-    assert set(re.findall(r"var\(--[\w-]+\)", element)) <= {*PAGE_COLOURS.values(), "var(--sans)"}
+    assert set(re.findall(r"var\(--[\w-]+\)", element)) <= {*PAGE_COLORS.values(), "var(--sans)"}
     assert "<style" not in element
     assert "DejaVu" not in element
     assert 'aria-label="what is seen"' in element

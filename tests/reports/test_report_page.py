@@ -14,7 +14,7 @@ from browser import Tab
 
 import rankgauge
 from rankgauge import Collection, InputError, MissingExtra, UnknownName, html_report
-from rankgauge.rendering.plot_drawing import PAGE_COLOURS
+from rankgauge.rendering.plot_drawing import PAGE_COLORS
 from rankgauge.rendering.tables import Table
 from rankgauge.reports import Details, Section
 
@@ -150,7 +150,7 @@ def test_it_records_how_it_was_made(whole):
     assert hashlib.sha256(QRELS.read_bytes()).hexdigest() in text
     assert hashlib.sha256(RUNS[1].read_bytes()).hexdigest() in text
     seed = str(rankgauge.compare(QRELS, RUNS).design.seed)
-    for said in (rankgauge.__version__, "2024-05-01", "randomization", "holm", seed, "10,000"):
+    for said in (rankgauge.__version__, "2024-05-01", "randomization", "Holm", seed, "10,000"):
         assert said in text
     for note in rankgauge.evaluate(QRELS, RUNS[0]).notes[:1]:
         assert note in text
@@ -236,7 +236,7 @@ def test_one_run_has_no_comparison():
 def test_what_was_made_by_other_choices_is_taken_as_it_is():
     result = rankgauge.compare(QRELS, RUNS, "AP", test="t", baseline="keyword")
     text = Page(html_report(QRELS, RUNS, result=result, plots=False)).text
-    assert "two-sided, paired t, corrected by holm" in text
+    assert "two-sided, paired t, Holm-corrected" in text
     assert "baseline keyword" in text
     assert "seed" not in text
     with pytest.raises(InputError, match="measures and baseline are those of the result"):
@@ -271,7 +271,7 @@ def test_plots_have_words_and_tables_have_captions(whole):
 
 def test_differences_in_other_units_than_the_means_are_noted():
     text = Page(html_report(QRELS, RUNS, ["nDCG@10", "GMAP"], plots=False)).text
-    assert "GMAP: differences are of natural logarithms" in text
+    assert "GMAP: differences are natural logarithms" in text
 
 
 def test_a_table_whose_lines_belong_together_cannot_be_sorted_apart():
@@ -368,7 +368,7 @@ def test_text_and_lines_have_enough_contrast(whole, number):
         assert contrast(colours[name], colours["--surface"]) >= 4.5, name
     assert contrast(colours["--ink"], colours["--warn-surface"]) >= 4.5
     assert contrast(colours["--warn"], colours["--warn-surface"]) >= 4.5
-    for name in (v.removeprefix("var(").removesuffix(")") for v in PAGE_COLOURS.values()):
+    for name in (v.removeprefix("var(").removesuffix(")") for v in PAGE_COLORS.values()):
         assert name in colours
     for series in ("--series-1", "--series-2", "--series-3", "--series-6", "--series-7"):
         assert contrast(colours[series], colours["--surface"]) >= 3, series

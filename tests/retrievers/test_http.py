@@ -243,17 +243,21 @@ def test_paths_lead_to_hits(said, options, wanted):
 @pytest.mark.parametrize(
     ("said", "options", "message"),
     [
-        ({"results": [], "n": 0}, {}, r"there is no 'hits', but dict with results, n"),
+        (
+            {"results": [], "n": 0},
+            {},
+            r"there is no 'hits' in the response, which is dict with results, n",
+        ),
         (
             {"result": {"docs": []}},
             {"hits": "result.hits"},
-            r"hits='result.hits' does not exist: there is no 'hits' behind 'result'",
+            r"hits='result.hits' does not exist: there is no 'hits' in 'result'",
         ),
-        ({"a": []}, {"hits": "a[0].b"}, r"there is no 0 behind 'a', but list of 0"),
-        ({"a": [1]}, {"hits": "a[1].b"}, r"there is no 1 behind 'a', but list of 1"),
-        ({"hits": {"d1": 1}}, {}, r"hits leads to dict with d1, expected a list"),
+        ({"a": []}, {"hits": "a[0].b"}, r"there is no 0 in 'a', which is list of 0"),
+        ({"a": [1]}, {"hits": "a[1].b"}, r"there is no 1 in 'a', which is list of 1"),
+        ({"hits": {"d1": 1}}, {}, r"hits is the path of dict with d1, expected a list"),
         ({"hits": [{"_id": "d1"}]}, {}, r"id='id' does not exist.*dict with _id"),
-        ({"hits": ["d1"]}, {}, r"there is no 'id', but str 'd1'"),
+        ({"hits": ["d1"]}, {}, r"there is no 'id' in the hit, which is str 'd1'"),
         ({"hits": [{"id": None, "score": 1}]}, {}, r"the id of a hit is NoneType"),
         ({"hits": [{"id": True, "score": 1}]}, {}, r"the id of a hit is bool"),
         ({"hits": [{"id": "", "score": 1}]}, {}, r"the id of a hit is str"),
@@ -263,12 +267,12 @@ def test_paths_lead_to_hits(said, options, wanted):
         (
             {"hits": [{"id": "a", "score": 0.1}, {"id": "b", "score": 0.4}]},
             {},
-            r'(?s)scores get worse.*score_order="ascending"',
+            r'(?s)scores get better.*score_order="ascending"',
         ),
         (
             {"hits": [{"id": "a", "score": 0.4}, {"id": "b", "score": 0.1}]},
             {"score_order": "ascending"},
-            r'(?s)scores get worse.*score_order="descending"',
+            r'(?s)scores get better.*score_order="descending"',
         ),
     ],
 )
@@ -316,8 +320,8 @@ def test_a_hanging_server_times_out():
     [
         ({"method": "PUT"}, "unknown method 'PUT'"),
         ({"method": "GET", "body": {"q": "{query}"}}, "GET sends no body"),
-        ({"body": {"q": "{text}"}}, "the query is not in what is sent"),
-        ({"method": "GET", "params": {"k": "{k}"}}, "the query is not in what is sent"),
+        ({"body": {"q": "{text}"}}, "the request does not contain the query"),
+        ({"method": "GET", "params": {"k": "{k}"}}, "the request does not contain the query"),
         ({"params": ["q"]}, "got list for params"),
         ({"params": {"q": "{query}", "token": ["s3cr3t"]}}, r"got list for params\['token'\]"),
         ({"hits": "a..b"}, "hits='a..b' is not a path"),
@@ -325,7 +329,7 @@ def test_a_hanging_server_times_out():
         ({"score": 7}, "score=7 is not a path"),
         ({"score_order": "up"}, "unknown score_order 'up'"),
         ({"timeout": 0}, "timeout=0 is not valid"),
-        ({"url": "http://localhost/{query}"}, "there is a placeholder in the path"),
+        ({"url": "http://localhost/{query}"}, "the path of the URL contains a placeholder"),
         ({"url": 7}, "URL"),
     ],
 )

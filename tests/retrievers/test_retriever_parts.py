@@ -161,7 +161,7 @@ def test_a_part_that_was_given_other_documents_since_takes_in_its_own_again():
 def test_one_part_cannot_hold_two_collections():
     part = Keeps()
     for parts in ([(part, same), (part, cut)], [(part, same), (Made((part, cut)), same)]):
-        with pytest.raises(InputError, match="one Keeps was given two collections"):
+        with pytest.raises(InputError, match="one Keeps was indexed with two collections"):
             index_documents(Made(*parts), DOCUMENTS)
     index_documents(Made((part, same), (part, same)), DOCUMENTS)
 

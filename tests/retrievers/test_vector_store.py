@@ -36,7 +36,7 @@ class Listed(VectorStore):
     def _close(self):
         pass
 
-    def _described(self):
+    def _describe(self):
         rows = self.collections.get(self.collection)
         return None if rows is None else Existing("cosine", len(rows[0][1]) if rows else None)
 
@@ -80,7 +80,7 @@ def test_another_server_has_other_settings_without_its_secrets(monkeypatch):
     class Served(Listed):
         def __init__(self, url, key_env=None):
             super().__init__(HashingEncoder(64))
-            self.key = self._at(url, key_env)
+            self.key = self._record_server(url, key_env)
 
     store = Served("https://me:s3cr3t@one:6333/a?k=s3cr3t", "STORE_KEY")
     other = Served("https://two:6333")
@@ -180,8 +180,8 @@ def test_what_is_no_array_of_vectors_is_refused(encoded, wanted):
     [
         ({"similarity": "cosin"}, "did you mean cosine"),
         ({"existing": True, "replace": True}, "omit one of them"),
-        ({"collection": ""}, "for a name"),
-        ({"id_field": "id", "filter_field": "id"}, "holds the document id"),
+        ({"collection": ""}, "for the name"),
+        ({"id_field": "id", "filter_field": "id"}, "is both id_field and filter_field"),
         ({"encoder": 7}, "int for an encoder"),
     ],
     ids=["similarity", "existing", "name", "filter", "encoder"],
@@ -208,7 +208,7 @@ def test_a_query_encoder_of_another_length_is_refused():
 
     store = Listed(Odd(64))
     store.index([Document("d1", text="x")])
-    with pytest.raises(InputError, match=r"1 numbers.*have 64"):
+    with pytest.raises(InputError, match=r"1 numbers.*vectors of 64"):
         store.search([Query("q", "x")], 3)
 
 
@@ -230,7 +230,7 @@ def test_small_things(tmp_path, monkeypatch):
 def test_a_folder_without_a_name_is_removed_with_the_store():
     for end in (Listed.close, lambda owner: None):
         owner = Listed(east)
-        folder = Path(owner._in_folder(None))  # noqa: SLF001 - called by each store
+        folder = Path(owner._record_folder(None))  # noqa: SLF001 - called by each store
         assert folder_size(folder) == owner.size == 0
         end(owner)
         del owner

@@ -153,7 +153,7 @@ def test_a_lead_sees_who_chose_what_and_gives_the_final_verdict(shared, lead):
     assert SCRIPT not in page.text
     task = send(lead, page, "/disagreements")
     assert task.url.path.startswith("/judge/")
-    assert "What the judges chose" in task.text
+    assert "Choices of the judges" in task.text
     assert "says why" in task.text
     verdict = {"pick": "none", **fields_of(task, task.url.path)}
     after = lead.post(task.url.path, data=verdict)

@@ -1,4 +1,4 @@
-"""Generated answers: claims, verdicts, measures, and the stage that limits the result."""
+"""Evaluation of generated answers: claims, verdicts, measures, and the stage that limits them."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from rankgauge.measures.measure import parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-# In the order of the steps: the first that fails is the cause. With stage and fix.
+# Causes with stage and fix, in the order of the steps: the first failed step is the cause.
 CAUSES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "answered though unanswerable": ("generation", 'let the prompt ask for "I don\'t know"'),
@@ -37,13 +37,13 @@ _UNKNOWN = "not judged"
 
 @dataclass(frozen=True, slots=True)
 class BlamedAnswer:
-    """Cause that limits an answer.
+    """Question with the cause that limits its answer.
 
     Attributes:
         question: The identifier of the question.
         text: The question.
         cause: One of `CAUSES`, ``no fault``, or ``not judged`` if verdicts are missing.
-        evidence: The evidence.
+        evidence: The evidence for the cause.
         correctness: The answer correctness, from 0 to 1; NaN if unknown.
         group: The group of the question.
     """
@@ -63,10 +63,10 @@ class BlamedAnswer:
 
 @dataclass(frozen=True, eq=False)
 class Blame(Result):
-    """First step that failed for each question, with totals and the potential gain of a fix.
+    """First step that failed for each question, with totals and potential gains.
 
     Attributes:
-        answers: The answers, in the order of the evaluation.
+        answers: One entry for each question, in the order of the evaluation.
         system: The name of the system.
     """
 
@@ -107,7 +107,7 @@ class Blame(Result):
         return math.fsum(1 - each.correctness for each in known if each.cause == cause) / len(known)
 
     def table(self) -> Table:
-        """Return the causes in the order of the steps."""
+        """Return one row for each cause, in the order of the steps."""
         rows = []
         for cause, count in self.totals().items():
             stage, fix = CAUSES.get(cause, ("", ""))
@@ -151,11 +151,11 @@ class Blame(Result):
 def blame(judged: Sequence[JudgedAnswer], system: str = "") -> Blame:
     """Find the first step that failed for each question.
 
-    The steps: the collection can answer it; a document with the answer is retrieved; it is among
-    the contexts; the system answers; no claim is contradicted; the answer addresses the question;
-    it uses the content of the contexts completely and adds nothing to it. If documents with the
-    answer are known (`gold`), retrieval is checked by identifier, otherwise by the verdicts on
-    claims of the reference.
+    The steps are: the collection can answer the question; a document with the answer is retrieved
+    and is among the contexts; the system answers; no claim is contradicted; the answer addresses
+    the question, uses the content of the contexts completely, and adds nothing to it. If documents
+    with the answer are known (`gold`), retrieval is checked by identifier, otherwise by the
+    verdicts on claims of the reference.
 
     Args:
         judged: Records with claims and verdicts (:func:`judged_answers`).
@@ -208,7 +208,7 @@ def _label(judged: JudgedAnswer, relation: str) -> str | None:
 
 
 def _retrieval_fault(judged: JudgedAnswer) -> tuple[str, str] | None:
-    """Return the step that lost the documents with the answer, if no context has them."""
+    """Return the cause and its evidence if no context has the answer, else None."""
     record = judged.record
     gold = set(record.gold)
     if gold:
@@ -237,7 +237,7 @@ def _generation_fault(judged: JudgedAnswer) -> tuple[str, str]:
     steps = (
         (contradicted > 0, "used but contradicted",
          f"contexts contradict {contradicted:.0%} of its claims"),
-        (wrong > 0, "used but contradicted", f"the reference contradicts {wrong:.0%} of them"),
+        (wrong > 0, "used but contradicted", f"the reference contradicts {wrong:.0%} of claims"),
         (relevance == 0, "does not address the question", "no claim addresses the question"),
         (used == 0, "in the context but not used", "it has no claim of the reference"),
         (complete < 1, "partly used", f"it has {complete:.0%} of the reference claims"),

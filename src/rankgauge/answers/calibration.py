@@ -26,7 +26,7 @@ from rankgauge.stats import (
     percent_agreement,
 )
 
-_FEW = 10  # smallest number of labels in a group to estimate a bias
+_FEW = 10  # smallest number of labels in and outside a group to estimate a bias
 _CHOICES = {"first": "second", "second": "first", "tie": "tie"}
 
 
@@ -43,8 +43,8 @@ def calibrate(
 ) -> Calibration:
     """Compare the verdicts of a judge with labels of people.
 
-    The majority counts for items with several labels of people or replicates, the latest for
-    several versions of a prompt. Items without a majority are excluded.
+    If an item has several labels of people, or several replicates, the majority counts; of several
+    versions of a prompt, the latest counts. Items without a majority are excluded.
 
     Args:
         answers: The answers of one system or several.
@@ -110,13 +110,13 @@ def calibrate(
 
 @dataclass(frozen=True, slots=True)
 class _Occurrence:
-    """Item with its occurrences.
+    """Item with its occurrences in the answers.
 
     Attributes:
         item: The item.
         systems: The systems with this item.
-        first: Whether its context is the first.
-        last: Whether its context is the last of several.
+        first: Whether the item is about the first context.
+        last: Whether the item is about the last of several contexts.
     """
 
     item: Item
@@ -146,9 +146,9 @@ def items_by_key(
 
 
 def conversations_of(answers: Iterable[AnswerSet]) -> dict[str, str]:
-    """Return the first question of the conversation of each question, else the question itself.
+    """Return the first question of the conversation of each question.
 
-    Conversations with the same first turn count as one.
+    Conversations with the same first turn count as one conversation.
     """
     found: dict[str, str] = {}
     records = {record.id: record for each in answers for record in each}
@@ -234,7 +234,7 @@ def _calibrated(
 def _rate(
     hits: np.ndarray[Any, Any], among: np.ndarray[Any, Any], clusters: Sequence[str], level: float
 ) -> Estimate:
-    """Return the proportion of hits among items."""
+    """Return the share of hits among the selected items."""
     some = [cluster for cluster, there in zip(clusters, among.tolist(), strict=True) if there]
     return clustered_rate(hits[among] * 1.0, np.array(some, dtype=str), level=level)
 
@@ -258,7 +258,7 @@ def _biases(
 
 
 def _groups(items: Sequence[_Occurrence]) -> Iterator[tuple[str, list[bool]]]:
-    """Groups of items that a judge may favor."""
+    """Yield the groups of items that a judge may favor, with their members."""
     relation = items[0].item.relation
     subject, target = _PARTS.get(relation, ("texts", "texts"))
     for name, lengths in (
@@ -276,7 +276,7 @@ def _groups(items: Sequence[_Occurrence]) -> Iterator[tuple[str, list[bool]]]:
             yield f"answers of {system}", [each.systems == {system} for each in items]
 
 
-# Judged text and its reference.
+# Names of the judged text and of the text it is judged against.
 _PARTS = {
     "answer-context": ("claims", "contexts"),
     "answer-reference": ("claims", "references"),
@@ -298,7 +298,7 @@ def _ratings(
     items: Sequence[_Occurrence],
     conversations: Mapping[str, str],
 ) -> tuple[np.ndarray[Any, Any], list[str]]:
-    """Return the labels of each replicate, a row for each item, and the conversation of each."""
+    """Return the labels by item and replicate, and the conversation of each item."""
     numbers = sorted({number for labels in repeats.values() for number in labels})
     keys = [each for each in items if each.item.key in repeats]
     table = [
@@ -312,7 +312,7 @@ def _ratings(
 def _differing(
     ratings: tuple[np.ndarray[Any, Any], list[str]], options: Mapping[str, Any]
 ) -> Agreement:
-    """Return the share of pairs of replicates that differ."""
+    """Return the share of pairs of replicates with different labels."""
     same = percent_agreement(ratings[0], clusters=ratings[1], **options)
     return Agreement(
         1 - same.value, 1 - same.high, 1 - same.low, same.level, same.units, same.ratings,
@@ -323,7 +323,7 @@ def _differing(
 def _by_person(
     labels: Sequence[Verdict], codes: Mapping[str, int], keys: Collection[str]
 ) -> np.ndarray[Any, Any]:
-    """Return the label of each person, a row for each item."""
+    """Return the labels by item and person."""
     people = {name: column for column, name in enumerate(sorted({v.judge for v in labels}))}
     rows = {key: row for row, key in enumerate(sorted(keys))}
     table = np.full((len(rows), len(people)), math.nan)
@@ -334,18 +334,18 @@ def _by_person(
 
 
 def relation_of(item: Item) -> str:
-    """Return the relation of an item; for a criterion, with its name."""
+    """Return the relation of an item, with the name of the criterion if it has one."""
     return f"{item.relation} {item.name}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
 class PositionSwap:
-    """Pairwise choices of a judge presented with each pair in both orders.
+    """Pairwise choices of a judge who saw each pair in both orders.
 
     Attributes:
-        choices: ``first`` or ``second`` (in the order of the pair) for each pair with agreement of
-            both orders; otherwise ``tie``.
-        consistent: The share of pairs with agreement of both orders, from 0 to 1.
+        choices: ``first`` or ``second`` (in the order of the pair) if the choices in both orders
+            agree; otherwise ``tie``.
+        consistent: The share of pairs with the same choice in both orders, from 0 to 1.
         first: The share of choices of the text presented first, excluding ties; 0.5 without bias.
     """
 
@@ -357,7 +357,7 @@ class PositionSwap:
 def position_swap(
     forward: Mapping[Any, str], swapped: Mapping[Any, str], *, level: float = 0.95
 ) -> PositionSwap:
-    """Compare choices between two answers with those in reversed order.
+    """Compare the choices between two answers with the choices in reversed order.
 
     Args:
         forward: The choice for each pair: ``first``, ``second`` or ``tie``.

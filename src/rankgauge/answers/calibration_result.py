@@ -1,4 +1,4 @@
-"""`Calibration`: the agreement of a judge with people, and the stamp of a judge."""
+"""`Calibration`: the agreement of a judge with people, and its statement in results."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from rankgauge.rendering.tables import Cell, Table
 from rankgauge.stats import Agreement, Estimate
 
 _SCHEMA = "rankgauge/calibration/1"
-_SHOWN = 2  # uncalibrated relations in the summary
+_SHOWN = 2  # largest number of uncalibrated relations listed in the summary
 
 
 @dataclass(frozen=True, slots=True)
 class Bias:
-    """Difference in leniency of a judge between a group of items and the others.
+    """Difference in leniency of a judge between a group of items and all others.
 
     Attributes:
         group: The items, such as ``longer claims`` or ``first context``.
@@ -65,7 +65,7 @@ class RelationCalibration:
         gain: Sensitivity + specificity: 1 for a judge that guesses.
         flips: Share of pairs of replicates that differ; undefined without replicates.
         people: Krippendorff's alpha of the people; undefined if no item has two labels.
-        biases: By length, position and system.
+        biases: Biases by length, position, and system.
     """
 
     relation: str
@@ -96,7 +96,7 @@ class RelationCalibration:
 
     @property
     def text(self) -> str:
-        """The number of labels of the calibration and its quality, as text."""
+        """The number of labels and the quality of the judge, as text."""
         return (
             f"calibrated on {many(self.labels, 'label')} (kappa {self.kappa.value:.2f}, "
             f"sensitivity {self.sensitivity.value:.2f}, specificity {self.specificity.value:.2f})"
@@ -123,7 +123,7 @@ class Calibration(Result):
 
         Args:
             relation: The relation.
-            used: Name and version of the prompt of the judges whose verdicts were used.
+            used: Name and prompt version of each judge whose verdicts were used.
         """
         found = {each.relation: each for each in self.relations}.get(relation)
         if found is None:
@@ -131,11 +131,11 @@ class Calibration(Result):
         for name, prompt in sorted(used):
             if (name, prompt) != (found.judge, found.prompt):
                 given, made = _named(name, prompt), _named(found.judge, found.prompt)
-                return f"the calibration is of {made}, the verdicts are of {given}"
+                return f"the calibration is for {made}, the verdicts are by {given}"
         return found.reason
 
     def short_table(self) -> Table:
-        """Return one row for each relation, with warnings below, for a terminal."""
+        """Return one row for each relation, with warnings as notes, for a terminal."""
         rows: list[tuple[Cell, ...]] = [
             (
                 each.relation, each.labels, each.agreement.value, _text(each.kappa),
@@ -158,7 +158,7 @@ class Calibration(Result):
         )
 
     def table(self) -> Table:
-        """Return one row for each relation, with detected biases below."""
+        """Return one row for each relation, with notes on detected biases."""
         rows: list[tuple[Cell, ...]] = [
             (
                 each.relation, each.labels, each.agreement.value, each.base_rate,
@@ -183,8 +183,8 @@ class Calibration(Result):
 
     def _notes(self) -> Iterator[str]:
         yield (
-            "95% intervals, with questions (or conversations) as clusters; base rate: agreement if "
-            "always the most frequent label is given"
+            "95% intervals, with questions (or conversations) as clusters; base rate: agreement of "
+            "a judge that always gives the most frequent label"
         )
         for each in self.relations:
             if each.reason:
@@ -206,7 +206,7 @@ class Calibration(Result):
                 yield f"{each.relation}: cannot tell whether it is biased by {', '.join(unsure)}"
 
     def data_table(self) -> Table:
-        """Return one row for each number of each relation, with its interval."""
+        """Return one row for each relation and statistic, with its interval."""
         rows: list[tuple[Cell, ...]] = []
         for each in self.relations:
             for name in ("agreement", "kappa", "alpha", "sensitivity", "specificity", "gain"):
@@ -221,7 +221,7 @@ class Calibration(Result):
         return Table(("relation", "number", "value", "low", "high", "note"), tuple(rows))
 
     def summary(self) -> str:
-        """Return the stamp and the relations without calibration."""
+        """Return the stamp, and the relations without calibration."""
         bad = [each for each in self.relations if each.reason]
         good = {each.relation for each in self.relations} - {each.relation for each in bad}
         parts = [self.stamp(good)] if good else []
@@ -232,7 +232,7 @@ class Calibration(Result):
         """Return the number of labels of the calibration and its quality as a sentence.
 
         Args:
-            relations: A subset of the calibrated relations.
+            relations: The relations to include.
         """
         some = [each for each in self.relations if each.relation in relations]
         if len(some) == 1:
@@ -296,7 +296,7 @@ def _text(found: Agreement | Estimate) -> str:
 
 
 def _relation_of(data: Mapping[str, Any]) -> RelationCalibration:
-    """From what `to_dict` made."""
+    """Return the relation of a dictionary created by `to_dict`."""
     parts = dict(data)
     for name in ("agreement", "kappa", "alpha", "flips", "people"):
         parts[name] = Agreement(**_numbers(parts[name]))
@@ -323,7 +323,7 @@ def stamp_judge(
     Args:
         judge: The known properties of the judge: ``name``, ``prompt``, ``person``.
         used: Name and prompt of the judges of each relation; empty if only `judge` is known.
-        needed: The relations that each measure needs.
+        needed: The relations needed by each measure.
         calibration: The calibration, or its path.
     """
     found = dict(judge or {})

@@ -38,7 +38,7 @@ class CorrectedMean:
             questions.
         rogan_gladen: The mean corrected by sensitivity and specificity, for measures that are a
             share.
-        people: The mean over the questions with labels of people, from these labels only.
+        people: The mean over the questions with labels of people, computed from these labels only.
     """
 
     system: str
@@ -52,8 +52,8 @@ class CorrectedMean:
     def method(self) -> str:
         """The valid method that is usually most precise, or empty.
 
-        Prediction-powered if questions of the system have labels, because its interval is then
-        usually the smallest; otherwise Rogan-Gladen.
+        Prediction-powered inference if questions of the system have labels, because its interval is
+        then usually the narrowest; otherwise Rogan-Gladen.
         """
         if not math.isnan(self.prediction_powered.value):
             return "prediction-powered"
@@ -61,7 +61,7 @@ class CorrectedMean:
 
     @property
     def best(self) -> Estimate:
-        """The estimate of `method`."""
+        """The estimate by `method`."""
         return self.rogan_gladen if self.method == "Rogan-Gladen" else self.prediction_powered
 
 
@@ -92,7 +92,7 @@ class CorrectedMeans(Result):
         )  # fmt: skip
 
     def short_table(self) -> Table:
-        """Return the first rows, without columns of constant values, for a terminal."""
+        """Return the first rows, without constant columns, for a terminal."""
         table = self.table()
         rows = range(min(len(table.rows), _SHOWN))
         alike = [n for n in (0, 5) if len({row[n] for row in table.rows}) == 1]
@@ -123,7 +123,7 @@ class CorrectedMeans(Result):
         return Table(columns, tuple(rows))
 
     def summary(self) -> str:
-        """Return the first corrected means."""
+        """Return the first corrected means as text."""
         return "; ".join(
             f"{each.system} {each.measure}: {each.judged.value:.3f} by the judge, "
             + (f"corrected {each.best.value:.3f} {_interval(each.best)}" if each.method else
@@ -143,11 +143,11 @@ def correct_means(
 ) -> CorrectedMeans:
     """Correct the means of measures for the errors of the judge, with intervals.
 
-    Two methods are used; the result names the better one. *Prediction-powered inference* needs
-    labels of people on a random sample of the questions, on all items of each; it is unbiased
-    regardless of the errors of the judge. *Rogan-Gladen* uses the sensitivity and specificity on
-    all units (claims, contexts, answers) with labels of people, of any system; it assumes equal
-    error rates on the other units, and is withheld unless the judge is better than guessing.
+    There are two methods; the result names the better one. *Prediction-powered inference* needs
+    labels of people for a random sample of the questions, on all items of each question; it is
+    unbiased whatever the errors of the judge. *Rogan-Gladen* uses the sensitivity and specificity
+    on all units (claims, contexts, answers) of any system with labels of people; it assumes the
+    same error rates on the other units, and is withheld unless the judge is better than guessing.
     Questions of the same conversation are a cluster.
 
     Args:
@@ -179,7 +179,7 @@ def correct_means(
         )
         for column, measure in enumerate(judged.measures):
             values = judged.per_query[:, column]
-            # Labels of people count only for questions in which every item has a label.
+            # Only questions in which people labeled every item count.
             known = [
                 row[column].value if not row[column].missing else math.nan for row in true.scores
             ]
@@ -209,7 +209,7 @@ def _rogan_gladen(
     conversations: Mapping[str, str],
     level: float,
 ) -> Estimate:
-    """Return the corrected rate of the target, with error rates from the units of all systems."""
+    """Return the corrected rate of the target system, with error rates from all systems."""
     nan = math.nan
     if measure.name not in CORRECTABLE or measure.arguments.get("like") is not None:
         why = f"{measure} is not a share of units of one kind"
@@ -225,7 +225,7 @@ def _rogan_gladen(
 def _units(
     measure: Measure, both: Sequence[Sequence[Sequence[JudgedAnswer]]], target: int
 ) -> Iterator[tuple[float, float, str, float]]:
-    """Label of the judge, of people, question and weight in the mean of each unit."""
+    """Yield the label of the judge, that of people, the question, and the weight of each unit."""
     for number, (judged, human) in enumerate(both):
         for one, other in zip(judged, human, strict=True):
             ratings, true = units(measure, one), units(measure, other)

@@ -40,9 +40,9 @@ class AnswerDiagnosis(Result):
     Returned by :func:`diagnose_answers`.
 
     Attributes:
-        answers: The measures of the answers.
-        retrieval: The measures of the rankings; None if no documents with the answer are known.
-        qualities: The means of the rankings with their bands and attainable values.
+        answers: The evaluation of the answers.
+        retrieval: The evaluation of the rankings; None if no documents with the answer are known.
+        qualities: The means of the measures of rankings, with bands and attainable values.
         blame: The first step that failed for each question.
         retrieval_first: The reason to fix retrieval before the prompt or the model, or empty.
         judged: The answers with their claims and labels.
@@ -92,7 +92,7 @@ class AnswerDiagnosis(Result):
             yield f"{many(count, 'verdict')} missing for {name}: between {low:.3f} and {high:.3f}"
 
     def data_table(self) -> Table:
-        """Return the same rows with interval bounds in separate columns."""
+        """Return the rows of `table`, with interval bounds in separate columns."""
         both = {} if self.retrieval is None else mean_intervals(self.retrieval)
         both |= mean_intervals(self.answers)
         rated = {str(each.measure): (each.level, each.attainable) for each in self.qualities}
@@ -120,7 +120,7 @@ class AnswerDiagnosis(Result):
 
 
 def _band(quality: Quality) -> str | None:
-    """Return the band and, if not Excellent, the best value that the judgments allow."""
+    """Return the band and, unless it is Excellent, the best value that the judgments allow."""
     if quality.highest in {None, "Excellent"}:
         return quality.level
     return f"{quality.level} (best: {quality.highest})"
@@ -148,7 +148,7 @@ def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
 ) -> AnswerDiagnosis:
     """Measure retrieval and generation, and determine which of them limits the answers.
 
-    Retrieval comes first if mean P@k is below the share `attainable` of the best P@k possible with
+    Retrieval has priority if mean P@k is below the share `attainable` of the best P@k possible with
     these judgments, or if R@k or Success@k is Poor: no prompt can compensate for a missing context.
 
     Args:
@@ -159,7 +159,7 @@ def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
         judge: The judge, as for :func:`evaluate_answers`.
         calibration: The calibration of the judge, or its path.
         bands: Bands of the measures of rankings, as for :func:`rankgauge.diagnose`.
-        attainable: The share of the attainable P@k below which retrieval comes first.
+        attainable: The share of the attainable P@k below which retrieval has priority.
         k: The cut-off.
         encoder: As for :func:`evaluate_answers`.
         criteria: As for :func:`evaluate_answers`.
@@ -212,7 +212,7 @@ def _retrieval_first(rated: Iterable[Quality], attainable: float) -> Iterable[st
 
 
 def _poor_contexts(evaluation: AnswerEvaluation, bands: Any, k: int) -> tuple[str, ...]:
-    """Return the reason to fix contexts first, by supported claims if documents are unknown."""
+    """Return the reason to fix retrieval first, from claims if relevant documents are unknown."""
     recall = evaluation.mean().get("ContextRecall", math.nan)
     band = next((band for band in Bands.of(bands, k=k) if band.measure.name == "R"), None)
     if band is None or band.level(recall) != "Poor":

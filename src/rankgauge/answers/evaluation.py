@@ -32,7 +32,7 @@ DEFAULT_MEASURES = (
     "AnswerCorrectness", "Faithfulness", "AnswerRelevance", "Completeness", "Contradicted",
     "NotStated", "ContextRecall", "ContextPrecision", "Abstention",
 )  # fmt: skip
-# Measures without a judge, added if the records have the required fields.
+# Measures without a judge, computed if the records have the required fields.
 OVERLAP_MEASURES = (
     "TokenF1", "RougeL", "KPrecision", "QuotePrecision", "ContextIdPrecision", "ContextIdRecall",
 )  # fmt: skip
@@ -42,7 +42,7 @@ OVERLAP_MEASURES = (
 class AnswerEvaluation(Evaluation):
     """Evaluation of answers: values per question with bounds for missing verdicts.
 
-    It is an `Evaluation`, and is compared, gated, saved and reported like that of a run.
+    It can be compared, gated, saved, and reported like the evaluation of a run.
 
     Attributes:
         scores: Value, bounds, number of missing verdicts and reason for undefined values, by
@@ -145,7 +145,7 @@ def mean_intervals(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
 
 
 def span(ends: tuple[float, float]) -> str | None:
-    """Return an interval as text, or None for NaN."""
+    """Return an interval as text, or None if it is NaN."""
     return None if math.isnan(ends[0]) else f"{ends[0]:.3f} to {ends[1]:.3f}"
 
 
@@ -186,9 +186,9 @@ def evaluate_answers(
 ) -> AnswerEvaluation:
     """Compute measures of answers from verdicts.
 
-    Missing verdicts are counted; the value treats them as "not supported", and the bounds show
-    their possible effect. A question with nothing to judge has no value for a measure and is
-    excluded from its mean.
+    Missing verdicts are counted; values treat them as "not supported", and bounds show their
+    possible effect. If a measure has nothing to judge for a question, its value is undefined and
+    excluded from the mean.
 
     Args:
         answers: The answers of one system.
@@ -244,7 +244,7 @@ def evaluate_answers(
         judge,
         {}
         if isinstance(given, Mapping)
-        # Relations are irrelevant without a calibration, and hashing all items again is slow.
+        # Without a calibration, relations are not needed, and hashing all items again is slow.
         else {"": {(each.judge, each.prompt) for each in given}}
         if calibration is None
         else _judges(given, answers, claims, criteria),
@@ -278,7 +278,7 @@ def evaluate_answers(
 
 
 def _check_criteria(measures: Iterable[Measure], criteria: Mapping[str, str]) -> None:
-    """Reject the measure of a criterion without wording, which has no verdicts."""
+    """Reject the measure of a criterion whose wording is missing."""
     for measure in measures:
         if measure.name == "Criterion" and measure.arguments["name"] not in criteria:
             name = measure.arguments["name"]
@@ -290,7 +290,7 @@ def _check_criteria(measures: Iterable[Measure], criteria: Mapping[str, str]) ->
 
 
 def answer_measures(measures: Any) -> tuple[Measure, ...]:
-    """Return measures by name; reject those that are not computed from verdicts."""
+    """Return the named measures; reject those that are not computed from verdicts."""
     names = (measures,) if isinstance(measures, str | Measure) else tuple(measures)
     found = tuple(dict.fromkeys(measure for name in names for measure in parse_all(name)))
     for measure in found:
@@ -340,7 +340,7 @@ def _scores(
 
 
 def _unjudged(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) -> dict[str, int]:
-    """Return the number of questions without any verdict, for measures that have such questions."""
+    """Return the number of questions without any verdict, by measure, if above 0."""
     found = {
         f"unjudged {measure}": sum(
             math.isnan(row[column].value) and not row[column].reason for row in scores
@@ -356,7 +356,7 @@ def _judges(
     claims: Callable[[AnswerRecord], ClaimSet],
     criteria: Mapping[str, str],
 ) -> dict[str, set[tuple[str, str]]]:
-    """Return name and prompt of the judges with counted verdicts, by relation."""
+    """Return the name and prompt of the judges with counted verdicts, by relation."""
     latest = {each.key: (each.judge, each.prompt) for each in verdicts}
     found: dict[str, set[tuple[str, str]]] = {}
     for record in answers:
@@ -367,7 +367,7 @@ def _judges(
 
 
 def _stamp_finding(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Iterable[Finding]:
-    """Yield the stamp as a note, or as a warning unless all judged measures are calibrated."""
+    """Yield the stamp as a note, or as a warning if a judged measure is not calibrated."""
     judged = {str(measure) for measure in measures if _is_judged(measure)}
     if judged <= set(judge["calibrated"]):
         if judged:
@@ -391,7 +391,7 @@ def _findings(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) ->
         if count
     ]
     if parts:
-        what = f"verdicts are missing: {', '.join(parts)}; values count them as not given"
+        what = f"verdicts are missing: {', '.join(parts)}; values treat them as negative"
         yield Finding("", "warning", what, fix="judge the rest")
     undefined: dict[tuple[str, int], list[str]] = {}
     for column, measure in enumerate(measures):
@@ -399,5 +399,5 @@ def _findings(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) ->
         for pair in reasons.items():
             undefined.setdefault(pair, []).append(str(measure))
     for (reason, count), names in undefined.items():
-        text = f"{many(count, 'question')} undefined, since {reason}: {', '.join(names)}"
+        text = f"{many(count, 'question')} undefined because {reason}: {', '.join(names)}"
         yield Finding("", "info", text)

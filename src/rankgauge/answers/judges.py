@@ -18,21 +18,21 @@ from rankgauge.core.arguments import integer
 from rankgauge.diagnosis.terms import PREFIX, plain_terms, shared
 from rankgauge.errors import InputError
 
-# Relations between a text and a claim that it may support.
+# Relations in which a text may support a claim.
 SUPPORT = frozenset(
     relation
     for relation, labels in LABELS.items()
     if "supported" in labels and relation != "nugget-answer"
 )
 _Counts: TypeAlias = npt.NDArray[np.intp]
-# To be incremented with each change of the rules.
+# Increment with each change of the rules.
 _RULES = "rules-2"
-# Shares of terms. The first is tuned on a half of ExpertQA: docs/explain/judge-calibration.md.
+# Shares of terms. The first is tuned on half of ExpertQA: docs/explain/judge-calibration.md.
 _ENOUGH, _SAME, _PARTLY, _RELEVANT = 0.6, 0.75, 0.5, 0.5
-_WINDOW = 3  # sentences that may support a claim together
+_WINDOW = 3  # number of successive sentences that may jointly support a claim
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
-# English, German, French, Spanish, Portuguese, Russian, Arabic; then scripts without word ends.
+# English, German, French, Spanish, Portuguese, Russian, and Arabic; then scripts without spaces.
 _NEGATION = re.compile(
     r"\b(?:not?|never|none|neither|nor|nobody|nothing|without|cannot|nicht|nie|kein\w*|pas|jamais"
     r"|nunca|não|нет|не|ни|никогда|لا|ليس|ليست|لم|لن)\b|n['’]t\b"  # noqa: RUF001
@@ -46,9 +46,10 @@ class MissingVerdict:
 
     Attributes:
         key: The key of the item.
-        code: The reason: a code of `ModelError`, ``no verdict`` (the reply omits the item),
-            ``invalid``, ``too long``, or ``cannot judge`` (the judge has no way to decide).
-        reason: The reason, as text.
+        code: The reason as a code: that of a `ModelError`, ``no verdict`` (the reply omits the
+            item), ``invalid``, ``too long``, or ``cannot judge`` (the judge cannot decide such
+            items).
+        reason: The reason as text.
     """
 
     key: str
@@ -66,13 +67,13 @@ class Judge(Protocol):
     name: str
 
     def version(self, relation: str) -> str:
-        """Return the version of the prompt or rule; with a new version, items are judged again."""
+        """Return the version of the prompt or rule; items are judged again by a new version."""
         ...
 
     def judge(
         self, items: Sequence[Item], replicate: int = 0
     ) -> Iterator[Verdict | MissingVerdict]:
-        """Yield a verdict on each item, or why it is missing, in any order.
+        """Yield a verdict on each item or the reason why it is missing, in any order.
 
         Args:
             items: Different items.
@@ -82,7 +83,7 @@ class Judge(Protocol):
 
 
 def verdict_on_blank(item: Item, judge: str, version: str) -> Verdict | None:
-    """Return the verdict on an item with blank text; None for other items."""
+    """Return the verdict on an item with blank text, or None for other items."""
     text = item.subject if item.relation in {"abstention", "context-question"} else item.target
     if text.strip() or item.relation == "answerability":
         return None
@@ -96,15 +97,15 @@ def verdict_on_blank(item: Item, judge: str, version: str) -> Verdict | None:
 
 
 class CallableJudge:
-    """A Python callable as a judge, such as a local model of natural language inference.
+    """Python callable as a judge, such as a local model of natural language inference.
 
     Args:
         function: Function from a list of items to a list of labels, with None for items that it
             cannot judge. Items have the ``history`` of a conversation; items of answerability have
             the known ``passages`` of the collection.
         name: The name of the judge.
-        version: The version of the model; with a new version, items are judged again. It must not
-            be empty, which marks verdicts of people.
+        version: The version of the model; items are judged again by a new version. It must not be
+            empty: an empty version marks verdicts of people.
         batch: The largest number of items per call.
 
     Raises:
@@ -135,7 +136,7 @@ class CallableJudge:
     def judge(
         self, items: Sequence[Item], replicate: int = 0
     ) -> Iterator[Verdict | MissingVerdict]:
-        """Yield a verdict on each item, or why it is missing."""
+        """Yield a verdict on each item or the reason why it is missing."""
         for start in range(0, len(items), self._batch):
             some = items[start : start + self._batch]
             labels = list(self._function(some))
@@ -174,7 +175,7 @@ class _Content:
 
 
 def _numbers(text: str) -> frozenset[float]:
-    """Return the numbers of a text: 6,650 is 6650, and 3,5 is 3.5."""
+    """Return the numbers in a text: 6,650 is 6650, and 3,5 is 3.5."""
     found = set()
     for match in _NUMBER.finditer(text):
         digits = match[0].replace(",", "" if _THOUSANDS.fullmatch(match[0]) else ".")
@@ -185,7 +186,7 @@ def _numbers(text: str) -> frozenset[float]:
 
 
 class _Text:
-    """Sentences of a text, indexed by terms and numbers because contexts may have megabytes."""
+    """Sentences of a text, indexed by terms and numbers because contexts may be megabytes long."""
 
     def __init__(self, text: str) -> None:
         self.sentences = split_sentences(text)
@@ -204,7 +205,7 @@ class _Text:
                 self._near.setdefault(part[:PREFIX], []).append(part)
 
     def counts(self, parts: Iterable[str | float]) -> tuple[_Counts, _Counts]:
-        """Return the number of these parts in each sentence and each window from it."""
+        """Return the number of these parts in each sentence and in each window from it."""
         alone, together = (np.zeros(len(self.sentences), dtype=np.intp) for _ in range(2))
         for part in parts:
             same = [part]
@@ -228,14 +229,14 @@ class RuleJudge:
 
     A text *supports* a claim if one of its sentences, or three in a row, has 60% of the claim's
     terms and all of its numbers, and both or neither are negated. A sentence that has 75% of the
-    terms but other numbers, or a negation where the claim has none, *contradicts* it. A nugget is
-    *partly supported* from 50% of its terms. A context is relevant if it has half of the terms of
-    the question and, in a conversation, of the user's turn before it; a claim if it has one of the
-    question's terms. Abstention follows `ABSTENTION_RULE`.
+    terms but other numbers, or a negation where the claim has none, *contradicts* the claim. A
+    nugget is *partly supported* from 50% of its terms. A context is relevant if it has half of the
+    terms of the question and, in a conversation, of the user's previous turn; a claim is relevant
+    if it has one of the question's terms. Abstention follows `ABSTENTION_RULE`.
 
     Terms are words without function words and English endings, or pairs of characters in scripts
     without spaces. The rules do not recognize synonyms and paraphrases, so they tend towards "not
-    stated". They cannot judge criteria, or whether the collection can answer.
+    stated". They cannot judge criteria, or whether the collection can answer a question.
 
     Example:
         >>> judge = RuleJudge()
@@ -255,7 +256,7 @@ class RuleJudge:
     def judge(
         self, items: Sequence[Item], replicate: int = 0
     ) -> Iterator[Verdict | MissingVerdict]:
-        """Yield a verdict on each item, or why it is missing."""
+        """Yield a verdict on each item or the reason why it is missing."""
         for item in items:
             version = self.version(item.relation)
             blank = verdict_on_blank(item, self.name, version)
@@ -274,7 +275,7 @@ class RuleJudge:
 
 
 def _decide(item: Item) -> tuple[str, str, str] | str:
-    """Label, quote and reason; or why the rules cannot judge."""
+    """Return label, quote, and reason; or the reason why the rules cannot judge."""
     if item.relation in SUPPORT or item.relation == "nugget-answer":
         claim = _Content.of(without_marks(item.subject))
         if not claim.terms and not claim.numbers:
@@ -301,10 +302,10 @@ def _decide(item: Item) -> tuple[str, str, str] | str:
 
 
 def _support(claim: _Content, text: _Text) -> tuple[str, str, str, float]:
-    """Return label, deciding sentence, reason and share of terms for the support of a claim."""
+    """Return label, deciding sentence, reason, and share of terms for the support of a claim."""
     terms, terms_together = text.counts(claim.terms)
     numbers, numbers_together = text.counts(claim.numbers)
-    if not claim.terms:  # the numbers decide
+    if not claim.terms:  # a claim of numbers only
         terms, terms_together = (
             (found == len(claim.numbers)).astype(np.intp) for found in (numbers, numbers_together)
         )

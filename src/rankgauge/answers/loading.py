@@ -1,4 +1,4 @@
-"""Reading of answers from files, data frames, records and traces, or from a system."""
+"""Reading of answers from files, data frames, records, and traces, or from a running system."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rankgauge.formats.spans import is_span, records_of_spans
 
 __all__ = ["FIELDS", "answer_questions", "read_answers"]
 
-# The names of each field, the recommended name first. The first name in a record is read.
+# Names of each field, the recommended name first. The first name found in a record is used.
 FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "id": ("id", "question_id", "query_id", "qid", "topic_id", "narrative_id", "_id"),
     "question": ("question", "query", "user_input", "input", "topic", "narrative"),
@@ -58,14 +58,14 @@ _SHOWN = 5
 _EXAMPLE = '{"question": "...", "contexts": ["..."], "answer": "...", "reference": "..."}'
 
 
-# The value of each field of a record, with its original name.
+# The value of each field of a record, with the name that the field had.
 _Parts: TypeAlias = Mapping[str, tuple[str, Any]]
 _Turns: TypeAlias = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """Record with its location and system; its id is empty if none was given."""
+    """Record with its location and system; the id is empty if the record has none."""
 
     place: str
     system: str
@@ -83,9 +83,9 @@ def read_answers(
 
     Field names of ragas, deepeval, RAGChecker, and TREC RAG also work (`FIELDS`); spans of
     OpenInference and OpenTelemetry become one record per trace. Records without an identifier are
-    numbered, equally for equal questions of all systems. Citations are identifiers of contexts, or
-    their numbers from 1 (from 0 in TREC RAG); without a field of citations, marks such as ``[1]``
-    in the answer are used.
+    numbered, with the same number for the same question of all systems. Citations are identifiers
+    of contexts, or their numbers from 1 (from 0 in TREC RAG); without a field of citations, marks
+    such as ``[1]`` in the answer are used.
 
     Args:
         source: A path (JSON lines, JSON, CSV, TSV, Parquet, Arrow; ``-`` is standard input), a data
@@ -140,8 +140,8 @@ def answer_questions(
     Args:
         function: Function from a question to ``(answer, contexts)``, or to a mapping with the
             fields of a record; contexts are texts, or mappings with ``id`` and ``text``.
-        questions: Questions with reference answers and further fields, in any form that
-            :func:`read_answers` supports.
+        questions: Questions with reference answers and further fields, in any form supported by
+            :func:`read_answers`.
         system: The name of the system.
 
     Raises:
@@ -213,7 +213,7 @@ def _by_system(rows: Sequence[_Read], system: str | None, name: str) -> dict[str
 
 
 def _numbered(rows: Sequence[_Read]) -> list[_Read]:
-    """Return records with identifiers, numbering equal questions equally if none are given."""
+    """Return records with identifiers; those without one are numbered by question."""
     without = [each for each in rows if not each.record.id]
     if not without:
         return list(rows)
@@ -232,7 +232,7 @@ def _numbered(rows: Sequence[_Read]) -> list[_Read]:
 
 
 def _check(rows: Iterable[_Read]) -> None:
-    """Reject a duplicate question, and a question without text."""
+    """Reject duplicate questions, and questions without text."""
     first: dict[str, str] = {}
     for each in rows:
         key = each.record.id
@@ -295,7 +295,7 @@ def _differ(one: str, other: str) -> bool:
 
 
 def _merged(record: AnswerRecord, known: AnswerRecord) -> AnswerRecord:
-    """Return the record, completed from the reference."""
+    """Return the record with missing fields taken from the reference."""
     fields = ("question", "reference", "alternatives", "answerable", "gold", "group", "history")
     lacking = {name for name in fields if getattr(record, name) in {None, "", ()}}
     return replace(record, id=known.id, **{name: getattr(known, name) for name in lacking})
@@ -340,14 +340,14 @@ def _record(
 
 
 def _parts(row: Mapping[str, Any], place: str, unread: dict[str, None], *, answers: bool) -> _Parts:
-    """Return the fields of a record with their original names, skipping missing values."""
+    """Return the fields of a record with their original names, without missing values."""
     named = {_plain(key): value for key, value in row.items()}
     if isinstance(named.get("metadata"), Mapping):
         inner = named.pop("metadata")
         named = {_plain(key): value for key, value in inner.items()} | named
     named = {key: _unquoted(value) for key, value in named.items() if not is_null(value)}
     if _is_segments(named.get("answer")) and is_list(named.get("references")):
-        # TREC RAG: references are the passages, and citations their numbers from 0.
+        # TREC RAG: `references` are the passages, and citations are their numbers from 0.
         named["contexts"] = [{"id": each} for each in listed(named.pop("references"))]
     if "context" in named and "retrieval_context" in named:
         named["reference_contexts"] = named.pop("context")  # deepeval
@@ -360,7 +360,7 @@ def _parts(row: Mapping[str, Any], place: str, unread: dict[str, None], *, answe
     unread.update(dict.fromkeys(key for key in named if key not in read))
     if "question" not in parts and "id" not in parts:
         raise _without("question", named, place)
-    # Without an answer the field is empty, but messages may contain it.
+    # The answer field is missing, but messages may contain the answer.
     there = {_PART_OF.get(_plain(key)) for key in row} | parts.keys()
     messages = "question" in parts and is_list(parts["question"][1])
     if answers and not messages and not there & {"answer", "contexts", "context_ids"}:
@@ -373,7 +373,7 @@ def _plain(key: Any) -> str:
 
 
 def _unquoted(value: Any) -> Any:
-    """Return a list or an object in a cell of CSV (JSON, or a Python literal)."""
+    """Return the list or object in a CSV cell (JSON, or a Python literal)."""
     if not isinstance(value, str) or value[:1] + value[-1:] not in {"[]", "{}"}:
         return value
     for read in (json.loads, ast.literal_eval):
@@ -408,7 +408,7 @@ def _text_of(parts: _Parts, part: str, place: str) -> str | None:
 
 
 def _question(parts: _Parts, place: str) -> tuple[str, _Turns, str | None]:
-    """Return the question, the turns before it and the answer after it, from text or messages."""
+    """Return the question, the turns before it, and the answer after it, from text or messages."""
     if "question" not in parts:
         return "", (), None
     key, value = parts["question"]
@@ -479,7 +479,7 @@ def _contexts(parts: _Parts, texts: Mapping[str, str] | None, place: str) -> tup
 def _context(
     given: Any, name: str, texts: Mapping[str, str] | None, place: str, *, own: bool
 ) -> Context:
-    """Return a context; `name` is its default identifier."""
+    """Return a context, by default with the identifier `name`."""
     if is_null(given):
         raise InputError("it is null", where=place, fix="omit it, or give its text")
     named = {_plain(key).removeprefix("document."): v for key, v in parts_of(given, place).items()}
@@ -589,7 +589,7 @@ def _ids(parts: _Parts, part: str, place: str) -> tuple[str, ...]:
 
 
 def _gold_texts(parts: _Parts, contexts: Sequence[Context], place: str) -> Iterator[str]:
-    """Yield the context that contains each reference context, or an unused name."""
+    """Yield the context that contains each reference context, or a new name if none does."""
     if "gold_texts" not in parts or "gold" in parts:
         return
     key, value = parts["gold_texts"]

@@ -1,7 +1,7 @@
 """Language models as judges, and as extractors of claims and nuggets.
 
-Prompts are the files in ``prompts``; the hash of a file is its version. Texts are fenced by a mark
-that occurs in none of them. Items omitted from a reply are requested again.
+Prompts are the files in ``prompts``; the hash of a file is its version. Texts are fenced by a
+mark that occurs in none of them. Items omitted from a reply are requested again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rankgauge.rendering import Result, Table
 if TYPE_CHECKING:
     from rankgauge.llm import ChatModel
 
-# The prompt of each relation, and the names of the listed items and of the text.
+# For each relation: the prompt, and the names of the listed items and of the text.
 _PROMPTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
     dict.fromkeys(SUPPORT, ("support", "claim", "text"))
     | {
@@ -46,15 +46,15 @@ _PROMPTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
     }
 )
 _FILES = (*dict.fromkeys(name for name, _, _ in _PROMPTS.values()), "claims", "nuggets")
-# The subject is the text and the target is listed: one item per call.
+# Relations with roles swapped (the subject is the text, the target is listed): one item per call.
 _TURNED = frozenset({"abstention", "context-question", "criterion"})
 # Labels that require a quote.
 _EVIDENT = frozenset({"supported", "contradicted", "partly supported", "relevant", "answerable"})
 _ELLIPSIS = re.compile(r"\s*\[?(?:\.{3}|…)\]?\s*")
 _CONVERSATION = "The conversation before the question, one turn in each line"
-# Failures that may not occur with fewer items.
+# Failures that may not occur in a call with fewer items.
 _DIVISIBLE = frozenset({"invalid", "truncated", "empty", "refused", "no verdict"})
-_PER_VERDICT, _PER_REPLY, _PER_CLAIMS = 80, 20, 400  # tokens per reply, for estimates
+_PER_VERDICT, _PER_REPLY, _PER_CLAIMS = 80, 20, 400  # estimated tokens per reply
 _STRING = {"type": "string"}
 
 
@@ -97,16 +97,16 @@ class ModelJudge:
     reply omits, or judges twice with different labels, are sent again in calls of a third of the
     size; if a call with a single item fails, its verdict is missing. A verdict that a text supports
     or contradicts a claim, or that a context is relevant, needs a quote that occurs in the text;
-    without one, it becomes "not stated" or "not relevant", with ``quoted=False``.
+    without such a quote, the label becomes "not stated" or "not relevant", with ``quoted=False``.
 
-    A verdict depends only on the texts of its item and on the turns before the question, since
+    A verdict depends only on the texts of its item and on the turns before the question, because
     systems share it. Blank texts are judged without a call.
 
-    Whether the collection can answer a question is judged by its passages. If a passage has the
-    answer, the question is answerable. If no context has it, the verdict is missing, since other
-    documents may have it, unless `search` finds passages in the collection for each question. The
-    question is then "not answerable" if neither these passages nor the contexts answer it. The
-    model does not see the reference answer, which may not come from the collection.
+    Whether the collection can answer a question is judged by passages. If a context has the answer,
+    the question is answerable. If no context has it, other documents may, so the verdict is
+    missing without `search`. With `search`, which finds passages in the collection for each
+    question, the verdict is "not answerable" if neither these passages nor the contexts have the
+    answer. The model does not see the reference answer, which may not come from the collection.
 
     Args:
         model: The model; with a cache, no call is paid twice.
@@ -151,13 +151,13 @@ class ModelJudge:
     def other_models(self) -> tuple[str, ...]:
         """Return model names reported by the server that differ from the requested name.
 
-        A name that contains the requested name, such as that of a dated version, is not included.
+        Names that contain the requested name, such as that of a dated version, are excluded.
         """
         own = str(self.model.settings["model"]).casefold()
         return tuple(sorted(name for name in self._served if own not in name.casefold() and name))
 
     def estimate(self, items: Sequence[Item], replicate: int = 0) -> Usage:
-        """Return the calls, tokens and cost of judging items, without repetitions.
+        """Return the calls, tokens, and cost of judging items, without repeated requests.
 
         Args:
             items: Different items.
@@ -179,8 +179,8 @@ class ModelJudge:
 
         Args:
             items: Different items.
-            replicate: The number of the repetition, the sample of the requests.
-            max_cost: No call is made that could exceed the remaining budget.
+            replicate: The number of the repetition; it selects the sample of the model.
+            max_cost: The budget; no call is made that could exceed the remainder.
         """
         before = self.model.usage().cost or 0.0
         asked = []
@@ -214,13 +214,13 @@ class ModelJudge:
                     smaller += [(group, part) for part in parts]
                     waiting[group] += len(parts) - 1
                     if not waiting[group]:
-                        # All or none of a group are stored, so that a resumed run repeats the #
-                        # calls of the others unchanged and finds their replies in the cache.
+                        # The items of a call are stored together or not at all, so that a resumed
+                        # run repeats the other calls unchanged and finds them in the cache.
                         yield from outcomes[group]
             batches = smaller
 
     def _without_call(self, item: Item) -> Verdict | MissingVerdict | None:
-        """Return the verdict if it is known without a call, else None."""
+        """Return the verdict, or the reason for its absence, if it is known without a call."""
         if item.relation == "answerability" and not _text(item).strip():
             return MissingVerdict(item.key, "cannot judge", "no passage of the collection is known")
         size = len(item.subject) + len(_text(item)) + sum(len(text) for _, text in item.history)
@@ -229,7 +229,7 @@ class ModelJudge:
         return verdict_on_blank(item, self.name, self.version(item.relation))
 
     def _with_passages(self, item: Item) -> Item:
-        """Return an item of answerability with the results of a search."""
+        """Return an item of answerability with passages found by a search."""
         if item.relation != "answerability" or self._search is None:
             return item
         query = [text for role, text in item.history if role == "user"]
@@ -238,7 +238,7 @@ class ModelJudge:
         return replace(item, passages=tuple(unique.values()))
 
     def _batches(self, items: Iterable[Item]) -> list[list[Item]]:
-        """Return batches of items by claim number, so that a resumed run repeats calls."""
+        """Return batches of items by claim number, so that a resumed run repeats the same calls."""
         found: dict[Any, list[Item]] = {}
         for item in items:
             part = item.name or item.row if item.relation in _TURNED else item.row // self._batch
@@ -274,7 +274,7 @@ class ModelJudge:
     def _read(
         self, batch: Sequence[Item], result: Reply | ModelError, replicate: int
     ) -> tuple[dict[str, Verdict | MissingVerdict], tuple[str, str]]:
-        """Return the verdicts of a reply by key, and the reasons for missing verdicts."""
+        """Return the verdicts of a reply by key, and code and reason for the missing verdicts."""
         if isinstance(result, Reply):
             self._served.add(result.model)
             entries = result.data["verdicts"]
@@ -304,7 +304,7 @@ class ModelJudge:
             if not quoted:
                 why = "a quote that does not occur in the text" if quote else "no quote"
                 reason = f"{label}, but with {why}: {reason}"
-                if item.relation == "answerability":  # that it cannot answer is no weaker claim
+                if item.relation == "answerability":  # "not answerable" would not be a weaker label
                     return MissingVerdict(item.key, "no verdict", reason)
                 label = LABELS[item.relation][-1]
         if label == "not answerable" and self._search is None:
@@ -317,7 +317,7 @@ class ModelJudge:
 
 
 def _text(item: Item) -> str:
-    """Return the text by which the listed parts of an item are judged."""
+    """Return the text against which the listed parts of an item are judged."""
     if item.relation == "answerability":
         return "\n\n".join(passage.text for passage in item.passages)
     return item.subject if item.relation in _TURNED else item.target
@@ -330,7 +330,7 @@ def _conversation(history: Iterable[tuple[str, str]]) -> str:
 
 
 def _salvaged(text: str) -> list[dict[str, str]]:
-    """Return the entries of an invalid reply, unchecked."""
+    """Return the complete entries of an invalid reply, without checks."""
     schema = _verdicts_schema(_STRING, _STRING, 10_000)
     try:
         return list(read_reply(text, schema)["verdicts"])
@@ -348,8 +348,8 @@ class ClaimExtraction(Result):
     Attributes:
         extractor: The model and the version of its prompt.
         texts: The number of distinct answers and references.
-        before: The number of texts already in the store.
-        missing: The number of texts without claims, by failure code.
+        before: The number of texts whose claims were already stored.
+        missing: The number of texts whose extraction failed, by failure code.
         usage: Calls, tokens and cost; estimated in a dry run.
         dry_run: Whether no request was sent.
     """
@@ -384,7 +384,7 @@ class ClaimExtraction(Result):
         return Table(("what", "number"), tuple(rows), title=title, notes=(str(self.usage),))
 
     def summary(self) -> str:
-        """Return the numbers of texts with claims and missing texts, and the cost."""
+        """Return the numbers of texts with claims and of failed texts, and the cost."""
         missing = sum(self.missing.values())
         return f"{self.extractor}: {many(self.texts, 'text')}, {missing} missing. {self.usage}"
 
@@ -408,7 +408,7 @@ def extract_claims(
 
     Claims and nuggets are stored by question and text, so that all systems share those of a
     reference. Only texts that are not in the store are sent. If extraction fails, measures that
-    need the claims are unknown, and the next call retries the text. Blank texts and abstentions
+    need the claims are undefined, and the next call retries the text. Blank texts and abstentions
     (`abstains`) have no claims.
 
     Args:
@@ -417,7 +417,7 @@ def extract_claims(
         store: The store of claims.
         nuggets: Whether to also extract nuggets from the references.
         prompts: Texts that replace the prompts ``claims`` and ``nuggets``.
-        max_cost: Budget; no call is made that could exceed the remainder.
+        max_cost: The budget; no call is made that could exceed the remainder.
         dry_run: Whether to send no request and only estimate the cost.
         progress: Called with the numbers of finished texts and of all texts sent.
     """
@@ -474,7 +474,7 @@ def extract_claims(
 
 
 def _source(record: AnswerRecord, text: str) -> str:
-    """Return the key of the claims of a text."""
+    """Return the key under which the claims of a text are stored."""
     before = f"{_conversation(record.history)}\n\n" if record.history else ""
     return f"{before}{record.question}\n\n{text}"
 

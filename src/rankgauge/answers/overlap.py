@@ -22,18 +22,18 @@ from rankgauge.retrievers.encoders import encoder_of
 SIMILARITIES = ("AnswerSimilarity", "QuestionSimilarity", "ContextSimilarity")
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
-# Characters of scripts without spaces between words; each is a word.
+# Scripts without spaces between words; each character is a word.
 _HAN = "\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _UNSPACED = re.compile(f"([{_HAN}])")
 _WORD = re.compile(rf"[{_HAN}]|[^\W_{_HAN}]+")
 _QUOTATION = re.compile(r"\"([^\"]+)\"|\u201c([^\u201d]+)\u201d|\u00ab([^\u00bb]+)\u00bb")
 _QUOTED_WORDS = 3
-_LONGEST = 20_000  # words; the time is quadratic
+_LONGEST = 20_000  # words; the time is quadratic in the length
 _Similar: TypeAlias = Mapping[str, Sequence[Score]]
 
 
 def _normalized(text: str) -> str:
-    """Normalize as SQuAD: lower case, no punctuation, articles and repeated spaces."""
+    """Normalize as in SQuAD: lower case, no punctuation, no articles, single spaces."""
     plain = text.lower().translate(_PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", plain).split())
 
@@ -58,7 +58,7 @@ def _harmonic_mean(common: int, one: int, other: int) -> float:
 def _against_references(
     compare: Callable[[str, str], float | str],
 ) -> Callable[[AnswerRecord], Score]:
-    """Return the best value over all reference answers."""
+    """Return a measure that takes the best value of a comparison over all reference answers."""
 
     def scored(record: AnswerRecord) -> Score:
         references = [
@@ -98,7 +98,7 @@ def _rouge_l(answer: str, reference: str) -> float | str:
 
 
 def _longest_common(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return the length of the longest common subsequence; one number holds a row of the table."""
+    """Return the length of the longest common subsequence; one integer holds a row of the table."""
     places: dict[str, int] = {}
     for place, word in enumerate(one):
         places[word] = places.get(word, 0) | 1 << place
@@ -157,11 +157,11 @@ OVERLAPS: Mapping[str, Callable[[AnswerRecord], Score]] = MappingProxyType(
 
 
 def similarities(records: Sequence[AnswerRecord], encoder: Any) -> _Similar:
-    """Return the similarity of answer, reference, question, and contexts of each record.
+    """Return the similarities of answer, reference, question, and contexts of each record.
 
     Args:
         records: The records.
-        encoder: An encoder of `rankgauge.retrievers` or its name.
+        encoder: An encoder of `rankgauge.retrievers`, or its name.
     """
     made = encoder_of(encoder)
     answers = [(record.answer or "").strip() for record in records]
@@ -197,7 +197,7 @@ def similarities(records: Sequence[AnswerRecord], encoder: Any) -> _Similar:
 
 
 def _unit_vectors(encode: Callable[[Sequence[str]], Any], texts: Iterable[str]) -> dict[str, Any]:
-    """Return the embedding of each text, of length 1."""
+    """Return the embedding of each text, normalized to length 1."""
     ordered = sorted(texts)
     if not ordered:
         return {}
@@ -211,11 +211,11 @@ def context_spans(
 ) -> dict[str, list[Span]]:
     """Return the spans of the contexts of each question in their documents.
 
-    Given the spans that answer the questions, `rankgauge.corpus.span_scores` measures the share of
-    them in the contexts, for any chunking.
+    Given the spans with the answers, `rankgauge.corpus.span_scores` measures how much of them the
+    contexts contain, for any chunking.
 
     Args:
-        records: Answers, whose contexts have the identifiers of documents.
+        records: Answers whose contexts have the identifiers of documents.
         texts: The text of each document.
 
     Raises:
@@ -236,7 +236,7 @@ def context_spans(
                 raise MismatchError(
                     f"context {context.id!r:.60} of question {record.id!r:.60} does not occur in "
                     "its document",
-                    where="contexts", fix="give the documents that the contexts were cut from",
+                    where="contexts", fix="give the documents from which the contexts were taken",
                 )  # fmt: skip
             spans.append(Span(context.id, start, start + len(context.text)))
     return found

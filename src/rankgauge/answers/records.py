@@ -24,7 +24,7 @@ class Citation:
 
     Attributes:
         context: The identifier of the cited context, which may not exist.
-        text: The citing sentence of the answer, or empty.
+        text: The sentence of the answer with the citation, or empty.
     """
 
     context: str
@@ -45,8 +45,8 @@ class AnswerRecord:
         history: Role and text of the turns before the question.
         answerable: Whether the collection can answer the question; None if unknown.
         gold: Identifiers of documents known to answer the question.
-        ranking: Identifiers of all retrieved documents, best first, if there are more than the
-            contexts.
+        ranking: Identifiers of all retrieved documents, best first, if more documents than the
+            contexts were retrieved.
         group: The group of the question, such as a topic.
         alternatives: Other correct reference answers.
     """
@@ -74,7 +74,7 @@ class AnswerSet:
         records: The records, one per question.
         settings: Settings of the system, such as the versions of ``retrieval``, ``prompt`` and
             ``model``.
-        notes: Notes of the reader.
+        notes: Notes from reading.
     """
 
     system: str

@@ -29,12 +29,12 @@ from rankgauge.errors import InputError
 from rankgauge.llm import Usage
 from rankgauge.rendering import Result, Table
 
-_SHOWN = 3  # stored reasons for failures
+_SHOWN = 3  # largest number of failure reasons to keep
 
 
 @dataclass(frozen=True)
 class AnswerJudging(Result):
-    """Result of judging: verdicts requested, stored and missing.
+    """Result of judging: numbers of needed, stored, and missing verdicts.
 
     Attributes:
         judge: The name of the judge.
@@ -42,8 +42,9 @@ class AnswerJudging(Result):
         before: The number of verdicts already in the store.
         labels: The number of new verdicts by relation and label.
         missing: The number of missing verdicts by failure code.
-        demoted: New verdicts with a label lowered because their quote does not occur in the text.
-        usage: Calls, tokens and cost; estimated in a dry run.
+        demoted: The number of new verdicts whose label was lowered because their quote does not
+            occur in the text.
+        usage: Calls, tokens, and cost; estimated in a dry run.
         seconds: The duration.
         failures: The first reasons for missing verdicts.
         served: Model names reported by the server that differ from the requested name.
@@ -94,7 +95,7 @@ class AnswerJudging(Result):
         return f"{many(self.judged, 'new verdict')}, {sum(self.missing.values())} missing"
 
     def _spent(self) -> list[str]:
-        """Return the usage of a model as text, or empty without a call."""
+        """Return the usage of a model as text, or an empty list without calls."""
         if self.usage == Usage():
             return []
         return [f"{'estimated, without retries: ' if self.dry_run else ''}{self.usage}"]
@@ -102,7 +103,7 @@ class AnswerJudging(Result):
     def _notes(self) -> Iterator[str]:
         yield from self._spent()
         if self.dry_run and self.usage.calls and self.usage.cost is None:
-            yield "the cost is not known: give the model input_price and output_price"
+            yield "the cost is unknown: give the model input_price and output_price"
         yield from self.failures
         if self.missing:
             yield (
@@ -129,11 +130,11 @@ def judge_answers(  # noqa: PLR0913 - each is an option of its own
     dry_run: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> AnswerJudging:
-    """Request from a judge the verdicts that measures need and the store lacks.
+    """Request the verdicts that measures need and the store lacks from a judge.
 
-    An item is judged again if its text, the judge or the version of the prompt has changed.
-    Verdicts are stored as they arrive. Missing verdicts are counted and requested again by the next
-    call.
+    An item is judged again if its text, the judge, or the version of the prompt has changed.
+    Verdicts are stored as they arrive. Missing verdicts are counted, and requested again by the
+    next call.
 
     Args:
         answers: The answers of one system.
@@ -141,9 +142,9 @@ def judge_answers(  # noqa: PLR0913 - each is an option of its own
         store: The store of verdicts.
         measures: Names of the measures that will be computed.
         claims: Function that returns the claims of a record; by default its sentences.
-        criteria: Criteria of the user, each a name and its wording.
+        criteria: Criteria of the user, as wordings by name.
         replicates: The number of verdicts per item; the most frequent label counts.
-        max_cost: Budget; no call is made that could exceed the remainder.
+        max_cost: The budget; no call is made that could exceed the remainder.
         dry_run: Whether to send no request and only estimate calls, tokens and cost.
         progress: Called with the numbers of finished items and of all items to judge.
 
@@ -214,7 +215,7 @@ def _items(
     relations = {
         relation
         for measure in answer_measures(measures)
-        for relation in RELATIONS.get(measure.name, ())  # others need no verdicts
+        for relation in RELATIONS.get(measure.name, ())  # the other measures need no verdicts
     } | ({"criterion"} if criteria else set())
     found: dict[str, Item] = {}
     for record in answers:
@@ -225,7 +226,7 @@ def _items(
 
 
 class _Tally:
-    """Counter of the outcomes of a judge that validates its verdicts."""
+    """Counts of the outcomes of a judge, with validation of its verdicts."""
 
     def __init__(self, sent: int, progress: Callable[[int, int], None] | None) -> None:
         self.sent, self._progress = sent, progress
@@ -241,11 +242,11 @@ class _Tally:
         judge: Judge,
         replicate: int,
     ) -> Generator[Verdict, None, None]:
-        """Yield the verdicts among outcomes; count items without an outcome as missing."""
+        """Yield the verdicts among outcomes, and count items without an outcome as missing."""
         try:
             yield from self._checked(outcomes, waiting, judge, replicate)
         finally:
-            # The model stopped sending.
+            # Stop the requests of the judge, also if the caller stops early.
             if isinstance(outcomes, Generator):
                 outcomes.close()
         for _ in waiting:

@@ -25,7 +25,7 @@ from rankgauge.measures.measure import Measure
 
 
 class Ternary(NamedTuple):
-    """Array of ternary truth values: certainly true, and possibly true."""
+    """Array of ternary truth values: whether certainly true, and whether possibly true."""
 
     sure: BoolArray
     possible: BoolArray
@@ -40,7 +40,7 @@ class Ternary(NamedTuple):
         return Ternary(~self.possible, ~self.sure)
 
     def any(self, axis: int = 1) -> Ternary:
-        """Return whether any is true along an axis of a matrix."""
+        """Return whether any value along an axis of a matrix is true."""
         return Ternary(
             np.logical_or.reduce(self.sure, axis=axis),
             np.logical_or.reduce(self.possible, axis=axis),
@@ -48,22 +48,22 @@ class Ternary(NamedTuple):
 
     @classmethod
     def of(cls, labels: Sequence[str | None], wanted: str) -> Self:
-        """Return whether each label is the wanted label; None is unknown."""
+        """Return whether each label equals the wanted label; None is unknown."""
         return cls(
             np.array([label == wanted for label in labels], dtype=bool),
             np.array([label is None or label == wanted for label in labels], dtype=bool),
         )
 
     def reshaped(self, rows: int, columns: int) -> Ternary:
-        """Return the same as a matrix."""
+        """Return the values as a matrix."""
         return Ternary(self.sure.reshape(rows, columns), self.possible.reshape(rows, columns))
 
 
 class Score(NamedTuple):
-    """The value of a measure for one question.
+    """Value of a measure for one question.
 
     Attributes:
-        value: The value with missing verdicts as "no"; NaN if undefined or without verdicts.
+        value: The value, with missing verdicts as "no"; NaN if undefined or without verdicts.
         low: Lower bound over all possible missing verdicts.
         high: Upper bound over all possible missing verdicts.
         missing: The number of missing verdicts.
@@ -100,13 +100,13 @@ class JudgedAnswer:
         labels: Mapping[str, str],
         criteria: Mapping[str, str] = MappingProxyType({}),
     ) -> JudgedAnswer:
-        """Look up the verdicts.
+        """Look up the verdicts on the items of a record.
 
         Args:
             record: The record.
             claims: Its claims.
-            labels: The label that counts for each key of an item.
-            criteria: Criteria of the user, each a name and its wording.
+            labels: The counted label of each item, by key.
+            criteria: Criteria of the user, as wordings by name.
         """
         found: dict[str, list[str | None]] = {}
         for item in items_of(record, claims, criteria):
@@ -115,11 +115,11 @@ class JudgedAnswer:
         return cls(record, claims, found)
 
     def known(self, relation: str, label: str = "supported") -> Ternary:
-        """Return whether each item of a relation has a label."""
+        """Return whether each item of a relation has this label."""
         return Ternary.of(self.labels.get(relation, ()), label)
 
     def matrix(self, relation: str, label: str = "supported") -> Ternary:
-        """Return the same for claims against contexts: a row for each claim."""
+        """Return the values of `known` as a matrix of claims (rows) and contexts (columns)."""
         columns = len(self.record.contexts)
         flat = self.known(relation, label)
         return flat.reshaped(len(flat.sure) // columns if columns else 0, columns)
@@ -130,7 +130,7 @@ class JudgedAnswer:
 
 
 class _Undefined(Exception):  # noqa: N818 - not an error: there is nothing to judge
-    """Nothing to judge, and why."""
+    """There is nothing to judge, for the reason in the message."""
 
 
 class _Unjudged(Exception):  # noqa: N818 - not an error: a step has not been taken
@@ -174,7 +174,7 @@ def _none(count: int) -> Ternary:
 
 
 def _supported_by_context(judged: JudgedAnswer, claims: str = "answer") -> Ternary:
-    """Return whether some context supports each claim; without contexts none does."""
+    """Return whether any context supports each claim; without contexts, none is supported."""
     count = _answer_claims(judged) if claims == "answer" else _reference_claims(judged)
     if not judged.record.contexts:
         return _none(count)
@@ -219,7 +219,8 @@ def _to_the_point(judged: JudgedAnswer) -> Ternary:
 def _context_ap(judged: JudgedAnswer) -> Score:
     useful = _useful(judged)
     unknown = np.flatnonzero(useful.possible & ~useful.sure)
-    # Of all ways in which m of the unknown are useful, the first m are best and the last m worst.
+    # If m of the unknown contexts are useful, the value is highest for the first m of them and
+    # lowest for the last m.
     ends = [end for cut in range(len(unknown) + 1) for end in (unknown[:cut], unknown[cut:])]
     ways = [_average_precision(useful.sure, more) for more in ends]
     return Score(_average_precision(useful.sure), min(ways), max(ways))
@@ -235,7 +236,7 @@ def _average_precision(useful: BoolArray, more: Sequence[int] | npt.NDArray[np.i
 
 
 def _covered(judged: JudgedAnswer) -> Ternary:
-    """Whether the answer supports each claim of the reference; without an answer it does not."""
+    """Return whether the answer supports each claim of the reference; a blank answer does not."""
     count = _reference_claims(judged)
     if not (judged.record.answer or "").strip():
         return _none(count)
@@ -257,7 +258,7 @@ def _harmonic_mean(one: float, other: float) -> float:
 
 
 def _noise(judged: JudgedAnswer) -> tuple[Ternary, Ternary]:
-    """Return whether each wrong claim comes from a useful context, and whether only from others."""
+    """Return whether each wrong claim comes from a useful context, or only from other contexts."""
     wrong = ~_correct(judged)
     useful, support = _useful(judged), judged.matrix("answer-context")
     by_useful = Ternary(support.sure & useful.sure, support.possible & useful.possible).any()
@@ -267,7 +268,7 @@ def _noise(judged: JudgedAnswer) -> tuple[Ternary, Ternary]:
 
 
 def _context_utilization(judged: JudgedAnswer) -> Score:
-    """Return the share of the reference claims supported by contexts that the answer has."""
+    """Return the share of reference claims supported by the contexts that the answer states."""
     _contexts(judged)
     found, used = _supported_by_context(judged, "reference"), _covered(judged)
     both = found & used
@@ -275,7 +276,7 @@ def _context_utilization(judged: JudgedAnswer) -> Score:
         raise _Undefined("the contexts support no claim of the reference")
     sure = int(found.sure.sum())
     value = int(both.sure.sum()) / sure if sure else math.nan
-    # Lowest: unknown claims that are found are not used. Highest: all found claims are used.
+    # Lowest: unknown claims are in the contexts but unused. Highest: they are in both.
     unknown_found = found.possible & ~found.sure
     never = int((unknown_found & ~used.sure).sum())
     low = int(both.sure.sum()) / (sure + never) if sure + never else 1.0
@@ -339,7 +340,7 @@ def _answerable(judged: JudgedAnswer) -> Ternary:
 
 
 def _abstention_if(judged: JudgedAnswer, *, answerable: bool) -> Score:
-    """Return whether the system abstains, for questions that are (not) answerable only."""
+    """Return whether the system abstains, only for questions that are (or are not) answerable."""
     known = _answerable(judged)
     if not answerable:
         known = ~known
@@ -360,7 +361,7 @@ _Scorer: TypeAlias = Callable[[JudgedAnswer], Score]
 
 _ALL_CLAIMS = ("answer-reference", "answer-context", "reference-context")
 _ABSTENTIONS = ("abstention", "answerability")
-# Measures that are the share of units (claims, contexts, answers) with a property, each with the
+# Measures that are a share of units (claims, contexts, answers) with a property, each with the
 # relations whose verdicts it needs.
 _SHARES: Mapping[str, tuple[_Units, tuple[str, ...]]] = {
     "ContextRelevance": (_relevant, ("context-question",)),
@@ -383,7 +384,7 @@ _SHARES: Mapping[str, tuple[_Units, tuple[str, ...]]] = {
     "CitationRecall": (_supported_by_citation, ("answer-context",)),
     "Abstention": (_abstains, ("abstention",)),
 }  # fmt: skip
-# Other measures.
+# Other measures, with the relations whose verdicts they need.
 _OTHERS: Mapping[str, tuple[_Scorer, tuple[str, ...]]] = {
     "ContextAP": (_context_ap, ("reference-context",)),
     "AnswerCorrectness": (_answer_correctness, ("answer-reference", "reference-answer")),
@@ -396,11 +397,11 @@ _OTHERS: Mapping[str, tuple[_Scorer, tuple[str, ...]]] = {
     "WrongAbstention": (partial(_abstention_if, answerable=True), _ABSTENTIONS),
     "RightAbstention": (partial(_abstention_if, answerable=False), _ABSTENTIONS),
 }
-# Each measure with the relations whose verdicts it needs.
+# Every measure with the relations whose verdicts it needs.
 RELATIONS: Mapping[str, tuple[str, ...]] = {
     name: relations for name, (_, relations) in (*_SHARES.items(), *_OTHERS.items())
 }
-# Shares of units by the verdicts of one relation, which can be corrected for errors of the judge.
+# Shares of units from the verdicts of one relation: they can be corrected for errors of the judge.
 CORRECTABLE = frozenset({
     "ContextRelevance", "ContextPrecision", "ContextRecall", "Faithfulness", "Contradicted",
     "AnswerRelevance", "Completeness", "AnswerPrecision", "Abstention",
@@ -408,7 +409,7 @@ CORRECTABLE = frozenset({
 
 
 def units(measure: Measure, judged: JudgedAnswer) -> Ternary:
-    """Return whether each unit (claim, context, answer) counts for a measure that is a share.
+    """Return whether each unit (claim, context, or answer) counts for a measure that is a share.
 
     The result is empty if the measure is undefined for the question.
     """
@@ -419,7 +420,7 @@ def units(measure: Measure, judged: JudgedAnswer) -> Ternary:
 
 
 def _as_tool(name: str, tool: str, judged: JudgedAnswer) -> float:
-    """Return the value of another tool for the same verdicts (ragas 0.4, deepeval 4.3)."""
+    """Return the value that another tool gives for these verdicts (ragas 0.4, deepeval 4.3)."""
     if name == "ContextAP":
         useful = judged.matrix("reference-context").any(axis=0).sure
         ranks = np.flatnonzero(useful) + 1
@@ -429,7 +430,7 @@ def _as_tool(name: str, tool: str, judged: JudgedAnswer) -> float:
         return total / (len(ranks) + 1e-10) if tool == "ragas" else total / max(len(ranks), 1)
     relation = "reference-context" if name == "ContextRecall" else "answer-context"
     known, against = judged.matrix(relation), judged.matrix(relation, "contradicted")
-    # Claims without any verdict are skipped, as in tools that count verdicts.
+    # Claims without any verdict are skipped, as in tools that average existing verdicts.
     labels = judged.labels.get(relation, ())
     columns = len(judged.record.contexts)
     rows = [
@@ -480,6 +481,6 @@ def score(measure: Measure, judged: JudgedAnswer) -> Score:
         return Score(math.nan, 0.0, 1.0, max(missing, 1))
     needed = sum(len(judged.labels.get(each, ())) for each in relations)
     if missing and missing == needed:
-        # No verdicts, thus no value.
+        # Without any verdict there is no value.
         return Score(math.nan, found.low, found.high, missing)
     return found._replace(missing=missing)

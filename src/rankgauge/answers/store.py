@@ -44,7 +44,7 @@ def read_verdicts(
     claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
     criteria: Mapping[str, str] | None = None,
 ) -> list[Verdict]:
-    """Read verdicts, such as labels of items by people.
+    """Read verdicts, such as the labels of people.
 
     A row has the ``label``, the ``judge``, and either the ``key`` of the item or its position:
     ``record`` (the id of the question), ``relation``, and, as in `Item`, ``row``, ``column``
@@ -55,7 +55,7 @@ def read_verdicts(
         source: A path (JSON lines, JSON, CSV, TSV, Parquet, Arrow), a data frame, or mappings.
         answers: The judged answers; required for rows without ``key``.
         claims: Function that returns the claims of a record.
-        criteria: Criteria of the user, each a name and its wording.
+        criteria: Criteria of the user, as wordings by name.
 
     Raises:
         InputError: If the item or label of a row is unknown.
@@ -113,7 +113,7 @@ def _places(
 def _key(
     row: Mapping[str, Any], place: str, sets: tuple[AnswerSet, ...], places: Mapping[_Place, Item]
 ) -> str:
-    """Return the key of the item at the position given by a row."""
+    """Return the key of the item at the position given in a row."""
     record, relation, system = (_text(row, part) for part in ("record", "relation", "system"))
     at, column = (_number(row, part, place) for part in ("row", "column"))
     keys = {
@@ -155,7 +155,7 @@ _FIRST = "judge some answers first: rankgauge answers evaluate FILE --verdicts S
 
 
 def define_tables(tables: MetaData) -> MetaData:
-    """Add the tables of the latest revision to a `MetaData` and return it."""
+    """Add the tables of the latest revision to `tables` and return it."""
     from sqlalchemy import Column, Integer, String, Table, Text
 
     Table(
@@ -189,8 +189,8 @@ class VerdictStore(Store):
     """Append-only store of claims and verdicts: a SQLite file or a PostgreSQL database.
 
     Verdicts are stored by a hash of the judged texts, so that equal items of several systems or
-    versions are judged once. If a judge has several verdicts on an item, the latest counts. Needs
-    the extra ``answers`` (SQLAlchemy and Alembic).
+    versions are judged once. If a judge has several verdicts on an item, the latest counts.
+    Requires the extra ``answers`` (SQLAlchemy and Alembic).
 
     Args:
         where: A path, or ``postgresql://user:password@host/database``.
@@ -212,12 +212,12 @@ class VerdictStore(Store):
         super().__init__(where, _SCHEMA, wait=wait, missing=_FIRST)
 
     def create(self) -> None:
-        """Create the store if missing, so that write errors occur early."""
+        """Create the store if it does not exist, so that write errors occur early."""
         with self._database.writing():
             pass
 
     def add(self, verdicts: Iterable[Verdict]) -> None:
-        """Store all verdicts or, on an error, none."""
+        """Store all verdicts; on an error, store none."""
         rows = []
         for each in verdicts:
             body = {"quote": each.quote, "reason": each.reason, "quoted": each.quoted}
@@ -268,7 +268,7 @@ class VerdictStore(Store):
             return label_votes(map(tuple, connection.execute(query)))
 
     def add_claims(self, claims: Mapping[str, Iterable[Claim]], extractor: str) -> None:
-        """Store the claims of texts; existing claims of an extractor are kept."""
+        """Store the claims of texts; claims already stored for an extractor are kept."""
         known = self.claims(claims, extractor)
         rows = [
             {
@@ -283,7 +283,7 @@ class VerdictStore(Store):
                 connection.execute(self._table("claims").insert(), rows)
 
     def claims(self, texts: Iterable[str], extractor: str) -> dict[str, tuple[Claim, ...]]:
-        """Return the claims by an extractor, by text."""
+        """Return the claims stored for an extractor, by text."""
         from sqlalchemy import select
 
         table = self._table("claims")
@@ -316,11 +316,11 @@ def store_in_batches(
     *,
     every: float = 0.25,
 ) -> None:
-    """Store results in batches of this many seconds, because each write waits for the disk.
+    """Store results in batches, every few seconds, because each write waits for the disk.
 
-    Results before an error or Ctrl-C are stored. Successive results with equal `together` are
-    stored at once: they may be from the same call, and a resumed run repeats calls unchanged only
-    if all or none of their items have a verdict.
+    Results that arrived before an error or Ctrl-C are stored. Successive results with equal
+    `together` are stored in one write: they may be from the same call, and a resumed run repeats a
+    call unchanged only if all or none of its items have a verdict.
     """
     some: list[_Result] = []
     kept = time.monotonic()

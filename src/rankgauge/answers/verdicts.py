@@ -1,8 +1,9 @@
-"""Claims, items to judge, and verdicts: the data of measures of answers.
+"""Data of answer measures: claims, items to judge, and verdicts.
 
-An item is one small question, such as "does this context support this claim?". Its key is a hash of
-its texts, so that equal items of several systems are judged once. A verdict is the answer of a
-judge: a person, a language model, a local model, or a rule. Items without a verdict are missing.
+An item is one small question, such as "does this context support this claim?". Its key is a hash
+of its texts, so that equal items of several systems are judged once. A verdict is the reply of a
+judge: a person, a language model, a local model, or a rule. An item without one has a missing
+verdict.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from rankgauge.errors import InputError
 _WORD = re.compile(r"\w+")
 _SUPPORT = ("supported", "contradicted", "not stated")
 _RELEVANCE = ("relevant", "not relevant")
-# The labels of each relation, and with it the relations themselves.
+# The relations and their labels; the first label of each is the positive one.
 LABELS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "answer-context": _SUPPORT,
@@ -43,7 +44,7 @@ _ANSWERABILITY = frozenset(LABELS["answerability"])
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Statement that can be checked independently.
+    """Statement that can be checked on its own.
 
     Attributes:
         text: The statement.
@@ -73,12 +74,12 @@ class ClaimSet:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Item to judge.
+    """Single question for a judge, such as whether a context supports a claim.
 
     Attributes:
         relation: One of `LABELS`.
         record: The identifier of the question.
-        subject: The claim, context or answer to judge.
+        subject: The claim, context, or answer to judge.
         target: The text against which the subject is judged.
         row: The number of the claim (or context, or citation) in its record, from 0.
         column: The number of the context, from 0; 0 for a single target.
@@ -101,7 +102,7 @@ class Item:
     @property
     def key(self) -> str:
         """The hash of relation, texts and history; items with the same key share verdicts."""
-        # Unrolled: an evaluation computes a hundred thousand keys.
+        # Written out for speed: an evaluation computes a hundred thousand keys.
         text = (
             f"{len(self.relation)}:{self.relation}{len(self.name)}:{self.name}"
             f"{len(self.subject)}:{self.subject}{len(self.target)}:{self.target}"
@@ -121,7 +122,7 @@ class Verdict:
         judge: The name of the person, model or rule.
         prompt: The version of the prompt, or empty.
         quote: The deciding passage of the target, if given by the judge.
-        reason: The reason, as text.
+        reason: The reason as text.
         quoted: Whether the quote occurs in the target; None without a quote.
         replicate: The number of the repetition, from 0.
         time: ISO timestamp (UTC) of the verdict.
@@ -146,7 +147,7 @@ def items_of(
     Args:
         record: The record.
         claims: Its claims.
-        criteria: Criteria of the user, each a name and its wording.
+        criteria: Criteria of the user, as wordings by name.
     """
     texts = [context.text for context in record.contexts]
     reference = [] if record.reference is None else [record.reference]
@@ -168,7 +169,7 @@ def items_of(
 
 def _other_items(record: AnswerRecord, criteria: Mapping[str, str]) -> Iterator[Item]:
     known: dict[str, str] = {}
-    for context in record.contexts:  # passages of a document share its identifier
+    for context in record.contexts:  # passages of one document share its identifier
         before = f"{known[context.id]}\n\n" if context.id in known else ""
         known[context.id] = before + context.text
     for row, citation in enumerate(record.citations):
@@ -193,7 +194,7 @@ def _other_items(record: AnswerRecord, criteria: Mapping[str, str]) -> Iterator[
 
 
 def check_verdict(verdict: Verdict, item: Item) -> None:
-    """Raise InputError unless the verdict has a label of the relation of its item."""
+    """Raise InputError unless the label of the verdict is valid for the relation of its item."""
     if verdict.label not in LABELS[item.relation]:
         raise InputError(
             f"{verdict.label!r:.40} is not a verdict on {item.relation}", where=item.key[:12],
@@ -204,9 +205,9 @@ def check_verdict(verdict: Verdict, item: Item) -> None:
 def counted_labels(verdicts: Iterable[Verdict]) -> dict[str, str]:
     """Return the counted label for each key.
 
-    With several judges or versions of a prompt, the verdicts of the last one count; for
-    answerability, verdicts of people (without a prompt) take precedence. The last verdict of each
-    replicate counts, and the most frequent label over replicates. If two labels are equally
+    If an item has verdicts of several judges or versions of a prompt, those of the last one count;
+    for answerability, verdicts of people (without a prompt) take precedence. The last verdict of
+    each replicate counts, and over replicates the most frequent label. If two labels are equally
     frequent, the verdict is missing.
 
     Example:
@@ -218,7 +219,7 @@ def counted_labels(verdicts: Iterable[Verdict]) -> dict[str, str]:
 
 
 def label_votes(rows: Iterable[tuple[str, str, str, str, int]]) -> dict[str, str]:
-    """Return the same of rows of key, label, judge, prompt and replicate."""
+    """Return the counted labels from rows of key, label, judge, prompt, and replicate."""
     last: dict[str, tuple[str, str, str]] = {}
     votes: dict[tuple[str, str, str], dict[int, str]] = {}
     for key, label, judge, prompt, replicate in rows:
@@ -229,7 +230,7 @@ def label_votes(rows: Iterable[tuple[str, str, str, str, int]]) -> dict[str, str
     found = {}
     for key, group in last.items():
         labels = votes[group].values()
-        if len(votes[group]) == 1:  # nearly always
+        if len(votes[group]) == 1:  # the usual case
             found[key] = next(iter(labels))
             continue
         (label, most), (_, next_most), *_ = [*Counter(labels).most_common(2), ("", 0)]
@@ -255,7 +256,7 @@ def _words(text: str) -> str:
 
 
 _CITATION = re.compile(r"(?<!\s)\s*+\[(\d+(?:\s*,\s*\d+)*)\]")
-_MOST_DIGITS = 9  # digits of a context number
+_MOST_DIGITS = 9  # digits of a citation number
 
 
 def without_marks(sentence: str) -> str:
@@ -271,7 +272,7 @@ def without_marks(sentence: str) -> str:
 def cited(answer: str, contexts: Sequence[Context]) -> tuple[Citation, ...]:
     """Return the citations ``[1]``, ``[2, 3]`` of an answer by context numbers from 1.
 
-    A citation of an unknown number has the number as its context.
+    If no context has the cited number, the citation keeps the number as its context.
 
     Example:
         >>> cited("It rains [2].", [Context("a", ""), Context("b", "")])

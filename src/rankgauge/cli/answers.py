@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 _ROWS = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 _PRIMARY = "Completeness"
-_SEARCHED = 10  # documents that show whether the collection can answer
+_SEARCHED = 10  # documents used to judge whether the collection can answer a question
 
 
 @click.group(short_help="Evaluate generated answers, and find the limiting stage.")
 def answers() -> None:
     """Evaluate the answers of a RAG system, and find the stage that limits them.
 
-    FILE has a record for each question: question, contexts, answer, reference. The names of ragas,
-    deepeval, RAGChecker, TREC RAG and OpenInference are read, too.
+    FILE has a record for each question: question, contexts, answer, reference. Field names of
+    ragas, deepeval, RAGChecker, TREC RAG, and OpenInference also work.
 
     \b
     Examples:
@@ -48,7 +48,7 @@ def answers() -> None:
 def _criteria_of(
     context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]
 ) -> dict[str, str]:
-    """NAME=WORDING, or NAME=@FILE with the wording."""
+    """Return criteria from NAME=WORDING, or NAME=@FILE with the wording in a file."""
     from rankgauge.core.files import read_text
 
     found: dict[str, str] = {}
@@ -72,7 +72,7 @@ _criteria = click.option(
 )  # fmt: skip
 
 
-# The options of answers and judges that `_judged` takes.
+# Options of answers and judges, used by `_judged`.
 _inputs = options.combined(
     click.option(
         "--reference", metavar="FILE",
@@ -105,7 +105,7 @@ _inputs = options.combined(
 )  # fmt: skip
 
 
-# The options of measures and of the calibration of the judge.
+# Options of measures and of the calibration of the judge.
 _values = options.combined(
     click.option(
         "--person", is_flag=True, help="People gave the verdicts: no calibration is needed."
@@ -162,9 +162,9 @@ def evaluate(
 ) -> None:
     """Evaluate the answers of each system in FILE.
 
-    Without a language model, rules judge: they compare only words, numbers, and negations. With
-    --url and --model, a model judges the items that the store does not have yet; an interrupted
-    command resumes. Overlap with the reference is shown as well.
+    Without a language model, rules judge by comparing words, numbers, and negations. With --url and
+    --model, a model judges the items that are not in the store yet; an interrupted command resumes.
+    Overlap with the reference is also shown.
 
     \b
     Examples:
@@ -175,7 +175,7 @@ def evaluate(
           --verdicts verdicts.db --dry-run
     """
     if (store or label) and not save:
-        raise click.UsageError("--history and --label are for --save: add it")
+        raise click.UsageError("--history and --label need --save")
     if output is not None:
         check_writable(output)
     with _judged(file, measures, given, dry_run=dry_run) as judged:
@@ -241,8 +241,8 @@ def gate(
 ) -> int:
     """Compare the answers of FILE with a baseline: PASS, FAIL, or INCONCLUSIVE.
 
-    A judge that was not calibrated against people is refused unless --allow-uncalibrated is given.
-    Measures of overlap need no judge. Exit codes are those of rankgauge gate.
+    A judge that was not calibrated against people is rejected without --allow-uncalibrated.
+    Measures of overlap need no judge. The exit codes are those of rankgauge gate.
 
     \b
     Examples:
@@ -301,7 +301,7 @@ def calibrate(
 ) -> None:
     """Compare the verdicts of a judge on the answers of FILE with human verdicts.
 
-    The result corrects means for the errors of the judge. Start with 100 labels.
+    The result is used to correct means for the errors of the judge. Start with 100 labels.
 
     \b
     Examples:
@@ -336,7 +336,7 @@ def calibrate(
     print_result(found, format, chosen)
     if format in {"table", "markdown"}:
         print_text("\n")
-    if format != "csv":  # a file of CSV is one table
+    if format != "csv":  # a CSV file holds one table
         print_result(means, format, chosen)
 
 
@@ -347,7 +347,7 @@ def calibrate(
     help="Questions with reference answers and other fields, joined by id.",
 )  # fmt: skip
 @options.collection("The texts of the contexts, if FILE has only their ids.")
-@click.option("--verdicts", metavar="STORE", required=True, help="Where the verdicts are stored.")
+@click.option("--verdicts", metavar="STORE", required=True, help="The store of the verdicts.")
 @click.option("--person", metavar="NAME", help="Your name.  [default: the name of your account]")
 @click.option(
     "--relation", "relations", multiple=True, metavar="NAME",
@@ -408,7 +408,8 @@ def label(
 def demo(*, full: bool, format: str) -> None:
     """Compare the answers of two prompts to 20 questions about the bundled sample.
 
-    Rules judge the answers. The output shows both stages, and the stage that limits each prompt.
+    Rules judge the answers. The output shows the measures of both stages, and the stage that limits
+    each prompt.
     """
     from rankgauge.sample import sample_path
 
@@ -426,7 +427,7 @@ def demo(*, full: bool, format: str) -> None:
 
 @dataclass(frozen=True)
 class _Judged:
-    """The answers of a system with verdicts and claims."""
+    """Answers of a system with their verdicts and claims."""
 
     answers: AnswerSet
     verdicts: Sequence[Any]
@@ -437,7 +438,7 @@ class _Judged:
     encoder: Any = None
 
     def evaluate(self, measures: Sequence[str]) -> Any:
-        """The evaluation of the answers."""
+        """Return the evaluation of the answers."""
         from rankgauge.answers import evaluate_answers
 
         return evaluate_answers(
@@ -446,7 +447,7 @@ class _Judged:
         )  # fmt: skip
 
     def diagnose(self, measures: Sequence[str]) -> Any:
-        """Both stages."""
+        """Return the diagnosis of retrieval and generation."""
         from rankgauge.answers import diagnose_answers
 
         return diagnose_answers(
@@ -459,7 +460,7 @@ class _Judged:
 def _judged(
     file: str, measures: Sequence[str], given: dict[str, Any], *, dry_run: bool = False
 ) -> Iterator[list[_Judged]]:
-    """The answers of each system of a file, judged."""
+    """Yield the judged answers of each system in a file."""
     from rankgauge.answers import read_answers
 
     parts = (
@@ -470,17 +471,17 @@ def _judged(
     encoder = _encoder(own, given) if own["encoder"] else None
     with chat_model(given) as model:
         if model is not None and (own["verdicts"] or "").endswith(_ROWS):
-            raise click.UsageError("a model adds to a store: --verdicts verdicts.db")
+            raise click.UsageError("a model needs a store of verdicts: --verdicts verdicts.db")
         asks = own["claims"] == "model" or own["replicates"] > 1 or own["search"] is not None
         if model is None and (dry_run or asks):
             raise click.UsageError(
-                "--dry-run, --claims model, --replicates and --search are for a model: --url and "
+                "--dry-run, --claims model, --replicates, and --search need a model: --url and "
                 "--model"
             )
         if own["search"] is not None and own["collection"] is None:
             raise click.UsageError("--search needs the documents: --collection FOLDER")
         if model is not None and own["verdicts"] is None:
-            raise click.UsageError("say where the model's verdicts are stored: --verdicts FILE")
+            raise click.UsageError("name the store for the model's verdicts: --verdicts FILE")
         with working(f"reading {file}"):
             sets = read_answers(
                 file, system=own["system"], reference=own["reference"], texts=_texts(own)
@@ -502,7 +503,7 @@ def _judged(
 
 
 def _encoder(own: Mapping[str, Any], given: dict[str, Any]) -> Any:
-    """The encoder; without a language model it has its own cache."""
+    """Return the encoder; without a language model it has a separate cache."""
     cache = given["cache"]
     if given["url"] is None and given["model"] is None:
         given["cache"] = None
@@ -510,7 +511,7 @@ def _encoder(own: Mapping[str, Any], given: dict[str, Any]) -> Any:
 
 
 def _search(own: Mapping[str, Any]) -> Callable[[str], list[Context]] | None:
-    """The search function over the collection; None without the option."""
+    """Return the search function over the collection, or None without --search."""
     name = own["search"]
     if name is None:
         return None
@@ -600,7 +601,7 @@ def _judged_by(
 def _with(
     answers: AnswerSet, verdicts: Sequence[Any], judge: str | None, claims: Any = None
 ) -> _Judged:
-    """The answers with the verdicts of one judge, or of all."""
+    """Return the answers with the verdicts of one judge, or of all judges."""
     from rankgauge.answers import sentence_claims
 
     chosen = [each for each in verdicts if judge is None or each.judge == judge]

@@ -1,4 +1,4 @@
-"""``rankgauge bench``."""
+"""``rankgauge bench``: run and compare retrievers."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _ERROR = 2
 @options.baseline()
 @click.option(
     "--resume/--fresh", default=None,
-    help="--resume uses all responses in the store, also those of a retriever without settings "
-    "whose code cannot be compared; --fresh runs every query again.  [default: use "
-    "responses of the same settings, and of an unfinished run of the same code]",
+    help="--resume uses all stored responses, including those of a retriever without settings "
+    "whose code cannot be compared; --fresh repeats every query.  [default: use responses with "
+    "the same settings, and those of an unfinished run with the same code]",
 )  # fmt: skip
-@click.option("--failed", is_flag=True, help="Also run queries again that failed.")
+@click.option("--failed", is_flag=True, help="Also repeat failed queries.")
 @click.option(
     "--errors", type=click.Choice(["refuse", "empty"]), default="refuse", show_default=True,
-    help="Reject a run in which queries failed, or count them as empty rankings.",
+    help="Reject a run with failed queries, or count them as empty rankings.",
 )  # fmt: skip
 @click.option(
     "--repeat", type=click.IntRange(1), default=1, metavar="N",
@@ -64,7 +64,7 @@ _ERROR = 2
 )
 @click.option(
     "--runs", "runs_folder", metavar="FOLDER",
-    help="Write each run to this folder as NAME.run, with a header of how it was made.",
+    help="Write each run to this folder as NAME.run, with a header that describes its origin.",
 )  # fmt: skip
 @click.option("--plain", is_flag=True, help="Write runs without this header, for trec_eval.")
 @click.option(
@@ -105,9 +105,9 @@ def bench(
 ) -> int:
     """Run the retrievers of PLAN over its collection and compare them.
 
-    PLAN is a TOML file, or a folder of documents and questions, over which BM25 (it needs
-    rankgauge[bm25]) and hashed dense vectors are run. Responses are kept as they come: interrupted
-    at any moment, the same command goes on where it stopped.
+    PLAN is a TOML file, or a folder of documents and questions, on which BM25 (needs
+    rankgauge[bm25]) and hashed dense vectors are run. Responses are stored as they arrive: to
+    resume after an interruption, repeat the command.
 
     \b
     A plan:
@@ -171,9 +171,9 @@ def bench(
 
 
 def _check(kept: bool, asked: bool, page: str | None, folder: str | None) -> None:
-    """Refuse options that do not go together, before any work is done."""
+    """Reject incompatible options before any work is done."""
     if not kept:
-        raise click.UsageError("--history and --label are for --save: add it")
+        raise click.UsageError("--history and --label need --save")
     if not asked:
         raise click.UsageError("--fresh runs every query again: omit --failed")
     if page is not None:
@@ -191,7 +191,7 @@ def _check(kept: bool, asked: bool, page: str | None, folder: str | None) -> Non
 def _check_names(
     plan: rankgauge.BenchmarkPlan, baseline: str | None, diagnosed: str | None
 ) -> None:
-    """Refuse unknown names before any search."""
+    """Reject unknown names before any search."""
     known = [one.name for one in plan.retrievers]
     asked = {"--baseline": baseline, "--diagnose": None if diagnosed == "worst" else diagnosed}
     for option, given in asked.items():
@@ -232,7 +232,7 @@ def _ran(
 
 
 class _Shown:
-    """The printed result: a comparison, or the evaluation of a single run."""
+    """Result to print: a comparison, or the evaluation of a single run."""
 
     def __init__(
         self,
@@ -257,7 +257,7 @@ class _Shown:
         runs = list(bench.runs.values())
         if len(runs) == 1:
             return cls(runs, [runs[0].evaluate(measures, errors=errors)], None)
-        # A baseline that --only leaves out is no error.
+        # A baseline excluded by --only is not an error.
         chosen = baseline if baseline in bench.runs else None
         found = bench.compare(measures, baseline=chosen, errors=errors, jobs=jobs)
         return cls(runs, found.comparison.evaluations, found)
@@ -290,7 +290,7 @@ class _Shown:
             print_result(diagnosis, format, report_options)
 
     def ends(self) -> tuple[str, str]:
-        """The names of the worst and of the best run."""
+        """Return the names of the worst and the best run."""
         sign = -1 if self.primary.declaration.better == "lower" else 1
         means = {one.run_name: sign * one.mean()[str(self.primary)] for one in self.evaluations}
         return min(means, key=means.__getitem__), max(means, key=means.__getitem__)

@@ -1,4 +1,4 @@
-"""``rankgauge check``."""
+"""``rankgauge check``: find errors in judgments and runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rankgauge.cli.output import print_message, print_result, print_table, print
 def _known_codes(
     _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """The codes in upper case; an unknown one is refused before any file is read."""
+    """Return the codes in upper case; reject unknown codes before any file is read."""
     known = rankgauge.checks.FINDING_KINDS
     for code in given:
         if code.upper() not in known:
@@ -32,16 +32,16 @@ def _fixable(
         if not kinds[code].automatic:
             fixable = ", ".join(code for code, kind in kinds.items() if kind.automatic)
             raise click.BadParameter(
-                f"{code} cannot be fixed without a person; these can: {fixable}"
+                f"{code} cannot be fixed automatically; these codes can: {fixable}"
             )
     return codes
 
 
-@click.command(short_help="Check judgments, runs and texts for errors.")
+@click.command(short_help="Check judgments, runs, and texts for errors.")
 @click.argument("qrels", metavar="[QRELS]", required=False)
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @options.measures(
-    "The measure in which effects are shown, and which is checked against the data; repeat for "
+    "A measure to check against the data, and in which to show effects; repeat for "
     "more.  [default: nDCG@10]"
 )
 @options.collection(
@@ -70,7 +70,7 @@ def _fixable(
 @options.full("Show all effects, and the fixes of warnings.")
 @click.option(
     "--fix", "folder", metavar="FOLDER",
-    help="Write a copy of each file with the faults fixed that have one safe fix.",
+    help="Write a copy of each file to this folder, with each fault fixed that has one safe fix.",
 )  # fmt: skip
 @click.option(
     "--fix-also", "also", multiple=True, metavar="CODE", callback=_fixable,
@@ -102,12 +102,12 @@ def check(
     listed: bool,
     full: bool,
 ) -> None:
-    """Look for what makes numbers wrong: in the judgments QRELS, in each RUN, between them.
+    """Check the judgments QRELS and each RUN for errors that distort the results.
 
-    Each finding has a code that never changes its meaning, and says what was found, where, what it
-    does to the numbers (measured) and how to fix it. QRELS may be given alone.
+    Each finding has a stable code, the problem and its location, its measured effect on the
+    results, and a fix. RUN may be omitted.
 
-    Exit codes: 0 nothing of the severity of --fail-on or worse, 1 such a finding, 2 an error.
+    Exit codes: 0 no finding with the severity of --fail-on or higher, 1 such a finding, 2 an error.
 
     \b
     Examples:
@@ -126,9 +126,9 @@ def check(
     if qrels is None:
         raise click.UsageError("name the judgments: rankgauge check QRELS RUN...")
     if also and folder is None:
-        raise click.UsageError("--fix-also is for --fix: name a folder for the copies")
+        raise click.UsageError("--fix-also needs --fix FOLDER, a folder for the copies")
     if folder is not None and "-" in (qrels, *runs):
-        raise click.UsageError("--fix reads a file twice, and standard input can be read once")
+        raise click.UsageError("--fix reads files twice, and standard input can be read only once")
     judged = located(qrels, qrels_format)
     given = [located(run, run_format) for run in runs]
     with working(f"checking {', '.join(runs) or qrels}"):
@@ -150,7 +150,7 @@ def check(
 
 
 def _others(select: tuple[str, ...]) -> tuple[str, ...]:
-    """The codes to ignore if only some are selected."""
+    """Return the codes to ignore if only some are selected."""
     if not select:
         return ()
     return tuple(code for code in rankgauge.checks.FINDING_KINDS if code not in select)

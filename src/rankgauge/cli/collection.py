@@ -11,7 +11,9 @@ from rankgauge.cli.output import print_result, working
 
 @click.group(short_help="Describe a collection and its quality problems.")
 def collection() -> None:
-    """Documents, queries and judgments: folders, archives, ir_datasets, Hugging Face, MTEB.
+    """Describe a collection of documents, queries, and judgments.
+
+    Sources are folders, archives, files, ir_datasets, Hugging Face, and MTEB.
 
     \b
     Examples:
@@ -20,7 +22,7 @@ def collection() -> None:
     """
 
 
-@collection.command(short_help="Counts, lengths, overlaps, duplicates and leaks.")
+@collection.command(short_help="Show counts, lengths, overlaps, duplicates, and leaks.")
 @click.argument("source", metavar="COLLECTION")
 @click.option(
     "--queries", metavar="FILE",
@@ -32,7 +34,7 @@ def collection() -> None:
 @click.option("--qrels", metavar="FILE", help="The judgments, in place of those of COLLECTION.")
 @click.option(
     "--split", metavar="NAME",
-    help="Which judgments of qrels/.  [default: test, or the only ones]",
+    help="The split of the judgments: a file in qrels/.  [default: test, or the only one]",
 )  # fmt: skip
 @click.option(
     "--run", "runs", multiple=True, metavar="FILE",
@@ -58,9 +60,9 @@ def info(
 ) -> None:
     """Describe COLLECTION, and report problems that distort evaluation.
 
-    COLLECTION is a folder as BEIR or TREC lay it out, a .zip of one, a folder of Markdown or text
-    files, a file of documents, or ir_datasets:NAME, hf:NAME, mteb:NAME. What does not fit is
-    counted, and does not stop it.
+    COLLECTION is a folder in the layout of BEIR or TREC, a .zip of such a folder, a folder of
+    Markdown or text files, a file of documents, or ir_datasets:NAME, hf:NAME, or mteb:NAME. Invalid
+    records are counted and skipped.
 
     \b
     Examples:

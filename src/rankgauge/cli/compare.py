@@ -1,4 +1,4 @@
-"""``rankgauge compare``."""
+"""``rankgauge compare``: compare runs with a baseline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rankgauge.cli.output import print_message, print_result, working
 @click.argument("qrels", metavar="QRELS")
 @click.argument("runs", metavar="RUN RUN [RUN]...", nargs=-1, required=True)
 @options.measures(
-    "A measure; repeat for more. The first is the primary one, whose differences are tested.  "
+    "A measure; repeat for more. The first is the primary measure, whose differences are tested.  "
     "[default: nDCG@10 tested; P, R, Success, and nDCG at 1, 3, 5, and 10, and RR described]"
 )
 @click.option(
@@ -73,10 +73,10 @@ def compare(
     transpose: bool,
     full: bool,
 ) -> None:
-    """Compare each RUN with the first one (or with --baseline) on the judgments QRELS.
+    """Compare each RUN with the first (or with --baseline) on the judgments QRELS.
 
-    Prints means side by side, differences with their 95% interval, p-value, effect size and
-    win/tie/loss, and conclusions with their limitations. Evaluations in JSON, such as those of
+    Prints means side by side; differences with their 95% interval, p-value, effect size, and
+    wins/ties/losses; and conclusions with their limitations. Evaluations in JSON, such as those of
     answers, are compared without judgments: rankgauge compare old.json new.json.
 
     \b

@@ -1,4 +1,4 @@
-"""``rankgauge convert``."""
+"""``rankgauge convert``: write files in another format."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import rankgauge
 from rankgauge.cli.output import check_writable, working
 
 
-@click.command(short_help="Write judgments, runs or texts in another format.")
+@click.command(short_help="Write judgments, runs, or texts in another format.")
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
 @click.option(
@@ -25,7 +25,7 @@ from rankgauge.cli.output import check_writable, working
 )  # fmt: skip
 @click.option(
     "--kind", type=click.Choice(["qrels", "run", "queries", "documents"]),
-    help="What IN contains, if it can be read in two ways; of a collection, the part to write.",
+    help="The content of IN, if it is ambiguous; for a collection, the part to write.",
 )  # fmt: skip
 @click.option(
     "--name", metavar="TAG", help="The tag of a run in TREC format.  [default: that of IN]"
@@ -44,12 +44,12 @@ def convert(
     name: str | None,
     lossy: bool,
 ) -> None:
-    """Write judgments, a run, queries or documents in another format.
+    """Write judgments, a run, queries, or documents in another format.
 
-    The name of OUT says the format (.csv .tsv .json .jsonl .parquet .arrow, else TREC) and how it
-    is packed (.gz .xz .bz2 .zst .lz4). "-" is standard input or output. Numbers keep every bit.
-    What OUT cannot hold is an error, or is counted on standard error. A folder or a .zip of a
-    collection becomes a new folder, or a .zip, of BEIR; or with --kind its part is written.
+    The name of OUT determines the format (.csv .tsv .json .jsonl .parquet .arrow, else TREC) and
+    the compression (.gz .xz .bz2 .zst .lz4). "-" is standard input or output. Numbers are exact.
+    Content that OUT cannot hold is an error, or is reported on standard error. A collection (a
+    folder or .zip) becomes a new folder or .zip in BEIR format; with --kind, one part is written.
 
     \b
     Examples:

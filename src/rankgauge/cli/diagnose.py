@@ -1,4 +1,4 @@
-"""``rankgauge diagnose``."""
+"""``rankgauge diagnose``: find likely causes of errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rankgauge.cli.inputs import drift_finding, located, read_drift
 from rankgauge.cli.output import print_result, working
 
 
-@click.command(short_help="Find likely causes of errors of a run, and fixes.")
+@click.command(short_help="Find likely causes of the errors of a run, and fixes.")
 @click.argument("qrels", metavar="QRELS")
 @click.argument("run", metavar="RUN")
 @options.collection(
@@ -32,7 +32,7 @@ from rankgauge.cli.output import print_result, working
 )  # fmt: skip
 @click.option(
     "--rerank-depth", "depth", type=click.IntRange(min=1), default=100, show_default=True,
-    help="The number of documents that a reranker would get.",
+    help="The number of documents that a reranker would receive.",
 )  # fmt: skip
 @click.option(
     "--group-by",
@@ -47,12 +47,12 @@ from rankgauge.cli.output import print_result, working
 @click.option(
     "--also",
     metavar="RUN",
-    help="Another run, to measure the potential of both together. If it is cut no deeper than RUN, "
+    help="Another run, to measure the potential of both together. If it is not deeper than RUN, "
     "it rules out depth as a cause.",
 )
 @click.option(
     "--drift", metavar="FILE",
-    help="What rankgauge logs drift -o drift.json found about the evaluation set.",
+    help="The result of rankgauge logs drift ... -o drift.json.",
 )  # fmt: skip
 @options.run_format
 @options.qrels_format
@@ -81,9 +81,9 @@ def diagnose(
 ) -> None:
     """Diagnose RUN on the judgments QRELS: likely causes of its errors, and suggested fixes.
 
-    Prints quality in bands and the likely causes; with --full also the worst queries, the
-    potential gain of each fix if it retrieved the missed documents at the top, other cut-offs,
-    thresholds, and the distribution over queries.
+    Prints quality in bands and the likely causes. --full adds the worst queries, the potential gain
+    of each fix if it retrieved the missed documents at the top, other cut-offs, thresholds, and the
+    distribution over queries.
 
     \b
     Examples:

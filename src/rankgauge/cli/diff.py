@@ -1,4 +1,4 @@
-"""``rankgauge diff``."""
+"""``rankgauge diff``: show changes between two runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rankgauge.cli.output import print_message, print_result, working
 )  # fmt: skip
 @click.option(
     "-n", "most", type=click.IntRange(0), default=5, show_default=True,
-    help="The number of largest losses to show, and of largest gains.",
+    help="The number of losses to show, and of gains, largest first.",
 )  # fmt: skip
 @click.option(
     "-k", type=click.IntRange(1), default=10, show_default=True,
@@ -46,10 +46,10 @@ def diff(
     format: str,
     full: bool,
 ) -> None:
-    """Show what changed from RUN_A to RUN_B: which queries lost and gained, and why.
+    """Show the changes from RUN_A to RUN_B: which queries lost and gained, and why.
 
-    Prints the queries that changed most; of at most two queries, or with --full, also both rankings
-    side by side, with the grade of each document and its rank in the other run.
+    Prints the queries that changed most. For one or two queries, or with --full, it also prints
+    both rankings side by side, with the grade of each document and its rank in the other run.
 
     \b
     Examples:
@@ -65,7 +65,7 @@ def diff(
             queries=queries or None, most=most, k=k,
         )  # fmt: skip
     print_result(found, format, rankgauge.reports.Options(full=full))
-    # JSON contains the notes; warnings are printed as well.
+    # JSON contains the notes; warnings are also printed.
     for note in found.notes:
         if format == "csv" or (format == "json" and note.startswith("WARNING")):
             print_message(note)

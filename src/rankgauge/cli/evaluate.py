@@ -1,4 +1,4 @@
-"""``rankgauge evaluate``."""
+"""``rankgauge evaluate``: evaluate runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from rankgauge.cli.output import print_message, print_result, quiet, working
     "removed, and nDCG with random grades.",
 )  # fmt: skip
 @options.output_format("trec")
-@options.full("Show all notes, for each of several runs.")
+@options.full("Show all notes of each run.")
 @options.policies
 @click.option(
     "--draws", type=click.IntRange(2, 1_000_000), metavar="N",
@@ -69,8 +69,8 @@ from rankgauge.cli.output import print_message, print_result, quiet, working
 )
 @click.option(
     "--memory", metavar="SIZE",
-    help="Read files in parts, within a memory of this size, such as 512MB. Rows in any order go "
-    "through temporary files (TMPDIR).",
+    help="Read files in parts, with at most this much memory, such as 512MB. Files that are not "
+    "sorted by query go through temporary files (TMPDIR).",
 )  # fmt: skip
 @click.option(
     "--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True,
@@ -136,7 +136,7 @@ def evaluate(
     Both are files: TREC, CSV, TSV, JSON lines, JSON, Parquet, or Arrow, compressed or not; "-" is
     standard input. The format is recognized by name and first line, or given by --format and
     --qrels-format. QRELS may also be a BEIR folder or zip archive. Without RUN, QRELS is a file of
-    records with both (id, retrieved, relevant).
+    records with id, retrieved, and relevant.
 
     \b
     Examples:
@@ -194,7 +194,7 @@ def evaluate(
     def evaluated(
         path: str | None,
     ) -> tuple[dict[str, rankgauge.Evaluation], rankgauge.Run | None]:
-        # Saving its fingerprint and evaluating it twice both need the whole run.
+        # Saving the fingerprint of a run and evaluating it twice both need the whole run.
         whole = (save or questions) and memory is None
         run = rankgauge.read_run(path, format=run_format) if path and whole else None
         where = None if path is None else located(path, run_format)
@@ -203,7 +203,7 @@ def evaluate(
         return fields.evaluate(truth, given, wanted, how, mix_origins=mix_origins), run
 
     paths = runs or (None,)
-    # A thread that waits for standard input could not be interrupted, and memory is for one run.
+    # Threads that wait for standard input cannot be interrupted; --memory is a limit for one run.
     one = "-" in paths or memory is not None
     results = rankgauge.core.map_in_threads(evaluated, paths, 1 if one else jobs)
     for place, path in enumerate(paths, start=1):
@@ -217,8 +217,8 @@ def evaluate(
             replace(one, run_name=f"{name} ({part})" if len(parts) > 1 else name)
             for part, one in parts.items()
         ]
-    # Saved before printing, because the reader may close the pipe early. Failures are reported
-    # after it, so that an unwritable store does not suppress the table.
+    # Save before printing, because the reader may close the pipe early; report failures after it,
+    # so that an unwritable store does not suppress the table.
     failure = None if kept is None else kept.failure_of(evaluations, truth, read)
     print_result(evaluations, format, rankgauge.reports.Options(per_query=per_query, full=full))
     for note in rankgauge.reports.notes_of(evaluations):
@@ -230,7 +230,7 @@ def evaluate(
 
 
 def _wanted(use: str | None, measures: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The measures of the use case (with its reason printed) and those given; None without both."""
+    """Return the measures of the use case (and print its reason) and those of -m, or None."""
     if use is None:
         return measures or None
     case = rankgauge.core.use_case(use)
@@ -241,15 +241,15 @@ def _wanted(use: str | None, measures: tuple[str, ...]) -> tuple[str, ...] | Non
 def _refuse_options(
     memory: str | None, of_spark: str | None, *, save: bool, profile: str | None
 ) -> None:
-    """Refuse options of Spark, and those that read a run whole beside a limit of memory."""
+    """Reject options of Spark, and options that need a whole run together with --memory."""
     if of_spark is not None:
-        raise click.UsageError("--master and --values are for --engine spark: add it")
+        raise click.UsageError("--master and --values need --engine spark")
     if memory is not None and (save or profile is not None):
-        raise click.UsageError("--save and --profile read a run whole: omit them, or --memory")
+        raise click.UsageError("--save and --profile need a whole run: omit them, or --memory")
 
 
 class _Fields(NamedTuple):
-    """Fields of questions, and which of them are weights and groups."""
+    """Fields of questions, with the fields used as weights and groups."""
 
     questions: Mapping[str, Mapping[str, Any]] | None
     weights: str | Mapping[str, Any] | None
@@ -257,7 +257,7 @@ class _Fields(NamedTuple):
 
     @classmethod
     def of(cls, questions: str | None, weights: str | None, group_by: str | None) -> _Fields:
-        """Read the files named by the options."""
+        """Read the files given as options."""
         if questions is weights is group_by is None:
             return cls(None, None, None)
         from pathlib import Path
@@ -280,7 +280,7 @@ class _Fields(NamedTuple):
         *,
         mix_origins: bool,
     ) -> dict[str, rankgauge.Evaluation]:
-        """One evaluation; or two, of the generated and of the other questions."""
+        """Return one evaluation, or separate evaluations of generated and other questions."""
 
         def of(**more: Any) -> rankgauge.Evaluation:
             given = {**how, "questions": self.questions, "mix_origins": mix_origins, **more}
@@ -303,7 +303,7 @@ class _Fields(NamedTuple):
 
 
 class _Output(NamedTuple):
-    """The history to save evaluations in, with their label and settings."""
+    """History in which to save evaluations, with their label and settings."""
 
     history: rankgauge.History
     label: str
@@ -320,12 +320,10 @@ class _Output(NamedTuple):
         *,
         save: bool,
     ) -> _Output | None:
-        """None without --save. An unusable store is reported before any work is done."""
+        """Return None without --save; report an unusable store before any work is done."""
         if not save:
             if store or label or pairs or date:
-                raise click.UsageError(
-                    "--history, --label, --set and --date are for --save: add it"
-                )
+                raise click.UsageError("--history, --label, --set, and --date need --save")
             return None
         return cls(rankgauge.History.open(store), label, settings_of(pairs), date)
 
@@ -335,7 +333,7 @@ class _Output(NamedTuple):
         truth: object,
         runs: Sequence[rankgauge.Run | None],
     ) -> rankgauge.RankgaugeError | None:
-        """Save all evaluations, up to the first failure."""
+        """Save all evaluations; stop at the first failure and return it."""
         try:
             for evaluation, run in zip(evaluations, runs, strict=True):
                 entry = self.history.add(
@@ -352,7 +350,7 @@ class _Output(NamedTuple):
         return None
 
 
-# The function of each option and the policies that it accepts.
+# The function of each option, and the policies that it accepts.
 _REPORTS = {
     "--tie-report": ("tie_report", ("ties", "queries", "duplicates", "undefined")),
     "--unjudged-report": ("unjudged_report", ("ties", "queries", "duplicates")),
@@ -371,20 +369,22 @@ def _print_reports(
     per_query: bool,
     excluded: dict[str, object],
 ) -> None:
-    """Print reports of each run instead of its evaluation; `excluded` are options for that."""
+    """Print reports of each run instead of its evaluation; reject the options `excluded`."""
     if "--unjudged-report" in reports:
         excluded["--unjudged removed"] = policies["unjudged"] == "removed"
         excluded["a file of records"] = not paths
     for other, given in excluded.items():
         if given:
-            raise click.UsageError(f"{other} is not for {reports[-1]}: leave one of them out")
+            raise click.UsageError(
+                f"{other} cannot be combined with {reports[-1]}: omit one of them"
+            )
     with working(f"reading {qrels}"):
         truth: Any
         runs: Sequence[rankgauge.Run | None]
         if paths:
             truth = rankgauge.read_qrels(qrels, format=formats[0])
             runs = read_runs(paths, formats[1])
-        else:  # records have both
+        else:  # records contain both judgments and a ranking
             truth, runs = rankgauge.Records.of(qrels), [None]
     for option in reports:
         name, own = _REPORTS[option]

@@ -1,4 +1,4 @@
-"""``rankgauge evaluate --engine spark``."""
+"""``rankgauge evaluate --engine spark``: evaluation on Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rankgauge.cli.inputs import named_paths
 from rankgauge.cli.output import print_message, print_table, quiet
 from rankgauge.distributed import spark
 
-# Below so many rows one machine is done before a session has started.
+# With fewer rows, one machine finishes before a Spark session starts.
 _SMALL = 10_000_000
 _OPTIONS = {
     "qrels", "runs", "measures", "use", "format", "quiet", "engine", "master", "values", "ties",
@@ -24,7 +24,7 @@ _OPTIONS = {
 
 
 def refuse_options(runs: Sequence[str], policies: Mapping[str, Any], format: str) -> None:
-    """Refuse options of the command that Spark does not have, before a session is started."""
+    """Reject options that are not available on Spark, before a session starts."""
     context = click.get_current_context()
     given = [
         max(option.opts, key=len)
@@ -34,7 +34,7 @@ def refuse_options(runs: Sequence[str], policies: Mapping[str, Any], format: str
     ]
     given += ["--as trec"] * (format == "trec")
     if given:
-        raise click.UsageError(f"not for --engine spark: {', '.join(given)}")
+        raise click.UsageError(f"not available with --engine spark: {', '.join(given)}")
     if policies["queries"] not in {"all", "intersection"}:
         raise click.UsageError("--queries is all or intersection with --engine spark")
     if not runs:
@@ -59,7 +59,7 @@ def print_means(
         measures: The measures.
         policies: All policies.
         master: URL of the master.
-        folder: Where the values for each query are written; None for nowhere.
+        folder: The folder for the values for each query; if None, they are not written.
         format: The output format.
     """
     how = {name: value for name, value in policies.items() if name != "undefined"}
@@ -92,7 +92,7 @@ def print_means(
 
 
 def _write(values: Any, folder: str) -> None:
-    """Write values; a job that fails leaves no empty folder behind."""
+    """Write values; after a failed job, remove the empty folder."""
     local = Path(folder.removeprefix("file://"))
     existed = local.exists()
     try:

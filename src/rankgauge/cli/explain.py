@@ -1,4 +1,4 @@
-"""``rankgauge explain``."""
+"""``rankgauge explain``: explain values and differences between tools."""
 
 from __future__ import annotations
 
@@ -25,18 +25,17 @@ _NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
 )  # fmt: skip
 @click.option(
     "--against", metavar="PROFILE",
-    help="Explain why the number of another tool differs, by its profile, such as pytrec_eval: "
-    "each "
-    "deviation with its effect, and one query computed both ways.",
+    help="Explain why the value of another tool differs, by its profile, such as pytrec_eval: "
+    "the effect of each deviation, and one query computed both ways.",
 )  # fmt: skip
 @click.option(
     "--against-values", "values", metavar="FILE",
-    help="Find how these values were computed, and why ours differ: lines of trec_eval -q or "
-    "ir_measures, CSV, TSV, JSON (of pytrec_eval or ours) or JSON lines.",
+    help="Find how the values in this file were computed, and why ours differ: output of "
+    "trec_eval -q or ir_measures, CSV, TSV, JSON (pytrec_eval or rankgauge), or JSON lines.",
 )  # fmt: skip
 @click.option(
     "--against-mean", "mean", metavar="NUMBER",
-    help="The same for a mean alone, with all known digits: 0.4123.",
+    help="Find how this mean was computed; give all known digits, such as 0.4123.",
 )  # fmt: skip
 @options.policies
 @options.run_format
@@ -59,9 +58,9 @@ def explain(
 ) -> None:
     """Explain the value of MEASURE for one query of RUN, step by step.
 
-    Prints the ranking with the contribution of each document, the ideal ranking where the measure
-    has one, and the formula with its numbers. They are computed by separate loops and verified
-    against rankgauge evaluate. With --against, --against-values or --against-mean: why two means
+    Prints the ranking with the contribution of each document, the ideal ranking if the measure uses
+    one, and the formula with its numbers. They are computed by separate code and verified against
+    rankgauge evaluate. --against, --against-values, and --against-mean explain why two means
     differ.
 
     \b

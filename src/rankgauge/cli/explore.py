@@ -1,4 +1,4 @@
-"""``rankgauge explore``."""
+"""``rankgauge explore``: search for the best configuration."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rankgauge.cli import options
 from rankgauge.cli.output import print_result
 
 
-@click.command(short_help="Search configurations of a retriever for the best.")
+@click.command(short_help="Find the best configuration of a retriever.")
 @click.argument("path", metavar="PLAN")
 @click.option(
     "--store",
@@ -27,11 +27,11 @@ from rankgauge.cli.output import print_result
 @options.output_format()
 @options.full("Show all configurations, failure patterns before and after, and single settings.")
 def explore(path: str, store: str | None, timed: int, k: int, format: str, full: bool) -> None:
-    """Try the configurations that the table [explore] of PLAN names, and choose the best.
+    """Try the configurations in the table [explore] of PLAN, and choose the best.
 
-    The best is chosen on one part of the queries and compared with the current configuration on
-    the other, so that it is not merely the luckiest. Interrupted, or when its time is over, it
-    tells what it has; responses are kept, and the same command goes on from there.
+    The best configuration is chosen on one part of the queries and compared with the current
+    configuration on the other part, because the best of many is partly luck. After an interruption
+    or at the time limit, the results so far are printed; to continue, repeat the command.
 
     \b
     In a plan:

@@ -1,4 +1,4 @@
-"""``rankgauge fuse``."""
+"""``rankgauge fuse``: fuse runs."""
 
 from __future__ import annotations
 
@@ -74,10 +74,10 @@ def fuse(
     qrels_format: str | None,
     seed: int,
 ) -> None:
-    """Fuse each query of the RUNs into one ranking and write it.
+    """Fuse the rankings of the RUNs for each query, and write the fused run.
 
-    Ranks (rrf, isr, rbc, borda, condorcet) or normalized scores (the others) are put together.
-    What was done is said on standard error.
+    Methods combine ranks (rrf, isr, rbc, borda, condorcet) or normalized scores (the others). A
+    summary is printed on standard error.
 
     \b
     Examples:
@@ -117,7 +117,7 @@ def fuse(
 
 
 def _refuse_tuning_options(tune: str | None) -> None:
-    """Refuse options that have no effect without tuning."""
+    """Reject options that have no effect without tuning."""
     context = click.get_current_context()
     for word in ("measure", "folds", "train", "grids", "qrels_format", "seed"):
         source = context.get_parameter_source(word)
@@ -127,7 +127,7 @@ def _refuse_tuning_options(tune: str | None) -> None:
         if word == "folds" and source is click.core.ParameterSource.COMMANDLINE:
             train = context.get_parameter_source("train")
             if train is click.core.ParameterSource.COMMANDLINE:
-                raise click.UsageError("--train and --folds exclude each other")
+                raise click.UsageError("--train and --folds cannot be combined")
 
 
 def _grid(text: str) -> tuple[str, list[Any]]:
@@ -145,5 +145,5 @@ def _numbers(text: str, option: str, between: str) -> list[float]:
         return [float(part) for part in text.split(between)]
     except ValueError:
         raise click.BadParameter(
-            f"{text!r} is not numbers with {between!r} between them", param_hint=option
+            f"{text!r}: expected numbers separated by {between!r}", param_hint=option
         ) from None

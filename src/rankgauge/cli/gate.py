@@ -1,4 +1,4 @@
-"""``rankgauge gate``."""
+"""``rankgauge gate``: decide whether a run may replace the baseline."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _CUT = "\n\n(truncated: the summary of a step is limited to 1 MiB)\n"
 @options.run_format
 @options.qrels_format
 @options.quiet
-@options.full("Show margins, wins, ties, losses, and all queries that lost most.")
+@options.full("Show margins, wins, ties, losses, and all listed losses.")
 @options.gate_report
 @click.option("--junit", metavar="FILE", help="Write JUnit XML, one case per check.")
 @click.option("--json", "as_json", metavar="FILE", help="Write the result as JSON.")
@@ -91,10 +91,10 @@ def gate(
 ) -> None:
     """Compare RUN with a baseline by rules, on the judgments QRELS.
 
-    Of a PLAN (a TOML file, or a folder: see rankgauge bench) the retriever NAME is run, or what it
-    answered before is used; of a plan with one retriever, that one.
+    For a PLAN (a TOML file or a folder: see rankgauge bench), the retriever NAME is run, reusing
+    stored responses. NAME may be omitted if the plan has one retriever.
 
-    An EVALUATION in JSON, such as one of answers, is gated alone, by its values.
+    An EVALUATION in JSON, such as that of answers, is compared without RUN.
 
     PASS: a loss above the margin is excluded. FAIL: the run is worse, or a contract or floor is
     broken. INCONCLUSIVE: neither can be concluded; more queries would decide. IDENTICAL: no change.
@@ -164,13 +164,13 @@ def gate(
 
 
 def _is_plan(qrels: str, run: str) -> bool:
-    """Whether the path is a plan file or a folder, not a run file."""
+    """Return whether the path is a plan file, or a folder without a run file."""
     named = run != "-" and not Path(run).suffix and not Path(run).exists()
     return qrels.endswith(".toml") or (named and Path(qrels).is_dir())
 
 
 def _planned(path: str, name: str | None) -> tuple[rankgauge.Qrels, rankgauge.Run]:
-    """The judgments of a plan and the run of one of its retrievers."""
+    """Return the judgments of a plan and the run of one of its retrievers."""
     if name is None and not (path.endswith(".toml") or Path(path).is_dir()):
         raise click.UsageError("name the run: rankgauge gate QRELS RUN")
     plan = rankgauge.BenchmarkPlan.read(path)
@@ -187,7 +187,7 @@ def _planned(path: str, name: str | None) -> tuple[rankgauge.Qrels, rankgauge.Ru
 
 
 def _add_summary(result: rankgauge.gates.GateResult) -> None:
-    """Append to the step summary; GitHub drops summaries above 1 MiB."""
+    """Append the result to the step summary; GitHub drops summaries above 1 MiB."""
     named = os.environ.get("GITHUB_STEP_SUMMARY", "")
     if not named:
         return
@@ -202,7 +202,7 @@ def _add_summary(result: rankgauge.gates.GateResult) -> None:
 
 
 def shorten(text: str, room: int) -> str:
-    """Return as many whole lines as fit, so that no table row or escape is split."""
+    """Return as many whole lines as fit, so that no table row or escape sequence is split."""
     whole = text.encode()
     if len(whole) <= room:
         return text

@@ -13,9 +13,9 @@ _NOT_COMPARABLE = 4
 _run_option = click.option("--run", metavar="NAME", help="Use only evaluations of this run.")
 
 
-@click.group(short_help="List, compare and track saved evaluations.")
+@click.group(short_help="List, compare, and track saved evaluations.")
 def history() -> None:
-    """Evaluations over time, kept with: rankgauge evaluate QRELS RUN --save.
+    """List and compare evaluations saved with: rankgauge evaluate QRELS RUN --save.
 
     \b
     Examples:
@@ -41,7 +41,7 @@ def history() -> None:
 def list_(
     measures: tuple[str, ...], run: str | None, last: int | None, store: str | None, format: str
 ) -> None:
-    """List what is kept, in the order of saving.
+    """List the saved evaluations, in the order of saving.
 
     \b
     Examples:
@@ -59,7 +59,7 @@ def list_(
 @options.output_format()
 @options.full("Show fingerprints, versions, and all notes.")
 def show(number: int, store: str | None, format: str, full: bool) -> None:
-    """Show all that is known of the evaluation ID: settings, fingerprints, commit, means, notes."""
+    """Show one evaluation: settings, fingerprints, commit, means, and notes."""
     with rankgauge.History.open(store) as kept:
         entry = kept.entry(number)
     print_result(entry, format, rankgauge.reports.Options(full=full))
@@ -88,10 +88,10 @@ def compare(
     format: str,
     full: bool,
 ) -> None:
-    """Compare the second evaluation with the first, on the queries they share.
+    """Compare the second evaluation with the first, on the queries that both have.
 
-    Evaluations made with different judgments are refused, with exit code 4, unless --anyway is
-    given; then what differs is said.
+    Evaluations with different judgments are rejected with exit code 4. With --anyway, they are
+    compared and the differences are listed.
 
     \b
     Examples:
@@ -128,11 +128,11 @@ def trend(
     store: str | None,
     format: str,
 ) -> None:
-    """Follow a measure over time, with its interval, and warn if it declines.
+    """Show a measure over time, with its interval, and warn if it declines.
 
-    A line marks where judgments, policies or queries changed: nothing is compared across it. The
-    latest evaluation is compared with the first and the best behind the last such line, query by
-    query.
+    A line marks a change of judgments, policies, or queries; evaluations before and after it are
+    not compared. The latest evaluation is compared, query by query, with the first and the best
+    after the last line.
 
     \b
     Examples:
@@ -155,7 +155,7 @@ def trend(
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @options.store
 def delete(numbers: tuple[int, ...], yes: bool, store: str | None) -> None:
-    """Remove the evaluations ID for good; their numbers are not used again."""
+    """Delete evaluations permanently; their numbers are not reused."""
     with rankgauge.History.open(store) as kept:
         entries = [kept.entry(number) for number in dict.fromkeys(numbers)]
         for entry in entries:
@@ -169,6 +169,6 @@ def delete(numbers: tuple[int, ...], yes: bool, store: str | None) -> None:
 @click.argument("number", metavar="ID", type=int)
 @options.store
 def export(number: int, store: str | None) -> None:
-    """Print the evaluation ID as rankgauge evaluate --as json does, values per query included."""
+    """Print one evaluation in the format of rankgauge evaluate --as json, with values per query."""
     with rankgauge.History.open(store) as kept:
         print_text(kept.load(number).to_json() + "\n")

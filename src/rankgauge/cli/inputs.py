@@ -1,4 +1,4 @@
-"""Inputs shared by several commands."""
+"""Reading of inputs, shared by several commands."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
 
 def unique_names(names: Sequence[str], paths: Sequence[str]) -> list[str]:
-    """The names of runs; files with the same name are named by their whole path."""
+    """Return the names of runs; if several files have the same name, their paths."""
     return [
         path if names.count(name) > 1 else name for name, path in zip(names, paths, strict=True)
     ]
 
 
 def located(path: str, format: str | None) -> str | rankgauge.formats.InFormat:
-    """The path, with its format if one is given."""
+    """Return the path, with its format if one is given."""
     return path if format is None else rankgauge.formats.InFormat(path, format)
 
 
 def read_runs(
     paths: Sequence[str], format: str | None = None, *, k: int | None = None
 ) -> list[rankgauge.Run]:
-    """The runs of these files with unique names; only the first k of each ranking."""
+    """Return the runs of these files with unique names, cut to the first k of each ranking."""
     runs = []
     for path in paths:
         source = located(path, format)
@@ -49,7 +49,7 @@ def read_runs(
 def named_paths(
     paths: Sequence[str], format: str | None = None
 ) -> dict[str, str | rankgauge.formats.InFormat]:
-    """Paths of runs by run name, without reading them."""
+    """Return paths of runs by run name, without reading the files."""
     names = unique_names([rankgauge.data.run_name(path) for path in paths], paths)
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -60,7 +60,7 @@ def named_paths(
 
 
 def read_evaluations(paths: Sequence[str]) -> list[rankgauge.Evaluation]:
-    """The evaluations in these files, one per line of JSON; none if the first has other content."""
+    """Return the evaluations in files of JSON lines; none if the first file has other content."""
     from pathlib import Path
 
     if not Path(paths[0]).is_file() or _MARK not in _start(paths[0]):
@@ -88,7 +88,7 @@ def _start(path: str) -> str:
 
 
 def queries_of(text: str) -> Literal["all", "intersection"] | Path:
-    """The queries selected by the option."""
+    """Return the queries selected by the option."""
     if text == "all":
         return "all"
     if text == "intersection":
@@ -115,11 +115,11 @@ def read_drift(path: str) -> dict[str, Any]:
         ) from None
     except (ValueError, LookupError, TypeError):
         pass
-    raise rankgauge.FormatError("this is not a report of drift", path=path, fix=fix)
+    raise rankgauge.FormatError("not a drift report", path=path, fix=fix)
 
 
 def drift_finding(data: Mapping[str, Any]) -> rankgauge.Finding:
-    """The finding of a report of drift."""
+    """Return the finding of a drift report."""
     found = data["finding"]
     names = ("code", "severity", "message", "effect", "fix")
     return rankgauge.Finding(*(str(found[name]) for name in names))  # type: ignore[arg-type]
@@ -127,7 +127,7 @@ def drift_finding(data: Mapping[str, Any]) -> rankgauge.Finding:
 
 @contextmanager
 def chat_model(given: Mapping[str, Any]) -> Iterator[Any]:
-    """The language model of these options; None if none is given."""
+    """Yield the language model of these options, or None without one."""
     if not any(value is not None for value in given.values()):
         yield None
         return
@@ -148,7 +148,7 @@ _ENCODERS = "hashing, model2vec:NAME, sentence-transformers:NAME or openai-embed
 def encoder_of(
     text: str, option: str, *, key_env: str | None = None, cache: str | None = None
 ) -> Any:
-    """The encoder of TYPE:NAME, by the types that plans have; --search also takes bm25."""
+    """Return the encoder of TYPE:NAME, with the types of plans; --search also accepts bm25."""
     from rankgauge import retrievers
 
     kind, _, name = text.partition(":")
@@ -165,7 +165,7 @@ def encoder_of(
 
 
 def settings_of(pairs: Iterable[str]) -> dict[str, str | float | bool]:
-    """Parse KEY=VALUE; plain numbers, true and false get their type."""
+    """Parse KEY=VALUE; plain numbers, true, and false are converted."""
     found: dict[str, str | float | bool] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")

@@ -24,7 +24,7 @@ from rankgauge.core.files import read_text
 _WIDTH = 80
 _collection = click.option(
     "--collection", metavar="FOLDER",
-    help="The documents; those that the questions name must be among them.",
+    help="The documents; they must include those named by the questions.",
 )  # fmt: skip
 # How a project judges: options of `create` and `settings`, by the name of the setting.
 _settings = options.combined(
@@ -40,7 +40,7 @@ _settings = options.combined(
         help="With graded: the label of a grade; repeat for more, lowest first.",
     ),
     click.option(
-        "--places", type=int, metavar="N", help="With ranking: how many documents to put in order."
+        "--places", type=int, metavar="N", help="With ranking: the number of documents to rank."
     ),
     click.option(
         "--field", "fields", multiple=True, metavar="NAME",
@@ -57,7 +57,7 @@ _settings = options.combined(
 )  # fmt: skip
 
 
-# Where the web server listens.
+# Address of the web server.
 _address = options.combined(
     click.option(
         "--host", default="127.0.0.1", show_default=True, help="The address to listen on."
@@ -68,7 +68,7 @@ _address = options.combined(
     ),
     click.option("--open", "browser", is_flag=True, help="Open the page in a browser."),
 )  # fmt: skip
-# How questions are drawn from a log: options of `create` and `questions`.
+# Sampling of questions from a log: options of `create` and `questions`.
 _draws = options.combined(
     click.option(
         "--sample", type=click.IntRange(1), metavar="N",
@@ -85,15 +85,15 @@ _draws = options.combined(
 
 
 def _given(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings that were given as options."""
+    """Return the settings given as options."""
     return {name: value for name, value in settings.items() if value not in {None, ()}}
 
 
 @click.group(cls=options.OrderedGroup, short_help="Let people judge documents.")
 def judge() -> None:
-    """Judge documents: people choose the best of two or three, or none.
+    """Let people judge documents: they choose the best of two or three, or none.
 
-    PROJECT is a file, which `judge create` makes, or postgresql://user:password@host/database.
+    PROJECT is a file created by `judge create`, or postgresql://user:password@host/database.
 
     \b
     Examples:
@@ -159,7 +159,7 @@ def create(
 @click.argument("file", metavar="[FILE]", required=False)
 @_collection
 @_draws
-@click.option("--author", default="", metavar="NAME", help="Who wrote the questions.")
+@click.option("--author", default="", metavar="NAME", help="The author of the questions.")
 def questions(
     project: str,
     file: str | None,
@@ -169,7 +169,7 @@ def questions(
     seed: int,
     author: str,
 ) -> None:
-    """Add the questions of FILE; a question with a known id is replaced.
+    """Add the questions in FILE; questions with an existing id are replaced.
 
     Without FILE, print the questions as JSON lines, as input for systems.
 
@@ -230,9 +230,9 @@ def pool(
 ) -> None:
     """Add candidate documents to the questions of PROJECT.
 
-    Candidates are the union of the top k of all runs and searches. Judges never see where a
-    document came from. Adding a run again adds nothing. With --url and --model, a language model
-    reranks the candidates of the top 3k, and its top k are added.
+    Candidates are the union of the top k of all runs and searches. Judges never see the source of a
+    document. Adding a run again adds nothing. With --url and --model, a language model reranks the
+    top 3k of the runs and searches, and its top k are added.
 
     \b
     Examples:
@@ -260,14 +260,14 @@ def pool(
     print_result(found, format)
 
 
-@judge.command(short_help="Show or change how a project judges.")
+@judge.command(short_help="Show or change the settings of a project.")
 @options.project
 @click.option("--author", default="", metavar="NAME", help="Your name.")
 @_settings
 def settings(project: str, author: str, **settings: Any) -> None:
-    """Print the settings of PROJECT, after changing those that are given.
+    """Print the settings of PROJECT, after changing those given as options.
 
-    A change is a new version: presentations keep the mode they had.
+    Each change creates a new version; existing presentations keep their mode.
 
     \b
     Examples:
@@ -279,7 +279,7 @@ def settings(project: str, author: str, **settings: Any) -> None:
     with JudgingProject(project) as opened:
         current, changed = opened.settings, _given(settings)
         if changed.get("mode", current.mode) != current.mode:
-            changed.setdefault("shown", None)  # the usual number of the new mode
+            changed.setdefault("shown", None)  # use the default number of the new mode
         if changed:
             opened.change_settings(replace(current, **changed), author=author)
         rows = [(name, _value(value)) for name, value in asdict(opened.settings).items()]
@@ -307,7 +307,7 @@ def guideline(project: str, file: str | None, author: str) -> None:
 
 
 def _folded(line: str) -> str:
-    """A line of Markdown folded to the screen; the text of a list item stays below itself."""
+    """Fold a line of Markdown to the width of the screen, with hanging indents in lists."""
     marker = re.match(r"\s*(?:[-*+] |\d+[.)] )?", line)
     return textwrap.fill(
         line, _WIDTH, subsequent_indent=" " * (marker.end() if marker else 0),
@@ -319,9 +319,9 @@ def _folded(line: str) -> str:
 @options.project
 @click.argument("file", metavar="FILE")
 def gold(project: str, file: str) -> None:
-    """Add the hidden tests of FILE; judges get them among their tasks.
+    """Add the hidden tests in FILE, which are mixed into the tasks of judges.
 
-    FILE is CSV or JSON lines with question, documents, and accepted (empty if none is right).
+    FILE is CSV or JSON lines with question, documents, and accepted (empty if "none" is correct).
 
     \b
     Examples:
@@ -397,8 +397,8 @@ def demo(project: str | None, host: str, port: int, browser: bool) -> None:
 def invite(project: str, name: str, role: str) -> None:
     """Add the judge NAME and print the path of the sign-in page.
 
-    Put the address of your server in front of it: http://HOST:PORT/join/SECRET. Only a hash of the
-    secret is stored.
+    Prepend the address of your server: http://HOST:PORT/join/SECRET. Only a hash of the secret is
+    stored.
     """
     from rankgauge.judging import JudgingProject
 
@@ -415,11 +415,11 @@ def invite(project: str, name: str, role: str) -> None:
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Send at most N tasks.")
 @options.output_format()
 def ask_model(project: str, name: str | None, limit: int | None, format: str, **chat: Any) -> None:
-    """Give a language model the tasks that people have answered, and store its choices.
+    """Let a language model judge the tasks that people have answered, and store its choices.
 
-    The model sees the same documents and guideline. `judge agreement` compares it with people; it
-    never counts as one of them. A failed call is a missing judgment; repeat the command to ask
-    again.
+    The model sees the same documents and guideline. `judge agreement` compares it with people; its
+    judgments never count as theirs. A failed call is a missing judgment; repeat the command to
+    retry.
 
     \b
     Examples:
@@ -464,7 +464,7 @@ for _command in (
 
 
 def _retrievers(dense: str | None, *, bm25: bool) -> dict[str, Any]:
-    """The retrievers that search the collection, by name."""
+    """Return the retrievers that search the collection, by name."""
     from rankgauge import retrievers
 
     found: dict[str, Any] = {"bm25": retrievers.BM25()} if bm25 else {}

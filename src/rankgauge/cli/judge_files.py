@@ -11,7 +11,7 @@ from rankgauge.cli import options
 from rankgauge.cli.output import print_message, print_result, working
 
 
-@click.command(short_help="Write the judgments as qrels, preferences or all events.")
+@click.command(short_help="Write judgments as qrels or preferences, or all events.")
 @options.project
 @click.argument("file", metavar="FILE")
 @click.option(
@@ -29,7 +29,7 @@ from rankgauge.cli.output import print_message, print_result, working
 @click.option(
     "--drop-unsure",
     is_flag=True,
-    help="With fit: leave documents unjudged whose interval contains 0.5.",
+    help="With fit: leave documents whose interval contains 0.5 unjudged.",
 )
 @click.option(
     "--collection", metavar="FOLDER", help="With sampled: the collection that was searched."
@@ -48,10 +48,10 @@ def export(
     collection: str | None,
     form: str | None,
 ) -> None:
-    """Write the judgments of PROJECT into FILE.
+    """Write the judgments of PROJECT to FILE.
 
-    Documents that nobody was shown stay unjudged. FILE.about.json records the guideline, criteria,
-    and rule.
+    Documents that were never shown remain unjudged. FILE.about.json records the guideline,
+    criteria, and rule.
 
     \b
     Examples:
@@ -86,7 +86,7 @@ def export(
         )
 
 
-@click.command("import", short_help="Import judgments made elsewhere.")
+@click.command("import", short_help="Import judgments from other tools.")
 @options.project
 @click.argument("file", metavar="FILE")
 @click.option(
@@ -97,7 +97,7 @@ def export(
     "--kind", type=click.Choice(["person", "model", "application"]), default="person",
     show_default=True, help="The kind of judge; only judgments of people count.",
 )  # fmt: skip
-@click.option("--preferences", is_flag=True, help="FILE holds preferences, not grades.")
+@click.option("--preferences", is_flag=True, help="FILE contains preferences, not grades.")
 @click.option(
     "--columns", metavar="NAMES",
     help="The columns of the table: query=NAME,document=NAME,grade=NAME or "
@@ -127,10 +127,10 @@ def import_(
     skip_bad: bool,
     form: str | None,
 ) -> None:
-    """Add the judgments of FILE to PROJECT: all of them or, on an error, none.
+    """Add the judgments in FILE to PROJECT; on an error, add none of them.
 
-    Reads every format of judgments that `rankgauge evaluate` reads. Importing a file again adds
-    what is new and corrects what has changed.
+    Supports the judgment formats of `rankgauge evaluate`. Importing a file again adds new judgments
+    and updates changed ones.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``rankgauge judge generate``."""
+"""``rankgauge judge generate``: let a language model propose questions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rankgauge.cli.output import print_message, print_result, working
 )  # fmt: skip
 @click.option(
     "-o", "--output", metavar="FILE",
-    help="The accepted questions (JSON lines); refused ones go to FILE.refused.jsonl.  "
+    help="The accepted questions (JSON lines); refused questions go to FILE.refused.jsonl.  "
     "[default: PROJECT.generated.jsonl]",
 )  # fmt: skip
 @click.option(
@@ -49,11 +49,11 @@ def generate(
 ) -> None:
     """Let a language model propose a question for each of N documents drawn at random.
 
-    Questions copied from the document, repeated, or not answered by the document alone are refused
-    and kept with the reason. Accepted ones are added to PROJECT, with the document as a candidate.
-    Replies are cached: a repeated command pays for no call twice.
+    Questions that are copied from the document, repeated, or not answered by the document alone are
+    refused and recorded with the reason. Accepted questions are added to PROJECT, with the
+    document as a candidate. Replies are cached: repeating the command repeats no calls.
 
-    Users ask other questions: a high value on generated ones does not predict quality in
+    Users ask other questions: a high value on generated questions does not predict quality in
     production. `evaluate` averages them with other questions only with --mix-origins.
 
     \b
@@ -73,7 +73,7 @@ def generate(
         if model is None:
             raise click.UsageError("name the language model: --url URL --model NAME")
         with working(f"asking {chat['model']}"):
-            # Questions of an earlier call, by this model and prompt, are no duplicates of its own.
+            # Questions of an earlier call with this model and prompt are not duplicates.
             known = [q.text for q in opened.questions.values() if q.origin != "generated"]
             made = generate_questions(
                 rankgauge.Collection.read(collection), n, model, seed=seed, known=known, k=k,

@@ -15,10 +15,10 @@ from rankgauge.cli.output import print_message, print_result
 @click.command(short_help="Estimate the relevance of each document.")
 @options.project
 @click.option("--question", metavar="ID", help="Show only the documents of this question.")
-@options.full("Show also unjudged documents, and the judgments that are not counted.")
+@options.full("Also show unjudged documents, and the judgments that are not counted.")
 @options.output_format()
 def relevance(project: str, question: str | None, full: bool, format: str) -> None:
-    """Print how often each document of PROJECT was shown and chosen, and how relevant it is.
+    """Print how often each document was shown and chosen, and its estimated relevance.
 
     The table has the share chosen / shown with its Wilson interval, and the probability that the
     document is preferred to none, from a model of all choices for the question.
@@ -33,7 +33,7 @@ def relevance(project: str, question: str | None, full: bool, format: str) -> No
         pools = {name: pool for name, pool in pools.items() if name == question}
     found = measure_relevance(judgments, pools, warning=warning)
     if question is not None:
-        found.question(question)  # or an error
+        found.question(question)  # raises an error if the question is unknown
     if format == "table" and not found.counted:
         _print_nothing_judged(project)
         return
@@ -42,7 +42,7 @@ def relevance(project: str, question: str | None, full: bool, format: str) -> No
 
 @click.command(short_help="Measure agreement between judges, and of judges with themselves.")
 @options.project
-@options.full("Show also the coefficients of each judge, criterion, and pair of judges.")
+@options.full("Also show the coefficients of each judge, criterion, and pair of judges.")
 @options.output_format()
 def agreement(project: str, full: bool, format: str) -> None:
     """Print how well the judges of PROJECT agree.
@@ -67,7 +67,7 @@ def agreement(project: str, full: bool, format: str) -> None:
         print_message(warning)
 
 
-@click.command(short_help="Compute how many questions and judgments are needed.")
+@click.command(short_help="Compute the numbers of questions and judgments needed.")
 @options.project
 @click.option(
     "--difference",
@@ -82,13 +82,15 @@ def agreement(project: str, full: bool, format: str) -> None:
     metavar="X",
     help="The standard deviation of the differences of two systems over questions.",
 )
-@click.option("--qrels", metavar="FILE", help="Without --sd: judgments to evaluate the runs with.")
+@click.option(
+    "--qrels", metavar="FILE", help="Without --sd: the judgments with which to evaluate the runs."
+)
 @click.option(
     "--run",
     "runs",
     multiple=True,
     metavar="FILE",
-    help="Without --sd: two or more runs, to estimate it from.",
+    help="Without --sd: two or more runs from which to estimate it.",
 )
 @options.measure("The measure of these differences.")
 @click.option(
@@ -129,7 +131,7 @@ def size(
     from rankgauge.judging import JudgingProject, plan_judging
 
     if (qrels is None) == (sd is None) or bool(runs) != bool(qrels):
-        raise click.UsageError("give either --sd X, or --qrels FILE with --run FILE twice or more")
+        raise click.UsageError("give --sd X, or --qrels FILE and at least two --run FILE")
     with JudgingProject(project) as opened:
         settings, pools = opened.settings, opened.pools
     evaluations = (
@@ -155,8 +157,8 @@ def answers(project: str, file: str) -> None:
     """Add the answers of FILE (CSV, TSV, or JSON lines) to PROJECT.
 
     Columns: id, question (its identifier), text, retrieval, prompt, model, and sources (identifiers
-    of the documents that the answer was made from; in CSV separated by ;). On the page Answers,
-    people compare answers of two systems to one question; they see neither systems nor sources.
+    of the documents used for the answer; in CSV separated by ;). On the page Answers, people
+    compare the answers of two systems to a question, without seeing systems and sources.
     """
     from rankgauge.judging import JudgingProject, read_answers
 
@@ -184,8 +186,8 @@ def answers(project: str, file: str) -> None:
 def votes(project: str, file: str | None, kind: str, full: bool, format: str) -> None:
     """Print the win rate of each pair of systems of PROJECT, with its Wilson interval.
 
-    Votes of people, applications, and models are counted separately, and never as judgments of
-    experts. --as json also lists the credit of source documents.
+    Votes of people, applications, and models are counted separately, and never as expert judgments.
+    --as json also lists the credit of source documents.
     """
     from rankgauge.judging import JudgingProject, import_votes, vote_report
 

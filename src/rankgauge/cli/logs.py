@@ -47,8 +47,8 @@ def logs() -> None:
 @click.option("--drop-text", is_flag=True, help="Do not store the texts of questions and answers.")
 @click.option(
     "--timezone", metavar="ZONE",
-    help="The zone of times without one, such as Europe/Berlin; without this option, rows with "
-    "such times are refused.",
+    help="The time zone of times without one, such as Europe/Berlin; without this option, rows "
+    "with such times are refused.",
 )  # fmt: skip
 @click.option(
     "--first-rank", type=click.IntRange(0, 1),
@@ -69,7 +69,7 @@ def import_(
     dry_run: bool,
     format: str,
 ) -> None:
-    """Import the events of SOURCE into LOG, a folder.
+    """Import the events in SOURCE into the folder LOG.
 
     SOURCE is a UBI log, OpenInference or OpenTelemetry spans, MLflow or Langfuse feedback, or, with
     --mapping, any CSV, JSON lines, or Parquet file. Importing a file again adds only new events; an
@@ -104,7 +104,7 @@ def import_(
 @options.log
 @options.output_format()
 def show(log: str, format: str) -> None:
-    """Count the events of LOG by kind.
+    """Count the events in LOG by kind.
 
     \b
     Examples:

@@ -55,7 +55,7 @@ def experiment(
 ) -> None:
     """Compare two arms of an experiment in LOG by online metrics.
 
-    No verdict is given if the numbers of users contradict the intended ratio. The interval and
+    There is no verdict if the numbers of users contradict the intended ratio. The interval and
     p-value of the primary metric are valid however often you look; those of other metrics (Holm)
     are valid for one look, at a size fixed in advance.
 
@@ -111,10 +111,10 @@ def interleaving(log: str, a: str | None, b: str | None, seed: int, format: str)
 )  # fmt: skip
 @click.option(
     "--min-shown", type=click.IntRange(1), default=10, show_default=True,
-    help="Leave documents unjudged that were shown fewer times.",
+    help="Leave documents that were shown fewer times unjudged.",
 )  # fmt: skip
 @click.option(
-    "--drop-unsure", is_flag=True, help="Leave documents unjudged whose interval contains 0.5."
+    "--drop-unsure", is_flag=True, help="Leave documents whose interval contains 0.5 unjudged."
 )
 @click.option(
     "--format", "form", metavar="FORMAT",
@@ -137,7 +137,7 @@ def judgments(
     """Estimate judgments from the impressions and clicks in LOG.
 
     A document gets a grade from 0 to 3 by the ratio of its clicks to those of the average document
-    at the same ranks. Documents that were never or rarely shown stay unjudged. FILE.about.json
+    at the same ranks. Documents that were never or rarely shown remain unjudged. FILE.about.json
     records the method, and FILE.queries.jsonl the questions.
 
     \b

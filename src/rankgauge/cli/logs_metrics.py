@@ -56,17 +56,17 @@ def metrics(
     full: bool,
     format: str,
 ) -> None:
-    """Compute metrics of LOG, with 95% intervals clustered by user.
+    """Compute the metrics of LOG, with 95% intervals clustered by user.
 
-    A metric whose events are not in LOG is not defined, never 0. --by day or week tests for
-    changes over time.
+    A metric whose events are not in LOG is undefined, not 0. --by day or week tests for changes
+    over time.
 
     Intervals, thresholds, and tests are valid for one look. Repeating them every day raises the
     rate of false alarms: look at a few dates fixed in advance, or compare two versions with
     `logs experiment`, which stays valid however often you look.
 
-    Exit codes: 0; 1 if a threshold FAILs; 2 for an error; 3 if INCONCLUSIVE with --strict; 4 if a
-    metric with a threshold is not defined.
+    Exit codes: 0 success; 1 a threshold FAILs; 2 an error; 3 INCONCLUSIVE with --strict; 4 a metric
+    with a threshold is undefined.
 
     \b
     Examples:
@@ -104,7 +104,7 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-# Whether a verdict on drift means that users ask other questions; verdicts not listed do.
+# Whether a drift verdict means that users ask other questions; verdicts not listed do.
 _DRIFT = {"mixed": False, "cannot tell": None}
 
 
@@ -182,6 +182,5 @@ def health(
         )  # fmt: skip
     print_result(found, format, rankgauge.reports.Options(full=full))
     if start:
-        print_message(
-            f"left out: {start} evaluations before {'; '.join(trend.points[start].breaks)}"
-        )
+        count = f"{start} evaluation{'s' * (start > 1)}"
+        print_message(f"excluded: {count} before {'; '.join(trend.points[start].breaks)}")

@@ -1,4 +1,4 @@
-"""``rankgauge logs sample`` and ``drift``: questions of users."""
+"""``rankgauge logs sample`` and ``drift``: questions from users."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--exclude", multiple=True, metavar="FILE",
-    help="A file of questions not to draw, nor their near-duplicates; repeat for more.",
+    help="A file of questions to exclude, with their near-duplicates; repeat for more.",
 )  # fmt: skip
 @click.option("--keep-personal-data", is_flag=True, help="Do not mask addresses and long numbers.")
 @options.seed("The seed of the draw.")
@@ -65,11 +65,11 @@ def sample(
     seed: int,
     format: str,
 ) -> None:
-    """Draw questions from LOG, and record the probability of each.
+    """Draw questions from LOG, and record the inclusion probability of each.
 
     LOG is a log, a file of questions with a column `count`, or a text file with one question per
     line. Near-duplicates count as one question, and personal data is masked. SET keeps its core and
-    its sentinels and gets a new rotating part; its previous version is kept next to it.
+    sentinels and gets a new rotating part; its previous version is kept next to it.
     If nothing changes, there is no new version.
 
     \b
@@ -82,10 +82,10 @@ def sample(
     from rankgauge.production import QuestionSet, sample_questions
 
     if into is None and (sentinels is not None or part != "rotating"):
-        raise click.UsageError("--part and --sentinels are for a question set: add --into SET")
+        raise click.UsageError("--part and --sentinels need a question set: --into SET")
     known: set[str] = set()
     if project is not None:
-        with JudgingProject(project) as opened:  # before the set is changed: it may not exist
+        with JudgingProject(project) as opened:  # it may not exist: check before changing the set
             known = set(opened.questions)
     with working(f"reading {log}"):
         before = _set(into)
@@ -134,7 +134,7 @@ _ENDINGS = (".html", ".json", ".png", ".svg")
 @options.log
 @click.option(
     "--encoder", default="tfidf", show_default=True, metavar="NAME",
-    help="How questions become vectors: tfidf, hashing, model2vec:NAME or "
+    help="The encoder of questions: tfidf, hashing, model2vec:NAME or "
     "sentence-transformers:NAME.",
 )  # fmt: skip
 @click.option(
@@ -172,7 +172,7 @@ def drift(
 
     EVAL and LOG are files of questions (CSV, TSV, JSON lines, topics, or text with one question per
     line) or collections; LOG may also be a log written by `logs import`. A column `count` has the
-    number of times that a question was asked.
+    number of times a question was asked.
 
     \b
     Examples:

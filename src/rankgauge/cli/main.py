@@ -1,4 +1,4 @@
-"""The command group, and the only place that turns errors into exit codes."""
+"""The command group, and the only code that turns errors into exit codes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _ERROR = 2
 _INTERRUPTED = 130
 
 
-# The commands by purpose, in the order in which they are needed, with their short help: repeated
-# here, because reading it from the commands would load all of them.
+# The commands by purpose, in the order of their use, with their short help. It is repeated here,
+# because reading it from the commands would load all of them.
 _GROUPS = {
     "Evaluate and compare": {
         "evaluate": "Evaluate runs against judgments.",
@@ -28,26 +28,26 @@ _GROUPS = {
         "sql": "Print SQL that computes measures in a warehouse.",
     },
     "Understand": {
-        "diagnose": "Find likely causes of errors of a run, and fixes.",
+        "diagnose": "Find likely causes of the errors of a run, and fixes.",
         "explain": "Explain a value step by step.",
-        "check": "Check judgments, runs and texts for errors.",
+        "check": "Check judgments, runs, and texts for errors.",
         "reliability": "Test whether judgments are fair to new runs.",
         "measures": "List the measures, or explain one.",
     },
     "Gate and track": {
         "gate": "Decide whether a run may replace the baseline.",
-        "history": "List, compare and track saved evaluations.",
+        "history": "List, compare, and track saved evaluations.",
     },
     "Judge": {"judge": "Let people judge documents."},
     "Evaluate answers": {"answers": "Evaluate generated answers, and find the limiting stage."},
     "Monitor production": {"logs": "Import production logs and compute metrics."},
     "Run retrievers": {
         "bench": "Run retrievers over a collection and compare them.",
-        "explore": "Search configurations of a retriever for the best.",
+        "explore": "Find the best configuration of a retriever.",
     },
     "Prepare data": {
         "collection": "Describe a collection and its quality problems.",
-        "convert": "Write judgments, runs or texts in another format.",
+        "convert": "Write judgments, runs, or texts in another format.",
         "fuse": "Fuse runs into one, with or without tuning.",
         "cut": "Keep the first k documents of each query.",
         "sample": "Keep the same sample of queries in every file.",
@@ -59,13 +59,13 @@ _MODULES = {"cut": "subsets", "sample": "subsets"}
 
 
 class _LazyGroup(click.Group):
-    """A group that loads commands on demand and lists them by purpose."""
+    """Group that loads commands on demand and lists them by purpose."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        # An unknown name can be a misspelling of any command.
+        # An unknown name may be a misspelling of any command, hidden ones included.
         for name in (cmd_name,) if cmd_name in _COMMANDS else _COMMANDS:
             module = importlib.import_module(f"rankgauge.cli.{_MODULES.get(name, name)}")
             self.add_command(getattr(module, name))
@@ -93,7 +93,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line; ends the process with its exit code."""
+    """Run the command line and exit with its exit code."""
     # NumPy starts a thread per core, which spins for about 30 ms before it sleeps. No command has
     # work for these threads that early: let them sleep at once.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
@@ -106,9 +106,9 @@ def _run() -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        # A gate ends its command with a code, as does history compare; the others return nothing.
+        # Gates and history compare return an exit code; the others return nothing.
         code = cli.main(standalone_mode=False)
-        # Flushing buffered output can hit a closed pipe: handle it here, not at shutdown.
+        # Flushing buffered output may hit a closed pipe: handle that here, not at shutdown.
         sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
@@ -130,7 +130,7 @@ def _print_error(error: Exception) -> int:
     elif isinstance(error, rankgauge.RankgaugeError):
         click.echo(f"error: {error}", err=True)
     elif isinstance(error, OSError):
-        # Input faults are our own errors, so this one is from the output.
+        # Faults of inputs are our own errors, so this error is from the output.
         print_message(f"error: cannot write: {error.strerror or error}")
     else:
         import traceback

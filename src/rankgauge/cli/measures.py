@@ -1,4 +1,4 @@
-"""``rankgauge measures``."""
+"""``rankgauge measures``: list and explain measures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rankgauge.cli.output import print_table, print_text
 @options.output_format()
 @options.full("Show details, sources, and names in other tools.")
 def measures(name: str | None, format: str, full: bool) -> None:
-    """List all measures, or explain the one called NAME.
+    """List all measures, or explain the measure NAME.
 
     \b
     Examples:

@@ -19,15 +19,15 @@ _NEXT = "; repeat for more"
 
 
 class OrderedGroup(click.Group):
-    """A group that lists commands in the order in which they are needed."""
+    """Group that lists commands in the order of their definition."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """All commands, as they were added."""
+        """Return all commands, in the order in which they were added."""
         return list(self.commands)
 
 
 def combined(*options: _Option) -> _Option:
-    """Return several options, in this order, as one."""
+    """Return several options, in this order, as one decorator."""
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         for option in reversed(options):
@@ -87,19 +87,19 @@ gate_report = click.option(
     "--report", "page", metavar="FILE",
     help="Write an HTML page: the verdict, the next step, checks, and losses.",
 )  # fmt: skip
-# `print_result` reads it from the context.
+# Read by `print_result` from the context.
 quiet = click.option(
     "-q", "--quiet", is_flag=True, expose_value=False,
     callback=lambda context, _option, value: context.meta.update({QUIET: value}),
-    help="Print only numbers: no titles, notes, warnings or next step.",
+    help="Print only numbers: no titles, notes, warnings, or next step.",
 )  # fmt: skip
 
 
 def output_format(*more: str) -> _Option:
-    """Return the options of the output: its format, or numbers only.
+    """Return the options of the output: --as and --quiet.
 
     Args:
-        more: Formats that only this command has.
+        more: Additional formats of this command.
     """
     format = click.option(
         "--as", "format", type=click.Choice([*_FORMATS, *more]), default="table",
@@ -109,12 +109,12 @@ def output_format(*more: str) -> _Option:
 
 
 def plot(text: str) -> _Option:
-    """Return the option of a plot, as `drawn`."""
+    """Return the option --plot, with the argument name `drawn`."""
     return click.option("--plot", "drawn", metavar="FILE", help=text)
 
 
 def measures(text: str, default: tuple[str, ...] = ()) -> _Option:
-    """Return the option of several measures, as `measures`."""
+    """Return the option for several measures, with the argument name `measures`."""
     return click.option(
         "-m", "--measure", "measures", multiple=True, metavar="NAME", help=text, default=default,
         show_default=bool(default),
@@ -122,7 +122,7 @@ def measures(text: str, default: tuple[str, ...] = ()) -> _Option:
 
 
 def measure(text: str) -> _Option:
-    """Return the option of one measure, as `measure`."""
+    """Return the option for one measure, with the argument name `measure`."""
     return click.option(
         "-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help=text
     )
@@ -134,7 +134,7 @@ def full(text: str) -> _Option:
 
 
 def collection(text: str) -> _Option:
-    """Return the option of a collection."""
+    """Return the option for a collection."""
     return click.option("--collection", metavar="FOLDER", help=text)
 
 
@@ -144,13 +144,13 @@ documents = click.option(
 )  # fmt: skip
 
 
-def baseline(text: str = "The run that the others are compared with: the first.") -> _Option:
-    """Return the option of a baseline."""
+def baseline(text: str = "The run to compare the others with.  [default: the first]") -> _Option:
+    """Return the option for a baseline."""
     return click.option("--baseline", metavar="NAME", help=text)
 
 
 def seed(text: str) -> _Option:
-    """Return the option of a seed."""
+    """Return the option for a seed."""
     return click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help=text)
 
 
@@ -183,7 +183,7 @@ _POLICIES = combined(
 
 
 def policies(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of all policies, passed to the command as one mapping, `policies`."""
+    """Add the options of all policies; the command receives them as one mapping, `policies`."""
 
     @functools.wraps(command)
     def with_policies(
@@ -201,7 +201,7 @@ def policies(command: Callable[..., Any]) -> Callable[..., Any]:
     return _POLICIES(with_policies)
 
 
-# The options of a language model, arguments of `ChatModel`; `chat_model` takes them as one mapping.
+# The options of a language model: arguments of `ChatModel`, passed to `chat_model` as one mapping.
 language_model = combined(
     click.option(
         "--url", metavar="URL",

@@ -1,4 +1,4 @@
-"""Printing to terminals, pipes, and files, and progress."""
+"""Output to terminals, pipes, and files, and display of progress."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rankgauge.rendering import Result
 
-QUIET = "rankgauge.quiet"  # the name of the option in the context of a command
+QUIET = "rankgauge.quiet"  # key of the option --quiet in the context of a command
 
 _PLAIN = str.maketrans(
     {
@@ -36,11 +36,11 @@ def print_text(text: str, *, color: bool = False, err: bool = False) -> None:
     """Print a report to standard output (or error).
 
     Args:
-        text: Whole lines, in which text from outside is escaped.
-        color: Whether it has colours.
-        err: Whether it goes to standard error.
+        text: Whole lines, in which external text is escaped.
+        color: Whether the text has colors.
+        err: Whether to print to standard error.
     """
-    # ASCII lines if the encoding lacks box-drawing characters.
+    # Use ASCII lines if the encoding lacks box-drawing characters.
     stream = sys.stderr if err else sys.stdout
     try:
         text.encode(stream.encoding or "utf-8")
@@ -50,7 +50,7 @@ def print_text(text: str, *, color: bool = False, err: bool = False) -> None:
 
 
 def quiet() -> bool:
-    """Whether the command prints only numbers."""
+    """Return whether the command prints only numbers."""
     return bool(click.get_current_context().meta.get(QUIET))
 
 
@@ -60,9 +60,9 @@ def print_result(
     """Print results to standard output.
 
     Args:
-        result: One or more.
+        result: One or more results.
         format: The output format.
-        options: What is shown.
+        options: Options of the report.
     """
     color = format == "table" and sys.stdout.isatty()
     chosen = replace(options or rankgauge.reports.Options(), color=color, quiet=quiet())
@@ -77,17 +77,17 @@ def print_table(table: rankgauge.rendering.Table, format: str) -> None:
 
 
 def print_message(line: str) -> None:
-    """Print one line to standard error, with its text escaped."""
+    """Print one line, escaped, to standard error."""
     click.echo(for_terminal(line), err=True)
 
 
 def counted(number: int) -> str:
-    """The number of queries with its noun."""
+    """Return a number of queries as text."""
     return "1 query" if number == 1 else f"{number} queries"
 
 
 def check_writable(path: str) -> None:
-    """Refuse, before any work is done, a file that cannot be written; "-" always can."""
+    """Reject a file that cannot be written, before any work is done; "-" is always writable."""
     if path == "-":
         return
     from pathlib import Path
@@ -103,7 +103,7 @@ def check_writable(path: str) -> None:
 
 
 def write_report(path: str, text: str) -> None:
-    """Write a file: the whole of it or, if something fails, nothing. "-" is standard output."""
+    """Write a complete file or, on an error, nothing; "-" is standard output."""
     if path == "-":
         click.echo(text, nl=False)
         return
@@ -120,7 +120,7 @@ def save_plot(plot: rankgauge.rendering.Plot, path: str) -> None:
 
 
 def write_baseline(made: rankgauge.Baseline, path: str) -> None:
-    """Write a baseline, and print its means."""
+    """Write a baseline and print its means."""
     made.write(path)
     means = ", ".join(f"{name} {made.mean(name):.4f}" for name in made.measures)
     units = "questions" if made.unit == "question" else "queries"
@@ -129,7 +129,7 @@ def write_baseline(made: rankgauge.Baseline, path: str) -> None:
 
 
 def unwritable(path: str, reason: str) -> rankgauge.InputError:
-    """The error for a file that cannot be written."""
+    """Return the error for a file that cannot be written."""
     return rankgauge.InputError(
         f"cannot be written: {reason}", where=path,
         fix="check that the folder exists and is writable",
@@ -141,13 +141,13 @@ _AFTER = 1.0
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show a spinner with `what` and the elapsed time on a terminal; nothing for quick work."""
+    """Show a spinner with `what` and the elapsed time on a terminal, unless the work is quick."""
     if not sys.stderr.isatty():
         yield
         return
     started: list[Progress] = []
     began = time.monotonic()
-    # Quick work does not wait for rich to load.
+    # Quick work does not wait for the import of rich.
     timer = threading.Timer(_AFTER, lambda: started.append(_started(what, began)))
     timer.start()
     try:

@@ -1,4 +1,4 @@
-"""``rankgauge reliability``."""
+"""``rankgauge reliability``: estimate the bias against new runs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from rankgauge.cli.output import print_result, working
 @click.option(
     "-k", type=click.IntRange(min=1), metavar="RANKS",
     help=(
-        "The pool depth: down to this rank, documents of each run were judged.  [default: the "
+        "The pool depth: the documents of each run were judged down to this rank.  [default: the "
         "whole run]"
     ),
 )  # fmt: skip
 @click.option(
     "--group", "pairs", multiple=True, metavar="RUN=GROUP",
-    help="The system or team of a run (a file, spelled as in RUN): judgments contributed only "
-    "by a group are left out for all of its runs. Repeat for more; a run without a group "
-    "is its own.",
+    help="The system or team of a run (a file, spelled as in RUN): judgments contributed only by "
+    "a group are omitted for all of its runs. Repeat for more; a run without a group is a group "
+    "of its own.",
 )  # fmt: skip
 @options.output_format()
 @options.run_format
@@ -40,10 +40,10 @@ def reliability(
     run_format: str | None,
     qrels_format: str | None,
 ) -> None:
-    """Measure each RUN once more without the judgments that only it brought into the pool.
+    """Evaluate each RUN again without the judgments that only it contributed to the pool.
 
-    The runs are those whose documents were judged. How much a run loses says how much a later run,
-    which had no part in the judgments QRELS, may be measured too low.
+    The runs are those from which the pool was built. The loss of a run estimates how much a new
+    run, which did not contribute to the judgments QRELS, may be underestimated.
 
     \b
     Examples:

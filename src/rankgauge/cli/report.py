@@ -1,4 +1,4 @@
-"""``rankgauge report``."""
+"""``rankgauge report``: write an HTML report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rankgauge.cli.output import check_writable, print_message, working, write_r
 @click.argument("qrels", metavar="QRELS")
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @options.measures(
-    "A measure; repeat for more. The first is the primary one.  [default: nDCG@10, and P, R, "
+    "A measure; repeat for more. The first is the primary measure.  [default: nDCG@10, and P, R, "
     "Success, and nDCG at 1, 3, 5, and 10, and RR]"
 )
 @options.baseline()

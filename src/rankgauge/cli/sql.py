@@ -1,4 +1,4 @@
-"""``rankgauge sql``."""
+"""``rankgauge sql``: print SQL that computes measures."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def sql(
     per_query: bool,
     checks: bool,
 ) -> None:
-    """Print a SQL query that computes MEASURE... in the database that has a run and judgments.
+    """Print a SQL query that computes measures in the database of a run and its judgments.
 
     All judged queries count; ties are broken by document id, descending; unjudged documents are
     not relevant. The values agree with those of rankgauge evaluate except in the last digits. The
-    query does not detect duplicates or missing values: first run the query that --checks prints.
+    query does not detect duplicates or missing values: first run the query printed by --checks.
 
     \b
     Examples:

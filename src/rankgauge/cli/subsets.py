@@ -1,4 +1,4 @@
-"""``rankgauge cut`` and ``rankgauge sample``."""
+"""``rankgauge cut`` and ``rankgauge sample``: write parts of files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def cut(
     run_format: str | None,
     output: str,
 ) -> None:
-    """Keep the first k documents of each query of a RUN, and write them in the order of ranks.
+    """Keep the first k documents of each query in RUN, and write them in rank order.
 
     \b
     Examples:
@@ -78,8 +78,8 @@ def sample(
 ) -> None:
     """Draw n queries and write each RUN and QRELS with these queries only.
 
-    The draw depends on the ids and the seed alone, so the same queries are drawn from all files,
-    in any order, on any machine; and a larger sample holds the smaller one.
+    The sample depends only on the ids and the seed: it is the same for all files, in any order, on
+    any machine, and a larger sample contains the smaller one.
 
     \b
     Examples:
@@ -116,11 +116,11 @@ def sample(
 
 
 def _targets(paths: tuple[str, ...], output: str | None) -> list[str]:
-    """Where each file is written."""
+    """Return the path to which each file is written."""
     if not paths:
         raise click.UsageError("give a RUN, or --qrels QRELS")
     if paths.count("-") > 1:
-        raise click.UsageError("standard input can be read once")
+        raise click.UsageError("standard input can be read only once")
     if len(paths) == 1:
         return [output or "-"]
     if output is None:
@@ -129,7 +129,7 @@ def _targets(paths: tuple[str, ...], output: str | None) -> list[str]:
     twice = next((name for name in names if names.count(name) > 1 or name == "-"), None)
     if twice is not None:
         raise click.UsageError(
-            f"{twice!r} would be the name of two files in the folder: sample them separately"
+            f"two files would be written as {twice!r} in the folder: sample them separately"
         )
     targets = [Path(output) / name for name in names]
     for path, target in zip(paths, targets, strict=True):
@@ -139,7 +139,7 @@ def _targets(paths: tuple[str, ...], output: str | None) -> list[str]:
 
 
 def _folder(path: str) -> None:
-    """Make the folder."""
+    """Create the folder."""
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""``compare()`` and ``diff()``: which run is better, and which queries changed."""
+"""``compare()`` and ``diff()``: significance of differences between runs, and changed queries."""
 
 from rankgauge.comparison.comparison import Comparison, compare
 from rankgauge.comparison.differences import Design, Difference

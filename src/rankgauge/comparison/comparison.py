@@ -1,4 +1,4 @@
-"""``compare()`` and its result: which run is better, by how much, and how sure that is."""
+"""``compare()`` and its result: means of runs, differences, tests, and conclusions."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ _COLUMNS = (
 
 
 class PairedComparison(Result):
-    """Runs side by side: their means, and conclusions about their differences.
+    """Means of runs and their differences from each other.
 
-    What comparisons have in common, whether they hold the values of each query or not.
+    Base class of comparisons with and without the values of each query.
 
     Attributes:
-        design: What is compared and how it is tested.
-        differences: One for each pair of runs and measure, by pair.
+        design: What is compared and how differences are tested.
+        differences: One for each pair of runs and each measure, grouped by pair.
         sentences: Conclusions and limitations.
         findings: Properties of the inputs that limit the conclusions.
     """
@@ -85,12 +85,12 @@ class PairedComparison(Result):
     findings: tuple[Finding, ...]
 
     def means(self) -> dict[str, dict[str, float]]:
-        """Return run to measure to mean, in the order given."""
+        """Return the means as run to measure to mean, in the order given."""
         raise NotImplementedError
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """The measures, tested or not."""
+        """All measures, tested or not."""
         return tuple(dict.fromkeys(d.measure for d in self.differences))
 
     @property
@@ -100,26 +100,26 @@ class PairedComparison(Result):
 
     @property
     def withheld_sentences(self) -> tuple[str, ...]:
-        """The first of `sentences`: on which runs no verdict is drawn, and why."""
+        """The first of `sentences`: runs without a verdict, with the reasons."""
         return ()
 
     def _unsettled(self, measure: Measure) -> bool:  # noqa: ARG002 - of a subclass
-        """Return whether a run may be better than its numbers."""
+        """Return whether faults of the input may hide a better run."""
         return False
 
     @property
     def baseline(self) -> str:
-        """The run that the others are compared with."""
+        """Name of the run that the others are compared with."""
         return self.design.baseline
 
     @property
     def tested(self) -> tuple[Measure, ...]:
-        """The measures whose differences are tested."""
+        """Measures whose differences are tested."""
         return self.design.tested
 
     @property
     def primary(self) -> Measure:
-        """The measure that decides."""
+        """The first tested measure."""
         return self.design.tested[0]
 
     def difference(
@@ -129,11 +129,11 @@ class PairedComparison(Result):
 
         Args:
             run: The run.
-            measure: The measure; the primary one if omitted.
-            baseline: Another run to compare it with, where all pairs were compared.
+            measure: The measure; default: the primary one.
+            baseline: Another run to compare with, if all pairs were compared.
 
         Raises:
-            InputError: If there is no such pair or measure in the comparison.
+            InputError: If the comparison has no such pair or measure.
         """
         wanted = self.primary if measure is None else parse(measure)
         against = self.baseline if baseline is None else baseline
@@ -146,21 +146,21 @@ class PairedComparison(Result):
                 return found.mirrored()
         runs = ", ".join(dict.fromkeys(found.run for found in self.differences))
         raise InputError(
-            f"{run!r} by {wanted} was not compared with {against!r}",
-            fix=f"compared were {runs}, by {', '.join(map(str, self.measures))}",
+            f"no difference between {run!r} and {against!r} by {wanted} in this comparison",
+            fix=f"compared: {runs}, by {', '.join(map(str, self.measures))}",
         )
 
     def table(self, *, transposed: bool = False) -> Table:
-        """Measures down and runs across, the best value of each measure marked.
+        """Return the means, one row for each measure; the best value is marked.
 
         Args:
-            transposed: Runs down and measures across instead.
+            transposed: Whether to return one row for each run instead.
         """
         means, measures = self.means(), self.measures
         names = tuple(means)
         values = [[means[name][str(measure)] for name in names] for measure in measures]
         rows = [[_mean(m, v) for v in row] for m, row in zip(measures, values, strict=True)]
-        # A run that may be better than its numbers leaves it open which one is best.
+        # The best run is not known if a run may be better than its numbers.
         best = {
             (place, column)
             for place, (measure, row) in enumerate(zip(measures, values, strict=True))
@@ -195,16 +195,13 @@ class PairedComparison(Result):
             yield f"{', '.join(marked)} than {self.baseline}: interval and corrected p agree"
 
     def differences_table(self, *, described: bool = True) -> Table:
-        """Return a row for each pair of runs and measure, with the sentences below.
+        """Return one row for each pair of runs and measure, with the conclusions below.
 
         Args:
-            described: Whether measures that are not tested have a line, too.
+            described: Whether to include measures that are not tested.
         """
         every = self.design.pairs == "all"
         wanted = [d for d in self.differences if described or d.verdict is not None]
-        correction = self.design.correction
-        by = correction if correction == "max-t" else correction.title()
-        p = f"p ({'HSD' if self.design.test == 'tukey-hsd' else by})"
         return Table(
             columns=(
                 "run",
@@ -214,13 +211,13 @@ class PairedComparison(Result):
                 "95% CI",
                 "dz",
                 "W/T/L",
-                p,
+                self.design.p_label,
                 "verdict",
             ),
             rows=tuple((d.run, *((d.baseline,) if every else ()), *_cells(d)) for d in wanted),
             title="all pairs of runs" if every else f"compared with {self.baseline}",
             notes=(
-                # The withheld verdicts are above the means.
+                # The table of means already shows the withheld verdicts.
                 *self.sentences[len(self.withheld_sentences) :],
                 *(f"WARNING: {text}" for text in self.warnings),
                 *units(list(dict.fromkeys(d.measure for d in wanted))),
@@ -229,10 +226,10 @@ class PairedComparison(Result):
         )
 
     def data_table(self, *, described: bool = True) -> Table:
-        """Return a row for each pair of runs and measure, in plain numbers, for programs.
+        """Return one row for each pair of runs and measure with unformatted numbers.
 
         Args:
-            described: Whether measures that are not tested have a line, too.
+            described: Whether to include measures that are not tested.
         """
         found = [
             difference_object(d) for d in self.differences if described or d.verdict is not None
@@ -242,14 +239,14 @@ class PairedComparison(Result):
 
 @dataclass(frozen=True, repr=False)
 class Comparison(PairedComparison):
-    """Runs side by side, and conclusions about their differences.
+    """Means of runs, their differences, and conclusions.
 
     Returned by :func:`compare`. Notebooks display it as tables.
 
     Attributes:
-        evaluations: One for each run, in the order given.
-        design: What is compared and how it is tested.
-        differences: One for each pair of runs and measure, by pair.
+        evaluations: One evaluation for each run, in the order given.
+        design: What is compared and how differences are tested.
+        differences: One for each pair of runs and each measure, grouped by pair.
         sentences: Conclusions and limitations.
         findings: Properties of the inputs that limit the conclusions.
     """
@@ -263,43 +260,43 @@ class Comparison(PairedComparison):
     findings: tuple[Finding, ...]
 
     def means(self) -> dict[str, dict[str, float]]:
-        """Return run to measure to mean, in the order given."""
+        """Return the means as run to measure to mean, in the order given."""
         return {evaluation.run_name: evaluation.mean() for evaluation in self.evaluations}
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """The measures, tested or not."""
+        """All measures, tested or not."""
         return self.evaluations[0].measures
 
     @property
     def withheld(self) -> tuple[tuple[str, Finding], ...]:
-        """The runs on which no verdict is drawn by the primary measure, each with the reason."""
+        """Runs without a verdict by the primary measure, each with the reason."""
         return tuple(
             (e.run_name, f) for e in self.evaluations for f in withholding(e, self.primary)
         )
 
     @property
     def withheld_sentences(self) -> tuple[str, ...]:
-        """The first of `sentences`: on which runs no verdict is drawn, and why."""
+        """The first of `sentences`: runs without a verdict, with the reasons."""
         return tuple(no_verdicts(self.withheld))
 
     def _unsettled(self, measure: Measure) -> bool:
         return any(withholding(e, measure) for e in self.evaluations)
 
     def with_findings(self, found: Mapping[str, Iterable[Finding]]) -> Comparison:
-        """Return the same with more findings about the input of runs (by name of the run)."""
+        """Return the comparison with more findings about the input, given by name of the run."""
         evaluations = [
             replace(e, findings=(*e.findings, *more)) if (more := found.get(e.run_name)) else e
             for e in self.evaluations
         ]
-        # Findings about judgments and rankings are kept.
+        # Keep findings about judgments and rankings.
         return _compared(evaluations, self.design, self.findings)
 
     def plot(self, kind: str = "means", *, measure: str | Measure | None = None) -> Plot:
-        """Plot the comparison (needs ``rankgauge[plots]``); arguments as of :func:`rankgauge.plot`.
+        """Plot the comparison with :func:`rankgauge.plot` (needs ``rankgauge[plots]``).
 
         Raises:
-            InputError: If measures that the kind needs were not compared.
+            InputError: If the kind of plot needs measures that were not compared.
         """
         from rankgauge.rendering.plots import plot
 
@@ -353,12 +350,12 @@ def _cells(found: Difference) -> tuple[str | float | None, ...]:
 
 
 def design_object(design: Design) -> dict[str, Any]:
-    """Return a design as plain values."""
+    """Return a design as a dictionary."""
     return asdict(design) | {"tested": [str(measure) for measure in design.tested]}
 
 
 def difference_object(d: Difference) -> dict[str, Any]:
-    """Return a difference as plain values."""
+    """Return a difference as a dictionary."""
     tested = d.verdict is not None
     return asdict(d) | {
         "measure": str(d.measure),
@@ -387,41 +384,41 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     undefined: Undefined = "zero",
     jobs: int = 1,
 ) -> Comparison:
-    """Compare runs, or evaluations, with a baseline or with each other, query by query.
+    """Compare runs or evaluations with a baseline, or all pairs of them, query by query.
 
     Args:
-        qrels: The judgments: anything that :meth:`Qrels.of` takes. Or, without runs, at least two
-            evaluations of the same queries by the same measures and policies, whatever produced
-            them; findings about judgments and rankings (depth, Judged@k) are then not made.
-        runs: At least two: a mapping of name to run, or named runs. Each is
-            anything that :meth:`Run.of` takes.
+        qrels: The judgments: anything that :meth:`Qrels.of` takes. Or, without `runs`, at least two
+            evaluations of the same queries by the same measures and policies, from any source;
+            findings about judgments and rankings (depth, Judged@k) are then not available.
+        runs: At least two: a mapping of name to run, or named runs. Each is anything that
+            :meth:`Run.of` takes.
         measures: The measures to show. Default: those of the evaluations; for runs, P, R, Success,
             and nDCG at 1, 3, 5, and 10, and RR.
         baseline: The name of the run that the others are compared with; default: the first.
-        pairs: ``baseline``, or ``all`` for every run against every other.
+        pairs: ``baseline`` (every run with the baseline) or ``all`` (every pair of runs).
         tested: The measures whose differences are tested, declared in advance; default: only the
             first of `measures` (nDCG@10).
-        test: ``randomization`` (sign flips; all of them if few queries differ; it assumes
-            symmetric differences), ``t``, ``wilcoxon`` (which does not test the mean), or
-            ``tukey-hsd`` (randomized, over all runs at once; it corrects for their number by
-            itself).
-        correction: ``holm``, ``bonferroni``, ``benjamini-hochberg`` or ``max-t``, over pairs and
+        test: ``randomization`` (sign flips, exhaustive if few queries differ; assumes symmetric
+            differences), ``t``, ``wilcoxon`` (which does not test the mean), or ``tukey-hsd``
+            (randomized over all runs at once; includes a correction for their number).
+        correction: ``holm``, ``bonferroni``, ``benjamini-hochberg``, or ``max-t``, over pairs and
             tested measures.
-        interval: ``conservative``, the wider one of paired t and of a Bayesian bootstrap that
-            allows for a query worse than all observed ones; ``t``; or a bootstrap, ``percentile``
-            or ``bca``, whose coverage is below 95% with fewer than about 100 queries. There is no
-            interval if fewer than 8 queries differ, or all by the same amount.
-        draws: The number of random draws of tests and bootstraps.
-        ties: As for :func:`evaluate`; ``mean`` takes measures with a closed form only.
-        queries: As for :func:`evaluate`; ``intersection`` are those judged and in every run.
+        interval: ``conservative``, the wider of paired t and a Bayesian bootstrap that allows for a
+            query worse than all observed ones; ``t``; or a bootstrap, ``percentile`` or ``bca``,
+            whose coverage is below 95% with fewer than about 100 queries. There is no interval if
+            fewer than 8 queries differ, or all by the same amount.
+        draws: Number of random draws of tests and bootstraps.
+        ties: As for :func:`evaluate`; ``mean`` supports only measures with a closed form.
+        queries: As for :func:`evaluate`; ``intersection`` uses queries that are judged and in every
+            run.
         duplicates: As for :func:`evaluate`.
         undefined: As for :func:`evaluate`.
-        jobs: Threads that evaluate runs and test differences; the numbers do not depend on it.
+        jobs: Number of threads; the results do not depend on it.
 
     Raises:
-        InputError: With fewer than two runs, two of one name, fewer than two queries, or
-            evaluations of different queries, measures or policies.
-        UnknownName: For an unknown baseline, measure or choice.
+        InputError: With fewer than two runs, two runs of the same name, fewer than two queries, or
+            evaluations of different queries, measures, or policies.
+        UnknownName: For an unknown baseline, measure, or option.
 
     Example:
         >>> qrels = {f"q{n}": {"d1": 1} for n in range(8)}
@@ -467,7 +464,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     which = selected_ids(queries)
     word = queries_policy(queries)
     if word == "intersection":
-        # Which they are has to be known before the first run is evaluated.
+        # The common queries must be known before the first run is evaluated.
         outlines = list(map_in_threads(_outline, named, jobs))
         which, word = _common(truth, outlines), "given"
     policies = Policies(ties=ties, queries=word, duplicates=duplicates, undefined=undefined)
@@ -492,7 +489,7 @@ def _outline(named: tuple[str, Any]) -> Outline:
 
 
 def _comparable(given: Any) -> list[Evaluation]:
-    """Evaluations, given instead of judgments and runs."""
+    """Validate evaluations passed instead of judgments and runs."""
     evaluations = list(given) if isinstance(given, Iterable) else [given]
     if not all(isinstance(one, Evaluation) for one in evaluations):
         raise InputError(
@@ -563,7 +560,7 @@ def _compared(
 
 
 def _setting_changes(evaluations: Sequence[Evaluation], baseline: str) -> Iterator[Finding]:
-    """Which settings of answers changed from the baseline to each other evaluation."""
+    """Yield findings about answer settings that differ from those of the baseline."""
     before = next(e for e in evaluations if e.run_name == baseline)
     for e in evaluations:
         if e is not before:
@@ -573,7 +570,7 @@ def _setting_changes(evaluations: Sequence[Evaluation], baseline: str) -> Iterat
 
 
 def _withheld(d: Difference, named: Mapping[str, Evaluation]) -> Difference:
-    """Without a verdict where none is drawn from one of both runs."""
+    """Withhold the verdict if one of the two runs has a finding that forbids it."""
     tested = d.verdict is not None
     if tested and any(withholding(named[name], d.measure) for name in (d.run, d.baseline)):
         return replace(d, verdict="withheld")
@@ -581,7 +578,7 @@ def _withheld(d: Difference, named: Mapping[str, Evaluation]) -> Difference:
 
 
 def _check_common(truth: Qrels, runs: Sequence[Outline]) -> None:
-    """Refuse a run whose judged queries are in no other run."""
+    """Refuse a run that shares no judged query with another run."""
     judged = [[q for q in run.queries if q in truth.query_index] for run in runs]
     having = Counter(chain(*judged))
     for run, mine in zip(runs, judged, strict=True):

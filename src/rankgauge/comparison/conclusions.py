@@ -31,25 +31,25 @@ _FEW_QUERIES = 25
 _HOLES = 0.05
 _MOSTLY_ONE = 0.5
 _MANY_TIES = 0.1
-# This many rankings end at the same rank if they are cut there.
+# Share of rankings of the same length from which a run counts as cut off.
 _NEARLY_ALL = 0.75
 _NAMED = 5
-# Cochran's rule: with fewer queries than 25 * skewness^2 tests of means err too often.
+# Cochran's rule: tests of means need at least 25 * skewness^2 queries.
 _QUERIES_PER_SKEWNESS = 25
 _CUT = 10
-# The table has all of them.
+# Maximum number of sentences; the table has all differences.
 _SENTENCES = 20
 _SURE = ("better", "worse", "higher", "lower")
 
 
 def withholding(evaluation: Evaluation, measure: Measure) -> tuple[Finding, ...]:
-    """Return why no verdict is drawn from a run: by its input, or by the judge of a measure."""
+    """Return the findings about the input or the judge that forbid a verdict on a run."""
     judge = calibration_finding(evaluation, measure)
     return (*explaining(evaluation.findings), *([] if judge is None else [judge]))
 
 
 def no_verdicts(withheld: Iterable[tuple[str, Finding]]) -> list[str]:
-    """Return the runs on which no verdict is drawn, and why, each reason once."""
+    """Return one sentence for each reason to withhold verdicts, with the runs it applies to."""
     runs: dict[Finding, list[str]] = {}
     for run, finding in withheld:
         runs.setdefault(finding, []).append(run)
@@ -59,9 +59,9 @@ def no_verdicts(withheld: Iterable[tuple[str, Finding]]) -> list[str]:
 def sentences(
     evaluations: Sequence[Evaluation], design: Design, found: Sequence[Difference]
 ) -> Iterator[str]:
-    """Yield which run is best and how sure that is; then each difference that was tested.
+    """Yield the conclusion on the best run, then one sentence for each tested difference.
 
-    Runs from which no verdict is drawn are left out, and then no run is called best.
+    If a verdict is withheld for any run, no run is called best.
     """
     if not any(withholding(e, design.tested[0]) for e in evaluations):
         yield best_sentence(
@@ -72,7 +72,7 @@ def sentences(
 
 
 def difference_sentences(found: Sequence[Difference]) -> Iterator[str]:
-    """Yield the result of each difference that was tested; of many, the rest as counts."""
+    """Yield the result of each tested difference; beyond the first 20, only counts by verdict."""
     tested = [d for d in found if d.verdict not in {None, "withheld"}]
     for d in tested[:_SENTENCES]:
         yield difference_sentence(d)
@@ -88,14 +88,14 @@ def best_sentence(
     found: Sequence[Difference],
     indistinct: Callable[[str], Iterable[str]] | None,
 ) -> str:
-    """Return which run is best, and which ones are not distinguishable from it.
+    """Return which run is best, and the runs that are not distinguishable from it.
 
     Args:
-        means: By the primary measure, by run.
-        design: What was compared.
-        found: The differences.
-        indistinct: The runs that a test over all runs does not distinguish from one; None if there
-            is no such test: then only runs that were compared with it are named.
+        means: Mean of the primary measure by run.
+        design: Design of the comparison.
+        found: Differences.
+        indistinct: Function that returns the runs that a test over all runs does not distinguish
+            from a run. None without that test: then only runs compared with the best run are named.
     """
     primary = design.tested[0]
     names = list(means)
@@ -117,13 +117,13 @@ def _near(  # noqa: PLR0917 - what a sentence is made of
     best: str,
     indistinct: Callable[[str], Iterable[str]] | None,
 ) -> tuple[list[str], str]:
-    """Return the runs that are not distinguishable from the best one, and by which test."""
+    """Return the runs not distinguishable from the best run, and the test that says so."""
     verdicts = {frozenset((d.run, d.baseline)): d.verdict for d in found if d.measure == primary}
     unsure = {name for name in rest if verdicts.get(frozenset((best, name))) not in _SURE}
     untested = {name for name in unsure if frozenset((best, name)) not in verdicts}
     if not untested or indistinct is None:
         return [name for name in rest if name in unsure - untested], ""
-    # The best run was found by looking: only a test over all runs may judge it then.
+    # The best run was selected from the data, so only a test over all runs is valid for it.
     near = set(indistinct(best))
     unsure = {name for name in unsure if name not in untested or name in near}
     by = " (others than the baseline by randomized Tukey HSD over all runs)"
@@ -137,7 +137,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def difference_sentence(d: Difference) -> str:
-    """Return the result of one tested difference: better, worse or not distinguishable."""
+    """Return the result of one tested difference: better, worse, or not distinguishable."""
     spread = f"difference {d.difference_text()}"
     if d.verdict == "identical":
         return f"{d.run} and {d.baseline}: identical by {d.measure} in every query"
@@ -159,7 +159,7 @@ def difference_sentence(d: Difference) -> str:
 
 
 def _doubt(d: Difference) -> str:
-    """Return why a difference is not significant, although p-value or interval alone suggest it."""
+    """Return why a difference is not significant; p-value and interval may disagree."""
     if d.p is None or d.corrected is None or d.wins + d.losses < FEW_CHANGES:
         return "cannot tell"
     if d.corrected < ALPHA:
@@ -171,9 +171,9 @@ def _doubt(d: Difference) -> str:
 
 
 def units(measures: Sequence[Measure]) -> Iterator[str]:
-    """Yield the units of differences whose unit differs from that of the means."""
+    """Yield notes on differences whose unit differs from the unit of the means."""
     by_mean = {
-        "geometric": "differences are of natural logarithms: of the ratio of the means",
+        "geometric": "differences are natural logarithms of ratios",
         "sum": "means are sums, differences are per query",
     }
     for mean, text in by_mean.items():
@@ -206,7 +206,7 @@ def findings_of_evaluations(
         missing = f"queries missing from a run count as empty rankings ({', '.join(gone)})"
         yield _finding("C103", missing)
     if any(e.weights is not None for e in evaluations):
-        weighted = "means are weighted, differences are not: in these every query counts the same"
+        weighted = "means are weighted, differences are not"
         yield _finding("C104", weighted)
     for e in evaluations:
         explains = explaining(e.findings)
@@ -237,37 +237,37 @@ def _doubts_of_pair(one: Evaluation, other: Evaluation, d: Difference) -> Iterat
 
 
 def doubts_of_difference(d: Difference, skewness: float) -> Iterator[Finding]:
-    """Yield why the test of a difference may be wrong: few changes, or skewness of differences."""
+    """Yield why the test of a difference may be unreliable: few changes or skewed differences."""
     changed = d.wins + d.losses
     pair = f"{d.run} against {d.baseline}"
     if 0 < changed < FEW_CHANGES:
         few = f"{pair}: only {many(changed, 'query')} differ by {d.measure}; too few"
-        yield _finding("C105", f"{few} for a test", "look at them one by one")
+        yield _finding("C105", f"{few} for a test", "inspect these queries: rankgauge diff")
     elif d.p is not None and d.p < ALPHA and d.queries < _QUERIES_PER_SKEWNESS * skewness**2:
         message = (
-            f"{pair}: differences by {d.measure} are skewed ({skewness:+.1f}), and "
-            f"{many(d.queries, 'query')} are few for that; the p-value may be too small"
+            f"{pair}: differences by {d.measure} are too skewed ({skewness:+.1f}) for "
+            f"{many(d.queries, 'query')}; the p-value may be too small"
         )
         yield _finding("C111", message, "rely on the interval, or judge more queries")
 
 
 class Outline(NamedTuple):
-    """What is known of a run without its documents."""
+    """Properties of a run without its documents."""
 
     name: str
-    settings: Mapping[str, Any]  # what made it
-    queries: Sequence[bytes]  # its queries
-    sizes: IntArray  # how many documents each has
+    settings: Mapping[str, Any]  # configuration of the retriever
+    queries: Sequence[bytes]  # query ids
+    sizes: IntArray  # number of documents per query
 
     @classmethod
     def of(cls, run: Run) -> Outline:
-        """Return the outline of a run or of a block of it."""
+        """Return the outline of a run or of a part of it."""
         queries = run.table.queries.tolist()
         return cls(run.name, dict(run.settings), queries, np.diff(run.table.offsets))
 
     @classmethod
     def joined(cls, parts: Sequence[Outline]) -> Outline:
-        """Return the outline of a run from those of its blocks."""
+        """Combine the outlines of the parts of a run."""
         queries = [query for part in parts for query in part.queries]
         sizes = np.concatenate([part.sizes for part in parts])
         return parts[0]._replace(queries=queries, sizes=sizes)
@@ -280,7 +280,7 @@ def findings_of_inputs(
     cut: Any = dict(primary.params).get("k")
     grades = truth.table.values
     if not ((grades >= 0) & (grades < 1)).any():
-        # Judged@k would be P@k.
+        # Judged@k would equal P@k.
         blind = "the share of unjudged documents in each run is unknown"
         yield _finding("C107", f"the judgments name relevant documents only: {blind}")
     else:
@@ -295,7 +295,8 @@ def findings_of_inputs(
     sizes = {run.name: run.sizes for run in runs}
     depth = {name: int(of_run.max(initial=0)) for name, of_run in sizes.items()}
     deepest = max(depth.values())
-    # Who returns fewer, of equally many asked for or in rankings of many lengths, found no more.
+    # A run is cut off if most rankings have its maximum length. If all runs requested the same
+    # number of documents, the shallower run simply found no more.
     cut_short = any(
         depth[name] < deepest and np.mean(of_run == depth[name]) >= _NEARLY_ALL
         for name, of_run in sizes.items()
@@ -307,5 +308,5 @@ def findings_of_inputs(
         yield _finding("C109", f"different depths ({text}): {effect}")
     shallow = [name for name, most in depth.items() if cut and most < int(cut)]
     if shallow:
-        short = f"{_listed(shallow)}: no ranking reaches rank {cut}, where {primary} is cut"
+        short = f"{_listed(shallow)}: no ranking reaches rank {cut}, the cut-off of {primary}"
         yield _finding("C110", short)

@@ -1,4 +1,4 @@
-"""Differences between runs, query by query: their size, how sure they are, and what that means."""
+"""Differences between runs over queries: size, confidence interval, test, and verdict."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ Verdict: TypeAlias = Literal[
 ]
 
 ALPHA = 0.05
-# With fewer changed queries no two-sided p can be below .05: the smallest is 2 / 2^m.
+# With m changed queries, the smallest two-sided p is 2 / 2^m: below 6 it exceeds .05.
 FEW_CHANGES = 6
 _LEVEL = 0.95
-FEWEST_FOR_INTERVAL = 8  # queries that differ: docs/explain/interval-coverage.md
-_NARROW = 0.002  # an interval of which three decimals show nothing
-_MANY_CHANGES = 300  # from here on the normal distribution gives the power of a sign test, too
+FEWEST_FOR_INTERVAL = 8  # differing queries: docs/explain/interval-coverage.md
+_NARROW = 0.002  # width below which three decimals are not enough
+_MANY_CHANGES = 300  # above this, the normal approximation of the sign test's power suffices
 _POWER = 0.8
-_SMALL = 1e-3  # of the standard deviation: 8 million queries would show it
+_SMALL = 1e-3  # in standard deviations; detecting it takes 8 million queries
 CORRECTIONS = {
     "holm": stats.holm,
     "bonferroni": stats.bonferroni,
@@ -50,35 +50,35 @@ _Key: TypeAlias = tuple[str, str, Measure]
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference between two runs by one measure, over queries.
+    """Difference between two runs by one measure.
 
     Attributes:
         run: The run.
-        baseline: The run it is compared with.
+        baseline: The run that it is compared with.
         measure: The measure.
-        mean: Its mean for the run.
-        baseline_mean: Its mean for the baseline.
-        difference: The mean of the differences per query, run minus baseline; of natural
-            logarithms where the mean of the measure is geometric.
-        low: Lower end of the confidence interval of the difference (95% in a comparison); NaN if
-            there is none: see `no_interval`.
-        high: Upper end.
-        p: Two-sided p-value; None if the measure is only described.
+        mean: Mean of the run.
+        baseline_mean: Mean of the baseline.
+        difference: Mean over queries of run minus baseline; of natural logarithms if the mean of
+            the measure is geometric.
+        low: Lower bound of the confidence interval of the difference (95% in a comparison); NaN
+            without an interval, see `no_interval`.
+        high: Upper bound.
+        p: Two-sided p-value; None if the measure is not tested.
         corrected: The p-value corrected for all tests.
         sd: Standard deviation of the differences.
-        effect: Mean over standard deviation of the differences (d_z).
-        queries: How many queries were compared.
-        wins: Queries in which the run has the better value (the higher, if neither is better).
-        ties: Queries in which both have the same.
-        losses: Queries in which the baseline has the better value.
-        verdict: ``better``, ``worse`` (``higher``, ``lower`` by a measure that has no better
-            side) if the corrected p-value is below .05, at least 6 queries differ and the interval,
-            if there is one, does not include 0; else ``cannot tell``; ``identical``, or
-            ``withheld`` (a fault of the input explains the numbers of a run, or the judge of its
-            answers is not calibrated); None where the measure is only described.
-        alpha: The level at which the difference is tested: .05, divided by the number of tests.
-        unit: The absolute value of all differences that are not 0, such as 1 for Success; None if
-            there are several.
+        effect: Effect size d_z: mean of the differences divided by their standard deviation.
+        queries: Number of queries compared.
+        wins: Number of queries in which the run has the better value (the higher value if the
+            measure has no better direction).
+        ties: Number of queries in which both runs have the same value.
+        losses: Number of queries in which the baseline has the better value.
+        verdict: ``better`` or ``worse`` (``higher`` or ``lower`` if the measure has no better
+            direction) if the corrected p-value is below .05, at least 6 queries differ, and the
+            interval, if any, excludes 0; otherwise ``cannot tell``. ``identical`` if no query
+            differs; ``withheld`` if a fault of the input invalidates a run or the judge of its
+            answers is not calibrated; None if the measure is not tested.
+        alpha: Significance level of this test: .05 divided by the number of tests.
+        unit: Absolute value of all nonzero differences, such as 1 for Success; None if they vary.
     """
 
     run: str
@@ -103,7 +103,7 @@ class Difference:
 
     @property
     def no_interval(self) -> str:
-        """Why there is no interval; empty if there is one."""
+        """Reason why there is no interval; empty if there is one."""
         if not math.isnan(self.low):
             return ""
         if not self.wins + self.losses:
@@ -113,12 +113,12 @@ class Difference:
 
     @property
     def digits(self) -> int:
-        """Decimals of the difference in texts: 3, or more where the interval is narrower."""
+        """Number of decimals in texts: 3, or more for a narrow interval."""
         width = self.high - self.low
         return 1 - math.floor(math.log10(width)) if 0 < width < _NARROW else 3
 
     def interval_text(self) -> str:
-        """Return the interval as text, or a dash and why there is none, for a table."""
+        """Return the interval for a table, or a dash with the reason why there is none."""
         why = self.no_interval.replace(" queries", "")
         digits = self.digits
         return f"– ({why})" if why else f"{self.low:+.{digits}f} to {self.high:+.{digits}f}"
@@ -130,11 +130,11 @@ class Difference:
 
     @cached_property
     def detectable(self) -> float | None:
-        """The smallest true difference that is detectable with 80% power, at level `alpha`.
+        """Smallest true difference that is detectable with 80% power at level `alpha`.
 
-        Computed for the paired t test and the interval, with the observed standard deviation; for
-        the sign test, if all differences that are not 0 have the same absolute value. None with
-        fewer than two differences, without variance, or if no difference is detectable.
+        Computed for the paired t test and the interval with the observed standard deviation; for
+        the sign test if all nonzero differences have the same absolute value. None with fewer than
+        two differences, without variance, or if no difference is detectable.
         """
         if self.queries < 2 or not self.sd:
             return None
@@ -145,7 +145,7 @@ class Difference:
 
     @cached_property
     def _level(self) -> float:
-        """The level of a t test that is as strict as test and interval together."""
+        """Level of a t test that is as strict as test and interval together."""
         if self.no_interval:
             return self.alpha
         inner = self.difference - self.low if self.difference > 0 else self.high - self.difference
@@ -154,15 +154,15 @@ class Difference:
 
     @property
     def _share(self) -> float | None:
-        """The share of queries that differ, if it decides the power: few, all of one size."""
+        """Share of queries that differ, if the power is that of a sign test; otherwise None."""
         changed = self.wins + self.losses
         return None if self.unit is None or changed > _MANY_CHANGES else changed / self.queries
 
     @cached_property
     def queries_needed(self) -> int | None:
-        """The number of queries needed to detect a true difference of this size with 80% power.
+        """Number of queries needed to detect a true difference of this size with 80% power.
 
-        None without a difference or variance, or if millions were needed.
+        None without a difference or variance, or if millions of queries were needed.
         """
         if abs(self.difference) <= max(TOLERANCE, _SMALL * self.sd) or not self.sd:
             return None
@@ -178,7 +178,7 @@ class Difference:
 
     @property
     def is_worse(self) -> bool:
-        """Whether the whole interval is worse than zero."""
+        """Whether the whole interval is on the worse side of zero."""
         better = self.measure.declaration.better
         return self.low > 0 if better == "lower" else better == "higher" and self.high < 0
 
@@ -191,7 +191,7 @@ class Difference:
         return stats.power(self.sd, self.queries, difference, self._level)
 
     def mirrored(self) -> Difference:
-        """Return the difference with the two runs swapped."""
+        """Return the difference with the runs swapped."""
         return replace(
             self,
             run=self.baseline,
@@ -210,19 +210,19 @@ class Difference:
 
 @dataclass(frozen=True)
 class Design:
-    """The design of a comparison, chosen before seeing the results.
+    """Design of a comparison, chosen before seeing the results.
 
     Attributes:
         tested: The measures whose differences are tested, by name or as measures; the first is the
             primary one.
-        baseline: The run that others are compared with.
-        pairs: ``baseline`` (every run against it) or ``all`` (every run against every other).
-        test: ``randomization``, ``t``, ``wilcoxon`` or ``tukey-hsd``.
-        correction: ``holm``, ``bonferroni``, ``benjamini-hochberg`` or ``max-t``.
-        interval: The method of intervals: ``conservative`` (the wider one of paired t and of a
-            Bayesian bootstrap that allows for a worse query), ``t``, ``percentile`` or ``bca``.
-        draws: The number of random draws of tests and bootstraps.
-        seed: The seed of the draws.
+        baseline: The run that the others are compared with.
+        pairs: ``baseline`` (every run with the baseline) or ``all`` (every pair of runs).
+        test: ``randomization``, ``t``, ``wilcoxon``, or ``tukey-hsd``.
+        correction: ``holm``, ``bonferroni``, ``benjamini-hochberg``, or ``max-t``.
+        interval: Method of the intervals: ``conservative`` (the wider of paired t and a Bayesian
+            bootstrap that allows for a worse query), ``t``, ``percentile``, or ``bca``.
+        draws: Number of random draws of tests and bootstraps.
+        seed: Seed of the draws.
 
     Example:
         >>> Design(("nDCG@10", "AP"), baseline="bm25", pairs="all").tested[1]
@@ -255,23 +255,33 @@ class Design:
             )
 
     def pairs_of(self, names: Sequence[str]) -> list[tuple[str, str]]:
-        """Return run and baseline of each comparison of these runs."""
+        """Return the (run, baseline) pairs to compare."""
         rest = [name for name in names if name != self.baseline]
         if self.pairs == "baseline":
             return [(name, self.baseline) for name in rest]
         return [(run, against) for against, run in combinations([self.baseline, *rest], 2)]
 
     def level_of(self, runs: int, pairs: int) -> float:
-        """Return the level of each test, independent of the others."""
+        """Return the Bonferroni level of each test, which does not depend on the other p-values."""
         number = runs * (runs - 1) // 2 if self.test == "tukey-hsd" else pairs
         return ALPHA / (number * len(self.tested))
 
+    @property
+    def correction_name(self) -> str:
+        """Name of the correction in text."""
+        return self.correction if self.correction == "max-t" else self.correction.title()
+
+    @property
+    def p_label(self) -> str:
+        """Label of the corrected p-value, such as ``p (Holm)``."""
+        return f"p ({'HSD' if self.test == 'tukey-hsd' else self.correction_name})"
+
     def describe(self) -> str:
-        """Return the test, correction and intervals in one sentence, for the foot of a table."""
+        """Return tests, correction, and intervals in one sentence."""
         names = ", ".join(map(str, self.tested))
         drawn = f", {self.draws:,} draws, seed {self.seed}"
         by = {
-            "conservative": "paired t or Bayesian bootstrap, the wider one",
+            "conservative": "the wider of paired t and Bayesian bootstrap",
             "t": "paired t",
             "percentile": "percentile bootstrap",
             "bca": "BCa bootstrap",
@@ -283,7 +293,7 @@ class Design:
                 text += f", Bonferroni over {len(self.tested)} measures"
         else:
             text += f"paired {self.test}{drawn if self.test == 'randomization' else ''}"
-            text += f", corrected by {self.correction}"
+            text += f", {self.correction_name}-corrected"
         if self.interval in {"percentile", "bca"} and self.test in {"t", "wilcoxon"}:
             by[self.interval] += drawn
         return f"{text}; 95% intervals by {by[self.interval]}; other measures are described only"
@@ -292,28 +302,28 @@ class Design:
 def differences(
     evaluations: Sequence[Evaluation], design: Design, jobs: int = 1
 ) -> Iterator[Difference]:
-    """Each pair of the design by each measure; p-values where it is tested."""
+    """Yield the difference of each pair of the design by each measure."""
     return _Work(evaluations, design, jobs=jobs).differences()
 
 
 def describe_difference(
     run: Evaluation, baseline: Evaluation, measure: Measure, level: float
 ) -> Difference:
-    """A run against another by one measure, without a test, with an interval of this level."""
+    """Return the untested difference of two runs by one measure, with an interval of this level."""
     design = Design((measure,), baseline.run_name)
     work = _Work((baseline, run), design, level)
     return work.difference((run.run_name, baseline.run_name, measure), None, None)
 
 
 def indistinct_runs(evaluations: Sequence[Evaluation], design: Design, run: str) -> list[str]:
-    """The runs that randomized Tukey HSD over all runs does not distinguish from this one."""
+    """Return the runs not distinguishable from this run by randomized Tukey HSD over all runs."""
     names = [evaluation.run_name for evaluation in evaluations]
     p = _hsd(evaluations, design.tested[0], design)[names.index(run)]
     return [name for name, chance in zip(names, p.tolist(), strict=True) if chance >= ALPHA]
 
 
 def seed_of(evaluations: Sequence[Evaluation], tested: Sequence[Measure]) -> int:
-    """Seed of the draws: the tested values, independent of their order."""
+    """Return a seed that depends on the tested values but not on their order."""
     tables = [
         np.sort(np.stack([_column(e, m) for m in tested], axis=1), axis=0) for e in evaluations
     ]
@@ -323,13 +333,13 @@ def seed_of(evaluations: Sequence[Evaluation], tested: Sequence[Measure]) -> int
 
 
 def paired_differences(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
-    """Differences by query, one minus other; undefined counts 0 as in the mean, or is left out."""
+    """Return the differences of queries; undefined values count as 0 or exclude the query."""
     found = query_differences(one, other, measure)
     return found[~np.isnan(found)]
 
 
 def query_differences(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
-    """(Q,) the same for every query: NaN where it is left out."""
+    """Return the differences of all queries (Q,); NaN for excluded queries."""
     return measure.differences(
         _column(one, measure),
         _column(other, measure),
@@ -340,7 +350,7 @@ def query_differences(one: Evaluation, other: Evaluation, measure: Measure) -> F
 def select(
     evaluation: Evaluation, measures: Sequence[Measure], rows: Sequence[int] | None = None
 ) -> Evaluation:
-    """Return an evaluation by these of its measures; with `rows` of these queries only."""
+    """Return the evaluation of a subset of measures and, with `rows`, of queries."""
     columns = [evaluation.measures.index(measure) for measure in measures]
     kept = range(len(evaluation.query_ids)) if rows is None else rows
     cells = np.ix_(kept, columns)
@@ -362,14 +372,14 @@ def _column(evaluation: Evaluation, measure: Measure) -> FloatArray:
 
 
 def _columns(evaluations: Sequence[Evaluation], measure: Measure) -> FloatArray:
-    """(Q, S) the values of each run, from the first one, of the queries that count for all."""
+    """Return the values of runs minus the first run (Q, S) for queries that count for all."""
     return _in_order(
         np.stack([query_differences(e, evaluations[0], measure) for e in evaluations], axis=1)
     )
 
 
 def _in_order(table: FloatArray) -> FloatArray:
-    """Known rows, sorted: so that no draw depends on the order of the queries."""
+    """Sort the complete rows, so that draws do not depend on the order of queries."""
     known = table[~np.isnan(table).any(axis=1)]
     ordered: FloatArray = known[np.lexsort(known.T[::-1])]
     return ordered
@@ -378,7 +388,7 @@ def _in_order(table: FloatArray) -> FloatArray:
 def _hsd(
     evaluations: Sequence[Evaluation], measure: Measure, design: Design, jobs: int = 1
 ) -> FloatArray:
-    """(S, S) p-values of randomized Tukey HSD; 1 where there is nothing to test."""
+    """Return the p-values of randomized Tukey HSD (S, S); 1 with fewer than two queries."""
     order = _order(evaluations, measure)
     values = _columns([evaluations[place] for place in order], measure)
     p = np.ones((len(evaluations), len(evaluations)))
@@ -388,21 +398,21 @@ def _hsd(
 
 
 def _order(evaluations: Sequence[Evaluation], measure: Measure) -> list[int]:
-    """Return the evaluations sorted by their values, so that draws do not depend on their order."""
+    """Return the indices of the evaluations sorted by values, independent of input order."""
     table = np.nan_to_num(np.stack([_column(e, measure) for e in evaluations]), nan=-1.0)
-    sums = np.sort(table, axis=0).sum(axis=0)  # distinguish runs with the same values
+    sums = np.sort(table, axis=0).sum(axis=0)  # distinguishes runs with the same values
     keys = [np.stack([row, sums])[:, np.lexsort((sums, row))].tolist() for row in table]
     return sorted(range(len(keys)), key=keys.__getitem__)
 
 
 def _oriented(moved: FloatArray) -> FloatArray:
-    """Return the differences or their negatives: the same for either baseline."""
+    """Return the differences or their negatives, whichever is independent of the baseline."""
     return max(moved, -moved, key=lambda one: np.sort(one).tolist())
 
 
 @dataclass(frozen=True)
 class _Work:
-    """The pairs of a design, with the data of each."""
+    """Computation of the differences of a design."""
 
     evaluations: Sequence[Evaluation]
     design: Design
@@ -435,12 +445,12 @@ class _Work:
                 yield self.difference((run, base, measure), p, corrected)
 
     def _sorted_differences(self, key: _Key) -> FloatArray:
-        """Sorted: the order of the queries decides nothing."""
+        """Return sorted differences, so that results do not depend on the order of queries."""
         run, base, measure = key
         return np.sort(paired_differences(self.named[run], self.named[base], measure))
 
     def _raw(self, keys: Sequence[_Key]) -> list[float]:
-        """Return the p-value of each comparison by itself (of all runs together for Tukey HSD)."""
+        """Return the uncorrected p-values (for Tukey HSD, corrected over all runs)."""
         design = self.design
         if design.test in {"t", "wilcoxon"}:
             alone = stats.t_test if design.test == "t" else stats.wilcoxon
@@ -457,14 +467,14 @@ class _Work:
         ]
 
     def _table(self, measure: Measure) -> FloatArray:
-        """(S, S) p-values of all pairs that are needed by one measure."""
+        """Return the p-values of all required pairs by one measure (S, S)."""
         design = self.design
         if design.test == "tukey-hsd":
             return _hsd(self.evaluations, measure, design, self.jobs)
         p = np.ones((len(self.names), len(self.names)))
         order = _order(self.evaluations, measure)
         whole = _columns([self.evaluations[place] for place in order], measure)
-        # Where no query is left out, all pairs cost little more than a few.
+        # If no query is excluded, testing all pairs together costs little more than a few of them.
         if (
             len(order) > 2
             and design.pairs == "all"
@@ -505,7 +515,7 @@ class _Work:
         return p.tolist()
 
     def difference(self, key: _Key, p: float | None, corrected: float | None) -> Difference:
-        """One pair by one measure, with the p-values that were found for it."""
+        """Return the difference of one pair by one measure."""
         run, base, measure = key
         moved = self._sorted_differences(key)
         mean, low, high, sd = self._interval(moved)
@@ -520,14 +530,14 @@ class _Work:
         )
 
     def _interval(self, moved: FloatArray) -> tuple[float, float, float, float]:
-        """Mean, lower and upper end (NaN if too few queries differ), standard deviation."""
+        """Return mean, interval bounds (NaN if too few queries differ), and standard deviation."""
         if len(moved) < 2:
             return float(moved[0]) if len(moved) else 0.0, math.nan, math.nan, 0.0
         design = self.design
         mean, sd = stats.moments(moved)
         if not sd or np.count_nonzero(moved) < FEWEST_FOR_INTERVAL:
             return mean, math.nan, math.nan, sd
-        if mean < 0:  # so that draws are the same for either baseline
+        if mean < 0:  # so that the draws are the same for either baseline
             _, low, high, _ = self._interval(np.sort(-moved))
             return mean, -high, -low, sd
         if design.interval == "conservative":
@@ -543,17 +553,17 @@ class _Work:
 
 
 class DifferenceSample(NamedTuple):
-    """What a conclusion needs of the differences of a pair, one for each query.
+    """Summary of the differences of a pair over queries.
 
     Attributes:
-        mean: Their mean.
-        low: Lower end of its interval; NaN if there is none.
-        high: Upper end.
-        sd: Their standard deviation.
-        queries: How many they are.
-        above: How many are above 0.
-        below: How many are below 0.
-        unit: As of `Difference`.
+        mean: Mean.
+        low: Lower bound of the interval of the mean; NaN if there is none.
+        high: Upper bound.
+        sd: Standard deviation.
+        queries: Number of differences.
+        above: Number of differences above 0.
+        below: Number of differences below 0.
+        unit: Unit, as in `Difference`.
     """
 
     mean: float
@@ -577,12 +587,12 @@ def make_difference(  # noqa: PLR0917 - all that it is made of
     """Return the difference of a pair with its verdict.
 
     Args:
-        key: Run, baseline and measure.
-        means: Of the run and of the baseline.
-        sample: The differences.
-        p: The p-value; None where the measure is only described.
-        corrected: The same, corrected.
-        level: Of each test.
+        key: Run, baseline, and measure.
+        means: Means of the run and of the baseline.
+        sample: Summary of the differences.
+        p: The p-value; None if the measure is not tested.
+        corrected: The corrected p-value.
+        level: Level of each test.
     """
     run, base, measure = key
     mean, low, high, sd, queries, above, below, unit = sample
@@ -623,10 +633,10 @@ def _verdict(measure: Measure, sample: DifferenceSample, corrected: float) -> Ve
 
 
 def unit_of(moved: FloatArray) -> float | None:
-    """Return the one size that all differences other than 0 have; None if there are several.
+    """Return the common absolute value of all nonzero differences; None if they vary.
 
     Args:
-        moved: The differences, sorted; of many, the extremes on both sides of 0 are enough.
+        moved: The differences; the extremes on both sides of 0 are enough.
     """
     sizes = np.abs(moved[moved != 0])
     one = len(sizes) and float(np.ptp(sizes)) <= TOLERANCE * float(sizes.max())

@@ -1,8 +1,8 @@
-"""Similarity of two rankings without judgments: rank-biased overlap.
+"""Rank-biased overlap: similarity of two rankings without judgments.
 
-A document in both rankings is common to both from the deeper of its two ranks on. So all
-sums of the paper are sums over common documents, and these come out of the join: run B is in
-the place of the judgments, with its ranks for grades.
+A common document counts from the deeper of its two ranks on. Therefore all sums of the paper are
+sums over common documents, and the join of judgments and runs finds them: run B takes the place of
+the judgments, with ranks as grades.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ class Overlap(Result):
     Returned by :func:`rbo`. Notebooks display it as a table.
 
     Attributes:
-        run_a: The name of the first run.
-        run_b: The name of the second run.
-        p: The persistence.
-        k: The cut-off of `common`.
+        run_a: Name of the first run.
+        run_b: Name of the second run.
+        p: Persistence.
+        k: Cut-off of `common`.
         depth: Depth of the comparison; None for whole rankings.
-        query_ids: (Q,) the queries of either run: those of the first, then those only the second
-            has.
-        ext: (Q,) extrapolated RBO: the number to report.
+        query_ids: (Q,) queries of either run: those of the first run, then those only in the second
+            run.
+        ext: (Q,) extrapolated RBO, the value to report.
         low: (Q,) RBO_min, the lower bound for any continuation of the rankings.
         residual: (Q,) the upper bound minus `low`.
-        common: (Q,) the share of common documents in the first k, of those in the longer ranking.
+        common: (Q,) common documents in the first k, as a share of the longer ranking.
         notes: Notes on interpretation, one sentence each.
     """
 
@@ -68,7 +68,7 @@ class Overlap(Result):
         freeze(self.ext, self.low, self.residual, self.common)
 
     def mean(self) -> float:
-        """Return the mean of `ext` over the queries; NaN if there is none that is defined."""
+        """Return the mean of `ext` over the queries; NaN if all values are undefined."""
         return mean_known(self.ext.tolist())
 
     def value(self, query_id: Id) -> float:
@@ -86,7 +86,7 @@ class Overlap(Result):
         return float(self.ext[self.query_ids.index(wanted)])
 
     def table(self) -> Table:
-        """One line a query."""
+        """Return one row for each query."""
         columns = zip(
             self.query_ids,
             self.ext.tolist(),
@@ -123,14 +123,15 @@ def rbo(
     depth: int | None = None,
     ties: Order = "trec",
 ) -> Overlap:
-    r"""Rank-biased overlap of two runs, query by query.
+    r"""Compute the rank-biased overlap of two runs, query by query.
 
-    With :math:`X_d` documents common to the first d ranks of both,
+    With :math:`X_d` documents common to the first d ranks of both runs,
 
     .. math:: RBO = (1 - p) \sum_{d \ge 1} p^{d-1} X_d / d
 
-    from 0 (no document in common) to 1 (the same ranking). A user continues from each rank to the
-    next with probability p: with p = .9, the first ten ranks have 86% of the weight. Rankings are
+    It ranges from 0 (no document in common) to 1 (the same ranking). The model is a user who
+    continues from each rank to the next with probability p: for p = .9, the first ten ranks have
+    86% of the weight. Rankings are
     finite: `ext` extrapolates the observed overlap, also for rankings of different lengths
     (equation 32 of the paper); `low` is the lower bound (RBO_min), and `low` + `residual` the upper
     bound (RBO_max).
@@ -142,20 +143,19 @@ def rbo(
     are not supported.
 
     Args:
-        run_a: A run: anything that :meth:`Run.of` takes.
-        run_b: Another.
-        p: The persistence, above 0 and below 1; higher values give more weight to deep ranks.
-        k: The cut-off of the share of common documents, `Overlap.common`.
+        run_a: First run: anything that :meth:`Run.of` takes.
+        run_b: Second run.
+        p: Persistence, above 0 and below 1; higher values give more weight to deep ranks.
+        k: Cut-off of the share of common documents, `Overlap.common`.
         depth: Maximum number of ranks to compare; default: all.
         ties: Order of documents with equal scores: ``trec`` (document id descending) or ``input``
-            (the order given).
+            (input order).
 
     Returns:
-        Values per query, and their mean. A query that only one run has is an empty ranking in the
-        other.
+        Values per query and their mean. A query that is missing from a run has an empty ranking.
 
     Raises:
-        InputError: If p, k or depth is out of its range, or a document occurs twice in a ranking.
+        InputError: If p, k, or depth is out of range, or a document occurs twice in a ranking.
         MismatchError: If the runs have no query in common.
 
     Source: Webber, Moffat and Zobel (2010), A similarity measure for indefinite rankings, ACM TOIS
@@ -173,7 +173,7 @@ def rbo(
     first = ranked(Run.of(run_a), ties=ties, depth=depth)
     second = ranked(Run.of(run_b), ties=ties, depth=depth)
     known = dict.fromkeys([*first.query_index, *second.query_index])
-    _refuse_strangers(first, second)
+    _check_common_queries(first, second)
     shared = find_common_documents(first, second, list(known))
     ext, low, residual = compute_rbo(shared, patience)
     common, _ = shared.top(k)
@@ -195,16 +195,16 @@ def rbo(
 
 @dataclass(frozen=True, eq=False)
 class CommonDocuments:
-    """The documents that two runs have in common, with their ranks in both."""
+    """Documents that two runs have in common, with their ranks in both."""
 
-    length_a: IntArray  # (Q,) documents that the first run has for each query
-    length_b: IntArray  # (Q,) documents that the second run has
-    query: IntArray  # (n,) the number of the query of each common document, ascending
-    rank_a: IntArray  # (n,) its rank in the first run
-    rank_b: IntArray  # (n,) its rank in the second run
+    length_a: IntArray  # (Q,) number of documents in the first run per query
+    length_b: IntArray  # (Q,) number of documents in the second run per query
+    query: IntArray  # (n,) query number of each common document, ascending
+    rank_a: IntArray  # (n,) rank in the first run
+    rank_b: IntArray  # (n,) rank in the second run
 
     def top(self, k: int) -> tuple[IntArray, IntArray]:
-        """(Q,) documents common to the first k of both, and those of them at the same rank."""
+        """Count common documents in the first k, and those at the same rank, each (Q,)."""
         queries = len(self.length_a)
         inside = (self.rank_a <= k) & (self.rank_b <= k)
         alike = inside & (self.rank_a == self.rank_b)
@@ -214,13 +214,13 @@ class CommonDocuments:
         )
 
     def same_top(self, k: int) -> npt.NDArray[np.bool_]:
-        """(Q,) whether the first k of both are the same documents in the same order."""
+        """Return whether the first k documents of both runs are the same in the same order (Q,)."""
         _, alike = self.top(k)
         shown_a, shown_b = np.minimum(self.length_a, k), np.minimum(self.length_b, k)
         return (alike == shown_a) & (alike == shown_b)
 
     def upto(self, depth: int) -> CommonDocuments:
-        """Return the same for the first ranks only."""
+        """Restrict both rankings to the first ranks."""
         kept = (self.rank_a <= depth) & (self.rank_b <= depth)
         return CommonDocuments(
             length_a=np.minimum(self.length_a, depth),
@@ -232,7 +232,7 @@ class CommonDocuments:
 
 
 def find_common_documents(run_a: Run, run_b: Run, queries: Sequence[bytes]) -> CommonDocuments:
-    """Find what two runs in rank order (see `ranked`) have in common for these queries."""
+    """Find the documents that two runs in rank order (see `ranked`) have in common."""
     number_of = {query: number for number, query in enumerate(queries)}
     first, second = run_a.table, run_b.table
     starts = np.repeat(second.offsets[:-1], np.diff(second.offsets))
@@ -251,17 +251,18 @@ def find_common_documents(run_a: Run, run_b: Run, queries: Sequence[bytes]) -> C
 
 
 def compute_rbo(shared: CommonDocuments, p: float) -> tuple[Values, Values, Values]:
-    """(Q,) RBO extrapolated (equation 32), RBO_min, and the residual (equation 30)."""
+    """Return extrapolated RBO (equation 32), RBO_min, and the residual (equation 30), each (Q,)."""
     short = np.minimum(shared.length_a, shared.length_b)
     long = np.maximum(shared.length_a, shared.length_b)
     queries, of = len(long), shared.query
-    # The depth from which on a common document is seen in both; in order, so that sums are, too.
+    # Rank at which a common document has appeared in both rankings; sorted, so that sums are
+    # reproducible.
     since = np.maximum(shared.rank_a, shared.rank_b)
     order = np.lexsort((since, of))
     of, since = of[order], since[order]
     seen = np.bincount(of, minlength=queries)
     seen_short = np.bincount(of[since <= short[of]], minlength=queries)
-    # Beyond this depth both would have the same documents if all unseen ones were common.
+    # Beyond this depth both rankings would be the same set if all unseen documents were common.
     full = long + short - seen
     powers, shares = _weights(p, int(full.max(initial=0)))
     power = np.power(np.float64(p), np.stack([short, long, full]))
@@ -272,7 +273,7 @@ def compute_rbo(shared: CommonDocuments, p: float) -> tuple[Values, Values, Valu
     tail = reach * (powers[long] - powers[short] - short * (shares[long] - shares[short]))
     last = (seen - seen_short) / np.maximum(long, 1) + reach
     ext = weight * (gathered + tail) + last * power[1]
-    # If both agree at every depth, rounding must not hide it.
+    # If both rankings agree at every depth, the result must be exact.
     since_all = np.bincount(of, weights=since, minlength=queries)
     ext[(seen == long) & (since_all == long * (long + 1) / 2)] = 1.0
     ext[long == 0] = np.nan
@@ -283,13 +284,13 @@ def compute_rbo(shared: CommonDocuments, p: float) -> tuple[Values, Values, Valu
 
 
 def mean_known(values: Sequence[float]) -> float:
-    """Return the mean of the values that are not NaN."""
+    """Return the mean of the values other than NaN."""
     known = [value for value in values if not math.isnan(value)]
     return math.fsum(known) / len(known) if known else math.nan
 
 
 def _weights(p: float, depth: int) -> tuple[FloatArray, FloatArray]:
-    """The sums of p^(d-1) and of p^(d-1) / d over the first ranks d, by how many they are."""
+    """Return the sums of p^(d-1) and of p^(d-1) / d over ranks 1 to n, indexed by n."""
     powers = [p ** (rank - 1) for rank in range(1, depth + 1)]
     shares = [power / rank for rank, power in enumerate(powers, start=1)]
     return np.array([0.0, *accumulate(powers)]), np.array([0.0, *accumulate(shares)])
@@ -318,7 +319,7 @@ def _lengths(run: Run, number_of: dict[bytes, int]) -> IntArray:
     return lengths
 
 
-def _refuse_strangers(run_a: Run, run_b: Run) -> None:
+def _check_common_queries(run_a: Run, run_b: Run) -> None:
     if run_a.query_index.keys() & run_b.query_index.keys():
         return
     raise MismatchError(

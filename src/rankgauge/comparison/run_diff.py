@@ -1,6 +1,6 @@
-"""``diff()`` and its result: what a change of the run did to each query.
+"""``diff()`` and its result: how each query changed between two runs.
 
-Values of all queries are columns; only the queries that are shown become text.
+Values of all queries are in arrays; only the queries to show are converted to text.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from rankgauge.rendering.tables import Table
 _WARNING = "WARNING: "
 _SCHEMA = "rankgauge/diff/1"
 _P = 0.9
-# With p = .9 what is below this rank weighs less than a ten-thousandth.
+# With p = .9, deeper ranks weigh less than 1/10,000.
 _RBO_DEPTH = 100
 
 
@@ -54,13 +54,13 @@ class DocumentDiff:
     """A document in one of two rankings, with its rank in the other.
 
     Attributes:
-        rank: Its rank in this ranking.
-        document: Its id, as text.
-        grade: Its grade; None without a judgment.
-        other_rank: Its rank in the other ranking; None if it was not retrieved there.
-        move: Its change from A to B, in either ranking: ``same``, ``up``, ``down``, ``new`` (only B
-            retrieved it) or ``gone`` (only A did).
-        text: Its title, or the beginning of its text, in one printable line; empty if not known.
+        rank: Rank in this ranking.
+        document: Id, as text.
+        grade: Grade; None if unjudged.
+        other_rank: Rank in the other ranking; None if not retrieved there.
+        move: Change from A to B: ``same``, ``up``, ``down``, ``new`` (only retrieved by B), or
+            ``gone`` (only retrieved by A).
+        text: Title or beginning of the text on one printable line; empty if unknown.
     """
 
     rank: int
@@ -73,23 +73,23 @@ class DocumentDiff:
 
 @dataclass(frozen=True)
 class QueryDiff:
-    """One query in both runs.
+    """A query in both runs.
 
     Attributes:
-        query: Its id, as text.
-        text: The text of the query in one printable line; empty if unknown.
-        value_a: The value of A; NaN if undefined.
-        value_b: The value of B.
+        query: Id, as text.
+        text: Text of the query on one printable line; empty if unknown.
+        value_a: Value of A; NaN if undefined.
+        value_b: Value of B; NaN if undefined.
         change: B minus A.
         rbo: Rank-biased overlap of both rankings; NaN if both are empty.
-        first_a: The rank of the first relevant document in A; None if it retrieved none.
-        first_b: The same in B.
-        retrieved_a: Documents A retrieved; None if the query is not in A at all.
-        retrieved_b: Documents B retrieved.
-        ranking_a: The first documents of A.
-        ranking_b: The first documents of B.
-        came_in: Relevant documents among the first of B that are not among the first of A.
-        fell_out: Relevant documents among the first of A that are not among the first of B.
+        first_a: Rank of the first relevant document in A; None if none was retrieved.
+        first_b: Rank of the first relevant document in B.
+        retrieved_a: Number of documents retrieved by A; None if the query is missing from A.
+        retrieved_b: Number of documents retrieved by B.
+        ranking_a: First documents of A.
+        ranking_b: First documents of B.
+        came_in: Relevant documents among the first of B but not of A.
+        fell_out: Relevant documents among the first of A but not of B.
     """
 
     query: str
@@ -110,7 +110,7 @@ class QueryDiff:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RunDiff(Result):
-    """Changes of each query from run A to run B.
+    """Changes of every query from run A to run B.
 
     Returned by :func:`diff`. Its printed form includes the rankings.
 
@@ -118,22 +118,22 @@ class RunDiff(Result):
         run_a: The name of the first run.
         run_b: The name of the second run.
         measure: The measure.
-        mean_a: Its mean for A.
-        mean_b: Its mean for B.
-        level: The grade from which a document counts as relevant: `rel` of the measure, else 1.
-        k: How many ranks are shown.
+        mean_a: Mean of A.
+        mean_b: Mean of B.
+        level: Lowest grade that counts as relevant: `rel` of the measure, or 1.
+        k: Number of ranks shown.
         ties: Order of documents with equal scores.
-        query_ids: (Q,) the judged queries, as text.
-        values: (Q, 2) the values of A and of B; NaN where undefined.
-        changes: (Q,) B minus A. An undefined value counts 0, or, if the measure leaves such values
-            out of its mean, makes the change NaN.
-        rbo: (Q,) rank-biased overlap (p = .9, of the first 100 ranks); NaN if both are empty.
-        first_relevant: (Q, 2) rank of the first relevant document in A and in B; NaN without one.
+        query_ids: (Q,) judged queries, as text.
+        values: (Q, 2) values of A and B; NaN where undefined.
+        changes: (Q,) B minus A. An undefined value counts as 0; if the measure excludes undefined
+            values from its mean, the change is NaN.
+        rbo: (Q,) rank-biased overlap (p = .9, first 100 ranks); NaN if both rankings are empty.
+        first_relevant: (Q, 2) rank of the first relevant document in A and B; NaN without one.
         same_top: (Q,) bool, whether the first `k` documents are the same in the same order.
-        shown: The queries shown: the largest losses, then the largest gains, or those selected.
+        shown: Queries shown: the largest losses, then the largest gains, or the selected queries.
         notes: Notes on interpretation, one sentence each.
-        findings: Findings of the cheap checks of the input, each with its run. A finding of
-            severity ``error`` explains the numbers of its run.
+        findings: Findings of the fast input checks, each with its run. A finding of severity
+            ``error`` invalidates the numbers of the run.
     """
 
     _schema = _SCHEMA
@@ -161,34 +161,34 @@ class RunDiff(Result):
 
     @property
     def wins(self) -> int:
-        """Queries in which B has the better value."""
+        """Number of queries in which B has the better value."""
         return int((self.measure.improvements(self.changes) > 0).sum())
 
     @property
     def losses(self) -> int:
-        """Queries in which A has the better value."""
+        """Number of queries in which A has the better value."""
         return int((self.measure.improvements(self.changes) < 0).sum())
 
     @property
     def unchanged(self) -> int:
-        """Queries in which both have the same value."""
+        """Number of queries with the same value in both runs."""
         return int((self.measure.improvements(self.changes) == 0).sum())
 
     @property
     def loss_share(self) -> float:
-        """The share of the total loss in the queries shown; NaN without a loss."""
+        """Share of the total loss in the queries shown; NaN without a loss."""
         return _share(-self.measure.improvements(self.changes), _shown_rows(self))
 
     @property
     def gain_share(self) -> float:
-        """The share of the total gain in the queries shown; NaN without a gain."""
+        """Share of the total gain in the queries shown; NaN without a gain."""
         return _share(self.measure.improvements(self.changes), _shown_rows(self))
 
     def query(self, query_id: Id) -> QueryDiff:
-        """Return one of the queries shown.
+        """Return the details of a shown query.
 
         Raises:
-            InputError: If it is not.
+            InputError: If the query is not shown.
         """
         wanted = show_id(id_bytes(query_id, "query id"))
         for found in self.shown:
@@ -199,7 +199,7 @@ class RunDiff(Result):
         )
 
     def table(self) -> Table:
-        """Return a row for each query, shown or not."""
+        """Return one row for each query, shown or not."""
         return Table(
             columns=("query", self.run_a, self.run_b, "change", "RBO", *self.first_names()),
             rows=tuple(
@@ -218,11 +218,11 @@ class RunDiff(Result):
         )
 
     def title(self) -> str:
-        """What is compared, by what."""
+        """Runs and measure, as a title."""
         return f"{self.run_a} → {self.run_b} by {self.measure}"
 
     def first_names(self) -> tuple[str, str]:
-        """Return the heads of the ranks of the first relevant documents."""
+        """Return the column headings of the ranks of the first relevant document."""
         return f"first relevant in {self.run_a}", f"first relevant in {self.run_b}"
 
     def _data(self) -> dict[str, Any]:
@@ -287,24 +287,25 @@ def diff(
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
-        run_a: The old run: anything that :meth:`Run.of` takes.
-        run_b: The new run.
-        measure: The measure of gains and losses.
-        collection: The texts of the ids, or their folder: shows queries and titles.
-        queries: The queries to show, changed or not. By default those that changed most.
-        most: Number of largest losses, and of largest gains, to show; ordered by query id if equal.
+        run_a: Old run: anything that :meth:`Run.of` takes.
+        run_b: New run.
+        measure: Measure of gains and losses.
+        collection: Texts of queries and documents to show, or their folder.
+        queries: Queries to show; default: those that changed most.
+        most: Number of largest losses, and of largest gains, to show; equal changes are ordered by
+            query id.
         k: Number of ranks to show.
         ties: Order of documents with equal scores: ``trec`` (document id descending) or ``input``
-            (the order given).
+            (input order).
 
     Returns:
-        Values of every judged query in both runs, and the queries shown with both rankings. A query
+        Values of every judged query in both runs, and both rankings of the queries shown. A query
         that is missing from a run has an empty ranking.
 
     Raises:
         UnknownName: For an unknown measure.
-        MismatchError: If a run has no judged query, or one to be shown is not judged.
-        InputError: If an input is not valid; the message names the location.
+        MismatchError: If a run has no judged query, or a query to show is not judged.
+        InputError: If an input is invalid; the message names the location.
 
     Example:
         >>> judgments = {"q1": {"d1": 1}, "q2": {"d5": 2}}
@@ -361,7 +362,7 @@ def diff(
         findings=tuple(_findings((top_a, top_b), (a, b), texts)),
     )
     ids = [truth.table.queries[row] for row in chosen]
-    # To read a few rankings again takes less memory than to keep all of them.
+    # Reading a few rankings again takes less memory than keeping all of them.
     whole = tuple(
         read_part(source, lambda block: ranked(only(block, ids), ties=ties)) for source in sources
     )
@@ -373,7 +374,7 @@ def diff(
 def _findings(
     runs: Iterable[Run], evaluations: Iterable[Evaluation], texts: Collection
 ) -> Iterator[tuple[str, Finding]]:
-    """What is wrong with the input, each with the run that has it."""
+    """Yield findings about the inputs, each with the name of its run."""
     for run, evaluation in zip(runs, evaluations, strict=True):
         found = evaluation.input_findings
         if texts.documents:
@@ -385,7 +386,7 @@ def _findings(
 def _query_diff(
     found: RunDiff, qrels: Qrels, runs: Sequence[Run], *, texts: Collection, row: int
 ) -> QueryDiff:
-    """One query with both rankings; `runs` are whole rankings in rank order."""
+    """Return the details of one query; `runs` contain whole rankings in rank order."""
     query, name = qrels.table.queries[row], found.query_ids[row]
     ranks = [_ranks(run, query) for run in runs]
     retrieved_a, retrieved_b = (None if known is None else len(known) for known in ranks)
@@ -441,7 +442,7 @@ def _move(old: int | None, new: int | None) -> Literal["same", "up", "down", "ne
 
 
 def _ranks(run: Run, query: bytes) -> dict[bytes, int] | None:
-    """Document to rank; None if the run does not have the query."""
+    """Return document to rank; None if the query is missing from the run."""
     number = run.query_index.get(query)
     if number is None:
         return None
@@ -450,7 +451,7 @@ def _ranks(run: Run, query: bytes) -> dict[bytes, int] | None:
 
 
 def _crossed(ranking: Iterable[DocumentDiff], found: RunDiff) -> tuple[DocumentDiff, ...]:
-    """Return the relevant documents that the other ranking does not show."""
+    """Return the relevant documents that are not among the first of the other ranking."""
     return tuple(
         at
         for at in ranking
@@ -461,7 +462,7 @@ def _crossed(ranking: Iterable[DocumentDiff], found: RunDiff) -> tuple[DocumentD
 
 
 def _names(sources: Sequence[Any]) -> list[str]:
-    """Return the names of both runs, distinguished if they share a name."""
+    """Return the names of both runs, made distinct if necessary."""
     names = [name_of(source) for source in sources]
     if len({*names}) < len(names) and not any(isinstance(source, Run) for source in sources):
         names = [os.fsdecode(source) for source in sources]
@@ -484,7 +485,7 @@ def _collection(given: Any) -> Collection:
 def _chosen(
     queries: Id | Iterable[Id] | None, qrels: Qrels, *, changes: Values, most: int
 ) -> list[int]:
-    """The numbers of the queries to show: those asked for, or the largest losses and gains."""
+    """Return the rows of the queries to show: selected, or the largest losses and gains."""
     if queries is not None:
         names = (queries,) if isinstance(queries, str | int | bytes) else queries
         if not isinstance(names, Iterable):
@@ -541,12 +542,12 @@ def _notes(
 
 
 def _inputs(evaluations: tuple[Evaluation, Evaluation]) -> Iterator[str]:
-    """Notes on missing queries and on ties."""
+    """Yield notes on missing queries and ties."""
     for evaluation in evaluations:
         missing = evaluation.counts["missing_from_run"]
         if missing:
             count = many(missing, "judged query")
-            yield f"{count} not in {evaluation.run_name}: an empty ranking there"
+            yield f"{count} missing from {evaluation.run_name}: counted as an empty ranking"
     runs_of: dict[str, list[str]] = {}
     for evaluation in evaluations:
         note = str(ties_note(evaluation.counts["tied"], evaluation.policies.ties))
@@ -573,7 +574,7 @@ def _shares(found: RunDiff) -> Iterator[str]:
 
 
 def _share(amounts: Values, rows: Sequence[int]) -> float:
-    """Return the share of these rows in all positive amounts."""
+    """Return the share of these rows in the sum of all positive amounts."""
     total = math.fsum(amount for amount in amounts.tolist() if amount > 0)
     part = math.fsum(amount for amount in amounts[list(rows)].tolist() if amount > 0)
     return part / total if total else math.nan

@@ -1,4 +1,4 @@
-"""What every other package builds on: ids, columns, the measure grammar, policies, storage."""
+"""Foundations of the other packages: ids, columns, measure grammar, policies, storage."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
         Location as Location,
     )
     from rankgauge.core.policies import Policies as Policies
-    from rankgauge.core.redaction import redact as redact
-    from rankgauge.core.threads import map_in_threads as map_in_threads
-    from rankgauge.core.use_cases import (
+    from rankgauge.core.recommended_measures import (
         USE_CASES as USE_CASES,
         UseCase as UseCase,
         use_case as use_case,
     )
+    from rankgauge.core.redaction import redact as redact
+    from rankgauge.core.threads import map_in_threads as map_in_threads
 
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
@@ -30,6 +30,6 @@ __all__, __getattr__, __dir__ = lazy_names(
         "policies": "Policies",
         "redaction": "redact",
         "threads": "map_in_threads",
-        "use_cases": "USE_CASES UseCase use_case",
+        "recommended_measures": "USE_CASES UseCase use_case",
     },
 )

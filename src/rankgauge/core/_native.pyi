@@ -15,6 +15,9 @@ _Capsule: TypeAlias = Any
 
 VERSION: int
 
+def align(
+    columns: list[tuple[_Bytes, _Ints, _Ints, _Hashes]], first: _Ints, sizes: _Ints, /
+) -> tuple[bytearray, ...] | None: ...
 def all_differ(hashes: _Hashes, offsets: _Ints, /) -> bool: ...
 def hash_ids(data: _Bytes, starts: _Ints, lengths: _Ints, hashes: _Hashes, /) -> None: ...
 def judgments(
@@ -94,6 +97,15 @@ def pack_ids(
     used: int,
     /,
 ) -> int: ...
+def rank_rows(
+    data: _Bytes,
+    starts: _Ints,
+    lengths: _Ints,
+    values: _Floats,
+    offsets: _Ints,
+    by_id: bool,
+    /,
+) -> bytearray | None: ...
 def row_lines(
     data: _Bytes,
     starts: _Ints,

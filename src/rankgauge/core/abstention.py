@@ -1,28 +1,28 @@
-"""Answers that say that they cannot answer, by a versioned rule on their sentences."""
+"""Rule-based detection of abstentions: answers that say that no answer is possible."""
 
 from __future__ import annotations
 
 import re
 
-# The version is part of every verdict of the rule; a changed pattern is a new version.
+# Every verdict records the version of the rule; change it whenever a pattern changes.
 ABSTENTION_RULE = "abstention-2"
-# Of labeled answers of MTRAG: abstentions that the rule finds, and answers that it leaves alone.
+# Counts on labeled MTRAG answers: (detected, all) abstentions; (passed, all) other answers.
 RULE_SENSITIVITY, RULE_SPECIFICITY = (13, 15), (453, 456)
 _ABBREVIATIONS = frozenset({
     "al", "approx", "art", "cf", "ch", "col", "corp", "dept", "dr", "ed", "eq", "est", "etc",
     "fig", "gen", "gov", "inc", "jr", "ltd", "mr", "mrs", "ms", "mt", "no", "nos", "op", "p",
     "pp", "prof", "pt", "ref", "rep", "rev", "sec", "sen", "sr", "st", "tab", "vol", "vs",
 })  # fmt: skip
-# An end of a sentence, with closing quotes, brackets and citation marks, before a blank. No pattern
-# here scans a run of equal characters more than once: texts may have millions of them.
+# End of a sentence, with closing quotes, brackets, and citation marks, before whitespace. No
+# pattern here scans a run of equal characters more than once: texts may have millions of them.
 _END = re.compile(
     r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?:\s*+\[\d+(?:\s*,\s*\d+)*\])*(?=\s)|[。！？]+[」』”]*|\n+"  # noqa: RUF001
 )
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _WORD = re.compile(r"(?<!\w)\w{1,6}$")
 _NUMBER = re.compile(r"[ \t]*+[0-9]++")
-_LONGEST = 2  # sentences of an abstention
-# An answer goes on if the last of these is a word of the group.
+_LONGEST = 2  # maximum number of sentences in an abstention
+# The answer continues if the last match captures the group.
 _TURN = re.compile(r"\b(?:(however|nevertheless|but)|not|cannot)\b|n't\b", re.IGNORECASE)
 _ABSTAINS = re.compile(
     r"""^\W*+(
@@ -45,12 +45,12 @@ _ABSTAINS = re.compile(
         )""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
-# In the syntax of RE2, which databases have: matched by every text that abstains and has a letter.
-# RE2's classes of characters are ASCII only: \W matches more, and \w is widened. List marks may
-# come first, and the end of the sentence is left to the rule.
+# The rule in RE2 syntax, which databases support. It matches every text with a letter that
+# abstains. RE2 character classes are ASCII only: \W matches more, and \w is widened. List marks may
+# precede the sentence; the end of the sentence is not checked.
 ABSTENTION_RE2 = "(?is)" + (
     re.sub(r"\s+", "", _ABSTAINS.pattern)
-    .replace("*+", "*")  # nothing there is possessive
+    .replace("*+", "*")  # the pattern has no possessive quantifiers elsewhere
     .replace(r"^\W*(", r"^\W*(?:\w{1,3}[.)]\W+)*(", 1)
     .replace(r"\W*$", "")
     .replace(r"\s", r"\W")
@@ -62,9 +62,9 @@ ABSTENTION_RE2 = "(?is)" + (
 def split_sentences(text: str) -> list[str]:
     """Return the sentences of a text, without list marks.
 
-    A sentence ends with a period, question mark, or exclamation mark before a space, with a Chinese
-    or Japanese full stop, or with a line. A period after an abbreviation or a single letter, or
-    within a number, does not end a sentence.
+    A sentence ends with a period, question mark, or exclamation mark before whitespace, with a
+    Chinese or Japanese full stop, or at a line break. A period after an abbreviation or a single
+    letter, or within a number, does not end a sentence.
 
     Example:
         >>> split_sentences("Dr. Lee found 3.5 mg. It helped [1, 2]. Why?")
@@ -87,10 +87,10 @@ def split_sentences(text: str) -> list[str]:
 
 
 def abstains(answer: str) -> bool:
-    """Whether an answer says that it cannot answer, by the rule `ABSTENTION_RULE` (English).
+    """Return whether an answer abstains according to the rule `ABSTENTION_RULE` (English).
 
-    It says so in its first sentence, and at most one more sentence follows that does not go on to
-    answer ("However, ..."). An empty answer abstains.
+    An abstention says in its first sentence that it cannot answer, and has at most one more
+    sentence, which does not go on to answer ("However, ..."). An empty answer abstains.
 
     Example:
         >>> abstains("I'm sorry, but the context does not mention it."), abstains("No, it is not.")

@@ -1,4 +1,4 @@
-"""Checks of arguments: numbers, names and types, refused with what is possible."""
+"""Validation of arguments: numbers, names, and types."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _LEAST_MEMORY = 64_000_000
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a finite number (a boolean is not)."""
+    """Return whether a value is a finite number (booleans are not)."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def integer(name: str, given: Any, *, least: int | None = 1, most: int | None = None) -> int:
-    """Return a whole number."""
+    """Return a valid whole number as `int`, or raise `InputError`."""
     fits = hasattr(given, "__index__") and not isinstance(given, bool)
     if fits and (least is None or given >= least) and (most is None or given <= most):
         return int(given)
@@ -33,7 +33,7 @@ def integer(name: str, given: Any, *, least: int | None = 1, most: int | None = 
 def number(
     name: str, given: Any, *, low: float = 0.0, high: float = math.inf, above: bool = False
 ) -> float:
-    """Return a finite number."""
+    """Return a valid finite number as `float`, or raise `InputError`."""
     if is_number(given) and low <= given <= high and not (above and given == low):
         return float(given)
     bounds = f"above {low:g}" if above else f"from {low:g}"
@@ -44,7 +44,7 @@ def number(
 
 
 def memory_size(given: Any) -> int:
-    """Return bytes of memory, given as a number of them or with a unit.
+    """Return a memory size in bytes from a number or text with a unit.
 
     Example:
         >>> memory_size("512MB"), memory_size("2 GiB")
@@ -64,7 +64,7 @@ def memory_size(given: Any) -> int:
 
 
 def option(name: str, given: Any, known: Iterable[str]) -> None:
-    """Refuse what is none of several words."""
+    """Raise `UnknownName` unless the value is one of the known options."""
     if given not in (names := tuple(known)):
         raise UnknownName(
             f"{name}={given!r:.60} is not valid", fix=f"choose one of: {', '.join(names)}"
@@ -72,13 +72,13 @@ def option(name: str, given: Any, known: Iterable[str]) -> None:
 
 
 def of_kind(name: str, given: Any, kind: type | UnionType, fix: str, *, where: str = "") -> None:
-    """Refuse a value of another type, a boolean for a number among them."""
+    """Raise `InputError` unless the value has the type `kind`; a boolean is not a number."""
     if not isinstance(given, kind) or (isinstance(given, bool) and kind is not bool):
         raise InputError(f"got {given!r:.60} for {name}", where=where or name, fix=fix)
 
 
 def choice(name: str, given: Any, known: Iterable[str]) -> str:
-    """Return one of several names, found in any spelling of case and joints.
+    """Return the known name that matches, ignoring case, spaces, hyphens, and underscores.
 
     Example:
         >>> choice("search", "Exact", ("exact", "usearch"))

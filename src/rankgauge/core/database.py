@@ -1,7 +1,7 @@
-"""A database: a file of SQLite, or PostgreSQL by its URL. Connections, transactions, migrations.
+"""Databases (SQLite files, PostgreSQL URLs): connections, transactions, migrations.
 
-Nothing is created before the first write, and a database that is not ours is never written to. Each
-schema has its own table of versions and migrations of Alembic, which is loaded only to migrate.
+The first write creates the database; a database of another program is never written to. Each schema
+has its own version table and Alembic migrations; Alembic is imported only to migrate.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine, MetaData
 
 _OURS = "rankgauge_"
-# Any number will do, as long as every writer asks for the same lock.
+# Arbitrary number; all writers must request the same lock.
 _LOCK = 7_265_001
 _LOOKS = 5
 _FIRST = "0001"
@@ -38,18 +38,18 @@ _PORT = re.compile(r"[^:\[\]]*(\[[^\]]*\])?(:\d*)?")
 
 
 class NothingStored(InputError):  # noqa: N818 - an error in words
-    """The database, or its tables, are not created yet."""
+    """The database or its tables do not exist yet."""
 
 
 @dataclass(frozen=True)
 class Schema:
     """The tables of a store."""
 
-    name: str  # the name of the store, in messages and in the name of its table of versions
+    name: str  # name of the store, in messages and in the name of its version table
     define: Callable[[MetaData], object]  # adds the tables; their names begin with ``rankgauge_``
-    migrations: Path  # the folder of the migrations
-    revision: str  # the latest of them. Revisions are numbers: ``0001``, ``0002``, ...
-    extra: str = "history"  # the extra that installs what the store needs
+    migrations: Path  # folder of the migrations
+    revision: str  # latest revision; revisions are numbered ``0001``, ``0002``, ...
+    extra: str = "history"  # optional dependencies of the store
 
     @cached_property
     def tables(self) -> MetaData:
@@ -63,7 +63,7 @@ class Schema:
         return tables
 
     def missing(self, library: str) -> MissingExtra:
-        """The error for a library that is not installed."""
+        """Return the error for a library that is not installed."""
         return MissingExtra(
             f"a {self.name} needs {library}, which is not installed",
             fix=f"pip install 'rankgauge[{self.extra}]'",
@@ -71,12 +71,12 @@ class Schema:
 
     @property
     def version_table(self) -> str:
-        """The name of the table of versions."""
+        """Name of the version table."""
         return f"{_OURS}{self.name.replace(' ', '_')}_version"
 
 
 class Database:
-    """A database, opened when it is used."""
+    """A database that is opened on first use."""
 
     def __init__(self, where: str, schema: Schema, *, patience: float, missing: str) -> None:
         self._schema = schema
@@ -84,7 +84,7 @@ class Database:
         self._missing = missing
         self._engines: dict[bool, Engine] = {}
         self._keeps = False
-        self._prepared: tuple[int, int] | None = None  # the file that was prepared
+        self._prepared: tuple[int, int] | None = None  # identity of the prepared file
         if "\0" in where or not where:
             raise InputError(
                 f"{where!r:.60} is not a path", where=schema.name, fix="name a file or a URL"
@@ -105,12 +105,12 @@ class Database:
         self.where = redact(where)
 
     def keep_open(self) -> None:
-        """Keep connections open until `close`, and use them again: opening takes milliseconds."""
+        """Keep connections open until `close` and reuse them: opening one takes milliseconds."""
         self.close()
         self._keeps = True
 
     def close(self) -> None:
-        """Close connections; they reopen on the next use."""
+        """Close all connections; the next use opens new ones."""
         self._keeps, self._prepared = False, None
         for engine in self._engines.values():
             engine.dispose()
@@ -118,7 +118,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Open a transaction that only reads."""
+        """Open a read-only transaction."""
         with self._errors("read"):
             if self.path is not None:
                 self._check_file(self.path)
@@ -126,7 +126,7 @@ class Database:
                     raise self._nothing_stored()
             with self._engine(create=False).begin() as connection:
                 if self.path is None:
-                    # One state for all statements, as a transaction of SQLite sees it.
+                    # One snapshot for all statements, as in SQLite.
                     connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
                 self._be_patient(connection)
                 revision = self._revision(connection)[0]
@@ -136,16 +136,16 @@ class Database:
                     yield connection
                     return
         with self.writing():
-            pass  # it migrates
+            pass  # migrates
         with self.reading() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Open a transaction that writes: all of it is kept or, if anything fails, nothing.
+        """Open a write transaction: it is committed as a whole or rolled back.
 
-        One writer at a time; others wait. The first one creates the tables; an older database is
-        migrated.
+        Only one writer at a time; others wait. The first write creates the tables and migrates an
+        older database.
         """
         with self._errors("written"):
             if self.path is not None:
@@ -164,12 +164,12 @@ class Database:
                 yield connection
 
     def copy_to(self, target: Path) -> None:
-        """Copy a file of SQLite, as it is at one moment, while others may write to it.
+        """Copy an SQLite file in a consistent state while other programs may write to it.
 
-        The copy is complete or not made. An existing file is not replaced.
+        A failed copy leaves no file. An existing file is not replaced.
         """
         with self.reading():
-            pass  # it exists, is ours, and is of the latest revision
+            pass  # checks that the file exists, is ours, and has the latest revision
         if target.exists():
             raise InputError(
                 "the file already exists", where=str(target), fix="name a new file for the copy"
@@ -189,7 +189,7 @@ class Database:
     # ---- opening
 
     def _be_patient(self, connection: Connection) -> None:
-        """Limit the time to wait for others (of SQLite it is set when the file is opened)."""
+        """Set the lock timeout (for SQLite it is set on opening)."""
         if self.path is None:
             connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(self._patience * 1000)}")
 
@@ -227,7 +227,7 @@ class Database:
 
                 @event.listens_for(engine, "checkout")
                 def check(_: object, record: Any, __: object) -> None:
-                    # Another file may have been put in its place: a backup, a new project.
+                    # The file may have been replaced by a backup or a new project.
                     if record.info["file"] != self._file():
                         raise DisconnectionError
 
@@ -238,7 +238,7 @@ class Database:
         path = Path(os.path.abspath(self.path or ""))  # noqa: PTH100 - a link stays a link
         mode = "rwc" if create else "rw"
         if not create and not os.access(path.parent, os.W_OK):
-            # Reading needs two files next to it, unless nobody can be writing.
+            # Reading creates two files in the folder, unless the database is immutable.
             mode = "ro" if Path(f"{path}-wal").exists() else "ro&immutable=1"
         raw = sqlite3.connect(
             f"{path.as_uri()}?mode={mode}",
@@ -251,7 +251,7 @@ class Database:
         return raw
 
     def _file(self) -> tuple[int, int] | None:
-        """Identity of the file of this name; None without one."""
+        """Return device and inode of the file; None if it does not exist."""
         try:
             found = os.stat(self.path or "")  # noqa: PTH116 - the path may be empty
         except OSError:
@@ -259,7 +259,7 @@ class Database:
         return found.st_dev, found.st_ino
 
     def _prepare_file(self) -> None:
-        """Put a file into the mode in which readers and a writer do not wait for each other."""
+        """Switch the file to WAL mode, in which readers and a writer do not block each other."""
         with contextlib.closing(self._open(create=True)) as raw:
             self._refuse_others([row[0] for row in raw.execute("SELECT name FROM sqlite_master")])
             if raw.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
@@ -269,7 +269,7 @@ class Database:
                 try:
                     raw.execute("PRAGMA journal_mode = WAL")
                 except sqlite3.OperationalError as error:
-                    # SQLite does not wait for this one by itself.
+                    # SQLite's busy timeout does not apply to this statement.
                     busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
                     if not busy or time.monotonic() > until:
                         raise
@@ -278,7 +278,7 @@ class Database:
                     return
 
     def _check_file(self, path: Path) -> None:
-        """Refuse a folder, and a truncated file: SQLite may write on over the missing end."""
+        """Refuse folders and truncated files: SQLite may write past the missing end."""
         if path.is_dir():
             raise InputError("this is a folder", where=self.where, fix="name a file in it")
         for _ in range(_LOOKS):
@@ -289,7 +289,7 @@ class Database:
         raise self.damaged("it is truncated")
 
     def _make_folder(self) -> None:
-        """The folder of the default place is made; another that is missing may be a misspelling."""
+        """Create the default folder; refuse other missing folders, which may be typos."""
         folder = Path(os.path.abspath(self.path or "")).parent  # noqa: PTH100 - a link stays a link
         if folder.name == ".rankgauge" and not folder.exists() and folder.parent.is_dir():
             folder.mkdir(exist_ok=True)
@@ -301,9 +301,9 @@ class Database:
     # ---- tables and their revision
 
     def _revision(self, connection: Connection) -> tuple[str | None, bool]:
-        """The revision of the tables (None without tables), and whether it is recorded.
+        """Return the revision of the tables (None without tables) and whether it is recorded.
 
-        Tables without a record were created before there were migrations: they are of the first.
+        Tables without a recorded revision predate migrations and have the first revision.
         """
         from sqlalchemy import column, inspect, select, table
 
@@ -331,7 +331,7 @@ class Database:
         return revision, recorded
 
     def _migrate(self, connection: Connection, revision: str | None, *, recorded: bool) -> None:
-        """Apply the migrations after this revision, in the transaction of the connection."""
+        """Apply the migrations after this revision in the transaction of the connection."""
         try:
             from alembic.migration import MigrationContext
             from alembic.operations import Operations
@@ -366,7 +366,7 @@ class Database:
         )
 
     def damaged(self, how: str) -> InputError:
-        """The error for what cannot be read as it was written."""
+        """Return the error for damaged content."""
         return _damaged(how, self._schema.name, self.where)
 
     @contextmanager
@@ -415,17 +415,17 @@ class Database:
         return StorageError(what, where=self.where, fix=fix)
 
     def _plain(self, error: object) -> str:
-        """The driver's message, in one line and without the password."""
+        """Return the driver's message on one line, without secrets."""
         return " ".join(redact(self._secrets.redact(str(error))).split())[:300]
 
 
 class Store:
-    """The base of a store in a database: `with` closes it at the end."""
+    """Base class of stores in a database; a context manager that closes it."""
 
     def __init__(
         self, where: str | os.PathLike[str], schema: Schema, *, wait: float, missing: str
     ) -> None:
-        _ = schema.tables  # if SQLAlchemy is missing, report it before the first use
+        _ = schema.tables  # raises now if SQLAlchemy is missing
         if not isinstance(where, str | os.PathLike):
             raise InputError(
                 f"got {where!r:.60}, expected a path or a URL", where=schema.name,
@@ -439,7 +439,7 @@ class Store:
         return self._database.where
 
     def close(self) -> None:
-        """Let go of the database; it opens again when it is used again."""
+        """Close the database; the next use opens it again."""
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -460,7 +460,7 @@ class Store:
 def sqlite_error(
     error: sqlite3.Error, done: str, *, store: str, where: str, patience: float
 ) -> InputError:
-    """The error for what SQLite reports about a store that cannot be read or written (`done`)."""
+    """Return the error to raise for an SQLite error; `done` is ``read`` or ``written``."""
     text = f"cannot be {done}: {error}"
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
@@ -493,7 +493,7 @@ def _damaged(how: str, store: str, where: str) -> InputError:
 
 
 def _is_complete(path: Path) -> bool:
-    """Whether a file is as long as its header says (https://sqlite.org/fileformat2.html, 1.3)."""
+    """Return whether a file is as long as its header says (sqlite.org/fileformat2.html, 1.3)."""
     with path.open("rb") as stream:
         header = stream.read(100)
         size = stream.seek(0, os.SEEK_END)
@@ -507,7 +507,7 @@ def _is_complete(path: Path) -> bool:
 
 
 def _url_of(where: str) -> URL:
-    """The URL. It is never repeated in full, as it may contain a password."""
+    """Parse a URL. Messages never repeat it in full: it may contain a password."""
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
@@ -540,9 +540,9 @@ def _file_of(url: URL) -> Path:
 
 
 def escaped_login(url: str) -> str:
-    """A URL in whose user and password ``@ / # ?`` are escaped, as drivers need it.
+    """Return a URL with ``@ / # ?`` escaped in user and password, as drivers require.
 
-    An unescaped password of this kind would have its end taken for the host, and printed.
+    Otherwise the end of the password would be parsed, and printed, as the host.
 
     Example:
         >>> escaped_login("postgresql://me:p@ss/word@host/name")
@@ -564,7 +564,7 @@ def escaped_login(url: str) -> str:
         and "@" in behind
         and not (_PORT.fullmatch(host) and "@" not in behind.partition("?")[0])
     ):
-        # What looks like a host is the start of the credentials.
+        # The apparent host is the start of the credentials.
         if behind.count("@") > 1:
             raise ValueError("several @")
         login, _, host = rest.partition("@")

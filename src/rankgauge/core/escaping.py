@@ -1,8 +1,8 @@
-r"""Text from outside, written so that a format shows it and nothing acts on it.
+r"""Escaping of untrusted text for each output format.
 
-Ids, names of runs and files, texts of queries and messages of libraries can hold any character:
-escape sequences of a terminal, line feeds, tags, formulas. Every output passes them through the
-function of its format. None of them changes text that is safe.
+Ids, names of runs and files, query texts, and library messages can contain any character: terminal
+escape sequences, line feeds, tags, formulas. Every output passes them through the function for its
+format. No function changes safe text.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-# GitHub runs what begins with "::" (behind any blanks), and "##[" anywhere in a line.
+# GitHub executes text that begins with "::" (after any whitespace), and "##[" anywhere in a line.
 _COMMAND = re.compile(r"(?<!\S)::|##\[")
-# What no file of HTML or XML may hold, and what turns the order of the letters around it.
+# Characters that HTML and XML forbid, and bidirectional control characters.
 _NO_MARKUP = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
 _NO_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _MARKDOWN = re.compile(r"[\\|*_`<\[~&$]|^(?:>|[-+#]+(?=\s|$))")
-# A spreadsheet takes a cell that begins like this as a formula, also behind its own separator.
+# Spreadsheets read a cell that begins like this as a formula, also after their own separator.
 _FORMULA = re.compile("(?:^|(?<=;))(?=[=+@\uff0b\uff0d\uff1d\uff20-])")
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
     "%": r"\%", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "`": r"\textasciigrave{}",
-    # Behind the end of a row these two would be taken for its arguments.
+    # After the end of a row, LaTeX would read these two as arguments.
     "[": "{[}", "*": "{*}", "−": "$-$", "–": "\x00", "×": r"$\times$", "≥": r"$\geq$",
     "≤": r"$\leq$", "²": r"\textsuperscript{2}", "•": r"\textbullet{}", "…": r"\dots{}",
     "†": r"\dag{}", "‡": r"\ddag{}",
@@ -36,9 +36,9 @@ _MINUS = re.compile(r"(?<![\w$)}])-(?=[\d.])")
 
 
 def visible(text: str) -> str:
-    r"""One line of text: each character that is not printable becomes an escape of Python.
+    r"""Return text on one line, with nonprintable characters as Python escapes.
 
-    Control characters, line feeds, lone surrogates, and what turns the order of letters around.
+    Nonprintable are control characters, line feeds, lone surrogates, and bidirectional controls.
 
     Example:
         >>> print(visible("a\x1b[2J\nb"))
@@ -50,7 +50,7 @@ def visible(text: str) -> str:
 
 
 def for_terminal(text: str) -> str:
-    r"""One line for a terminal or a log; also in the log of a CI job it is no command.
+    r"""Return one line for a terminal or a log, without commands for CI services.
 
     Example:
         >>> print(for_terminal("run\r\n::error::x"))
@@ -64,7 +64,7 @@ def for_terminal(text: str) -> str:
 
 
 def for_markdown(text: str) -> str:
-    r"""One line for a paragraph, a list or a cell of Markdown.
+    r"""Return one line for a paragraph, list, or table cell in Markdown.
 
     Example:
         >>> print(for_markdown("a|b <i> *c*"))
@@ -74,7 +74,7 @@ def for_markdown(text: str) -> str:
 
 
 def for_latex(text: str) -> str:
-    r"""One line for LaTeX.
+    r"""Return one line for LaTeX.
 
     Example:
         >>> print(for_latex("50% of a_b"))
@@ -85,7 +85,7 @@ def for_latex(text: str) -> str:
 
 
 def for_html(text: str) -> str:
-    """Text or the value of an attribute in HTML or XML; line feeds are kept.
+    """Escape text or an attribute value for HTML or XML; line feeds are kept.
 
     Example:
         >>> for_html("a <b>")
@@ -98,7 +98,7 @@ def for_html(text: str) -> str:
 
 
 def templates(**options: Any) -> Environment:
-    """An environment of Jinja for HTML and XML in which `for_html` writes every value.
+    """Return a Jinja environment for HTML and XML that escapes every value with `for_html`.
 
     Example:
         >>> templates().from_string("<b>{{ x }}</b>").render(x="<i>")
@@ -115,7 +115,7 @@ def templates(**options: Any) -> Environment:
 
 
 def for_annotation(text: str, *, is_property: bool = False) -> str:
-    """Text for a workflow command of GitHub, by the rules of its toolkit.
+    """Escape text for a GitHub workflow command, as GitHub's toolkit does.
 
     Example:
         >>> for_annotation("50%, a:b", is_property=True)
@@ -127,7 +127,7 @@ def for_annotation(text: str, *, is_property: bool = False) -> str:
 
 
 def for_csv(text: str) -> str:
-    """One line for a cell of a spreadsheet, which is not a formula.
+    """Return one line for a spreadsheet cell that is not read as a formula.
 
     Example:
         >>> for_csv("=1+1"), for_csv("a=1")
@@ -137,9 +137,10 @@ def for_csv(text: str) -> str:
 
 
 def for_json(text: str) -> str:
-    r"""A whole JSON text, not one of its values: it keeps its meaning and can be written anywhere.
+    r"""Escape a complete JSON document so that it can be written anywhere.
 
-    `json.dumps` escapes the control characters of ASCII only, and no lone surrogates.
+    The values do not change. `json.dumps` alone escapes only ASCII control characters and no lone
+    surrogates.
 
     Example:
         >>> print(for_json('"a\x9b"'))

@@ -1,4 +1,4 @@
-"""Files: written atomically, or read whole as text or TOML."""
+"""Atomic writes, and reading of whole text and TOML files."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rankgauge.errors import FormatError, InputError, RankgaugeError
 
 @contextmanager
 def write_atomically(target: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a stream whose content becomes the file when the block ends without an error.
+    """Open a binary stream that replaces the file when the block ends without an error.
 
-    The content is written next to the target, flushed to disk, and renamed: an error or a crash
-    leaves an earlier file as it was. A symbolic link is followed. Pipes and devices are written to
-    directly.
+    The content is written to a temporary file in the same folder, flushed to disk, and renamed: an
+    error or a crash leaves an existing file unchanged. Symbolic links are followed. Pipes and
+    devices are written to directly.
 
     Example:
         >>> import pathlib, tempfile
@@ -67,7 +67,7 @@ def read_text(
     missing: str = "there is no such file",
     fix: str = "check the path",
 ) -> str:
-    """Return the text of a file in UTF-8."""
+    """Return the text of a UTF-8 file."""
     from pathlib import Path
 
     try:
@@ -76,13 +76,13 @@ def read_text(
         raise InputError(missing, where=str(path), fix=fix) from None
     except UnicodeDecodeError:
         raise FormatError("not UTF-8", path=str(path), fix="save the file as UTF-8") from None
-    except (OSError, ValueError) as error:  # a path with a NUL is a ValueError
+    except (OSError, ValueError) as error:  # a path with a NUL raises ValueError
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"cannot be read: {reason}", where=str(path), fix="name a file") from None
 
 
 def read_toml(path: str | os.PathLike[str], *, missing: str, fix: str) -> dict[str, Any]:
-    """Return the tables of a TOML file; `missing` and `fix` are fixes for a file or line."""
+    """Return the content of a TOML file; `missing` and `fix` are the fixes shown in errors."""
     import tomllib
 
     text = read_text(path, fix=missing)

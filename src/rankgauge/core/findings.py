@@ -1,4 +1,4 @@
-"""Findings: problems of an input or a result, and the kinds of findings with their codes."""
+"""Findings (problems of an input or a result) and the registry of their kinds."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
-#: The worst first.
+#: Most severe first.
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 
 @dataclass(frozen=True)
 class Location:
-    """Where a finding applies: the known ones of source, line, query and document.
+    """Location of a finding, as far as it is known.
 
     Attributes:
         source: The path, or the name of the input.
@@ -32,10 +32,10 @@ class Location:
 
 @dataclass(frozen=True)
 class Effect:
-    """The measured effect of a finding on a mean: the mean now, and under a condition.
+    """Measured effect of a finding on a mean: the current mean and the mean under a condition.
 
-    Where the true mean is unknown (order of equal scores, unjudged documents), two effects give its
-    lowest and its highest possible value.
+    Where the true mean is unknown (ties, unjudged documents), two effects give its lowest and
+    highest possible values.
 
     Attributes:
         run: The run.
@@ -55,7 +55,7 @@ class Effect:
         return f"{self.change()} ({self.by})"
 
     def change(self) -> str:
-        """Return both means with four decimals; NaN is a dash.
+        """Return both means with four decimals; NaN is shown as a dash.
 
         Example:
             >>> Effect("bm25", "nDCG@10", 0.0, 0.352, "ids without leading zeros").change()
@@ -64,7 +64,7 @@ class Effect:
         return f"{self.measure} {_number(self.now)} → {_number(self.then)}"
 
     def changes(self) -> bool:
-        """Return whether the means differ in four decimals."""
+        """Return whether the means differ when rounded to four decimals."""
         return _number(self.now) != _number(self.then)
 
 
@@ -97,16 +97,16 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something noticed about an input or a result that matters for its interpretation.
+    """A problem of an input or a result that affects its interpretation.
 
     Attributes:
-        code: The code of its kind, as in :data:`rankgauge.checks.FINDING_KINDS`; empty without one.
-        severity: ``error`` (it explains the numbers, so verdicts are withheld), ``warning`` (the
-            numbers may mislead), or ``info``.
+        code: The code of its kind in :data:`rankgauge.checks.FINDING_KINDS`; may be empty.
+        severity: ``error`` (the numbers are wrong because of it, so verdicts are withheld),
+            ``warning`` (the numbers may mislead), or ``info``.
         message: What was found.
         effect: Its effect on the numbers.
         fix: The command or edit that fixes it.
-        evidence: Source, counts, locations and measured effects, where they are known.
+        evidence: Source, counts, locations, and measured effects, where known.
     """
 
     code: str
@@ -122,11 +122,11 @@ class Finding:
 
     @property
     def note(self) -> str:
-        """The text below a table: warnings and errors are marked."""
+        """Return the text below a table; warnings and errors are marked."""
         return str(self) if self.severity == "info" else f"WARNING: {self}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values, without `evidence` if it is empty."""
+        """Return plain values, without `evidence` if it is empty."""
         data = asdict(self)
         if self.evidence == Evidence():
             del data["evidence"]
@@ -134,7 +134,7 @@ class Finding:
 
 
 def explaining(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the findings that explain the numbers: with one of them no verdict is drawn.
+    """Return the findings of severity ``error``, which withhold all verdicts.
 
     Example:
         >>> explaining([Finding("P104", "warning", "2 queries without results")])
@@ -145,13 +145,13 @@ def explaining(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 @dataclass(frozen=True)
 class FindingKind:
-    """A kind of finding; its code never changes its meaning.
+    """A kind of finding; codes keep their meaning across versions.
 
     Attributes:
-        code: A letter for what is checked (J judgments, R runs, P the pair of them, M measures,
-            T texts, F files, C comparisons) and three digits.
-        name: A few words with hyphens, such as ``rank-contradicts-score``.
-        severity: As of a :class:`Finding`.
+        code: A letter for the subject (J judgments, R runs, P judgments with runs, M measures, T
+            texts, F files, C comparisons) and three digits.
+        name: Hyphenated name, such as ``rank-contradicts-score``.
+        severity: Severity, as in :class:`Finding`.
         description: A description of the finding.
         effect: Its effect on the numbers.
         fix: How to fix it.
@@ -179,12 +179,12 @@ class FindingKind:
         effects: tuple[Effect, ...] = (),
         fix: str = "",
     ) -> Finding:
-        """Return a finding of this kind with its evidence; `fix` replaces the usual one."""
+        """Return a finding of this kind with its evidence; `fix` replaces the default fix."""
         evidence = Evidence(source, count, of, unit, locations, effects)
         return Finding(self.code, self.severity, message, self.effect, fix or self.fix, evidence)
 
 
-# The kinds that lower packages find, too; those that only check() finds are next to its functions.
+# Kinds that packages below `checks` also report; the others are next to the checks.
 
 NO_COMMON_DOCUMENT = FindingKind(
     "P102", "no-common-document", "error",
@@ -265,7 +265,7 @@ INPUT_KINDS: Mapping[str, FindingKind] = MappingProxyType(
     {kind.code: kind for kind in list(globals().values()) if isinstance(kind, FindingKind)}
 )
 
-#: What a comparison finds about itself, by code.
+#: Findings of comparisons, by code.
 COMPARISON_KINDS: Mapping[str, FindingKind] = MappingProxyType(
     {
         kind.code: kind
@@ -333,8 +333,8 @@ COMPARISON_KINDS: Mapping[str, FindingKind] = MappingProxyType(
             ),
             FindingKind(
                 "C111", "skewed-differences", "warning",
-                "the differences are skewed, and there are too few queries for that (fewer than "
-                "25 times the squared skewness)",
+                "the differences are too skewed for the number of queries (fewer than 25 times the "
+                "squared skewness)",
                 "the p-value may be too small",
                 "rely on the interval, or judge more queries",
             ),

@@ -1,4 +1,4 @@
-"""The grammar of names, ``Name(param=value)@k``, and the one vocabulary of parameters."""
+"""Grammar of measure names, ``Name(param=value)@k``, and the registry of parameters."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ Value: TypeAlias = int | float | bool | str | tuple[tuple[float, float], ...] | 
 
 _MAX_K = 10**9
 _MAX_TOP = 60
-# Far above any scale, and sums of many are still numbers.
+# Far above any scale, and sums of many such values are still finite.
 _MOST = 1e100
 
 
 class Param(NamedTuple):
-    """A word that measures may take."""
+    """A parameter of measures."""
 
-    name: str  # the word
-    meaning: str  # its meaning, in one line
-    domain: str  # the allowed values, in words
-    # From text or a Python value to the value itself; ValueError if it is not possible.
+    name: str  # name
+    meaning: str  # meaning, in one line
+    domain: str  # allowed values, in words
+    # Converts text or a Python value; raises ValueError if it is not allowed.
     read: Callable[[Any], Value]
 
     def check(self, value: Any, where: str) -> Value:
-        """The value, if it is possible."""
+        """Return the converted value, or raise an error that names the allowed values."""
         try:
             return self.read(value)
         except (ValueError, TypeError, OverflowError):
@@ -47,7 +47,7 @@ def _number(value: Any) -> int | float:
     number = float(value)
     if not math.isfinite(number):
         raise ValueError(value)
-    # Beyond 2^53 a float represents many integers, and its float notation is shorter.
+    # Above 2^53 floats do not represent every integer, and float notation is shorter.
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
@@ -294,7 +294,7 @@ def _no_name(text: str) -> UnknownName:
 
 
 def format_name(name: str, params: Iterable[tuple[str, Value]], at: str) -> str:
-    """The text of a name; `at` is the parameter after ``@``.
+    """Format a measure name; `at` names the parameter written after ``@``.
 
     Example:
         >>> format_name("RR", [("k", 10), ("rel", 2)], "k")
@@ -316,7 +316,7 @@ def _shown(value: Value) -> str:
 
 
 def plain_key(name: str) -> str:
-    """A name without case and joints: ``Hit Rate``, ``hit_rate`` and ``HitRate`` are one.
+    """Normalize a name: ``Hit Rate``, ``hit_rate``, and ``HitRate`` have the same key.
 
     Example:
         >>> plain_key("Hit Rate")

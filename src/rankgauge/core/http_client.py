@@ -1,4 +1,4 @@
-"""HTTP client for JSON: one time limit for a whole response, a size limit, no leaked secrets."""
+"""JSON over HTTP with one timeout for the whole response, a size limit, and redacted secrets."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from rankgauge.errors import InputError, RankgaugeError
 
 Result = TypeVar("Result")
 
-# Bytes of a response, decompressed.
+# Maximum size of a decompressed response in bytes.
 MAX_BYTES = 64 * 2**20
-_MAX_FAULT = 2**16  # of a response that is an error: it is only quoted
+_MAX_FAULT = 2**16  # maximum size of an error response, which is only quoted
 _TOO_MANY = 429
-# Another attempt may succeed: the server was too slow, too early, too busy, or broken for now.
+# Status codes for which a retry may succeed: timeouts, rate limits, temporary server errors.
 RETRYABLE = frozenset({408, 425, _TOO_MANY, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 _FIXES = {
     401: "give the key: name its environment variable in key_env",
@@ -43,23 +43,23 @@ _FIXES = {
 }
 _SHOWN = 300
 _FIRST_WAIT = 0.5
-# Parameters of a URL that are printed; others may be secret.
+# URL parameters that may be printed; others may be secret.
 _PLAIN = frozenset({"api-version", "version"})
 _PLAIN_HEADERS = frozenset({
     "accept", "accept-encoding", "accept-language", "content-type", "user-agent",
 })  # fmt: skip
 _AGENT = {"accept": "*/*", "accept-encoding": "gzip", "user-agent": "rankgauge"}
-_PIECE = 2**14  # bytes written under one time limit
+_PIECE = 2**14  # bytes written per timeout
 
 
 class EndpointError(RankgaugeError):
-    """A missing or invalid response of a server.
+    """Missing or invalid response of a server.
 
     Attributes:
-        status: The status of its response; None if there was none, or none that could be read.
+        status: HTTP status; None without a readable response.
         retryable: Whether the same request may succeed later.
-        retry_after: Seconds that the server asks to wait before a retry; None if it gives none.
-        body: The body of a response that is an error, without secrets.
+        retry_after: Seconds to wait before a retry, as requested by the server, or None.
+        body: Body of an error response, without secrets.
     """
 
     def __init__(
@@ -81,21 +81,21 @@ class EndpointError(RankgaugeError):
 
 
 class Endpoint:
-    """A server that takes JSON and returns JSON. Several threads can use it at the same time.
+    """A server that receives and returns JSON. Thread-safe.
 
     Args:
-        url: Where it is: ``http://localhost:8000/v1``. A query (``?api-version=...``) is kept.
-        headers: Sent with every request.
-        key_env: The environment variable with the key, which is read for each request, and neither
+        url: Base URL, such as ``http://localhost:8000/v1``. A query (``?api-version=...``) is kept.
+        headers: Headers of every request.
+        key_env: Environment variable with the API key. It is read for each request and neither
             printed nor stored.
-        key_header: The header it is sent in; in ``Authorization`` behind `key_scheme`, else bare.
+        key_header: Header of the key; ``Authorization`` puts `key_scheme` before the key.
         key_scheme: ``Bearer``, ``ApiKey``, or ``Basic`` for a key that is ``user:password``.
-        timeout: Seconds that a response may take in all, from the search for its address on.
-        max_bytes: How many bytes a response may have, decompressed; 64 MiB if omitted.
+        timeout: Maximum seconds for the whole request, including name resolution.
+        max_bytes: Maximum size of a decompressed response; 64 MiB if omitted.
 
     Raises:
         MissingExtra: If httpx is not installed.
-        InputError: If the URL is not valid, a header is not text, or the variable is not set.
+        InputError: If the URL is invalid, a header is not text, or the variable is not set.
 
     Example:
         >>> Endpoint("http://localhost:8000/v1/?token=abc")
@@ -132,8 +132,8 @@ class Endpoint:
                 f"{self.shown} has both a user and a key for one header", where="key_env",
                 fix="remove the user from the URL, or name another key_header",
             )  # fmt: skip
-        # A pool for each call that is under way: one pool of many connections looks at all of them
-        # for each call, which at 64 calls at once takes longer than the calls themselves.
+        # One pool per active call: a shared pool scans all of its connections on each call, which
+        # takes longer than the calls themselves when there are 64 at once.
         self._make_pool = self._pool_maker()
         self._latest: tuple[str, Any] = "", None
         self._pools: list[Any] = []
@@ -144,7 +144,7 @@ class Endpoint:
 
     @property
     def shown(self) -> str:
-        """The URL without what may be secret, for settings and messages."""
+        """The URL without secrets, for settings and messages."""
         host = self._parts.netloc.rpartition("@")[2]
         query = "&".join(f"{k}={v if k.lower() in _PLAIN else '...'}" for k, v in self._query())
         parts = self._parts.path.split("/")
@@ -152,15 +152,15 @@ class Endpoint:
         return urlunsplit((self._parts.scheme, host, path, query, ""))
 
     def settings(self, **more: Any) -> dict[str, Any]:
-        """Settings that decide the responses of a server: the URL and the request.
+        """Return the settings that determine the responses of the server: URL and headers.
 
-        What may be secret enters as a keyed hash (``hidden``): the user in the URL, parts of its
-        path that look like keys, parameters and values of headers. The key is represented by the
-        name of its variable only: keys expire, and a run goes on with the next one. Two accounts
-        with different responses need two variables.
+        Possible secrets are stored as one keyed hash (``hidden``): the user in the URL, path
+        segments that look like keys, URL parameters, and header values. The key is represented only
+        by the name of its variable, so that a run can continue after the key expired. Use two
+        variables for two accounts with different responses.
 
         Args:
-            more: Further values that are sent and not shown.
+            more: Other values that are sent but not shown.
         """
         found: dict[str, Any] = {"url": self.shown}
         if self._headers:
@@ -178,7 +178,7 @@ class Endpoint:
         return found | ({"hidden": keyed_hash(hidden)} if hidden else {})
 
     def quoted(self, message: object) -> str:
-        """Words of the server for a message: without secrets (some send them back), on one line."""
+        """Return a server message on one line without secrets, which some servers echo."""
         text = self.secrets.redact(str(message)[:_MAX_FAULT])
         line = " ".join(redact(text).split())
         return line[:_SHOWN] + "…" if len(line) > _SHOWN else line or "(nothing)"
@@ -189,14 +189,14 @@ class Endpoint:
             pool.close()
 
     def post(self, path: str, body: Any) -> Any:
-        """Send a body and return the response.
+        """Send a JSON body and return the parsed response.
 
         Args:
-            path: The path after the URL, such as ``embeddings``; may be empty.
-            body: What is sent as JSON.
+            path: Path after the base URL, such as ``embeddings``; may be empty.
+            body: Value to send as JSON.
 
         Raises:
-            EndpointError: If there is no response in time, none with status 2xx, or none in JSON.
+            EndpointError: If the response is late, has a status other than 2xx, or is not JSON.
         """
         return self.ask("POST", path, json.dumps(body).encode())
 
@@ -209,22 +209,22 @@ class Endpoint:
         kind: str = "application/json",
         params: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Send a request of any method and return the response.
+        """Send a request and return the parsed response.
 
         Args:
-            method: ``GET``, ``POST``, ``PUT`` or ``DELETE``.
-            path: The path after the URL; may be empty.
-            content: What is sent, if anything.
-            kind: What the content is.
-            params: Sent behind the path, ``?name=value``; a list repeats its name.
+            method: ``GET``, ``POST``, ``PUT``, or ``DELETE``.
+            path: Path after the base URL; may be empty.
+            content: Body, if any.
+            kind: Content type.
+            params: Query parameters; a list repeats the name.
 
         Raises:
-            EndpointError: If there is no response in time, none with status 2xx, or none in JSON.
+            EndpointError: If the response is late, has a status other than 2xx, or is not JSON.
         """
         where = f"{method} {self.shown}" + (f" /{path.strip('/')}" if path.strip("/") else "")
         headers = self._sent_headers({} if content is None else {"content-type": kind})
         url = self._url(path, params or {})
-        # Causes are omitted: their texts may contain the request.
+        # Suppress causes: their texts may contain the request.
         try:
             status, got, content = self._sent(method, url, headers, content)
         except self._core.TimeoutException:
@@ -270,13 +270,13 @@ class Endpoint:
     def _sent(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes | None
     ) -> tuple[int, Mapping[str, str], bytes]:
-        """Status, headers and content; all of it within the time limit."""
+        """Return status, headers, and content within the time limit."""
         target, host = self._target_of(url)
         raw = [host, *((name.encode(), value.encode()) for name, value in headers.items())]
         if content is not None or method in {"POST", "PUT"}:
             raw.append((b"content-length", b"%d" % len(content or b"")))
         latest = time.monotonic() + self._timeout
-        # What the connections of _Clock take for a time limit is the moment of its end.
+        # _Clock reads these timeouts as deadlines.
         limits = {"connect": latest, "read": latest, "write": latest, "pool": self._timeout}
         request = self._core.Request(
             method, target, headers=raw, content=content, extensions={"timeout": limits}
@@ -285,7 +285,7 @@ class Endpoint:
             return self._exchange(pool, request)
 
     def _target_of(self, url: str) -> tuple[Any, tuple[bytes, bytes]]:
-        """A URL as httpcore wants it, and the header of its host; the latest is remembered."""
+        """Return a URL in httpcore's form and its Host header, with the last result cached."""
         known, found = self._latest
         if known == url:
             return found
@@ -300,7 +300,7 @@ class Endpoint:
 
     @contextmanager
     def _pool(self) -> Iterator[Any]:
-        """A pool that no other call uses, the latest first: its connection is open."""
+        """Borrow an idle pool, most recently used first (its connection is open), or make one."""
         try:
             pool = self._idle.pop()
         except IndexError:
@@ -325,7 +325,7 @@ class Endpoint:
         return response.status, got, read
 
     def _sent_headers(self, first: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The headers of a request, with the key as the environment has it now."""
+        """Return the headers of a request with the current key from the environment."""
         headers = {**_AGENT, **(first or {}), **self._headers}
         if self._parts.username or self._parts.password:
             user, password = (unquote(part or "") for part in self._login())
@@ -340,8 +340,8 @@ class Endpoint:
         return headers
 
     def _pool_maker(self) -> Callable[[], Any]:
-        """What makes pools of one connection, through the proxy of the environment if any."""
-        # Certificates take a while to load.
+        """Return a factory for pools of one connection, through the configured proxy if any."""
+        # Loading certificates is slow.
         secure = self._httpx.create_ssl_context() if self._parts.scheme == "https" else None
         options = {
             "ssl_context": secure,
@@ -359,7 +359,7 @@ class Endpoint:
         return partial(kind, str(proxy.url), proxy_auth=proxy.raw_auth, **options)
 
     def _register(self) -> None:
-        """Remember what must not be shown; the key follows when it is read."""
+        """Register the secrets of URL and headers; the key is registered when it is read."""
         user, password = (unquote(part or "") for part in self._login())
         if password:
             self.secrets.add_login(user, password)
@@ -376,7 +376,7 @@ class Endpoint:
                 self._register_login(*value.split(None, 1), name=name)
 
     def _register_login(self, scheme: str = "", value: str = "", *, name: str) -> None:
-        """The part of a header after the scheme, such as ``Bearer``."""
+        """Register the credentials after the scheme of a header."""
         self.secrets.add(value, name)
         if scheme.lower() == "basic":
             with suppress(ValueError):
@@ -384,7 +384,7 @@ class Endpoint:
                 self.secrets.add_login(*login.partition(":")[::2])
 
     def _login(self) -> tuple[str, str]:
-        """User and password of the URL, as they are written in it."""
+        """Return user and password of the URL, still percent-encoded."""
         user, _, password = self._parts.netloc.rpartition("@")[0].partition(":")
         return user, password
 
@@ -419,11 +419,10 @@ class Endpoint:
 
 
 class _Clock:
-    """Connections of httpcore whose time limits are moments: one limit for all their operations.
+    """httpcore backend with one deadline for all operations of a request.
 
-    What httpcore passes to each operation as a number of seconds is here the moment, by
-    ``time.monotonic()``, at which the whole response is to be there. So a server that sends a byte
-    now and then, in its headers or behind them, does not put off the end.
+    The timeout that httpcore passes to each operation is read as a deadline by
+    ``time.monotonic()``. A server that sends single bytes in headers or body cannot extend it.
     """
 
     def __init__(self, core: Any) -> None:
@@ -433,9 +432,9 @@ class _Clock:
     def connect_tcp(
         self, host: str, port: int, timeout: float | None = None, **options: Any
     ) -> _Stream:
-        """Connect to the first address of a host that can be reached."""
+        """Connect to the first reachable address of a host."""
         found: Future[Any] = Future()
-        # The system has no time limit for it. The process does not wait for a thread that hangs.
+        # getaddrinfo has no timeout. A daemon thread does not delay the end of the process.
         threading.Thread(target=_look_up, args=(found, host, port), daemon=True).start()
         try:
             rows = found.result(_left(self._core, timeout))
@@ -455,7 +454,7 @@ class _Clock:
 
 
 def _look_up(found: Future[Any], host: str, port: int) -> None:
-    """The addresses of a host."""
+    """Resolve a host name."""
     try:
         found.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
     except (OSError, UnicodeError) as error:
@@ -463,7 +462,7 @@ def _look_up(found: Future[Any], host: str, port: int) -> None:
 
 
 class _Stream:
-    """One connection of :class:`_Clock`."""
+    """A connection of :class:`_Clock`."""
 
     def __init__(self, core: Any, plain: Any) -> None:
         self._core = core
@@ -473,36 +472,36 @@ class _Stream:
         self.get_extra_info = plain.get_extra_info
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Bytes as they come, after what was written has been sent."""
+        """Send buffered bytes, then return the next bytes received."""
         unsent, self._unsent = self._unsent, b""
-        # A server may respond before it has read everything, and close the connection.
+        # A server may respond and close the connection before reading the whole request.
         with suppress(self._core.WriteError):
             self._send(unsent, timeout)
         read: bytes = self._plain.read(max_bytes, _left(self._core, timeout))
         return read
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Buffer bytes until many are collected or a response is read: each packet takes time."""
+        """Buffer bytes until there are many or a response is read: each packet takes time."""
         self._unsent += buffer
         if len(self._unsent) >= _PIECE:
             unsent, self._unsent = self._unsent, b""
             self._send(unsent, timeout)
 
     def _send(self, buffer: bytes, timeout: float | None) -> None:
-        """Send bytes, in pieces: the limit below is for each packet."""
+        """Send bytes in pieces: the backend's timeout is per call."""
         for start in range(0, len(buffer), _PIECE):
             self._plain.write(buffer[start : start + _PIECE], _left(self._core, timeout))
 
     def start_tls(
         self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
     ) -> _Stream:
-        """The same connection, encrypted."""
+        """Return the connection with TLS."""
         seconds = _left(self._core, timeout)
         return _Stream(self._core, self._plain.start_tls(ssl_context, server_hostname, seconds))
 
 
 def _left(core: Any, end: float | None) -> float | None:
-    """Seconds until a moment."""
+    """Return the seconds until a deadline."""
     if end is None:
         return None
     seconds = end - time.monotonic()
@@ -512,7 +511,7 @@ def _left(core: Any, end: float | None) -> float | None:
 
 
 def _read(stream: Iterable[bytes], encoding: str, most: int) -> bytes:
-    """What a stream holds, decompressed: at most one byte more than `most`."""
+    """Return the decompressed content: at most ``most + 1`` bytes."""
     packed = None
     if encoding.strip().lower() in {"gzip", "x-gzip", "deflate"}:
         packed = zlib.decompressobj(wbits=47)  # gzip or zlib, by its first bytes
@@ -534,9 +533,9 @@ def patiently(
     longest: float = 60.0,
     wait: Callable[[float], None] | None = None,
 ) -> Result:
-    """Return the result of a call, retried while the server is busy.
+    """Return the result of a call, retrying while the server is temporarily unavailable.
 
-    Waits as long as the server asks, else 0.5, 1, 2, ... seconds, at most `longest`.
+    Waits as long as the server requests, otherwise 0.5, 1, 2, ... seconds, at most `longest`.
     """
     for attempt in range(1, attempts):
         try:
@@ -587,7 +586,7 @@ def _base64(text: str) -> str:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds, from a number or a date."""
+    """Return the seconds to wait, given as a number or a date."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         text = headers.get(name, "").strip()
         try:

@@ -1,8 +1,9 @@
-"""A column of ids, kept as packed bytes.
+"""Columns of ids in packed bytes.
 
-Ids come as text, whole numbers or bytes (one kind within a column) and are kept as UTF-8 bytes in
-one buffer with a start and a length for each: no Python object per row. Equality, hashing and order
-are done eight bytes at a time in NumPy; a hash only ever proposes, :meth:`Ids.same` decides.
+Ids are text, whole numbers, or bytes (one type per column), stored as UTF-8 bytes in one buffer
+with the start and length of each: no Python object per row. Equality, hashing, and sorting process
+eight bytes at a time in NumPy. Equal hashes are only candidates; :meth:`Ids.same` compares the
+bytes.
 """
 
 from __future__ import annotations
@@ -24,27 +25,27 @@ from rankgauge.errors import InputError
 
 Id: TypeAlias = str | int | bytes
 IntArray: TypeAlias = npt.NDArray[np.int64]
-# Makes the error for a row (from 0) from the problem and the fix: the reader knows the location.
+# Makes the error for a row (from 0) from problem and fix; the reader adds the location.
 Blame: TypeAlias = Callable[[int, str, str], InputError]
 
 _WORD = 8
 _LINE_FEED = 10
-# Row n keeps the first n bytes of a little-endian word.
+# Mask n keeps the first n bytes of a little-endian word.
 _MASKS = np.array([(1 << (8 * n)) - 1 for n in range(_WORD)] + [2**64 - 1], dtype=np.uint64)
 _MIX_1 = np.uint64(0x9E3779B97F4A7C15)
 _MIX_2 = np.uint64(0xD6E8FEB86659FD93)
 _HALF = np.uint64(32)
-# Longer ids are compared in Python: one step per eight bytes would not pay.
+# Above this ratio of spanned bytes to used bytes, ids are sliced one by one.
 _SPARSE = 16
-# Rows of a piece: intermediate arrays stay in the cache of a core.
+# Rows per piece, so that intermediate arrays fit in the cache.
 _PIECE = 1 << 15
-# Rows whose bytes objects are in memory at once.
+# Maximum number of bytes objects in memory at once.
 _AT_ONCE = 1 << 17
 _FEW = 8
 _MANY = 10_000
 _LONG = 128
 _SHOWN = 60
-# A longer number is not a count, and takes long to parse.
+# Longer numbers are not counters, and are slow to parse.
 _DIGITS = 19
 _LOOKED_AT = 10_000
 _LEAVE = "remove the row, or give it an id"
@@ -65,12 +66,12 @@ def _by_row(row: int, what: str, fix: str) -> InputError:
 
 @dataclass(frozen=True, eq=False)
 class Ids:
-    """N ids as packed bytes. Immutable."""
+    """A column of N ids. Immutable."""
 
-    data: npt.NDArray[np.uint8]  # all bytes, with at least eight spare ones after the last id
-    starts: IntArray  # (N,) where each id starts in ``data``
-    lengths: IntArray  # (N,) bytes of each id
-    # Set by readers that compute them while reading.
+    data: npt.NDArray[np.uint8]  # bytes of all ids, and at least eight bytes of padding
+    starts: IntArray  # (N,) start of each id in ``data``
+    lengths: IntArray  # (N,) length of each id in bytes
+    # Set by readers that compute the hashes while reading.
     _hashed: npt.NDArray[np.uint64] | None = None
 
     def __post_init__(self) -> None:
@@ -78,7 +79,7 @@ class Ids:
 
     @classmethod
     def of(cls, values: Iterable[Any], what: str = "id", blame: Blame = _by_row) -> Ids:
-        """Pack ids.
+        """Pack ids into a column.
 
         Example:
             >>> Ids.of([7, 42]).tolist()
@@ -108,7 +109,7 @@ class Ids:
 
     @classmethod
     def joined(cls, parts: Sequence[Ids]) -> Ids:
-        """One column of several, over their bytes one after the other."""
+        """Concatenate columns."""
         if len(parts) == 1:
             return parts[0]
         ends = np.cumsum([len(part.data) for part in parts])
@@ -121,7 +122,7 @@ class Ids:
 
     @classmethod
     def keyed(cls, pairs: Iterable[tuple[bytes, bytes]]) -> Ids:
-        r"""One id of each two, with a NUL between them, which no id holds.
+        r"""Combine each pair into one id, joined by a NUL byte, which ids cannot contain.
 
         Example:
             >>> Ids.keyed([(b"d1", b"a")]).tolist()
@@ -131,11 +132,11 @@ class Ids:
         return _packed(b"".join(keys), map(len, keys))
 
     def __getstate__(self) -> dict[str, Any]:
-        # Hashes can be made again; they need not travel.
+        # Hashes are recomputed rather than pickled.
         return {"data": self.data, "starts": self.starts, "lengths": self.lengths, "_hashed": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # Unpickled arrays are writeable.
+        # Unpickled arrays are writable.
         self.__dict__.update(state)
         self.__post_init__()
 
@@ -157,15 +158,15 @@ class Ids:
     __hash__ = None  # type: ignore[assignment] # a column is compared, never a dictionary key
 
     def tolist(self) -> list[bytes]:
-        """Every id as a bytes object."""
+        """Return all ids as bytes objects."""
         if not len(self):
             return []
-        # The ids of one query are adjacent: a part of a column must not cost as much as all of it.
+        # The ids of a query are adjacent: copy only the part of the buffer that they span.
         first = int(self.starts.min())
         starts = self.starts - first
         ends = starts + self.lengths
         if int(ends.max()) > _SPARSE * (int(self.lengths.sum()) + _LONG):
-            # The ids of queries are scattered among those of their documents.
+            # Query ids are scattered among document ids.
             spans = zip(self.starts.tolist(), (self.starts + self.lengths).tolist(), strict=True)
             view = memoryview(self.data)  # type: ignore[arg-type] # an array is a buffer
             return [view[start:end].tobytes() for start, end in spans]
@@ -174,37 +175,37 @@ class Ids:
         return [data[start:end] for start, end in pairs]
 
     def shown(self) -> list[str]:
-        """Every id as text, escaped where it is not printable UTF-8."""
+        """Return all ids as text, with escapes for anything that is not printable UTF-8."""
         if len(self) > _AT_ONCE:
             pieces = (self.take(slice(at, at + _AT_ONCE)) for at in range(0, len(self), _AT_ONCE))
             return [text for piece in pieces for text in piece.shown()]
         values = self.tolist()
         whole = b"\n".join(values)
-        # Mostly no id has anything to escape, and all of them are decoded at once.
+        # Usually no id needs an escape, and all are decoded at once.
         texts = whole.decode("ascii").split("\n") if whole.isascii() else []
         if len(texts) == len(values) and "".join(texts).isprintable():
             return texts
         return [show_id(value) for value in values]
 
     def not_text(self) -> int:
-        """How many different ids are not UTF-8."""
+        """Count distinct ids that are not UTF-8."""
         if int(self.data.max()) < 128:
             return 0
         return sum(not _is_text(value) for value in set(self.tolist()))
 
     def take(self, rows: npt.NDArray[Any] | slice) -> Ids:
-        """The ids of these rows, over the same bytes."""
+        """Return the ids of these rows, sharing the buffer."""
         hashed = None if self._hashed is None else self._hashed[rows]
         return Ids(self.data, self.starts[rows], self.lengths[rows], hashed)
 
     def compact(self) -> Ids:
-        """The same ids over no more bytes than they need (for pickling a part of a column)."""
+        """Return a copy with a buffer of only these ids (for pickling part of a column)."""
         lengths = self.lengths.copy()
         data = np.append(self.bytes(), np.zeros(_WORD, dtype=np.uint8))
         return Ids(data, np.cumsum(lengths) - lengths, lengths)
 
     def bytes(self) -> npt.NDArray[np.uint8]:
-        """The bytes of all ids, one after the other."""
+        """Return the concatenated bytes of all ids."""
         ends = np.cumsum(self.lengths)
         places = np.repeat(self.starts - ends + self.lengths, self.lengths)
         places += np.arange(len(places))
@@ -213,11 +214,11 @@ class Ids:
 
     @cached_property
     def longest(self) -> int:
-        """Bytes of the longest id, 0 without rows."""
+        """Length of the longest id in bytes; 0 without rows."""
         return int(self.lengths.max()) if len(self) else 0
 
     def hashes(self) -> npt.NDArray[np.uint64]:
-        """A 64-bit hash of each id; equal ids have equal hashes, and only that is promised."""
+        """Return a 64-bit hash of each id; only equal hashes of equal ids are guaranteed."""
         if self._hashed is not None:
             return self._hashed
         hashed = np.empty(len(self), dtype=np.uint64)
@@ -227,12 +228,12 @@ class Ids:
             part: Ids = self.take(slice(start, start + _PIECE))
             hashed[start : start + _PIECE] = part._hash()
         freeze(hashed)
-        # Judgments and runs are read more than once.
+        # Judgments and runs are read several times.
         object.__setattr__(self, "_hashed", hashed)
         return hashed
 
     def columns(self) -> tuple[npt.NDArray[np.uint8], IntArray, IntArray]:
-        """Bytes, starts and lengths, each in one piece of memory: what the compiled core reads."""
+        """Return bytes, starts, and lengths as contiguous arrays for the compiled core."""
         return (
             np.ascontiguousarray(self.data),
             np.ascontiguousarray(self.starts, dtype=np.int64),
@@ -248,7 +249,7 @@ class Ids:
             hashed[row] ^= np.uint64(zlib.crc32(self[row]))
         shortest = int(self.lengths.min())
         for number in range(-(-min(self.longest, _LONG) // _WORD)):
-            # Only ids that reach this far: the hash must not depend on the longest of the column.
+            # Skip shorter ids: a hash must not depend on the other ids of the column.
             all_reach = shortest > number * _WORD
             rows = None if all_reach else np.flatnonzero(self.lengths > number * _WORD)
             part = hashed if rows is None else hashed[rows]
@@ -260,7 +261,7 @@ class Ids:
         return hashed
 
     def same(self, rows: IntArray, other: Ids, other_rows: IntArray) -> npt.NDArray[np.bool_]:
-        """Whether each of these ids is, byte for byte, the other column's."""
+        """Return whether each of these ids equals the corresponding id of the other column."""
         equal: npt.NDArray[np.bool_] = self.lengths[rows] == other.lengths[other_rows]
         longest = min(self.longest, other.longest)
         for number in range(-(-min(longest, _LONG) // _WORD)):
@@ -276,7 +277,7 @@ class Ids:
         return equal
 
     def descending(self, rows: IntArray, groups: IntArray) -> IntArray:
-        """The order of ``rows`` by group ascending, then by id descending, byte by byte."""
+        """Return the order of ``rows`` by group ascending, then by id descending (bytewise)."""
         new = np.ones(len(rows) + 1, dtype=bool)
         np.not_equal(groups[1:], groups[:-1], out=new[1:-1])
         if (groups[1:] < groups[:-1]).any():
@@ -295,7 +296,7 @@ class Ids:
         return order
 
     def _descending(self, rows: IntArray, groups: IntArray) -> IntArray:
-        """The same, all at once."""
+        """Sort all rows at once with ``np.lexsort``."""
         longest = int(self.lengths[rows].max()) if len(rows) else 0
         if longest > _LONG:
             ids = self.take(rows).tolist()
@@ -309,7 +310,7 @@ class Ids:
         return np.lexsort((*keys, groups))
 
     def ascending(self) -> IntArray:
-        """(n,) a number for each id: the same for the same, ascending by their bytes."""
+        """Return the rank of each id (n,) in ascending bytewise order; equal ids share a rank."""
         codes, names = self.unique()
         every = np.arange(len(names))
         numbers = np.empty(len(names), dtype=np.int64)
@@ -317,28 +318,28 @@ class Ids:
         return numbers[codes]
 
     def unique(self) -> tuple[IntArray, Ids]:
-        """The number of each id, in order of first appearance, and the ids themselves."""
+        """Return the number of each id by first appearance, and the distinct ids."""
         runs = self.runs()
         codes, names = runs.numbered()
         return np.repeat(codes, runs.counts), names
 
     def runs(self) -> IdRuns:
-        """Runs of equal ids; side by side there may be two of the same."""
+        """Return runs of equal ids; adjacent runs may have the same id."""
         count = len(self)
         if count == 0:
             return IdRuns(self, np.zeros(0, dtype=np.int64))
-        # Rows of one query are mostly adjacent: look up only where the id changes.
+        # Rows of a query are usually adjacent: look up an id only where it changes.
         heads = np.concatenate([[0], *map(self._changes, range(0, count, _PIECE))])
         if 2 * len(heads) > count:
             return IdRuns(self, np.broadcast_to(np.int64(1), count))
         return IdRuns(self.take(heads), np.diff(np.append(heads, count)))
 
     def _changes(self, start: int) -> IntArray:
-        """The rows of the piece after this row whose id differs from that of the previous row."""
+        """Return the rows of one piece after ``start`` at which the id changes."""
         part: Ids = self.take(slice(start, start + _PIECE + 1))
         other = part.lengths[1:] != part.lengths[:-1]
         moved = np.flatnonzero(other | (part.starts[1:] != part.starts[:-1]))
-        if _FEW * len(moved) < len(part):  # most rows share their bytes, as entries of a dictionary
+        if _FEW * len(moved) < len(part):  # most rows share their bytes (dictionary encoding)
             return moved[~part.same(moved + 1, part, moved)] + start + 1
         words = part._words(0, None)
         other |= words[1:] != words[:-1]
@@ -347,7 +348,7 @@ class Ids:
         return np.flatnonzero(other) + start + 1
 
     def numbered(self) -> tuple[IntArray, Ids]:
-        """As :meth:`unique`, for ids that mostly differ."""
+        """Like :meth:`unique`, for ids that mostly differ."""
         hashes = self.hashes()
         if _all_differ(hashes):
             return np.arange(len(self)), self.compact()
@@ -361,7 +362,7 @@ class Ids:
         return found[0], self.take(found[1]).compact()
 
     def _numbered_by_hash(self, hashes: npt.NDArray[np.uint64]) -> tuple[IntArray, IntArray] | None:
-        """The number of each id, and a row of each number; None if two ids have the same hash."""
+        """Return the number of each id and a row for each number; None if two hashes collide."""
         _, first, codes = np.unique(hashes, return_index=True, return_inverse=True)
         if not self.same(np.arange(len(self)), self, first[codes]).all():
             return None
@@ -371,9 +372,9 @@ class Ids:
         return number[codes], first[by_appearance]
 
     def _words(self, number: int, rows: IntArray | None) -> npt.NDArray[np.uint64]:
-        """The ``number``-th eight bytes of each id, zero after its end."""
+        """Return the ``number``-th eight bytes of each id, zero after its end."""
         if rows is not None and not number and 2 * len(rows) >= len(self):
-            # Bytes are read faster in their own order.
+            # Sequential reads are faster.
             return self._words(0, None)[rows]
         starts = self.starts if rows is None else self.starts[rows]
         lengths = self.lengths if rows is None else self.lengths[rows]
@@ -383,7 +384,7 @@ class Ids:
             whole: npt.NDArray[np.uint64] = self._unaligned[places]
             return whole
         if number:
-            # There is a whole word where an id begins, but not always where one has ended.
+            # Eight bytes are readable at every start of an id, but not always at later offsets.
             places = np.minimum(places, len(self.data) - _WORD)
         words: npt.NDArray[np.uint64] = self._unaligned[places]
         words &= _MASKS.take(np.clip(left, 0, _WORD))
@@ -391,7 +392,7 @@ class Ids:
 
     @property
     def _unaligned(self) -> npt.NDArray[np.uint64]:
-        """A word starting at every byte."""
+        """View of the eight bytes at every offset."""
         return np.ndarray(
             (len(self.data) - _WORD + 1,), dtype="<u8", buffer=self.data.data, strides=(1,)
         )
@@ -399,24 +400,24 @@ class Ids:
 
 @dataclass(frozen=True, eq=False)
 class IdRuns:
-    """Ids of rows, of which consecutive ones with the same id are kept once. Immutable."""
+    """Ids of rows, with one entry for each run of consecutive equal ids. Immutable."""
 
-    ids: Ids  # the id of each run of rows
-    counts: IntArray  # the rows of each
+    ids: Ids  # the id of each run
+    counts: IntArray  # its number of rows
 
     def __len__(self) -> int:
         return int(self.counts.sum())
 
     def runs(self) -> IdRuns:
-        """The same: as :meth:`Ids.runs`."""
+        """Return itself, like :meth:`Ids.runs`."""
         return self
 
     def numbered(self) -> tuple[IntArray, Ids]:
-        """The number of each run by first appearance of its id, and the ids themselves."""
+        """Return the number of each run by first appearance of its id, and the distinct ids."""
         return self.ids.numbered()
 
     def spread(self) -> Ids:
-        """The id of each row."""
+        """Return the id of each row."""
         starts, lengths = self.ids.starts, self.ids.lengths
         counts = self.counts
         return Ids(self.ids.data, np.repeat(starts, counts), np.repeat(lengths, counts))
@@ -428,7 +429,7 @@ def _all_differ(hashes: npt.NDArray[np.uint64]) -> bool:
 
 
 def id_bytes(value: Any, what: str = "id") -> bytes:
-    """One id as it is kept: UTF-8 bytes.
+    """Convert an id to UTF-8 bytes.
 
     Example:
         >>> id_bytes("d1"), id_bytes(7)
@@ -450,7 +451,7 @@ def id_bytes(value: Any, what: str = "id") -> bytes:
 
 
 def id_text(value: Any, what: str = "id") -> str:
-    """One id of a text as text, as ids are shown.
+    """Convert an id to text, as it is displayed.
 
     Example:
         >>> id_text(b"d1"), id_text(7)
@@ -464,7 +465,7 @@ def id_text(value: Any, what: str = "id") -> str:
 
 
 def show_id(value: bytes) -> str:
-    r"""An id as text for people: UTF-8, with what is not printable written as an escape.
+    r"""Decode an id for display: UTF-8, with escapes for anything that is not printable.
 
     Example:
         >>> show_id(b"d\xff1")
@@ -474,10 +475,10 @@ def show_id(value: bytes) -> str:
 
 
 def near_match(ours: Iterable[bytes], theirs: Iterable[bytes]) -> tuple[bytes, bytes] | None:
-    """Two ids, one of each side, that differ only in leading zeros, blanks around them, or case.
+    """Find an id on each side that differ only in leading zeros, surrounding spaces, or case.
 
-    None if there are no such two, or if any id is on both sides: then both mean the same ids.
-    Compares the first 10,000 of each side; the cost grows with their number alone.
+    Return None if there is no such pair, or if both sides share an id and therefore use the same
+    ids. Compares the first 10,000 ids of each side in linear time.
 
     Example:
         >>> near_match([b"007", b"8"], [b"7"])
@@ -495,7 +496,7 @@ def near_match(ours: Iterable[bytes], theirs: Iterable[bytes]) -> tuple[bytes, b
 
 
 def renumbered(value: bytes, step: int) -> bytes:
-    """An id that is a whole number, some steps further, with the zeros that it begins with.
+    """Add ``step`` to an id that is a whole number, keeping leading zeros.
 
     Example:
         >>> renumbered(b"009", 1), renumbered(b"d9", 1)
@@ -508,13 +509,13 @@ def renumbered(value: bytes, step: int) -> bytes:
 
 
 def _plain(value: bytes) -> str:
-    """An id without what people add or drop by accident."""
+    """Normalize an id: no surrounding whitespace, lower case, no leading zeros."""
     text = value.decode("utf-8", "surrogateescape").strip().lower()
     return text.lstrip("0") or text[-1:]
 
 
 def _kind(value: Any) -> type[str | int | bytes] | None:
-    """The id as bytes; None if the value is not an id."""
+    """Return the type of an id; None if the value is not an id."""
     if isinstance(value, str):
         return str
     if isinstance(value, bytes):
@@ -524,7 +525,7 @@ def _kind(value: Any) -> type[str | int | bytes] | None:
 
 
 def _kind_of(rows: Sequence[Any], what: str, blame: Blame) -> type[str | int | bytes]:
-    """The one kind of these ids."""
+    """Return the common type of ids, or raise an error for the first that differs."""
     types = set(map(type, rows))
     if types <= {str}:
         return str
@@ -550,7 +551,7 @@ def _kind_of(rows: Sequence[Any], what: str, blame: Blame) -> type[str | int | b
 
 
 def _no_id(value: Any, what: str) -> tuple[str, str]:
-    """The problem of a value that is not an id, and the fix."""
+    """Return problem and fix for a value that is not an id."""
     # Only missing values differ from themselves (NaN) or cannot be compared (pandas.NA).
     if value is None or type(value).__name__ in {"NAType", "NaTType"} or value is np.ma.masked:
         return f"the {what} is missing ({value})", _LEAVE
@@ -593,10 +594,10 @@ def _is_text(data: bytes) -> bool:
 
 
 def _text_lines(rows: list[Any]) -> Ids | None:
-    """Ids that are all ASCII text without a line feed, which is nearly always; else None.
+    """Pack ids that are all ASCII text without line feeds, the usual case; else return None.
 
-    Joining them tells both whether they are text and, by the line feeds between, how long they
-    are, without another look at each object.
+    Joining the ids checks that they are text, and the line feeds between them give the lengths
+    without another pass over the objects.
     """
     try:
         text = "\n".join(rows)
@@ -619,7 +620,7 @@ def _packed(data: bytes, lengths: Iterable[int] | IntArray) -> Ids:
 
 
 def _checked(ids: Ids, what: str, blame: Blame) -> Ids:
-    """Refuse what no id may be: empty, or holding a NUL, where other tools cut it."""
+    """Refuse empty ids and ids with a NUL, at which other tools truncate them."""
     if not ids.lengths.all():
         row = int(np.argmin(ids.lengths))
         raise blame(row, f"the {what} is empty", _LEAVE)

@@ -1,4 +1,4 @@
-"""Values as JSON: what JSON does not have becomes null or text, the same way everywhere."""
+"""Conversion of values to JSON; values that JSON lacks become null or text."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from rankgauge.core.escaping import for_json
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON has it: NaN and infinity are None, objects dicts or their text.
+    """Convert a value to JSON types: NaN and infinity become None, objects become dicts or text.
 
-    An object with `to_dict` is what that returns, a dataclass without a text of its own its
-    attributes, and anything else its text.
+    Objects with `to_dict` are converted by it, dataclasses without their own ``__str__`` to their
+    attributes, and all other objects to ``str``.
 
     Example:
         >>> plain({"mean": float("nan"), "k": (1, 2)})
@@ -43,5 +43,5 @@ def _plain_object(value: Any) -> Any:
 
 
 def dump_json(value: Any) -> str:
-    """Return a value as JSON that can be written anywhere (see `plain` and `for_json`)."""
+    """Return JSON text that is safe in every output (see `plain` and `for_json`)."""
     return for_json(json.dumps(plain(value), ensure_ascii=False, allow_nan=False))

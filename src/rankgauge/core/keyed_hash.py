@@ -1,11 +1,11 @@
-"""A keyed hash of values that must not be stored in plain text, such as headers.
+"""Keyed hash of values that must not be stored in plain text, such as headers.
 
-A plain hash of a short secret can be guessed: an attacker tries all short texts. So the hash has
-a key, 32 random bytes in a file that only its owner may read: ``rankgauge/key`` in the folder that
-``XDG_STATE_HOME`` names, else in ``~/.local/state`` (``%LOCALAPPDATA%`` on Windows).
+The plain hash of a short secret can be guessed by trying all short texts. The hash is therefore
+keyed with 32 random bytes from a file that only its owner can read: ``rankgauge/key`` in
+``$XDG_STATE_HOME``, otherwise in ``~/.local/state`` (``%LOCALAPPDATA%`` on Windows).
 
-Without the key nothing is wrong, hashes are merely other ones: answers kept under the former hash
-are asked for again. The same holds for two machines that share a store but no key.
+If the key is lost, hashes change, and cached answers are requested again. The same holds for two
+machines that share a store but not the key.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BYTES = 32
 
 
 def keyed_hash(value: Any) -> str:
-    """HMAC-SHA256 of a plain value as JSON, 32 hexadecimal digits of it."""
+    """Return the first 32 hexadecimal digits of the HMAC-SHA256 of a value as JSON."""
     text = json.dumps(value, sort_keys=True)
     return hmac.new(_key(_place()), text.encode(), "sha256").hexdigest()[:32]
 
@@ -35,7 +35,7 @@ def _place() -> Path:
 
 @cache
 def _key(place: Path) -> bytes:
-    """The key in a file, made if there is none; one for this process where none can be kept."""
+    """Read the key or create it; without a writable folder, make a key for this process."""
     try:
         if not place.exists():
             _make(place)
@@ -53,6 +53,6 @@ def _make(place: Path) -> None:
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
             stream.write(secrets.token_bytes(_BYTES))
         with suppress(FileExistsError):
-            os.link(part, place)  # whole, and never in the place of another
+            os.link(part, place)  # atomic, and never replaces a file
     finally:
         part.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Names of a package that are loaded when they are first used (PEP 562)."""
+"""Lazy loading of the names of a package (PEP 562)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 def lazy_names(
     package: str, homes: Mapping[str, str]
 ) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a package."""
+    """Return ``__all__``, ``__getattr__``, and ``__dir__`` for a package."""
     home_of = {name: home for home, names in homes.items() for name in names.split()}
 
     def load(name: str) -> Any:

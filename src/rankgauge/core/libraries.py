@@ -1,4 +1,4 @@
-"""Libraries that retrievers are made of: loaded when one is made, and named when one is missing."""
+"""Loading of the libraries that retrievers use, with errors that name missing packages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rankgauge.errors import InputError, MissingExtra
 
 
 def library(name: str, *, extra: str, of: str) -> ModuleType:
-    """Load a library."""
+    """Import an optional library, or raise an error that says how to install it."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -26,7 +26,7 @@ def library(name: str, *, extra: str, of: str) -> ModuleType:
 
 @contextmanager
 def loading(model: str, of: str) -> Iterator[None]:
-    """Say which model cannot be loaded, in place of the many errors that hubs and files have."""
+    """Replace the various errors of model hubs and files by one that names the model."""
     try:
         yield
     except (OSError, ValueError) as error:
@@ -38,5 +38,5 @@ def loading(model: str, of: str) -> Iterator[None]:
 
 
 def versions(*distributions: str) -> dict[str, str]:
-    """The versions of libraries that are installed, for settings: another may rank otherwise."""
+    """Return the versions of installed libraries for settings: rankings may depend on them."""
     return {name: metadata.version(name) for name in distributions}

@@ -1,23 +1,25 @@
-/* The compiled core of rankgauge: one pass where NumPy needs many.
+/* The compiled core of rankgauge: one pass where NumPy needs several.
 
-   Eleven functions, each with a twin in Python that gives the same results to the last bit and is
-   its oracle in the tests:
+   Each function below has a Python twin that gives bitwise equal results and serves as its oracle
+   in the tests:
 
-   scan          lines of a TREC file -> columns of ids, hashes and numbers  (formats/fast_trec.py)
-   pack_ids      ids of a text -> ids one after the other              (formats/fast_trec.py)
-   hash_ids      the hashes of a column of ids                               (core/ids.py)
-   all_differ    whether no document occurs twice in a ranking               (core/pair_table.py)
-   row_lines     rows of a run -> lines of a text file                     (formats/rows.py)
-   join          columns of a run and of judgments -> ranks of judged documents   (data/join.py)
-   join_lines    the same from lines of a TREC file, a query at a time   (data/file_runs.py)
-   join_table    the same from a part of a table                        (data/file_runs.py)
-   join_dicts    the same for dicts of Python                           (data/dict_runs.py)
+   scan          lines of a TREC file -> columns of ids, hashes, and numbers  (formats/fast_trec.py)
+   pack_ids      ids within a text -> contiguous ids                          (formats/fast_trec.py)
+   hash_ids      hashes of a column of ids                                    (core/ids.py)
+   all_differ    whether a ranking has no duplicate documents                 (core/pair_table.py)
+   row_lines     rows of a run -> lines of a text file                        (formats/rows.py)
+   rank_rows     rows of each ranking, best first                             (data/ranking.py)
+   align         documents of several runs side by side                       (fusion/alignment.py)
+   join          columns of a run and judgments -> ranks of judged documents  (data/join.py)
+   join_lines    the same from lines of a TREC file, query by query           (data/file_runs.py)
+   join_table    the same from a table with rows of some queries              (data/file_runs.py)
+   join_dicts    the same for Python dicts                                    (data/dict_runs.py)
    measure_dicts, measure_grades
-                 the usual measures of dicts and of one ranking         (measures/compiled.py)
+                 common measures of dicts and of a single ranking             (measures/compiled.py)
 
-   Unusual input is declined (None), never an error: the twin then reads it and reports the
-   fault. Arrays come as buffers; every size is checked before it is used. Stable ABI of Python
-   3.11; no other library. */
+   Unusual input is declined by returning None, never by an error: the twin then reads it and
+   reports the fault. Arrays are passed as buffers; every size is checked before use. Stable ABI of
+   Python 3.11; no dependencies. */
 
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
@@ -35,27 +37,27 @@
 #error "hashes are made of little-endian words"
 #endif
 
-#define VERSION 7 /* as core/native.py has it; one more when a function changes */
+#define VERSION 8 /* same as in core/native.py; incremented when a function changes */
 #define JUDGMENTS "rankgauge.judgments"
 #define NUMBERING "rankgauge.numbering"
 #define LINES_RUN "rankgauge.lines_run"
-#define LONGEST 128 /* of longer ids, hashes read these bytes and a checksum of all */
-#define FEW 16      /* judged documents of a ranking that are counted one by one, without sorting */
-#define LARGE (1 << 14) /* bytes or rows from which on other threads may run meanwhile */
-#define MOST (INT64_C(1) << 40) /* comparisons of one ranking, above which it is declined */
-#define SPARSE 4    /* slots for each hash, where equal ones are looked for */
+#define LONGEST 128 /* ids longer than this are hashed by these bytes and a checksum */
+#define FEW 16      /* up to this many judged documents are counted one by one, without sorting */
+#define LARGE (1 << 14) /* from this many bytes or rows on, the GIL is released */
+#define MOST (INT64_C(1) << 40) /* maximum number of comparisons for one ranking */
+#define SPARSE 4    /* hash-table slots per hash */
 #define LEAST 3     /* shorter rankings may rise by chance */
-#define EXACT 9007199254740992.0 /* 2**53: below it every whole number is a double */
+#define EXACT 9007199254740992.0 /* 2**53: every smaller whole number is a double */
 
 typedef struct {
     Py_buffer view;
-    Py_ssize_t count; /* items, not bytes */
+    Py_ssize_t count; /* in items, not bytes */
     void *items;
 } Array;
 
 /* ---- arrays ---- */
 
-/* Read a column of items of `size` bytes out of an object; 0 with an exception if it is none. */
+/* Get a column of items of `size` bytes from an object; 0 with an exception if it is not one. */
 static int
 open_array(PyObject *object, Array *array, size_t size, int writable)
 {
@@ -67,7 +69,7 @@ open_array(PyObject *object, Array *array, size_t size, int writable)
     array->items = array->view.buf;
     array->count = array->view.len / (Py_ssize_t)size;
     if (array->view.len % (Py_ssize_t)size || (size > 1 && (uintptr_t)array->items % size)) {
-        PyErr_SetString(PyExc_ValueError, "an array has items of another size");
+        PyErr_SetString(PyExc_ValueError, "unexpected array item size");
         return 0;
     }
     return 1;
@@ -89,7 +91,7 @@ typedef struct {
     size_t used, room;
 } Bytes;
 
-/* Reserve `more` bytes; NULL if there is no memory. It needs no GIL. */
+/* Reserve `more` bytes; NULL if out of memory. Does not need the GIL. */
 static void *
 grow(Bytes *bytes, size_t more)
 {
@@ -110,7 +112,7 @@ grow(Bytes *bytes, size_t more)
     return place;
 }
 
-/* The result of a function; NULL without an exception means that there was no memory. */
+/* Return the result of a function; NULL without an exception means out of memory. */
 static PyObject *
 or_no_memory(PyObject *result)
 {
@@ -120,7 +122,7 @@ or_no_memory(PyObject *result)
     return result;
 }
 
-/* Release the GIL for large work; until `lock` no Python object is used. */
+/* Release the GIL for large work; until `lock`, no Python object may be used. */
 static PyThreadState *
 unlock(Py_ssize_t size)
 {
@@ -156,7 +158,7 @@ word_at(const uint8_t *bytes)
     return word;
 }
 
-/* Whether `count` bytes are equal, after both of which 8 more may be read. */
+/* Whether `count` bytes are equal; 8 more bytes must be readable after both. */
 static inline int
 same_bytes(const uint8_t *a, const uint8_t *b, int64_t count)
 {
@@ -181,7 +183,7 @@ crc32_of(const uint8_t *data, int64_t length)
     return ~crc;
 }
 
-/* The hash of an id, as Ids.hashes() makes it. */
+/* Return the hash of an id, as Ids.hashes() computes it. */
 static uint64_t
 hash_of(const uint8_t *id, int64_t length)
 {
@@ -204,7 +206,7 @@ hash_of(const uint8_t *id, int64_t length)
     return hash;
 }
 
-/* The same of an id that 8 readable bytes follow. */
+/* Hash an id that is followed by 8 readable bytes. */
 static inline uint64_t
 hash_in_text(const uint8_t *id, int64_t length)
 {
@@ -223,7 +225,7 @@ hash_in_text(const uint8_t *id, int64_t length)
     return hash;
 }
 
-/* Compare ids byte by byte: negative, 0 or positive, as memcmp. */
+/* Compare ids bytewise: negative, 0, or positive, like memcmp. */
 static int
 compare_ids(const uint8_t *a, int64_t a_length, const uint8_t *b, int64_t b_length)
 {
@@ -235,15 +237,15 @@ compare_ids(const uint8_t *a, int64_t a_length, const uint8_t *b, int64_t b_leng
     return (a_length > b_length) - (a_length < b_length);
 }
 
-/* ---- numbering: a number for each query name, in order of first appearance ---- */
+/* ---- numbering: numbers of query names in order of first appearance ---- */
 
 typedef struct {
-    int32_t *slots; /* the number + 1 of a name; 0 is free */
+    int32_t *slots; /* number + 1 of each name; 0 marks a free slot */
     size_t mask;
     uint64_t *hashes;
-    size_t *starts; /* in `names`; one more than there are names */
+    size_t *starts; /* offsets into `names`, one more than there are names */
     int32_t count;
-    int32_t next; /* after the name that was found last */
+    int32_t next; /* number after that of the last name found */
     size_t room;
     Bytes names;
 } Numbering;
@@ -311,11 +313,11 @@ is_name(const Numbering *numbering, int32_t number, const uint8_t *name, int64_t
     return end - start == (size_t)length && memcmp(numbering->names.data + start, name, (size_t)length) == 0;
 }
 
-/* The number of a name; -1 if there is no memory. */
+/* Return the number of a name; -1 if out of memory. */
 static int32_t
 number_of(Numbering *numbering, const uint8_t *name, int64_t length)
 {
-    /* Mostly names come in the same order again. */
+    /* Names usually come in the same order again. */
     if (numbering->next < numbering->count && is_name(numbering, numbering->next, name, length)) {
         return numbering->next++;
     }
@@ -343,7 +345,9 @@ number_of(Numbering *numbering, const uint8_t *name, int64_t length)
     return number;
 }
 
-PyDoc_STRVAR(numbering_doc, "numbering() -> capsule\n\nNumbers of names, none yet: for `scan`.");
+PyDoc_STRVAR(numbering_doc,
+"numbering() -> capsule\n\n"
+"Return an empty numbering of names for `scan`.");
 
 static PyObject *
 numbering(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
@@ -359,7 +363,7 @@ numbering(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
     return capsule;
 }
 
-/* The names from a number on. */
+/* Return the names from a given number on. */
 static PyObject *
 names_from(const Numbering *numbering, int32_t first)
 {
@@ -375,7 +379,9 @@ names_from(const Numbering *numbering, int32_t first)
     return list;
 }
 
-PyDoc_STRVAR(names_doc, "names(numbering) -> list[bytes]\n\nThe names in the order of their numbers.");
+PyDoc_STRVAR(names_doc,
+"names(numbering) -> list[bytes]\n\n"
+"Return the names in the order of their numbers.");
 
 static PyObject *
 names(PyObject *Py_UNUSED(module), PyObject *capsule)
@@ -389,7 +395,12 @@ names(PyObject *Py_UNUSED(module), PyObject *capsule)
 static const double TENS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-static const uint32_t WHOLE_TENS[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
+static const uint64_t WHOLE_TENS[] = {
+    1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000,
+    UINT64_C(10000000000), UINT64_C(100000000000), UINT64_C(1000000000000), UINT64_C(10000000000000),
+    UINT64_C(100000000000000), UINT64_C(1000000000000000), UINT64_C(10000000000000000),
+    UINT64_C(100000000000000000), UINT64_C(1000000000000000000), UINT64_C(10000000000000000000),
+};
 
 #ifdef __SIZEOF_INT128__
 /* 2**(63 + bits of 10**n) / 10**n, rounded down, for n from 1 to 19. */
@@ -401,18 +412,15 @@ static const uint64_t TENTHS[] = {
     UINT64_C(0xE12E13424BB40E13), UINT64_C(0xB424DC35095CD80F), UINT64_C(0x901D7CF73AB0ACD9), UINT64_C(0xE69594BEC44DE15B),
     UINT64_C(0xB877AA3236A4B449), UINT64_C(0x9392EE8E921D5D07), UINT64_C(0xEC1E4A7DB69561A5),
 };
-/* The bits of 10**n. */
+/* Number of bits of 10**n. */
 static const int TEN_BITS[] = {1, 4, 7, 10, 14, 17, 20, 24, 27, 30, 34, 37, 40, 44, 47, 50, 54, 57, 60, 64};
 
-/* As `divided`, where the first 64 bits of the quotient do not decide. */
+/* Slow path of `divided`, for when the first 64 bits of the quotient do not decide. */
 static double
 divided_exactly(uint64_t mantissa, int digits)
 {
-    uint64_t ten = 1;
-    for (int i = 0; i < digits; i++) {
-        ten *= 10;
-    }
-    /* Shift left until the quotient has at least 64 bits: 53, and more for rounding. */
+    uint64_t ten = WHOLE_TENS[digits];
+    /* Shift left until the quotient has at least 64 bits: 53, plus bits for rounding. */
     int shift = __builtin_clzll(mantissa) + 64 - 1;
     unsigned __int128 whole = (unsigned __int128)mantissa << shift; /* its highest bit is bit 126 */
     unsigned __int128 quotient = whole / ten;
@@ -429,10 +437,11 @@ divided_exactly(uint64_t mantissa, int digits)
     return ldexp((double)kept, drop - shift);
 }
 
-/* mantissa / 10**digits, rounded to the nearest double, ties to even; for 1 to 19 digits.
+/* Return mantissa / 10**digits, rounded to the nearest double, ties to even; for 1 to 19 digits.
 
-   A product with a rounded inverse: the quotient is at least its upper half and less than 2 above
-   it. Mostly that decides how to round (as Eisel and Lemire do, with more bits, for any exponent). */
+   Multiplies by a rounded-down inverse: the quotient is at least the upper half of the product and
+   exceeds it by less than 2, which usually decides the rounding (as in the algorithm of Eisel and
+   Lemire, which uses more bits and handles any exponent). */
 static double
 divided(uint64_t mantissa, int digits)
 {
@@ -444,7 +453,7 @@ divided(uint64_t mantissa, int digits)
     if (rest == half || rest == half - 1) {
         return divided_exactly(mantissa, digits);
     }
-    /* A power of two: the exponent is all of its bits. */
+    /* A power of two: only its exponent bits are set. */
     uint64_t power = (uint64_t)(1023 + drop + 1 - shift - TEN_BITS[digits]) << (DBL_MANT_DIG - 1);
     double scale;
     memcpy(&scale, &power, sizeof(scale));
@@ -452,7 +461,7 @@ divided(uint64_t mantissa, int digits)
 }
 #endif
 
-/* Read eight digits; 0 if they are none. */
+/* Read eight digits; 0 if one is not a digit. */
 static inline int
 eight_digits(uint64_t word, uint64_t *number)
 {
@@ -460,14 +469,14 @@ eight_digits(uint64_t word, uint64_t *number)
     if (((word & high) | (((word + UINT64_C(0x0606060606060606)) & high) >> 4)) != UINT64_C(0x3333333333333333)) {
         return 0;
     }
-    /* Neighbors are joined: digits to pairs, to fours, to all eight. */
+    /* Combine neighbors: digits into pairs, pairs into fours, fours into eight. */
     word = ((word & UINT64_C(0x0F0F0F0F0F0F0F0F)) * 2561) >> 8;
     word = ((word & UINT64_C(0x00FF00FF00FF00FF)) * 6553601) >> 16;
     *number = ((word & UINT64_C(0x0000FFFF0000FFFF)) * UINT64_C(42949672960001)) >> 32;
     return 1;
 }
 
-/* Read a decimal number; 0 if it is none, or so large that it may be no float. */
+/* Read a decimal number; 0 if it is invalid or too large to be certainly a double. */
 static int
 read_decimal(const uint8_t *text, int64_t length, double *value)
 {
@@ -529,7 +538,7 @@ read_decimal(const uint8_t *text, int64_t length, double *value)
         found = 0.0;
     }
     else if (!rounded && mantissa <= (UINT64_C(1) << 53) && exponent >= -22 && exponent <= 22) {
-        /* Both are exact, so the result is rounded once. */
+        /* Both are exact, so the quotient is rounded once. */
         found = exponent < 0 ? (double)mantissa / TENS[-exponent] : (double)mantissa * TENS[exponent];
     }
 #ifdef __SIZEOF_INT128__
@@ -556,8 +565,8 @@ read_decimal(const uint8_t *text, int64_t length, double *value)
     return found < EXACT;
 }
 
-/* Read a decimal number that 8 readable bytes follow; as `read_decimal`, which reads what is not
-   digits with a point and more digits, 19 at most. */
+/* Read a decimal number followed by 8 readable bytes; `read_decimal` handles everything but at most
+   19 digits with a decimal point. */
 static inline int
 read_number(const uint8_t *text, int64_t length, double *value)
 {
@@ -599,8 +608,8 @@ read_number(const uint8_t *text, int64_t length, double *value)
 
 /* ---- lines ---- */
 
-/* Where the field that begins here ends: at the first byte that is a blank or a control character.
-   16 bytes after the end of the text may be read. */
+/* Return the end of the field that starts here: the first blank or control character. 16 bytes
+   after the end of the text must be readable. */
 static inline const uint8_t *
 field_end(const uint8_t *at)
 {
@@ -632,25 +641,25 @@ is_blank(uint8_t byte)
     return byte == ' ' || byte == '\t';
 }
 
-/* Where the fields of a line are that are read. */
+/* Fields that are read from a line. */
 typedef struct {
-    const uint8_t *start; /* of the line */
+    const uint8_t *start; /* start of the line */
     const uint8_t *query, *doc, *number, *rank;
     int64_t query_size, doc_size, number_size, rank_size;
 } Line;
 
-/* Reads lines of as many fields. Mostly a line begins as the one before, up to the document, and ends
-   like it, after the number: then only the fields between are looked for. */
+/* Reader of lines with a fixed number of fields. Most lines begin like the previous one, up to the
+   document, and end like it, after the number; then only the fields between are located. */
 typedef struct {
-    int width, query, doc, number, rank; /* number of fields, and their places; -1: no rank */
+    int width, query, doc, number, rank; /* number of fields, and their indices; -1: no rank */
     int skipped;         /* fields between document and number; -1: lines are not compared */
-    const uint8_t *last; /* a line in which all fields were looked for */
-    int64_t head;        /* its bytes before the document */
-    const uint8_t *tail; /* what follows its number, */
-    int64_t tail_size;   /* up to and with the line feed */
+    const uint8_t *last; /* the last line whose fields were all located */
+    int64_t head;        /* its length before the document */
+    const uint8_t *tail; /* text after its number, */
+    int64_t tail_size;   /* through the line feed */
 } Lines;
 
-/* Whether there are such fields; the lines are none yet. */
+/* Initialize; 0 if the field indices are invalid. */
 static int
 begin_lines(Lines *lines)
 {
@@ -666,7 +675,8 @@ begin_lines(Lines *lines)
     return 1;
 }
 
-/* Read a line that begins and ends as an earlier one: where the next begins; NULL if it does not. */
+/* Read a line that begins and ends like the last one; return the start of the next line, or NULL if
+   it does not. */
 static inline const uint8_t *
 similar_line(const Lines *lines, const uint8_t *at, const uint8_t *end, Line *line)
 {
@@ -700,8 +710,8 @@ similar_line(const Lines *lines, const uint8_t *at, const uint8_t *end, Line *li
     return at + lines->tail_size;
 }
 
-/* Read a line: where the next begins; NULL if it has another number of fields. The text ends with a
-   line feed, and 16 readable bytes follow. */
+/* Read a line; return the start of the next line, or NULL if it does not have `width` fields. The
+   text must end with a line feed and be followed by 16 readable bytes. */
 static const uint8_t *
 read_line(Lines *lines, const uint8_t *at, const uint8_t *end, Line *line)
 {
@@ -712,7 +722,7 @@ read_line(Lines *lines, const uint8_t *at, const uint8_t *end, Line *line)
         }
         const uint8_t *closed = field_end(at);
         if (closed == at || (field == 0 && *at == '#')) {
-            return NULL; /* the line ends, is a comment, or is no text */
+            return NULL; /* end of line, comment, or invalid character */
         }
         if (field == lines->query) {
             line->query = at;
@@ -769,13 +779,14 @@ is_ascii(const uint8_t *at, const uint8_t *end)
 PyDoc_STRVAR(scan_doc,
 "scan(numbering, data, start, stop, fields, row, starts, lengths, hashes, values, numbers, ranks)\n"
 "-> None | (rows, grouped, ascii, last row, last start)\n\n"
-"Read the lines of data[start:stop], the last of which ends with a line feed; 16 bytes follow.\n\n"
-"fields has the number of fields of a line, and the places of query, document, number and rank\n"
-"(-1: not read; a rank that is no number is NaN). The columns are filled from `row` on: where each\n"
-"document id starts in `data`, its length and its hash, the number, and the number of its query.\n"
-"grouped: no query of these lines occurred before but the newest. last row, last start: the first line of the last query, where it is in the\n"
-"columns and in `data`; -1 if the last query began before. None: lines differ in their number of\n"
-"fields, or a field is no number.");
+"Read the lines of data[start:stop]. The last must end with a line feed; 16 more bytes must\n"
+"follow.\n\n"
+"fields: number of fields per line, and indices of query, document, number, and rank (-1: do not\n"
+"read; an invalid rank becomes NaN). Columns are filled from `row` on: start of each document id\n"
+"in `data`, its length and hash, the number, and the number of the query. grouped: whether no\n"
+"query recurs except the last one read before. last row, last start: first line of the last\n"
+"query, as a row and as an offset in `data`; -1 if that query began earlier. None: lines differ\n"
+"in their number of fields, or a number is invalid.");
 
 static PyObject *
 scan(PyObject *Py_UNUSED(module), PyObject *args)
@@ -808,7 +819,7 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
     const uint8_t *data = arrays[0].items;
     if (start < 0 || stop <= start || stop > arrays[0].count - 16 || data[stop - 1] != '\n' || row < 0 ||
         !begin_lines(&lines)) {
-        PyErr_SetString(PyExc_ValueError, "there is no such text");
+        PyErr_SetString(PyExc_ValueError, "invalid text range");
         goto done;
     }
     int64_t *starts = arrays[1].items, *lengths = arrays[2].items;
@@ -880,7 +891,7 @@ done:
 
 /* ---- hash_ids ---- */
 
-/* Whether the ranges of all ids are within the bytes. */
+/* Whether all ids lie within the data. */
 static int
 are_inside(const Array *data, const Array *starts, const Array *lengths)
 {
@@ -897,7 +908,8 @@ are_inside(const Array *data, const Array *starts, const Array *lengths)
 }
 
 PyDoc_STRVAR(hash_ids_doc,
-"hash_ids(data, starts, lengths, hashes)\n\nFill in the hash of each id.");
+"hash_ids(data, starts, lengths, hashes)\n\n"
+"Fill in the hash of each id.");
 
 static PyObject *
 hash_ids(PyObject *Py_UNUSED(module), PyObject *args)
@@ -914,7 +926,7 @@ hash_ids(PyObject *Py_UNUSED(module), PyObject *args)
         }
     }
     if (arrays[3].count != arrays[1].count || !are_inside(&arrays[0], &arrays[1], &arrays[2])) {
-        PyErr_SetString(PyExc_ValueError, "these are no ids");
+        PyErr_SetString(PyExc_ValueError, "invalid ids");
         goto done;
     }
     const uint8_t *data = arrays[0].items;
@@ -933,8 +945,8 @@ done:
 
 PyDoc_STRVAR(pack_ids_doc,
 "pack_ids(data, starts, lengths, first, last, packed, used) -> used\n\n"
-"Copy the ids of these rows, one after the other, to `packed`, `used` bytes of which are used: their\n"
-"starts become those in `packed`. -1 if 16 bytes would not be left.");
+"Append the ids of rows first to last to `packed`, after its first `used` bytes, and point\n"
+"`starts` to them. Return -1 if fewer than 16 bytes would remain.");
 
 static PyObject *
 pack_ids(PyObject *Py_UNUSED(module), PyObject *args)
@@ -953,7 +965,7 @@ pack_ids(PyObject *Py_UNUSED(module), PyObject *args)
         }
     }
     if (first < 0 || last < first || last > arrays[1].count || last > arrays[2].count || used < 0) {
-        PyErr_SetString(PyExc_ValueError, "these are no ids");
+        PyErr_SetString(PyExc_ValueError, "invalid ids");
         goto done;
     }
     const uint8_t *data = arrays[0].items;
@@ -962,7 +974,7 @@ pack_ids(PyObject *Py_UNUSED(module), PyObject *args)
     for (Py_ssize_t row = first; row < last; row++) {
         int64_t start = starts[row], length = lengths[row];
         if (start < 0 || length < 0 || start > arrays[0].count || length > arrays[0].count - start) {
-            PyErr_SetString(PyExc_ValueError, "these are no ids");
+            PyErr_SetString(PyExc_ValueError, "invalid ids");
             goto done;
         }
         if (length > arrays[3].count - 16 - used) {
@@ -970,7 +982,7 @@ pack_ids(PyObject *Py_UNUSED(module), PyObject *args)
             break;
         }
         if (length <= 16 && arrays[0].count - start >= 16) {
-            memcpy(packed + used, data + start, 16); /* of one size, which takes no call */
+            memcpy(packed + used, data + start, 16); /* fixed size avoids a call */
         }
         else {
             memcpy(packed + used, data + start, (size_t)length);
@@ -986,7 +998,7 @@ done:
 
 /* ---- all_differ ---- */
 
-/* Whether offsets begin at 0, never fall, and end at the number of rows. */
+/* Whether offsets begin at 0, never decrease, and end at the number of rows. */
 static int
 are_offsets(const int64_t *offsets, Py_ssize_t count, Py_ssize_t rows)
 {
@@ -1001,14 +1013,15 @@ are_offsets(const int64_t *offsets, Py_ssize_t count, Py_ssize_t rows)
     return 1;
 }
 
-/* Whether hashes surely differ; `slots` has room for SPARSE times the power of two above. */
+/* Whether all hashes are certainly distinct; `slots` must have SPARSE times as many slots as the
+   power of two above `count`. */
 static int
 differ_all(const uint64_t *hashes, int64_t count, uint32_t *slots)
 {
     size_t mask = SPARSE * power_above((size_t)count) - 1;
     memset(slots, 0, (mask + 1) * sizeof(uint32_t));
     for (int64_t i = 0; i < count; i++) {
-        /* A part of the hash in a slot that another part chooses; 0 is free. */
+        /* Part of the hash selects the slot, another part is stored in it; 0 is free. */
         uint32_t tag = (uint32_t)(hashes[i] >> 32) | 1;
         size_t at = (hashes[i] >> 7) & mask;
         while (slots[at]) {
@@ -1024,7 +1037,7 @@ differ_all(const uint64_t *hashes, int64_t count, uint32_t *slots)
 
 PyDoc_STRVAR(all_differ_doc,
 "all_differ(hashes, offsets) -> bool\n\n"
-"Whether the hashes of each query surely differ; if not, the ids themselves have to be compared.");
+"Return whether the hashes of each query certainly differ; if not, compare the ids themselves.");
 
 static PyObject *
 all_differ(PyObject *Py_UNUSED(module), PyObject *args)
@@ -1044,7 +1057,7 @@ all_differ(PyObject *Py_UNUSED(module), PyObject *args)
     const int64_t *offsets = arrays[1].items;
     Py_ssize_t queries = arrays[1].count - 1;
     if (!are_offsets(offsets, arrays[1].count, arrays[0].count)) {
-        PyErr_SetString(PyExc_ValueError, "these are no offsets");
+        PyErr_SetString(PyExc_ValueError, "invalid offsets");
         goto done;
     }
     int64_t longest = 0;
@@ -1075,17 +1088,17 @@ typedef struct {
     double value;
     const uint8_t *id;
     int64_t length;
-    int64_t place; /* in the order given; -1 if it is not needed, since no id occurs twice */
+    int64_t place; /* position in the input; -1 if not needed because ids are unique */
 } Document;
 
-/* One ranking, in the order given: ids are at `ids[i]`, or in a column. */
+/* A ranking in input order: ids are given by `ids[i]` or by a column. */
 typedef struct {
     const double *values;
     int64_t count;
     const uint8_t *const *ids;
     const uint8_t *data;
     const int64_t *starts, *lengths;
-    int by_id; /* equal scores: the greater id first; else in the order given */
+    int by_id; /* break ties by descending id instead of input order */
 } Ranking;
 
 typedef struct {
@@ -1126,7 +1139,8 @@ by_value(const void *left, const void *right)
     return a > b ? -1 : a < b;
 }
 
-/* How many of these values, which descend, are greater (or, with `equal`, not lower). */
+/* Return how many values (in descending order) are greater than `value`, or at least `value` if
+   `equal`. */
 static int64_t
 count_above(const double *values, int64_t count, double value, int equal)
 {
@@ -1143,7 +1157,7 @@ count_above(const double *values, int64_t count, double value, int equal)
     return low;
 }
 
-/* Rank documents of a ranking. 1; 0 if there is no memory; -1 if it would take too long. */
+/* Rank documents of a ranking. 1: done; 0: out of memory; -1: it would take too long. */
 static int
 rank_documents(const Ranking *ranking, const Document *documents, int64_t count, Ranks *ranks,
                Bytes *scratch)
@@ -1191,7 +1205,7 @@ rank_documents(const Ranking *ranking, const Document *documents, int64_t count,
     if (!tied) {
         return 1;
     }
-    /* Inside groups of equal scores. */
+    /* Break ties within groups of equal scores. */
     if (tied <= FEW) {
         for (int64_t i = 0; i < count; i++) {
             if (ranks[i].first == ranks[i].last) {
@@ -1239,10 +1253,10 @@ rank_documents(const Ranking *ranking, const Document *documents, int64_t count,
 /* ---- join ---- */
 
 typedef struct {
-    Array arrays[4];   /* bytes, starts, lengths and hashes of the documents */
-    Array offsets;     /* of the queries */
-    size_t *tables;    /* (queries + 1) where the slots of each query begin */
-    int64_t *slots;    /* the row of a judgment + 1; 0 is free */
+    Array arrays[4];   /* bytes, starts, lengths, and hashes of the documents */
+    Array offsets;     /* per query */
+    size_t *tables;    /* (queries + 1) first slot of each query */
+    int64_t *slots;    /* row of a judgment + 1; 0 is free */
 } Judgments;
 
 static void
@@ -1260,7 +1274,7 @@ free_judgments(PyObject *capsule)
 
 PyDoc_STRVAR(judgments_doc,
 "judgments(data, starts, lengths, hashes, offsets) -> capsule\n\n"
-"A table of the judged documents of each query, for `join`.");
+"Return a hash table of the judged documents of each query, for `join`.");
 
 static PyObject *
 judgments(PyObject *Py_UNUSED(module), PyObject *args)
@@ -1291,7 +1305,7 @@ judgments(PyObject *Py_UNUSED(module), PyObject *args)
     Py_ssize_t rows = made->arrays[3].count;
     if (!are_offsets(offsets, made->offsets.count, rows) || made->arrays[1].count != rows ||
         !are_inside(&made->arrays[0], &made->arrays[1], &made->arrays[2])) {
-        PyErr_SetString(PyExc_ValueError, "these are no judgments");
+        PyErr_SetString(PyExc_ValueError, "invalid judgments");
         goto failed;
     }
     Py_ssize_t queries = made->offsets.count - 1;
@@ -1332,7 +1346,7 @@ as_bytes(Bytes *bytes)
     return PyByteArray_FromStringAndSize(bytes->data ? bytes->data : "", (Py_ssize_t)bytes->used);
 }
 
-/* The row of a document among the judgments of a query; -1 if it is not judged. */
+/* Return the row of a document among the judgments of a query; -1 if it is not judged. */
 static inline int64_t
 judged_row(const Judgments *known, int64_t number, uint64_t hash, const uint8_t *id, int64_t length)
 {
@@ -1352,10 +1366,10 @@ judged_row(const Judgments *known, int64_t number, uint64_t hash, const uint8_t 
 
 PyDoc_STRVAR(join_doc,
 "join(judgments, data, starts, lengths, hashes, values, offsets, of_run, by_id) -> None | (rows, ranks)\n\n"
-"Find the judged documents of a run, and rank them.\n\n"
-"of_run has for each query of the run its number in the judgments, or -1. rows: the row of each\n"
-"judgment found, int64; ranks: rank, first and last rank of its group of equal scores, (n, 3) int64.\n"
-"by_id: of equal scores the greater id comes first, else the one that is given first.");
+"Find the judged documents of a run and rank them.\n\n"
+"of_run: number of each query of the run in the judgments, or -1. rows: row of each judgment\n"
+"found, int64. ranks: rank, and first and last rank of its group of equal scores, (n, 3) int64.\n"
+"by_id: break ties by descending id instead of input order.");
 
 static PyObject *
 join(PyObject *Py_UNUSED(module), PyObject *args)
@@ -1388,7 +1402,7 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
     if (arrays[1].count != count || arrays[2].count != count || arrays[3].count != count ||
         arrays[5].count != queries + 1 || !are_offsets(offsets, queries + 1, count) ||
         !are_inside(&arrays[0], &arrays[1], &arrays[2])) {
-        PyErr_SetString(PyExc_ValueError, "these are no columns of a run");
+        PyErr_SetString(PyExc_ValueError, "invalid run columns");
         goto done;
     }
     others = unlock(count);
@@ -1399,7 +1413,7 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
         }
         if (number >= known->offsets.count - 1) {
             lock(&others);
-            PyErr_SetString(PyExc_ValueError, "there is no such query");
+            PyErr_SetString(PyExc_ValueError, "invalid query number");
             goto done;
         }
         found.used = 0;
@@ -1448,14 +1462,284 @@ done:
     return or_no_memory(result);
 }
 
+/* ---- rank_rows ---- */
+
+typedef struct {
+    double value;
+    int64_t row;
+} Scored;
+
+/* Sort by value, descending and stable; return the array that has the result. */
+static Scored *
+sort_scored(Scored *from, Scored *to, int64_t count)
+{
+    for (int64_t width = 1; width < count; width *= 2) {
+        for (int64_t first = 0; first < count; first += 2 * width) {
+            int64_t middle = count - first > width ? first + width : count;
+            int64_t end = count - middle > width ? middle + width : count;
+            int64_t i = first, j = middle, at = first;
+            if (middle < end && from[middle - 1].value < from[middle].value) {
+                while (i < middle && j < end) {
+                    int later = from[j].value > from[i].value;
+                    to[at++] = from[later ? j : i]; /* a branch would be unpredictable */
+                    j += later;
+                    i += !later;
+                }
+            }
+            memcpy(to + at, from + i, (size_t)(middle - i) * sizeof(Scored));
+            at += middle - i;
+            memcpy(to + at, from + j, (size_t)(end - j) * sizeof(Scored));
+        }
+        Scored *swap = from;
+        from = to;
+        to = swap;
+    }
+    return from;
+}
+
+PyDoc_STRVAR(rank_rows_doc,
+"rank_rows(data, starts, lengths, values, offsets, by_id) -> None | rows\n\n"
+"Return the rows of each query by value, descending; None if they are in that order.\n\n"
+"by_id: equal values are ordered by id, descending; otherwise they keep their order.");
+
+static PyObject *
+rank_rows(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *objects[5];
+    int ids_decide;
+    if (!PyArg_ParseTuple(args, "OOOOOp:rank_rows", &objects[0], &objects[1], &objects[2], &objects[3],
+                          &objects[4], &ids_decide)) {
+        return NULL;
+    }
+    Array arrays[5] = {0};
+    Bytes rows = {0}, scratch = {0}, ties = {0};
+    PyObject *result = NULL;
+    PyThreadState *others = NULL;
+    for (int i = 0; i < 5; i++) {
+        if (!open_array(objects[i], &arrays[i], i ? 8 : 1, 0)) {
+            goto done;
+        }
+    }
+    const uint8_t *data = arrays[0].items;
+    const int64_t *starts = arrays[1].items, *lengths = arrays[2].items, *offsets = arrays[4].items;
+    const double *values = arrays[3].items;
+    Py_ssize_t count = arrays[3].count;
+    if (arrays[1].count != count || !are_inside(&arrays[0], &arrays[1], &arrays[2]) ||
+        !are_offsets(offsets, arrays[4].count, count)) {
+        PyErr_SetString(PyExc_ValueError, "these are no columns of a run");
+        goto done;
+    }
+    int64_t *order = grow(&rows, (size_t)count * sizeof(int64_t));
+    int moved = 0;
+    if (order == NULL) {
+        goto done;
+    }
+    others = unlock(count);
+    for (Py_ssize_t q = 0; q + 1 < arrays[4].count; q++) {
+        int64_t first = offsets[q], size = offsets[q + 1] - first;
+        scratch.used = 0;
+        Scored *scored = grow(&scratch, 2 * (size_t)size * sizeof(Scored));
+        if (scored == NULL) {
+            goto done;
+        }
+        int rises = 0;
+        for (int64_t i = 0; i < size; i++) {
+            scored[i] = (Scored){values[first + i], first + i};
+            rises |= i && values[first + i] > values[first + i - 1];
+        }
+        if (rises) {
+            scored = sort_scored(scored, scored + size, size);
+        }
+        moved |= rises;
+        for (int64_t i = 0, end; i < size; i = end) {
+            for (end = i + 1; end < size && scored[end].value == scored[i].value; end++) {
+            }
+            int64_t tied = end - i;
+            for (int64_t j = i; j < end; j++) {
+                order[first + j] = scored[j].row;
+            }
+            if (tied == 1 || !ids_decide) {
+                continue;
+            }
+            ties.used = 0;
+            Document *documents = grow(&ties, (size_t)tied * sizeof(Document));
+            if (documents == NULL) {
+                goto done;
+            }
+            for (int64_t j = 0; j < tied; j++) {
+                int64_t row = scored[i + j].row;
+                documents[j] = (Document){scored[i].value, data + starts[row], lengths[row], row};
+            }
+            if (tied > 2 || by_id(&documents[0], &documents[1]) > 0) {
+                qsort(documents, (size_t)tied, sizeof(Document), by_id);
+                for (int64_t j = 0; j < tied; j++) {
+                    moved |= order[first + i + j] != documents[j].place;
+                    order[first + i + j] = documents[j].place;
+                }
+            }
+        }
+    }
+    lock(&others);
+    result = moved ? as_bytes(&rows) : Py_NewRef(Py_None);
+done:
+    lock(&others);
+    free(rows.data);
+    free(scratch.data);
+    free(ties.data);
+    close_arrays(arrays, 5);
+    return or_no_memory(result);
+}
+
+/* ---- align ---- */
+
+PyDoc_STRVAR(align_doc,
+"align(columns, first, sizes) -> None | (rows, counts, data, starts, lengths, hashes)\n\n"
+"Align runs: list the distinct documents of each query, in order of first appearance.\n\n"
+"columns: (data, starts, lengths, hashes) of the documents of each run; first, sizes: (queries, runs)\n"
+"the first row and the number of documents of each query in each run. rows: (n, runs) the row of\n"
+"each document in each run, or -1; counts: documents per query; the others are their ids. None: too\n"
+"many documents.");
+
+static PyObject *
+align(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *columns, *objects[2];
+    if (!PyArg_ParseTuple(args, "O!OO:align", &PyList_Type, &columns, &objects[0], &objects[1])) {
+        return NULL;
+    }
+    Py_ssize_t runs = PyList_Size(columns);
+    Array *arrays = calloc(4 * (size_t)runs + 2, sizeof(Array)), *places = arrays + 4 * runs;
+    Bytes rows = {0}, counts = {0}, data = {0}, starts = {0}, lengths = {0}, hashes = {0}, slots = {0};
+    PyObject *result = NULL;
+    PyThreadState *others = NULL;
+    if (arrays == NULL) {
+        return PyErr_NoMemory();
+    }
+    for (Py_ssize_t r = 0; r < runs; r++) {
+        Array *of_run = arrays + 4 * r;
+        for (int i = 0; i < 4; i++) {
+            PyObject *column = PyTuple_GetItem(PyList_GetItem(columns, r), i);
+            if (column == NULL || !open_array(column, &of_run[i], i ? 8 : 1, 0)) {
+                goto done;
+            }
+        }
+        if (of_run[3].count != of_run[1].count || !are_inside(&of_run[0], &of_run[1], &of_run[2])) {
+            PyErr_SetString(PyExc_ValueError, "these are no ids with hashes");
+            goto done;
+        }
+    }
+    if (!open_array(objects[0], &places[0], 8, 0) || !open_array(objects[1], &places[1], 8, 0)) {
+        goto done;
+    }
+    const int64_t *first = places[0].items, *sizes = places[1].items;
+    int valid = runs > 0 && places[0].count == places[1].count && places[0].count % runs == 0;
+    for (Py_ssize_t i = 0; valid && i < places[0].count; i++) {
+        int64_t has = arrays[4 * (i % runs) + 1].count;
+        valid = first[i] >= 0 && sizes[i] >= 0 && first[i] <= has && sizes[i] <= has - first[i];
+    }
+    if (!valid) {
+        PyErr_SetString(PyExc_ValueError, "there are no such rows");
+        goto done;
+    }
+    others = unlock(LARGE);
+    for (Py_ssize_t q = 0; q < places[0].count; q += runs) {
+        int64_t total = 0, found = 0;
+        for (Py_ssize_t r = 0; r < runs; r++) {
+            total += sizes[q + r];
+        }
+        if (total >= INT32_MAX) {
+            goto declined;
+        }
+        size_t room = SPARSE * power_above((size_t)total), mask = room - 1;
+        slots.used = 0;
+        /* The number of a document of this query + 1; 0 is free. */
+        uint32_t *table = grow(&slots, room * sizeof(uint32_t));
+        int64_t *in_runs = grow(&rows, (size_t)total * (size_t)runs * sizeof(int64_t));
+        int64_t *start = grow(&starts, (size_t)total * sizeof(int64_t));
+        int64_t *length = grow(&lengths, (size_t)total * sizeof(int64_t));
+        uint64_t *hash = grow(&hashes, (size_t)total * sizeof(uint64_t));
+        int64_t *count = grow(&counts, sizeof(int64_t));
+        if (table == NULL || in_runs == NULL || start == NULL || length == NULL || hash == NULL ||
+            count == NULL) {
+            goto done;
+        }
+        memset(table, 0, room * sizeof(uint32_t));
+        memset(in_runs, -1, (size_t)total * (size_t)runs * sizeof(int64_t));
+        for (Py_ssize_t r = 0; r < runs; r++) {
+            const Array *of_run = arrays + 4 * r;
+            for (int64_t row = first[q + r]; row < first[q + r] + sizes[q + r]; row++) {
+                const uint8_t *id = (const uint8_t *)of_run[0].items + ((const int64_t *)of_run[1].items)[row];
+                int64_t bytes = ((const int64_t *)of_run[2].items)[row];
+                uint64_t own = ((const uint64_t *)of_run[3].items)[row];
+                size_t at = (own >> 7) & mask;
+                int64_t number;
+                while ((number = (int64_t)table[at] - 1) >= 0 &&
+                       (hash[number] != own || length[number] != bytes ||
+                        memcmp(data.data + start[number], id, (size_t)bytes) != 0)) {
+                    at = (at + 1) & mask;
+                }
+                if (number < 0) {
+                    char *place = grow(&data, (size_t)bytes);
+                    if (place == NULL) {
+                        goto done;
+                    }
+                    memcpy(place, id, (size_t)bytes);
+                    number = found++;
+                    start[number] = place - data.data;
+                    length[number] = bytes;
+                    hash[number] = own;
+                    table[at] = (uint32_t)found;
+                }
+                in_runs[number * runs + r] = row;
+            }
+        }
+        *count = found;
+        size_t spare = (size_t)(total - found) * sizeof(int64_t);
+        rows.used -= spare * (size_t)runs;
+        starts.used -= spare;
+        lengths.used -= spare;
+        hashes.used -= spare;
+    }
+    char *after = grow(&data, 8); /* ids are read in words */
+    if (after == NULL) {
+        goto done;
+    }
+    memset(after, 0, 8);
+    lock(&others);
+    Bytes *made[6] = {&rows, &counts, &data, &starts, &lengths, &hashes};
+    result = PyTuple_New(6);
+    for (int i = 0; result != NULL && i < 6; i++) {
+        PyObject *column = as_bytes(made[i]);
+        if (column == NULL || PyTuple_SetItem(result, i, column) < 0) {
+            Py_CLEAR(result);
+        }
+    }
+    goto done;
+declined:
+    lock(&others);
+    result = Py_NewRef(Py_None);
+done:
+    lock(&others);
+    free(rows.data);
+    free(counts.data);
+    free(data.data);
+    free(starts.data);
+    free(lengths.data);
+    free(hashes.data);
+    free(slots.data);
+    close_arrays(arrays, 4 * (int)runs + 2);
+    free(arrays);
+    return or_no_memory(result);
+}
+
 /* ---- join_lines ---- */
 
-/* Counts of a run, as evaluation/input_summary.py has them. */
+/* Counts of a run, as in evaluation/input_summary.py. */
 typedef struct {
     int64_t documents, rising, varied, longer, uneven, tied;
 } Tally;
 
-/* Count a ranking, in the order given. */
+/* Add the counts of a ranking, in input order. */
 static void
 count_ranking(const double *values, int64_t size, Tally *tally)
 {
@@ -1473,24 +1757,24 @@ count_ranking(const double *values, int64_t size, Tally *tally)
     }
 }
 
-/* The first documents of a ranking, a NUL after each. */
+/* The first documents of a ranking, each followed by a NUL. */
 typedef struct {
-    int64_t number; /* of the query */
+    int64_t number; /* number of the query */
     Bytes docs;
 } Head;
 
-/* A run in a text, joined query by query. */
+/* A run in a text file, joined query by query. */
 typedef struct {
-    Numbering queries; /* of the judgments, with their numbers, then of the run */
-    int32_t judged;    /* queries of the judgments */
-    int32_t named;     /* queries whose names were returned */
-    Bytes seen;        /* a byte for each query: whether its ranking was read */
+    Numbering queries; /* queries of the judgments, numbered as there, then of the run */
+    int32_t judged;    /* number of queries with judgments */
+    int32_t named;     /* number of queries whose names were returned */
+    Bytes seen;        /* for each query: whether its ranking was read */
     Tally tally;
-    Bytes of_run, retrieved; /* for each ranking: its number in the judgments or -1, its documents */
-    Bytes rows, ranks;       /* for each judged document: the row of its judgment, its ranks */
+    Bytes of_run, retrieved; /* per ranking: its number in the judgments or -1; its size */
+    Bytes rows, ranks;       /* per judged document: row of its judgment; ranks */
     Head *heads;
     Py_ssize_t kept, most_heads, most_docs;
-    /* The ranking that is read: where ids are in the text, and what else `add_ranking` needs. */
+    /* The current ranking: offsets of ids in the text, and buffers for `add_ranking`. */
     double *values;
     int64_t *starts, *lengths;
     uint64_t *hashes;
@@ -1524,9 +1808,9 @@ free_lines_run(PyObject *capsule)
 
 PyDoc_STRVAR(lines_run_doc,
 "lines_run(data, starts, lengths, heads, documents) -> capsule\n\n"
-"A run without rankings, for `join_lines` and `join_table`. data, starts, lengths: the queries of the\n"
-"judgments; heads: of how many queries, those with the lowest numbers, how many first documents are\n"
-"returned.");
+"Return an empty run for `join_lines` and `join_table`. data, starts, lengths: ids of the queries of\n"
+"the judgments. The first `documents` documents are kept for the `heads` queries with the lowest\n"
+"numbers.");
 
 static PyObject *
 lines_run(PyObject *Py_UNUSED(module), PyObject *args)
@@ -1561,13 +1845,13 @@ lines_run(PyObject *Py_UNUSED(module), PyObject *args)
         }
     }
     if (!are_inside(&names[0], &names[1], &names[2])) {
-        PyErr_SetString(PyExc_ValueError, "these are no ids");
+        PyErr_SetString(PyExc_ValueError, "invalid ids");
         goto done;
     }
     for (Py_ssize_t i = 0; i < names[1].count; i++) {
         const uint8_t *name = (const uint8_t *)names[0].items + ((const int64_t *)names[1].items)[i];
         if (number_of(&run->queries, name, ((const int64_t *)names[2].items)[i]) != i) {
-            PyErr_SetString(PyExc_ValueError, "a query occurs twice");
+            PyErr_SetString(PyExc_ValueError, "duplicate query");
             goto done;
         }
     }
@@ -1579,7 +1863,8 @@ done:
     return result;
 }
 
-/* Keep the first documents of a ranking if few numbers are lower. 0 if there is no memory. */
+/* Keep the first documents of a ranking if fewer than `most_heads` rankings with lower numbers are
+   kept. 0 if out of memory. */
 static int
 keep_head(LinesRun *run, int64_t number, const uint8_t *data)
 {
@@ -1610,8 +1895,8 @@ keep_head(LinesRun *run, int64_t number, const uint8_t *data)
     return 1;
 }
 
-/* Add the ranking that was read to the run. 1; 0 if there is no memory; -1 if it is declined: a
-   document may occur twice, or the query did before. */
+/* Add the current ranking to the run. 1: done; 0: out of memory; -1: declined because a document
+   may be a duplicate or the query occurred before. */
 static int
 add_ranking(LinesRun *run, int32_t number, const uint8_t *data, int ids_decide)
 {
@@ -1650,7 +1935,7 @@ add_ranking(LinesRun *run, int32_t number, const uint8_t *data, int ids_decide)
     return number >= run->judged || keep_head(run, number, data);
 }
 
-/* Let a ranking be twice as long. 0 if there is no memory. */
+/* Double the capacity of a ranking. 0 if out of memory. */
 static int
 make_room(LinesRun *run)
 {
@@ -1670,7 +1955,7 @@ make_room(LinesRun *run)
     return 1;
 }
 
-/* Add a document to the ranking that is read, which has room for it. 0 if there is no memory. */
+/* Add a document to the current ranking, which has room for it. 0 if out of memory. */
 static inline int
 add_document(LinesRun *run, const Judgments *known, int32_t number, const uint8_t *data, const uint8_t *id,
              int64_t length, double value, uint64_t hash)
@@ -1693,7 +1978,7 @@ add_document(LinesRun *run, const Judgments *known, int32_t number, const uint8_
     return 1;
 }
 
-/* Add a line to the ranking that is read. 1; 0 if there is no memory; -1 if it is declined. */
+/* Add a line to the current ranking. 1: done; 0: out of memory; -1: declined. */
 static inline int
 add_line(LinesRun *run, const Judgments *known, int32_t number, const uint8_t *data, const Line *line)
 {
@@ -1717,12 +2002,13 @@ clear_ranking(LinesRun *run)
 
 PyDoc_STRVAR(join_lines_doc,
 "join_lines(run, judgments, data, start, stop, fields, last, by_id) -> None | (end, held)\n\n"
-"Join the rankings of the lines of data[start:stop] with judgments: `scan`, `all_differ` and `join`\n"
-"in one pass, without columns of the run.\n\n"
-"The lines of a query are adjacent, and end at `end`: those of the last query are left for the next\n"
-"call, unless this is the last. held: the rankings and judged documents that `joined_lines` will\n"
-"return. fields, by_id: as `scan` and `join` have them. None: lines differ in their number of fields, a field is no number, a byte is not ASCII, a query occurs again, or a\n"
-"document may occur twice.");
+"Join the rankings in data[start:stop] with judgments: `scan`, `all_differ`, and `join` in one\n"
+"pass, without columns of the run.\n\n"
+"The lines of each query must be adjacent. Lines from `end` on were not used: those of the last\n"
+"query are left for the next call, unless `last` is set. held: number of rankings and judged\n"
+"documents that `joined_lines` will return. fields, by_id: as in `scan` and `join`. None: lines\n"
+"differ in their number of fields, a number is invalid, a byte is not ASCII, a query recurs, or\n"
+"a document may be a duplicate.");
 
 static PyObject *
 join_lines(PyObject *Py_UNUSED(module), PyObject *args)
@@ -1750,7 +2036,7 @@ join_lines(PyObject *Py_UNUSED(module), PyObject *args)
     const uint8_t *data = text.items;
     if (start < 0 || stop <= start || stop > text.count - 16 || data[stop - 1] != '\n' ||
         !begin_lines(&lines) || run->judged != known->offsets.count - 1) {
-        PyErr_SetString(PyExc_ValueError, "there is no such text");
+        PyErr_SetString(PyExc_ValueError, "invalid text range");
         goto done;
     }
     others = unlock(stop - start);
@@ -1811,7 +2097,7 @@ declined:
 done:
     lock(&others);
     if (run != NULL) {
-        clear_ranking(run); /* its documents are in the text */
+        clear_ranking(run); /* its ids point into the text */
     }
     close_arrays(&text, 1);
     return or_no_memory(result);
@@ -1819,8 +2105,8 @@ done:
 
 PyDoc_STRVAR(join_table_doc,
 "join_table(run, judgments, queries, docs, values, offsets, by_id) -> None | held\n\n"
-"Join the rankings of a table with judgments, as `join_lines`. queries, docs: bytes, starts and lengths of\n"
-"ids. None: a score is not finite, a query occurs again, or a document may occur twice.");
+"Join the rankings of a table with judgments, like `join_lines`. queries, docs: bytes, starts, and\n"
+"lengths of ids. None: a score is not finite, a query is repeated, or a document may be repeated.");
 
 static PyObject *
 join_table(PyObject *Py_UNUSED(module), PyObject *args)
@@ -1852,7 +2138,7 @@ join_table(PyObject *Py_UNUSED(module), PyObject *args)
     if (arrays[4].count != count || arrays[7].count != queries + 1 || !are_offsets(offsets, queries + 1, count) ||
         !are_inside(&arrays[0], &arrays[1], &arrays[2]) || !are_inside(&arrays[3], &arrays[4], &arrays[5]) ||
         run->judged != known->offsets.count - 1) {
-        PyErr_SetString(PyExc_ValueError, "this is no table");
+        PyErr_SetString(PyExc_ValueError, "invalid table");
         goto done;
     }
     others = unlock(count);
@@ -1893,7 +2179,7 @@ declined:
 done:
     lock(&others);
     if (run != NULL) {
-        clear_ranking(run); /* its documents are in the table */
+        clear_ranking(run); /* its ids point into the table */
     }
     close_arrays(arrays, 8);
     return or_no_memory(result);
@@ -1901,9 +2187,10 @@ done:
 
 PyDoc_STRVAR(joined_lines_doc,
 "joined_lines(run) -> (of_run, retrieved, rows, ranks, tally, unknown, heads)\n\n"
-"Return what `join_lines` or `join_table` joined since the last call. of_run, retrieved: for each ranking its number\n"
-"in the judgments (-1 without) and its documents, int64; rows, ranks: as `join` has them; unknown: the\n"
-"queries without judgments; heads: the first documents of queries by number, a NUL after each.");
+"Return what `join_lines` or `join_table` joined since the last call. of_run, retrieved: for each\n"
+"ranking, its number in the judgments (or -1) and its number of documents, int64. rows, ranks: as in\n"
+"`join`. unknown: queries without judgments. heads: first documents by query number, each followed\n"
+"by a NUL.");
 
 static PyObject *
 joined_lines(PyObject *Py_UNUSED(module), PyObject *capsule)
@@ -1979,7 +2266,7 @@ score_of(PyObject *object, double *score)
     return isfinite(*score);
 }
 
-/* The scores and ids of one ranking, and memory for ranking it. */
+/* Scores and ids of one ranking, and working memory. */
 typedef struct {
     Bytes values, ids, lengths, found, scratch;
     Py_ssize_t size;
@@ -1995,7 +2282,7 @@ free_dict(Dict *dict)
     free(dict->scratch.data);
 }
 
-/* The text of an id; NULL without an exception if it is not plain, or no id. */
+/* Return the UTF-8 text of an id; NULL without an exception if it is not a valid plain string. */
 static const char *
 text_of(PyObject *object, Py_ssize_t *length)
 {
@@ -2007,8 +2294,7 @@ text_of(PyObject *object, Py_ssize_t *length)
     return *length == 0 || memchr(text, 0, (size_t)*length) != NULL ? NULL : text;
 }
 
-/* Read a ranking, in the order of its table. 1; 0 without memory or with an
-   exception; -1 if it is declined. */
+/* Read a ranking in dict order. 1: done; 0: out of memory or exception set; -1: declined. */
 static int
 read_dict(Dict *dict, PyObject *ranking)
 {
@@ -2035,9 +2321,8 @@ read_dict(Dict *dict, PyObject *ranking)
     return 1;
 }
 
-/* Rank the documents of a pool that the ranking has: their ranks, in the order of the pool, behind
-   `ranks`, and in `flags` which they are. 1; 0 without memory or with an
-   exception; -1 if it is declined. */
+/* Rank the documents of a pool that are in the ranking: append their ranks to `ranks` in pool
+   order, and flag them in `flags`. 1: done; 0: out of memory or exception set; -1: declined. */
 static int
 rank_pool(Dict *dict, PyObject *ranking, PyObject *pool, int ids_decide, char *flags, Bytes *ranks)
 {
@@ -2074,7 +2359,7 @@ rank_pool(Dict *dict, PyObject *ranking, PyObject *pool, int ids_decide, char *f
     }
     Document *documents = (Document *)dict->found.data;
     if (!ids_decide) {
-        /* Places are needed inside groups of equal scores. */
+        /* Input positions are needed within groups of equal scores. */
         if ((int64_t)size * count > MOST) {
             return -1;
         }
@@ -2097,10 +2382,10 @@ rank_pool(Dict *dict, PyObject *ranking, PyObject *pool, int ids_decide, char *f
 
 PyDoc_STRVAR(join_dicts_doc,
 "join_dicts(rankings, pools, by_id) -> None | (retrieved, ranks)\n\n"
-"Rank the judged documents of rankings, which are dicts of text and number.\n\n"
-"pools has for each ranking the judged documents. retrieved: a byte for each document of each pool,\n"
-"whether the ranking has it; ranks: as `join` has them, of those. None: a key is not plain text, or\n"
-"a score not surely a finite float.");
+"Rank the judged documents of rankings, which are dicts from text to number.\n\n"
+"pools: judged documents of each ranking. retrieved: one byte per document of each pool, whether\n"
+"the ranking contains it. ranks: as in `join`, for retrieved documents. None: a key is not a\n"
+"plain string, or a score may not be a finite float.");
 
 static PyObject *
 join_dicts(PyObject *Py_UNUSED(module), PyObject *args)
@@ -2113,7 +2398,7 @@ join_dicts(PyObject *Py_UNUSED(module), PyObject *args)
     }
     Py_ssize_t queries = PyList_Size(rankings);
     if (PyList_Size(pools) != queries) {
-        PyErr_SetString(PyExc_ValueError, "there is not a pool for each ranking");
+        PyErr_SetString(PyExc_ValueError, "expected one pool per ranking");
         return NULL;
     }
     Bytes retrieved = {0}, ranks = {0};
@@ -2122,7 +2407,7 @@ join_dicts(PyObject *Py_UNUSED(module), PyObject *args)
     for (Py_ssize_t q = 0; q < queries; q++) {
         PyObject *ranking = PyList_GetItem(rankings, q), *pool = PyList_GetItem(pools, q);
         if (!PyDict_Check(ranking) || !PyTuple_CheckExact(pool) || (!ids_decide && !PyDict_CheckExact(ranking))) {
-            goto declined; /* the order of an OrderedDict is not that of its table */
+            goto declined; /* an OrderedDict iterates in an order other than that of its table */
         }
         int done = read_dict(&dict, ranking);
         if (done > 0) {
@@ -2154,10 +2439,10 @@ done:
 
 /* ---- measures ---- */
 
-/* The numbers of the families are those of measures/compiled.py. */
+/* Family numbers are those of measures/compiled.py. */
 enum { P, R, F, SUCCESS, RR, AP, NDCG, SETP, SETR, SETF, NUMRET, NUMREL, NUMRELRET, FIRSTREL, JUDGED, BEYOND };
 
-/* A measure: `k` is infinite without a cut-off. */
+/* A measure: `k` is infinite without a cutoff. */
 typedef struct {
     double family, k, level, beta;
 } Step;
@@ -2167,13 +2452,13 @@ typedef struct {
     double grade;
 } Entry;
 
-/* One query: its judged documents that were retrieved, best first; all grades >= 0, descending. */
+/* One query: its retrieved judged documents, best first; all grades >= 0, descending. */
 typedef struct {
     const Entry *entries;
     int64_t count, retrieved;
     const double *ideal;
     int64_t pool;
-    const double *discounts; /* of the ranks 0, 1 ... */
+    const double *discounts; /* for ranks 0, 1, ... */
 } Query;
 
 static int
@@ -2183,7 +2468,7 @@ by_rank(const void *left, const void *right)
     return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
-/* The value of a measure. Numbers are added from the best rank to the last, as the kernels do. */
+/* Return the value of a measure. Sums run from the best rank to the last, as in the kernels. */
 static double
 value_of(const Step *step, const Query *query)
 {
@@ -2245,7 +2530,7 @@ value_of(const Step *step, const Query *query)
     }
 }
 
-/* Whether these are steps that `value_of` knows; else 0 with an exception. */
+/* Whether `value_of` supports all steps; otherwise 0 with an exception. */
 static int
 are_steps(const Array *program)
 {
@@ -2255,12 +2540,12 @@ are_steps(const Array *program)
         valid = steps[i].family >= P && steps[i].family <= BEYOND && steps[i].k >= 1 && steps[i].level > 0;
     }
     if (!valid) {
-        PyErr_SetString(PyExc_ValueError, "these are no measures");
+        PyErr_SetString(PyExc_ValueError, "invalid measures");
     }
     return valid;
 }
 
-/* Whether all grades are either above 0 or plainly 0 or below: -0.0 is left to NumPy. */
+/* Whether all grades are positive, +0.0, or negative; -0.0 is left to NumPy. */
 static int
 are_plain(const double *grades, int64_t count)
 {
@@ -2274,8 +2559,8 @@ are_plain(const double *grades, int64_t count)
 
 PyDoc_STRVAR(measure_grades_doc,
 "measure_grades(grades, ideal, discounts, program) -> None | list[float]\n\n"
-"Measure one ranking, every document of which has a grade: below 0 if it is not judged.\n\n"
-"ideal: all grades >= 0, descending. program: for each measure its family, k, level and beta. None:\n"
+"Measure one ranking, given the grade of each document (below 0 if unjudged).\n\n"
+"ideal: all grades >= 0, descending. program: family, k, level, and beta of each measure. None:\n"
 "there are too few discounts, or a grade is -0.0.");
 
 static PyObject *
@@ -2333,10 +2618,10 @@ done:
 
 /* ---- measure_dicts ---- */
 
-/* A query of a run: its number in the judgments (-1 without), its place in the run. */
+/* A query of a run: its number in the judgments (or -1) and its position in the run. */
 typedef struct {
     int64_t number, place;
-    PyObject *name, *ranking; /* owned: garbage collection can change the run */
+    PyObject *name, *ranking; /* owned, because garbage collection can change the run */
 } Asked;
 
 static int
@@ -2349,7 +2634,7 @@ by_number(const void *left, const void *right)
     return a->place < b->place ? -1 : a->place > b->place;
 }
 
-/* Where judged documents are in a ranking: `InputSummary.ends`. */
+/* Fill in the summary of the positions of judged documents: `InputSummary.ends`. */
 static void
 fill_ends(const Query *query, double *ends)
 {
@@ -2370,7 +2655,7 @@ fill_ends(const Query *query, double *ends)
     }
 }
 
-/* Whether another order of equal scores could change a value: no grade counts as 0. */
+/* Whether breaking ties differently could change a value; unjudged documents count as grade 0. */
 static int
 is_tied(const Query *query)
 {
@@ -2393,7 +2678,7 @@ is_tied(const Query *query)
     return 0;
 }
 
-/* The first documents of a ranking, in the order given. */
+/* Return the first documents of a ranking, in input order. */
 static PyObject *
 first_of(PyObject *ranking, Py_ssize_t most)
 {
@@ -2411,12 +2696,13 @@ PyDoc_STRVAR(measure_dicts_doc,
 "measure_dicts(run, names, pools, columns, program, limits, by_id)\n"
 "    -> None | (numbers, values, ends, tally, unknown, rankings)\n\n"
 "Join a dict of dicts with judgments and measure its queries.\n\n"
-"names: the number of each query by its text; pools: the judged documents of each; columns: grades,\n"
-"their offsets, all grades >= 0 descending within each query, their offsets, and discounts by rank.\n"
-"program: for each measure its family, k, level and beta. limits: of how many rankings how many\n"
-"first documents are returned. The result is by number, ascending: values has a row for each measure,\n"
-"ends a row for each query; unknown are the queries without judgments.\n"
-"None: the run is not as plain as that.");
+"names: number of each query by its text. pools: judged documents of each query. columns: grades\n"
+"and their offsets, all grades >= 0 in descending order within each query and their offsets, and\n"
+"discounts by rank. program: family, k, level, and beta of each measure. limits: number of\n"
+"rankings whose first documents are returned, and number of documents. Results are in ascending\n"
+"order of query number: values has a row per measure, ends a row per query; unknown are the\n"
+"queries without judgments. None: the run is not made of plain dicts, strings, and finite\n"
+"numbers.");
 
 static PyObject *
 measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
@@ -2451,7 +2737,7 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
     Py_ssize_t judged = PyList_Size(pools), steps = arrays[5].count / 4, queries = PyDict_Size(run);
     if (arrays[1].count != judged + 1 || !are_offsets(offsets, judged + 1, arrays[0].count) ||
         arrays[3].count != judged + 1 || !are_offsets(of_ideal, judged + 1, arrays[2].count)) {
-        PyErr_SetString(PyExc_ValueError, "these are no judgments");
+        PyErr_SetString(PyExc_ValueError, "invalid judgments");
         goto done;
     }
     if (!are_steps(&arrays[5])) {
@@ -2476,7 +2762,7 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
                                  Py_NewRef(ranking)};
         place++;
         if (number && (query[place - 1].number < 0 || query[place - 1].number >= judged)) {
-            PyErr_SetString(PyExc_ValueError, "there is no such query");
+            PyErr_SetString(PyExc_ValueError, "invalid query number");
             goto done;
         }
         known += number != NULL;
@@ -2508,7 +2794,7 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
         PyObject *pool = PyList_GetItem(pools, number);
         int64_t start = offsets[number], size = offsets[number + 1] - start;
         if (!PyTuple_CheckExact(pool) || PyTuple_Size(pool) != size) {
-            PyErr_SetString(PyExc_ValueError, "there is not a grade for each document");
+            PyErr_SetString(PyExc_ValueError, "expected one grade per document");
             goto done;
         }
         flags.used = ranks.used = entries.used = 0;
@@ -2587,7 +2873,7 @@ done:
 
 /* ---- row_lines ---- */
 
-#define NUMBER 40 /* bytes of a number, at most */
+#define NUMBER 40 /* maximum length of a number */
 
 static char *
 write_whole(char *at, uint64_t number)
@@ -2605,39 +2891,58 @@ write_whole(char *at, uint64_t number)
 }
 
 #ifdef __SIZEOF_INT128__
-/* Write a number from 1e-4 to 1e15 as repr() does: with the fewest digits that no other double is
-   as near to (Steele and White 1990), which here takes 128 bits. */
+typedef unsigned __int128 Wide;
+
+/* Write a number from 1e-4 to 1e15 like repr(): with the fewest digits that identify the double, as
+   near to it as possible (Giulietti 2020, "Schubfach"). In this range powers of ten are exact. */
 static char *
 write_decimal(char *at, double value)
 {
-    int exponent;
-    uint64_t mantissa = (uint64_t)ldexp(frexp(value, &exponent), DBL_MANT_DIG);
-    int shift = DBL_MANT_DIG - exponent; /* value = mantissa / 2**shift */
-    unsigned __int128 one = (unsigned __int128)1 << (shift + 2);
-    unsigned __int128 rest = (unsigned __int128)mantissa << 2;
-    /* Distances to the midpoints between this double and its neighbors. */
-    unsigned __int128 above = 2, below = mantissa << (65 - DBL_MANT_DIG) ? 2 : 1;
-    int middle = !(mantissa & 1); /* midpoints are read as the even mantissa */
-    at = write_whole(at, (uint64_t)(rest >> (shift + 2)));
-    *at++ = '.';
-    rest &= one - 1;
-    for (;;) {
-        rest *= 10, above *= 10, below *= 10;
-        int digit = (int)(rest >> (shift + 2));
-        rest &= one - 1;
-        int low = middle ? rest <= below : rest < below;
-        int high = middle ? rest + above >= one : rest + above > one;
-        if (low || high) {
-            int up = high && (!low || rest * 2 > one || (rest * 2 == one && (digit & 1)));
-            *at++ = (char)('0' + digit + up);
-            return at;
-        }
-        *at++ = (char)('0' + digit);
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    uint64_t hidden = UINT64_C(1) << (DBL_MANT_DIG - 1), mantissa = (bits & (hidden - 1)) | hidden;
+    int shift = 1075 - (int)(bits >> (DBL_MANT_DIG - 1)); /* value = mantissa / 2**shift */
+    /* Distances to the midpoints between this double and its neighbors, in quarters of its last bit.
+       A midpoint is rounded to the even mantissa. */
+    uint64_t below = mantissa > hidden ? 2 : 1, above = 2;
+    /* Enough decimals: their steps are not wider than the distance between the midpoints. */
+    int decimals = shift * 1233 / 4096 + 1; /* log10(2) */
+    Wide power = decimals < 20 ? WHOLE_TENS[decimals] : (Wide)10 * WHOLE_TENS[decimals - 1];
+    if (power * (below + above) < (Wide)4 << shift) {
+        decimals++;
+        power *= 10;
     }
+    Wide one = (Wide)1 << (shift + 2), number = power * (mantissa * 4);
+    uint64_t digits = (uint64_t)(number >> (shift + 2));
+    Wide rest = number & (one - 1);
+    Wide last = one * (digits % 10) + rest; /* the rest with one decimal less */
+    Wide most = below * power - (mantissa & 1), most_up = above * power - (mantissa & 1);
+    if (last <= most || one * 10 - last <= most_up) {
+        digits = digits / 10 + (last > most);
+        for (decimals--; decimals > 1 && digits % 10 == 0; decimals--) {
+            digits /= 10;
+        }
+    }
+    else if (one - rest <= most_up) {
+        digits += rest > most || rest * 2 > one || (rest * 2 == one && (digits & 1));
+    }
+    uint64_t ten = WHOLE_TENS[decimals < 20 ? decimals : 19], whole = digits / ten;
+    at = write_whole(at, whole);
+    *at++ = '.';
+    digits -= whole * ten;
+    int count = decimals ? decimals : 1, left = count;
+    for (; left > 1; digits /= 100) { /* two at a time: fewer dependent divisions */
+        at[--left] = (char)('0' + digits % 10);
+        at[--left] = (char)('0' + digits / 10 % 10);
+    }
+    if (left) {
+        *at = (char)('0' + digits);
+    }
+    return at + count;
 }
 #endif
 
-/* Write a number as repr() does. NULL with an exception. */
+/* Write a number like repr(). NULL with an exception. */
 static char *
 write_number(char *at, double value)
 {
@@ -2675,8 +2980,8 @@ is_plain_id(const uint8_t *id, int64_t length)
 PyDoc_STRVAR(row_lines_doc,
 "row_lines(data, starts, lengths, values, before, between, after, rank) -> None | bytes\n\n"
 "Write a line for each document: before, id, between, number, after.\n\n"
-"rank: if not 0, that of the first document; ranks and `between` precede the numbers.\n"
-"None: an id has a character that a format may quote.");
+"rank: if not 0, the rank of the first document; ranks and `between` then precede the numbers.\n"
+"None: an id contains a character that some format may quote.");
 
 static PyObject *
 row_lines(PyObject *Py_UNUSED(module), PyObject *args)
@@ -2697,7 +3002,7 @@ row_lines(PyObject *Py_UNUSED(module), PyObject *args)
         }
     }
     if (arrays[3].count != arrays[1].count || !are_inside(&arrays[0], &arrays[1], &arrays[2])) {
-        PyErr_SetString(PyExc_ValueError, "these are no ids with numbers");
+        PyErr_SetString(PyExc_ValueError, "invalid ids or numbers");
         goto done;
     }
     const int64_t *starts = arrays[1].items, *lengths = arrays[2].items;
@@ -2738,6 +3043,7 @@ done:
 /* ---- the module ---- */
 
 static PyMethodDef METHODS[] = {
+    {"align", align, METH_VARARGS, align_doc},
     {"all_differ", all_differ, METH_VARARGS, all_differ_doc},
     {"hash_ids", hash_ids, METH_VARARGS, hash_ids_doc},
     {"join", join, METH_VARARGS, join_doc},
@@ -2752,6 +3058,7 @@ static PyMethodDef METHODS[] = {
     {"names", names, METH_O, names_doc},
     {"numbering", numbering, METH_NOARGS, numbering_doc},
     {"pack_ids", pack_ids, METH_VARARGS, pack_ids_doc},
+    {"rank_rows", rank_rows, METH_VARARGS, rank_rows_doc},
     {"row_lines", row_lines, METH_VARARGS, row_lines_doc},
     {"scan", scan, METH_VARARGS, scan_doc},
     {NULL, NULL, 0, NULL},

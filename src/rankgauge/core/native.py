@@ -1,7 +1,6 @@
-"""The compiled core, `native.c`: the same results as NumPy, bit for bit, in less time.
+"""The compiled core, `native.c`: bit-for-bit the same results as NumPy, faster.
 
-It is built where a compiler is at hand, and not needed. ``RANKGAUGE_NATIVE=0`` in the environment
-leaves it out.
+It is optional and built where a compiler is available. ``RANKGAUGE_NATIVE=0`` disables it.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-# One more when a function of it changes: one that was built before is left out.
-_VERSION = 7
+# Increase when a function of the core changes; builds with another version are ignored.
+_VERSION = 8
 
 
 def _load() -> ModuleType | None:
@@ -27,5 +26,5 @@ def _load() -> ModuleType | None:
     return _native if getattr(_native, "VERSION", None) == _VERSION else None
 
 
-# None where it was not built, or is left out. Read when it is used, so that tests can change it.
+# None if it was not built or is disabled. Access as ``native.core``, so that tests can replace it.
 core = _load()

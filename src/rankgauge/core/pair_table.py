@@ -1,7 +1,7 @@
-"""Pairs of query and document with a number each, in columns.
+"""Columns of (query, document, number) rows.
 
-A :class:`PairTable` is what every reader makes and what judgments and runs are made of: the rows of
-a query stand together, ids are packed bytes, numbers are 64-bit floats.
+Every reader returns a :class:`PairTable`; judgments and runs wrap one. The rows of a query are
+adjacent, ids are packed bytes, and numbers are 64-bit floats.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _T = TypeVar("_T", bound=np.number[Any])
 
 _MIX = np.uint64(0xC2B2AE3D27D4EB4F)
 _LEAST_BITS, _MOST_BITS = 10, 22
-# This many queries are of the same length, on average, where they are sorted by length.
+# Sort by length if at least this many queries, on average, have the same length.
 _ALIKE = 8
 
 
@@ -30,20 +30,20 @@ _ALIKE = 8
 class PairTable:
     """N rows of (query, document, value), grouped by query. Immutable.
 
-    Two tables are equal if their rows are, independent of their sources.
+    Tables are equal if their rows are equal, regardless of their sources.
     """
 
-    queries: Ids  # Q different query ids, in order of first appearance
-    offsets: IntArray  # (Q + 1,) the rows of query q are ``offsets[q]:offsets[q + 1]``
+    queries: Ids  # Q distinct query ids, in order of first appearance
+    offsets: IntArray  # (Q + 1,) query q has the rows ``offsets[q]:offsets[q + 1]``
     docs: Ids  # N document ids
     values: FloatArray  # (N,) float64: scores or grades
-    unique: bool = False  # true if no pair can occur twice (the source was a mapping)
-    source: str = ""  # where it came from, for messages: a path or ``"run"``
+    unique: bool = False  # true if no pair can occur twice (the source is a mapping)
+    source: str = ""  # source for messages: a path or ``"run"``
     lines: IntArray | None = None  # (N,) line numbers in the source, if it has lines
-    notes: tuple[str, ...] = field(default=())  # notes of the reader on how it read the source
-    # (N,) the column of ranks, if requested; evaluations do not read it.
+    notes: tuple[str, ...] = field(default=())  # notes of the reader
+    # (N,) ranks, if requested; evaluations do not read them
     ranks: FloatArray | None = None
-    # True if every ranking came as a list of documents with numbers, best first.
+    # True if every ranking is a list of (document, number) pairs, best first.
     paired: bool = False
 
     def __post_init__(self) -> None:
@@ -59,11 +59,11 @@ class PairTable:
         lines: IntArray | None = None,
         ranks: FloatArray | None = None,
     ) -> PairTable:
-        """Group rows by query: queries in order of first appearance, rows in the order given."""
+        """Group rows by query. Queries are in order of first appearance, rows in input order."""
         runs = queries.runs()
         numbers, names = runs.numbered()
         counts = runs.counts
-        del runs, queries  # of very many rows there is no room for them
+        del runs, queries  # frees much memory for files in random order
         if len(names) < len(numbers):
             codes = np.repeat(numbers, counts)
             counts = np.bincount(codes, minlength=len(names))
@@ -75,7 +75,7 @@ class PairTable:
 
     @classmethod
     def joined(cls, tables: Sequence[PairTable]) -> PairTable:
-        """One table of several with different queries; it has no line numbers and no ranks."""
+        """Concatenate tables with different queries; line numbers and ranks are dropped."""
         return replace(
             tables[0],
             queries=Ids.joined([table.queries for table in tables]),
@@ -104,23 +104,23 @@ class PairTable:
     __hash__ = None  # type: ignore[assignment] # holds arrays
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # Arrays come out of a pickle writeable.
+        # Unpickled arrays are writable.
         self.__dict__.update(state)
         self.__post_init__()
 
     def with_notes(self, *notes: str, source: str = "") -> PairTable:
-        """The same table with more notes, and a source if it had none."""
+        """Return the table with more notes, and with the source if it had none."""
         return replace(self, notes=self.notes + notes, source=self.source or source)
 
     def query_numbers(self) -> IntArray:
-        """(N,) the number of each row's query."""
+        """Return the query number of each row (N,)."""
         return np.repeat(np.arange(len(self.queries)), np.diff(self.offsets))
 
     def rising(self) -> tuple[int, int]:
         """Count the rankings whose values rise from row to row, and those with unequal values.
 
-        Rankings with fewer than three rows are ignored, since their order may be chance; lists of
-        pairs need two.
+        Rankings with fewer than three rows are ignored, since their order may be chance; for lists
+        of pairs, two rows suffice.
 
         Example:
             >>> from rankgauge import Run
@@ -130,7 +130,7 @@ class PairTable:
         starts, ends = self.offsets[:-1], self.offsets[1:]
         longer = np.flatnonzero(ends - starts >= (2 if self.paired else 3))
         first, values = starts[longer], self.values
-        # Most rankings descend from the start: only the others are checked in full.
+        # Most rankings start with a descent: only the others are checked completely.
         falls = values[first] > values[first + 1]
         rest = longer[~falls]
         fallen = len(longer) - len(rest)
@@ -142,7 +142,7 @@ class PairTable:
         return int(np.count_nonzero(up & ~down)), fallen + int(np.count_nonzero(up | down))
 
     def keep(self, rows: IntArray) -> PairTable:
-        """Only these rows (ascending); queries stay, even without rows."""
+        """Return a table of these rows (ascending); queries remain even without rows."""
         lines = None if self.lines is None else self.lines[rows]
         ranks = None if self.ranks is None else self.ranks[rows]
         return replace(
@@ -155,7 +155,7 @@ class PairTable:
         )
 
     def compact(self) -> PairTable:
-        """A copy of the table with no more bytes of ids than it needs."""
+        """Return a copy whose buffers hold only its own ids."""
         return replace(
             self, queries=self.queries.compact(), docs=self.docs.compact(),
             offsets=self.offsets.copy(), values=self.values.copy(),
@@ -163,7 +163,7 @@ class PairTable:
         )  # fmt: skip
 
     def repeats(self) -> list[list[int]]:
-        """Rows of each pair that occurs more than once, in the order given."""
+        """Return the rows of each pair that occurs more than once, in input order."""
         if self.unique or len(self) < 2:
             return []
         hashes = self.docs.hashes()
@@ -178,7 +178,7 @@ class PairTable:
         some = np.flatnonzero(np.isin(keys, twice))
         order = some[np.argsort(keys[some], kind="stable")]
         alike = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
-        # Equal keys only propose: the ids themselves decide.
+        # Equal keys are only candidates: compare the ids.
         rows, after = order[alike], order[alike + 1]
         sure = numbers[rows] == numbers[after]
         sure &= self.docs.same(rows, self.docs, after)
@@ -189,7 +189,7 @@ class PairTable:
         return sorted(groups)
 
     def _repeats_among(self, rows: IntArray) -> list[list[int]]:
-        """The same, row by row for these rows."""
+        """Group equal pairs among these rows with a dictionary."""
         groups: dict[tuple[int, bytes], list[int]] = {}
         numbers = self.query_numbers()[rows].tolist()
         for row, number, doc in zip(
@@ -199,9 +199,10 @@ class PairTable:
         return [group for group in groups.values() if len(group) > 1]
 
     def _all_differ(self, hashes: npt.NDArray[np.uint64]) -> bool:
-        """Whether the hashes of each query surely differ; asked only where many are equally long.
+        """Return True only if the hashes within each query are distinct.
 
-        To sort queries side by side is quicker than to sort the rows of all.
+        Queries of equal length are sorted side by side, which is faster than sorting all rows.
+        Without the compiled core, False if the lengths vary too much.
         """
         if native.core is not None:
             return native.core.all_differ(np.ascontiguousarray(hashes), self.offsets)
@@ -221,7 +222,7 @@ class PairTable:
         return True
 
     def repeat_error(self, group: Sequence[int], *, fix: str) -> InputError:
-        """The error for a pair that occurs more than once."""
+        """Return the error for a repeated pair."""
         query = show_id(self.queries[int(self.query_numbers()[group[0]])])
         doc = show_id(self.docs[group[0]])
         many = "twice" if len(group) == 2 else f"{len(group)} times"
@@ -234,7 +235,7 @@ class PairTable:
 
 
 def pair_keys(hashes: npt.NDArray[np.uint64], query_numbers: IntArray) -> npt.NDArray[np.uint64]:
-    """A 64-bit key of each (hash of a document, number of a query): equal pairs have equal keys."""
+    """Return a 64-bit key for each (document hash, query number); equal pairs have equal keys."""
     mixed = (query_numbers.astype(np.uint64) + np.uint64(1)) * _MIX
     mixed ^= mixed >> np.uint64(29)
     mixed ^= hashes
@@ -244,9 +245,9 @@ def pair_keys(hashes: npt.NDArray[np.uint64], query_numbers: IntArray) -> npt.ND
 
 
 class Sieve:
-    """Lets hashes pass that may be among some known ones: all that are, and few others.
+    """Filter for hashes: passes all known hashes and few others.
 
-    For many rows a table of bits is quicker than a search.
+    For many rows, a bit table is faster than a search.
     """
 
     def __init__(self, known: npt.NDArray[np.uint64]) -> None:
@@ -256,7 +257,7 @@ class Sieve:
         self._seen[self._places(known)] = True
 
     def likely(self, hashes: npt.NDArray[np.uint64]) -> IntArray:
-        """The rows of hashes that pass, ascending."""
+        """Return the rows of the hashes that pass, ascending."""
         return np.flatnonzero(self._seen[self._places(hashes)])
 
     def _places(self, hashes: npt.NDArray[np.uint64]) -> IntArray:
@@ -264,9 +265,9 @@ class Sieve:
 
 
 def distinct(numbers: npt.NDArray[_T]) -> npt.NDArray[_T]:
-    """The different ones among these numbers, ascending.
+    """Return the distinct numbers, ascending.
 
-    As ``np.unique`` has them, which loads all of numpy.ma when it is first asked.
+    Equals ``np.unique``, whose first call imports numpy.ma.
     """
     ordered = np.sort(numbers, axis=None)
     new = np.ones(len(ordered), dtype=bool)
@@ -275,7 +276,7 @@ def distinct(numbers: npt.NDArray[_T]) -> npt.NDArray[_T]:
 
 
 def offsets_of(counts: npt.ArrayLike) -> IntArray:
-    """Where each group starts, and after the last one its end."""
+    """Return the start of each group, followed by the end of the last group."""
     sizes = np.asarray(counts, dtype=np.int64)
     offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=offsets[1:])
@@ -283,13 +284,13 @@ def offsets_of(counts: npt.ArrayLike) -> IntArray:
 
 
 def ranges_of(starts: IntArray, sizes: IntArray) -> IntArray:
-    """The numbers from each start on, as many as its size, one range after the other."""
+    """Concatenate the ranges that begin at each start and have the given sizes."""
     offsets = offsets_of(sizes)
     return np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
 
 
 def heads_of(*columns: npt.NDArray[Any]) -> IntArray:
-    """The rows at which one of the columns differs from the row before, the first row included."""
+    """Return the rows that differ from the previous row in any column, and the first row."""
     new = np.ones(len(columns[0]), dtype=bool)
     new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
     return np.flatnonzero(new)

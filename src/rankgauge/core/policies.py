@@ -1,4 +1,4 @@
-"""What is decided where definitions are silent: ties, queries, duplicates, undefined, unjudged."""
+"""Policies for ties, queries, duplicates, and undefined and unjudged values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Duplicates: TypeAlias = Literal["error", "first", "best"]
 Undefined: TypeAlias = Literal["zero", "skip"]
 Unjudged: TypeAlias = Literal["not relevant", "removed"]
 
-# These policies of ties need to know what is relevant.
+# Policies for ties that need relevance judgments.
 BY_GRADE = frozenset({"best", "worst", "mean"})
 _MOST_DRAWS = {"draws": 1_000_000, "seed": 2**63 - 1}
 
@@ -24,12 +24,12 @@ class Policies:
     """Policies for cases that definitions of measures leave open; printed with every number.
 
     Attributes:
-        ties: Order of documents with equal scores: ``trec`` (document id descending, byte by byte),
-            ``input`` (the order given), ``best`` (the higher grade first), ``worst`` (the lower
-            grade first), or ``mean``: the mean of the values over all orders.
-        queries: The queries to average: ``all`` judged ones (a query missing from the run has an
+        ties: Order of documents with equal scores: ``trec`` (document id descending, bytewise),
+            ``input`` (input order), ``best`` (higher grade first), ``worst`` (lower grade first),
+            or ``mean``: the mean of the values over all orders.
+        queries: Queries to average: ``all`` judged queries (a query missing from the run has an
             empty ranking), ``intersection`` (judged and in the run), or ``given``.
-        duplicates: A document that occurs twice in a ranking is an ``error``; ``first`` keeps its
+        duplicates: A repeated document in a ranking is an ``error``; ``first`` keeps its
             first occurrence in the input, ``best`` its highest score.
         undefined: An undefined value counts as ``zero`` in the mean, or is excluded (``skip``).
             Some measures always use ``skip``, because 0 would be a valid value.
@@ -81,7 +81,7 @@ class Policies:
             )  # fmt: skip
 
     def describe(self) -> dict[str, str | int]:
-        """Return every policy by name; ``draws`` and ``seed`` only if orders are drawn.
+        """Return the policies by name; ``draws`` and ``seed`` only if orders are drawn.
 
         Example:
             >>> list(Policies().describe())
@@ -97,7 +97,7 @@ class Policies:
 
 
 def order_of(ties: str) -> Order:
-    """An order that needs no judgments."""
+    """Return a tie order that does not depend on judgments."""
     for order in get_args(Order):
         if ties == order:
             return order

@@ -1,4 +1,4 @@
-"""Where a number comes from: the versions that made it, and the commit of its folder."""
+"""Provenance of numbers: versions of software, and the git commit."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _PATIENCE = 10.0
 class Commit:
     """The state of a git checkout."""
 
-    id: str  # the commit, in full
-    dirty: bool  # whether files that git knows were changed since
+    id: str  # full hash
+    dirty: bool  # whether tracked files have uncommitted changes
 
 
 def commit_of(folder: Path) -> Commit | None:
-    """The commit of a folder; None without git, outside a checkout, or before the first commit."""
+    """Return the commit of a folder; None without git, repository, or commits."""
     found = _git(folder, "rev-parse", "--verify", "HEAD")
     if not found:
         return None
@@ -50,7 +50,7 @@ def _git(folder: Path, *words: str) -> str | None:
 
 
 def versions() -> dict[str, str]:
-    """The versions that numbers depend on."""
+    """Return the versions of the software that determines the numbers."""
     from importlib.metadata import version
 
     return {

@@ -1,17 +1,17 @@
-"""Secrets removed from texts that leave the process: messages, logs, journals, reports.
+"""Removal of secrets from text that leaves the process: messages, logs, journals, reports.
 
 Two kinds of secrets are replaced by ``***``:
 
-* values that a client was given (:class:`Secrets`), in every form in which servers and libraries
-  repeat them: in upper or lower case, percent-encoded, in base64, in hex, with the escapes of JSON,
-  HTML and Python, and split by a line break;
-* values that nobody registered, where the text itself says what they are: passwords of URLs, values
-  behind a name such as ``api_key`` or behind ``Bearer``, and keys of a well-known shape.
+* registered secrets of clients (:class:`Secrets`), in every form in which servers and libraries
+  repeat them: in upper or lower case, percent-encoded, in base64 or hex, escaped for JSON, HTML, or
+  Python, and split by a line break;
+* unregistered secrets that their context reveals: passwords of URLs, values after a name such as
+  ``api_key`` or after ``Bearer``, and keys of a well-known form.
 
-A value of fewer than 8 characters may be a word of any text. :func:`redact` replaces it only in the
-position of a value: in quotes, or behind the name of its header or parameter, behind ``key``,
-``token``, ``password`` and the like, or behind an authentication scheme. In what the client's own
-server says (:meth:`Secrets.redact`), from 4 characters on, it is replaced wherever it is a whole
+A value of fewer than 8 characters may be an ordinary word. :func:`redact` replaces it only where a
+value is expected: in quotes, after the name of its header or parameter, after ``key``, ``token``,
+``password``, and similar words, or after an authentication scheme. In messages of the client's own
+server (:meth:`Secrets.redact`), a value of at least 4 characters is replaced wherever it is a whole
 word.
 """
 
@@ -34,7 +34,7 @@ SECRET_NAME = re.compile(
     r"(^|[\W_])(pass|pwd|pin|cred|sig|hmac|sas|pat|jwt|bearer|nonce|sid|session|app_?id|webhook|"
     r"licen[cs]e))s?$"
 )
-# No pattern scans a part of a text more than a fixed number of times: bodies of errors are long.
+# No pattern scans any part of a text more than a fixed number of times: error bodies are long.
 _URL_PASSWORD = re.compile(
     r"(:/{1,3}[^\s/?#@:\"'<>]{0,300}):(?!\d{1,5}(?:[/?#\"'<>\s]|$))[^\s\"'<>]{1,300}@"
 )
@@ -60,12 +60,12 @@ _NAMED = re.compile(
     | [^&;#\s"'<>\\)]* [^&;#\s"'<>\\),.:]
     )"""
 )
-# A part of a path that no person chose: a UUID, or letters and digits mixed.
+# A generated part of a path: a UUID, or mixed letters and digits.
 _RANDOM = re.compile(
     r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{16,}"
 )
 _PATH_WORD = re.compile(r"[A-Za-z]?[a-z_-]{0,15}|v\d{1,3}")
-# A word after a scheme is a key if it does not look like a word of a language.
+# After a scheme, text that does not look like a natural-language word is a key.
 _SCHEME = re.compile(
     r"\b((?i:bearer|basic)[ \t]+)"
     r"(?=[\w.~+/-]{20}|[\w.~+/-]{0,20}(?:[\d=]|[a-z][A-Z]))[\w.~+/=-]{8,}"
@@ -75,7 +75,7 @@ _KEY_SHAPE = re.compile(
     r"github_pat_\w{8,}|glpat-[\w-]{8,}|A[KS]IA[A-Z0-9]{12,}|xox[a-z]-[\w-]{8,}|hf_\w{16,}|"
     r"AIza[\w-]{16,}|(?<!-)eyJ[\w-]{8,}(?:\.[\w-]*){1,2})"
 )
-# One unit of a text: an escape, or a character.
+# An escape sequence or whitespace.
 _UNIT = re.compile(
     r"(?i)%(?:25)*(?P<percent>[0-9a-f]{2})"
     r"|\\+u(?P<unicode>[0-9a-f]{4})"
@@ -88,14 +88,14 @@ _VALUE_FOLLOWS = (
     r"(?:[\s\"'\\:=,(\[]|%\w\w|&#?\w+;){{0,8}}(?:b['\"])?$"
 )
 _BLANK = b" \t\r\n\\"
-_BEFORE = 60  # characters in front of a short value in which its name is looked for
+_BEFORE = 60  # number of characters before a short value that are searched for its name
 
 _lock = threading.Lock()
 _known: weakref.WeakSet[Secrets] = weakref.WeakSet()
 
 
 class Secrets:
-    """The secrets of one client. :func:`redact` knows them as long as the client is there.
+    """Secrets of one client. :func:`redact` removes them for the lifetime of the object.
 
     Example:
         >>> secrets = Secrets()
@@ -105,7 +105,7 @@ class Secrets:
     """
 
     def __init__(self) -> None:
-        # The value in its plain form, and the names it is sent under.
+        # Values in normalized form, with the names they are sent under.
         self._values: dict[bytes, set[str]] = {}
         with _lock:
             _known.add(self)
@@ -114,7 +114,7 @@ class Secrets:
         return f"<{len(self._values)} secrets>"
 
     def add(self, value: str, *names: str) -> None:
-        """Register a value."""
+        """Register a secret and the names it is sent under."""
         if not value.strip():
             return
         words = value.split()
@@ -127,13 +127,13 @@ class Secrets:
                     self._values.setdefault(plain, set()).update(names)
 
     def add_login(self, user: str, password: str) -> None:
-        """Register a password, and the pair of user and password as ``Basic`` sends it."""
+        """Register a password, and the user and password as encoded by ``Basic``."""
         if password:
             self.add(password, user)
             self.add(f"{user}:{password}", "authorization")
 
     def redact(self, text: str) -> str:
-        """A message of the client's own server, without the secrets of this client."""
+        """Return a message of the client's own server without the secrets of the client."""
         return _replaced(text, self._found(text, own=True))
 
     def _found(self, text: str, *, own: bool) -> Iterator[tuple[int, int]]:
@@ -156,10 +156,10 @@ class Secrets:
 
 
 def redact(text: str, *, patterns: bool = True) -> str:
-    """Return a text without secrets of clients, and without anything that looks like a secret.
+    """Return a text without the secrets of all clients and anything that looks like a secret.
 
     Args:
-        text: Any text.
+        text: The text.
         patterns: Whether to replace unregistered secrets, too: passwords in URLs, values after
             names such as ``token``, and keys of a well-known form.
 
@@ -181,9 +181,10 @@ def looks_secret(text: str) -> bool:
 
 
 def secret_parts(path: str) -> set[str]:
-    """Return the parts of the path of a URL that may be secret.
+    """Return the parts of a URL path that may be secret.
 
-    They follow the name of a secret and are no words, have the shape of a key, or look random.
+    These are parts that follow the name of a secret and are not words, that look like a key, or
+    that look random.
 
     Example:
         >>> sorted(secret_parts("/v1/token/abc7/gpt-4o-2024-08-06/T0X9Q2A7B1C3D5E8F/search"))
@@ -219,7 +220,7 @@ def _replaced(text: str, spans: Iterator[tuple[int, int]]) -> str:
 
 
 def _forms(value: str) -> Iterator[str]:
-    """Further forms in which a value may come back."""
+    """Yield encoded forms of a secret."""
     import base64
     import json
     from urllib.parse import quote, quote_plus
@@ -233,10 +234,10 @@ def _forms(value: str) -> Iterator[str]:
 
 
 def _plain(text: str) -> tuple[bytes, list[tuple[int, int]]]:
-    """A text with its escapes resolved; for each byte its position in the text.
+    """Return the normalized bytes of a text, with the source position of each byte.
 
-    Without whitespace and in one case, so that neither a line break within a secret nor a server
-    that changes the case hides anything.
+    Escapes are resolved, whitespace is removed, and case is folded: line breaks and changes of case
+    cannot hide a secret.
     """
     found = bytearray()
     places: list[tuple[int, int]] = []
@@ -272,7 +273,7 @@ def _plain(text: str) -> tuple[bytes, list[tuple[int, int]]]:
 
 
 def _folded(raw: bytes, places: list[tuple[int, int]]) -> tuple[bytes, list[tuple[int, int]]]:
-    """The bytes of a text without upper case, and where they came from."""
+    """Return case-folded bytes with their source positions."""
     if raw.isascii():
         return raw.lower(), places
     found = bytearray()
@@ -292,13 +293,13 @@ def _utf8(text: str) -> bytes:
 
 
 def _is_word(before: str, after: str, *beside: bytes) -> bool:
-    """Whether a value is not a part of a longer word, as the text has it or without its escapes."""
+    """Return whether a value is a whole word, in the text with or without its escapes."""
     sides = zip((before[-1:], after[:1]), beside, strict=True)
     return not any(char.isalnum() and byte.isalnum() for char, byte in sides)
 
 
 def _is_value(text: str, start: int, end: int, names: tuple[str, ...]) -> bool:
-    """Whether a short value is in quotes, or follows its name or a word for a secret."""
+    """Return whether a short value is in quotes, or follows its name or a word for a secret."""
     before, after = text[max(start - _BEFORE, 0) : start], text[end : end + 1]
     quoted = before.endswith(("'", '"')) and after in {"'", '"', "\\"}
     return quoted or _value_follows(names).search(before) is not None

@@ -1,4 +1,4 @@
-"""Numbers and ids as parts of a sentence."""
+"""Formatting of numbers and ids in messages."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ SHOWN = 3
 
 
 def some(ids: Iterable[str]) -> str:
-    """The first few ids, for a message."""
+    """Format the first few ids for a message."""
     shown = [repr(str(value)) for _, value in zip(range(SHOWN), ids, strict=False)]
     return ", ".join(shown) + ", ..." if len(shown) == SHOWN else ", ".join(shown) or "none"
 
 
 def many(number: int, noun: str) -> str:
-    """A number with its noun in singular or plural."""
+    """Format a number with its noun in the singular or plural."""
     if number == 1:
         return f"1 {noun}"
     plural = f"{noun[:-1]}ies" if noun.endswith("y") and not noun.endswith("ey") else f"{noun}s"

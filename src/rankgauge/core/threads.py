@@ -1,7 +1,7 @@
-"""Work shared by threads, with the same results in the same order for any number of them.
+"""Thread pool with the same results in the same order for any number of threads.
 
-Threads and not processes: the compiled core reads and joins files, and NumPy calculates, without
-Python's lock, so that nothing has to be copied into another process.
+Threads suffice because the compiled core and NumPy release the GIL; processes would have to copy
+the data.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _current = threading.local()
 
 
 class _Stopped(BaseException):
-    """Ends the work of a thread whose result is no longer needed."""
+    """Ends a thread whose result is no longer needed."""
 
 
 def map_in_threads(
@@ -31,14 +31,14 @@ def map_in_threads(
 ) -> Iterator[_R]:
     """Yield the result for each item, in the order of the items.
 
-    Items are taken from the iterable in the calling thread, one after the other and only a few
-    ahead. The error of the first item that has one is raised. When the caller stops, by an error
-    or by Ctrl-C, the threads end at their next `check_stopped`.
+    Items are taken from the iterable in the calling thread, in order and only a few ahead. The
+    error of the first failing item is raised. When the caller stops, because of an error or Ctrl-C,
+    the threads end at their next `check_stopped`.
 
     Args:
         function: Called with each item.
         items: The items.
-        jobs: The number of threads; 1 calls the function in the calling thread.
+        jobs: Number of threads; 1 calls the function in the calling thread.
 
     Raises:
         InputError: If `jobs` is not a whole number from 1 to 1,024.
@@ -72,12 +72,12 @@ def _map(function: Callable[[_T], _R], items: Iterable[_T], jobs: int) -> Iterat
 
 
 def check_jobs(jobs: int) -> None:
-    """Refuse a number of threads that is not possible."""
+    """Raise `InputError` for an invalid number of threads."""
     integer("jobs", jobs, most=_MOST)
 
 
 def check_stopped() -> None:
-    """End the work of this thread if nobody waits for its result any more."""
+    """End this thread if its result is no longer needed."""
     stop = getattr(_current, "stop", None)
     if stop is not None and stop.is_set():
         raise _Stopped

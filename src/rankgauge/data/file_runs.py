@@ -1,8 +1,8 @@
-"""A run in a file joined with judgments by the compiled core, without a table of the run.
+"""Join a run file with judgments in the compiled core, without building a table of the run.
 
-The core reads the lines of a query, or its rows in a part of a table, checks that its documents
-differ, and ranks the judged ones. It declines what is unusual in any way: then the file is read in
-blocks, or whole.
+The core reads the lines of one query at a time, or its rows of a columnar file, checks for
+duplicate documents, and ranks the judged documents. It declines unusual files, which are then read
+in blocks or as a whole.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from rankgauge.formats.lines import Source
 from rankgauge.formats.pieces import adjacent, read_lines, read_tables
 
 _T = TypeVar("_T")
-# Rankings and judged documents that are measured at once: more would take more memory.
+# Number of rankings plus judged documents that are measured together, to limit memory.
 _AT_ONCE = 1 << 17
 
 
 class JoinedLines(NamedTuple):
-    """A part of a run in a file, and its join."""
+    """Part of a run file, joined with judgments."""
 
     joined: Joined  # the ranks of its judged documents
-    documents: int  # its rows
+    documents: int  # number of rows
     rising: tuple[int, int]  # as `PairTable.rising`
     spread: tuple[int, int]  # as `JoinedDicts.spread`
     unknown: Sequence[bytes]  # queries without judgments
-    first_documents: Mapping[int, Sequence[bytes]]  # of the first queries by number
+    first_documents: Mapping[int, Sequence[bytes]]  # by query number
     notes: tuple[str, ...]  # notes of the reader
 
 
@@ -48,9 +48,9 @@ def join_file(
     heads: tuple[int, int],
     memory: int | None = None,
 ) -> list[_T] | None:
-    """Call a function with each part of a run in a file; None if the core declines it.
+    """Call `function` with each part of a run file; return None if the core declines the file.
 
-    `heads`: of how many queries of a part how many first documents are kept.
+    `heads`: number of queries per part whose first documents are kept, and number of documents.
     """
     core = native.core
     if core is None or qrels.judged is None:
@@ -87,7 +87,7 @@ def join_file(
 def _of_tables(
     qrels: Qrels, run: Any, tables: Iterator[PairTable], ties: str
 ) -> Iterator[JoinedLines | None]:
-    """The parts of a run in tables of whole queries; ends with None if the core declines one."""
+    """Join tables of whole queries; yield None at the end if the core declines one."""
     core = native.core
     assert core is not None  # noqa: S101 - `join_file` asked
     held, notes = 0, dict[str, None]()

@@ -1,4 +1,4 @@
-"""Why a run is as it is: bands, likely causes, suggested fixes and their potential gains."""
+"""Diagnosis of a run: quality bands, likely causes, suggested fixes, and their potential gains."""
 
 from rankgauge.diagnosis.causes import CAUSES, Cause, CauseTotal, Missed, QueryDiagnosis
 from rankgauge.diagnosis.diagnosis import Diagnosis, diagnose

@@ -1,4 +1,4 @@
-"""Likely causes of a bad value: each by a stated rule, with its evidence."""
+"""Likely causes of failures: the rule for each cause, and its evidence."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ _NEARLY_ALL = 0.75
 _SEVERAL = 2
 _ENOUGH_JUDGED = 5
 _SHOWN = 5
-# From these shares of the queries and of the missed documents on, causes of the whole run come
-# first.
+# Causes of the whole run come first from these shares of the queries and of the missed documents.
 _OF_QUERIES, _OF_MISSED = 0.1, 0.05
 
 
@@ -40,11 +39,11 @@ class Cause:
     """A kind of failure.
 
     Attributes:
-        name: Its name.
-        of: Whether it is found for each missed document or for a query.
-        reads: What it is decided from.
+        name: The name.
+        of: Whether the cause is determined for each missed document or for a query.
+        reads: The inputs that determine it.
         rule: The condition.
-        fix: What to do.
+        fix: The suggested fix.
     """
 
     name: str
@@ -136,9 +135,9 @@ LOW = Cause(
     "reranking",
 )  # fmt: skip
 
-#: In the order in which the first (primary) one of a query is chosen: what puts the judgments in
-#: doubt, then what explains a failure, then what only locates it. A cause of documents counts there
-#: only if at least half of the missed documents of the highest grade have it.
+#: In order of priority for the primary cause of a query: first causes that question the judgments,
+#: then causes that explain a failure, then causes that only locate it. A cause of documents has
+#: this priority only if at least half of the missed documents with the highest grade have it.
 CAUSES = (
     SUSPICIOUS, CUT, UNJUDGED, DUPLICATES, UNORDERED, ABSENT, LENGTH, GAP, IGNORED, NOT_RETRIEVED,
     BELOW_K, LOW,
@@ -148,15 +147,15 @@ _PLACE = {cause.name: place for place, cause in enumerate(CAUSES)}
 
 @dataclass(frozen=True)
 class Missed:
-    """A relevant document missing from the first k, although a less relevant one is there.
+    """A relevant document outside the top k, although the top k has a less relevant one.
 
     Attributes:
-        doc_id: The document.
-        grade: Its grade.
-        rank: Its rank; None if it was not retrieved.
-        causes: Names of the causes found, in the order of `CAUSES`.
-        evidence: What was seen, one sentence a cause.
-        snippet: Its title, or the beginning of its text; empty without a collection.
+        doc_id: The document id.
+        grade: The grade.
+        rank: The rank; None if not retrieved.
+        causes: The names of its causes, in the order of `CAUSES`.
+        evidence: One sentence for each cause.
+        snippet: The title or the beginning of the text; empty without a collection.
     """
 
     doc_id: str
@@ -172,17 +171,17 @@ class QueryDiagnosis:
     """Likely causes of the loss in one query.
 
     Attributes:
-        query_id: The query.
-        text: Text of the query; empty without a collection.
-        value: Its value by the measure of the diagnosis.
-        attainable: The value of the best ranking that the judgments allow.
-        terms: The words of the query whose terms are searched in documents.
-        relevant: How many relevant documents it has.
-        found: How many of them are in the first k.
-        causes: Names of the causes, the primary one first.
-        evidence: Evidence for the causes, one sentence each.
-        missed: The documents missed: highest grade first, then best rank.
-        unjudged: Documents in the first k without a grade: judge these first.
+        query_id: The query id.
+        text: The text of the query; empty without a collection.
+        value: The value of the measure of the diagnosis.
+        attainable: The value of the ideal ranking.
+        terms: The query words whose terms are searched for in documents.
+        relevant: The number of relevant documents.
+        found: The number of relevant documents in the top k.
+        causes: The names of the causes, the primary one first.
+        evidence: One sentence for each cause of the query.
+        missed: The missed documents: highest grade first, then best rank.
+        unjudged: The documents in the top k without a grade, to be judged first.
     """
 
     query_id: str
@@ -199,21 +198,21 @@ class QueryDiagnosis:
 
     @property
     def primary(self) -> str:
-        """The cause to examine first; empty if none was found."""
+        """The cause to examine first; empty without a cause."""
         return self.causes[0] if self.causes else ""
 
 
 @dataclass(frozen=True)
 class CauseTotal:
-    """How often a cause was found.
+    """The frequency of a cause.
 
     Attributes:
         cause: The cause.
-        queries: Queries that have it.
-        primary: Queries in which it is the primary one.
-        documents: Missed documents that have it; None for a cause of queries.
-        checked: False if the inputs that decide it were not given.
-        systematic: Whether it affects the run as a whole rather than single queries.
+        queries: The number of queries with this cause.
+        primary: The number of queries in which it is the primary cause.
+        documents: The number of missed documents with this cause; None for a cause of queries.
+        checked: False if the inputs that determine the cause were not given.
+        systematic: Whether the cause affects the run as a whole rather than single queries.
     """
 
     cause: Cause
@@ -225,7 +224,7 @@ class CauseTotal:
 
 
 def totals(diagnoses: Sequence[QueryDiagnosis], examiner: Examiner) -> tuple[CauseTotal, ...]:
-    """Every cause with how often it was found."""
+    """Return the frequency of each cause."""
     queries = Counter(name for found in diagnoses for name in found.causes)
     first = Counter(found.primary for found in diagnoses)
     docs = Counter(name for found in diagnoses for doc in found.missed for name in doc.causes)
@@ -242,10 +241,10 @@ def totals(diagnoses: Sequence[QueryDiagnosis], examiner: Examiner) -> tuple[Cau
 def first_cause(
     found: Sequence[CauseTotal], diagnoses: Sequence[QueryDiagnosis]
 ) -> CauseTotal | None:
-    """Return the cause to examine first: that of the whole run, else the most frequent one.
+    """Return the cause to examine first: a cause of the whole run, else the most frequent one.
 
-    A cause of the whole run comes first if at least one in ten of the queries have it, and one in
-    twenty of the missed documents if it is a cause of documents.
+    A cause of the whole run comes first if at least 10% of the diagnosed queries have it and, for a
+    cause of documents, 5% of the missed documents.
     """
     missed = sum(len(one.missed) for one in diagnoses)
     for total in found:
@@ -261,13 +260,13 @@ def first_cause(
 
 @dataclass(frozen=True)
 class Examiner:
-    """Finds the causes of one query after the other.
+    """Determines the causes of single queries.
 
     Attributes:
         texts: The texts of the collection.
         k: The cut-off.
-        queries: Every query, for what is usual in these judgments.
-        patterns: What all rankings have in common.
+        queries: All queries, which show what is usual in these judgments.
+        patterns: The properties common to all rankings.
     """
 
     texts: Texts
@@ -281,7 +280,7 @@ class Examiner:
 
     @cached_property
     def checked(self) -> frozenset[str]:
-        """Names of the causes that can be decided in full from the inputs."""
+        """Names of the causes that the inputs fully determine."""
         documents, queries = self._collection.documents, self._collection.queries
         unknown = {"documents and queries"} if not (documents and queries) else set()
         unknown |= set() if documents else {"documents"}
@@ -290,7 +289,10 @@ class Examiner:
 
     @cached_property
     def systematic(self) -> frozenset[Cause]:
-        """Causes that the run as a whole shows; one with a copy in ten queries has many copies."""
+        """Causes that affect the run as a whole.
+
+        Duplicates always count: if one query in ten has copies, the collection has many.
+        """
         shown = {
             DUPLICATES: True, UNORDERED: self.patterns.unordered > 0,
             ABSENT: bool(self.patterns.absent), GAP: self.patterns.few_terms,
@@ -304,7 +306,7 @@ class Examiner:
 
     @cached_property
     def _grades_differ(self) -> bool:
-        """Whether in most queries not all documents have one grade, and some are not relevant."""
+        """Whether grades differ within most queries and some judged documents are not relevant."""
         if not self._judges_non_relevant:
             return False
         mixed = sum(len(set(query.grades.values())) > 1 for query in self.queries)
@@ -460,7 +462,7 @@ class Examiner:
                 yield f"{what}: {_few(docs)}"
 
     def _twins(self, query: RankedQuery) -> Iterator[tuple[str, str]]:
-        """Documents with the words of a relevant one and a lower grade or none, with it."""
+        """Yield pairs of documents with equal words: one of a lower or no grade, one relevant."""
         by_words: dict[tuple[str, ...], list[str]] = {}
         for doc in dict.fromkeys([*query.docs[: self.k], *query.grades]):
             by_words.setdefault(self.texts.words(doc), []).append(doc)
@@ -468,7 +470,7 @@ class Examiner:
         for doc in query.relevant:
             for other in by_words.get(self.texts.words(doc), []):
                 grade = query.grades.get(other)
-                # Each pair once, from the higher grade.
+                # Yield each pair once, the higher grade last.
                 if other != doc and (grade is None or grade < query.grades[doc]):
                     yield other, doc
 
@@ -482,7 +484,7 @@ def _in_order(names: Iterable[str], missed: Sequence[Missed]) -> tuple[str, ...]
 
 
 def _inverted(query: RankedQuery, k: int) -> str:
-    """Describe the first document with a better one below it in the first k."""
+    """Describe the first document of the top k that is ranked above a better one."""
     top = [query.grade(doc) for doc in query.docs[:k]]
     for place, grade in enumerate(top):
         better = [below for below in range(place + 1, len(top)) if top[below] > grade]
@@ -501,7 +503,7 @@ def _few(items: Sequence[str]) -> str:
 
 
 def shares(diagnoses: Sequence[QueryDiagnosis], name: str) -> Mapping[str, frozenset[str]]:
-    """Return the missed documents that have a cause, by query."""
+    """Return the missed documents with a cause, by query."""
     found = {
         finding.query_id: frozenset(doc.doc_id for doc in finding.missed if name in doc.causes)
         for finding in diagnoses

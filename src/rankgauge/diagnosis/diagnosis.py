@@ -1,4 +1,4 @@
-"""``diagnose()`` and what it returns: the likely causes of a run's values, and suggested fixes."""
+"""`diagnose()` and its result: likely causes of the values of a run, and suggested fixes."""
 
 from __future__ import annotations
 
@@ -55,43 +55,43 @@ from rankgauge.rendering.tables import Table
 __all__ = ["Diagnosis", "diagnose"]
 
 _SCHEMA = "rankgauge/diagnosis/1"
-# Nearer than this to the best value is the best value.
+# Tolerance for values equal to the best value.
 _SAME = 1e-9
-# First documents of each query that are looked up in the collection.
+# Number of top-ranked documents of each query that are looked up in the collection.
 _CHECKED = 10
 
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis(Result):
-    """Diagnosis of a run: bands, likely causes, and potential gains.
+    """Diagnosis of a run: quality bands, likely causes, and potential gains.
 
     Returned by :func:`diagnose`.
 
     Attributes:
-        run_name: Name of the run.
-        measure: The measure that ranks the queries.
-        k: The cut-off: documents below it are missed.
-        rel: The grade from which a document counts as relevant.
-        depth: How many documents a reranker is given.
-        queries: Number of queries examined.
+        run_name: The name of the run.
+        measure: The measure that orders the queries.
+        k: The cut-off; relevant documents below it are missed.
+        rel: The lowest grade of a relevant document.
+        depth: The number of documents that a reranker receives.
+        queries: The number of examined queries.
         qualities: Means with their bands and attainable values.
-        precision_recall: Precision and recall, interpreted together.
-        diagnoses: The likely causes, query by query, worst first; a query as good as it can be has
-            none.
-        shown: How many of them `worst` gives.
-        totals: Every cause with how often it was found.
-        now: Means of the run, by measure.
-        gains: Potential gains: what changes of the rankings would do to them.
-        cutoffs: Precision, recall and success at several cut-offs.
-        sweep: Thresholds over the score.
-        fixes: Suggested fixes in their usual order, each with its evidence.
-        difficulty: Distribution of the values over queries.
-        slices: Means by group, length of the query, number of relevant documents.
-        not_checked: Causes that cannot be decided from the inputs, and why.
+        precision_recall: The joint interpretation of precision and recall.
+        diagnoses: The likely causes for each query, worst query first; queries with the best
+            attainable value are left out.
+        shown: The number of queries in `worst`.
+        totals: The frequency of each cause.
+        now: The means of the run, by measure.
+        gains: The potential gains: means after changes of the rankings.
+        cutoffs: Precision, recall, and success at several cut-offs.
+        sweep: Thresholds on the score.
+        fixes: The suggested fixes in the usual order, with evidence.
+        difficulty: The distribution of values over queries.
+        slices: Means by group, query length, and number of relevant documents.
+        not_checked: Causes that the inputs cannot determine, with reasons.
         notes: Notes on interpretation.
-        input_findings: What the cheap checks of the input found. One of severity ``error`` explains
-            the numbers: then `diagnoses`, `totals`, `gains` and `fixes` are left empty.
-        drift: What was found about drift of the evaluation set; None if it was not measured.
+        input_findings: Findings of the input checks. If one of severity ``error`` explains the
+            numbers, `diagnoses`, `totals`, `gains`, and `fixes` are empty.
+        drift: The finding about drift of the evaluation set; None if not measured.
     """
 
     _schema = _SCHEMA
@@ -121,34 +121,34 @@ class Diagnosis(Result):
 
     @property
     def withheld(self) -> tuple[Finding, ...]:
-        """Findings that explain the numbers; with one, no cause is named and no fix suggested."""
+        """Findings that explain the numbers; if there are any, causes and fixes are withheld."""
         return explaining(self.input_findings)
 
     @property
     def worst(self) -> tuple[QueryDiagnosis, ...]:
-        """The worst queries that have something to fix."""
+        """The worst queries with something to fix."""
         return self.diagnoses[: self.shown]
 
     @property
     def failing(self) -> int | None:
-        """How many queries miss a relevant document; None where causes are withheld."""
+        """Number of queries that miss a relevant document; None if causes are withheld."""
         if self.withheld:
             return None
         return sum(bool(one.missed) for one in self.diagnoses)
 
     @property
     def first_cause(self) -> CauseTotal | None:
-        """The cause to examine first; None if there is none or causes are withheld."""
+        """The cause to examine first; None without causes or if they are withheld."""
         return first_cause(self.totals, self.diagnoses)
 
     def of(self, query_id: str) -> QueryDiagnosis | None:
-        """Return the likely causes of a query; None if it is as good as it can be or unknown."""
+        """Return the diagnosis of a query; None if unknown or at the best attainable value."""
         return next((found for found in self.diagnoses if found.query_id == query_id), None)
 
     def summary(self) -> str:
-        """Return the number of failing queries, their primary cause, and its fix in one sentence.
+        """Return one sentence with the number of failing queries, the primary cause, and its fix.
 
-        Drift of the evaluation set is named after it.
+        Drift of the evaluation set follows, if measured.
         """
         drifted = self.drift is not None and self.drift.severity != "info"
         return f"{self._summary()}; {self.drift}" if drifted else self._summary()
@@ -170,7 +170,7 @@ class Diagnosis(Result):
         )
 
     def table(self) -> Table:
-        """Return a row for each measure: its mean, and its band."""
+        """Return a table with the mean and band of each measure."""
         return Table(
             ("measure", "mean", "band"),
             tuple((str(one.measure), one.mean, one.level) for one in self.qualities),
@@ -206,31 +206,31 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     also: Any = None,
     drift: Any = None,
 ) -> Diagnosis:
-    """Find likely causes of missed documents of a run, query by query.
+    """Find the likely causes of missed documents of a run, query by query.
 
     Args:
-        qrels: The judgments: anything that :meth:`Qrels.of` takes.
-        run: The run: anything that :meth:`Run.of` takes.
-        collection: The texts of documents and queries. Without them only
-            causes that ranks and judgments can decide are checked; `not_checked` has the others.
-        measure: The measure that ranks the queries.
-        k: The cut-off: a relevant document below it is missed if a less relevant one is above it.
-        rel: The grade from which a document counts as relevant.
+        qrels: The judgments: anything that :meth:`Qrels.of` accepts.
+        run: The run: anything that :meth:`Run.of` accepts.
+        collection: The texts of documents and queries. Without them, only causes that ranks and
+            judgments determine are checked; `not_checked` lists the others.
+        measure: The measure that orders the queries.
+        k: The cut-off. A relevant document below it is missed if a less relevant one is above it.
+        rel: The lowest grade of a relevant document.
         worst: The number of worst queries to show.
-        depth: How many documents a reranker is given.
-        bands: Bounds in the place of the default ones: anything that :meth:`Bands.of` takes.
-        group_by: A field of the queries, such as ``type``, by which means are given.
-        also: Another run, to measure the potential of both together. If it is not deeper than this
-            one, depth is not a cause, because it explains no difference.
-        drift: A `Finding` about drift of the evaluation set, or a result that has one as
+        depth: The number of documents that a reranker receives.
+        bands: Bounds that replace the defaults: anything that :meth:`Bands.of` accepts.
+        group_by: A field of the queries, such as ``type``; adds means for each of its values.
+        also: Another run, to measure the potential of both combined. If it is not deeper than
+            `run`, depth is not considered a cause, because it cannot explain a difference.
+        drift: A `Finding` about drift of the evaluation set, or a result with the attribute
             ``finding``, such as :class:`rankgauge.production.DriftReport`. A warning is reported as
-            a failure mode next to low recall and low precision.
+            a failure mode besides low recall and low precision.
 
     Returns:
         Bands, causes with evidence, potential gains of fixes, and distributions over queries.
 
     Raises:
-        InputError: If no query has a relevant document, or a choice is not possible.
+        InputError: If no query has a relevant document, or an argument is not valid.
         UnknownName: For an unknown measure, or one for which higher is not better.
         MismatchError: If judgments and run have no query in common.
 
@@ -250,7 +250,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     given, source = Qrels.of(qrels), readable_again(run)
     texts = Texts(_collection(collection, group_by))
     filters = shared_fields(texts.collection)
-    # Only a filter asks which unjudged documents are further below.
+    # Only metadata filters need the ids of unjudged documents at lower ranks.
     heads = max(DEEPER * k, _CHECKED) if texts.collection.documents else k
     named = None if filters else heads
     second = None if also is None else readable_again(also)
@@ -267,7 +267,7 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
         dict(chain.from_iterable(part.items() for part in column))
         for column in zip(*parts, strict=True)
     )
-    # By ids as they are shown: the rankings that are made here have no others.
+    # Use ids as text, like all rankings created here.
     judgments = judgments_of(given)
     truth = Qrels.of(judgments)
     queries = _ranked_queries(judgments, rankings, rel)
@@ -329,7 +329,7 @@ def _drift(given: Any) -> Finding | None:
 
 
 def _with_drift(found: PrecisionRecall, drift: Finding | None) -> PrecisionRecall:
-    """Precision and recall do not cover questions outside the evaluation set."""
+    """Append a sentence about drift: precision and recall ignore questions outside the set."""
     if drift is None:
         return found
     sentence = drift.message
@@ -345,7 +345,7 @@ def _with_drift(found: PrecisionRecall, drift: Finding | None) -> PrecisionRecal
 def _input_findings(
     evaluation: Evaluation, rankings: Rankings, texts: Texts
 ) -> tuple[Finding, ...]:
-    """What is wrong with the input, the collection included."""
+    """Return the findings about the input, including the collection."""
     known = texts.collection.documents
     found = (rankings[query][0] for query in evaluation.query_ids if query in rankings)
     docs = (doc for ranking in found for doc in ranking[:_CHECKED])
@@ -358,7 +358,7 @@ def _measure(given: str | Measure) -> Measure:
         raise UnknownName(
             f"{by} is not better when higher: queries cannot be ordered by it",
             where="measure",
-            fix="choose a measure that is, such as nDCG@10",
+            fix="choose a measure for which higher is better, such as nDCG@10",
         )
     return by
 
@@ -418,7 +418,7 @@ def _others(
 
 
 def _last_read(by: Measure, k: int, depth: int, others: Mapping[str, RankedQuery]) -> int:
-    """The last rank at which a cut explains a low value, compared with another run if given."""
+    """Return the last rank at which a cut can explain a low value or a lower one than `others`."""
     cut_off: Any = dict(by.params).get("k")
     read = max(k, cut_off or depth)
     deepest = max((len(query.docs) for query in others.values()), default=0)
@@ -433,7 +433,7 @@ def _values(evaluation: Evaluation, by: Measure) -> dict[str, float]:
 def _diagnoses(
     examiner: Examiner, evaluation: Evaluation, by: Measure, truth: Qrels
 ) -> tuple[QueryDiagnosis, ...]:
-    """One for each query that is not as good as it can be, worst first."""
+    """Return the diagnosis of each query below its best attainable value, worst query first."""
     best = _values(evaluate(truth, {q.query_id: q.ideal() for q in examiner.queries}, by), by)
     values = _values(evaluation, by)
     found = [
@@ -441,7 +441,7 @@ def _diagnoses(
         for query in examiner.queries
         if values[query.query_id] < best[query.query_id] - _SAME or query.missed(examiner.k)
     ]
-    # NaN, an undefined value, comes last.
+    # Undefined values (NaN) come last.
     found.sort(
         key=lambda one: (
             math.isnan(one.value), one.value if one.value == one.value else 0.0,

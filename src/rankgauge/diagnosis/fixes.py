@@ -1,4 +1,4 @@
-"""Suggested fixes with their evidence, and precision and recall read together."""
+"""Suggested fixes with their evidence, and the joint interpretation of precision and recall."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from rankgauge.measures.measure import Measure
 
 __all__ = ["FIXES", "Advice", "PrecisionRecall", "SuggestedFix"]
 
-#: In the order in which they are usually tried; the first two are listed only with evidence.
+#: In the usual order of trying them; the first two are listed only with evidence.
 FIXES = (
     "retrieve deeper", "index", "embedding model", "chunking", "metadata filter", "hybrid search",
     "reranking",
@@ -41,24 +41,24 @@ Kind: TypeAlias = Literal[
 ]
 _Docs: TypeAlias = Mapping[str, frozenset[str]]
 _HIGH = ("Good", "Excellent")
-# From this share of the attainable value on, little can be gained.
+# From this share of the attainable value, little can be gained.
 _NEARLY = 0.9
-# Documents in no ranking share a field or a term if so many have it, and so many more, as a share,
-# than of the other relevant documents.
+# A field or term is common to documents in no ranking if at least this many have it, and if their
+# share exceeds that of other relevant documents by this difference.
 _SEVERAL, _APART = 3, 0.5
-# A smaller gain is not visible in two digits.
+# Smaller gains are not visible with two decimals.
 _NOTHING = 0.005
 
 
 @dataclass(frozen=True)
 class PrecisionRecall:
-    """Precision and recall at the cut-off, interpreted together.
+    """The joint interpretation of precision and recall at the cut-off.
 
     Attributes:
         kind: ``noisy context`` (recall high, precision low), ``missing information`` (precision
-            high, recall low), ``both are low``, ``both are high``; high is Good or Excellent.
-            ``undefined`` if one of them has no value.
-        sentences: The interpretation, with potential gains.
+            high, recall low), ``both are low``, or ``both are high``, where high means Good or
+            Excellent; ``undefined`` if one of the means is undefined.
+        sentences: The interpretation with potential gains.
     """
 
     kind: Kind
@@ -70,10 +70,10 @@ class SuggestedFix:
     """A fix with its evidence in this run.
 
     Attributes:
-        name: The fix.
-        queries: Failing queries with a missed document that it could help.
-        documents: These documents.
-        evidence: What was seen, with numbers; empty without evidence.
+        name: The name of the fix.
+        queries: The number of failing queries with a missed document that the fix could help.
+        documents: The number of these documents.
+        evidence: Observations with numbers; empty without evidence.
     """
 
     name: str
@@ -84,20 +84,20 @@ class SuggestedFix:
 
 @dataclass(frozen=True)
 class Advice:
-    """Results about a run from which the texts are made.
+    """The results from which suggestions are derived.
 
     Attributes:
         measure: The measure of the diagnosis.
         examiner: The queries with their causes of failure.
-        depth: How many documents a reranker is given.
-        diagnoses: The likely causes, query by query.
+        depth: The number of documents that a reranker receives.
+        diagnoses: The likely causes for each query.
         qualities: Means with their bands.
-        gains: Potential gains.
+        gains: The potential gains.
         cutoffs: Means at several cut-offs.
-        sweep: Thresholds.
-        now: Means as they are.
-        others: The rankings of another run, by query; empty without one.
-        other_name: The name of that run.
+        sweep: Thresholds on the score.
+        now: The current means.
+        others: The rankings of another run, by query; empty without another run.
+        other_name: The name of the other run.
     """
 
     measure: Measure
@@ -121,7 +121,7 @@ class Advice:
         return next(row for row in self.cutoffs if row.k == self._k)
 
     def precision_recall(self, precision: Measure, recall: Measure) -> PrecisionRecall:
-        """Interpret precision and recall together."""
+        """Interpret precision and recall jointly."""
         by = {quality.measure: quality for quality in self.qualities}
         p, r = by[precision], by[recall]
         if p.level is None or r.level is None:
@@ -186,7 +186,7 @@ class Advice:
             yield from self._most(fix, r.measure)
 
     def _most(self, fix: str, measure: Measure) -> Iterator[str]:
-        """The largest gain of a fix by this measure."""
+        """Yield a sentence with the largest gain of a fix in this measure."""
         name = str(measure)
         own = [gain for gain in self.gains if gain.fix == fix]
         own = [gain for gain in own if gain.kind != "if retrieved"] or own
@@ -199,16 +199,16 @@ class Advice:
             )
 
     def _alone(self, gain: PotentialGain, name: str) -> str:
-        """Return the gain of a reranker alone, lest it be taken for one of hybrid search."""
+        """Return the gain of reranking this run alone, to tell it from that of hybrid search."""
         own = [other for other in self.gains if other.fix == "reranking"]
         if not own or not gain.what.endswith(BOTH):
             return ""
         return f"; of this run alone to {own[-1].means[name]:.2f}"
 
-    # ---- the suggested fixes
+    # ---- suggested fixes
 
     def fixes(self) -> tuple[SuggestedFix, ...]:
-        """Return each fix with its evidence."""
+        """Return the suggested fixes with their evidence."""
         name = str(self.measure)
         found = []
         for fix in FIXES:
@@ -225,7 +225,7 @@ class Advice:
         return tuple(found)
 
     def _helped(self, fix: str) -> _Docs:
-        """Missed documents that a fix could help, by query."""
+        """Return the missed documents that a fix could help, by query."""
         if fix in _CAUSE_OF:
             return shares(self.diagnoses, _CAUSE_OF[fix].name)
         if fix == "metadata filter":
@@ -279,7 +279,7 @@ class Advice:
                 yield self._in_other_run()
 
     def _in_common(self) -> Iterator[str]:
-        """The field or term of documents in no ranking that other relevant ones rarely have."""
+        """Yield the field or term that is common only to relevant documents in no ranking."""
         absent = self.examiner.patterns.absent
         relevant = {doc for query in self.examiner.queries for doc in query.relevant}
         others = [doc for doc in relevant - absent if self.examiner.texts.length(doc)]

@@ -1,4 +1,4 @@
-"""What a fix could gain: a ranking is changed, built as a run, and evaluated like any other."""
+"""Potential gains of fixes: change the rankings, and evaluate them like a run."""
 
 from __future__ import annotations
 
@@ -45,30 +45,30 @@ __all__ = [
 Kind: TypeAlias = Literal["at most", "if retrieved", "measured", "judged only"]
 _Change: TypeAlias = Callable[[RankedQuery], Sequence[str]]
 _Docs: TypeAlias = Mapping[str, frozenset[str]]
-#: The end of the description of a change with another run.
+#: The end of descriptions of changes with another run.
 BOTH = "of both runs"
 CUTOFFS = (1, 3, 5, 10, 20, 50, 100)
 _STEPS = 10
 _SMALL_DEPTH = 20
-#: Duplicates are searched in this many times k documents.
+#: Duplicates are searched for in the first ``DEEPER * k`` documents.
 DEEPER = 4
-# Queries whose changed rankings are in memory at a time.
+# Number of queries whose changed rankings are in memory at once.
 _BLOCK = 500
 
 
 @dataclass(frozen=True)
 class PotentialGain:
-    """What a change of the rankings does to the means.
+    """The effect of a change of the rankings on the means.
 
     Attributes:
-        fix: The fix it belongs to.
-        what: What was changed.
-        kind: ``at most`` if these documents are in the best order that the judgments allow, so that
-            no order gains more; ``if retrieved`` if exactly the documents named were retrieved at
-            the top, which is no bound: a fix can bring others; ``measured`` if it can be made as it
-            is; ``judged only`` if all unjudged documents are removed, which shows the sensitivity
-            to them.
-        means: The means after it, by measure.
+        fix: The fix that this change represents.
+        what: The change.
+        kind: ``at most``: the documents are in ideal order, so no other order gains more;
+            ``if retrieved``: the named documents were added at the top, which is not a bound
+            because a fix can also retrieve others; ``measured``: the change can be applied
+            unchanged; ``judged only``: all unjudged documents are removed, which shows the
+            sensitivity to them.
+        means: The means after the change, by measure.
     """
 
     fix: str
@@ -89,16 +89,17 @@ class CutOff:
 
 @dataclass(frozen=True)
 class Threshold:
-    """The first k documents without those of a lower score.
+    """The effect of a minimum score on the first k documents.
 
     Attributes:
-        score: The lowest score that is kept.
-        shown: Documents kept a query.
-        precision: Mean share of the documents kept that are relevant, over queries that keep any.
-        recall: Mean share of the relevant documents that are kept.
-        f: Mean of SetF: their harmonic mean in each query.
-        empty: Queries left without a document.
-        lost: Of these, queries whose first k held a relevant document.
+        score: The minimum score.
+        shown: The mean number of documents per query that remain.
+        precision: The mean share of relevant documents among those that remain, over queries with
+            any.
+        recall: The mean share of the relevant documents that remain.
+        f: The mean of SetF, the harmonic mean of precision and recall of a query.
+        empty: The number of queries without remaining documents.
+        lost: The number of these queries whose first k documents had a relevant one.
     """
 
     score: float
@@ -112,11 +113,11 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Thresholds over the score, lowest first (the first one keeps everything).
+    """Thresholds on the score, lowest first (the lowest keeps all documents).
 
     Attributes:
-        thresholds: One for each tenth of the scores in the first k.
-        why_not: The reason without a threshold; empty otherwise.
+        thresholds: The thresholds, at each tenth of the scores in the first k.
+        why_not: The reason if there are no thresholds; empty otherwise.
     """
 
     thresholds: tuple[Threshold, ...]
@@ -124,7 +125,7 @@ class Sweep:
 
     @property
     def best(self) -> Threshold | None:
-        """The threshold with the highest mean of SetF; the lowest of these if there are several."""
+        """The threshold with the highest mean SetF; the lowest of several such thresholds."""
         return max(self.thresholds, key=lambda row: (row.f, -row.score), default=None)
 
 
@@ -134,13 +135,13 @@ class Simulation:
 
     Attributes:
         qrels: The judgments.
-        queries: Every query.
-        evaluation: The evaluation of the run as it is.
+        queries: All queries.
+        evaluation: The evaluation of the unchanged run.
         k: The cut-off.
-        depth: How many documents a reranker is given.
-        rel: The grade from which a document is relevant.
+        depth: The number of documents that a reranker receives.
+        rel: The lowest grade of a relevant document.
         texts: The texts of the collection.
-        filters: The fields that both queries and documents have: see `shared_fields`.
+        filters: The fields that both queries and documents have (see `shared_fields`).
     """
 
     qrels: Qrels
@@ -153,7 +154,7 @@ class Simulation:
     filters: Sequence[str] = ()
 
     def gains(self, diagnoses: Sequence[QueryDiagnosis]) -> Iterator[PotentialGain]:
-        """Yield what each fix could gain; one without evidence is left out."""
+        """Yield the potential gain of each fix with evidence."""
         for fix, cause in (
             ("retrieve deeper", CUT), ("index", ABSENT), ("embedding model", NOT_RETRIEVED),
             ("chunking", LENGTH), ("hybrid search", GAP), ("hybrid search", IGNORED),
@@ -164,7 +165,7 @@ class Simulation:
                 yield self._gain(fix, what, _lifted(found), "if retrieved")
         yield from self._filtered()
         deepest = min(self.depth, max(len(query.docs) for query in self.queries))
-        # A reranker of hardly more documents adds no information.
+        # A reranker of slightly more documents adds no information.
         for depth in dict.fromkeys((_SMALL_DEPTH, deepest)):
             if self.k < depth <= deepest / 2 or depth == deepest > 0:
                 what = f"a perfect reranker of the first {depth}"
@@ -176,7 +177,7 @@ class Simulation:
         if repeats:
             what = f"{many(_count(repeats), 'near-duplicate')} removed from the first {deeper}"
             yield self._gain("no duplicates", what, _without(repeats), "measured")
-        # If only relevant documents are judged, the remainder would be perfect.
+        # If only relevant documents are judged, the remaining ranking would be perfect.
         if any(grade < q.rel for q in self.queries for grade in q.grades.values()):
             unjudged = sum(len(query.docs) - len(query.ranks) for query in self.queries)
             if unjudged:
@@ -184,9 +185,9 @@ class Simulation:
                 yield self._gain("judging", what, _judged_only, "judged only")
 
     def with_other(self, others: Mapping[str, RankedQuery]) -> Iterator[PotentialGain]:
-        """Yield the gains of a perfect reranker of both runs: of the first documents, and of all.
+        """Yield the gains of a perfect reranker of both runs: of the top documents, and of all.
 
-        No fusion of the two runs gains more than the latter.
+        The latter is an upper bound for any fusion of the two runs.
         """
 
         def union(depth: int, query: RankedQuery) -> list[str]:
@@ -202,12 +203,12 @@ class Simulation:
             yield self._gain("hybrid search", what, partial(union, deepest), "at most")
 
     def attainable(self) -> dict[str, float]:
-        """Return the means of the best rankings that the judgments allow."""
+        """Return the means of the ideal rankings."""
         best = {query.query_id: query.ideal() for query in self.queries}
         return self._evaluated(best, self.evaluation.measures).mean()
 
     def cutoffs(self) -> Iterator[CutOff]:
-        """Yield precision, recall and success at several cut-offs, no deeper than the run."""
+        """Yield precision, recall, and success at several cut-offs, no deeper than the run."""
         deepest = max(len(query.docs) for query in self.queries)
         chosen = sorted({k for k in (*CUTOFFS, self.depth) if k <= deepest} | {self.k})
         names = ("P", "R", "Success")
@@ -218,7 +219,7 @@ class Simulation:
             yield CutOff(k, *row)
 
     def sweep(self) -> Sweep:
-        """Return thresholds over the score, each with its effect on the first k."""
+        """Return thresholds on the score with their effects on the first k documents."""
         scores = np.array([s for query in self.queries for s in query.scores[: self.k]])
         if not len(scores) or scores.min() == scores.max():
             return Sweep((), "all scores in the first k are equal")
@@ -228,7 +229,7 @@ class Simulation:
         return Sweep(tuple(self._threshold(score) for score in np.unique(at).tolist()))
 
     def _scores_are_ranks(self) -> bool:
-        """Whether scores go down by one at each rank, or are the same at a rank in all queries."""
+        """Return whether scores fall by 1 per rank, or depend only on the rank in all queries."""
         steps = (
             above - below == 1
             for query in self.queries
@@ -260,7 +261,7 @@ class Simulation:
         )
 
     def _filtered(self) -> Iterator[PotentialGain]:
-        """Rankings without documents whose field has other values than that of the query."""
+        """Yield the gain of removing documents whose field differs from that of the query."""
         for name in self.filters:
             removed = self._chosen(partial(self._otherwise, name))
             if removed:
@@ -288,7 +289,7 @@ class Simulation:
         return PotentialGain(fix, what, kind, self._means(change))
 
     def _means(self, change: _Change) -> dict[str, float]:
-        """Return the means after a change; queries that it leaves as they are keep their values."""
+        """Return the means after a change; unchanged queries keep their values."""
         changed = {query.query_id: (query.docs, change(query)) for query in self.queries}
         moved = {query: docs for query, (before, docs) in changed.items() if docs is not before}
         if not moved:
@@ -302,7 +303,7 @@ class Simulation:
     def _evaluated(
         self, rankings: Mapping[str, Sequence[str]], measures: Sequence[Measure]
     ) -> Evaluation:
-        """Evaluate rankings, some at a time, so that their scores are not all in memory."""
+        """Evaluate rankings in blocks, so that not all scores are in memory at once."""
 
         def blocks() -> Iterator[dict[str, dict[str, int]]]:
             falling = list(range(max(map(len, rankings.values())), 0, -1))
@@ -321,7 +322,7 @@ def _count(found: _Docs) -> int:
 
 
 def field_values(item: Document | Query | None) -> dict[str, set[str]]:
-    """Return the fields that have plain values, or several; those of ``metadata`` among them."""
+    """Return the fields with a plain value or a list of them, including those of ``metadata``."""
     found: dict[str, set[str]] = {}
     for fields in () if item is None else (item.fields, item.fields.get("metadata")):
         for name, value in fields.items() if isinstance(fields, Mapping) else ():
@@ -335,7 +336,7 @@ def field_values(item: Document | Query | None) -> dict[str, set[str]]:
 
 
 def shared_fields(collection: Collection) -> list[str]:
-    """The fields that have values both in queries and in documents: documents can be filtered."""
+    """Return the fields with values in both queries and documents, usable as filters."""
     of_queries = {name for query in collection.queries.values() for name in field_values(query)}
     if not of_queries:
         return []
@@ -344,10 +345,10 @@ def shared_fields(collection: Collection) -> list[str]:
 
 
 def _lifted(found: _Docs) -> _Change:
-    """Each of these documents in the place of the first one of a lower grade.
+    """Return a change that moves each of these documents to the first document of a lower grade.
 
-    That one takes the place of the next one of a grade still lower, and the last one displaced goes
-    to the end: no rank gets a document of a lower grade than it had.
+    The replaced document moves to the next document of a still lower grade, and so on; the last one
+    is appended. The grade at each rank does not decrease.
     """
 
     def change(query: RankedQuery) -> Sequence[str]:

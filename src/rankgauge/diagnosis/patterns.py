@@ -1,6 +1,6 @@
-"""What all rankings of a run have in common: cut, in no order, without some kind of documents.
+"""Patterns common to all rankings of a run: cut rankings, random order, missing documents.
 
-Each pattern is decided from counts that are summed over the queries.
+Each pattern is derived from counts that are summed over the queries.
 """
 
 from __future__ import annotations
@@ -21,20 +21,23 @@ __all__ = ["Patterns", "by_chance", "find_patterns", "overlap", "pattern_counts"
 
 Overlap: TypeAlias = Literal["few", "some", "many"]
 
-# This many of the rankings end at the same rank if they are cut there.
+# Rankings are cut if at least this share of them ends at the same rank.
 _NEARLY_ALL = 0.75
 _CUT_QUERIES = 2
-# First ranks that a reranker or a fault could have reordered.
+# Depths that a reranker or a fault could have reordered.
 _TOPS = (20, 50, 100)
 _ENOUGH_RELEVANT = 50
-# Relevant documents are nearer to the first rank by less than this many standard deviations, or by
-# less than such a share of these ranks, though more frequent than in the ranks that follow.
+# Ranks are unordered if the mean rank of relevant documents is less than 2.5 standard errors, or
+# less than 3.5% of the depth, better than in a random order, although the ranks below have fewer
+# relevant documents.
 _NO_ORDER, _HARDLY, _CONTRAST, _DENSER = -2.5, -0.035, 3.0, 1.25
-# With fewer rankings for each document, that one is in none may be chance.
+# With fewer retrieved documents per document of the collection, being in no ranking may be due to
+# chance.
 _RANKINGS = 5
 _ENOUGH_MISSED = 3
 _ALPHA = 0.05
-# Shares of the terms of a query, and by how much rarer documents with few of them are retrieved.
+# Shares of the query terms, and the ratio by which documents with few of them are retrieved less
+# often.
 _FEW, _MANY, _LONG_QUERY, _SEVERAL = 0.2, 0.5, 5, 2
 _RARER = 4
 _SURE = 0.001
@@ -46,18 +49,18 @@ _TERMS = _LENGTHS + 2 * len(_SIZES)
 
 @dataclass(frozen=True)
 class Patterns:
-    """What all rankings of a run have in common.
+    """Patterns common to all rankings of a run.
 
     Attributes:
-        cut: The rank at which the rankings are cut; 0 if they are not.
-        limit: The same if that limits the value; 0 if deeper rankings would not change it.
-        unordered: Number of first documents that are in no order of relevance; 0 if they are
-            ordered.
-        absent: Relevant documents that are in no ranking of any query.
-        sizes: Relevant documents missed, and all of them, by size of their text.
-        hurting: Which of ``short`` and ``long`` texts are missed more often than usual ones.
-        few_terms: Whether documents with few terms of a query are retrieved far more rarely.
-        many_terms: Whether documents with many terms of a query are retrieved more rarely.
+        cut: The rank at which the rankings are cut; 0 if they are not cut.
+        limit: The same rank if it limits the value; 0 if deeper rankings would not change the
+            value.
+        unordered: The number of top ranks that are not ordered by relevance; 0 if they are.
+        absent: The relevant documents that are in no ranking of any query.
+        sizes: The numbers of missed and of all relevant documents, by text size.
+        hurting: The text sizes (``short``, ``long``) missed more often than usual ones.
+        few_terms: Whether documents with few query terms are retrieved far less often.
+        many_terms: Whether documents with many query terms are retrieved less often.
     """
 
     cut: int = 0
@@ -75,7 +78,8 @@ def find_patterns(
 ) -> Patterns:
     """Return the patterns of a run.
 
-    A cut at rank `depth` or deeper is none; one below rank `last_read` does not limit the value.
+    Rankings that end at rank `depth` or deeper are not cut; a cut below rank `last_read` does not
+    limit the value.
     """
     counts = np.array([pattern_counts(query, texts, k) for query in queries]).sum(axis=0)
     cut = _cut(queries, depth)
@@ -110,7 +114,7 @@ def with_counts(found: Patterns, counts: NDArray[np.float64]) -> Patterns:
 
 
 def pattern_counts(query: RankedQuery, texts: Texts, k: int) -> NDArray[np.float64]:
-    """Return a query's contribution to the counts of patterns."""
+    """Return the contribution of a query to the counts of patterns."""
     row: list[float] = []
     for top in _TOPS:
         last = min(top, len(query.docs))
@@ -137,7 +141,7 @@ def pattern_counts(query: RankedQuery, texts: Texts, k: int) -> NDArray[np.float
 
 
 def overlap(query: RankedQuery, doc: str, texts: Texts) -> Overlap | None:
-    """Return how many terms of a query a document has; None if the query has none."""
+    """Return how many query terms a document has; None for a query without terms."""
     asked = len(texts.query_terms(query.query_id))
     if not asked:
         return None
@@ -148,9 +152,9 @@ def overlap(query: RankedQuery, doc: str, texts: Texts) -> Overlap | None:
 
 
 def by_chance(some: tuple[int, int], others: tuple[int, int]) -> float:
-    """Probability of this many misses in `some` if all are equally likely (Fisher 1922, one-sided).
+    """Return the p-value of Fisher's exact test (1922, one-sided) for the misses in `some`.
 
-    Each pair: how many are missed, of how many.
+    Each argument: number of misses and total number.
     """
     (missed, size), (others_missed, others_size) = some, others
     every, every_missed = size + others_size, missed + others_missed
@@ -172,7 +176,7 @@ def _pairs(counts: NDArray[np.float64]) -> list[tuple[int, int]]:
 
 
 def _in_no_order(top: int, counts: Sequence[float]) -> bool:
-    """Return whether relevant documents are anywhere in the first ranks, but rarer after them."""
+    """Return whether relevant documents are at random top ranks, but rarer below."""
     near, distance, variance, after = counts
     if near < _ENOUGH_RELEVANT:
         return False
@@ -182,7 +186,7 @@ def _in_no_order(top: int, counts: Sequence[float]) -> bool:
 
 
 def _cut(queries: Sequence[RankedQuery], depth: int) -> int:
-    """Return the rank at which nearly all rankings end, if it is less than `depth`."""
+    """Return the rank at which nearly all rankings end, if it is less than `depth`; otherwise 0."""
     lengths = [len(query.docs) for query in queries if query.docs]
     last = max(lengths, default=0)
     ending = lengths.count(last)
@@ -191,7 +195,7 @@ def _cut(queries: Sequence[RankedQuery], depth: int) -> int:
 
 
 def _absent(queries: Sequence[RankedQuery], texts: Texts, cut: int) -> frozenset[str]:
-    """Relevant documents with a text in no ranking, where each could be in several."""
+    """Return relevant documents in no ranking, if the rankings are long enough to tell."""
     documents = texts.collection.documents
     if cut or sum(len(query.docs) for query in queries) < _RANKINGS * max(len(documents), 1):
         return frozenset()

@@ -1,4 +1,4 @@
-"""Poor, Acceptable, Good, Excellent: a rule of thumb, each bound of which can be chosen."""
+"""Quality bands Poor, Acceptable, Good, and Excellent: a rule of thumb with configurable bounds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TABLE = '[bands] and "P@5" = [0.3, 0.5, 0.7]'
 
 @dataclass(frozen=True)
 class Band:
-    """Lower bounds of the bands Acceptable, Good, and Excellent of a measure; below them is Poor.
+    """Lower bounds of the bands Acceptable, Good, and Excellent of a measure; lower means are Poor.
 
     Attributes:
         measure: The measure.
@@ -63,31 +63,32 @@ class Band:
 
 @dataclass(frozen=True)
 class Bands:
-    """The bands of several measures. A rule of thumb: the required quality depends on the use.
+    """The bands of several measures, as a rule of thumb: required quality depends on the use.
 
     Attributes:
-        bands: One for each measure.
+        bands: The band of each measure.
     """
 
     bands: tuple[Band, ...]
 
     @classmethod
     def of(cls, given: Any = None, *, k: int = 5, rel: float = 1) -> Bands:
-        """Return the default bands at a cut-off, replaced or extended by the given ones.
+        """Return the default bands at a cut-off, with replacements and additions.
 
         The defaults are P@5 .30/.50/.70, R@5 .40/.60/.80, Success@5 (hit rate) .60/.80/.90, RR
-        .40/.60/.80 and nDCG@5 .40/.60/.80; at another cut-off they keep these bounds.
+        .40/.60/.80, and nDCG@5 .40/.60/.80, with the same bounds at other cut-offs.
 
         Args:
             given: A mapping of measure to three bounds, such as ``{"P@5": (0.2, 0.4, 0.6)}``; the
                 path of a TOML file with a table ``[bands]`` (in pyproject.toml:
-                ``[tool.rankgauge.bands]``); or bands. ``P``, ``R``, ``Success``, ``RR`` and
-                ``nDCG`` without a cut-off stand for the defaults of that name.
+                ``[tool.rankgauge.bands]``); or `Bands`. The names ``P``, ``R``, ``Success``,
+                ``RR``, and ``nDCG`` without a cut-off replace the default bands of that name.
             k: The cut-off of the defaults.
             rel: The relevance level of the defaults.
 
         Raises:
-            InputError: If there is no such file or table, or bounds are not three rising numbers.
+            InputError: If there is no such file or table, or bounds are not three increasing
+                numbers.
             UnknownName: For an unknown measure, or one for which higher is not better.
 
         Example:
@@ -104,7 +105,7 @@ class Bands:
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """The measures that have a band."""
+        """Measures with a band."""
         return tuple(band.measure for band in self.bands)
 
 
@@ -114,10 +115,10 @@ class Quality:
 
     Attributes:
         measure: The measure.
-        mean: Its mean.
-        level: The band of the mean; None if it is undefined.
-        attainable: Its mean for the best rankings that the judgments allow.
-        highest: The band of that mean.
+        mean: The mean.
+        level: The band of the mean; None if undefined.
+        attainable: The mean of the ideal rankings.
+        highest: The band of the attainable mean.
     """
 
     measure: Measure
@@ -130,7 +131,7 @@ class Quality:
 def qualities(
     means: Mapping[str, float], attainable: Mapping[str, float], bands: Bands
 ) -> tuple[Quality, ...]:
-    """Return each mean with its band, and the highest band that the judgments allow."""
+    """Return each mean with its band and the highest attainable band."""
     rows = [(band, means[str(band.measure)], attainable[str(band.measure)]) for band in bands]
     return tuple(
         Quality(band.measure, mean, band.level(mean), most, band.level(most))
@@ -196,7 +197,7 @@ def _band(name: str, values: Any, k: int, rel: float) -> Band:
         low, middle, high = (float(value) for value in values)
     except (TypeError, ValueError):
         low = middle = high = math.nan
-    # A comparison with NaN is never true.
+    # Comparisons with NaN are false.
     if not -math.inf < low < middle < high < math.inf:
         raise InputError(
             f"got {values!r:.60}, expected three increasing numbers", where=f"bands of {name}",

@@ -1,4 +1,4 @@
-"""One query at a time: its ranking, its judgments, and the documents missed at a cut-off."""
+"""The ranking and judgments of single queries, and the documents missed at a cut-off."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ __all__ = ["RankedQuery", "Rankings", "judgments_of", "ranked_queries", "ranking
 
 @dataclass(frozen=True)
 class RankedQuery:
-    """The ranking of a run for one query, with its judgments.
+    """The ranking of a query with its judgments.
 
     Attributes:
-        query_id: The query.
-        docs: Its documents, best rank first.
-        scores: Their scores.
-        ranks: The rank of each retrieved document with a grade, from 1, best first.
+        query_id: The query id.
+        docs: The documents, best rank first.
+        scores: The scores of the documents.
+        ranks: The rank, from 1, of each retrieved document with a grade, best first.
         grades: The grade of each judged document (>= 0), retrieved or not.
-        rel: The grade from which a document is relevant.
+        rel: The lowest grade of a relevant document.
     """
 
     query_id: str
@@ -45,22 +45,22 @@ class RankedQuery:
 
     @cached_property
     def relevant(self) -> tuple[str, ...]:
-        """The relevant documents: highest grade first, then best rank."""
+        """Relevant documents: highest grade first, then best rank."""
         found = [doc for doc, grade in self.grades.items() if grade >= self.rel]
         last = len(self.docs) + 1
         return tuple(sorted(found, key=lambda d: (-self.grades[d], self.ranks.get(d, last), d)))
 
     @cached_property
     def _good(self) -> frozenset[str]:
-        """The documents that have a grade above 0."""
+        """Documents with a grade above 0."""
         return frozenset(doc for doc, grade in self.grades.items() if grade > 0)
 
     def grade(self, doc: str) -> float:
-        """Return the grade of a document; 0 without one."""
+        """Return the grade of a document; 0 if unjudged."""
         return self.grades.get(doc, 0.0)
 
     def within(self, doc: str, k: int) -> bool:
-        """Return whether a document with a grade is in the first k ranks."""
+        """Return whether a judged document is in the first k ranks."""
         return self.ranks.get(doc, k + 1) <= k
 
     def hits(self, k: int) -> int:
@@ -68,10 +68,10 @@ class RankedQuery:
         return sum(self.within(doc, k) for doc in self.relevant)
 
     def missed(self, k: int) -> tuple[str, ...]:
-        """Return relevant documents outside the first k ranks that deserve one of these ranks.
+        """Return relevant documents below the first k ranks that should be among them.
 
-        That is: one of these ranks has a document of a lower grade (0 without a judgment), or none.
-        So with five good documents in the first five, the sixth is not missed.
+        These are documents with a higher grade than the lowest grade in the first k ranks (0 if
+        unjudged), or all of them if fewer than k documents were retrieved.
         """
         top = self.docs[:k]
         least = min(map(self.grade, top)) if len(top) == k else float("-inf")
@@ -80,31 +80,31 @@ class RankedQuery:
         )
 
     def unjudged(self, k: int) -> tuple[str, ...]:
-        """Return documents in the first k ranks without a grade >= 0."""
+        """Return unjudged documents in the first k ranks."""
         return tuple(doc for doc in self.docs[:k] if doc not in self.grades)
 
     def ideal(self) -> list[str]:
-        """Return the best ranking that the judgments allow."""
+        """Return the ideal ranking."""
         return sorted(self._good, key=lambda doc: (-self.grades[doc], doc))
 
     def best_first(self, docs: Collection[str]) -> list[str]:
-        """Return documents by grade, highest first; those of one grade stay in their order."""
+        """Return documents by grade, highest first; documents of equal grade keep their order."""
         found = [doc for doc in docs if doc in self._good]
         rest = [doc for doc in docs if doc not in self._good]
         return sorted(found, key=self.grade, reverse=True) + rest
 
 
-# By query: documents, scores, and the ranks of those that are judged.
+# By query: documents, scores, and the ranks of judged documents.
 Rankings: TypeAlias = Mapping[str, tuple[tuple[str, ...], Sequence[float], Mapping[str, int]]]
 
 
 def rankings_of(
     runs: Sequence[Run], qrels: Qrels, named: int | None = None
 ) -> tuple[Rankings, ...]:
-    """Return documents, scores and judged ranks of the judged queries of runs, best first.
+    """Return documents, scores, and judged ranks of the judged queries of runs, best first.
 
-    With `named` only so many first documents have their ids, and those below that are judged for
-    any query: the others get an id that no document can have, in all runs the same.
+    With `named`, only the first `named` documents and documents judged for any query have their
+    ids. Other documents have a placeholder that is not a valid id and is the same in all runs.
     """
     best = [ranked(run) for run in runs]
     numbers = [run.table.query_numbers() for run in best]
@@ -122,7 +122,10 @@ def rankings_of(
 
 
 def _common_names(aligned: Alignment, wanted: Sequence[BoolArray]) -> list[IntArray]:
-    """A number for each row, the same for a document in all runs; wanted in one, wanted in all."""
+    """Return a number for each row that identifies its document across runs.
+
+    A document marked in one run becomes marked in all runs.
+    """
     sizes = np.diff(aligned.offsets)
     number = np.arange(len(aligned.rows)) - np.repeat(aligned.offsets[:-1], sizes)
     found = aligned.rows >= 0
@@ -139,7 +142,7 @@ def _common_names(aligned: Alignment, wanted: Sequence[BoolArray]) -> list[IntAr
 
 
 def _rankings(run: Run, qrels: Qrels, places: IntArray, rows: IntArray) -> Rankings:
-    """The rankings of a ranked run: these rows have their ids, others names by these numbers."""
+    """Return the rankings of a ranked run, with placeholders for the ids of other rows."""
     table = run.table
     docs = _unnamed(int(places.max(initial=-1)) + 1)[places]
     docs[rows] = np.array(table.docs.take(rows).shown(), dtype=object)
@@ -158,12 +161,12 @@ def _rankings(run: Run, qrels: Qrels, places: IntArray, rows: IntArray) -> Ranki
 
 @lru_cache(maxsize=1)
 def _unnamed(count: int) -> npt.NDArray[np.object_]:
-    """So many ids that differ; a control character is never in an id as it is shown."""
+    """Return distinct placeholders; ids as text never contain control characters."""
     return np.array([f"\x1funjudged {number}" for number in range(1, count + 1)], dtype=object)
 
 
 def judgments_of(qrels: Qrels) -> dict[str, dict[str, float]]:
-    """Return the grades of each judged query, by ids as they are shown."""
+    """Return the grades of each judged query, with ids as text."""
     docs, grades = qrels.table.docs.shown(), qrels.table.values.tolist()
     return {
         query: dict(zip(docs[first:last], grades[first:last], strict=True))

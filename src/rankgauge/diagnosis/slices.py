@@ -1,4 +1,4 @@
-"""Which queries are hard: the spread of values, and means by group, length and judgments."""
+"""Difficulty of queries: distribution of values, and means by group, length, and judgments."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from rankgauge.measures.measure import Measure
 
 __all__ = ["ENOUGH", "OWN_CUTS", "Difficulty", "Slice", "difficulty", "slices"]
 
-#: With fewer queries, no interval is given.
+#: With fewer queries, a slice has no interval.
 ENOUGH = 10
-#: What queries are cut by, asked or not.
+#: Properties by which queries are always sliced.
 OWN_CUTS = ("words of the query", "relevant documents")
 _BINS = 10
 _LENGTHS = ((1, "1–3"), (4, "4–6"), (7, "7 and more"))
@@ -24,14 +24,14 @@ _RELEVANT = ((1, "1"), (2, "2–3"), (4, "4–9"), (10, "10 and more"))
 
 @dataclass(frozen=True)
 class Difficulty:
-    """Distribution of the values over queries.
+    """The distribution of values over queries.
 
     Attributes:
-        counts: Queries with a value in each tenth from 0 to 1, the last one closed; empty for a
-            measure with other bounds.
-        undefined: Queries whose value is undefined: without a relevant document.
-        nothing_at_k: Queries with a relevant document, but none in the first k.
-        nothing_at_all: Of these, queries with none at any depth.
+        counts: The number of queries in each tenth of the range 0 to 1, the last one closed; empty
+            for a measure with other bounds.
+        undefined: The number of queries without a value: they have no relevant document.
+        nothing_at_k: The number of queries with a relevant document, but none in the first k.
+        nothing_at_all: The number of these queries without a relevant document at any depth.
     """
 
     counts: tuple[int, ...]
@@ -46,11 +46,11 @@ class Slice:
 
     Attributes:
         by: The property.
-        label: Its value.
-        queries: How many have a value.
-        mean: Mean of their values.
-        low: Lower end of its 95% interval (t); None for too few queries.
-        high: Upper end.
+        label: The value of the property.
+        queries: The number of queries with a value of the measure.
+        mean: The mean over these queries.
+        low: The lower bound of the 95% t interval; None with too few queries.
+        high: The upper bound of the interval.
     """
 
     by: str
@@ -64,12 +64,12 @@ class Slice:
 def difficulty(
     ranked: Sequence[RankedQuery], values: Mapping[str, float], measure: Measure, k: int
 ) -> Difficulty:
-    """How the queries spread by this measure."""
+    """Return the distribution of values over queries."""
     known = _known(values.values())
     counts = [0] * _BINS
     if measure.declaration.bounds == (0, 1):
         for value in known:
-            # 0.3 is three tenths, also where it was added up of other numbers.
+            # The tolerance assigns 0.3 to the fourth bin even if rounding errors make it smaller.
             counts[min(_BINS - 1, math.floor(value * _BINS + 1e-9))] += 1
     missing = [one for one in ranked if one.relevant and not one.hits(k)]
     return Difficulty(
@@ -83,7 +83,7 @@ def difficulty(
 def slices(
     ranked: Sequence[RankedQuery], values: Mapping[str, float], texts: Texts, group_by: str | None
 ) -> tuple[Slice, ...]:
-    """Means by group, by length of the query in words, and by number of relevant documents."""
+    """Return means by group, by query length in words, and by number of relevant documents."""
     queries = texts.collection.queries
 
     def field(one: RankedQuery) -> str:

@@ -1,12 +1,12 @@
-"""Texts as terms: terms shared by a query and a document, lengths, and duplicates.
+"""Terms of texts: terms shared by a query and a document, text lengths, and near-duplicates.
 
-One plain way for every language: compatibility forms and accents are dropped, case is folded, text
-is split at what is neither letter nor digit; scripts that write no blanks are cut into pairs of
-characters. English words are reduced to their stems by Snowball's stemmer if PyStemmer is installed
-(the extra ``bm25``), else plural, -ing, and -ed are removed. English function words are no terms.
-Two terms count as shared if they are equal, or if one begins with the other and the
-shorter has at least five letters (renew, renewal). This errs on the side of sharing: that nothing
-is shared is said only where it is so.
+The method is the same for all languages: apply compatibility decomposition, remove accents, fold
+case, and split at characters that are neither letters nor digits; text in scripts without spaces
+becomes character bigrams. English words are stemmed by Snowball if PyStemmer is installed (the
+extra ``bm25``); otherwise the endings -s, -ing, and -ed are removed. English function words are not
+terms. Two terms match if they are equal, or if one is a prefix of the other and has at least five
+letters (renew, renewal). This errs on the side of matching, so that a reported vocabulary gap is
+real.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rankgauge.corpus.collection import Collection
 
 __all__ = ["PREFIX", "Texts", "plain_terms", "shared", "terms", "words"]
 
-# Thai to Lao, Burmese, Khmer, kana, Han: scripts without blanks between words.
+# Thai to Lao, Burmese, Khmer, kana, Han: scripts without spaces between words.
 _DENSE = (
     r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 )
@@ -43,17 +43,17 @@ _FUNCTION_WORDS = """
 """
 _STOP = frozenset(_FUNCTION_WORDS.split())
 _VOWEL = re.compile("[aeiouy]")
-PREFIX = 5  # letters that terms that are shared have in common
+PREFIX = 5  # least length of a common prefix
 _SHINGLE = 5
 _DUPLICATE = 0.9
-# Tukey's fences, on the logarithm of the length, and the farthest they are from the median.
+# Tukey's fences on the logarithm of the length, and their largest distance from the median.
 _FENCE = 1.5
 _FACTOR = 2.0
 _FARTHEST = 5.0
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Return the words of a text, in order: folded, without accents.
+    """Return the words of a text, in order, with folded case and without accents.
 
     Example:
         >>> words("The café's 2 DVDs")
@@ -74,7 +74,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def terms(text: str) -> frozenset[str]:
-    """Return the terms of a text: its words without function words and English endings.
+    """Return the terms of a text: its stems, without function words.
 
     Example:
         >>> sorted(terms("How do I renew the libraries' DVDs?"))
@@ -84,7 +84,7 @@ def terms(text: str) -> frozenset[str]:
 
 
 def plain_terms(text: str) -> frozenset[str]:
-    """The terms of a text by the plain endings: the same whether PyStemmer is installed or not.
+    """Return the terms of a text, independent of whether PyStemmer is installed.
 
     Example:
         >>> sorted(plain_terms("How do I renew the libraries' DVDs?"))
@@ -106,7 +106,7 @@ def _stemmer() -> Callable[[str], str]:
         return _plain_stem
 
     def stem(word: str) -> str:
-        # Snowball leaves the s where no vowel precedes it (DVDs).
+        # Snowball keeps the s after letters without a vowel (DVDs).
         plural = len(word) > 3 and word.endswith("s") and not _VOWEL.search(word)
         return word[:-1] if plural else str(snowball(word))
 
@@ -123,7 +123,7 @@ def _plain_stem(word: str) -> str:
         word = word[:-1]
     for ending in ("ing", "ed"):
         stem = word.removesuffix(ending)
-        # Not speed, need.
+        # Do not stem speed or need.
         if stem != word and len(stem) >= 3 and not stem.endswith("e") and _VOWEL.search(stem):
             word = stem
             if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
@@ -135,7 +135,7 @@ def _plain_stem(word: str) -> str:
 
 
 def shared(asked: frozenset[str], found: frozenset[str]) -> frozenset[str]:
-    """Those terms of `asked` that are among `found`, or begin one of them or with one of them.
+    """Return the terms of `asked` that match a term of `found`, exactly or by a common prefix.
 
     Example:
         >>> sorted(shared(terms("taxi fares"), terms("Taxis and trams")))
@@ -151,7 +151,7 @@ def shared(asked: frozenset[str], found: frozenset[str]) -> frozenset[str]:
 
 
 class Texts:
-    """The texts of a collection; words and terms are found when they are first needed.
+    """The texts of a collection, with words and terms computed on demand.
 
     Args:
         collection: Documents and queries; either may be missing.
@@ -166,7 +166,7 @@ class Texts:
         self._shingles = cache(self._shingles_of)
 
     def _words(self, doc: str) -> tuple[str, ...]:
-        """Return the words of title and text; none for an unknown document."""
+        """Return the words of title and text; empty for an unknown document."""
         found = self.collection.documents.get(doc)
         return () if found is None else words(found.whole)
 
@@ -174,51 +174,51 @@ class Texts:
         return _terms(self.words(doc), _stemmer())
 
     def _shingles_of(self, doc: str) -> frozenset[tuple[str, ...]]:
-        """Return the runs of five words; all words where there are fewer."""
+        """Return the five-word shingles of a document; fewer words form a single one."""
         found = self.words(doc)
         size = min(_SHINGLE, len(found))
         places = range(len(found) - size + 1) if size else ()
         return frozenset(found[place : place + size] for place in places)
 
     def knows(self, doc: str) -> bool:
-        """Return whether the document is in the collection."""
+        """Return whether the collection contains the document."""
         return doc in self.collection.documents
 
     def length(self, doc: str) -> int:
-        """Return the characters of title and text; 0 for an unknown document."""
+        """Return the number of characters of title and text; 0 for an unknown document."""
         found = self.collection.documents.get(doc)
         return 0 if found is None else len(found.whole.strip())
 
     def query_words(self, query: str) -> tuple[str, ...]:
-        """Return the words of a query without function words, each once."""
+        """Return the distinct words of a query without function words."""
         found = self.collection.queries.get(query)
         every = () if found is None else words(found.text)
         return tuple(dict.fromkeys(word for word in every if word not in _STOP))
 
     def _query_terms(self, query: str) -> frozenset[str]:
-        """Return the terms of a query; none for an unknown one."""
+        """Return the terms of a query; empty for an unknown query."""
         return _terms(self.query_words(query), _stemmer())
 
     def _shared(self, query: str, doc: str) -> frozenset[str]:
-        """Return the terms of a query that a document has."""
+        """Return the terms of a query that match a term of the document."""
         return shared(self.query_terms(query), self.terms(doc))
 
     def similarity(self, one: str, other: str) -> float:
-        """Return the Jaccard similarity of the runs of five words of two texts, 0 to 1.
+        """Return the Jaccard similarity of the five-word shingles of two texts, from 0 to 1.
 
-        Two texts that both have fewer words have similarity 1 if they are equal. Texts without
-        words are like nothing. Far below .9 it is 0.
+        Shorter texts have similarity 1 if they are equal. Texts without words have similarity 0,
+        and so do texts whose similarity must be far below .9.
 
         Source: Broder (1997), On the resemblance and containment of documents.
         """
         left, right = self._shingles(one), self._shingles(other)
-        # The similarity is at most the ratio of the sizes: most pairs end here.
+        # The similarity is at most the ratio of the sizes, which rules out most pairs.
         if min(len(left), len(right)) < _DUPLICATE * max(len(left), len(right), 1):
             return 0.0
         return len(left & right) / len(left | right)
 
     def near_duplicates(self, docs: Iterable[str]) -> list[tuple[str, str, float]]:
-        """Return documents that repeat an earlier one, with it and the similarity (>= .9)."""
+        """Return near-duplicates with the earlier document and the similarity (>= .9)."""
         found: list[tuple[str, str, float]] = []
         kept: list[str] = []
         for doc in filter(self.words, docs):
@@ -232,7 +232,7 @@ class Texts:
 
     @cached_property
     def quartiles(self) -> tuple[float, float, float]:
-        """The quartiles of the lengths of all documents that have a text."""
+        """Quartiles of the lengths of all documents with text."""
         lengths = [length for length in map(self.length, self.collection.documents) if length]
         if not lengths:
             return 0.0, 0.0, 0.0
@@ -241,12 +241,12 @@ class Texts:
 
     @cached_property
     def fences(self) -> tuple[float, float]:
-        """Below the first a text is very short, above the second very long.
+        """Lengths below which a text is very short, and above which it is very long.
 
-        Tukey's fences on the logarithm of the length: the quartiles, stretched by 1.5 times the
-        distance between them; and never nearer to a quartile than a factor of two. Five times the
-        median is very long, and a fifth very short, even where many texts are: with more than a
-        quarter of them the quartile itself is one.
+        Tukey's fences on the logarithm of the length: the quartiles, extended by 1.5 times the
+        interquartile range, and at least by a factor of two. In addition, a length above five times
+        the median is very long, and below a fifth of it very short, even if more than a quarter of
+        the texts are, so that the quartile is one of them.
         """
         low, median, high = self.quartiles
         if not low:

@@ -1,4 +1,4 @@
-"""``evaluate()``: from judgments and a run to a value for each query and measure."""
+"""Evaluation of a run: :func:`evaluate` returns a value for each query and measure."""
 
 from __future__ import annotations
 

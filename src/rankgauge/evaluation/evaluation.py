@@ -1,7 +1,7 @@
-"""`evaluate()`, from its arguments to the `Evaluation`.
+"""`evaluate()`: evaluate a run against judgments.
 
-The steps are in the order in which they are done: check the arguments, read the judgments, measure
-the run block by block (`partial.measure_block`), merge the blocks and finish (`partial.finish`).
+The steps, in order: check the arguments, read the judgments, measure the run block by block
+(`blocks.measure_block`), merge the blocks, and build the `Evaluation` (`blocks.build_evaluation`).
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjud
 from rankgauge.data.qrels import Qrels, read_qrels
 from rankgauge.data.run import Run, map_blocks
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation.partial import (
+from rankgauge.evaluation.blocks import (
+    BlockResult,
     Context,
-    Partial,
     add_weights,
-    finish,
+    build_evaluation,
     make_context,
     measure_block,
     measure_file,
-    merge,
+    merge_blocks,
 )
 from rankgauge.evaluation.plan import Plan
 from rankgauge.evaluation.result import Evaluation
@@ -39,7 +39,7 @@ from rankgauge.formats.registry import InFormat
 from rankgauge.measures.measure import Measure, parse_all
 
 if TYPE_CHECKING:
-    # Loaded where a measure reads more than grades, or another tool's way is asked for.
+    # Only needed for measures that read more than grades, and for profiles.
     from rankgauge.data.special_qrels import SpecialQrels
     from rankgauge.data.stored_qrels import StoredQrels
     from rankgauge.profiles.deviations import Profile
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 Queries: TypeAlias = Literal["all", "intersection"] | Iterable[Any] | os.PathLike[str]
 
-# Bytes of a query in the results: its ids, numbers and counts; and of each of its values.
+# Approximate memory in bytes: per query (ids, numbers, counts) and per value.
 _QUERY_BYTES, _VALUE_BYTES = 250, 17
 
 DEFAULT_CUTOFFS = (1, 3, 5, 10)
@@ -80,51 +80,54 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     """Evaluate a run: the value of each measure for each judged query.
 
     Args:
-        qrels: The judgments: anything that :meth:`Qrels.of` takes, or, for measures that read more
-            than grades, special judgments (:meth:`SubtopicQrels.of`). Without a run: records that
-            have both, in memory or as the path of a file (see `Records`).
-        run: The run: anything that :meth:`Run.of` takes, or an iterator of blocks of queries, each
-            a mapping, a data frame or a run (a query is in one block only).
-        measures: Names (``"nDCG@10"``) or measures. By default: P, R, F1, Success and nDCG at 1, 3,
-            5, 10, RR and AP.
-        ties: Order of documents with equal scores: ``trec`` (document id descending), ``input``
-            (the order given), ``best`` (the higher grade first), ``worst`` (the lower grade first);
-            or ``mean``, the mean of the values over all orders.
-        queries: The queries to average: ``all`` judged ones (a query missing from the run has an
-            empty ranking), ``intersection`` (judged and in the run), their ids, or the path of a
-            file with one id per line.
-        duplicates: Duplicate documents in a ranking are an ``error``; ``first`` or ``best`` keeps
-            one.
-        undefined: An undefined value counts as ``zero`` in the mean, or is excluded (``skip``).
-        unjudged: Documents without a judgment count as ``not relevant``, or are ``removed`` from
-            the rankings first (condensed lists).
-        weights: Query id to weight, such as its traffic; every evaluated query needs one. Or the
-            name of a field of `questions`.
-        groups: Query id to group, such as its type or language; see :meth:`Evaluation.by_group`
-            and :func:`rankgauge.evaluation.group_means`. Or the name of a field of `questions`.
-        questions: Query id to fields, or the path of a file of queries: JSON lines or CSV. The
-            field ``origin`` says which questions are ``generated``.
-        mix_origins: Whether generated and other questions may share a mean; by default this is
-            refused.
-        draws: With ``ties="mean"``: number of random orders for a measure whose mean over all
-            orders has no closed form; without it, such measures are refused.
+        qrels: The judgments: anything that :meth:`Qrels.of` accepts, or, for measures that read
+            more than grades, special judgments (:meth:`SubtopicQrels.of`). Without `run`: records
+            with both judgments and results, in memory or as the path of a file (see `Records`).
+        run: The run: anything that :meth:`Run.of` accepts, or an iterator of blocks of queries,
+            each a mapping, a data frame, or a run (all documents of a query must be in the same
+            block).
+        measures: Names (``"nDCG@10"``) or measures. Default: P, R, F1, Success, and nDCG at 1, 3,
+            5, and 10; RR; AP.
+        ties: Order of documents with equal scores: ``trec`` (document id, descending), ``input``
+            (input order), ``best`` (higher grades first), or ``worst`` (lower grades first);
+            ``mean`` averages the values over all orders.
+        queries: The queries to average: ``all`` judged queries (a query missing from the run has an
+            empty ranking), ``intersection`` (judged queries that are in the run), a list of ids, or
+            the path of a file with one id per line.
+        duplicates: Treatment of duplicate documents in a ranking: ``error`` raises an error;
+            ``first`` keeps the first and ``best`` the one with the highest score.
+        undefined: Treatment of undefined values: ``zero`` counts them as 0 in the mean; ``skip``
+            excludes them.
+        unjudged: Treatment of unjudged documents: ``not relevant``, or ``removed`` from the
+            rankings (condensed lists).
+        weights: Mapping of query id to weight, such as its traffic, with every evaluated query; or
+            the name of a field of `questions`.
+        groups: Mapping of query id to group, such as its type or language; or the name of a field
+            of `questions`. See :meth:`Evaluation.by_group` and
+            :func:`rankgauge.evaluation.group_means`.
+        questions: Mapping of query id to fields, or the path of a file of queries (JSON lines or
+            CSV). Questions whose field ``origin`` is ``generated`` are generated questions.
+        mix_origins: Whether to average generated questions together with others; an error by
+            default.
+        draws: With ``ties="mean"``: number of random orders for measures whose mean over all orders
+            has no closed form. If 0, such measures raise an error.
         seed: Seed of the draws.
-        profile: Compute values as another tool does: one of `PROFILES`, such as ``ranx``. It
-            determines ties and queries; a measure that the tool defines differently is printed
-            under its actual name.
-        memory: A limit such as ``"512MB"``, for files that do not fit in memory: they are read in
-            parts, with temporary files if the rows of a query are not adjacent. The values are the
-            same, bit by bit. The values of all queries, and all documents of the largest query, are
-            in memory at once.
+        profile: Compute values as another tool does: one of `PROFILES`, such as ``ranx``. The
+            profile determines `ties` and `queries`; a measure that the tool defines differently is
+            printed under its actual name.
+        memory: A limit such as ``"512MB"`` for files that do not fit in memory: they are read in
+            parts, with temporary files if the rows of a query are not adjacent. The values are
+            identical, bit by bit. The values of all queries, and all documents of the largest
+            query, must fit in memory.
 
     Returns:
-        Values per query, means, policies and notes.
+        Values per query, means, policies, and notes.
 
     Raises:
-        UnknownName: For an unknown measure or choice.
+        UnknownName: For an unknown measure or policy.
         MismatchError: If judgments and run have no query in common.
-        InputError: If an input is not valid; the message names the location. If some questions are
-            generated and others are not.
+        InputError: If an input is not valid; the message names the location. Also if only some
+            questions are generated and `mix_origins` is not set.
         StorageError: If temporary files cannot be written.
 
     Example:
@@ -158,8 +161,8 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         context, run = _read_records(qrels, plan, policies, ids)
     else:
         context = _read_context(qrels, plan, policies, ids, limit)
-    partial = merge(_measure_blocks(run, context, limit))
-    return add_weights(finish(partial, context), context.qrels, weights, groups)
+    result = merge_blocks(_measure_blocks(run, context, limit))
+    return add_weights(build_evaluation(result, context), context.qrels, weights, groups)
 
 
 def make_plan(
@@ -180,14 +183,14 @@ def make_plan(
         )  # fmt: skip
     for name in names:
         if not isinstance(name, str | Measure):
-            parse_all(name)  # which refuses it
+            parse_all(name)  # raises the error
     return _cached_plan(names, dialect)
 
 
 @lru_cache(maxsize=256)
 def _cached_plan(names: tuple[str | Measure, ...], dialect: str | None) -> Plan:
-    """The plan of these measures: kept, since a loop over runs asks for the same each time."""
-    # Each once: a column has one name.
+    """Return the plan of these measures; cached for loops over runs."""
+    # Drop repeated measures: column names are unique.
     found = dict.fromkeys(measure for name in names for measure in parse_all(name, dialect))
     if not found:
         raise InputError(
@@ -197,7 +200,7 @@ def _cached_plan(names: tuple[str | Measure, ...], dialect: str | None) -> Plan:
 
 
 def queries_policy(queries: Queries) -> Literal["all", "intersection", "given"]:
-    """Which queries are averaged, as a policy."""
+    """Return the policy for the argument ``queries`` of :func:`evaluate`."""
     if isinstance(queries, str):
         if queries == "all":
             return "all"
@@ -222,7 +225,7 @@ def selected_ids(queries: Queries) -> list[Any] | None:
 
 
 def _make_policies(words: tuple[Any, ...], draws: int, seed: int) -> Policies:
-    # Anything but text is refused by the policies themselves.
+    # Policies reports values that are not text (and may not be hashable).
     known = all(isinstance(word, str) for word in words)
     policies = _cached_policies(*words) if known else Policies(*words)
     return replace(policies, draws=draws, seed=seed) if (draws, seed) != (0, 0) else policies
@@ -232,7 +235,7 @@ _cached_policies = lru_cache(maxsize=64)(Policies)
 
 
 def _memory_limit(memory: str | int, run: Any, profile: object) -> int:
-    """Return the bytes of memory that files may take."""
+    """Return the memory limit in bytes; raise an error for inputs that are read whole."""
     limit = memory_size(memory)
     if profile is not None or run is None:
         what = "with a profile" if run is not None else "for records"
@@ -250,7 +253,7 @@ def _read_context(  # noqa: PLR0917 - what an evaluation is of
     queries: list[Any] | None,
     memory: int | None = None,
 ) -> Context:
-    """Read the judgments as the measures need them."""
+    """Read the judgments in the form that the measures need."""
     judged = (
         _judgments(source, plan.reads)
         if memory is None
@@ -271,7 +274,7 @@ def _read_context(  # noqa: PLR0917 - what an evaluation is of
 
 
 def _refuse_many_values(context: Context, memory: int) -> None:
-    """Refuse more values than fit: those of all queries are in memory at once."""
+    """Raise an error if the values of all queries, which stay in memory, exceed the limit."""
     plan, queries = context.plan, len(context.qrels)
     columns = len(plan.measures) + len(plan.depths) + len(context.first_ranks)
     wanted = queries * (_QUERY_BYTES + _VALUE_BYTES * columns)
@@ -290,7 +293,7 @@ def _judgments(source: Any, reads: str) -> Qrels | SpecialQrels:
 
 
 def _special_qrels(reads: str) -> type[SpecialQrels]:
-    """Return the class of judgments that measures read, loaded only where one asks for them."""
+    """Return the class of special judgments with this input, importing it on demand."""
     from rankgauge.data import PreferenceQrels, SampledQrels, SubtopicQrels
 
     kinds: tuple[type[SpecialQrels], ...] = (PreferenceQrels, SampledQrels, SubtopicQrels)
@@ -298,7 +301,7 @@ def _special_qrels(reads: str) -> type[SpecialQrels]:
 
 
 def _fitting_judgments(source: Any, reads: str, memory: int) -> Qrels | SpecialQrels | StoredQrels:
-    """Judgments in so many bytes of memory: on disk, where they do not fit."""
+    """Return judgments in memory, or on disk if they need more than `memory` bytes."""
     if reads:
         return _judgments(source, reads)
     from rankgauge.data.stored_qrels import StoredQrels
@@ -329,7 +332,7 @@ def _read_records(
     return context, records.run
 
 
-def _measure_blocks(run: Any, context: Context, memory: int | None = None) -> list[Partial]:
+def _measure_blocks(run: Any, context: Context, memory: int | None = None) -> list[BlockResult]:
     """Measure a run in blocks, if it is a file or an iterator of blocks."""
     if isinstance(run, str | os.PathLike):
         found = measure_file(run, context, memory)
@@ -347,14 +350,15 @@ def evaluate_blocks(
     policies: Policies = Policies(),  # noqa: B008 - cannot be changed
     queries: list[Any] | None = None,
 ) -> tuple[Evaluation, list[_T]]:
-    """Evaluate a run, and inspect its blocks on the way: a file is read once."""
+    """Evaluate a run and apply `look` to each of its blocks, reading a file only once."""
     context = _read_context(judged, make_plan(measures), policies, queries)
 
-    def each(block: Run) -> tuple[Partial, _T]:
+    def each(block: Run) -> tuple[BlockResult, _T]:
         return measure_block(block, context), look(block)
 
     pairs = map_blocks(run, each, name)
-    return finish(merge(partial for partial, _ in pairs), context), [seen for _, seen in pairs]
+    result = merge_blocks(result for result, _ in pairs)
+    return build_evaluation(result, context), [seen for _, seen in pairs]
 
 
 def evaluate_each(
@@ -366,16 +370,16 @@ def evaluate_each(
     policies: Policies = Policies(),  # noqa: B008 - cannot be changed
     queries: list[Any] | None = None,
 ) -> list[Evaluation]:
-    """Evaluate a run by several judgments: a file is read once."""
+    """Evaluate a run with several sets of judgments, reading a file only once."""
     plan = make_plan(measures)
     contexts = [_read_context(judged, plan, policies, queries) for judged in judgments]
     blocks = map_blocks(run, lambda block: [measure_block(block, one) for one in contexts], name)
-    partials = zip(*blocks, strict=True)
-    return [finish(merge(one), context) for one, context in zip(partials, contexts, strict=True)]
+    results = map(merge_blocks, zip(*blocks, strict=True))
+    return [build_evaluation(*each) for each in zip(results, contexts, strict=True)]
 
 
 def _blocks_of(run: Any) -> Iterator[Any]:
-    """The run, or its blocks if it is an iterator of them."""
+    """Yield the blocks of an iterator of blocks; yield any other run whole."""
     if not isinstance(run, Iterator):
         yield run
         return
@@ -392,7 +396,7 @@ def _blocks_of(run: Any) -> Iterator[Any]:
 
 
 def _is_block(item: Any) -> bool:
-    """Return whether it is a run of some queries; otherwise it is one row of a run."""
+    """Return whether an item of an iterator is a block of queries, not a row of a run."""
     if isinstance(item, Run):
         return True
     if isinstance(item, Mapping):
@@ -404,7 +408,7 @@ def _is_block(item: Any) -> bool:
 def prepare_judgments(
     source: Any, measures: str | Measure | Iterable[str | Measure] | None
 ) -> Qrels | SpecialQrels:
-    """Read judgments once, as these measures need them, to evaluate many runs."""
+    """Read judgments once, in the form that these measures need, to evaluate many runs."""
     return _judgments(source, make_plan(measures).reads)
 
 
@@ -415,21 +419,22 @@ def read_judgments(
     format: str | None = None,
     memory: str | int | None = None,
 ) -> Qrels | SpecialQrels | StoredQrels:
-    """Read judgments as these measures need them, such as by subtopic.
+    """Read judgments in the form that these measures need, such as subtopic judgments.
 
     Args:
-        path: A file, or what else :func:`read_qrels` or the reader of such judgments takes.
+        path: A file, or anything else that :func:`read_qrels` or the reader of the special
+            judgments accepts.
         measures: Names (``"alpha_nDCG@10"``) or measures.
-        format: The format, if name and first line are ambiguous.
-        memory: A limit such as ``"512MB"``: judgments that do not fit stay on disk, and evaluate
-            any number of runs with the same `memory`.
+        format: The format, if the file name and first line are ambiguous.
+        memory: A limit such as ``"512MB"``: judgments that do not fit stay on disk and can be used
+            to evaluate any number of runs with the same `memory`.
 
     Returns:
-        `Qrels`; or, if one of the measures reads more than grades, `SubtopicQrels`, `SampledQrels`
-        or `PreferenceQrels`; or `StoredQrels`, if they do not fit.
+        `Qrels`; `SubtopicQrels`, `SampledQrels`, or `PreferenceQrels` if one of the measures reads
+        more than grades; `StoredQrels` if the judgments do not fit in memory.
 
     Raises:
-        InputError: If the file cannot be read as such.
+        InputError: If the file cannot be read as judgments of this kind.
         UnknownName: For an unknown measure.
 
     Example:

@@ -1,4 +1,4 @@
-"""`group_means`: means of groups of queries, and of all, each with its interval."""
+"""`group_means()`: means of all queries and of groups of queries, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
 _LEVEL = 0.95
-# With fewer (effective) queries, intervals of means cover less than their level.
+# With a smaller (effective) sample size, intervals cover the mean less often than their level.
 _FEW = 8
 
 
@@ -27,12 +27,12 @@ class GroupMean:
     Attributes:
         group: The group; ``all`` for all queries.
         measure: The name of the measure.
-        queries: The number of queries that count.
-        effective: The effective sample size (Kish 1965); the number of queries without weights.
+        queries: The number of queries with a value.
+        effective: The effective sample size (Kish 1965); without weights, the number of queries.
         mean: The mean, weighted if the evaluation has weights.
-        low: The lower bound of its 95% interval; NaN without one.
-        high: The upper bound.
-        weighted: Whether queries count by their weights.
+        low: The lower bound of the 95% interval; NaN without an interval.
+        high: The upper bound of the 95% interval; NaN without an interval.
+        weighted: Whether the mean is weighted.
     """
 
     group: str
@@ -47,11 +47,11 @@ class GroupMean:
 
 @dataclass(frozen=True)
 class GroupMeans(Result):
-    """Means of all queries and of groups of them.
+    """Means of all queries and of each group of queries.
 
     Attributes:
         run_name: The name of the run.
-        means: By measure, then by group; first all queries, with weights and without.
+        means: Sorted by measure, then by group; all queries come first, weighted and unweighted.
     """
 
     _attributes = "*"
@@ -60,12 +60,12 @@ class GroupMeans(Result):
     means: tuple[GroupMean, ...]
 
     def table(self) -> Table:
-        """Return one line for each mean."""
+        """Return a table with one row per mean."""
         measures = list(dict.fromkeys(each.measure for each in self.means))
         weighted = any(each.weighted for each in self.means)
         rows: list[tuple[Cell, ...]] = []
         for each in self.means:
-            name = each.group + (", each query once" if weighted and not each.weighted else "")
+            name = each.group + (", unweighted" if weighted and not each.weighted else "")
             head: tuple[Cell, ...] = (each.measure,) if len(measures) > 1 else ()
             size: tuple[Cell, ...] = (f"{each.effective:.1f}",) if weighted else ()
             interval = "–" if math.isnan(each.low) else f"[{each.low:.3f}, {each.high:.3f}]"
@@ -73,7 +73,7 @@ class GroupMeans(Result):
             rows.append((*head, name, each.queries, *size, mean, interval))
         return Table(
             (
-                *(("measure",) if len(measures) > 1 else ()), "queries of", "number",
+                *(("measure",) if len(measures) > 1 else ()), "group", "queries",
                 *(("effective",) if weighted else ()),
                 measures[0] if len(measures) == 1 else "mean", "95% CI",
             ),
@@ -81,7 +81,7 @@ class GroupMeans(Result):
         )  # fmt: skip
 
     def data_table(self) -> Table:
-        """Return one line for each mean, with all attributes."""
+        """Return a table with one row per mean and all attributes."""
         return Table(
             tuple(GroupMean.__dataclass_fields__),
             tuple(tuple(asdict(each).values()) for each in self.means),
@@ -96,14 +96,14 @@ class GroupMeans(Result):
 def group_means(evaluation: Any, most: int | None = None) -> GroupMeans:
     """Return the means over all queries and over each group, with 95% intervals.
 
-    Means are those of :meth:`Evaluation.mean`. With weights w they are sum(w v) / sum(w); next to
-    that of all queries is the mean in which each query counts once. The interval is that of t, with
-    weights by the jackknife (:func:`rankgauge.stats.weighted_mean_interval`), within the bounds of
-    the measure. There is none for an effective size below 8, a sum, and a geometric mean.
+    Means are those of :meth:`Evaluation.mean`. With weights w they are sum(w v) / sum(w); the
+    unweighted mean of all queries is added. Intervals are t intervals, with weights from the
+    jackknife (:func:`rankgauge.stats.weighted_mean_interval`), clipped to the bounds of the
+    measure. Sums, geometric means, and groups with an effective size below 8 have no interval.
 
     Args:
         evaluation: An `Evaluation` with groups or weights.
-        most: With more measures than this, only nDCG@10 or the first.
+        most: The largest number of measures to include; with more, only nDCG@10 or the first.
 
     Example:
         >>> from rankgauge import evaluate
@@ -146,7 +146,7 @@ def _means(evaluation: Any, measure: Measure, rows: dict[str, IntArray]) -> Iter
 
 
 def _interval(measure: Measure, values: Any, weights: Any) -> tuple[float, float, float]:
-    """Return the effective size, and the interval of the mean."""
+    """Return the effective sample size and the bounds of the interval of the mean."""
     from rankgauge import stats
 
     used = len(values) if weights is None else int(np.count_nonzero(weights))

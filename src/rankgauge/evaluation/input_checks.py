@@ -1,7 +1,7 @@
-"""Cheap checks of judgments and a run: ids that do not match, distances, empty rankings.
+"""Cheap checks of judgments and runs: mismatched ids, distances as scores, empty rankings.
 
-Every evaluation runs them. `rankgauge check` has the same codes, looks closer, and
-measures what each problem does to the numbers.
+Every evaluation runs these checks. `rankgauge check` uses the same codes, examines the input in
+more detail, and measures the effect of each problem on the values.
 """
 
 from __future__ import annotations
@@ -25,64 +25,63 @@ from rankgauge.errors import MismatchError
 from rankgauge.evaluation.input_summary import Ends, InputSummary
 
 if TYPE_CHECKING:
-    # Loaded where ids do not match.
+    # Only needed if ids do not match.
     from rankgauge.data.id_spelling import Way
 
 # Query id and document id.
 Pair: TypeAlias = tuple[bytes, bytes]
 
-# This many judged ids are compared with those of a run without judged documents.
+# Number of judged ids that are compared with the ids of a run without judged documents.
 SAMPLE = 10_000
-# Where judged documents are looked for.
+# Number of top ranks in which judged documents are counted.
 _TOP = 10
-# Of the judged documents that could be in the first ten, a run of a real retriever has more. Only
-# below it ids are compared, so that other evaluations do not pay for it.
+# A run of a real retriever has more than this share of the judged documents that could be in the
+# top ten. Ids are compared only below this share, which spares other evaluations the cost.
 _FEW_MET = 0.2
-# With fewer of the judged documents at any rank, ids may be written differently. Ids that are one
-# too high or too low match other documents: there a sample decides whether to check all.
+# With a smaller share of the judged documents at any rank, ids may be written differently. Ids that
+# are off by one match other documents by chance: a sample decides whether to check all.
 _FEW_MATCHED = 0.4
-# So much denser than in the whole ranking are judged documents among the first ten where ids meet
-# those of similar documents; so much thinner where the order is reversed.
+# Ratio of the density of judged documents in the top ten to the density in whole rankings: above
+# 1.3 if mismatched ids match similar documents by chance, below 0.7 if the order is reversed.
 _DENSER, _THINNER = 1.3, 0.7
 _GLANCED = 5
 _IDS = 5_000
-# Matches must exceed chance by three standard deviations, and by half.
+# Matches must exceed chance by three standard deviations and by 50%.
 _DEVIATIONS, _BETTER = 3, 1.5
-# With fewer queries nothing in common may be plausible.
+# With fewer queries, having no judged document in common with the judgments is plausible.
 _QUERIES = 10
 _LEAST_QUERIES = 5
-# Above a half, empty rankings decide the mean.
+# Above one half, empty rankings dominate the mean.
 _EMPTY, _MOSTLY_EMPTY = 0.1, 0.5
 _MISSPELLED = 0.1
-# This share of the judged documents that could match must match by another spelling, and of those
-# met in all.
+# A different spelling must match this share of the judged documents that could match, and of all
+# judged documents that are matched.
 _SHARE, _OF_ALL = 0.05, 0.15
-# This many cannot be chance.
+# A share of matches that cannot be due to chance.
 _MOST_MET = 0.5
-# With more of the judged documents among the first ten, no considerable share of ids is written
-# differently.
+# With a larger share of judged documents in the top ten, few ids can be written differently.
 _NEARLY_ALL = 0.9
 _ODD = 0.2
 _NAMES = bytes(value for value in range(128) if chr(value).isalnum())
-# Without digits, without letters and digits, with a zero in front.
+# The id without digits; without letters and digits; whether it starts with 0.
 _SHAPES: tuple[Callable[[bytes], object], ...] = (
     lambda doc: doc.translate(None, b"0123456789"),
     lambda doc: doc.translate(None, _NAMES),
     lambda doc: doc.startswith(b"0"),
 )
-# Relevant documents at the end of rankings: three queries, four times as many as not, twice the
-# reciprocal rank (as `rankgauge check` asks), and with a chance below 1 in 10,000.
-# Rankings of a few documents have no end.
+# Relevant documents at the end of rankings: at least 3 queries, 4 times as many as queries with
+# relevant documents at the top, twice the reciprocal rank (as in `rankgauge check`), and a
+# probability below 1 in 10,000. Rankings must have at least ten documents.
 _LONG = 10
-# Scores of this many rankings rise in the order given where they are distances.
+# Share of rankings whose scores must increase in input order to be considered distances.
 _MOST = 0.9
 _REVERSED, _TIMES, _GAIN, _UNLIKELY = 3, 4, 2, 3.7
 
 
 class InputChecks:
-    """The cheap checks of one evaluation.
+    """Cheap checks of one evaluation.
 
-    Whether anything is examined more closely depends on counts that are made anyway.
+    Counts that are computed anyway decide whether anything is examined in more detail.
     """
 
     def __init__(self, qrels: Qrels, summary: InputSummary) -> None:
@@ -91,13 +90,13 @@ class InputChecks:
         self.queries = len(summary.numbers)
         self.documents = int(summary.ends[:, 0].sum())
         self.matched = int(summary.ends[:, 1].sum())
-        # What is a file now may be none when the findings are read.
+        # Checked now: the file may be gone when the findings are read.
         sources = (qrels.table.source, "QRELS"), (summary.source, "RUN")
         self._paths = [shlex.quote(path) if _is_file(path) else name for path, name in sources]
 
     @cached_property
     def pairs(self) -> list[Pair]:
-        """Judged queries of the run and their first documents."""
+        """Pairs of a judged query of the run and one of its first documents."""
         return self._first(len(self.summary.rankings))
 
     def _first(self, queries: int) -> list[Pair]:
@@ -110,7 +109,7 @@ class InputChecks:
         ]
 
     def refuse_near_misses(self) -> None:
-        """Refuse a run without judged documents whose ids are nearly those of the judgments."""
+        """Raise an error if no document is judged and ids differ only in zeros, spaces, or case."""
         if self.matched or not self.pairs:
             return
         docs = [doc for _, doc in self.pairs]
@@ -119,12 +118,12 @@ class InputChecks:
             ours, theirs = map(show_id, near)
             raise MismatchError(
                 f"no retrieved document is judged: the run has '{ours}', the judgments have "
-                f"'{theirs}', which differ only in leading zeros, spaces or case",
+                f"'{theirs}', which differ only in leading zeros, spaces, or case",
                 fix=f"use the same document ids in both: {self._copy_command()}",
             )
 
     def fair_zero(self) -> tuple[Finding, ...]:
-        """No document is judged, and no fault was detected."""
+        """Return a warning if no document is judged and no problem was detected."""
         if self.matched or not self.pairs:
             return ()
         message = (
@@ -139,7 +138,7 @@ class InputChecks:
         return docs.take(slice(0, SAMPLE))
 
     def mismatches(self, judged: float, queries: int, missing: IntArray) -> Iterator[Finding]:
-        """Ids that do not match and scores that look like distances, the worst first."""
+        """Yield mismatched ids and scores that look like distances, the most severe first."""
         yield from self._query_ids(queries, missing)
         if not self.documents:
             return
@@ -162,7 +161,7 @@ class InputChecks:
             yield found
 
     def _looks_shifted(self) -> bool:
-        """Return whether more of a few documents are judged if ids were one higher or lower."""
+        """Return whether ids one higher or lower match more judged documents in a small sample."""
         first = {query: number for number, (query, _) in reversed([*enumerate(self.pairs)])}
         pairs = [
             pair
@@ -175,7 +174,7 @@ class InputChecks:
         return any(found > now + 1 for found, _, _ in _shifts(pairs, judged))
 
     def _looks_mixed(self) -> bool:
-        """Whether many ids of a few queries have marks, letters or zeros that the others lack."""
+        """Return whether many ids of a sample contain marks, letters, or zeros that others lack."""
         pairs = self._first(_GLANCED)
         judged = _Judged(self.qrels)
         ours = [doc for _, doc in pairs]
@@ -189,7 +188,7 @@ class InputChecks:
         return False
 
     def empties(self, queries: int, without: int, missing: int) -> tuple[Finding, ...]:
-        """Queries that are evaluated and have no results."""
+        """Return a finding about evaluated queries without results."""
         empty = without - missing
         # Queries missing from a run are counted in a separate note.
         explains = without > _MOSTLY_EMPTY * queries and queries >= _LEAST_QUERIES
@@ -235,7 +234,7 @@ class InputChecks:
             yield from self._nothing_judged()
 
     def _spelled(self, judged: _Judged) -> Finding | None:
-        """Ids that are the same except for a prefix, a suffix, their case, ..."""
+        """Return a finding if ids differ only by a prefix, a suffix, their case, and so on."""
         found = document_way(self.pairs, self.qrels)
         if found is None:
             return None
@@ -255,12 +254,12 @@ class InputChecks:
         )
 
     def _shifted(self, judged: _Judged, now: int) -> Finding | None:
-        """Ids that are counted from 0 on one side and from 1 on the other."""
+        """Return a finding if one side numbers ids from 0 and the other from 1."""
         for met, unit, word in _shifts(self.pairs, judged):
             if _more(met, now):
                 return _finding(
                     "P109",
-                    f"more {unit} ids match the judgments with those of the run one {word}: "
+                    f"more {unit} ids match the judgments if those of the run are one {word}: "
                     f"{self._evidence(now, met)}",
                     f"number both from 0 or both from 1; {self._command()} shows the effect",
                 )
@@ -270,7 +269,10 @@ class InputChecks:
         return f"{then} instead of {now} of {len(self.pairs)} top-ranked documents would be judged"
 
     def _nothing_judged(self) -> Iterator[Finding]:
-        """Ids of two kinds; documents that are judged for other queries have the right ones."""
+        """Yield a finding if run and judgments use different ids.
+
+        Documents that are judged for other queries show that the ids are the right ones.
+        """
         docs = self.qrels.table.docs
         ours = [doc for _, doc in self.pairs]
         if np.isin(Ids.of(ours, "document id").hashes(), docs.hashes()).any():
@@ -284,7 +286,7 @@ class InputChecks:
         )
 
     def _reversed(self) -> Finding | None:
-        """Relevant documents at the end of the rankings: distances, most likely."""
+        """Return a finding if relevant documents are at the end of rankings, as with distances."""
         ends = self.summary.ends[self.summary.ends[:, 0] >= _LONG]
         relevant, others = ends[:, 2].sum(), ends[:, 4].sum()
         first = ends[ends[:, 2] > 0]
@@ -295,18 +297,19 @@ class InputChecks:
         depth, depth_of_others = (
             math.fsum(((ends[:, n + 1] - ends[:, n] / 2) / ends[:, 0]).tolist()) for n in (2, 4)
         )
-        # The mean place of documents in any order is the middle; its spread is that of a uniform.
+        # In a random order, the mean position is the middle; positions have a uniform variance.
         if depth - relevant / 2 <= _UNLIKELY * math.sqrt(relevant / 12):
             return None
-        # Below unjudged documents, all judged ones are at the end, relevant or not.
+        # If all judged documents are at the end, the cause is unjudged documents, not the order.
         if others and depth / relevant <= depth_of_others / others:
             return None
         return self._distances(_nearer_to_the_end(better, worse))
 
     def _rising(self) -> Finding | None:
-        """Rankings in ascending order of score: distances, unless relevant documents disagree.
+        """Return a finding if scores increase in input order, unless relevant documents disagree.
 
-        Rows sorted by a score that is not a distance have most relevant documents at the end.
+        If rows are sorted by a score that is not a distance, most relevant documents are at the
+        end.
         """
         tally = self.summary.tally
         if not tally.rising or tally.rising < _MOST * tally.varied:
@@ -317,9 +320,7 @@ class InputChecks:
         sure = tally.varied >= _LEAST_QUERIES and (better > worse or (paired and better == worse))
         if not sure and not paired:
             return None
-        text = (
-            f"they increase in the given order in {tally.rising} of {many(tally.varied, 'ranking')}"
-        )
+        text = f"they increase in input order in {tally.rising} of {many(tally.varied, 'ranking')}"
         if better:
             text += f", and {_nearer_to_the_end(better, worse)}"
         return self._distances(text, "error" if sure else "warning")
@@ -334,18 +335,18 @@ class InputChecks:
         )
 
     def _copy_command(self) -> str:
-        """Return the command that fixes ids."""
+        """Return the command that writes a copy with matching ids."""
         return f"{self._command('--fix fixed')} writes a copy with matching ids"
 
     def _command(self, options: str = "") -> str:
-        """Return the command for a detailed check, with the known paths."""
+        """Return the command for a detailed check, with the paths of the files."""
         return " ".join(filter(None, ["rankgauge check", *self._paths, options]))
 
 
 def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Finding, ...]:
-    """Whether the documents of a run are in a collection, except for the way their ids are written.
+    """Return findings about documents of a run that are not in a collection.
 
-    A collection may have only a part of the documents: having none of them is a fault.
+    A collection may contain only some of the documents; containing none of them is an error.
     """
     from rankgauge.data.id_spelling import matches, named, way_of
 
@@ -362,8 +363,8 @@ def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Fi
         return (
             _finding(
                 "T104",
-                f"none of the {len(ours)} documents is in the collection, such as {ours[0]!r}: its "
-                "texts are not used",
+                f"none of the {len(ours)} documents of the run is in the collection, such as "
+                f"{ours[0]!r}: the texts are not used",
                 "give the collection that was searched",
             ),
         )
@@ -372,13 +373,13 @@ def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Fi
             "T104",
             f"document ids match the collection only {named(way, met)}: "
             f"{_example(*met[0], 'collection')}",
-            "write the ids the same way in run, judgments and collection",
+            "write the ids the same way in run, judgments, and collection",
         ),
     )
 
 
 def _nearer(ends: Ends) -> tuple[int, int]:
-    """Count the queries whose first relevant document is nearer to the end, and to the top."""
+    """Count queries whose first relevant document is nearer to the end, and nearer to the top."""
     top, end = ends[:, 6], ends[:, 7]
     return int(np.count_nonzero(end < top)), int(np.count_nonzero(top < end))
 
@@ -391,7 +392,7 @@ def _nearer_to_the_end(better: int, worse: int) -> str:
 
 
 class _Judged:
-    """The judged documents of single queries, looked up once."""
+    """Cached lookup of the judged documents of single queries."""
 
     def __init__(self, qrels: Qrels) -> None:
         self.qrels = qrels
@@ -413,10 +414,9 @@ class _Judged:
 
 
 def _pairs_that_match(way: Way, pairs: Iterable[Pair], judged: _Judged) -> Iterator[Pair]:
-    """Documents of a run that are judged for their query except for the way they are written.
+    """Yield retrieved documents that match a judged document of their query if written differently.
 
-    A judged document that is retrieved under its own id is not matched by another id: that is a
-    copy.
+    A judged document that is also retrieved under its own id is not matched: the other is a copy.
     """
     from rankgauge.data.id_spelling import matches
 
@@ -432,10 +432,10 @@ def _pairs_that_match(way: Way, pairs: Iterable[Pair], judged: _Judged) -> Itera
 
 
 def document_way(pairs: Sequence[Pair], qrels: Qrels) -> tuple[Way, list[Pair]] | None:
-    """Return how documents are written differently, with the ids that meet; None if they are not.
+    """Return the difference in spelling of document ids and the matching pairs, or None.
 
-    The way that yields most judged documents counts, if these are clearly more than those judged
-    for another query, and not judged as they are.
+    The spelling that matches most judged documents is used if it matches clearly more than for
+    shuffled queries. Pairs whose document is judged as written do not count.
     """
     from rankgauge.data.id_spelling import way_of
 
@@ -467,7 +467,7 @@ def document_way(pairs: Sequence[Pair], qrels: Qrels) -> tuple[Way, list[Pair]] 
 
 
 def _not_judged(met: list[Pair], qrels: Qrels) -> list[Pair]:
-    """Those whose document as the run writes it is not judged for any query."""
+    """Return the pairs whose document, as written in the run, is not judged for any query."""
     if not met:
         return met
     ours = Ids.of([doc for doc, _ in met], "document id").hashes()
@@ -481,12 +481,12 @@ def _example(ours: bytes, theirs: bytes, other: str = "judgments") -> str:
 
 
 def _more(then: int, now: int) -> bool:
-    """Return whether the number of matches is unlikely by chance."""
+    """Return whether an increase of matches is larger than expected by chance."""
     return then >= _BETTER * now and then - now > _DEVIATIONS * math.sqrt(then + now)
 
 
 def _shifts(pairs: Sequence[Pair], judged: _Judged) -> Iterator[tuple[int, str, str]]:
-    """How many are judged with ids one higher or lower, of documents and of queries."""
+    """Yield the number of judged pairs with document ids, then query ids, one higher or lower."""
     for place, unit in ((1, "document"), (0, "query")):
         if not all(pair[place].isdigit() for pair in pairs):
             continue

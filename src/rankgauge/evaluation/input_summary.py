@@ -1,4 +1,4 @@
-"""InputSummary for the checks of the input: statistics of one block of a run, and their merge."""
+"""Summaries for the checks of the input: statistics of one block of a run, and their merge."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from rankgauge.data.file_runs import JoinedLines
 from rankgauge.data.join import Joined
 from rankgauge.data.run import Run
 
-# Whole numbers.
+# Integer values; float64 if they exceed 32 bits.
 Ends: TypeAlias = npt.NDArray[np.float64 | np.int32]
-# Bounds of the sample of ids of a run.
+# Sizes of the sample of ids: rankings, documents per ranking, and queries without judgments.
 RANKINGS, DOCUMENTS, UNKNOWN = 50, 20, 5_000
 _INT_32 = 2.0**31
 
@@ -29,13 +29,13 @@ class InputCounts(NamedTuple):
 
     Attributes:
         documents: Documents in the rankings.
-        removed: Repeated documents that were removed before.
+        removed: Repeated documents that were removed.
         unknown: Queries without judgments; a query in two blocks counts twice.
-        rising: Rankings whose scores rise in the order given.
-        varied: Rankings with different scores.
+        rising: Rankings whose scores increase in input order.
+        varied: Rankings whose scores are not all equal.
         longer: Above 0 if a ranking has two or more documents.
-        uneven: Above 0 if one of these has different scores.
-        unpaired: Above 0 if a ranking is no list of pairs.
+        uneven: Above 0 if the scores of such a ranking are not all equal.
+        unpaired: Above 0 if a ranking is not a list of pairs.
     """
 
     documents: int
@@ -49,31 +49,31 @@ class InputCounts(NamedTuple):
 
 
 class InputSummary(NamedTuple):
-    """What the checks of the input read of a run."""
+    """Statistics of a run that the checks of the input read."""
 
-    numbers: IntArray  # (n,) the numbers of its judged queries, ascending, evaluated or not
-    # (n, 8) for each: documents retrieved; of these judged; how many are relevant, and the sum of
-    # their ranks; the same of those judged not relevant; the rank of the first relevant one, and
-    # that from the end of the ranking, 0 without one.
+    numbers: IntArray  # (n,) numbers of the judged queries in the run, ascending, evaluated or not
+    # (n, 8) per query: retrieved documents; judged ones among them; number of relevant documents
+    # and the sum of their ranks; the same two for documents judged not relevant; the rank of the
+    # first relevant document from the top and from the end, 0 without one.
     ends: Ends
-    tally: InputCounts  # counts
+    tally: InputCounts
     unknown: tuple[bytes, ...]  # the first queries without judgments, ascending
-    # For the first of `numbers` the first documents of the ranking as given.
+    # Query number to the first documents of the ranking in input order, for the first `numbers`.
     rankings: Mapping[int, Sequence[str | bytes]]
-    source: str = ""  # source of the run; empty if unknown
-    notes: Mapping[str, int] = {}  # notes of the reader of the run, each with its position
+    source: str = ""  # path of the run; empty if unknown
+    notes: Mapping[str, int] = {}  # notes of the reader of the run, with their positions
 
     @property
     def without_judgments(self) -> int:
-        """The number of queries without judgments."""
+        """Number of queries without judgments."""
         few = self.tally.unknown <= UNKNOWN
         return len(self.unknown) if few else self.tally.unknown
 
 
 def summarize_dicts(found: JoinedDicts) -> InputSummary:
-    """Collect the summary of a run of plain dicts."""
+    """Return the summary of a run of plain dicts."""
     unknown = found.unknown()
-    # To compare a small float of NumPy with a large number warns.
+    # Comparing a small NumPy float with a large number emits a warning.
     with np.errstate(all="ignore"):
         (longer, uneven), (rising, varied) = found.spread(), found.rising()
     return InputSummary(
@@ -86,7 +86,7 @@ def summarize_dicts(found: JoinedDicts) -> InputSummary:
 
 
 def summarize_lines(found: JoinedLines, source: str) -> InputSummary:
-    """Collect the summary of a part of a run in a file."""
+    """Return the summary of a part of a run in a file."""
     (longer, uneven), (rising, varied) = found.spread, found.rising
     return InputSummary(
         found.joined.numbers,
@@ -100,14 +100,14 @@ def summarize_lines(found: JoinedLines, source: str) -> InputSummary:
 
 
 def first_ids(ids: Iterable[bytes]) -> tuple[bytes, ...]:
-    """Return `InputSummary.unknown` of these queries."""
+    """Return the first of these queries, sorted, as in `InputSummary.unknown`."""
     different = set(ids)
     few = len(different) <= UNKNOWN
     return tuple(sorted(different) if few else nsmallest(UNKNOWN, different))
 
 
 def summarize_table(run: Run, table: PairTable, joined: Joined) -> InputSummary:
-    """Collect the summary of a run."""
+    """Return the summary of a run in a table."""
     unknown = run.table.queries.take(joined.unknown_queries).tolist()
     tally = InputCounts(
         len(table), len(run.table) - len(table), len(unknown), *run.table.rising(),
@@ -125,7 +125,7 @@ def summarize_table(run: Run, table: PairTable, joined: Joined) -> InputSummary:
 
 
 def merge_summaries(parts: list[InputSummary]) -> InputSummary:
-    """Merge the summaries of blocks, in any order; they are forgotten on the way."""
+    """Merge the summaries of blocks, in any order; `parts` is emptied to free memory."""
     numbers = np.concatenate([part.numbers for part in parts])
     order = np.argsort(numbers, kind="stable")
     rankings = sorted(item for part in parts for item in part.rankings.items())
@@ -149,14 +149,14 @@ def merge_summaries(parts: list[InputSummary]) -> InputSummary:
 
 
 def _taken(parts: list[Ends], order: IntArray) -> Ends:
-    """Return the rows of all parts in this order; the parts are forgotten first."""
+    """Return the rows of all parts in this order; `parts` is emptied to free memory."""
     whole: Ends = np.concatenate(parts)
     parts.clear()
     return whole[order]
 
 
 def _ends(joined: Joined) -> Ends:
-    """Summarize where judged documents are in the rankings: see `InputSummary.ends`."""
+    """Return the positions of judged documents in the rankings: `InputSummary.ends`."""
     starts, stops = joined.offsets[:-1], joined.offsets[1:]
     relevant, other = joined.grade > 0, joined.grade == 0
     sums = np.zeros((4, len(joined.grade) + 1))
@@ -170,16 +170,16 @@ def _ends(joined: Joined) -> Ends:
     found = np.flatnonzero(ends[:, 2])
     if len(found):
         rows, first = np.flatnonzero(relevant), before[0, found].astype(np.int64)
-        # The ranks if the lowest scores were the best; equal scores keep their order.
+        # Ranks as if the lowest score were the best; ties keep their order.
         last = np.repeat(joined.retrieved[found], ends[found, 2].astype(np.int64)) + 1
         end = last - joined.tie_last[rows] + joined.rank[rows] - joined.tie_first[rows]
         ends[found, 6], ends[found, 7] = joined.rank[rows[first]], np.minimum.reduceat(end, first)
-    # Half the memory for many queries, and the same whole numbers.
+    # Saves half the memory; the integers are unchanged.
     return ends.astype(np.int32) if ends.max(initial=0) < _INT_32 else ends
 
 
 def _first_documents(table: PairTable, joined: Joined) -> dict[int, Sequence[str | bytes]]:
-    """Return the first documents of the first judged queries, as given."""
+    """Return the first documents of the first judged queries, in input order."""
     queries = joined.in_run[:RANKINGS]
     starts, sizes = table.offsets[queries], np.minimum(np.diff(table.offsets)[queries], DOCUMENTS)
     docs = table.docs.take(ranges_of(starts, sizes)).tolist()
@@ -190,11 +190,11 @@ def _first_documents(table: PairTable, joined: Joined) -> dict[int, Sequence[str
 
 
 def _spread(table: PairTable) -> tuple[int, int]:
-    """`InputCounts.longer` and `InputCounts.uneven` of a table."""
+    """Return `InputCounts.longer` and `InputCounts.uneven` of a table."""
     values, longer = table.values, np.flatnonzero(np.diff(table.offsets) > 1)
     if not len(longer):
         return 0, 0
-    # The first check decides most runs.
+    # For most runs, the first pair of scores is enough.
     first = int(table.offsets[longer[0]])
     if values[first] != values[first + 1]:
         return 1, 1

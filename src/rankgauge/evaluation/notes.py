@@ -17,13 +17,13 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.evaluation.plan import Plan
 from rankgauge.measures.measure import Measure
 
-# With fewer queries perfect values are plausible.
+# With fewer queries, perfect values are plausible.
 _FEW = 10
 _ABOVE_ZERO = math.ulp(0.0)
 
 
 def info(message: str, code: str = "") -> Finding:
-    """Return a finding that only informs."""
+    """Return a finding of severity ``info``."""
     return Finding(code, "info", message)
 
 
@@ -32,7 +32,7 @@ def _warning(message: str, code: str) -> Finding:
 
 
 def queries_note(counts: Mapping[str, int], policies: Policies) -> Finding:
-    """Which queries were averaged, and what happened to the others."""
+    """Return a note on the averaged and excluded queries."""
     which = {
         "all": "all judged queries",
         "intersection": "judged queries that are in the run",
@@ -47,7 +47,7 @@ def queries_note(counts: Mapping[str, int], policies: Policies) -> Finding:
 
 
 def ties_note(touched: int, ties: Ties) -> Finding:
-    """How ties were broken, and how many queries that affects."""
+    """Return a note on the tie policy and the number of queries that ties affect."""
     how = {
         "trec": "broken by document id, descending (ties=trec)",
         "input": "broken by input order (ties=input)",
@@ -62,7 +62,7 @@ def ties_note(touched: int, ties: Ties) -> Finding:
 
 
 def estimates_note(names: Sequence[str], errors: Values, policies: Policies) -> Finding:
-    """Measures that were estimated, with standard errors."""
+    """Return a note on estimated measures with their standard errors."""
     means = (math.sqrt(math.fsum((column**2).tolist())) / len(column) for column in errors.T)
     text = ", ".join(f"{name} {error:.1g}" for name, error in zip(names, means, strict=True))
     return info(
@@ -72,7 +72,7 @@ def estimates_note(names: Sequence[str], errors: Values, policies: Policies) -> 
 
 
 def judged_note(depth: int, share: float, *, condensed: bool) -> Finding:
-    """How many documents are judged, and how the others are treated."""
+    """Return a note on the share of judged documents and the treatment of the others."""
     done = "are removed from the rankings" if condensed else "count as not relevant"
     how = " (unjudged=removed)" if condensed else ""
     text = f"documents without a judgment {done}{how}; Judged@{depth} = {share:.3f}"
@@ -80,9 +80,9 @@ def judged_note(depth: int, share: float, *, condensed: bool) -> Finding:
 
 
 def origin_note(source: str) -> Iterator[Finding]:
-    """The origin of the judgments, if name.about.json next to them says: not people."""
+    """Yield a note if the file name.about.json next to the judgments names an origin."""
     name = f"{source}.about.json"
-    # The parser is loaded only if there is such a file.
+    # Imported only if there is such a file.
     if not source or "\0" in name or not os.path.isfile(name):  # noqa: PTH113
         return
     import json
@@ -98,9 +98,9 @@ def origin_note(source: str) -> Iterator[Finding]:
 
 
 def first_ranks_note(first: Measure, ranks: Values) -> Finding:
-    """Return the ranks of the first relevant documents, which a mean of RR hides."""
+    """Return a note on the ranks of the first relevant documents, which the mean of RR hides."""
     names = ("at rank 1", "at 2-3", "at 4-10", "below 10")
-    # Documents that were not retrieved (NaN) come last.
+    # Queries without a relevant document in the ranking (NaN) come last.
     places = np.searchsorted((1.0, 3.0, 10.0, math.inf), ranks)
     *numbers, nowhere = np.bincount(places, minlength=len(names) + 1).tolist()
     parts = [f"{name} for {number}" for name, number in zip(names, numbers, strict=True)]
@@ -117,7 +117,7 @@ def undefined_notes(
     policies: Policies,
     judged: tuple[Qrels, IntArray],
 ) -> Iterator[Finding]:
-    """One note for all measures that share a number of undefined values and its treatment."""
+    """Yield one note for all measures with the same number and treatment of undefined values."""
     qrels, numbers = judged
     grouped: dict[tuple[int, bool, str], list[str]] = {}
     for column, measure in enumerate(measures):
@@ -137,7 +137,7 @@ def undefined_notes(
 
 
 def grades_note(qrels: Qrels, level: float) -> Iterator[Finding]:
-    """Grades above 0 that never count as relevant."""
+    """Yield a note on grades above 0 that never count as relevant."""
     low = qrels.low_grades
     between = int(np.count_nonzero((low > 0) & (low < level))) if len(low) else 0
     if between:
@@ -145,7 +145,7 @@ def grades_note(qrels: Qrels, level: float) -> Iterator[Finding]:
 
 
 def recall_note(recalls: Sequence[Measure], beyond: BoolArray) -> Iterator[Finding]:
-    """Queries for which recall at k cannot reach 1."""
+    """Yield a note on queries for which recall at k cannot reach 1."""
     counts = zip(recalls, beyond.sum(axis=0).tolist(), strict=True) if recalls else ()
     parts = [(str(recall), number) for recall, number in counts if number]
     if parts:
@@ -157,7 +157,7 @@ def recall_note(recalls: Sequence[Measure], beyond: BoolArray) -> Iterator[Findi
 
 
 def ranking_notes(longest: int, deepest: int, *, constant: bool) -> Iterator[Finding]:
-    """Rankings that end above the deepest cut-off, and scores that are all equal."""
+    """Yield notes on rankings shorter than the deepest cut-off and on constant scores."""
     if 0 < longest < deepest:
         yield info(f"rankings have at most {longest} documents, cut-offs go to {deepest}", "R105")
     if constant:
@@ -168,11 +168,11 @@ def ranking_notes(longest: int, deepest: int, *, constant: bool) -> Iterator[Fin
 
 
 def perfect_note(plan: Plan, values: Values) -> Iterator[Finding]:
-    """Measures that are 1 for every query."""
+    """Yield a warning about measures that are 1 for every query."""
     perfect = [
         str(plan.measures[column])
         for column in plan.whole
-        # Most runs fail at the first query: cheaper than all values.
+        # For most runs, the value of the first query decides.
         if values[0, column] == 1 and (values[:, column] == 1).all()
     ]
     if perfect and len(values) >= _FEW:
@@ -181,7 +181,7 @@ def perfect_note(plan: Plan, values: Values) -> Iterator[Finding]:
 
 
 def single_measure_note(measures: Sequence[Measure]) -> Iterator[Finding]:
-    """What a single measure hides."""
+    """Yield a note on the limitation of using a single measure."""
     if len(measures) == 1:
         (measure,) = measures
         k = dict(measure.params).get("k", 10)
@@ -191,7 +191,7 @@ def single_measure_note(measures: Sequence[Measure]) -> Iterator[Finding]:
 
 
 def input_notes(qrels: Qrels, removed: int, policies: Policies) -> Iterator[Finding]:
-    """Which judgments and documents do not count."""
+    """Yield notes on judgments and documents that are not counted."""
     pooled = int(np.count_nonzero(qrels.low_grades < 0)) if len(qrels.low_grades) else 0
     if pooled:
         yield info(f"{many(pooled, 'judgment')} with a negative grade: pooled but not judged")

@@ -1,4 +1,4 @@
-"""Origins of questions: generated ones never share a mean with others unless requested."""
+"""Origins of questions: generated questions are averaged with others only on request."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Fields: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 
 def question_fields(questions: Any) -> Fields:
-    """Return the fields of questions by query id, as ids are shown.
+    """Return the fields of questions by query id, with ids as text.
 
     Args:
-        questions: A mapping, or the path of JSON lines, CSV or TSV with a column for the id;
-            nothing if None.
+        questions: A mapping; the path of a JSON lines, CSV, or TSV file with a column for the id;
+            or None for no questions.
 
     Raises:
-        FormatError: With the first line that cannot be read, or that has no id.
-        InputError: If it is neither, or there are no questions.
+        FormatError: If a line cannot be read or has no id; the message names the first one.
+        InputError: If `questions` is of another type or empty.
     """
     if questions is None:
         return {}
@@ -64,7 +64,7 @@ def question_fields(questions: Any) -> Fields:
 
 
 def field_of(fields: Fields, given: Any, what: str) -> Any:
-    """Return weights or groups as given, or the field of the questions of that name."""
+    """Return the values of the named field of the questions; return a mapping unchanged."""
     if not isinstance(given, str):
         return given
     values = {query: row.get(given) for query, row in fields.items()}
@@ -78,15 +78,15 @@ def field_of(fields: Fields, given: Any, what: str) -> Any:
 
 
 def split_origins(evaluation: Evaluation, questions: Any) -> dict[str, list[str]]:
-    """Return the queries of an evaluation by origin: generated ones, and all others.
+    """Return the queries of an evaluation by origin: generated questions and all others.
 
     Args:
         evaluation: The evaluation.
         questions: As in :func:`evaluate`.
 
     Returns:
-        Query ids by name (``generated``, and the other origins in one word). One entry if they can
-        share a mean.
+        Query ids by origin: ``generated``, and the other origins joined. A single entry if all
+        questions can be averaged together.
 
     Example:
         >>> from rankgauge import evaluate
@@ -108,7 +108,7 @@ def add_origins(evaluation: Evaluation, fields: Fields, *, mix_origins: bool) ->
     """Return an evaluation that records whether its questions are generated.
 
     Raises:
-        InputError: If some are and others are not, unless they may be mixed.
+        InputError: If only some questions are generated and `mix_origins` is not set.
     """
     counts = Counter(_origin(fields, query) for query in evaluation.query_ids) if fields else {}
     number, total = counts.get(_GENERATED, 0), len(evaluation.query_ids)
@@ -117,7 +117,7 @@ def add_origins(evaluation: Evaluation, fields: Fields, *, mix_origins: bool) ->
     if number < total and not mix_origins:
         raise InputError(
             f"{number} of {many(total, 'query')} are generated and {total - number} are not: "
-            "they have no common mean, since generated questions differ from those of users",
+            "a common mean would mislead, since generated questions differ from those of users",
             where="questions",
             fix=(
                 "evaluate each separately (queries=), or average both deliberately: "

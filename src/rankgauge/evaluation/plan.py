@@ -1,4 +1,4 @@
-"""What measures need, worked out once for all runs that are evaluated by them."""
+"""The inputs and special cases of a set of measures, determined once for any number of runs."""
 
 from __future__ import annotations
 
@@ -11,31 +11,32 @@ from rankgauge.measures.compiled import program, step, step_of
 from rankgauge.measures.declaration import SPECIAL
 from rankgauge.measures.measure import Measure, parse
 
-# Depth of the judged share in notes, without a deeper cut-off.
+# Depth of the judged share in notes if no measure has a deeper cut-off.
 JUDGED_AT = 10
-# Of these a perfect value needs every relevant document in its best place.
+# Measures whose perfect value requires every relevant document at its ideal rank.
 _WHOLE = {"AP", "nDCG", "Rprec"}
 
 
 class Plan:
-    """What measures need, worked out once for all runs that are evaluated by them.
+    """The inputs and special cases of a set of measures, determined once for any number of runs.
 
     Attributes:
         measures: The measures.
-        columns: Their numbers, except for the special ones.
-        special: The numbers of those that read special judgments.
-        reads: Their input, such as ``subtopics``; empty without any.
-        of_grades: The numbers of those that read how relevant a document is.
-        of_judgments: Those of the others.
-        depths: Their cut-offs and 10, ascending: where it is said how much was judged.
-        deepest: The deepest of their cut-offs, 10 without one.
-        first_ranks: FirstRel for each relevance level that a reciprocal rank has: its mean hides
-            where the first relevant documents stand; the notes say it.
-        separate_judged: Whether any tells documents judged not relevant from those not judged.
-        deepest_asked: The deepest of their cut-offs, 0 without one.
-        level: The lowest relevance level, if it is not above 1: who asks for more means it.
-        recalls: Those that are recall at a cut-off.
-        whole: The numbers of those that are 1 only where nothing could be better at any rank.
+        columns: The indices of measures that do not read special judgments.
+        special: The indices of measures that read special judgments.
+        reads: The kind of special judgments, such as ``subtopics``; empty without special measures.
+        of_grades: The indices of measures that read grades.
+        of_judgments: The indices of the other measures in `columns`.
+        depths: The cut-offs of the measures and 10, ascending: depths of the judged share.
+        deepest: The deepest cut-off; 10 without a cut-off.
+        first_ranks: FirstRel for each relevance level of a reciprocal rank, for the note on the
+            ranks of the first relevant documents, which the mean hides.
+        separate_judged: Whether a measure distinguishes documents judged not relevant from unjudged
+            ones.
+        deepest_asked: The deepest cut-off; 0 without a cut-off.
+        level: The lowest relevance level; 0 if it is above 1, which is a deliberate choice.
+        recalls: The measures that are recall at a cut-off.
+        whole: The indices of measures that are 1 only for an ideal ranking.
     """
 
     def __init__(self, measures: tuple[Measure, ...]) -> None:
@@ -63,19 +64,20 @@ class Plan:
 
     @cached_property
     def open(self) -> tuple[int, ...]:
-        """The numbers of those without a closed form for the mean over all orders of ties."""
+        """Indices of the measures without a closed form for the mean over all orders of ties."""
         return tuple(n for n in self.columns if not self.measures[n].has_tie_mean)
 
     @cached_property
     def compiled(self) -> tuple[int, ...]:
-        """The numbers of the measures that the compiled core computes."""
+        """Indices of the measures that the compiled core computes."""
         return tuple(n for n in self.columns if step_of(self.measures[n]) is not None)
 
     @cached_property
     def program(self) -> Values | None:
-        """Work of the compiled core: its measures, and what the notes tell besides.
+        """Instructions for the compiled core: its measures and the data for the notes.
 
-        The columns of `Measured`, one after the other; None if it does not know one of the notes.
+        One instruction for each column of `Measured`; None if the core does not support one of the
+        notes.
         """
         if self.special:
             return None
@@ -89,7 +91,7 @@ class Plan:
         )
 
     def refuse_special(self, ties: str) -> None:
-        """Refuse measures of special judgments under policies that order by grade."""
+        """Raise an error for measures of special judgments with a tie policy based on grades."""
         if self.special:
             known = {"best": "best order", "worst": "worst order"}
             raise InputError(
@@ -101,7 +103,7 @@ class Plan:
             )
 
     def refuse_open(self, draws: int) -> None:
-        """Refuse measures whose mean over all orders of equal scores is not known."""
+        """Raise an error for measures with no closed form for the mean over all orders of ties."""
         if self.open and not draws:
             raise InputError(
                 f"{', '.join(str(self.measures[n]) for n in self.open)}: no closed form for the "
@@ -113,17 +115,17 @@ class Plan:
 
     @cached_property
     def condensed(self) -> tuple[Measure, ...]:
-        """The measures without documents that have no judgment, where they take that."""
+        """The measures, ignoring unjudged documents where they support it."""
         return tuple(m(judged_only=True) if _condenses(m) else m for m in self.measures)
 
     @cached_property
     def all_condensed(self) -> bool:
-        """Whether none of the measures reads unjudged documents then."""
+        """Whether all measures can ignore unjudged documents."""
         return all(map(_condenses, self.measures))
 
 
 def _sole(special: Sequence[Measure]) -> str:
-    """Return the kind of special judgments that these measures read; empty without any."""
+    """Return the kind of special judgments that these measures read; empty without measures."""
     kinds: dict[str, Measure] = {}
     for measure in special:
         kinds.setdefault(measure.declaration.reads, measure)
@@ -143,12 +145,12 @@ def _level(measure: Measure) -> float | None:
 
 
 def _condenses(measure: Measure) -> bool:
-    """Return whether it can do without the documents that have no judgment."""
+    """Return whether a measure can ignore unjudged documents."""
     return "judged_only" in measure.declaration.words
 
 
 def _reads_judged(measure: Measure) -> bool:
-    """Return whether it distinguishes documents judged not relevant from unjudged ones."""
+    """Return whether a measure distinguishes documents judged not relevant from unjudged ones."""
     gain = dict(measure.params).get("gain")
     gains_for_nothing = isinstance(gain, tuple) and dict(gain).get(0.0, 0.0) > 0
     return measure.declaration.reads == "judged" or gains_for_nothing

@@ -1,4 +1,4 @@
-"""A run evaluated as another tool would do it: measures with equal deviations together."""
+"""Evaluation with the profile of another tool: measures with equal deviations are grouped."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.records import Records
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
+from rankgauge.evaluation.blocks import build_evaluation, make_context, measure_block
 from rankgauge.evaluation.notes import info, single_measure_note
-from rankgauge.evaluation.partial import finish, make_context, measure_block
 from rankgauge.evaluation.plan import Plan
 from rankgauge.evaluation.result import AppliedProfile, Evaluation, findings_of_notes
 from rankgauge.measures.measure import Measure
@@ -28,13 +28,13 @@ from rankgauge.profiles.deviations import Case, Deviation, Profile
 from rankgauge.profiles.registry import profile_of
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
-# Policies that a profile decides; others are applied to the inputs before.
+# Policies that a profile may decide; the others are applied to the inputs first.
 _DECIDED = ("ties", "queries", "undefined", "unjudged")
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Measures with equal deviations, evaluated together."""
+    """Values of measures with equal deviations, evaluated together."""
 
     places: tuple[int, ...]
     measures: tuple[Measure, ...]
@@ -51,7 +51,7 @@ def evaluate_profile(
     queries: Sequence[Any] | None = None,
     usual: bool = False,
 ) -> tuple[Evaluation, Qrels]:
-    """Evaluate a run as another tool would do it; return the judgments too."""
+    """Evaluate a run as another tool does; return the evaluation and the judgments."""
     found = profile_of(profile)
     if usual:
         measures = [measure for measure in measures if _has(found, measure)]
@@ -88,7 +88,7 @@ def _source(inputs: tuple[Any, Any]) -> Records:
     if isinstance(run, Iterator):
         raise InputError(
             "profiles do not accept a run in blocks", where="run",
-            fix="give the whole run: a path, a mapping or a data frame",
+            fix="give the whole run: a path, a mapping, or a data frame",
         )  # fmt: skip
     truth = Qrels.of(qrels)
     return Records(truth, truth, Run.of(run))
@@ -97,7 +97,7 @@ def _source(inputs: tuple[Any, Any]) -> Records:
 def _refuse_contradictions(
     found: Profile, cases: Sequence[Case], taken: Sequence[tuple[Deviation, ...]]
 ) -> None:
-    """Reject a non-default policy that contradicts the profile."""
+    """Raise an error for a non-default policy that contradicts the profile."""
     usual = Policies()
     given = cases[0].policies
     chosen = [
@@ -121,7 +121,7 @@ def _refuse_contradictions(
 def _groups(
     cases: Sequence[Case], taken: Sequence[tuple[Deviation, ...]]
 ) -> Iterable[tuple[int, ...]]:
-    """Return the places of measures that can be evaluated together."""
+    """Return the indices of measures that can be evaluated together."""
     found: dict[Any, list[int]] = {}
     for place, (case, steps) in enumerate(zip(cases, taken, strict=True)):
         shared = tuple(step for step in steps if step.of != "measure")
@@ -134,7 +134,7 @@ def _part(
     truth: Qrels,
     chosen: Sequence[Any] | None,
 ) -> _Part:
-    """Evaluate measures whose deviations differ in nothing but the measure."""
+    """Evaluate measures that have the same deviations in everything but the measure itself."""
     _, case, steps = members[0]
     for step in steps:
         if step.of != "measure":
@@ -147,21 +147,21 @@ def _part(
         measures.append(own.measure)
     plan = Plan(tuple(dict.fromkeys(measures)))
     if chosen is not None:
-        # Documents that the tool drops were judged: no warning about them.
+        # Documents that the tool drops were judged, so do not warn about them.
         chosen = [query for query in chosen if query in case.qrels or query not in truth]
     context = make_context(case.qrels, plan, case.policies, chosen)
     return _Part(
         tuple(place for place, _, _ in members),
         tuple(measures),
         tuple(tuple(step.name for step in deviations) for _, _, deviations in members),
-        finish(measure_block(case.run, context), context),
+        build_evaluation(measure_block(case.run, context), context),
     )
 
 
 def _join(
     found: Profile, asked: Sequence[Measure], parts: Sequence[_Part], source: Records
 ) -> Evaluation:
-    """One evaluation of all parts."""
+    """Combine all parts into one evaluation."""
     index = {query: number for number, query in enumerate(source.qrels.query_ids)}
     rows = [np.array([index[q] for q in part.evaluation.query_ids]) for part in parts]
     numbers = distinct(np.concatenate(rows))
@@ -175,7 +175,7 @@ def _join(
         tuple(columns[place][1] for place in kept),
     )
     evaluations = [part.evaluation for part in parts]
-    # Counts of events: of several parts, the largest.
+    # The parts count the same events; use the largest count.
     counts = {name: max(e.counts[name] for e in evaluations) for name in evaluations[0].counts}
     findings = [
         *(one for e in evaluations for one in e.input_findings),
@@ -202,9 +202,9 @@ def _join(
 def _columns(
     asked: Sequence[Measure], parts: Sequence[_Part]
 ) -> tuple[dict[int, tuple[Measure, tuple[str, ...]]], list[int]]:
-    """Each measure as it was computed, with its deviations; and which have a column.
+    """Return each computed measure with its deviations, and the indices of those with a column.
 
-    Two that mean the same there have one.
+    Measures that the tool defines identically share a column.
     """
     columns = {
         place: (measure, steps)
@@ -220,7 +220,7 @@ def _columns(
 def _cells(
     parts: Sequence[_Part], rows: Sequence[IntArray], numbers: IntArray, kept: Sequence[int]
 ) -> tuple[Values, BoolArray | None]:
-    """(Q, M) the values, and where one does not count."""
+    """Return the (Q, M) values, and which of them are left out of the mean."""
     values = np.full((len(numbers), len(kept)), np.nan)
     counted = np.zeros(values.shape, dtype=bool)
     mixed = len({part.evaluation.policies.undefined for part in parts}) > 1
@@ -237,7 +237,7 @@ def _cells(
 
 
 def _shared(found: Sequence[Policies]) -> Policies:
-    """What all of them share; our own where they differ."""
+    """Return the policies that all parts share, with the defaults for the others."""
     alike = {
         part.name: getattr(found[0], part.name)
         for part in fields(Policies)
@@ -247,10 +247,10 @@ def _shared(found: Sequence[Policies]) -> Policies:
 
 
 def _notes(parts: Sequence[_Part]) -> Iterator[str]:
-    """The notes of all parts, each once; a note of a single part names its measures.
+    """Yield the distinct notes of all parts; a note of some of the parts names its measures.
 
-    A sentence that names its measures needs no others before it, and such sentences that say the
-    same of several measures are one. Where only the numbers differ, the first stands for all.
+    A note that already names its measures gets no prefix, and notes that differ only in these
+    measures are combined. Of notes that differ only in numbers, the first is used.
     """
     measures_of: dict[str, list[str]] = {}
     other: dict[str, list[str]] = {}
@@ -258,7 +258,7 @@ def _notes(parts: Sequence[_Part]) -> Iterator[str]:
     shapes: dict[str, str] = {}
     for part in parts:
         own = [str(measure) for measure in part.measures]
-        # Faults of the input are reported for all parts.
+        # Input problems are reported once for all parts.
         for note in (one.note for one in part.evaluation.findings if not _of_all(one)):
             names, _, rest = note.partition(": ")
             if rest and set(names.split(", ")) <= set(own):
@@ -283,7 +283,7 @@ def _of_all(found: Finding) -> bool:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return the names; of many, the first few and the number."""
+    """Return the names, or the first few and the number of names."""
     if len(names) <= 2 * SHOWN:
         return ", ".join(names)
     return f"{', '.join(names[:SHOWN])}, ... ({len(names)} measures)"
@@ -292,7 +292,7 @@ def _listed(names: Sequence[str]) -> str:
 def _profile_notes(
     found: Profile, measures: Sequence[Measure], applied: AppliedProfile
 ) -> Iterator[str]:
-    """Describe the applied profile."""
+    """Yield notes that describe the applied profile."""
     grouped: dict[tuple[str, ...], list[str]] = {}
     for measure, names in zip(measures, applied.deviations, strict=True):
         grouped.setdefault(names, []).append(str(measure))
@@ -300,7 +300,7 @@ def _profile_notes(
     tool = f"as {found.tool} (profile {found.name})"
     if shared and len(grouped) > 1:
         yield f"{tool}, all measures: {'; '.join(shared)}"
-        tool = "besides"
+        tool = "in addition"
         grouped = {
             tuple(name for name in names if name not in shared): of for names, of in grouped.items()
         }

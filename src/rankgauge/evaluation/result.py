@@ -1,4 +1,4 @@
-"""Evaluation: the values of a run, from any source."""
+"""`Evaluation`: the values of a run, from any source."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 
 if TYPE_CHECKING:
-    # What is not needed by every evaluation is loaded where it is: a script is not to wait for it.
+    # Imported on demand to keep the first evaluation fast.
     from rankgauge.rendering.plot_drawing import Plot
     from rankgauge.rendering.tables import Table
 
 _SCHEMA = "rankgauge/evaluation/1"
 _MAPPINGS = ("counts", "settings", "coverage")
-_MEANS = 5  # of `repr`
+_MEANS = 5  # number of means in `repr`
 _DESCRIBED = ("coverage", "findings")
-_OF_ANSWERS = ("verdicts", "answers")  # what measures of generated answers read
+_OF_ANSWERS = ("verdicts", "answers")  # inputs of measures of generated answers
 
 
 @dataclass(frozen=True)
 class AppliedProfile:
-    """A profile as applied: the request, and the deviations from the default.
+    """An applied profile: the requested measures and their deviations from the default.
 
     Attributes:
         name: The name of the profile.
-        tool: The tool, and the versions that the profile was verified against.
-        asked: For each measure, in their order, the name as given.
-        deviations: For each measure the names of its deviations.
+        tool: The tool and the versions against which the profile was verified.
+        asked: The name of each measure as requested, in the order of the measures.
+        deviations: The names of the deviations of each measure.
     """
 
     name: str
@@ -50,7 +50,7 @@ class AppliedProfile:
     deviations: tuple[tuple[str, ...], ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """Return plain values for JSON."""
         return {
             "name": self.name,
             "tool": self.tool,
@@ -60,7 +60,7 @@ class AppliedProfile:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> AppliedProfile:
-        """From what `to_dict` made."""
+        """Create a profile from the result of `to_dict`."""
         return cls(
             str(data["name"]),
             str(data["tool"]),
@@ -71,29 +71,29 @@ class AppliedProfile:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Result):
-    """The values of a run: one for each query and measure, with the policies used.
+    """The values of a run, one for each query and measure, with the policies used.
 
     Returned by :func:`evaluate`. Notebooks display it as a table.
 
     Attributes:
-        run_name: What the run is called.
-        query_ids: (Q,) the queries evaluated, in the order of the judgments, as text.
+        run_name: The name of the run.
+        query_ids: (Q,) the evaluated queries as text, in the order of the judgments.
         measures: (M,) the measures.
         per_query: (Q, M) float64, NaN where a value is undefined.
         undefined: (Q, M) bool, True where a value is undefined (no relevant document, ...).
         policies: The policies used.
-        counts: Numbers of queries, documents, and ties (see `notes`); empty if the values were not
+        counts: Numbers of queries, documents, and ties (see `notes`); empty unless the values were
             computed by :func:`evaluate`.
-        coverage: The mean share of judged documents at each cut-off of the measures, and at 10:
-            Judged@k. Empty if nothing was retrieved.
+        coverage: The mean share of judged documents (Judged@k) at each cut-off of the measures and
+            at 10. Empty if nothing was retrieved.
         weights: (Q,) the weight of each query, or None.
         groups: (Q,) the group of each query, or None.
-        profile: The profile of another tool, or None. `policies` then has the policies that all
-            measures share, and the defaults for the others; the notes have the differences.
-        left_out: (Q, M) bool, True if a query does not count for a measure, since the tool averages
-            measures over different queries; None if every query counts.
-        findings: Findings about the input, worst first, then notes. A finding of severity ``error``
-            explains the numbers, so verdicts are withheld.
+        profile: The profile of another tool, or None. With a profile, `policies` has the policies
+            that all measures share and the defaults for the others; the notes list the differences.
+        left_out: (Q, M) bool, True if a query is left out of the mean of a measure because the tool
+            averages measures over different queries; None if no query is left out.
+        findings: Findings about the input, most severe first, then notes. A finding of severity
+            ``error`` explains the numbers, so verdicts are withheld.
 
     Example:
         >>> from rankgauge import evaluate
@@ -127,7 +127,7 @@ class Evaluation(Result):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Make coverage and findings when they are read; most evaluations only need means."""
+            """Compute coverage and findings when read; most evaluations only need the means."""
             make = self.__dict__.get("_describe")
             if name not in _DESCRIBED or (make is None and name not in self.__dict__):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -143,7 +143,7 @@ class Evaluation(Result):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.__post_init__()  # a pickle has neither frozen arrays nor mappings
+        self.__post_init__()  # a pickle has no frozen arrays or mappings
 
     @classmethod
     def from_values(
@@ -159,14 +159,14 @@ class Evaluation(Result):
         It can be compared, gated, saved, and reported like a result of :func:`evaluate`.
 
         Args:
-            run_name: What the run is called.
-            query_ids: The queries.
+            run_name: The name of the run.
+            query_ids: The query ids.
             values: For each measure, one value per query; NaN if undefined.
             settings: The settings of the run.
 
         Raises:
-            InputError: If the number of values is not that of the queries, a query occurs twice,
-                or a value is not a number.
+            InputError: If the numbers of values and queries differ, a query occurs twice, or a
+                value is not a number.
             UnknownName: For an unknown measure.
 
         Example:
@@ -178,7 +178,7 @@ class Evaluation(Result):
         for what, given in {"query": ids, "measure": measures}.items():
             if not given or len(set(given)) < len(given):
                 raise InputError(
-                    f"a {what} is given twice, or there are none", where="values",
+                    f"a {what} occurs twice, or there are none", where="values",
                     fix=f"give each {what} once",
                 )  # fmt: skip
         try:
@@ -210,20 +210,20 @@ class Evaluation(Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The texts of `findings`, one sentence each."""
+        """Texts of `findings`, one sentence each."""
         return tuple(found.note for found in self.findings)
 
     @property
     def input_findings(self) -> tuple[Finding, ...]:
-        """The findings of the cheap checks of the input, each with its fix."""
+        """Findings of the input checks, each with its fix."""
         return tuple(found for found in self.findings if found.fix)
 
     def mean(self) -> dict[str, float]:
-        """Return the mean of each measure over the queries, by its name.
+        """Return the mean of each measure over the queries, by name of the measure.
 
-        It is arithmetic, or as the measure declares: geometric (GMAP) or a sum (counts). Undefined
-        values count as 0, or are excluded if the policy or the measure is ``skip``. With weights,
-        the mean is ``fsum(w * v) / fsum(w)``. NaN if no query remains.
+        The mean is arithmetic unless the measure declares a geometric mean (GMAP) or a sum
+        (counts). Undefined values count as 0, or are excluded if the policy or the measure is
+        ``skip``. With weights, the mean is ``fsum(w * v) / fsum(w)``. NaN if no query remains.
         """
         return self._means(None)
 
@@ -243,7 +243,7 @@ class Evaluation(Result):
         return {label: self._means(np.array(of_label)) for label, of_label in rows.items()}
 
     def _means(self, rows: IntArray | None) -> dict[str, float]:
-        """Return the means over these queries; over all without."""
+        """Return the means over the queries in `rows`, or over all queries."""
         if self.left_out is None:
             return dict(self._columns_mean(rows, range(len(self.measures))))
         means: dict[str, float] = {}
@@ -257,7 +257,7 @@ class Evaluation(Result):
     def _columns_mean(
         self, rows: IntArray | None, columns: Sequence[int]
     ) -> Iterator[tuple[str, float]]:
-        """The mean of each of these measures over these queries."""
+        """Yield the mean of each of these measures over the queries in `rows`."""
         values = self.per_query if rows is None else self.per_query[rows]
         shares: Sequence[float] | None = self.weights
         if rows is not None and self.weights is not None:
@@ -269,7 +269,7 @@ class Evaluation(Result):
             yield str(measure), mean
 
     def value(self, query_id: str, measure: str | Measure) -> float:
-        """One value; NaN where it is undefined.
+        """Return the value of a query; NaN if undefined.
 
         Raises:
             InputError: If the query or the measure was not evaluated.
@@ -290,7 +290,7 @@ class Evaluation(Result):
         return {query: row for row, query in enumerate(self.query_ids)}
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """Return the column ``query_id`` and one for each measure, for any data frame library.
+        """Return the column ``query_id`` and a column for each measure, for any data frame library.
 
         Example:
             >>> from rankgauge import evaluate
@@ -309,7 +309,7 @@ class Evaluation(Result):
     def to_frame(self) -> Any:
         """Return the values as a pandas data frame, one row per query; NaN if undefined.
 
-        For another library: ``polars.DataFrame(evaluation.to_columns())``.
+        For other libraries, use ``polars.DataFrame(evaluation.to_columns())``.
 
         Raises:
             MissingExtra: If pandas is not installed.
@@ -346,7 +346,7 @@ class Evaluation(Result):
 
             data["group_means"] = group_means(self).means
         if self.profile is not None:
-            # Files from before profiles have no such field.
+            # Early files do not have these fields.
             data |= {"profile": self.profile, "left_out": self.left_out}
         try:
             json.dumps(data["settings"], allow_nan=False)
@@ -354,7 +354,7 @@ class Evaluation(Result):
             raise InputError(
                 f"the settings of the run cannot be written as JSON: {error}",
                 where=f"run {self.run_name!r}",
-                fix="use text, finite numbers, lists and mappings",
+                fix="use text, finite numbers, lists, and mappings",
             ) from None
         return data
 
@@ -409,17 +409,17 @@ class Evaluation(Result):
             ) from None
 
     def own_data(self) -> dict[str, Any]:
-        """Return the fields of a subclass as JSON has them; empty of an evaluation of runs."""
+        """Return the additional JSON fields of a subclass; empty for an evaluation of runs."""
         return {}
 
     @classmethod
     def own_fields(cls, data: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
-        """Return the fields of a subclass from JSON; `shape` is that of the values."""
+        """Return the additional fields of a subclass from JSON; `shape` is that of the values."""
         del data, shape
         return {}
 
     def table(self) -> Table:
-        """Measures and their means, with the notes."""
+        """Return a table of the measures and their means, with the notes."""
         from rankgauge.rendering.tables import Table
 
         return Table(
@@ -433,7 +433,7 @@ class Evaluation(Result):
         )
 
     def plot(self, kind: str = "means", *, measure: str | Measure | None = None) -> Plot:
-        """Return a plot of the values, which notebooks display (needs ``rankgauge[plots]``).
+        """Return a plot of the values (needs ``rankgauge[plots]``). Notebooks display it.
 
         Args:
             kind: One of `PLOTS`; see :func:`rankgauge.plot`, which also takes several runs.
@@ -486,7 +486,7 @@ class Evaluation(Result):
 def describe_later(
     made: Evaluation, describe: Callable[[], tuple[dict[int, float], tuple[Finding, ...]]]
 ) -> Evaluation:
-    """Let coverage and findings be what this returns, once one of them is read."""
+    """Compute coverage and findings with `describe` when one of them is first read."""
     for name in _DESCRIBED:
         del vars(made)[name]
     vars(made)["_describe"] = describe
@@ -494,22 +494,22 @@ def describe_later(
 
 
 def evaluation_class(data: Collection[str]) -> type[Evaluation]:
-    """Return the class of an evaluation by the names of its data."""
+    """Return the class of an evaluation with these fields."""
     if "scores" not in data:
         return Evaluation
-    # A layer above this one; needed only for such data.
+    # A higher layer; only needed for such data.
     found: type[Evaluation] = import_module("rankgauge.answers.evaluation").AnswerEvaluation
     return found
 
 
 def _findings_of(data: Mapping[str, Any]) -> tuple[Finding, ...]:
-    """The findings of an evaluation in JSON; early files have notes, too, some only these."""
+    """Return the findings of an evaluation in JSON; early files have notes as well or instead."""
     found = tuple(Finding(**each) for each in data.get("findings", ()))
     return findings_of_notes(data["notes"], found) if "notes" in data else found
 
 
 def findings_of_notes(notes: Iterable[str], known: Iterable[Finding] = ()) -> tuple[Finding, ...]:
-    """Return the findings with these texts, as they were saved."""
+    """Return the findings with these texts, using the known ones where the text is equal."""
     by_text = {found.note: found for found in known}
     return tuple(by_text.get(note) or _finding_of_note(note) for note in notes)
 
@@ -520,7 +520,7 @@ def _finding_of_note(note: str) -> Finding:
 
 
 def of_answers(evaluation: Evaluation) -> bool:
-    """Return whether the values are of generated answers."""
+    """Return whether the values are those of generated answers."""
     return any(measure.declaration.reads in _OF_ANSWERS for measure in evaluation.measures)
 
 
@@ -533,7 +533,7 @@ def judge_name(settings: Mapping[str, Any]) -> str | None:
 
 
 def calibration_finding(evaluation: Evaluation, measure: Measure) -> Finding | None:
-    """Return why the judge of a measure of answers is not trusted; None if it is calibrated."""
+    """Return a finding if the judge of a measure of answers is not calibrated."""
     judge = evaluation.settings.get("judge")
     known = judge if isinstance(judge, Mapping) else {}
     if measure.declaration.reads != "verdicts" or str(measure) in known.get("calibrated", ()):
@@ -550,20 +550,20 @@ def calibration_finding(evaluation: Evaluation, measure: Measure) -> Finding | N
 def settings_change(
     one: Evaluation, settings: Mapping[str, Any], before: str, after: str
 ) -> Finding | None:
-    """Return which settings of answers changed from `settings` to those of an evaluation.
+    """Return a finding about changed settings of answers, or None.
 
-    None without a change, where settings are unknown, and of runs: the settings of two retrievers
-    have little in common.
+    Returns None without a change, for unknown settings, and for runs: the settings of two
+    retrievers have little in common.
 
     Args:
         one: The later evaluation.
-        settings: Settings of the earlier one.
-        before: What the earlier one is called.
-        after: What the later one is called.
+        settings: Settings of the earlier evaluation.
+        before: Name of the earlier evaluation.
+        after: Name of the later evaluation.
 
     Returns:
-        A finding of severity ``info`` if one setting changed; ``warning`` if several did, so that
-        their effects cannot be separated from each other or from the judge.
+        A finding of severity ``info`` if one setting changed; ``warning`` if the judge or several
+        settings changed, so that their effects cannot be separated.
     """
     if not settings or not of_answers(one):
         return None

@@ -1,6 +1,6 @@
-"""Orders of equal scores drawn at random, and what measures are on the average of them.
+"""Random orders of equal scores, and estimates of mean values over all orders.
 
-For measures whose mean over all orders has no closed form, and only where that was asked for.
+Only used on request, for measures whose mean over all orders has no closed form.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rankgauge.measures.measure import Measure
 def estimate(
     run: JudgedRun, queries: Sequence[bytes], measures: Sequence[Measure], policies: Policies
 ) -> tuple[Values, Values]:
-    """Estimate each measure's mean over all orders of equal scores, and the standard error."""
+    """Estimate the mean of each measure over all orders of equal scores, with standard errors."""
     means = np.full((len(run), len(measures)), np.nan)
     errors = np.zeros(means.shape)
     for row, query in enumerate(queries):
@@ -37,13 +37,13 @@ def estimate(
 
 
 def generator_of(query: bytes, seed: int) -> np.random.Generator:
-    """Return the random numbers of a query, independent of the other queries and their order."""
+    """Return the random generator of a query, independent of other queries and their order."""
     digest = blake2b(query, digest_size=16).digest()
     return np.random.default_rng([seed, int.from_bytes(digest, "big")])
 
 
 def drawn_orders(run: JudgedRun, row: int, rng: np.random.Generator, number: int) -> JudgedRun:
-    """One query in this many orders: a judged run with a row for each."""
+    """Return a judged run with one row for each random order of a query."""
     rank = np.tile(run.rank[row], (number, 1))
     first, last = run.tie_first[row], run.tie_last[row]
     tied = run.in_qrels[row] & (last > first)
@@ -67,11 +67,11 @@ def drawn_orders(run: JudgedRun, row: int, rng: np.random.Generator, number: int
 
 
 def _places(rng: np.random.Generator, shape: tuple[int, int], size: int) -> IntArray:
-    """Places from 0 of the judged documents of a group, all orders of the group alike likely.
+    """Return random positions from 0 of the judged documents of a group of ties.
 
-    Every document gets a random number that decides its position. The numbers of those that are not
-    judged need not be drawn: how many fall between two judged ones is enough, however many there
-    are.
+    All orders of the group are equally likely: each document gets a random number, and sorting by
+    these numbers gives the order. For unjudged documents, only the number of them between two
+    judged documents is drawn, so the cost does not depend on how many there are.
     """
     keys = rng.random(shape)
     order = np.argsort(keys, axis=1)

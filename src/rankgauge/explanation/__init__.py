@@ -1,4 +1,4 @@
-"""Step-by-step explanation of a value, and of the difference between two."""
+"""Step-by-step explanations of a value and of the difference between two values."""
 
 from rankgauge.explanation.calculation import (
     Calculation,

@@ -1,4 +1,4 @@
-"""Step by step: measures that ask only whether a document is relevant."""
+"""Step-by-step calculations of measures of binary relevance."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _SMOOTHED = 0.00001
 
 
 def level(words: Any) -> str:
-    """Return the relevance level, where it is not the usual one."""
+    """Return a description of the relevance level, unless it is 1."""
     if math.isinf(words["rel"]):
         return " (the best grade, but none is above 0)"
     return "" if words["rel"] == 1 else f" (grade {number(words['rel'])} or more)"
 
 
 def _count(query: RankedQuery, words: Any, k: int | None) -> tuple[int, tuple[Step, ...]]:
-    """Return the relevant documents in the first k, and these documents with a running count."""
+    """Return the number of relevant documents in the first k, and the steps with running counts."""
     found, rows = 0, []
     for one in query.within(k):
         hit = one.reaches(words["rel"])
@@ -46,7 +46,7 @@ def _share(part: float, whole: float) -> float:
 def _fraction(
     heads: tuple[str, ...], rows: tuple[Step, ...], text: str, part: tuple[str, int, int]
 ) -> Calculation:
-    """Return a number of documents divided by another."""
+    """Return the calculation of a ratio of two numbers of documents."""
     name, above, below = part
     value = _share(above, below)
     end = ": undefined" if math.isnan(value) else f" = {number(value)}"
@@ -90,7 +90,7 @@ def _r_precision(name: str, query: RankedQuery, words: Any) -> Calculation:
 @calculates("RprecMult")
 def _at_multiple(name: str, query: RankedQuery, words: Any) -> Calculation:
     whole, mult = query.relevant(words["rel"]), words["mult"]
-    # As trec_eval counts: the whole part of the product, nearly always rounded up; 1 at least.
+    # As in trec_eval: the product plus 0.9, rounded down, but at least 1.
     places = max(int(mult * whole + 0.9), 1)
     found, rows = _count(query, words, places)
     text = f"R = {whole} documents are relevant{level(words)}: {number(mult)} · R = {places}"
@@ -217,7 +217,7 @@ def _average_precision(name: str, query: RankedQuery, words: Any) -> Calculation
 
 
 def _divisor(words: Any, found: int, whole: int) -> tuple[int, str]:
-    """What AP is divided by, and what that is."""
+    """Return the divisor of AP and its description."""
     k, norm = words.get("k"), words.get("norm", "R")
     relevant = f"relevant documents in the judgments{level(words)}"
     if norm == "k" and k is not None:
@@ -270,12 +270,12 @@ def _interpolated(name: str, query: RankedQuery, words: Any) -> Calculation:
 
 
 def _wanted(recall: float, whole: int, words: Any) -> int:
-    """How many relevant documents reach a recall: as trec_eval counts, 9 nearly always up."""
+    """Return how many relevant documents reach a recall; like trec_eval, add 0.9 and round down."""
     return int(recall * whole + (0.5 if words["points"] == "nearest" else 0.9))
 
 
 def _highest(rows: tuple[Step, ...], wanted: int) -> tuple[float, str]:
-    """Return the highest precision from the rank where this many are found on, and its rank."""
+    """Return the highest precision at `wanted` or more relevant documents, with its description."""
     best, text, found = 0.0, "0: fewer were found", 0
     for row in rows:
         found += row.counts
@@ -315,7 +315,7 @@ def _rank_biased(name: str, query: RankedQuery, words: Any) -> Calculation:
 def _chosen(
     query: RankedQuery, k: int | None, counts: Callable[[RankedDocument], bool]
 ) -> tuple[int, tuple[Step, ...]]:
-    """How many of the first k documents count, and these documents."""
+    """Return how many of the first k documents count, and the steps."""
     rows = tuple(Step(one, (), counts(one)) for one in query.within(k))
     return sum(row.counts for row in rows), rows
 

@@ -1,8 +1,8 @@
-"""A value calculated step by step: one query, its documents, and how sums are written.
+"""Step-by-step calculation of a value: one query, its documents, and the formatting of sums.
 
-The loops of the families (`binary`, `graded`, `preferences`, `user_models`) are written from the
-papers and use only this module: neither kernels nor the join. So they are a second opinion on
-both, and the oracles of the tests.
+The calculations of the families of measures (`binary`, `graded`, `preferences`, `user_models`) are
+written from the papers and use only this module, neither the kernels nor the join. They are
+therefore independent implementations, which tests compare with both.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
-# This many terms of a sum are written down, and the last of a longer one.
+# Longer sums are shown as this many terms and the last one.
 _TERMS = 6
 Term: TypeAlias = float | str | None
 
@@ -21,12 +21,12 @@ class RankedDocument(NamedTuple):
     """A document of a ranking.
 
     Attributes:
-        rank: Its rank, from 1.
-        document: Its id, as text.
-        score: Its score.
-        grade: Its grade; None without a judgment.
-        first: The first rank of its group of equal scores; its rank if alone.
-        last: The last one.
+        rank: The rank, from 1.
+        document: The document id, as text.
+        score: The score.
+        grade: The grade; None without a judgment.
+        first: The first rank of its group of equal scores; equal to `rank` without ties.
+        last: The last rank of its group of equal scores.
     """
 
     rank: int
@@ -43,23 +43,23 @@ class RankedDocument(NamedTuple):
 
     @property
     def judged(self) -> bool:
-        """Whether it has a grade of 0 or more; a negative one means unjudged."""
+        """Whether the grade is 0 or more; a negative grade means unjudged."""
         return self.grade is not None and self.grade >= 0
 
     def reaches(self, rel: float) -> bool:
-        """Return whether it is relevant at this level."""
+        """Return whether the document is relevant at this level."""
         return self.grade is not None and self.grade >= rel
 
 
 @dataclass(frozen=True)
 class RankedQuery:
-    """A query: its ranking and its judgments.
+    """The ranking and the judgments of a query.
 
     Attributes:
-        query: Its id, as text.
+        query: The query id, as text.
         documents: The ranking, best first.
-        judgments: (document, grade), the best grades first; also of documents not retrieved.
-        in_run: Whether the run has the query.
+        judgments: (document, grade) of all judged documents, retrieved or not, best grades first.
+        in_run: Whether the run contains the query.
     """
 
     query: str
@@ -68,7 +68,7 @@ class RankedQuery:
     in_run: bool = True
 
     def relevant(self, rel: float) -> int:
-        """How many documents are relevant, retrieved or not."""
+        """Return the number of relevant documents, retrieved or not."""
         return sum(grade >= rel for _, grade in self.judgments)
 
     def within(self, k: int | None) -> tuple[RankedDocument, ...]:
@@ -76,17 +76,17 @@ class RankedQuery:
         return self.documents[:k]
 
     def missed(self) -> tuple[tuple[str, float], ...]:
-        """Documents with a grade above 0 that were not retrieved."""
+        """Return the documents with a grade above 0 that were not retrieved."""
         found = {one.document for one in self.documents}
         return tuple((name, g) for name, g in self.judgments if g > 0 and name not in found)
 
     def judged_only(self) -> RankedQuery:
-        """Return the same without unjudged documents, ranked again."""
+        """Return a copy without unjudged documents, with new ranks."""
         return replace(self, documents=ranked([one for one in self.documents if one.judged]))
 
 
 def ranked(documents: Sequence[RankedDocument]) -> tuple[RankedDocument, ...]:
-    """The documents with their ranks, and the ranks that each group of equal scores spans."""
+    """Return documents with their ranks and the rank range of their group of equal scores."""
     spans: dict[float, list[int]] = {}
     for rank, one in enumerate(documents, start=1):
         spans.setdefault(one.score + 0.0, []).append(rank)
@@ -97,12 +97,12 @@ def ranked(documents: Sequence[RankedDocument]) -> tuple[RankedDocument, ...]:
 
 
 class Step(NamedTuple):
-    """A document of a ranking with its contribution.
+    """The contribution of a document of a ranking.
 
     Attributes:
         ranked: The document.
-        terms: A number or a word for each column of the calculation; None where it has none.
-        counts: Whether it contributes to the value.
+        terms: A number or text for each column of the calculation; None for an empty cell.
+        counts: Whether the document contributes to the value.
     """
 
     ranked: RankedDocument
@@ -111,7 +111,7 @@ class Step(NamedTuple):
 
 
 class IdealDocument(NamedTuple):
-    """A document of the ideal ranking, whose DCG is the divisor of nDCG."""
+    """A document of the ideal ranking."""
 
     rank: int
     document: str
@@ -124,11 +124,11 @@ class Calculation:
     """A value calculated step by step.
 
     Attributes:
-        columns: The column names of the terms of each document.
+        columns: The column names of the terms.
         rows: The documents that the measure uses, best first.
-        steps: The formula with the numbers inserted, one line each.
-        value: The result; NaN where it is undefined.
-        ideal: The ideal ranking, of measures that have one.
+        steps: The formula with numbers inserted, one line per step.
+        value: The result; NaN if undefined.
+        ideal: The ideal ranking; empty for measures without one.
     """
 
     columns: tuple[str, ...]
@@ -138,7 +138,7 @@ class Calculation:
     ideal: tuple[IdealDocument, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """What the value is made of, as JSON has it."""
+        """Return the calculation as JSON data."""
         return {
             "columns": list(self.columns),
             "rows": [
@@ -158,13 +158,13 @@ class Calculation:
         }
 
 
-# The measure as it is written, the query, and the parameters of the measure by name.
+# Arguments: the name of the measure, the query, and the parameters of the measure by name.
 Calculate: TypeAlias = Callable[[str, RankedQuery, Any], Calculation]
 CALCULATIONS: dict[str, Calculate] = {}
 
 
 def calculates(*names: str) -> Callable[[Calculate], Calculate]:
-    """Declare how measures of these names are calculated."""
+    """Register the decorated function for measures of these names."""
 
     def declare(calculate: Calculate) -> Calculate:
         CALCULATIONS.update(dict.fromkeys(names, calculate))
@@ -174,7 +174,7 @@ def calculates(*names: str) -> Callable[[Calculate], Calculate]:
 
 
 def number(value: float) -> str:
-    """A number as it is written in a calculation: whole ones short, others with four decimals.
+    """Format a number in a calculation: integers without decimals, others with four.
 
     Example:
         >>> number(3.0), number(1 / 3), number(math.nan), number(0.00001)
@@ -188,7 +188,7 @@ def number(value: float) -> str:
 
 
 def summed(terms: Iterable[str]) -> str:
-    """Return a sum as it is written: all terms, or the first and the last of many."""
+    """Format a sum: all terms, or the first few and the last."""
     written: Sequence[str] = list(terms)
     if not written:
         return "0"
@@ -199,5 +199,5 @@ def summed(terms: Iterable[str]) -> str:
 
 
 def bracketed(terms: Sequence[str]) -> str:
-    """Return a sum that is divided or multiplied as a whole."""
+    """Format a sum that is divided or multiplied as a whole."""
     return f"({summed(terms)})" if len(terms) > 1 else summed(terms)

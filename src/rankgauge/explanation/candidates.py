@@ -1,4 +1,4 @@
-"""What may have been done otherwise: the deviations that a number is searched with."""
+"""Candidate explanations of a number: known deviations and their combinations."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from rankgauge.profiles.shared_deviations import (
     of_run,
 )
 
-# More deviations than this together can explain any number.
+# Combinations of more deviations could explain any number.
 _MOST = 3
 _LEVELS = (1, 2, 3)
 _TOPS = (1, 2, 3, 4, 5)
 
 
 class Combination(NamedTuple):
-    """Deviations that are taken together."""
+    """Deviations that are applied together."""
 
     name: str
     deviations: tuple[Deviation, ...]
@@ -42,17 +42,17 @@ class Combination(NamedTuple):
 
 
 class _Choice(NamedTuple):
-    """A deviation of a group: of each group one is taken at most."""
+    """A deviation of a group; a combination has at most one of each group."""
 
     group: str
     deviation: Deviation
 
 
-# ---- what changes judgments, run or order
+# ---- deviations of judgments, run, or order
 
 
 def _once(deviation: Deviation) -> Deviation:
-    """The same, where a document that occurs twice is made one before the order is changed."""
+    """Return a deviation that removes duplicate documents before it changes the order."""
 
     def changed(case: Case) -> Case:
         table = case.run.without_repeats(case.policies.duplicates)
@@ -66,7 +66,7 @@ def _reversed(values: FloatArray) -> FloatArray:
     return np.where(values > 0, top + 1 - values, values)
 
 
-# Deviations of scores come first: the others sort by scores.
+# The deviation of scores comes first: the others sort by score.
 _DATA = (
     _Choice("precision", SINGLE_PRECISION),
     _Choice("order", _once(INPUT_TIES)),
@@ -88,13 +88,13 @@ _DATA = (
 
 
 ORDERS = frozenset(choice.deviation.name for choice in _DATA if choice.group == "order")
-"""The names of those that put documents in another order."""
+"""Names of the deviations that change the order of documents."""
 
 
-# ---- what changes the measure
+# ---- deviations of the measure
 
 
-# Of each word: the group, what it is called, why, and the value that it may have instead.
+# Parameter, name of the deviation, reason, and the other value of the parameter.
 _WORDS: tuple[tuple[str, str, str, Value], ...] = (
     ("gain", "gain 2^grade - 1", "the gain is exponential", "exp"),
     ("gain", "gain = grade", "the gain is the grade itself", "linear"),
@@ -121,11 +121,11 @@ _WORDS: tuple[tuple[str, str, str, Value], ...] = (
 
 
 def _of_words(measure: Measure) -> Iterator[_Choice]:
-    """Other meanings of a measure's name; impossible ones are dropped later."""
+    """Yield variants of a measure with other parameters; impossible ones are dropped later."""
     has = measure.declaration.words
     graded = measure.declaration.reads == "grades"
     for word, name, why, value in _WORDS:
-        # Grade 1 is the lowest that brings a gain at all.
+        # Grade 1 is already the lowest grade with a gain.
         if word in has and not (graded and word == "rel" and value == 1):
             yield _worded(word, name, why, value)
     k = dict(measure.params).get("k")
@@ -146,23 +146,23 @@ def _worded(word: str, name: str, why: str, value: Value) -> _Choice:
 
 
 def of_data(most: int) -> Iterator[Combination]:
-    """Combinations of at most `most` deviations of judgments, run or order; the empty one first."""
+    """Yield combinations of at most `most` deviations of the data, the empty one first."""
     yield from (_combination(found) for found in _combined(_DATA, most))
 
 
 def of_measure(measure: Measure) -> Iterator[tuple[Combination, Measure]]:
-    """The measures that it may be taken for, each once; the measure itself first."""
+    """Yield the distinct variants of a measure, the measure itself first."""
     seen: set[Measure] = set()
     for found in _combined(tuple(_of_words(measure)), _MOST):
-        way = _combination(found)
+        variant = _combination(found)
         try:
-            # Only the measure of a case is read.
-            changed = apply_all(Case(None, None, measure, None), way.deviations).measure  # type: ignore[arg-type]
+            # Deviations of the measure only read the measure of a case.
+            changed = apply_all(Case(None, None, measure, None), variant.deviations).measure  # type: ignore[arg-type]
         except UnknownName:
             continue
         if changed not in seen:
             seen.add(changed)
-            yield way, changed
+            yield variant, changed
 
 
 AVERAGED = (
@@ -171,11 +171,11 @@ AVERAGED = (
     "mean",
               undefined="skip"),
 )  # fmt: skip
-"""What may be done otherwise where values are averaged."""
+"""Deviations of the averaged queries."""
 
 
 def of_profiles(measure: Measure) -> Iterator[Combination]:
-    """The ways of other tools that have the measure."""
+    """Yield the profiles of other tools that have the measure."""
     for profile in PROFILES.values():
         try:
             deviations = profile.deviations(measure)

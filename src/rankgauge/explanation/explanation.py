@@ -1,4 +1,4 @@
-"""``explain()``: the value of one query, worked out as a person would on paper."""
+"""`explain()`: step-by-step explanation of the value of one query."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from rankgauge.evaluation.evaluation import Queries
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.explanation import binary, graded, preferences, user_models
 from rankgauge.explanation.calculation import CALCULATIONS, Calculation, RankedQuery, Step, number
-from rankgauge.explanation.cases import (
+from rankgauge.explanation.inputs import (
     ANY_GRADE,
-    case_of,
-    counted,
-    evaluated,
+    counted_by_query,
+    evaluate_case,
     level_of,
+    make_case,
+    parameters_of,
     ranked_query,
-    words_of,
 )
 from rankgauge.explanation.tables import tables_of
 from rankgauge.explanation.tie_means import averaged, orders_of
@@ -35,9 +35,9 @@ from rankgauge.profiles.deviations import Case
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-# The modules that declare how measures are worked out.
+# Modules that register calculations.
 _FAMILIES = (binary, graded, preferences, user_models)
-# Measures that are worked out rank by rank down to the cut-off.
+# Measures that are calculated rank by rank down to the cut-off.
 _WALKED = {"Compat", *user_models.MODELS}
 _SCHEMA = "rankgauge/explanation/1"
 _TAUGHT = (2, 5)
@@ -48,9 +48,9 @@ class RelatedQuery:
     """Another query of interest.
 
     Attributes:
-        what: ``lowest``, ``median`` or ``highest`` value.
-        query: Its id, as text.
-        value: Its value.
+        what: ``lowest``, ``median``, or ``highest`` value.
+        query: The query id, as text.
+        value: The value of the query.
     """
 
     what: str
@@ -60,21 +60,22 @@ class RelatedQuery:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Result):
-    """The value of a query with its calculation.
+    """The step-by-step calculation of the value of a query.
 
-    Returned by :func:`explain`. Printed, it is a table.
+    Returned by :func:`explain`. Prints as a table.
 
     Attributes:
-        run_name: What the run is called.
+        run_name: The name of the run.
         measure: The measure.
         query: The query, as text.
         why: Why this query was chosen; empty if it was requested.
-        kernel: The value by `evaluate`; NaN where undefined. A note reports if the
-            step-by-step calculation gives another value.
+        kernel: The value from `evaluate`; NaN if undefined. A note reports a different result of
+            the step-by-step calculation.
         mean: The mean over the queries.
         queries: The number of queries.
-        by_hand: Whether there is a calculation; otherwise its value is that of `evaluate`.
-        calculation: The documents with their contributions, the ideal ranking, and the formula with
+        by_hand: Whether there is a step-by-step calculation; otherwise the value is that of
+            `evaluate`.
+        calculation: The contributions of the documents, the ideal ranking, and the formula with
             numbers.
         ranking: The whole ranking and all judgments of the query.
         policies: The policies used.
@@ -107,17 +108,17 @@ class Explanation(Result):
 
     @property
     def value(self) -> float:
-        """The result of the step-by-step calculation; NaN where undefined."""
+        """Result of the step-by-step calculation; NaN if undefined."""
         return self.calculation.value
 
     @property
     def rows(self) -> tuple[Step, ...]:
-        """The documents that the measure uses, best first."""
+        """Documents that the measure uses, best first."""
         return self.calculation.rows
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """The formula with the numbers inserted, one line each."""
+        """Formula with the numbers inserted, one line per step."""
         return self.calculation.steps
 
     def agrees(self) -> bool:
@@ -129,10 +130,10 @@ class Explanation(Result):
         return self.tables()[0]
 
     def tables(self, *, full: bool = True) -> tuple[Table, ...]:
-        """Return the ranking with the contribution of each document, and the ideal ranking.
+        """Return tables of the ranking with the contributions, and of the ideal ranking.
 
         Args:
-            full: Whether the first ranks are shown even if they contribute nothing.
+            full: Whether to show the first ranks even if they contribute nothing.
         """
         title = f"{self.measure} = {number(self.value)} of query {self.query} in {self.run_name}"
         return tables_of(self.measure, self.calculation, self.ranking, title=title, full=full)
@@ -179,21 +180,22 @@ def explain(
     undefined: Undefined = "zero",
     unjudged: Unjudged = "not relevant",
 ) -> Explanation:
-    """Explain the value of one query step by step: the contribution of each document, and the sum.
+    """Explain the value of a query step by step: the contribution of each document and the sum.
 
-    The calculation is an independent implementation of the definition, compared with `evaluate`.
+    The calculation is an independent implementation of the measure; its result is compared with
+    that of `evaluate`.
 
     Args:
-        qrels: The judgments: anything that :meth:`Qrels.of` takes.
-        run: The run: anything that :meth:`Run.of` takes.
+        qrels: The judgments: anything that :meth:`Qrels.of` accepts.
+        run: The run: anything that :meth:`Run.of` accepts.
         measure: The measure.
-        query: The query. If left out, one is chosen that shows how the measure works: with a few
-            relevant documents among those it looks at, and a value near the mean.
-        ties: As for :func:`evaluate`, as are the other policies.
-        queries: Which queries are averaged.
-        duplicates: A document twice in a ranking.
-        undefined: How undefined values count in the mean.
-        unjudged: How unjudged documents count.
+        query: The query. Default: a query that shows how the measure works, with two to five
+            relevant documents above the cut-off and a value near the mean.
+        ties: As for :func:`evaluate`, like the other policies.
+        queries: The queries to average.
+        duplicates: Treatment of duplicate documents in a ranking.
+        undefined: Treatment of undefined values in the mean.
+        unjudged: Treatment of unjudged documents.
 
     Raises:
         UnknownName: For an unknown measure or policy.
@@ -203,7 +205,7 @@ def explain(
         >>> print(*explain({"q1": {"d2"}}, {"q1": ["d1", "d2"]}, "RR").steps, sep="; ")
         the first relevant document is at rank 2; RR = 1 / 2 = 0.5000
     """
-    case = case_of(
+    case = make_case(
         qrels, {}, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined,
         unjudged=unjudged,
     )  # fmt: skip
@@ -211,7 +213,7 @@ def explain(
 
 
 def explained(case: Case, query: Id | None = None, source: Any = None) -> Explanation:
-    """Return a query of a case calculated step by step; of a source only its ranking is kept."""
+    """Explain a query of a case; with `source`, only the ranking of the query is kept in memory."""
     source = case.run if source is None else source
     evaluation, hits = _evaluated(case, source, count=query is None)
     if not evaluation.query_ids:
@@ -249,14 +251,14 @@ def explained(case: Case, query: Id | None = None, source: Any = None) -> Explan
 
 
 def seen_by(measure: Measure, ranking: RankedQuery) -> RankedQuery:
-    """Return the documents of a query that the measure reads: all, or the judged ones."""
+    """Return the documents of a query that the measure uses: all, or only the judged ones."""
     return ranking.judged_only() if dict(measure.params).get("judged_only") else ranking
 
 
 def calculate(measure: Measure, query: RankedQuery, *, orders: bool = False) -> Calculation | None:
-    """Return the step-by-step calculation of a query, if available."""
+    """Return the step-by-step calculation of a query, or None if there is none."""
     seen = seen_by(measure, query)
-    words = words_of(measure, seen)
+    words = parameters_of(measure, seen)
     deep = measure.name in _WALKED and words["k"] > user_models.FAR
     only_value = words.get("residual") and measure.name != "RBP"
     if measure.name not in CALCULATIONS or deep or only_value:
@@ -267,7 +269,7 @@ def calculate(measure: Measure, query: RankedQuery, *, orders: bool = False) -> 
 
 
 def alike(value: float, other: float) -> bool:
-    """Return whether two values are equal up to rounding; undefined ones are."""
+    """Return whether two values are equal up to rounding, or both undefined."""
     if math.isnan(value) or math.isnan(other):
         return math.isnan(value) and math.isnan(other)
     return abs(value - other) <= TOLERANCE * max(1.0, abs(value), abs(other))
@@ -285,31 +287,32 @@ def _value_only(measure: Measure, ranking: RankedQuery, kernel: float) -> Calcul
 
 
 def _over_orders(case: Case, ranking: RankedQuery) -> bool:
-    """Return whether the value is a mean over several orders of one ranking: then none shows it."""
+    """Return whether the value is a mean over several orders, which no single ranking can show."""
     if case.policies.ties != "mean" or case.measure.declaration.tie_mean == "same":
         return False
     return any(x.tied for x in ranking.documents)
 
 
 def _evaluated(case: Case, source: Any, *, count: bool) -> tuple[Evaluation, dict[str, float]]:
-    """Return the values; with `count`, also the number of counted documents of each query."""
+    """Return the values and, with `count`, the number of relevant documents found per query."""
     if not count:
-        return evaluated(case, source=source), {}
+        return evaluate_case(case, source=source), {}
     k = dict(case.measure.params).get("k")
     level = case.measure.arguments.get("rel")
-    # The best grade depends on the query: any grade serves for choosing.
+    # The best grade depends on the query; any grade is good enough for selecting a query.
     hits = parse("NumRelRet")(rel=level if isinstance(level, int | float) else ANY_GRADE, k=k)
-    # Any order of ties will do: the value only selects queries of interest.
+    # Any order of ties is good enough: the number is only used to select a query.
     any_order = case._replace(policies=replace(case.policies, ties="trec", draws=0, seed=0))
     if any_order.policies != case.policies:
-        return evaluated(case, source=source), counted(evaluated(any_order, [hits], source))
+        found = evaluate_case(any_order, [hits], source)
+        return evaluate_case(case, source=source), counted_by_query(found)
     measures = tuple(dict.fromkeys([case.measure, hits]))
-    evaluation = evaluated(case, measures, source)
-    return evaluation, counted(evaluation, measures.index(hits))
+    evaluation = evaluate_case(case, measures, source)
+    return evaluation, counted_by_query(evaluation, measures.index(hits))
 
 
 def _teaching(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[str, str]:
-    """Return a query that shows how the measure works, and why it was chosen."""
+    """Return a query that shows how the measure works, and the reason for its selection."""
     measure = evaluation.measures[0]
     mean = evaluation.mean()[str(measure)]
     low, high = measure.declaration.bounds
@@ -338,7 +341,7 @@ def _teaching(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[str, s
 
 
 def _others(evaluation: Evaluation, shown: str) -> Iterator[RelatedQuery]:
-    """The queries with the lowest, median and highest value, except the one shown."""
+    """Yield the queries with the lowest, median, and highest value, except the one shown."""
     values = zip(evaluation.per_query[:, 0].tolist(), evaluation.query_ids, strict=True)
     known = sorted(
         ((value, query) for value, query in values if not math.isnan(value)), key=lambda x: x[0]

@@ -1,4 +1,4 @@
-"""Values of a measure from another source: for each query, or only their mean."""
+"""Values of a measure from another source: one per query, or only the mean."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _QUERY = {"query_id", "query", "qid", "query-id", "queryid", "q_id", "topic", "i
 _MEASURE = {"measure", "metric", "measure_name"}
 _VALUE = {"value", "score", "result"}
 _MEANS = {"all", "mean", "average", "avg", "amean"}
-# Beyond this many decimals a number was not rounded, but may be a 32-bit float.
+# Numbers with more decimals are taken as not rounded, but possibly 32-bit floats.
 _EXACT, _SINGLE = 6, 1e-6
 _OURS = "rankgauge/evaluation/1"
 _WANTED = (
-    "a value of each query: lines of trec_eval -q or ir_measures, CSV, TSV, JSON or JSON lines"
+    "a value of each query: lines of trec_eval -q or ir_measures, CSV, TSV, JSON, or JSON lines"
 )
 
 
 class _Row(NamedTuple):
-    """An original value with its query and measure, empty if not given."""
+    """A value from the source; query and measure are empty if unknown."""
 
     query: str
     measure: str
@@ -40,14 +40,14 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True)
 class GivenValues:
-    """Given values: of each query, or only the mean.
+    """Values from another source: one per query, or only the mean.
 
     Attributes:
-        source: Where they are from.
-        values: Query to value; empty if the mean alone is known.
-        mean: The mean that was given, or that of the values.
-        slack: Rounding error of a value: half a unit of the last decimal.
-        digits: Their decimals.
+        source: The name of the source.
+        values: The values by query; empty if only the mean is known.
+        mean: The given mean, or the mean of the values.
+        slack: The rounding error of a value: half a unit of the last decimal.
+        digits: The number of decimals.
         notes: Notes on choices made, one sentence each.
 
     Example:
@@ -69,15 +69,15 @@ class GivenValues:
         """Convert any supported source to values.
 
         Args:
-            source: A mapping of query to value, or of query to measure to value (as pytrec_eval
-                gives it); an evaluation; a number, which is the mean, or the text of one (whose
-                decimals are then known); or the path of a file: lines of ``trec_eval -q``, of
-                ir_measures, CSV, TSV, JSON, JSON lines, packed or not.
-            measure: Which one to use, if there are several.
+            source: A mapping of query to value, or of query to measure to value (as from
+                pytrec_eval); an evaluation; the mean as a number or, to preserve its decimals, as
+                text; or the path of a file, compressed or not: output of ``trec_eval -q`` or
+                ir_measures, CSV, TSV, JSON, or JSON lines.
+            measure: The measure to use if the source has several.
 
         Raises:
-            InputError: If it is none of these, or the measure is not among them.
-            FormatError: With path and line, if a line is invalid.
+            InputError: If `source` is of another type or has no values of the measure.
+            FormatError: If a line is invalid; the message has the path and line.
         """
         wanted = parse(measure)
         if isinstance(source, GivenValues):
@@ -116,7 +116,7 @@ def _number(value: Any) -> float | None:
 
 
 def _slack(values: Iterable[Any]) -> tuple[float, int]:
-    """Rounding error of values, and their decimals."""
+    """Return the rounding error of values and their number of decimals."""
     digits = max((_decimals(value) for value in values), default=0)
     return (_SINGLE if digits > _EXACT else 0.5 * 10.0**-digits), digits
 
@@ -129,7 +129,7 @@ def _decimals(value: Any) -> int:
 
 
 def _chosen(rows: Sequence[_Row], measure: Measure, source: str) -> GivenValues:
-    """Return the values of the measure that was asked for."""
+    """Return the values of the requested measure."""
     names = list(dict.fromkeys(row.measure for row in rows))
     fitting = [name for name in names if not name or _names(name, measure)]
     notes: list[str] = []
@@ -165,7 +165,7 @@ def _chosen(rows: Sequence[_Row], measure: Measure, source: str) -> GivenValues:
 
 
 def _beyond(values: Iterable[float], measure: Measure) -> Iterator[str]:
-    """Whether there are values that the measure cannot have."""
+    """Yield a note if values are outside the range of the measure."""
     low, high = measure.declaration.bounds
     if measure.declaration.mean == "sum":
         high = math.inf
@@ -179,7 +179,7 @@ def _beyond(values: Iterable[float], measure: Measure) -> Iterator[str]:
 
 
 def _refuse_words(row: _Row, source: str) -> None:
-    """What is neither a number nor the mark of an undefined value is a fault."""
+    """Raise an error for text that neither is a number nor marks an undefined value."""
     if row.value is None or str(row.value).strip().lower() in {"", "nan", "null", "none", "–", "-"}:
         return
     heads = "if this is the header, name its columns query_id and the measure"
@@ -190,7 +190,7 @@ def _refuse_words(row: _Row, source: str) -> None:
 
 
 def _names(name: str, measure: Measure) -> bool:
-    """Return whether a name means the measure."""
+    """Return whether `name` is a name of the measure."""
     if name in {str(measure), measure.trec_name()}:
         return True
     try:
@@ -236,7 +236,7 @@ def _json(text: str, name: str) -> Any:
 
 
 def _of_record(record: Mapping[str, Any], line: int = 0) -> Iterator[_Row]:
-    """A row with names: of a query, with its values."""
+    """Yield the values of a record with named fields."""
     query = next((record[key] for key in record if key.strip().lower() in _QUERY), "")
     named = next((record[key] for key in record if key.strip().lower() in _MEASURE), None)
     for key, value in record.items():
@@ -254,7 +254,7 @@ def _of_record(record: Mapping[str, Any], line: int = 0) -> Iterator[_Row]:
 
 
 def _of_lines(lines: Sequence[tuple[int, str]], name: str) -> Iterator[_Row]:
-    """trec_eval -q (measure, query, value), ir_measures (query, measure, value), or two columns."""
+    """Yield rows of trec_eval -q, ir_measures (query, measure, value), or two columns."""
     split = [(number, line.replace(",", " ").split()) for number, line in lines]
     first_is_measure = sum(_is_measure(cells[0]) for _, cells in split[:50])
     second_is_measure = sum(_is_measure(cells[1]) for _, cells in split[:50] if len(cells) > 2)
@@ -286,7 +286,7 @@ def _is_measure(text: str) -> bool:
 
 
 def _of_json(data: Any) -> Iterator[_Row]:
-    """Records, nested mappings either way round, or what `Evaluation.to_json` wrote."""
+    """Yield the values of records, nested mappings in either order, or saved evaluations."""
     if isinstance(data, list):
         for record in data:
             yield from _of_json(record) if _is_ours(record) else _of_a_record(record)

@@ -1,4 +1,4 @@
-"""Step by step: measures that read how relevant a document is."""
+"""Step-by-step calculations of measures of graded relevance."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GAINS = {"linear": "its grade", "exp": "2^grade - 1"}
 
 
 def gain_of(grade: float | None, gain: Value) -> float:
-    """Gain of a grade; 0 without a grade or for a negative one."""
+    """Return the gain of a grade; 0 for None or a negative grade."""
     if grade is None or grade < 0:
         return 0.0
     if gain == "exp":
@@ -32,13 +32,13 @@ def gain_of(grade: float | None, gain: Value) -> float:
 
 
 def relevant_gain(grade: float | None, words: Any) -> float:
-    """Gain of a grade for a measure: 0 below its relevance level."""
+    """Return the gain of a grade, or 0 below the relevance level of the measure."""
     low = words["rel"] is not None and (grade is None or grade < words["rel"])
     return 0.0 if low else gain_of(grade, words["gain"])
 
 
 def _divisor(rank: int, words: Any) -> tuple[float, str]:
-    """What a gain at this rank is divided by, and how that is written."""
+    """Return the discount divisor at a rank, as a number and as text."""
     base = words["b"]
     if base is None:
         return math.log2(rank + 1), f"/log2({rank + 1})"
@@ -48,7 +48,7 @@ def _divisor(rank: int, words: Any) -> tuple[float, str]:
 
 
 def _discounted(query: RankedQuery, words: Any) -> tuple[tuple[Step, ...], float, list[str]]:
-    """Return the documents with their gains, DCG, and its terms as they are written."""
+    """Return the documents with their gains, the DCG, and its terms as text."""
     total, rows, terms = 0.0, [], []
     for one in query.within(words["k"]):
         gain = relevant_gain(one.grade, words)
@@ -64,7 +64,7 @@ def _discounted(query: RankedQuery, words: Any) -> tuple[tuple[Step, ...], float
 
 
 def describe_gain(words: Any) -> str:
-    """Describe the gain."""
+    """Return a description of the gain function."""
     gain, level = words["gain"], words["rel"]
     below = "" if level is None else f", from grade {number(level)} on"
     if isinstance(gain, tuple):
@@ -81,7 +81,7 @@ def _dcg(name: str, query: RankedQuery, words: Any) -> Calculation:
 
 
 def _sum(left: str, rows: Iterable[Step], total: float) -> tuple[str, ...]:
-    """Return the second line of a sum: its terms as numbers."""
+    """Return the second line of a sum, with the terms as numbers."""
     terms = [number(float(row.terms[2] or 0)) for row in rows if row.counts]
     if not terms:
         return ()
@@ -121,12 +121,12 @@ def _ndcg(name: str, query: RankedQuery, words: Any) -> Calculation:
 
 
 def _best_first(pool: Iterable[tuple[str, float]], words: Any) -> list[tuple[float, float, str]]:
-    """Return the best order of documents: gain, grade and id of each."""
+    """Return the gain, grade, and id of documents in ideal order."""
     return sorted(((relevant_gain(g, words), g, d) for d, g in pool), key=lambda one: -one[0])
 
 
 def _pool(query: RankedQuery, words: Any) -> tuple[list[tuple[str, float]], str]:
-    """What the ideal ranking is made of: document and grade; and what that is."""
+    """Return the documents and grades of the ideal ranking, and a description."""
     if words["ideal"] == "judged":
         known = [(document, grade) for document, grade in query.judgments if grade >= 0]
         return known, "the best order of all judged documents, found or not"
@@ -163,7 +163,7 @@ def _ncg(name: str, query: RankedQuery, words: Any) -> Calculation:
 
 
 def _added(terms: Sequence[str], total: float) -> str:
-    """Return a sum with its result, unless it has one term."""
+    """Format a sum with its result, or only the result if it has one term."""
     return f"{summed(terms)} = {number(total)}" if len(terms) > 1 else number(total)
 
 
@@ -178,7 +178,7 @@ def _stops(top: float) -> tuple[str, str]:
 
 
 def _cascade(grades: Iterable[float | None], top: float) -> list[tuple[float, float, float, float]]:
-    """For each rank: the probabilities of stopping and of reaching it, contribution, and sum."""
+    """Return the probabilities of stopping and of reaching, contribution, and sum for each rank."""
     total, reached, found = 0.0, 1.0, []
     for rank, grade in enumerate(grades, start=1):
         stop = gain_of(grade, "exp") / 2.0**top
@@ -190,7 +190,7 @@ def _cascade(grades: Iterable[float | None], top: float) -> list[tuple[float, fl
 
 
 def _read(query: RankedQuery, words: Any) -> tuple[tuple[Step, ...], float, list[str]]:
-    """Return the documents in reading order of ERR, ERR, and its terms as text."""
+    """Return the steps of ERR, its value, and its terms as text."""
     documents = query.within(words["k"])
     cascade = _cascade((one.grade for one in documents), words["top"])
     rows = tuple(

@@ -1,4 +1,4 @@
-"""Step by step: measures of order, which compare documents with each other."""
+"""Step-by-step calculations of measures that compare pairs of documents or rankings."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _compatible(name: str, query: RankedQuery, words: Any) -> Calculation:
 
 
 def _from_rank_on(p: float, k: int) -> tuple[list[float], float]:
-    """Contribution of a document common to both from each rank on (0 below rank k); all weights."""
+    """Return the contribution of a common document by its lower rank, and the sum of weights."""
     worth, weights = [0.0] * (k + 2), 0.0
     for rank in range(k, 0, -1):
         weight = p ** (rank - 1)

@@ -1,4 +1,4 @@
-"""``reconcile()``: the steps from one mean to another, deviation by deviation."""
+"""`reconcile()`: explain the difference between two means, deviation by deviation."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rankgauge.core.ids import Id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.evaluation.evaluation import Queries
 from rankgauge.explanation.calculation import number
-from rankgauge.explanation.cases import case_of, counted, evaluated
 from rankgauge.explanation.explanation import Explanation, explained
+from rankgauge.explanation.inputs import counted_by_query, evaluate_case, make_case
 from rankgauge.measures.measure import Measure
 from rankgauge.profiles.deviations import Case, Deviation, Profile
 from rankgauge.profiles.registry import profile_of
@@ -29,14 +29,14 @@ class Contribution:
     """The effect of one deviation on a mean.
 
     Attributes:
-        name: The deviation: ``32-bit scores``.
-        why: What it is, in one sentence.
+        name: The name of the deviation, such as ``32-bit scores``.
+        why: A description in one sentence.
         of: The part that it changes: the run, the judgments, a policy, or the measure.
-        mean: The mean with this deviation and those before it.
+        mean: The mean with this and all previous deviations.
         change: The change of the mean.
-        touched: The queries whose value it changes.
-        left: The queries that it removes from the mean.
-        entered: The queries that it adds to the mean.
+        touched: The number of queries whose value changes.
+        left: The number of queries removed from the mean.
+        entered: The number of queries added to the mean.
     """
 
     name: str
@@ -51,14 +51,14 @@ class Contribution:
 
 @dataclass(frozen=True)
 class QueryChange:
-    """A query with a different value on the other side.
+    """A query whose value differs between the two sides.
 
     Attributes:
-        query: Its id, as text.
+        query: The query id, as text.
         ours: The value of rankgauge; None if it is not in the mean.
         theirs: The other value; None if it is not in the mean.
-        by: (deviation, change) for the deviations that changed it, in order; NaN if a deviation
-            removed it from the mean or added it.
+        by: (deviation, change) for each deviation that changed the value, in order; the change is
+            NaN if the deviation removed the query from the mean or added it.
     """
 
     query: str
@@ -68,7 +68,7 @@ class QueryChange:
 
     @property
     def change(self) -> float:
-        """The change of the value; NaN if it is missing on one side."""
+        """Change of the value; NaN if it is missing on one side."""
         if self.ours is None or self.theirs is None:
             return math.nan
         return self.theirs - self.ours
@@ -76,14 +76,14 @@ class QueryChange:
 
 @dataclass(frozen=True)
 class Target:
-    """The source of the other number, and the number if it was given.
+    """The source of the other mean, and the mean itself if given.
 
     Attributes:
-        name: Its name: a profile or a file.
-        mean: The given mean; None if the deviations produce it.
-        values: The values that were given, by query; None without.
-        slack: Rounding error of the given number.
-        digits: The decimals to which the tool rounds its mean; None if it does not.
+        name: The name of a profile or file.
+        mean: The given mean; None if it results from the deviations.
+        values: The given values by query; None if not given.
+        slack: The rounding error of the given mean.
+        digits: The number of decimals to which the tool rounds its mean; None without rounding.
     """
 
     name: str
@@ -95,22 +95,22 @@ class Target:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reconciliation(Result):
-    """Why two means of one run differ: the contribution of each deviation to the difference.
+    """Contributions of deviations to the difference between two means of one run.
 
-    Returned by :func:`reconcile`. Printed, it is a table.
+    Returned by :func:`reconcile`. Prints as a table.
 
     Attributes:
-        run_name: What the run is called.
+        run_name: The name of the run.
         measure: The measure as defined in rankgauge.
         target: The source of the other number.
         ours: The mean of rankgauge.
         theirs: The other mean.
-        queries: Numbers of queries averaged by both.
-        contributions: The deviations, one after the other.
-        rest: The unexplained remainder: 0 if the deviations produce the other number.
-        moved: The queries whose value differs, largest change first; then those that are missing on
-            one side.
-        sides: The calculation of one of them on both sides; None if no query differs.
+        queries: The number of queries averaged on each side.
+        contributions: The deviations in the order in which they are applied.
+        rest: The unexplained remainder: 0 if the deviations fully explain the other mean.
+        moved: The queries whose value differs, largest change first, then queries missing on one
+            side.
+        sides: The calculation of one of these queries on both sides; None if no value differs.
         policies: The policies of the rankgauge side.
         notes: Further notes, one sentence each.
 
@@ -140,11 +140,11 @@ class Reconciliation(Result):
 
     @property
     def difference(self) -> float:
-        """Theirs minus ours, the sum of the contributions and of the rest."""
+        """Theirs minus ours: the sum of the contributions and the remainder."""
         return self.theirs - self.ours
 
     def table(self) -> Table:
-        """Return the steps from the mean of rankgauge to the other one."""
+        """Return the steps from the mean of rankgauge to the other mean."""
         rows: list[tuple[Any, ...]] = [("rankgauge", self.ours, None, None)]
         rows += [(one.name, one.mean, one.change, one.touched) for one in self.contributions]
         if self.rest:
@@ -156,13 +156,13 @@ class Reconciliation(Result):
         )  # fmt: skip
 
     def left_over(self) -> str:
-        """Return the kind of remainder: rounding of the given number, or unexplained."""
+        """Return the name of the remainder: rounding, or unexplained."""
         digits = self.target.digits
         slack = self.target.slack if digits is None else 10.0**-digits
         return "rounding" if abs(self.rest) <= slack else _LEFT
 
     def title(self) -> str:
-        """Return the two numbers in one line."""
+        """Return both means in one line."""
         return (
             f"{self.measure} of {self.run_name}: {number(self.ours)} here, {number(self.theirs)} "
             f"by {self.target.name}"
@@ -219,29 +219,29 @@ def reconcile(  # noqa: PLR0913 - one parameter a choice
     undefined: Undefined = "zero",
     unjudged: Unjudged = "not relevant",
 ) -> Reconciliation:
-    """Explain why the value of another tool for the same run differs.
+    """Explain why another tool gives a different value for the same run.
 
-    The deviations of the tool are applied one after the other, with an evaluation after each: the
+    The deviations of the tool are applied one after the other, with an evaluation after each; the
     changes of the mean add up to the difference.
 
     Args:
-        qrels: The judgments: anything that :meth:`Qrels.of` takes.
-        run: The run: anything that :meth:`Run.of` takes.
+        qrels: The judgments: anything that :meth:`Qrels.of` accepts.
+        run: The run: anything that :meth:`Run.of` accepts.
         measure: The measure.
-        against: A profile or its name: see `PROFILES`.
-        query: The query to calculate on both sides; by default the one with the largest change.
-        ties: As for :func:`evaluate`, like the other policies; they apply to the rankgauge side.
-        queries: Which queries are averaged.
-        duplicates: A document twice in a ranking.
-        undefined: How undefined values count in the mean.
-        unjudged: How unjudged documents count.
+        against: A profile or its name (see `PROFILES`).
+        query: The query to calculate on both sides; default: the query with the largest change.
+        ties: As for :func:`evaluate`, like the other policies. They apply to the rankgauge side.
+        queries: The queries to average.
+        duplicates: Treatment of duplicate documents in a ranking.
+        undefined: Treatment of undefined values in the mean.
+        unjudged: Treatment of unjudged documents.
 
     Raises:
         UnknownName: For an unknown profile, or a measure that the tool does not have.
         InputError: If an input is not valid.
     """
     profile = profile_of(against)
-    case = case_of(
+    case = make_case(
         qrels, run, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined,
         unjudged=unjudged,
     )  # fmt: skip
@@ -258,17 +258,17 @@ def reconcile(  # noqa: PLR0913 - one parameter a choice
 def reconciled(
     case: Case, deviations: Sequence[Deviation], target: Target, *, query: Id | None = None
 ) -> Reconciliation:
-    """Return the steps from a case to the same with deviations, and on to the given number."""
-    first = evaluated(case)
+    """Return the steps from a case through the deviations to the given mean."""
+    first = evaluate_case(case)
     ours = first.mean()[str(case.measure)]
-    start = before = counted(first)
+    start = before = counted_by_query(first)
     mean, changed = ours, case
     contributions: list[Contribution] = []
-    ways: dict[str, list[tuple[str, float]]] = {}
+    changes_of: dict[str, list[tuple[str, float]]] = {}
     for deviation in deviations:
         changed = deviation.change(changed)
-        evaluation = evaluated(changed)
-        after, new = counted(evaluation), evaluation.mean()[str(changed.measure)]
+        evaluation = evaluate_case(changed)
+        after, new = counted_by_query(evaluation), evaluation.mean()[str(changed.measure)]
         both = before.keys() & after.keys()
         contributions.append(
             Contribution(
@@ -278,15 +278,15 @@ def reconciled(
                 entered=len(after.keys() - both),
             )
         )  # fmt: skip
-        _note(ways, deviation.name, before, after)
+        _note(changes_of, deviation.name, before, after)
         before, mean = after, new
     if target.values is not None:
-        _note(ways, _LEFT, before, target.values, slack=target.slack)
+        _note(changes_of, _LEFT, before, target.values, slack=target.slack)
         before = dict(target.values)
     theirs = mean if target.mean is None else target.mean
     if target.digits is not None:
         theirs = round(theirs, target.digits)
-    moved = tuple(_moved((start, before), ways, target.slack))
+    moved = tuple(_moved((start, before), changes_of, target.slack))
     return Reconciliation(
         run_name=first.run_name,
         measure=case.measure,
@@ -304,29 +304,29 @@ def reconciled(
 
 
 def _note(
-    ways: dict[str, list[tuple[str, float]]],
+    changes_of: dict[str, list[tuple[str, float]]],
     name: str,
     before: Mapping[str, float],
     after: Mapping[str, float],
     *,
     slack: float = TOLERANCE,
 ) -> None:
-    """Write down which queries a step moved, and how far; NaN where it took one out or in."""
+    """Record the change of each query in a step; NaN for queries that enter or leave the mean."""
     for query in before.keys() | after.keys():
         change = after.get(query, math.nan) - before.get(query, math.nan)
         if math.isnan(change) or abs(change) > slack:
-            ways.setdefault(query, []).append((name, change))
+            changes_of.setdefault(query, []).append((name, change))
 
 
 def _moved(
     values: tuple[Mapping[str, float], Mapping[str, float]],
-    ways: Mapping[str, list[tuple[str, float]]],
+    changes_of: Mapping[str, list[tuple[str, float]]],
     slack: float,
 ) -> Iterator[QueryChange]:
-    """The queries that differ in the end, largest change first."""
+    """Yield the queries whose final values differ, largest change first."""
     ours, theirs = values
     found = [
-        QueryChange(query, ours.get(query), theirs.get(query), tuple(ways.get(query, ())))
+        QueryChange(query, ours.get(query), theirs.get(query), tuple(changes_of.get(query, ())))
         for query in (*ours, *(query for query in theirs if query not in ours))
     ]
     there = [one for one in found if not math.isnan(one.change) and abs(one.change) > slack]
@@ -337,7 +337,7 @@ def _moved(
 def _sides(
     case: Case, changed: Case, moved: Sequence[QueryChange], query: Id | None
 ) -> tuple[Explanation, Explanation] | None:
-    """One query calculated on both sides: the requested one, or the one with the largest change."""
+    """Explain the requested query, or the query with the largest change, on both sides."""
     if query is None:
         # A query that only the remainder changed has the same calculation on both sides.
         known = [one for one in moved if not math.isnan(one.change)]

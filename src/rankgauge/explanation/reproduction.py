@@ -1,4 +1,4 @@
-"""``reproduce()``: how a number from another source may have been computed."""
+"""`reproduce()`: find out how a number from another source was computed."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from rankgauge.explanation.candidates import (
     of_measure,
     of_profiles,
 )
-from rankgauge.explanation.cases import case_of, counted_values, evaluated
 from rankgauge.explanation.given_values import GivenValues
+from rankgauge.explanation.inputs import counted_values, evaluate_case, make_case
 from rankgauge.explanation.reconciliation import Reconciliation, Target, reconciled
 from rankgauge.measures.measure import Measure
 from rankgauge.profiles.deviations import Case, apply_all
@@ -37,29 +37,29 @@ from rankgauge.rendering.tables import Table
 _SCHEMA = "rankgauge/reproduction/1"
 _MOST, _FEW_ROWS = 3, 3_000_000
 _SHOWN = 8
-# This many queries that distinguish two policies make it sure, and this chance of a mean alone.
+# Confidence: number of queries that must distinguish the best variant for "sure"; for a mean alone,
+# the largest expected number of chance matches for "sure" and for "likely".
 _SURE, _CHANCE, _LIKELY = 5, 0.05, 0.2
-# The density of means is estimated from this many nearest ones.
+# Number of nearest means used to estimate the density of means.
 _NEAR = 20
 _OURS = "as in rankgauge"
-# A value may be on the border of the values that round to the given one.
+# Tolerance for values on the boundary of the interval that rounds to the given value.
 _ROUNDING = 1e-10
 
 
 @dataclass(frozen=True)
 class Fit:
-    """An explanation, and how well it reproduces the given values.
+    """A variant of the computation, and how well it reproduces the given values.
 
     Attributes:
         name: The combined deviations, or the profile of a tool.
-        deviations: Their names.
-        profile: Whether it is that of a tool.
-        mean: The mean that it gives.
-        reproduced: The queries whose value it reproduces, to the digits given.
-        missed: The queries whose value it does not.
-        same: Other explanations with the same values, which these data cannot distinguish; tools
-            first.
-        ours: Whether it gives the values of rankgauge.
+        deviations: The names of the deviations.
+        profile: Whether the variant is the profile of a tool.
+        mean: The mean of the variant.
+        reproduced: The number of queries whose value is reproduced, to the given decimals.
+        missed: The number of queries whose value is not reproduced.
+        same: Other variants with the same values, which these data cannot distinguish; tools first.
+        ours: Whether the values are those of rankgauge.
     """
 
     name: str
@@ -74,22 +74,22 @@ class Fit:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reproduction(Result):
-    """The explanation that reproduces given numbers, and its confidence.
+    """The variant of the computation that best reproduces given numbers, and its confidence.
 
-    Returned by :func:`reproduce`. Printed, it is a table.
+    Returned by :func:`reproduce`. Prints as a table.
 
     Attributes:
         measure: The measure as defined in rankgauge.
         given: The given values.
-        fits: The best explanations, best first, including that of rankgauge.
-        tried: Number of explanations tried.
-        sure: The confidence: ``sure``, ``likely``, ``undecided``, ``partly`` (it misses some
-            queries), or ``not found``.
+        fits: The best variants, best first, including that of rankgauge.
+        tried: The number of variants tried.
+        sure: The confidence: ``sure``, ``likely``, ``undecided``, ``partly`` (some values are not
+            reproduced), or ``not found``.
         why: The reason, in one sentence.
-        tied: Number of values missed by the best explanation that another order of tied documents
-            can produce, as by an unstable sort.
-        reconciliation: The steps from the mean of rankgauge to the given one by the best
-            explanation, with the unexplained rest.
+        tied: The number of values that the best variant misses and a different order of tied
+            documents would produce, as from an unstable sort.
+        reconciliation: The steps from the mean of rankgauge to the given mean according to the best
+            variant, with the unexplained remainder.
     """
 
     _schema = _SCHEMA
@@ -105,11 +105,11 @@ class Reproduction(Result):
 
     @property
     def best(self) -> Fit:
-        """The best explanation."""
+        """The best variant."""
         return self.fits[0]
 
     def table(self) -> Table:
-        """Return the best explanations."""
+        """Return a table of the best variants."""
         whole = bool(self.given.values)
         rows = tuple(
             (fit.name, *((f"{fit.reproduced} of {fit.reproduced + fit.missed}",) if whole else ()),
@@ -120,7 +120,7 @@ class Reproduction(Result):
         return Table(heads, rows, title=self.title(), notes=(f"{self.sure}: {self.why}",))
 
     def title(self) -> str:
-        """Return the given numbers in one line."""
+        """Return a title with the given numbers."""
         what = many(len(self.given.values), "value") if self.given.values else "one mean"
         return f"{self.measure} = {number(self.given.mean)} of {self.given.source} ({what})"
 
@@ -163,27 +163,27 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
 ) -> Reproduction:
     """Find out how numbers from another source were computed.
 
-    The profiles of other tools (`PROFILES`) and combinations of up to three known deviations are
-    tried: tie breaking, the ideal ranking, gains, denominators, levels, cut-offs, and the averaged
-    queries. The result is the explanation that reproduces most values, with its confidence: only
-    queries for which explanations differ are evidence.
+    The variants tried are the profiles of other tools (`PROFILES`) and combinations of up to three
+    known deviations: tie breaking, the ideal ranking, gains, denominators, relevance levels,
+    cut-offs, and the averaged queries. The result is the variant that reproduces most values, with
+    its confidence: only queries for which variants differ are evidence.
 
     Args:
-        qrels: The judgments: anything that :meth:`Qrels.of` takes.
-        run: The run: anything that :meth:`Run.of` takes.
+        qrels: The judgments: anything that :meth:`Qrels.of` accepts.
+        run: The run: anything that :meth:`Run.of` accepts.
         measure: The measure.
-        values: The given values: anything that :meth:`GivenValues.of` takes; values per query are
+        values: The given values: anything that :meth:`GivenValues.of` accepts. Values per query are
             far more informative than a mean.
-        query: The query to calculate on both sides; by default the one with the largest change.
-        ties: As for :func:`evaluate`, like the other policies; they apply to the rankgauge side.
-        queries: Which queries are averaged.
-        duplicates: A document twice in a ranking.
-        undefined: How undefined values count in the mean.
-        unjudged: How unjudged documents count.
+        query: The query to calculate on both sides; default: the query with the largest change.
+        ties: As for :func:`evaluate`, like the other policies. They apply to the rankgauge side.
+        queries: The queries to average.
+        duplicates: Treatment of duplicate documents in a ranking.
+        undefined: Treatment of undefined values in the mean.
+        unjudged: Treatment of unjudged documents.
 
     Raises:
         UnknownName: For an unknown measure or policy.
-        InputError: If the values cannot be read, or are of no query that is judged.
+        InputError: If the values cannot be read, or none of their queries is judged.
 
     Example:
         >>> qrels = {"q1": {"a": 1, "b": 3}, "q2": {"a": 1, "b": 2}}
@@ -191,7 +191,7 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
         >>> found.best.name
         'ideal of retrieved documents'
     """
-    case = case_of(
+    case = make_case(
         qrels, run, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined,
         unjudged=unjudged,
     )  # fmt: skip
@@ -206,7 +206,7 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
     fits = _distinct(sorted(trials.every, key=lambda one: one.order(given.mean)))
     best = fits[0]
     sure, why = _certainty(fits, trials)
-    # What explains less than half of it would only mislead.
+    # A variant that explains less than half of the values would be misleading.
     found = sure != "not found"
     target = Target(given.source, given.mean, given.values or None, given.slack)
     shown = fits[:_SHOWN]
@@ -219,15 +219,17 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
         sure=sure,
         why=why,
         tied=_tied(case, best, trials) if best.missed and given.values else 0,
-        reconciliation=reconciled(case, best.way.deviations if found else (), target, query=query),
+        reconciliation=reconciled(
+            case, best.variant.deviations if found else (), target, query=query
+        ),
     )
 
 
 @dataclass(eq=False)
 class _Trial:
-    """A way with its results, next to the given numbers."""
+    """The values of a variant and their agreement with the given values."""
 
-    way: Combination
+    variant: Combination
     ours: bool
     place: int
     values: Values
@@ -238,22 +240,24 @@ class _Trial:
     same: list[str]
 
     def order(self, target: float) -> tuple[float, ...]:
-        """Sort key of the ways: misses, then the number of assumptions."""
-        tier = 0 if self.ours else 2 if self.way.profile else 2 * len(self.way.deviations) - 1
+        """Return the sort key: missed values first, then the number of assumptions."""
+        tier = (
+            0 if self.ours else 2 if self.variant.profile else 2 * len(self.variant.deviations) - 1
+        )
         off = abs(self.mean - target)
-        # For a mean alone, a misfit is measured by its distance.
+        # If only the mean is given, sort variants that miss it by their distance from it.
         first = off if self.missed and self.matched + self.missed == 1 else 0.0
         return self.missed, first, tier, off, self.place
 
     def fit(self) -> Fit:
         return Fit(
-            self.way.name or _OURS, tuple(one.name for one in self.way.deviations),
-            self.way.profile, self.mean, self.matched, self.missed, tuple(self.same), self.ours,
+            self.variant.name or _OURS, tuple(one.name for one in self.variant.deviations),
+            self.variant.profile, self.mean, self.matched, self.missed, tuple(self.same), self.ours,
         )  # fmt: skip
 
 
 class _Trials:
-    """The given values, aligned with the judged queries."""
+    """The given values, aligned with the judged queries, and the variants tried."""
 
     def __init__(self, case: Case, given: GivenValues) -> None:
         self.given = given
@@ -267,8 +271,8 @@ class _Trials:
         self.every: list[_Trial] = []
         self._last: tuple[tuple[str, ...], IntArray] = ((), np.zeros(0, dtype=np.int64))
 
-    def add(self, way: Combination, measure: Measure, values: Values, kept: BoolArray) -> None:
-        """Add a way, by its values and the queries that are averaged."""
+    def add(self, variant: Combination, measure: Measure, values: Values, kept: BoolArray) -> None:
+        """Add a variant with its values and averaged queries."""
         mean = measure.mean(values[kept])
         if self.given.values:
             have = ~np.isnan(self.values)
@@ -279,17 +283,17 @@ class _Trials:
             missed = 1 - matched
         place = len(self.every)
         self.every.append(
-            _Trial(way, not way.deviations, place, values, kept, mean, matched, missed, [])
+            _Trial(variant, not variant.deviations, place, values, kept, mean, matched, missed, [])
         )
 
     def close(self, values: Values, kept: BoolArray) -> BoolArray:
-        """Return where values agree with the given ones, to their digits."""
+        """Return which values agree with the given values, to their decimals."""
         with np.errstate(invalid="ignore"):
             found: BoolArray = np.abs(values - self.values) <= self.given.slack + _ROUNDING
         return found & kept
 
     def laid_out(self, evaluation: Evaluation, column: int) -> tuple[Values, BoolArray]:
-        """Return the values of an evaluation as they count, and which queries it averages."""
+        """Return the values of an evaluation as counted in the mean, and the averaged queries."""
         values = np.zeros(len(self.rows))
         kept = np.zeros(len(self.rows), dtype=bool)
         found = counted_values(evaluation, column)
@@ -300,7 +304,7 @@ class _Trials:
         return values, kept
 
     def places(self, evaluation: Evaluation) -> IntArray:
-        """Return the row of each query of an evaluation, -1 without one."""
+        """Return the row of each query of an evaluation, -1 for other queries."""
         ids, places = self._last
         if evaluation.query_ids != ids:
             ids = evaluation.query_ids
@@ -310,7 +314,7 @@ class _Trials:
 
 
 def _best_of(case: Case, given: GivenValues) -> tuple[Case, GivenValues, _Trials]:
-    """Every way on all queries, or only on those with a given value if that explains more."""
+    """Try all variants on all queries, or on those with a given value if that fits better."""
     trials = _try_all(case, given)
     fewest = min(one.missed for one in trials.every)
     here = [query for query in case.qrels.query_ids if query in given.values]
@@ -318,7 +322,7 @@ def _best_of(case: Case, given: GivenValues) -> tuple[Case, GivenValues, _Trials
         return case, given, trials
     fewer = case._replace(qrels=keep_queries(case.qrels, here))
     again = _try_all(fewer, given)
-    # Each query without a value counts as one that every way misses that averages it.
+    # Each query without a given value counts as missed by every variant that averages it.
     if min(one.missed for one in again.every) * 2 > fewest:
         return case, given, trials
     text = (
@@ -329,27 +333,27 @@ def _best_of(case: Case, given: GivenValues) -> tuple[Case, GivenValues, _Trials
 
 
 def _try_all(case: Case, given: GivenValues) -> _Trials:
-    """Every way that is tried."""
+    """Evaluate all variants."""
     trials = _Trials(case, given)
     choices = list(of_measure(case.measure))
-    # Of large runs fewer are joined: each of these takes a pass through all of it.
+    # Each combination requires a pass through the run, so fewer are tried for large runs.
     most = 2 if len(case.run.table) <= _FEW_ROWS else 1
-    for way in of_data(most):
-        changed = apply_all(case, way.deviations)
-        left = _MOST - len(way.deviations)
+    for variant in of_data(most):
+        changed = apply_all(case, variant.deviations)
+        left = _MOST - len(variant.deviations)
         wanted = [(own, measure) for own, measure in choices if len(own.deviations) <= left]
         for own, measure, evaluation, column in _evaluated(changed, wanted):
-            _add(trials, (_combine(way, own), measure), evaluation, column)
-    for way in of_profiles(case.measure):
-        _add_profile(trials, case, way)
+            _add(trials, (_combine(variant, own), measure), evaluation, column)
+    for variant in of_profiles(case.measure):
+        _add_profile(trials, case, variant)
     return trials
 
 
 def _add(
-    trials: _Trials, way: tuple[Combination, Measure], evaluation: Evaluation, column: int
+    trials: _Trials, variant: tuple[Combination, Measure], evaluation: Evaluation, column: int
 ) -> None:
-    """Add a way, and the same with other queries averaged."""
-    both, measure = way
+    """Add a variant, and the same variant with other averaged queries."""
+    both, measure = variant
     values, kept = trials.laid_out(evaluation, column)
     trials.add(both, measure, values, kept)
     if len(both.deviations) == _MOST:
@@ -363,33 +367,33 @@ def _add(
             )
 
 
-def _add_profile(trials: _Trials, case: Case, way: Combination) -> None:
+def _add_profile(trials: _Trials, case: Case, variant: Combination) -> None:
     try:
-        changed = apply_all(case, way.deviations)
-        evaluation = evaluated(changed)
+        changed = apply_all(case, variant.deviations)
+        evaluation = evaluate_case(changed)
     except RankgaugeError:
-        # What the tool cannot work with it cannot have made.
+        # The tool cannot have computed the numbers if it does not accept these inputs.
         return
     values, kept = trials.laid_out(evaluation, 0)
-    trials.add(way, changed.measure, values, kept)
+    trials.add(variant, changed.measure, values, kept)
 
 
 def _evaluated(
     case: Case, wanted: Sequence[tuple[Combination, Measure]]
 ) -> Iterator[tuple[Combination, Measure, Evaluation, int]]:
-    """Measures of one case, in one go; one by one where one of them cannot be had."""
+    """Yield evaluations of variants of a measure: all at once, or one by one if one fails."""
     try:
-        evaluation = evaluated(case, [measure for _, measure in wanted])
+        evaluation = evaluate_case(case, [measure for _, measure in wanted])
     except RankgaugeError:
-        for way, measure in wanted:
+        for variant, measure in wanted:
             try:
-                alone = evaluated(case, [measure])
+                alone = evaluate_case(case, [measure])
             except RankgaugeError:
                 continue
-            yield way, measure, alone, 0
+            yield variant, measure, alone, 0
         return
-    for column, (way, measure) in enumerate(wanted):
-        yield way, measure, evaluation, column
+    for column, (variant, measure) in enumerate(wanted):
+        yield variant, measure, evaluation, column
 
 
 def _combine(one: Combination, other: Combination) -> Combination:
@@ -399,24 +403,24 @@ def _combine(one: Combination, other: Combination) -> Combination:
 
 
 def _distinct(tries: Sequence[_Trial]) -> list[_Trial]:
-    """Ways that give different values; each with the names of those that give the same."""
+    """Return the variants with different values; each has the names of equivalent variants."""
     found: dict[tuple[bytes, bytes], _Trial] = {}
     for one in tries:
         values = np.round(np.where(one.kept, one.values, 0.0), 9) + 0.0
         first = found.setdefault((values.tobytes(), one.kept.tobytes()), one)
         if first is one:
             continue
-        # Ours is always named as ours.
+        # A variant with the values of rankgauge is always marked as such.
         first.ours |= one.ours
-        if one.way.profile:
-            first.same.insert(0, one.way.name)
-        elif not set(first.way.deviations) < set(one.way.deviations):
-            first.same.append(one.way.name or _OURS)
+        if one.variant.profile:
+            first.same.insert(0, one.variant.name)
+        elif not set(first.variant.deviations) < set(one.variant.deviations):
+            first.same.append(one.variant.name or _OURS)
     return list(found.values())
 
 
 def _certainty(fits: Sequence[_Trial], trials: _Trials) -> tuple[str, str]:
-    """How sure the best way is, and why."""
+    """Return the confidence in the best variant and the reason."""
     given, best = trials.given, fits[0]
     if not given.values:
         return _of_mean(fits, given)
@@ -430,7 +434,7 @@ def _certainty(fits: Sequence[_Trial], trials: _Trials) -> tuple[str, str]:
         return ("partly" if best.missed * 2 <= whole else "not found"), text
     rivals = [other for other in fits[1:] if not other.missed]
     if rivals:
-        names = " and ".join(f"'{one.way.name or _OURS}'" for one in rivals[:2])
+        names = " and ".join(f"'{one.variant.name or _OURS}'" for one in rivals[:2])
         return "undecided", (
             f"all {whole} values are reproduced, but also by {names}: no query distinguishes "
             f"them to {many(given.digits, 'digit')}"
@@ -446,13 +450,13 @@ def _certainty(fits: Sequence[_Trial], trials: _Trials) -> tuple[str, str]:
 
 
 def _tied(case: Case, best: _Trial, trials: _Trials) -> int:
-    """How many of the values that it misses some order of equal scores can make."""
-    # A given order has no ties left.
-    changed = apply_all(case, (one for one in best.way.deviations if one.name not in ORDERS))
+    """Return how many of the missed values a different order of equal scores could produce."""
+    # A deviation of the order leaves no ties.
+    changed = apply_all(case, (one for one in best.variant.deviations if one.name not in ORDERS))
     bounds = []
     for ties in ("best", "worst"):
         policies = replace(changed.policies, ties=ties, draws=0, seed=0)
-        bounds.append(trials.laid_out(evaluated(changed._replace(policies=policies)), 0)[0])
+        bounds.append(trials.laid_out(evaluate_case(changed._replace(policies=policies)), 0)[0])
     low, high = np.minimum(*bounds), np.maximum(*bounds)
     slack = trials.given.slack + _ROUNDING
     with np.errstate(invalid="ignore"):
@@ -461,24 +465,24 @@ def _tied(case: Case, best: _Trial, trials: _Trials) -> int:
 
 
 def _count_differing(one: _Trial, other: _Trial, slack: float) -> int:
-    """How many queries distinguish two policies, to the digits given."""
+    """Return the number of queries that distinguish two variants, to the given decimals."""
     differ = (one.kept != other.kept) | (np.abs(one.values - other.values) > 2 * slack)
     return int(np.count_nonzero(differ & (one.kept | other.kept)))
 
 
 def _of_mean(fits: Sequence[_Trial], given: GivenValues) -> tuple[str, str]:
-    """How certain a way is if only the mean is known."""
+    """Return the confidence and the reason if only the mean is known."""
     fitting = [one for one in fits if not one.missed]
     means = [one.mean for one in fits if not math.isnan(one.mean)]
     if not fitting:
         return "not found", f"none of {len(means)} different variants gives this mean"
     chance = _by_chance(means, given)
-    # Means of ways cluster around the middle, more so for more combined deviations.
-    joined = 0 if fitting[0].way.profile else len(fitting[0].way.deviations)
+    # Means of variants cluster around the middle, the more so the more deviations are combined.
+    joined = 0 if fitting[0].variant.profile else len(fitting[0].variant.deviations)
     text = (
         f"{len(fitting)} of {len(means)} different variants "
         f"{'give' if len(fitting) > 1 else 'gives'} this mean to {many(given.digits, 'digit')}; "
-        f"{chance:.2g} would by chance"
+        f"{chance:.2g} expected by chance"
     )
     if len(fitting) > 1 or chance > (_CHANCE if joined == _MOST else _LIKELY):
         return "undecided", f"{text}; give the values of each query"
@@ -486,7 +490,7 @@ def _of_mean(fits: Sequence[_Trial], given: GivenValues) -> tuple[str, str]:
 
 
 def _by_chance(means: Sequence[float], given: GivenValues) -> float:
-    """Expected number of ways that give a mean by chance, from the density of means around it."""
+    """Return the expected number of variants that match the mean by chance, from local density."""
     apart = sorted(abs(mean - given.mean) for mean in means)
     others = [distance for distance in apart if distance > given.slack + _ROUNDING][:_NEAR]
     if not others:

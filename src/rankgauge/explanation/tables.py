@@ -1,4 +1,4 @@
-"""Tables of a calculation: the rows that count, one line for the ranks between them; its JSON."""
+"""Tables of a calculation: the rows that count, with a line for omitted ranks; also as JSON."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from rankgauge.explanation.calculation import (
     Term,
     number,
 )
-from rankgauge.explanation.cases import level_of
+from rankgauge.explanation.inputs import level_of
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.tables import Cell, Table
 
 UNJUDGED = "·"
 GAP = "..."
-# The first ranks are always shown; below, only rows that count, up to a limit.
+# The first ranks are always shown; below them, only rows that count, up to a limit.
 _HEAD, _MOST = 10, 25
 _WORDS = {"document", "relevant", "tie"}
 
@@ -35,14 +35,14 @@ def tables_of(
     title: str,
     full: bool = True,
 ) -> tuple[Table, ...]:
-    """Return the ranking with what each document contributes; the ideal ranking, if there is one.
+    """Return tables of the ranking with all contributions, and of the ideal ranking if any.
 
     Args:
         measure: The measure.
-        calculation: What each document contributes to its value.
+        calculation: The contributions of the documents to the value.
         ranking: The documents of the query.
         title: The title of the first table.
-        full: Whether the first ranks are shown even if they contribute nothing.
+        full: Whether to show the first ranks even if they contribute nothing.
     """
     head = _HEAD if full else 0
     first = replace(_ranking(measure, calculation, ranking, head), title=title)
@@ -50,7 +50,7 @@ def tables_of(
 
 
 def shown_rows(calculation: Calculation, head: int = _HEAD) -> list[Step]:
-    """Return the rows that are shown: the first ranks, and below what counts."""
+    """Return the first rows, and below them the rows that count."""
     most = _MOST if head else _HEAD
     return [row for place, row in enumerate(calculation.rows) if place < head or row.counts][:most]
 
@@ -86,7 +86,7 @@ def _ranking(measure: Measure, calculation: Calculation, ranking: RankedQuery, h
 
 
 def _document(one: RankedDocument, level: float, *, ties: bool, binary: bool) -> Iterator[Cell]:
-    """What is known of a document before anything is worked out."""
+    """Yield the cells that do not depend on the calculation."""
     yield str(one.rank)
     yield one.document
     yield score_of(one.score)
@@ -98,7 +98,7 @@ def _document(one: RankedDocument, level: float, *, ties: bool, binary: bool) ->
 
 
 def _right(heads: Sequence[str]) -> frozenset[int]:
-    """All but documents and words are to the right."""
+    """Return the right-aligned columns: all except documents and text."""
     return frozenset(place for place, head in enumerate(heads) if head not in _WORDS)
 
 
@@ -107,7 +107,7 @@ def _line(text: str, heads: Sequence[str]) -> tuple[Cell, ...]:
 
 
 def _between(documents: Sequence[RankedDocument], level: float, k: Value) -> str:
-    """What is not shown, in a few words."""
+    """Return a description of omitted rows."""
     cut = k if isinstance(k, int) else math.inf
     hits = [one.rank for one in documents if one.reaches(level)]
     below = " below the cut-off"
@@ -135,7 +135,7 @@ def _ideal(calculation: Calculation) -> Table:
 
 
 def terms_of(rows: Sequence[tuple[Term, ...]]) -> list[tuple[str, ...]]:
-    """Terms as text, uniform within a column: integers short, others with four decimals."""
+    """Format terms uniformly within a column: integers without decimals, others with four."""
     columns = zip(*rows, strict=True)
     written = [_format_column(column) for column in columns]
     return list(zip(*written, strict=True)) if written else [()] * len(rows)
@@ -157,10 +157,10 @@ def _four(value: float, *, whole: bool) -> str:
 
 
 def score_of(score: float) -> str:
-    """Return a score with enough digits to distinguish it from its neighbors."""
+    """Format a score with enough digits to distinguish it from its neighbors."""
     return f"{score:.10g}"
 
 
 def grade_of(grade: float | None) -> str:
-    """Return a grade, or the mark of a document that has none."""
+    """Format a grade, or the mark of an unjudged document."""
     return UNJUDGED if grade is None else number(grade)

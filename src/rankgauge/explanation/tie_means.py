@@ -1,7 +1,7 @@
-"""Step by step: means over all orders of equal scores, of measures that add up weights of ranks.
+"""Step-by-step calculations of means over all orders of equal scores.
 
-In a group of equal scores each document is equally likely at each of its ranks: its rank weight
-to it is the mean over the ranks of the group.
+Supported for measures that are sums of rank weights. Each document of a group of equal scores is
+equally likely at each rank of the group, so its weight is the mean weight of these ranks.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from rankgauge.explanation.calculation import (
     number,
     summed,
 )
-from rankgauge.explanation.cases import words_of
 from rankgauge.explanation.graded import describe_gain, relevant_gain
+from rankgauge.explanation.inputs import parameters_of
 from rankgauge.measures.measure import Measure
 
-# Beyond this many digits a number of orders is given by its magnitude.
+# Larger numbers of orders are shown as powers of ten.
 _WRITTEN = 9
-# The weight of a rank by itself.
+# The weight of a rank, from the rank and the parameters of the measure.
 _Weight: TypeAlias = Callable[[int, Any], float]
 
 
@@ -63,8 +63,8 @@ _SAID = {
 
 
 def averaged(measure: Measure, query: RankedQuery) -> Calculation | None:
-    """The mean of a measure over all orders of equal scores; None where it cannot be shown so."""
-    words, name = words_of(measure, query), measure.name
+    """Return the mean of a measure over all orders of equal scores, or None if not supported."""
+    words, name = parameters_of(measure, query), measure.name
     if (
         name not in _WEIGHTS
         or words.get("residual")
@@ -86,7 +86,7 @@ def averaged(measure: Measure, query: RankedQuery) -> Calculation | None:
         terms += [number(mean) if gain == 1 else f"{number(gain)}·{number(mean)}"] if counts else []
         added = gain * mean if counts else None
         rows.append(Step(one, (gain if counts else None, mean, added, total), counts))
-    # The best ranking, and whether the value is defined, are those of any one order.
+    # The ideal ranking, and whether the value is defined, do not depend on the order.
     plain = CALCULATIONS[name](str(measure), query, words)
     value, text = _divided(name, plain, (query, words), total)
     steps = (
@@ -102,7 +102,7 @@ def averaged(measure: Measure, query: RankedQuery) -> Calculation | None:
 def _divided(
     name: str, plain: Calculation, asked: tuple[RankedQuery, Any], total: float
 ) -> tuple[float, str]:
-    """Return the sum made the value of the measure, and how that is written."""
+    """Return the value of the measure from the weighted sum, and its formula as text."""
     query, words = asked
     if name == "DCG":
         return total, "sum"
@@ -122,7 +122,7 @@ def _divided(
 
 
 def orders_of(query: RankedQuery) -> str:
-    """Return the number of orders of its equal scores, as text."""
+    """Return the number of orders of equal scores, as text."""
     sizes = {one.first: one.last - one.first + 1 for one in query.documents}
     logarithm = math.fsum(math.lgamma(size + 1) for size in sizes.values()) / math.log(10)
     if logarithm > _WRITTEN:

@@ -1,4 +1,4 @@
-"""Step by step: models of a reader, rank by rank down to the last one that may be read."""
+"""Step-by-step calculations of user models, down to the last rank that may be read."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from rankgauge.explanation.calculation import (
 )
 
 FAR = 10**6
-"""So many ranks are gone through one by one; deeper ones are nothing for a person."""
+"""Number of ranks that are calculated one by one; deeper calculations would be unreadable."""
 
 
 class _At(NamedTuple):
-    """A rank, the gain of its document, and the total gain down to it."""
+    """A rank with the gain of its document and the total gain down to this rank."""
 
     rank: int
     gain: float
     gained: float
 
 
-# The chance to go on to the next rank.
+# The probability of continuing to the next rank.
 _Chance: TypeAlias = Callable[[_At], float]
 
 
@@ -50,7 +50,7 @@ def _insq(words: Any) -> tuple[_Chance, str]:
 
 def _bpm(words: Any) -> tuple[_Chance, str]:
     goal = words["goal"]
-    # Sums of fractions of a grade are not exact: a sum equal up to rounding reaches the goal.
+    # Sums of fractional gains are inexact: a sum equal up to rounding reaches the goal.
     return lambda at: float(at.gained < goal - 1e-9), f"1 until {number(goal)} is gained, then 0"
 
 
@@ -83,7 +83,7 @@ MODELS = {
 
 
 def _gain(one: RankedDocument, words: Any) -> float:
-    """1 for a relevant document; or its grade as a share of the top one."""
+    """Return 1 for a relevant document, or its grade as a fraction of the top grade."""
     rel, top = words["rel"], words["top"]
     if one.grade is None or one.grade < 0:
         return 0.0
@@ -112,7 +112,7 @@ def _read(name: str, query: RankedQuery, words: Any) -> Calculation:
         gains.append(gain)
         chances.append(chance(_At(rank, gain, gained)) if rank < k else 0.0)
         reached.append(reached[-1] * chances[-1])
-    # Total expected number of ranks viewed.
+    # Expected number of ranks viewed.
     looks = math.fsum(reached[:k])
     total, rows, terms = 0.0, [], []
     for one, gain, on, come in zip(documents, gains, chances, reached, strict=False):

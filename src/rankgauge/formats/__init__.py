@@ -1,4 +1,4 @@
-"""Readers and writers of files, mappings, data frames and rows, to and from a ``PairTable``."""
+"""Readers and writers of files, mappings, data frames, and rows as ``PairTable``."""
 
 from __future__ import annotations
 

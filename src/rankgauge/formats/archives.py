@@ -1,6 +1,7 @@
-"""Members of zip archives, read where they are: nothing is ever unpacked to disk.
+"""Read members of zip archives in place, without unpacking them to disk.
 
-The directory of an archive is not trusted: names are only names, sizes only claims.
+The directory of an archive is not trusted: member names never become file paths, and declared sizes
+are only claims.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from rankgauge.formats.registry import PACKINGS, BrokenPackError
 
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _CHECK = "unzip -t FILE"
-# Stored, deflate and bzip2: methods that need little memory, whatever the archive claims.
+# Stored, deflate, and bzip2: they need little memory, whatever the archive claims.
 _METHODS = (0, 8, 12)
 _LOCKED = 1
 _SHOWN = 8
@@ -34,14 +35,14 @@ _BROKEN = (
 
 
 def split_name(name: str) -> Iterator[tuple[str, str]]:
-    """Every way to read a name as an archive and its member, as in ``archive.zip!member``."""
+    """Yield every split of a name into an archive and a member, as in ``archive.zip!member``."""
     for at, sign in enumerate(name):
         if sign == "!" and 0 < at < len(name) - 1:
             yield name[:at], name[at + 1 :]
 
 
 class _File:
-    """A file as far as ZipFile needs one; it counts the bytes that were taken."""
+    """The file interface that ZipFile needs, counting the bytes that are read."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.seek, self.tell, self.seekable = stream.seek, stream.tell, stream.seekable
@@ -58,20 +59,20 @@ class _File:
 class Archive:
     """A zip archive."""
 
-    name: str  # its name for messages
-    path: str = ""  # its location
-    content: bytes | None = None  # its bytes, if it is not a file
+    name: str  # name for messages
+    path: str = ""  # path of the file
+    content: bytes | None = None  # contents, if it is not a file
 
     @cached_property
     def _infos(self) -> list[zipfile.ZipInfo]:
         with self._opened() as (archive, _):
-            # Members without a name are skipped; some Python versions cannot query them.
+            # Skip members without a name, which some Python versions cannot query.
             named = (info for info in archive.infolist() if info.filename)
             return [info for info in named if not info.is_dir()]
 
     @cached_property
     def members(self) -> tuple[str, ...]:
-        """The names of its files, without hidden ones and those that macOS adds."""
+        """Names of its files, without hidden files and those added by macOS."""
         names = dict.fromkeys(info.filename for info in self._infos)
         return tuple(
             name
@@ -80,7 +81,7 @@ class Archive:
         )
 
     def sole(self) -> str | None:
-        """Its only file; None if there are several."""
+        """Return its only file, or None if it contains several."""
         if not self.members:
             raise FormatError(
                 "there is no file in this archive", path=self.name, fix="write it again"
@@ -88,7 +89,7 @@ class Archive:
         return self.members[0] if len(self.members) == 1 else None
 
     def several(self) -> FormatError:
-        """Return the error for an archive of which one file must be named."""
+        """Return the error for an archive in which the user must name one of several files."""
         if "[Content_Types].xml" in self.members:
             return FormatError(
                 "this is a file of Excel or Word", path=self.name, fix="save the table as CSV"
@@ -106,12 +107,12 @@ class Archive:
         )  # fmt: skip
 
     def size(self, member: str) -> int:
-        """Declared bytes of a member."""
+        """Return the declared size of a member in bytes."""
         return self._info(member).file_size
 
     @contextmanager
     def opened(self, member: str) -> Iterator[BinaryIO]:
-        """A member, unpacked; also one that is a packed file."""
+        """Open a member for reading; decompress it if it is compressed itself."""
         info, shown = self._info(member), f"{self.name}!{member}"
         with self._opened() as (archive, file):
             try:

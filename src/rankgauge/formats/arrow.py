@@ -1,11 +1,11 @@
-"""Ids out of the buffers of a column: no Python object for each row.
+"""Read ids directly from column buffers, without a Python object per row.
 
-NumPy arrays, and columns of pandas, polars and pyarrow, keep their values side by side in memory,
-and text there is what :class:`Ids` is: packed bytes. Only valid ids are taken here. With a missing,
-empty or otherwise invalid value, the whole column is read by the plain reader, which checks each
-value and reports the row.
+NumPy arrays and columns of pandas, polars, and pyarrow store values contiguously; their text has
+the same layout as :class:`Ids`: packed bytes. Only valid ids are read here. If a value is missing,
+empty, or otherwise invalid, the plain reader reads the whole column, checks each value, and reports
+the row.
 
-No library is imported here: a column brings along the methods that are used.
+No library is imported here: only methods of the column are called.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from rankgauge.errors import InputError
 _Bytes = npt.NDArray[np.uint8]
 
 _SPARE = 8
-# Rows of a piece: what is made of them stays in the cache of a core.
+# Rows per piece: intermediate arrays fit into the CPU cache.
 _PIECE = 1 << 14
-# From this many rows on, importing pyarrow pays.
+# Minimum number of rows for which importing pyarrow pays off.
 _IMPORT = 1 << 20
-# In a column of this many rows a value is read once for all rows that it is in together, if that
-# are so many on average; the first rows tell whether to try.
+# In columns with at least `_MANY` rows, each run of equal values is read once if runs have `_RARE`
+# rows on average; the first `_LOOKED_AT` rows decide whether to try.
 _MANY = 1 << 17
 _LOOKED_AT = 1 << 10
 _RARE = 4
 _ASCII = 128
-# A text of fixed width may be padded to so many times its bytes.
+# Maximum ratio of padded to actual bytes for text of fixed width.
 _PADDED = 4
 _WHOLE = ("int", "uint")
 _OFFSETS: dict[str, Any] = {
@@ -45,7 +45,7 @@ _OFFSETS: dict[str, Any] = {
 _VIEWS = {"string_view": "large_string", "binary_view": "large_binary"}
 _POLARS_PLAIN = ("String", "Utf8", "Binary")
 _POLARS_TEXT = (*_POLARS_PLAIN, "Categorical", "Enum")
-# Four decimal digits at a time, as they are written.
+# Four decimal digits at a time, as ASCII.
 _DIGITS = 4
 _WRITTEN = np.array([b"%04d" % number for number in range(10**_DIGITS)]).view(np.uint32)
 _POWERS = 10 ** np.arange(20, dtype=np.uint64)
@@ -53,7 +53,7 @@ _MINUS = ord("-")
 
 
 def packed(column: Any) -> Ids | None:
-    """Return the ids of a column of text, bytes or whole numbers, out of its buffers.
+    """Return the ids of a column of text, bytes, or integers, read from its buffers.
 
     Example:
         >>> import numpy as np
@@ -67,21 +67,21 @@ def packed(column: Any) -> Ids | None:
 
 
 def packed_runs(column: Any) -> Ids | IdRuns | None:
-    """Return the same, but runs of equal ids where most rows have the id of the row before."""
+    """Like :func:`packed`, but return runs where most rows have the id of the previous row."""
     library = _library(column)
     if library == "narwhals" and hasattr(column, "to_native"):
         column = column.to_native()
         library = _library(column)
     if library == "pyarrow" and hasattr(column, "type") and hasattr(column, "null_count"):
         return _of_arrow(column)
-    # Other array types may have masks, or strip blanks.
+    # Other array types may have masks or strip blanks.
     if type(column) in {np.ndarray, np.memmap}:
         return _of_array(column)
     if library not in {"pandas", "polars"} or not hasattr(column, "dtype"):
         return None
     kind = str(column.dtype)
     if kind.lower().startswith(_WHOLE):
-        # With missing values, and for intervals, it is not an array of integers.
+        # Missing values and intervals do not give an integer array.
         return _of_array(np.asarray(column.to_numpy()))
     return _of_pandas(column, kind) if library == "pandas" else _of_polars(column, kind)
 
@@ -91,7 +91,7 @@ def _library(column: Any) -> str:
 
 
 def _of_pandas(column: Any, kind: str) -> Ids | IdRuns | None:
-    """A series, an index or an array of pandas: a category by its codes, text if Arrow holds it."""
+    """Read a pandas series, index, or array: categories by code, text if stored in Arrow."""
     if kind == "category":
         coded = getattr(column, "cat", column)
         return _by_code(coded.categories, np.asarray(coded.codes))
@@ -102,7 +102,7 @@ def _of_pandas(column: Any, kind: str) -> Ids | IdRuns | None:
 
 
 def _of_polars(column: Any, kind: str) -> Ids | IdRuns | None:
-    """Text of polars, which needs no pyarrow for that but is slower without."""
+    """Read text of polars; pyarrow is optional but faster."""
     if column.null_count() or not kind.startswith(_POLARS_TEXT):
         return None
     if kind in _POLARS_PLAIN:
@@ -123,7 +123,7 @@ def _of_polars(column: Any, kind: str) -> Ids | IdRuns | None:
 
 
 def _by_code(entries: Any, codes: npt.NDArray[Any]) -> Ids | IdRuns | None:
-    """Return the ids of a column that says for each row which entry of a short list it is."""
+    """Return the ids of a dictionary-encoded column."""
     if not len(codes) or int(codes.min()) < 0:
         return None
     ids = packed(entries)
@@ -139,7 +139,7 @@ def _by_code(entries: Any, codes: npt.NDArray[Any]) -> Ids | IdRuns | None:
 
 
 def _of_arrow(column: Any) -> Ids | IdRuns | None:
-    """Return an array of pyarrow, whole or in chunks."""
+    """Read a pyarrow array or chunked array."""
     parts: list[Ids | IdRuns] = []
     for chunk in getattr(column, "chunks", [column]):
         part = _of_chunk(chunk) if len(chunk) else None
@@ -163,7 +163,7 @@ def _of_chunk(chunk: Any) -> Ids | IdRuns | None:
     if kind in _VIEWS:
         try:
             return _of_chunk(chunk.cast(_VIEWS[kind]))
-        except NotImplementedError:  # not every pyarrow that has these can turn them into others
+        except NotImplementedError:  # not every pyarrow with view types can cast them
             return None
     if kind.startswith("dictionary<"):
         return _by_code(chunk.dictionary, chunk.indices.to_numpy())
@@ -187,7 +187,7 @@ def _changes_of_arrow(chunk: Any) -> IntArray:
 
 
 def _heads(column: Any, changes: Callable[[Any], IntArray]) -> IntArray | None:
-    """Where a value differs from the row before, if that is rare, as in most columns of queries."""
+    """Return the first row of each run of equal values; None if runs are too short to pay off."""
     if len(column) < _MANY or _RARE * len(changes(column[:_LOOKED_AT])) > _LOOKED_AT:
         return None
     heads = np.append(0, changes(column).astype(np.int64) + 1)
@@ -195,14 +195,14 @@ def _heads(column: Any, changes: Callable[[Any], IntArray]) -> IntArray | None:
 
 
 def _runs(ids: Ids | IdRuns | None, heads: IntArray, count: int) -> IdRuns | None:
-    """Ids of this many rows: each id fills the rows from its head to the next."""
+    """Return runs of ids: from each row in `heads` to the next one."""
     if ids is None:
         return None
     return IdRuns(ids if isinstance(ids, Ids) else ids.spread(), np.diff(np.append(heads, count)))
 
 
 def _of_text(chunk: Any, offset: Any) -> Ids | None:
-    """Text or bytes of Arrow without a copy, read-only, if the buffer is large enough."""
+    """Read Arrow text or bytes without a copy (read-only) if the buffer is large enough."""
     _, bounds, content = chunk.buffers()
     if content is None:
         return None
@@ -228,20 +228,20 @@ def _is_utf8(chunk: Any) -> bool:
 
 
 def _spared(data: _Bytes) -> _Bytes:
-    """Return a copy with the spare bytes that ids need at the end."""
+    """Return a copy with the spare bytes that :class:`Ids` requires at the end."""
     copy = np.zeros(len(data) + _SPARE, dtype=np.uint8)
     copy[:-_SPARE] = data
     return copy
 
 
 def _sound(data: _Bytes, starts: IntArray, lengths: IntArray) -> Ids | None:
-    """Return the ids of a fixed-width column if they are valid: none empty, none with a NUL."""
+    """Return the ids if all are valid: none is empty or contains a NUL."""
     sound = len(lengths) and int(lengths.min()) > 0 and data[:-_SPARE].all()
     return Ids(data, starts, lengths) if sound else None
 
 
 def _of_array(values: npt.NDArray[Any]) -> Ids | IdRuns | None:
-    """Return an array of NumPy: whole numbers, or text that it keeps side by side."""
+    """Read a NumPy array of integers or contiguous text."""
     if values.ndim != 1 or not values.size or not values.dtype.itemsize:
         return None
     if values.dtype.kind in "iu":
@@ -251,7 +251,7 @@ def _of_array(values: npt.NDArray[Any]) -> Ids | IdRuns | None:
 
 
 def _cells(values: npt.NDArray[Any]) -> npt.NDArray[np.bytes_] | None:
-    """Text in cells of one width, with a byte for each character."""
+    """Return text as fixed-width cells with one byte per character; None if not ASCII."""
     kind = values.dtype.kind
     if kind == "U":
         native = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("="))
@@ -260,7 +260,7 @@ def _cells(values: npt.NDArray[Any]) -> npt.NDArray[np.bytes_] | None:
             return None
         return points.astype(np.uint8).view(f"S{len(points) // len(values)}")
     if kind == "T" and not hasattr(values.dtype, "na_object"):
-        # NumPy does not count trailing NULs here either.
+        # Here, too, NumPy does not count trailing NULs.
         lengths = _lengths(np.strings.add(values, "|")) - 1
         width = max(1, int(lengths.max()))
         if width * len(values) > _PADDED * int(lengths.sum()):
@@ -274,16 +274,16 @@ def _cells(values: npt.NDArray[Any]) -> npt.NDArray[np.bytes_] | None:
 
 
 def _lengths(texts: npt.NDArray[Any]) -> IntArray:
-    """Return the characters of each text, except for NULs at the end where the width is fixed."""
+    """Return the length of each text in characters, without trailing NULs of fixed-width types."""
     found: IntArray = getattr(np, "strings", np.char).str_len(texts)
     return found.astype(np.int64)
 
 
 def _of_cells(cells: npt.NDArray[np.bytes_]) -> Ids | None:
-    """Ids in cells of one width, filled up with NULs."""
+    """Return the ids in fixed-width cells padded with NULs."""
     lengths = _lengths(cells)
     data = _spared(np.ascontiguousarray(cells).view(np.uint8))
-    # Every byte but the filling counts: one that is missing is a NUL within an id.
+    # All bytes except padding must be nonzero; otherwise an id contains a NUL.
     filled = int(np.count_nonzero(data != 0))
     if not int(lengths.min()) or filled != int(lengths.sum()):
         return None
@@ -291,7 +291,7 @@ def _of_cells(cells: npt.NDArray[np.bytes_]) -> Ids | None:
 
 
 def _integers(numbers: npt.NDArray[Any]) -> Ids | IdRuns | None:
-    """Integers as decimal text; a value in several consecutive rows is converted once."""
+    """Return integers as decimal text; convert each run of equal values once."""
     heads = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1]))
     if _RARE * len(heads) > len(numbers):
         return _written(numbers)
@@ -299,7 +299,7 @@ def _integers(numbers: npt.NDArray[Any]) -> Ids | IdRuns | None:
 
 
 def _written(numbers: npt.NDArray[Any]) -> Ids:
-    """Decimal digits, right-aligned in cells of one width."""
+    """Write decimal digits right-aligned in fixed-width cells."""
     lowest, highest = int(numbers.min()), int(numbers.max())
     digits = len(str(max(highest, -lowest)))
     words = -(-(digits + (lowest < 0)) // _DIGITS)
@@ -307,7 +307,7 @@ def _written(numbers: npt.NDArray[Any]) -> Ids:
     lengths = np.ones(len(numbers), dtype=np.int64)
     for start in range(0, len(numbers), _PIECE):
         piece = numbers[start : start + _PIECE]
-        # Unsigned, the lowest number has a counterpart above 0, too.
+        # As unsigned integers, the negation of the lowest number is representable.
         left = piece.astype(np.uint64)
         if lowest < 0:
             np.negative(left, out=left, where=piece < 0)

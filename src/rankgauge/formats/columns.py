@@ -1,12 +1,12 @@
-"""Names and words of the two kinds of pairs: judgments (with grades) and runs (with scores)."""
+"""Column names and terms of judgments (with grades) and runs (with scores)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-# Names of columns as `column_word` writes them. Of several the first counts: an id before what may
-# be a text.
+# Column names as normalized by `column_word`, in order of preference: ids come before columns that
+# may contain text.
 _QUERIES = (
     "query_id", "qid", "q_id", "queryid", "topic", "topic_id", "topicid", "question_id", "query",
     "query_text",
@@ -17,7 +17,7 @@ _DOCUMENTS = (
 )  # fmt: skip
 _RANKS = ("rank", "position", "pos", "doc_position", "rank_position")
 _DISTANCES = ("distance", "dist", "_distance", "distances")
-# What files are that have these columns.
+# Columns that identify other kinds of files.
 _OTHERS = {
     "action_name": "this looks like a click log (UBI): derive judgments from it first",
     "user_query": "this looks like a query log (UBI), which has no judgments",
@@ -28,19 +28,19 @@ _SHOWN = 8
 
 
 class Layout(NamedTuple):
-    """The words of one kind of input."""
+    """Names and terms of one kind of input: judgments or runs."""
 
-    name: str  # ``"judgments"`` or ``"run"``: the name of a source that has none
-    words: str  # the same in a sentence: ``"judgments"`` or ``"a run"``
-    value: str  # what its number is called: ``"grade"`` or ``"score"``
-    value_columns: tuple[str, ...]  # names of the column that holds the number, best first
-    fields: str  # the fields of a line in TREC format
-    example: str  # such a line
-    fix: str  # what to do about a number that is missing or not finite
+    name: str  # ``"judgments"`` or ``"run"``: default name of a source
+    words: str  # the same within a sentence: ``"judgments"`` or ``"a run"``
+    value: str  # name of its number: ``"grade"`` or ``"score"``
+    value_columns: tuple[str, ...]  # column names for the number, best first
+    fields: str  # fields of a line in TREC format
+    example: str  # example of such a line
+    fix: str  # fix for a missing or non-finite number
 
     @property
     def columns(self) -> tuple[str, str, str]:
-        """The column names that are written."""
+        """Column names for writing."""
         return "query_id", "doc_id", self.value_columns[0]
 
     @property
@@ -65,7 +65,7 @@ RUN = Layout(
     name="run",
     words="a run",
     value="score",
-    # A run without scores may have ranks in their place.
+    # Runs without scores may have ranks instead.
     value_columns=(
         "score", "sim", "similarity", "_score", "similarity_score", "retrieval_score",
         "relevance_score", "cosine", "cosine_similarity", *_RANKS,
@@ -77,29 +77,29 @@ RUN = Layout(
 
 
 class Columns(NamedTuple):
-    """The names of the columns that are read."""
+    """Names of the columns to read."""
 
-    query: str  # the column of queries
-    doc: str  # the column of documents
-    value: str  # the column of scores or grades
-    beside: tuple[str, ...] = ()  # further columns of a known name, which are not read
+    query: str  # column of queries
+    doc: str  # column of documents
+    value: str  # column of scores or grades
+    beside: tuple[str, ...] = ()  # other columns with a known name, which are not read
     rivals: tuple[
         str, ...
     ] = ()  # names that are equal except for case, blanks and dashes: an error
 
     @property
     def read(self) -> tuple[str, str, str]:
-        """The names of query, document and number."""
+        """Names of the query, document, and number columns."""
         return self.query, self.doc, self.value
 
     @property
     def has_ranks(self) -> bool:
-        """Whether the number is a rank: less is better."""
+        """Whether the number is a rank (lower is better)."""
         return column_word(self.value) in _RANKS
 
 
 def columns_of(names: Iterable[Any], layout: Layout) -> Columns | None:
-    """The names of the query, document and number columns, or None if they are not all there."""
+    """Return the names of the query, document, and number columns, or None if one is missing."""
     known: dict[str, dict[str, None]] = {}
     for name in names:
         known.setdefault(column_word(name), {})[str(name)] = None
@@ -113,20 +113,20 @@ def columns_of(names: Iterable[Any], layout: Layout) -> Columns | None:
         first, *others = there
         chosen.append(next(iter(known[first])))
         rivals = rivals or (tuple(known[first]) if len(known[first]) > 1 else ())
-        # Runs have a rank next to a score.
+        # A rank next to a score is expected in runs.
         beside += [next(iter(known[word])) for word in others if word not in _RANKS]
     query, doc, value = chosen
     return Columns(query, doc, value, tuple(beside), rivals)
 
 
 def column_word(name: Any) -> str:
-    """Return a name as it is compared: without case, quotes and blanks around it."""
+    """Normalize a column name: lower case, no outer quotes or blanks, underscores within."""
     plain = str(name).strip().strip("'\"").strip().lower()
     return plain.replace("-", "_").replace(" ", "_")
 
 
 def wrong_columns(names: Iterable[Any], layout: Layout) -> tuple[str, str]:
-    """Return the problem of columns that do not belong to this input, and the fix."""
+    """Return the problem and the fix for columns that do not fit this kind of input."""
     names = list(names)
     got = [repr(str(name)) for name in names]
     shown = ", ".join(got[:_SHOWN]) + (f" and {len(got) - _SHOWN} more" if got[_SHOWN:] else "")

@@ -1,7 +1,7 @@
-"""Packed bytes: gzip, bzip2, xz, zstd and lz4, read and written as a stream.
+"""Read and write compressed streams: gzip, bzip2, xz, zstd, and lz4.
 
-What is read is counted, so that a small file cannot fill a memory. All libraries are imported when
-they are needed: those of the standard library are not always compiled in.
+Output is counted while reading, so that a small file cannot exhaust memory. Libraries are imported
+when needed: even those in the standard library are missing from some Python builds.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from typing import Any, BinaryIO, cast
 from rankgauge.errors import FormatError, MissingExtra
 from rankgauge.formats.registry import BrokenPackError, Packing
 
-# Text compresses at most tenfold; far more indicates a decompression bomb.
+# Text compresses about tenfold; much higher ratios indicate a decompression bomb.
 _RATIO = 200
 _HARMLESS = 64 << 20
-# Bytes that decompression may take in addition to its output; xz -9 takes half of it.
+# Limit of working memory for decompression, in bytes; xz -9 needs half of it.
 _MEMORY = 128 << 20
 _WINDOW = 27  # the same as a power of 2
 _TOO_MUCH = ("memory", "Memory", "window", "Window")
 _TAKEN = io.DEFAULT_BUFFER_SIZE
-# Of four bytes zstd can make 128 kB; the limit for a library that has no other bound.
+# zstd can expand four bytes to 128 kB; this step limits output for a library without another limit.
 _SIP = 1 << 10
-# The usual default levels; higher ones are slow and save little.
+# The usual default levels; higher levels are slow and save little.
 _LEVELS = {"gzip": 6, "bzip2": 9, "xz": 6, "zstd": 3, "lz4": 0}
 
 _Read = Callable[[int], bytes]
 
 
 class Unpacked(io.BufferedReader):
-    """The content of a compressed stream, as a stream."""
+    """The decompressed content of a stream."""
 
     def __init__(self, parts: _Read, taken: Callable[[], int], *, name: str, program: str) -> None:
         super().__init__(_Counted(parts, taken, name, program))
 
 
 class _Counted(io.RawIOBase):
-    """Counts the output, and stops if it is far larger than the input."""
+    """Raw stream that counts its output and stops if it is far larger than the input."""
 
     def __init__(self, parts: _Read, taken: Callable[[], int], name: str, program: str) -> None:
         self._parts, self._taken = parts, taken
@@ -53,7 +53,7 @@ class _Counted(io.RawIOBase):
         return True
 
     def readinto(self, room: Any) -> int:
-        # Behind a fault a second look would find the end, as if all were well.
+        # After an error, another read would report the end of the file as if nothing were wrong.
         if self._fault is not None:
             raise self._fault
         try:
@@ -74,7 +74,7 @@ class _Counted(io.RawIOBase):
 def exploded(
     name: str, sizes: tuple[int, int], program: str, *, claimed: bool = False
 ) -> FormatError:
-    """Return the error for packed bytes that become far too many."""
+    """Return the error for data that expands too much."""
     verb = "claim to be" if claimed else "unpack to more than"
     return FormatError(
         f"{sizes[0]} bytes {verb} {sizes[1]}{' unpacked' * claimed}: no text packs so well",
@@ -83,16 +83,16 @@ def exploded(
 
 
 def too_many(packed: int, plain: int) -> bool:
-    """Return whether the output is too large to be text compressed to this size."""
+    """Return whether the output is too large for text compressed to this size."""
     return plain > max(_HARMLESS, _RATIO * packed)
 
 
 def unpacking(
     stream: BinaryIO, packing: Packing, name: str, *, taken: Callable[[], int] | None = None
 ) -> BinaryIO:
-    """What is packed in a stream: all members or frames, one after the other.
+    """Return a stream of the decompressed data: all members or frames, one after another.
 
-    Reading raises :class:`BrokenPackError` where it is broken or cut off, and
+    Reading it raises :class:`BrokenPackError` if the data is broken or truncated, and
     :class:`FormatError` if the output is far too large.
     """
     count = 0
@@ -123,7 +123,7 @@ def _gzip_parts(read: _Read) -> _Read:
 
 
 class _Members:
-    """Unpacks one member or frame after the other."""
+    """Decompresses one member or frame after another."""
 
     def __init__(self, read: _Read, packing: Packing, name: str) -> None:
         self._read, self._packing, self._name = read, packing, name
@@ -131,7 +131,7 @@ class _Members:
         self._one = self._new()
 
     def part(self, size: int) -> bytes:
-        """Return the next bytes, at most this many; none at the end."""
+        """Return up to `size` bytes; none at the end."""
         while True:
             data = b""
             if self._one.eof:
@@ -153,7 +153,7 @@ class _Members:
                 return part
 
     def _rest(self, left: bytes) -> bytes:
-        """Return the bytes after a member; xz may pad with zeros."""
+        """Return the data after a member; xz allows padding with zeros."""
         filled = self._packing.name == "xz"
         while not left or (filled and not left.strip(b"\0")):
             left = self._read(_TAKEN)
@@ -171,7 +171,7 @@ class _Members:
         )  # fmt: skip
 
 
-# The decompressor of a member, and the exceptions it raises.
+# A factory of decompressors, and the exceptions they raise.
 _Made = tuple[Callable[[], Any], tuple[type[Exception], ...]]
 
 
@@ -198,18 +198,18 @@ def _zstd(packing: Packing, name: str) -> _Made:
         options = {zstd.DecompressionParameter.window_log_max: _WINDOW}
         return lambda: zstd.ZstdDecompressor(options=options), (zstd.ZstdError, EOFError)
     library = _library("zstandard", packing, name)
-    # One for all frames: it is large, and frames may be small.
+    # Shared by all frames: it is large, and frames may be small.
     made = library.ZstdDecompressor(max_window_size=_MEMORY)
     return lambda: _SmallReads(made.decompressobj()), (library.ZstdError,)
 
 
 class _SmallReads:
-    """A frame of zstd, decompressed in small steps, so that each output is small."""
+    """A zstd frame, decompressed in small steps to limit the size of each output."""
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
         self._packed = self._plain = b""
-        self._at = 0  # position up to which output was returned
+        self._at = 0  # end of the output returned so far
 
     @property
     def eof(self) -> bool:
@@ -254,9 +254,9 @@ def _library(module: str, packing: Packing, name: str) -> Any:
 
 
 def packed(raw: BinaryIO, packing: Packing, name: str) -> AbstractContextManager[BinaryIO]:
-    """Return a stream whose bytes are compressed into another, which stays open.
+    """Return a stream that writes compressed data into `raw`, which stays open.
 
-    Equal input gives equal output: the header has no time and no name.
+    Equal input gives equal output: headers contain no time and no name.
     """
     made: AbstractContextManager[Any] = _packer(raw, packing, name)
     return made

@@ -1,4 +1,4 @@
-"""Judgments out of datasets of other libraries: ir_datasets and Hugging Face."""
+"""Read judgments from datasets of other libraries: ir_datasets and Hugging Face."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FETCHED = "check the network, or put the file where ir_datasets looks for it"
 
 
 def read_dataset(source: str, layout: Layout, split: str | None = None) -> PairTable:
-    """Return the judgments of a dataset, and only they: ``ir_datasets:NAME``, ``hf:NAME``."""
+    """Read the judgments, and nothing else, of a dataset: ``ir_datasets:NAME``, ``hf:NAME``."""
     prefix, _, name = source.partition(":")
     if layout is RUN:
         raise InputError(
@@ -52,7 +52,7 @@ def read_dataset(source: str, layout: Layout, split: str | None = None) -> PairT
 
 
 def got_from(get: Callable[[], _T], what: str, fix: str) -> _T:
-    """Return the result of a library, with its errors as errors of rankgauge."""
+    """Call `get` and convert its exceptions to an InputError."""
     try:
         return get()
     except RankgaugeError:
@@ -63,7 +63,7 @@ def got_from(get: Callable[[], _T], what: str, fix: str) -> _T:
 
 
 def ir_dataset(name: str, split: str | None) -> Any:
-    """Return a dataset of ir_datasets."""
+    """Load a dataset of ir_datasets."""
     no_split(name, split)
     datasets = library("ir_datasets", extra="ir-datasets", of=COLLECTION)
     return got_from(
@@ -73,7 +73,7 @@ def ir_dataset(name: str, split: str | None) -> Any:
 
 
 def no_split(name: str, split: str | None) -> None:
-    """Refuse a split where it is a part of the name."""
+    """Refuse a split for ir_datasets, where it is part of the name."""
     if split is not None:
         raise InputError(
             "ir_datasets has splits in the names of its collections", where=f"split={split!r}",
@@ -88,9 +88,9 @@ def ir_judgments(data: Any) -> PairTable:
 
 
 def hub_judgments(name: str, configs: Sequence[str]) -> Any:
-    """Return the judgments of a repository of Hugging Face with these configurations.
+    """Load the judgments of a Hugging Face repository with these configurations.
 
-    They are a configuration of it, or a repository next to it with ``-qrels`` in its name.
+    They are one of its configurations, or in a sibling repository whose name ends in ``-qrels``.
     """
     hub = library("datasets", extra="huggingface", of=COLLECTION)
     fix = "check the name, and that it has judgments"
@@ -104,7 +104,7 @@ def hub_judgments(name: str, configs: Sequence[str]) -> Any:
 
 
 def splits_in(data: Any) -> tuple[str, ...]:
-    """Return the splits of a DatasetDict; none of a dataset, or of a plain mapping of judgments."""
+    """Return the splits of a DatasetDict; empty for a dataset or a plain mapping of judgments."""
     return (
         tuple(data)
         if type(data).__module__.startswith("datasets") and isinstance(data, Mapping)
@@ -113,7 +113,7 @@ def splits_in(data: Any) -> tuple[str, ...]:
 
 
 def one_split(data: Any, split: str | None, where: str, usual: Sequence[str | None]) -> Any:
-    """One split of a DatasetDict: the named one, the first usual one, or the only one."""
+    """Return the named split of a DatasetDict, or else the first usual one or the only one."""
     splits = splits_in(data)
     if not splits:
         return data
@@ -131,7 +131,7 @@ def one_split(data: Any, split: str | None, where: str, usual: Sequence[str | No
 
 
 def judged_rows(data: Any) -> PairTable:
-    """Return the judgments in a dataset of Hugging Face."""
+    """Convert a Hugging Face dataset of judgments to a table."""
     names = [
         next((name for name in wanted if name in data.column_names), None)
         for wanted in (
@@ -146,5 +146,5 @@ def judged_rows(data: Any) -> PairTable:
             fix="name the columns query-id, corpus-id, score",
         )  # fmt: skip
     query, doc, grade = names
-    # Some have ids as numbers in one place and as text in another.
+    # Some datasets have ids as numbers in one part and as text in another.
     return from_rows(((str(row[query]), str(row[doc]), row[grade]) for row in data), JUDGMENTS)

@@ -1,11 +1,11 @@
-"""Decimal numbers in bytes as 64-bit floats, a whole column at once, rounded to the last bit.
+"""Parse whole columns of decimal numbers into correctly rounded 64-bit floats.
 
-Eight digits are taken at a time as one 64-bit word. A number ``m / 10^d`` of at most 15 digits is
-one division of two exact floats, and so correctly rounded (Clinger, How to Read Floating Point
-Numbers Accurately, 1990). Of a longer one the remainder of that division is computed exactly
-(Dekker, A Floating-Point Technique for Extending the Available Precision, 1971) and corrects it.
-A result too near the middle between two floats is left to another parser, as is
-everything that is not plain digits with at most one point.
+Eight digits are processed at a time as one 64-bit word. A number ``m / 10^d`` with at most 15
+digits is one division of two exact floats and therefore correctly rounded (Clinger, How to Read
+Floating Point Numbers Accurately, 1990). For longer numbers, the remainder of that division is
+computed exactly (Dekker, A Floating-Point Technique for Extending the Available Precision, 1971)
+and corrects the quotient. Results too close to the midpoint between two floats are left to another
+parser, as is everything except plain digits with at most one point.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _TEN = _U(10)
 _UNITS = (_U(1), _U(10**8), _U(10**16))
 _EIGHT, _SIXTEEN, _HALF = _U(8), _U(16), _U(32)
 _WORD = 8
-# The last n of eight bytes.
+# Masks for the last n of eight bytes.
 _LAST = np.array([0, *(((1 << 8 * n) - 1) << (64 - 8 * n) for n in range(1, 9))], dtype=np.uint64)
 _POWERS = np.array([10.0**n for n in range(23)])
 _LONGEST = 19  # digits that fit into 64 bits
 _WHOLE_POWERS = np.array([10**n for n in range(_LONGEST + 1)], dtype=np.uint64)
-_EXACT = 15  # digits that fit into a float
-_INEXACT = 2.0**53  # from here on floats lie more than 1 apart
+_EXACT = 15  # digits that a float represents exactly
+_INEXACT = 2.0**53  # from here on, adjacent floats differ by more than 1
 _SPLITTER = 134217729.0  # 2^27 + 1
-_NONE = 99  # no point
+_NONE = 99  # no decimal point
 _POINT, _MINUS, _PLUS = ord("."), ord("-"), ord("+")
 _MANTISSA, _EXPONENT = _U((1 << 52) - 1), _U(2047 << 52)
 _HALF_UNIT = 2.0**-53
@@ -47,14 +47,14 @@ _MARGIN = 2.0**-40
 
 
 def words_of(data: Bytes) -> Words:
-    """Return a 64-bit word starting at every byte; the last seven bytes begin none."""
+    """Return the 64-bit words that start at each byte, except for the last seven bytes."""
     return np.ndarray((len(data) - 7,), dtype="<u8", buffer=data.data, strides=(1,))
 
 
 def decimals(data: Bytes, words: Words, starts: Ints, ends: Ints) -> tuple[Floats, Bools]:
-    """The numbers in these places, and which were read; the others are left to Python's ``float``.
+    """Parse numbers, and return which were parsed; Python's ``float`` must parse the others.
 
-    `data` has at least 32 bytes before the first number and after the last.
+    `data` must have at least 32 bytes before the first number and after the last.
     """
     first = data[starts]
     minus, begins = None, starts
@@ -75,7 +75,7 @@ def decimals(data: Bytes, words: Words, starts: Ints, ends: Ints) -> tuple[Float
     if len(long):
         powers = power[long] if isinstance(power, np.ndarray) else np.full(len(long), power)
         values[long], sure[long] = _corrected(number[long], powers)
-        # An integer that no float represents is refused, also with zeros after the point.
+        # Refuse integers that no float represents, also with zeros after the point.
         large = values[long] >= _INEXACT
         long, units = long[large], powers[large].astype(np.uint64)
         whole, fraction = np.divmod(number[long], units)
@@ -86,12 +86,12 @@ def decimals(data: Bytes, words: Words, starts: Ints, ends: Ints) -> tuple[Float
 
 
 def _short(data: Bytes, words: Words, token: tuple[Ints, Ints, Ints | int], sure: Bools) -> Words:
-    """The digits of tokens that have eight at most, as whole numbers, without their points."""
+    """Parse tokens of up to eight digits as integers, ignoring the decimal point."""
     ends, digits, behind = token
     here = words[ends - _WORD]
     if isinstance(behind, int) and behind >= _WORD:
         return _number(_digits(here, digits, sure))
-    # Remove the point: the byte before it takes its place.
+    # Remove the point by moving the preceding digits up one byte.
     moved = data[ends - (_WORD + 1)].astype(np.uint64)
     moved |= here << _EIGHT
     if isinstance(behind, int) and behind <= 0:
@@ -104,7 +104,7 @@ def _short(data: Bytes, words: Words, token: tuple[Ints, Ints, Ints | int], sure
 
 
 def _long_number(words: Words, token: tuple[Ints, Ints, Ints | int], sure: Bools) -> Words:
-    """Return the same for more digits: those before and after the point are parsed separately."""
+    """Parse tokens of more digits; those before and after the point are parsed separately."""
     ends, digits, places = token
     if isinstance(places, int):
         # All have the same number of decimals.
@@ -121,7 +121,7 @@ def _long_number(words: Words, token: tuple[Ints, Ints, Ints | int], sure: Bools
 
 
 def _part(words: Words, part: tuple[Ints, Ints | int], sure: Bools) -> Words:
-    """Return the whole number of this many digits that end in these places; there may be none."""
+    """Parse integers of `digits` digits that end at `ends`; no digits give 0."""
     ends, digits = part
     number = None
     for place, scale in enumerate(_UNITS):
@@ -138,16 +138,16 @@ def _part(words: Words, part: tuple[Ints, Ints | int], sure: Bools) -> Words:
 
 
 def _digits(word: Words, count: Ints | int, sure: Bools) -> Words:
-    """Return the values of the last so many of eight digits, each in its byte; 0 in the others.
+    """Return the values of the last `count` of eight digits, one per byte; 0 in the other bytes.
 
-    Where one is not a digit, False is written.
+    Set `sure` to False where a byte is not a digit.
     """
     word ^= _ZEROS
     if isinstance(count, int):
         word &= _LAST[min(max(count, 0), _WORD)]
     elif int(count.min(initial=_WORD)) < _WORD:
         word &= _LAST[np.clip(count, 0, _WORD)]
-    # A digit is 0 to 9 now; with six more it is still below sixteen.
+    # Digits are now 0 to 9; adding six keeps them below sixteen.
     strange = word + _SIX
     strange |= word
     strange &= _HIGH
@@ -159,9 +159,10 @@ def _digits(word: Words, count: Ints | int, sure: Bools) -> Words:
 def _places(
     data: Bytes, words: Words, begins: Ints, ends: Ints
 ) -> tuple[Ints | int, Floats | float]:
-    """Return the number of digits after the point of each number, and that power of ten.
+    """Return the number of decimals of each number, and the matching power of ten.
 
-    A single one if all have the same, as in most files. Without a point it is `_NONE`.
+    Both are scalars if all numbers have the same number of decimals, as in most files. Numbers
+    without a point have `_NONE` decimals.
     """
     if len(ends):
         token = data[begins[0] : ends[0]].tobytes()
@@ -180,14 +181,14 @@ def _places(
 
 
 def _first_point(data: Bytes, words: Words, begins: Ints, ends: Ints) -> Ints:
-    """Offset of the first point of a token; `_NONE` if there is none."""
+    """Return the offset of the first point in each token; `_NONE` if there is none."""
     word = words[begins] ^ _POINTS
-    # The highest bit of the first byte that is zero now, and of no byte before it.
+    # Set the top bit of the first byte that is zero after the xor, and of no earlier byte.
     found = word - _ONES
     found &= ~word
     found &= _TOPS
     found &= ~found + _U(1)
-    # The exponent of a float gives the bit.
+    # The exponent of a float is the position of that bit.
     exponent: Ints = found.astype(np.float64).view(np.int64) >> 52
     point: Ints = (exponent - 1023) >> 3
     missing = point < 0
@@ -203,7 +204,7 @@ def _first_point(data: Bytes, words: Words, begins: Ints, ends: Ints) -> Ints:
 
 
 def _number(word: Words) -> Words:
-    """The number of eight digits, each 0 to 9 in its byte, the first of them in the lowest."""
+    """Combine eight digits, one per byte, most significant first, into an integer."""
     pairs = word * _TEN
     pairs += word >> _EIGHT
     low = pairs >> _SIXTEEN
@@ -217,12 +218,12 @@ def _number(word: Words) -> Words:
 
 
 def _corrected(number: Words, power: Floats) -> tuple[Floats, Bools]:
-    """Whole numbers below 10^19 divided by a power of ten, rounded once; and which are sure."""
+    """Divide integers below 10^19 by a power of ten, rounded once; also return which are sure."""
     head = number.astype(np.float64)
     rest = (number - head.astype(np.uint64)).view(np.int64).astype(np.float64)
     quotient = head / power
     product, error = _product(quotient, power)
-    # The remainder, exactly.
+    # Exact remainder.
     head -= product
     head -= error
     head += rest
@@ -232,7 +233,7 @@ def _corrected(number: Words, power: Floats) -> tuple[Floats, Bools]:
     half = (bits & _EXPONENT).view(np.float64)
     half *= _HALF_UNIT
     left = np.abs(correction - (value - quotient))
-    # The error so far is far less than this; and below a power of two floats are closer.
+    # Earlier rounding errors are much smaller than this. Below a power of two, floats are closer.
     margin = np.abs(correction, out=correction)
     margin += half
     margin *= _MARGIN
@@ -243,7 +244,7 @@ def _corrected(number: Words, power: Floats) -> tuple[Floats, Bools]:
 
 
 def _product(one: Floats, other: Floats) -> tuple[Floats, Floats]:
-    """Return a product, and what rounding took from it."""
+    """Return a product and its exact rounding error."""
     product = one * other
     one_high, one_low = _halves(one)
     other_high, other_low = _halves(other)
@@ -259,7 +260,7 @@ def _product(one: Floats, other: Floats) -> tuple[Floats, Floats]:
 
 
 def _halves(value: Floats) -> tuple[Floats, Floats]:
-    """Return a float as the sum of two with half of its digits each."""
+    """Split each float into a sum of two with half as many digits."""
     high = value * _SPLITTER
     high -= high - value
     return high, value - high

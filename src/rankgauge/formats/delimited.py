@@ -1,4 +1,4 @@
-"""CSV and TSV: rows that lose no cell (quotes are closed, rows are as wide as the header)."""
+"""Read and write CSV and TSV; unclosed quotes and rows of the wrong width are errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rankgauge.formats.rows import Rows, by_query, rank_number, score_lines, tex
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _QUOTES = 'close the quote; inside quotes write a quote twice: "the ""best"" one"'
-# Ids as a spreadsheet or a data frame writes numbers.
+# Ids that a spreadsheet or data frame has rewritten as numbers.
 _ROUNDED = re.compile(r"\d(\.\d+)?[eE]\+?\d+")
 _DECIMAL = re.compile(r"\d+\.0+")
 
@@ -29,7 +29,7 @@ _DECIMAL = re.compile(r"\d+\.0+")
 def _pieces(  # noqa: C901 - one kind of row after another
     lines: Iterable[tuple[int, bytes]], rows: Rows, usual: str
 ) -> Iterator[PairTable]:
-    """Read a table with a header, one `PairTable` each time that the rows are full.
+    """Read a table with a header; yield a `PairTable` whenever the rows are full.
 
     The separator is the usual one, or detected from the header.
     """
@@ -40,7 +40,7 @@ def _pieces(  # noqa: C901 - one kind of row after another
     found = _cells_of(itertools.chain(start, lines), rows, by)
     _, header = next(found, (0, None))
     if header is None:
-        rows.table()  # which raises the error
+        rows.table()  # raises the error
         return
     columns, places = _header(header, rows)
 
@@ -53,7 +53,7 @@ def _pieces(  # noqa: C901 - one kind of row after another
     query, doc, value = places
     rank = next((at for at, cell in enumerate(header) if cell.strip().lower() == "rank"), -1)
     ranks = rows.with_ranks and rank >= 0 and not columns.has_ranks
-    # A list of queries and documents to be rated has some that are not, yet.
+    # Lists of query-document pairs to be rated may contain unrated pairs.
     rated = header[value].strip().strip("'\"").lower() == "rating"
     unrated = 0
     for number, row in found:
@@ -81,7 +81,7 @@ tsv_pieces = partial(_pieces, usual="\t")
 
 
 def _is_row(row: list[str], header: list[str], rows: Rows, place: tuple[int, str]) -> bool:
-    """Return whether a row has as many cells as the header; other rows are blank or refused."""
+    """Return whether a row is as wide as the header; skip blank rows and refuse others."""
     if len(row) == len(header):
         return True
     if not "".join(row).strip():
@@ -109,7 +109,7 @@ def _grade(row: list[str], places: tuple[int, int, int], rows: Rows, number: int
 def _cells_of(
     lines: Iterable[tuple[int, bytes]], rows: Rows, by: str
 ) -> Iterator[tuple[int, list[str]]]:
-    """The cells of each row, with the number of its last line; read past errors line by line."""
+    """Yield the last line number and the cells of each row; with `on_error`, one row per line."""
     if rows.on_error is not None:
         for number, line in lines:
             try:
@@ -134,7 +134,7 @@ def _strict(texts: Iterable[str], by: str) -> Any:
 
 
 def _delimiter(header: str, layout: Layout, usual: str) -> str:
-    """The separator: that of the format, or the one that splits the header into known columns."""
+    """Return the usual separator, or the one that splits the header into known columns."""
     for by in (usual, ",", ";", "|", "\t"):
         if columns_of(header.split(by), layout) is not None:
             return by
@@ -142,7 +142,7 @@ def _delimiter(header: str, layout: Layout, usual: str) -> str:
 
 
 def _header(header: list[str], rows: Rows) -> tuple[Columns, tuple[int, int, int]]:
-    """Return the chosen columns and their places."""
+    """Return the chosen columns and their indices."""
     columns = columns_of(header, rows.layout)
     if columns is None:
         what, fix = wrong_columns(header, rows.layout)
@@ -174,9 +174,9 @@ def _lines(
     by: str,
     header: tuple[str, str, str] | None = None,
 ) -> Iterator[bytes | str]:
-    """A table with a header, query by query."""
+    """Write tables with a header, query by query."""
     parts: list[str] = []
-    # A cell is quoted if it holds a part of the line end: with this one, a lone return as well.
+    # The csv module quotes cells that contain a line-end character: this line end includes CR.
     sink = SimpleNamespace(write=lambda row: parts.append(row.removesuffix("\r\n") + "\n"))
     writer = csv.writer(sink, delimiter=by, lineterminator="\r\n")
     writer.writerow(header or layout.columns)
@@ -196,14 +196,14 @@ def _lines(
 csv_lines = partial(_lines, by=",")
 tsv_lines = partial(_lines, by="\t")
 beir_lines = partial(_lines, by="\t", header=("query-id", "corpus-id", "score"))
-# Ratings as Quepid and the workbench of OpenSearch import them.
+# Ratings as imported by Quepid and the OpenSearch workbench.
 quepid_lines = partial(_lines, by=",", header=("query", "docid", "rating"))
 
 
 def rows_of(
     lines: Iterable[tuple[int, int, bytes]], name: str, by: str
 ) -> Iterator[tuple[int, int, list[str]]]:
-    """Each row with a cell that is not empty: its first line, where it begins, and its cells."""
+    """Yield each row with a nonempty cell: its first line number, its offset, and its cells."""
     first = begin = number = behind = 0
 
     def texts() -> Iterator[str]:
@@ -231,9 +231,9 @@ def named_cells(
     key: Callable[[str], str] = str.strip,
     on_error: Callable[[FormatError], object] | None = None,
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the first line of each row, and its cells by the keys of the columns.
+    """Yield the first line number of each row, and its cells by column key.
 
-    Rows that are not as wide as the header are reported to `on_error` and left out, if given.
+    Rows that are not as wide as the header are reported to `on_error` and skipped, if it is given.
     """
     rows = rows_of(((number, 0, line) for number, line in lines), name, by)
     try:
@@ -250,14 +250,14 @@ def named_cells(
             else:
                 yield number, dict(zip(header, cells, strict=False))
     except FormatError as error:
-        # After a fault of the file itself, nothing more is read.
+        # After an error of the file itself, stop reading.
         if on_error is None:
             raise
         on_error(error)
 
 
 def decoded_line(line: bytes, name: str, number: int) -> str:
-    """Return the text of a line."""
+    """Decode a line as UTF-8."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -268,7 +268,7 @@ def decoded_line(line: bytes, name: str, number: int) -> str:
 
 
 def quoting_error(error: csv.Error, name: str, number: int) -> FormatError:
-    """Return the error for a row whose cells cannot be separated."""
+    """Return the error for a row that cannot be split into cells."""
     what, fix = f"the cells cannot be separated: {error}", _QUOTES
     if "unexpected end" in str(error):
         what = "a quote that opens in this row is not closed: its cell contains all lines below"
@@ -283,7 +283,7 @@ def quoting_error(error: csv.Error, name: str, number: int) -> FormatError:
 def check_header(
     columns: Sequence[str], name: str, number: int = 1, *, read: Collection[str] | None = None
 ) -> None:
-    """Check that the header names no column twice."""
+    """Check that column names in the header are unique."""
     counts = Counter(columns)
     chosen = counts if read is None else read
     twice = next((cell for cell in chosen if cell and counts[cell] > 1), None)
@@ -297,7 +297,7 @@ def check_header(
 def check_width(
     cells: Sequence[str], columns: Sequence[str], name: str, place: tuple[int, str]
 ) -> None:
-    """Check that a row has the cells of the header; more may follow if they are empty."""
+    """Check that a row is as wide as the header; extra cells must be empty."""
     number, by = place
     width = len(columns)
     if len(cells) == width or (len(cells) > width and not any(map(str.strip, cells[width:]))):

@@ -1,4 +1,4 @@
-"""Which format begins with a line, and files that only look like judgments or runs."""
+"""Detect the format of a file by its first line, and recognize files of other kinds."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _DEVIATIONS = rb"(?P<query>\S+) (?P<name>" + _MEASURE + rb") -?\d+\.\d+ -?\d+\.\
 
 
 def guess_format(first: bytes, layout: Layout) -> str:
-    """Return the format of judgments or of a run that begins with this line."""
-    # QueryDetails at only where the line may be one of the old formats: they are slow to load.
+    """Return the format of judgments or a run that begins with this line."""
+    # Try the old formats only if the line may be one of them: they are slow to load.
     fields = first.split(None, 3)
     if layout is not RUN and (
         len(fields) < 2 or fields[1].startswith(b"qid:") or fields[2:3] == [b"0"]
@@ -41,7 +41,7 @@ def guess_format(first: bytes, layout: Layout) -> str:
 
 
 def has_header(first: bytes, layout: Layout) -> bool:
-    """Whether this line between tabs is a header, so that cells are not read by their place."""
+    """Return whether this tab-separated line is a header."""
     if is_header(first, layout):
         return True
     # A line of the right width without a number is a header with unknown names.
@@ -50,12 +50,12 @@ def has_header(first: bytes, layout: Layout) -> bool:
 
 
 def is_header(line: bytes, layout: Layout) -> bool:
-    """Return whether this is the header of a table."""
+    """Return whether this line is a table header with known columns."""
     return any(_has_columns(line.split(by), layout) for by in (b"\t", b",", b";", b"|"))
 
 
 def first_object(first: bytes) -> Any:
-    """Return the value of a first line of JSON; None if it is not JSON by itself."""
+    """Parse a first line as JSON; return None if it is not a complete value."""
     import json
 
     try:
@@ -83,14 +83,14 @@ def _is_row(first: bytes, layout: Layout) -> bool:
 
 
 def is_doubtful(first: bytes) -> bool:
-    """Return whether the line may belong to another kind of file: cheap, sometimes wrong."""
+    """Return whether the line may belong to another kind of file (fast; may be a false alarm)."""
     if first.startswith((b"<", b".I ")) or b" \t" in first or b"\tall\t" in first:
         return True
     return first.count(b".") > 1 and all(b"." in word for word in first.split()[2:4])
 
 
 def refuse_lookalike(first: bytes, name: str, number: int, layout: Layout) -> None:
-    """Refuse a file that begins with a line of another kind of file."""
+    """Refuse a file whose first line belongs to another kind of file."""
     if is_doubtful(first) or first.count(b"\t") == 1:
         what, fix = _taken_for(first, layout)
         if what:

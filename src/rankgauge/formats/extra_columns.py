@@ -1,7 +1,7 @@
-"""Special judgments: rows with columns beyond query, document and grade.
+"""Read and write special judgments, with columns beyond query, document, and grade.
 
-A :class:`Wide` declares such rows; :func:`wide_rows` makes columns of them from any source: a file,
-a mapping of columns, a data frame, rows.
+A :class:`Wide` declares their columns; :func:`wide_rows` reads them from any source: a file, a
+mapping of columns, a data frame, or rows.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ _LIBRARY = "ir_datasets:"
 _FOUR = 4
 _OWN = ("query", "document", "grade")
 
-# A cell of each column, row by row, and the line of each row if it has one.
+# Cells of each column by name, and the line number of each row if known.
 _Cells: TypeAlias = tuple[dict[str, list[Any]], list[int] | None]
 
 
 class Wide(NamedTuple):
-    """What rows of one kind look like."""
+    """Declaration of a kind of rows."""
 
-    words: str  # their meaning, in a sentence
-    # The fields of a line in TREC format; one that starts with ``-`` is passed over.
+    words: str  # their meaning, as a phrase
+    # Fields of a line in TREC format; those that start with ``-`` are skipped.
     fields: tuple[str, ...]
-    # Of each further column the names it may have in a table, best first.
+    # Accepted names of each additional column in a table, best first.
     columns: Mapping[str, tuple[str, ...]]
     example: str  # a line in TREC format
-    mapping: str  # a small mapping that would do, for messages
-    # The rows of such a mapping, in the order of the fields.
+    mapping: str  # a small valid mapping, for messages
+    # Yields the rows of such a mapping, with cells in the order of the fields.
     rows_of: Callable[[Mapping[Any, Any]], Iterable[tuple[Any, ...]]]
 
     @property
@@ -67,31 +67,31 @@ class Wide(NamedTuple):
 
     @property
     def written(self) -> tuple[str, ...]:
-        """The columns of a table, as we would write them."""
+        """Column names for writing a table."""
         own = dict(zip(_OWN, JUDGMENTS.columns, strict=True))
         return tuple(own.get(field) or self.columns[field][0] for field in self.parts)
 
 
 class WideRows(NamedTuple):
-    """Rows in columns."""
+    """Columns of rows."""
 
-    queries: Ids  # the query of each row
-    docs: Ids  # its document
-    grades: FloatArray  # its grade
-    labels: Mapping[str, Ids]  # each further column
-    source: str  # where they came from
-    lines: IntArray | None  # the line of each row, if it has one
+    queries: Ids  # query of each row
+    docs: Ids  # document of each row
+    grades: FloatArray  # grade of each row
+    labels: Mapping[str, Ids]  # additional columns
+    source: str  # name of the source
+    lines: IntArray | None  # line number of each row, if known
 
 
 def row_place(rows: WideRows, *places: int) -> str:
-    """Location of these rows, for a message."""
+    """Return the location of rows, for a message."""
     if rows.lines is None:
         return rows.source
     return f"{rows.source}, lines " + " and ".join(str(int(rows.lines[row])) for row in places)
 
 
 def wide_rows(source: Any, wide: Wide, form: str | None = None) -> WideRows:
-    """Return the columns of rows."""
+    """Read the columns of special judgments."""
     name = JUDGMENTS.name
     if isinstance(source, InFormat):
         source, form = source.path, form or source.format
@@ -141,7 +141,7 @@ def _packed(found: _Cells, wide: Wide, name: str) -> WideRows:
 def _numbers(cells: list[Any], blame: Blame) -> FloatArray:
     if set(map(type, cells)) <= {bytes}:
         try:
-            # What Python takes for a number and people do not, one by one.
+            # `float` accepts underscores; `read_number` does not.
             plain = b"_" not in b"".join(cells)
             cells = list(map(float if plain else read_number, cells))
         except ValueError:
@@ -157,7 +157,7 @@ def _number(cell: bytes) -> Any:
 
 
 def _names(names: Iterable[Any], wide: Wide) -> dict[str, Any] | None:
-    """Return the name of each column by its content; None if one is missing."""
+    """Map each field to a column name; return None if a column is missing."""
     given = list(names)
     own = columns_of(given, JUDGMENTS)
     if own is None:
@@ -196,7 +196,7 @@ def _of_columns(data: Mapping[Any, Any], wide: Wide) -> _Cells:
 
 
 def _library_rows(source: str) -> Iterator[Any]:
-    """Return the judgments of a dataset of ir_datasets, with all of their columns."""
+    """Return the judgments of a dataset of ir_datasets, with all their columns."""
     from rankgauge.formats.datasets import FETCHED, got_from, ir_dataset
 
     data = ir_dataset(source.removeprefix(_LIBRARY), None)
@@ -209,7 +209,7 @@ def _library_rows(source: str) -> Iterator[Any]:
 
 
 def _of_rows(rows: Iterable[Any], wide: Wide) -> _Cells:
-    """Rows by position or by name."""
+    """Read rows by position or by name."""
     wanted = wide.parts
     cells: dict[str, list[Any]] = {key: [] for key in wanted}
     kind, pick = None, None
@@ -229,7 +229,7 @@ def _of_rows(rows: Iterable[Any], wide: Wide) -> _Cells:
 
 
 def _picker(row: Any, wide: Wide) -> Callable[[Any], Sequence[Any] | None] | None:
-    """What takes the cells out of rows like this, in the order of the fields."""
+    """Return a function that extracts the cells of rows like this one, in field order."""
     wanted = wide.parts
     if isinstance(row, Mapping):
         names = _names(row, wide)
@@ -353,14 +353,14 @@ def write_wide(
     rows: Iterable[tuple[str, ...]], mapping: Mapping[str, Any], wide: Wide, target: Source,
     *, form: str | None = None,
 ) -> None:  # fmt: skip
-    """Write rows as :func:`wide_rows` reads them.
+    """Write rows in a form that :func:`wide_rows` can read.
 
     Args:
-        rows: The cells of each row, in the order of the columns of a table, grades as text.
+        rows: Cells of each row, in the column order of a table, grades as text.
         mapping: The same as a nested mapping, for JSON.
-        wide: What the rows look like.
+        wide: Declaration of the rows.
         target: The file; ``-`` is standard output.
-        form: The format, where the name does not say it.
+        form: The format, if not implied by the name.
     """
     chosen = form or (None if target == "-" else format_of(source_name(target))) or "trec"
     if chosen not in _FORMATS:
@@ -397,7 +397,7 @@ def _trec_line(row: tuple[str, ...], wide: Wide, name: str) -> str:
 
 
 def subtopic_advice(path: str, lines: Sequence[int]) -> str:
-    """Return the fix for repeated pairs that may be judgments by subtopic; else empty."""
+    """Return the fix for duplicate pairs if they may be judgments by subtopic; else empty."""
     found = _seconds(path, lines)
     if len(set(found)) < len(lines):
         return ""
@@ -409,7 +409,7 @@ def subtopic_advice(path: str, lines: Sequence[int]) -> str:
 
 
 def _seconds(path: str, lines: Sequence[int]) -> list[str]:
-    """The second of four fields in these lines of a file; none where it cannot be read again."""
+    """Return the second field of lines that have four; empty if the file cannot be read again."""
     if not os.path.isfile(path):  # noqa: PTH113 - a path may be text
         return []
     found = []

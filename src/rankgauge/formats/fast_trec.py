@@ -1,11 +1,11 @@
-"""TREC runs and judgments read as whole arrays, a piece of the file at a time.
+"""Read TREC runs and judgments as arrays, one block of the file at a time.
 
-It reads files with the same number of fields on every line, separated by blanks or tabs. It
-declines every other file, and then the plain reader of ``trec.py`` reads the whole of it: same
-values, same errors, same numbers of lines.
+This reader handles files with the same number of blank- or tab-separated fields on every line. It
+declines all others; ``trec.py`` then reads the whole file, with the same values, errors, and line
+numbers.
 
-Positions of blanks make a grid of this many fields a line. Where more than one blank separates
-fields, both edges of every field are looked for.
+The positions of separators form a grid of lines by fields. If fields are separated by more than one
+blank, both ends of each field are located.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _SPARE = 1 << 10
 _SPARE_BYTES = 16
 _SHORT = 1 << 16
 _KEPT = 31 << 20
-# This many words of a query are looked at in every row: the buffer has room for them after the
-# text.
+# Number of words of each query id that are compared for all rows; the buffer has as much spare room
+# after the text.
 _WORDS_OF_ALL = 3
-# Ids up to this many are looked up one by one.
+# Up to this many ids are looked up one by one.
 _FEW = 1 << 9
-# The first n of eight bytes.
+# Masks for the first n of eight bytes.
 _FIRST = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
 _Bytes: TypeAlias = npt.NDArray[np.uint8]
 _Words: TypeAlias = npt.NDArray[np.uint64]
@@ -53,10 +53,10 @@ _Words: TypeAlias = npt.NDArray[np.uint64]
 def quick_table(
     text: Text, name: str, layout: Layout, *, skip: int = 0, line: int = 1, ranks: bool = False
 ) -> PairTable | None:
-    """Read a whole text; None where its lines differ in their number of fields."""
+    """Read a whole text; return None if its lines differ in their number of fields."""
     data = text.data
     start, stop = AROUND + skip, AROUND + text.size
-    # Empty lines at the end are ignored, and the last line need not end with a line feed.
+    # Ignore trailing empty lines; the last line may lack a line feed.
     stop = _text_end(data, start, stop)
     if stop < 0:
         return None
@@ -72,15 +72,15 @@ def quick_table(
 def packed_table(
     stream: BinaryIO, start: bytes, name: str, layout: Layout, *, line: int, size: int
 ) -> PairTable | None:
-    """Read the rest of a file of this size as :func:`quick_table`, and keep no more than its ids.
+    """Read the rest of a file of `size` bytes, keeping only its ids in memory.
 
-    None without the compiled core, too.
+    Return None if :func:`quick_table` would, or without the compiled core.
     """
     if native.core is None:
         return None
     data = np.zeros(len(start) + 2 * _PIECE + 2 * AROUND, dtype=np.uint8)
     data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)
-    # Memory that is not written to is not taken.
+    # Untouched pages take no physical memory.
     packed = np.empty(size + AROUND, dtype=np.uint8)
     lines, rows = _Lines(data, layout), _Rows(size, ranks=False)
     end, ended = AROUND + len(start), False
@@ -98,7 +98,7 @@ def packed_table(
 
 
 class UnevenLinesError(Exception):
-    """The lines do not have the same number of fields."""
+    """Lines differ in their number of fields."""
 
 
 def quick_pieces(
@@ -110,14 +110,14 @@ def quick_pieces(
     line: int | None = None,
     size: int | None = None,
 ) -> Iterator[tuple[PairTable, bool]]:
-    """Read a text in tables of consecutive lines, each with whether it is the last.
+    """Yield tables of consecutive lines, each with whether it is the last.
 
-    A table is valid until the next is asked for: its memory is used again. Its lines have no
-    numbers, unless the number of the first is given.
+    A table is valid only until the next one is yielded, because the memory is reused. Rows have
+    line numbers only if `line`, the number of the first line, is given.
 
     Raises:
-        UnevenLinesError: Position from which another reader continues, after the lines of the last
-            table.
+        UnevenLinesError: If a line has a different number of fields or a field is not a number. The
+            rest must then be read by another reader.
     """
     data = np.zeros(len(start) + (size or _BLOCK) + 2 * AROUND, dtype=np.uint8)
     data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)
@@ -128,11 +128,11 @@ def quick_pieces(
     while not ended:
         end, rest, ended = _filled(stream, lines, end, rows)
         found = found or rows.count > 0
-        # A text without a line is for the reader that says so.
+        # Another reader reports a text without lines.
         if end < 0 or not (rows.count or ended) or (ended and not found):
             raise UnevenLinesError
         if rows.count:
-            # A view, since the table makes its arrays read-only.
+            # A view, because the table makes its arrays read-only.
             yield _named(rows.table(data.view(), line, rows.count), rows, name), ended
             line = None if line is None else line + rows.count
         data[AROUND : AROUND + end - rest] = data[rest:end].copy()
@@ -141,22 +141,22 @@ def quick_pieces(
 
 
 class LinesPiece(NamedTuple):
-    """Whole lines of a text."""
+    """Complete lines of a text."""
 
-    data: _Bytes  # with at least `AROUND` - 1 bytes after the lines
-    start: int  # where the first one begins
-    stop: int  # after the line feed of the last one
-    fields: tuple[int, int, int, int, int]  # fields of a line; query, document, number, rank (-1)
-    last: bool  # whether no line follows
+    data: _Bytes  # followed by at least `AROUND` - 1 bytes
+    start: int  # start of the first line
+    stop: int  # end of the last line, after its line feed
+    fields: tuple[int, int, int, int, int]  # width; query, document, number, rank (-1)
+    last: bool  # whether this is the end of the text
 
 
 def pass_lines(
     stream: BinaryIO, start: bytes, layout: Layout, read: Callable[[LinesPiece], int | None]
 ) -> bool:
-    """Pass the lines of a text to a function, a piece at a time; false if they are declined.
+    """Pass the lines of a text to `read` piece by piece; return False if the text is declined.
 
-    The function returns where the last query begins, whose lines it gets again with those that
-    follow; None if it declines.
+    `read` returns the start of the last query, whose lines are passed again together with those
+    that follow, or None to decline.
     """
     data = np.zeros(len(start) + _PIECE + 2 * AROUND, dtype=np.uint8)
     data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)
@@ -184,7 +184,7 @@ def pass_lines(
         if taken is None:
             return False
         if taken == AROUND:
-            # One query needs more room.
+            # The query is larger than the buffer.
             if len(data) > _BLOCK:
                 return False
             data = np.concatenate([data, np.zeros_like(data)])
@@ -195,7 +195,7 @@ def pass_lines(
 
 
 class _Lines:
-    """Lines of a text in memory, and their shape."""
+    """Lines of a text in memory, and their field layout."""
 
     def __init__(self, data: _Bytes, layout: Layout, *, ranks: bool = False) -> None:
         self.data = data
@@ -222,14 +222,15 @@ def _taken(lines: _Lines, start: int, stop: int, rows: _Rows) -> bool:
 
 
 def _filled(stream: BinaryIO, lines: _Lines, size: int, rows: _Rows) -> tuple[int, int, bool]:
-    """Read on until memory or the text ends.
+    """Read until the buffer is full or the text ends.
 
-    Returns its end (-1: declined), how far it was read into rows, and whether it is all.
+    Return the end of the data (-1: declined), the end of the part added to `rows`, and whether the
+    text has ended.
     """
     data = lines.data
     room = len(data) - AROUND
     taken = AROUND
-    # The remainder of the last piece comes first.
+    # First add complete lines left over from the previous read.
     while True:
         stop = _text_end(data, taken, _last_line(data, taken, size))
         if stop > taken:
@@ -239,7 +240,7 @@ def _filled(stream: BinaryIO, lines: _Lines, size: int, rows: _Rows) -> tuple[in
             taken = stop
         if size >= room:
             return size, taken, False
-        # With what is left of the last line it makes one piece; a longer line is not taken.
+        # Read only enough to complete one piece; decline longer lines.
         ahead = _PIECE - (size - taken)
         if ahead <= 0:
             return -1, taken, True
@@ -258,7 +259,7 @@ def _filled(stream: BinaryIO, lines: _Lines, size: int, rows: _Rows) -> tuple[in
 
 
 def _text_end(data: _Bytes, start: int, stop: int) -> int:
-    """End of the text without trailing white space; -1 if it is all white space."""
+    """Return the end of the text without trailing white space; -1 if there is only white space."""
     while stop > start:
         first = max(start, stop - _LOOK)
         length = len(data[first:stop].tobytes().rstrip(_SPACE))
@@ -279,7 +280,7 @@ def _first_line(data: _Bytes, start: int, stop: int) -> bytes:
 
 
 def _next_line(data: _Bytes, at: int) -> int:
-    """Return where the line after this place begins; there is one."""
+    """Return the start of the next line; a line feed must follow."""
     while True:
         found = data[at : at + _LOOK].tobytes().find(b"\n")
         if found >= 0:
@@ -288,7 +289,7 @@ def _next_line(data: _Bytes, at: int) -> int:
 
 
 def _last_line(data: _Bytes, start: int, end: int) -> int:
-    """Return where the last line that ends before this place does so; `start` if none does."""
+    """Return the end of the last complete line before `end`; `start` if there is none."""
     for at in range(end, start, -_LOOK):
         first = max(at - _LOOK, start)
         found = data[first:at].tobytes().rfind(b"\n")
@@ -303,7 +304,7 @@ def _named(table: PairTable, rows: _Rows, name: str) -> PairTable:
 
 @dataclass(frozen=True)
 class _Shape:
-    """The number of fields of every line, and the places of those that are read (-1: no rank)."""
+    """Number of fields per line, and indices of the fields to read (rank -1: none)."""
 
     width: int
     query: int
@@ -321,15 +322,15 @@ class _Shape:
 
 
 class _Rows:
-    """Columns of rows, filled piece by piece, in memory that is used again.
+    """Columns of rows, filled piece by piece in reusable memory.
 
     Attributes:
         count: Number of rows.
-        ascii: Whether all that was read is ASCII.
-        queries: The queries of the rows, numbered in order of appearance.
-        grouped: Whether the rows of each query are consecutive.
-        ranked: Whether every row has a rank that is a number.
-        used: Bytes of the ids that were packed.
+        ascii: Whether all text is ASCII.
+        queries: Query ids, numbered in order of first appearance.
+        grouped: Whether the rows of each query are adjacent.
+        ranked: Whether every row has a numeric rank.
+        used: Number of bytes of packed ids.
     """
 
     def __init__(self, size: int, *, ranks: bool) -> None:
@@ -353,11 +354,11 @@ class _Rows:
         self.grouped = True
         self._newest = 0
         if not self._starts.flags.writeable:
-            # They were reordered, and belong to a table now.
+            # The table that was returned owns the reordered arrays.
             self._starts = np.empty(0, dtype=np.int64)
 
     def add(self, data: _Bytes, words: _Words, span: tuple[int, int], shape: _Shape) -> bool:
-        """Add the lines of this span of the text, unless one has another shape."""
+        """Add the lines in `span`; return False if their fields do not match `shape`."""
         if self._core is not None:
             return self._scan(self._core, data, span, shape)
         start, stop = span
@@ -365,7 +366,7 @@ class _Rows:
         found = self._scratch.grid(text, shape.width)
         if found is None:
             return False
-        # From here on positions count from a little before the text, where numbers are parsed.
+        # Offsets now start `AROUND` bytes before the text, because numbers are parsed with margin.
         base = start - AROUND
         near, words = data[base:], words[base:]
         if (near[found.starts(0)] == _COMMENT).any():
@@ -392,7 +393,7 @@ class _Rows:
         return True
 
     def _scan(self, core: Any, data: _Bytes, span: tuple[int, int], shape: _Shape) -> bool:
-        """Add lines by the compiled core."""
+        """Add lines with the compiled core."""
         start, stop = span
         self._read += stop - start
         self._make_room(int(np.count_nonzero(data[start:stop] == _LINE)))
@@ -416,7 +417,7 @@ class _Rows:
         return True
 
     def pack(self, data: _Bytes, packed: _Bytes) -> bool:
-        """Move the ids of new rows to another array; false if it is too small."""
+        """Copy the ids of new rows into `packed`; return False if it is too small."""
         places = (self._starts, self._lengths, self._packed, self.count)
         self.used = self._core.pack_ids(data, *places, packed, self.used)
         self._packed = self.count
@@ -438,7 +439,7 @@ class _Rows:
             self._ranks = larger
 
     def _make_room(self, more: int) -> None:
-        """Let so many rows follow; the total is estimated from the part that was read."""
+        """Make room for `more` rows; estimate the total from the part read so far."""
         wanted = self.count + more
         if wanted <= len(self._starts):
             return
@@ -473,11 +474,11 @@ class _Rows:
             ranks = self._ranks[:count] if self.ranked else None
             values = self._values[:count]
             return PairTable(names, offsets, docs, values, lines=lines, ranks=ranks)
-        # Numbers of two bytes are sorted without comparing any.
+        # 16-bit integers are sorted by radix sort.
         small = np.uint16 if len(names) <= _SHORT else np.int32
         order = np.argsort(numbers.astype(small), kind="stable")
         offsets = offsets_of(np.bincount(numbers, minlength=len(names)))
-        # One after the other, so that no more than one is there twice.
+        # Reorder one array at a time, so that only one is in memory twice.
         self._starts = self._starts[order]
         self._lengths = self._lengths[order]
         self._hashes = self._hashes[order]
@@ -491,7 +492,7 @@ class _Rows:
 
 
 class Numbering:
-    """Numbers of ids by their first appearance."""
+    """Numbers of ids in order of first appearance."""
 
     def __init__(self) -> None:
         self._number_of: dict[bytes, int] = {}
@@ -500,11 +501,11 @@ class Numbering:
         self._known = Ids.of([])
 
     def ids(self, count: int) -> Ids:
-        """Return the first ids."""
+        """Return the first `count` ids."""
         return Ids.of(list(itertools.islice(self._number_of, count)))
 
     def of(self, ids: Ids) -> IntArray:
-        """Return the number of each of these ids; a new one for each unseen id."""
+        """Return the number of each id; unseen ids get new numbers."""
         if len(ids) <= _FEW:
             return self._one_by_one(ids)
         codes, sure = self._by_hash(ids)
@@ -520,7 +521,7 @@ class Numbering:
         return np.array(numbers, dtype=np.int64)
 
     def _by_hash(self, ids: Ids) -> tuple[IntArray, npt.NDArray[np.bool_]]:
-        """The numbers of known ids, and which were found: a hash proposes, the id decides."""
+        """Return candidate numbers by hash, and whether each is confirmed by comparing the id."""
         if not len(self._hashes):
             return np.zeros(len(ids), dtype=np.int64), np.zeros(len(ids), dtype=bool)
         hashes = ids.hashes()
@@ -537,7 +538,7 @@ class Numbering:
 
 @dataclass(frozen=True)
 class _Grid:
-    """(lines, fields) where fields end, and start, in the text, counted from `AROUND` before it.
+    """Ends and starts of fields, (lines, fields), as offsets from `AROUND` bytes before the text.
 
     Without starts, each field starts one byte after the end of the previous one.
     """
@@ -560,16 +561,16 @@ class _Grid:
 
 
 class _Scratch:
-    """Finds the fields of lines, in memory that is used again."""
+    """Finder of field boundaries, with reusable memory."""
 
     def __init__(self) -> None:
-        # An allocator that has seen so large an array go keeps what the pieces free; else it gives
-        # it back to the system and asks for it again, a piece at a time.
+        # Freeing one array this large raises malloc's mmap threshold, so that memory freed by later
+        # pieces is reused instead of being returned to the system.
         np.empty(_KEPT, dtype=np.uint8)
         self._blank = self._flags = np.zeros(0, dtype=bool)
 
     def grid(self, text: _Bytes, width: int) -> _Grid | None:
-        """Return the fields of these lines; None where a line has another number of them."""
+        """Return the fields of these lines; None if a line does not have `width` fields."""
         if AROUND + len(text) > len(self._blank):
             self._blank = np.empty(AROUND + len(text), dtype=bool)
             self._flags = np.empty(len(text), dtype=bool)
@@ -596,7 +597,7 @@ class _Scratch:
 
 
 def _ragged(text: _Bytes, blank: npt.NDArray[np.bool_], width: int) -> _Grid | None:
-    """Return the fields of lines with more than one blank between, before or after them."""
+    """Return the fields of lines with repeated, leading, or trailing blanks."""
     here, before = blank[AROUND:], blank[AROUND - 1 : -1]
     starts = np.flatnonzero(~here & before)
     if not len(starts) or len(starts) % width:
@@ -604,7 +605,7 @@ def _ragged(text: _Bytes, blank: npt.NDArray[np.bool_], width: int) -> _Grid | N
     ends = np.flatnonzero(here & ~before)
     feeds = np.flatnonzero(text == _LINE)
     returns = np.flatnonzero(text == _RETURN)
-    # A lone carriage return ends a line, too.
+    # A lone carriage return also ends a line.
     if len(returns) and not (text[returns + 1] == _LINE).all():
         return None
     blanks = np.count_nonzero(text == _BLANK) + np.count_nonzero(text == _TAB)
@@ -619,7 +620,7 @@ def _ragged(text: _Bytes, blank: npt.NDArray[np.bool_], width: int) -> _Grid | N
 
 
 def _numbers(data: _Bytes, words: _Words, starts: IntArray, ends: IntArray) -> FloatArray | None:
-    """Return the parsed numbers; None if one of them is not a number or not finite."""
+    """Return the parsed numbers; None if one is not a finite number."""
     values, sure = decimals(data, words, starts, ends)
     if sure.all():
         return values
@@ -634,7 +635,7 @@ def _numbers(data: _Bytes, words: _Words, starts: IntArray, ends: IntArray) -> F
 
 
 def _heads(words: _Words, starts: IntArray, lengths: IntArray) -> IntArray:
-    """_Rows whose query is not that of the row before, and the first."""
+    """Return the first row of each run of rows with the same query."""
     new = np.empty(len(starts), dtype=bool)
     new[0] = True
     np.not_equal(lengths[1:], lengths[:-1], out=new[1:])
@@ -642,7 +643,7 @@ def _heads(words: _Words, starts: IntArray, lengths: IntArray) -> IntArray:
     for number in range(min(-(-longest // _WORD), _WORDS_OF_ALL)):
         word = words[starts + _WORD * number if number else starts]
         if shortest < _WORD * (number + 1):
-            # The last bytes of a word are those of what follows.
+            # The remaining bytes of the word belong to the following text.
             left = lengths - _WORD * number if number else lengths
             word &= _FIRST[np.clip(left, 0, _WORD)]
         new[1:] |= word[1:] != word[:-1]
@@ -654,7 +655,7 @@ def _heads(words: _Words, starts: IntArray, lengths: IntArray) -> IntArray:
 def _mark_long_queries(
     new: npt.NDArray[np.bool_], words: _Words, starts: IntArray, lengths: IntArray
 ) -> None:
-    """Mark long queries that differ from the previous row only after the compared words."""
+    """Mark queries that differ from the previous row only after the words compared so far."""
     rows = np.flatnonzero(~new)
     number = _WORDS_OF_ALL
     while True:
@@ -671,7 +672,7 @@ def _mark_long_queries(
 
 
 def field_grid(text: _Bytes, width: int) -> tuple[IntArray, IntArray] | None:
-    """(lines, fields) where each field of these lines starts and ends; None if lines differ."""
+    """Return starts and ends of fields, (lines, fields); None if lines differ in width."""
     grid = _Scratch().grid(text, width)
     if grid is None:
         return None

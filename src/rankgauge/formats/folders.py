@@ -1,6 +1,6 @@
-"""Folders and zip archives with the parts of a collection, or with a document in each file.
+"""Read folders and zip archives that contain a collection, or one document per file.
 
-Members of an archive are read where they are; nothing is ever unpacked to disk.
+Archive members are read in place, without unpacking them to disk.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _JOINTS = re.compile(r"[-_\s]+")
 
 
 def pages_of(folder: Path, not_texts: Collection[str] = ()) -> tuple[list[str], list[str]]:
-    """The files of text in a folder and below, by path relative to it, and the other files.
+    """Return the text files and the other files below a folder, as relative paths.
 
-    Hidden files and folders are left out of both.
+    Hidden files and folders are skipped.
     """
     pages: list[str] = []
     others: list[str] = []
@@ -50,9 +50,9 @@ def pages_of(folder: Path, not_texts: Collection[str] = ()) -> tuple[list[str], 
 
 
 class PageReader:
-    """Reads the files of a folder, each a document; its id is its path, with ``/``.
+    """Reads a folder with one document per file; the document id is the path, with ``/``.
 
-    The title is that of the front matter, else the first heading, else the name of the file. A
+    The title comes from the front matter, else from the first heading, else from the file name. A
     heading at the very beginning is not repeated in the text.
     """
 
@@ -62,7 +62,7 @@ class PageReader:
         self.size: int | None = sum(size for size, _ in self._stats())
 
     def rows(self, faults: Faults | None = None) -> Iterator[Placed]:
-        """Every document, by path."""
+        """Yield every document, in order of path."""
         for place in range(len(self._pages)):
             try:
                 yield Placed(place + 1, place, self.at(place))
@@ -70,7 +70,7 @@ class PageReader:
                 add_fault(error, faults)
 
     def at(self, offset: int) -> TextRow:
-        """The document at this place, from 0."""
+        """Return the document at this index, from 0."""
         page = self._pages[offset]
         path = self._folder / page
         try:
@@ -89,7 +89,7 @@ class PageReader:
         return _row(page, text.replace("\r\n", "\n"))
 
     def stamp(self) -> object:
-        """Size and time of every file, hashed."""
+        """Return a hash of the sizes and modification times of all files."""
         return hash(tuple(self._stats()))
 
     def _stats(self) -> Iterator[tuple[int, int]]:
@@ -115,7 +115,7 @@ def _row(page: str, text: str) -> TextRow:
         body = body[first.end() :]
     else:
         first = _LATER.search(_FENCED.sub("", body))
-    # Signs at the end of a heading close it.
+    # A heading may be closed by # characters.
     headed = first["title"].rstrip(" \t#") if first else ""
     title = heading["title"].strip("\"'") if heading else headed
     return TextRow(page, title or named, body, {})
@@ -143,24 +143,24 @@ _QUERIES = (
 )
 _FOLDER = "qrels"
 _SPLIT = "test"
-# Names that mark an archive as a collection.
+# File names that mark an archive as a collection.
 _TEXTS = ("corpus.", "queries.", "documents.")
 _PARTS = ("corpus.", "collection.", "docs.", "documents.", "queries.", "questions.", "topics.")
 
 
 @dataclass(frozen=True)
 class FileSet:
-    """The files of a folder or of an archive, by names relative to it, with ``/`` in them."""
+    """The files of a folder or archive, by relative name, with ``/`` as separator."""
 
-    name: str  # its name for messages
-    title: str  # the name of a collection from here
-    names: frozenset[str]  # the names of all files, down to one folder below
-    source: Callable[[str], TextSource]  # makes one of the files a source of texts
-    folder: Path | None = None  # the folder, None for an archive
+    name: str  # name for messages
+    title: str  # name for a collection read from here
+    names: frozenset[str]  # names of all files, at most one folder deep
+    source: Callable[[str], TextSource]  # returns the text source for a file
+    folder: Path | None = None  # the folder; None for an archive
 
 
 def files_in_folder(folder: Path) -> FileSet:
-    """The files in a folder, and in its folder of judgments."""
+    """List the files in a folder and in its ``qrels`` subfolder."""
     try:
         inside = [path for path in folder.iterdir() if path.is_file()]
         judged = folder / _FOLDER
@@ -178,7 +178,7 @@ def files_in_folder(folder: Path) -> FileSet:
 
 
 def files_in_archive(archive: Archive) -> FileSet:
-    """The members of a zip archive, seen from the folder in it that holds the parts."""
+    """List the members of a zip archive, relative to the folder that contains the collection."""
     root = _root(archive)
 
     def source(name: str) -> TextSource:
@@ -191,10 +191,10 @@ def files_in_archive(archive: Archive) -> FileSet:
 
 
 def _root(archive: Archive) -> str:
-    """The folder of the highest files that look like parts."""
+    """Return the topmost folder with files that look like parts of a collection."""
     members = [PurePosixPath(name) for name in archive.members]
     known = [path for path in members if path.name.startswith(_PARTS)]
-    # Of judgments alone: next to the folder that holds them.
+    # Judgments only: use the parent of the ``qrels`` folder.
     known = known or [path.parent for path in members if path.parent.name == _FOLDER]
     if not known:
         return ""
@@ -210,7 +210,7 @@ def _root(archive: Archive) -> str:
 
 
 def splits_of(files: FileSet) -> dict[str, str]:
-    """The judgments in ``qrels/``: name of the split to name of the file."""
+    """Return the judgment files in ``qrels/`` by name of the split."""
     found = {}
     for name in sorted(files.names):
         path = PurePosixPath(name)
@@ -221,7 +221,7 @@ def splits_of(files: FileSet) -> dict[str, str]:
 
 
 def judgments_named(files: FileSet, split: str | None) -> str | None:
-    """The file of judgments: of this split, of ``test``, or the only one."""
+    """Return the judgment file of this split; by default that of ``test``, or the only one."""
     splits = splits_of(files)
     if split is not None and split not in splits:
         raise InputError(
@@ -241,14 +241,14 @@ def judgments_named(files: FileSet, split: str | None) -> str | None:
 
 
 def queries_in(files: FileSet) -> str | None:
-    """The name of the file of queries, if any."""
+    """Return the name of the query file, if any."""
     return next((name for name in _QUERIES if name in files.names), None)
 
 
 def documents_in(
     files: FileSet, faults: Faults | None = None
 ) -> tuple[Mapping[str, TextRow], tuple[str, ...]]:
-    """The documents of a file or, of a folder, in files of text; and notes on them."""
+    """Read documents from one file, or from the text files of a folder; also return notes."""
     found = next((name for name in _DOCUMENTS if name in files.names), None)
     if found is not None:
         return kept(TextReader(files.source(found)), faults), ()
@@ -263,7 +263,7 @@ def documents_in(
 
 
 def judgments_in_folder(path: Source, split: str | None = None) -> tuple[TextSource | Grades, str]:
-    """The file of judgments of a folder, or the grades next to its questions; and a note on it."""
+    """Return the judgment file of a folder, or the grades in its question file; and a note."""
     folder = Path(os.fsdecode(path))
     files = files_in_folder(folder.parent if folder.resolve().name == _FOLDER else folder)
     found = _judgments(files, split)
@@ -290,7 +290,7 @@ def _judgments(files: FileSet, split: str | None) -> tuple[TextSource | Grades, 
 def pairs_in_archive(
     archive: Archive, layout: Layout, split: str | None = None
 ) -> tuple[TextSource | Grades, str]:
-    """The only file of an archive, or the judgments of the collection in it; and a note on it."""
+    """Return the only file of an archive, or the judgments of its collection; and a note."""
     sole = archive.sole()
     if sole is not None and split is None:
         return TextSource(f"{archive.name}!{sole}", partial(archive.opened, sole)), ""

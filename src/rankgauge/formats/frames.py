@@ -1,4 +1,4 @@
-"""Columns in memory: lists, NumPy arrays, and data frames of any library that narwhals knows."""
+"""Read columns in memory: lists, NumPy arrays, and data frames supported by narwhals."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def from_columns(
     on_error: OnError | None = None,
     before: int = 0,
 ) -> PairTable:
-    """Three columns of equal length: lists, NumPy arrays or series of a data frame library."""
+    """Build a table from three columns of equal length: lists, arrays, or data frame series."""
     names, source = columns or Columns(*layout.columns), source or layout.name
     blame = blame_row(source, before=before)
     query_ids = _ids(queries, names.query, source)
@@ -60,14 +60,14 @@ def from_columns(
 
 
 def blame_row(source: str, unit: str = "row", *, before: int = 0) -> Blame:
-    """Makes errors that name a row, counted after the rows already read."""
+    """Return a factory of errors with row numbers, counted after `before` earlier rows."""
     return lambda row, what, fix: InputError(
         what, where=f"{source}, {unit} {before + row + 1}", fix=fix
     )
 
 
 def _ids(values: Any, name: str, source: str) -> Ids | IdRuns | npt.NDArray[Any] | list[Any]:
-    """A column of ids, which are checked one by one unless they are packed."""
+    """Return a column of ids: packed if possible, otherwise values to be checked one by one."""
     from rankgauge.formats.arrow import packed_runs
 
     ids = packed_runs(values)
@@ -75,7 +75,7 @@ def _ids(values: Any, name: str, source: str) -> Ids | IdRuns | npt.NDArray[Any]
 
 
 def _column(values: Any, name: str, source: str) -> npt.NDArray[Any] | list[Any]:
-    """A column as a NumPy array or a list of plain values."""
+    """Return a column as a NumPy array or a list of plain values."""
     if isinstance(values, str | bytes | Mapping | AbstractSet) or not isinstance(values, Iterable):
         raise InputError(
             f"column {name!r} is {short(values)}, expected a list or an array", where=source,
@@ -88,18 +88,18 @@ def _column(values: Any, name: str, source: str) -> npt.NDArray[Any] | list[Any]
             f"column {name!r} is an array of shape {values.shape}, expected one dimension",
             where=source, fix="pass one column: array[:, 0]",
         )  # fmt: skip
-    # Only a list shows the masked values of an array. Importing numpy.ma would cost time.
+    # Only the list conversion respects masks. Importing numpy.ma would take time.
     masked = "numpy.ma" in sys.modules and isinstance(values, np.ma.MaskedArray)
     return values.tolist() if masked else values
 
 
 def _series(values: Any) -> npt.NDArray[Any] | list[Any]:
-    """A series of a library: numbers as an array if none is missing, anything else as a list."""
+    """Return a series as an array if it is numeric without missing values, otherwise as a list."""
     kind = str(getattr(values, "dtype", getattr(values, "type", ""))).lower()
     if kind.startswith(_NUMERIC) and hasattr(values, "to_numpy"):
-        # An unchunked array of pyarrow refuses conversions that need a copy.
+        # `to_numpy` of an unchunked pyarrow array refuses conversions that need a copy.
         array = np.asarray(values) if hasattr(values, "buffers") else values.to_numpy()
-        # Whole numbers with gaps come as floats.
+        # Integers with missing values are converted to floats.
         if array.dtype.kind == "f" if kind.startswith(_FLOATS) else array.dtype.kind in "iub":
             return np.asarray(array)
     return listed(values)
@@ -111,7 +111,7 @@ def _numbers(
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
         return whole_numbers_of(values, layout, blame)
     if isinstance(values, np.ndarray) and values.dtype.kind in "fb":
-        with np.errstate(over="ignore"):  # too large is infinite, and refused as that
+        with np.errstate(over="ignore"):  # overflow gives infinity, which is refused
             return values.astype(np.float64)
     rows = listed(values)
     if lenient:
@@ -120,7 +120,7 @@ def _numbers(
 
 
 def is_frame(data: object) -> bool:
-    """Whether it is a data frame of a library that narwhals knows (eager or lazy)."""
+    """Return whether this is a data frame, eager or lazy, that narwhals supports."""
     if isinstance(data, Mapping | Sequence | AbstractSet | np.ndarray):
         return False
     if type(data).__module__ == "builtins":
@@ -132,7 +132,7 @@ def is_frame(data: object) -> bool:
     except TypeError:
         return hasattr(data, "__arrow_c_stream__") and hasattr(data, "schema")
     except nw.exceptions.NarwhalsError:
-        return True  # it is one; its fault is reported when it is read
+        return True  # it is one; the reader reports the error
     return True
 
 
@@ -145,7 +145,7 @@ def from_frame(
     on_error: OnError | None = None,
     before: int = 0,
 ) -> PairTable:
-    """A data frame of any library that narwhals knows; `before`: rows before, for messages."""
+    """Read a data frame; `before` is the number of earlier rows, for messages."""
     source = source or layout.name
     chosen = columns
 
@@ -167,7 +167,7 @@ def from_frame(
 def frame_columns(
     data: Any, source: str, choose: Callable[[list[Any]], list[Any]] = list
 ) -> dict[Any, Any]:
-    """The columns of a data frame by name, each a series of narwhals."""
+    """Return the columns of a data frame by name, as narwhals series."""
     import narwhals as nw
 
     try:
@@ -190,12 +190,12 @@ def frame_columns(
 
 
 def is_null(value: object) -> bool:
-    """Whether a cell has no value: None, or the NaN of data frames."""
+    """Return whether a cell has no value: None, or the NaN of data frames."""
     return value is None or (isinstance(value, float) and value != value)  # noqa: PLR0124 - NaN
 
 
 def listed(values: Any) -> list[Any]:
-    """Plain values where the library has its own for each element."""
+    """Return a list of plain Python values."""
     if isinstance(values, list):
         return values
     for name in ("to_pylist", "tolist", "to_list"):
@@ -206,7 +206,7 @@ def listed(values: Any) -> list[Any]:
 
 
 def short(value: object) -> str:
-    """A value for a message: in one line, a table by its type alone."""
+    """Format a value for a message: on one line; tables by type only."""
     try:
         text = repr(value)
     except RecursionError:  # nested as deeply as JSON may be

@@ -1,4 +1,4 @@
-"""JSON: one object per line, or one document (a mapping, columns, a list of rows)."""
+"""Read and write JSON: one object per line, or one document (mapping, columns, or list of rows)."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ _JSON = {
     bool: "true or false",
     type(None): "null",
 }
-# Keys of the documents of a query, as search tools and their clients write them.
+# Keys for the documents of a query, as written by search tools and their clients.
 _INNER = {
     "run": ("results", "hits", "ranking", "docs", "documents", "ctxs", "passages"),
     "judgments": ("judgments", "judgements", "ratings", "qrels"),
 }
-# Names of the id of a document within a query.
+# Keys for the document id within a query.
 _IDS = ("id", "_id")
 _PAIR = 2
-# As json.dumps, which makes a new encoder each time that it is asked for other characters.
+# Same output as json.dumps, which creates a new encoder per call with non-default options.
 _json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def json_line_pieces(  # noqa: C901 - one shape of an object after another
     lines: Lines, rows: Rows
 ) -> Iterator[PairTable]:
-    """Read one JSON object a line, with a query, a document and a number in each.
+    """Read one JSON object per line, each with a query, a document, and a number.
 
-    Yield a table each time that the rows are full.
+    Yield a table whenever the rows are full.
     """
     columns: Columns | None = None
     nested: Nested | None = None
@@ -97,7 +97,7 @@ def _objects_of(lines: Lines, rows: Rows) -> Iterator[tuple[int, dict[str, Any]]
 
 
 def objects(lines: Lines, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The object of each line, with its number."""
+    """Yield the line number and the object of each line."""
     for number, line in lines:
         if not line.strip():
             continue
@@ -116,7 +116,7 @@ def objects(lines: Lines, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def read_json(lines: Lines, rows: Rows) -> PairTable:
-    """Read a JSON document: query id to documents, columns, rows, or that of a search tool."""
+    """Read a JSON document: query id to documents, columns, rows, or a search tool's format."""
     name, layout = rows.name, rows.layout
     value = json_document(lines, name, f"one object: {layout.mapping}")
     found = shaped(value, layout, name)
@@ -134,7 +134,7 @@ def read_json(lines: Lines, rows: Rows) -> PairTable:
 
 
 def _of_objects(given: list[dict[str, Any]], rows: Rows) -> PairTable:
-    """A list of objects with a query, a document and a number each, as data frames write it."""
+    """Read a list of objects with a query, a document, and a number each (records orientation)."""
     name, layout = rows.name, rows.layout
     columns = columns_of(given[0], layout)
     if columns is not None:
@@ -147,7 +147,7 @@ def _of_objects(given: list[dict[str, Any]], rows: Rows) -> PairTable:
         raise FormatError(what.replace("columns", "keys", 1), path=name, fix=fix)
     parts = list(itertools.chain.from_iterable(map(nested.rows, given)))
     if not parts:
-        return rows.table()  # which raises the error
+        return rows.table()  # raises the error
     queries, docs, values = map(list, zip(*parts, strict=True))
     table = from_columns(
         queries, docs, values, layout, columns=nested.columns, source=name, on_error=rows.on_error
@@ -156,7 +156,7 @@ def _of_objects(given: list[dict[str, Any]], rows: Rows) -> PairTable:
 
 
 def json_document(lines: Lines, name: str, wanted: str) -> Any:
-    """The content of a JSON file; no key occurs twice in an object."""
+    """Parse a JSON file; duplicate keys in an object are an error."""
     data = b"".join(line for _, line in lines)
     fix = f"give {wanted}"
     if not data.strip():
@@ -196,10 +196,10 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class Nested:
-    """Reads rows with all documents of a query: ``{"query_id": "q1", "results": [...]}``.
+    """Reader of rows with all documents of a query: ``{"query_id": "q1", "results": [...]}``.
 
     Attributes:
-        columns: The names that are read; our own names if documents have none.
+        columns: Names of the keys that are read; our own names if documents have none.
         inner: The key of the documents.
     """
 
@@ -212,7 +212,7 @@ class Nested:
 
     @classmethod
     def of(cls, row: Mapping[str, Any], name: str, layout: Layout) -> Nested | None:
-        """The reader for rows like the first one; None if it has no documents."""
+        """Return a reader for rows like this one; None if it has no documents."""
         inner = next(
             (key for key in _INNER[layout.name] if isinstance(row.get(key), list | dict)), None
         )
@@ -223,7 +223,7 @@ class Nested:
         return cls(name, layout, found.query, inner)
 
     def rows(self, row: Mapping[str, Any], line: int = 0) -> Iterator[tuple[Any, Any, Any]]:
-        """Query, document and number of each document in a row."""
+        """Yield query, document, and number of each document in a row."""
         for key in (self._query, self.inner):
             if key not in row:
                 raise self._fault(line, f"there is no {key!r}", f"give {key!r} for every query")
@@ -240,7 +240,7 @@ class Nested:
         return ((query, doc, number) for doc, number in pairs)
 
     def note(self) -> str:
-        """The notes on the rows."""
+        """Note that describes how the rows were read."""
         return f"{self._name}: the documents of each query are those in {self.inner!r}"
 
     def _listed(self, query: Any, held: list[Any], line: int) -> list[tuple[Any, Any]]:
@@ -255,7 +255,7 @@ class Nested:
             )  # fmt: skip
         if self._layout is not RUN:
             return [(doc, 1) for doc in held]
-        # Only their order ranks them: two rows of a query would mix their orders.
+        # Only order ranks these documents: two rows for a query would interleave their rankings.
         if short(query) in self._ordered:
             raise self._fault(
                 line, f"query {short(query)} has two lists of documents", "give one, best first"
@@ -264,7 +264,7 @@ class Nested:
         return list(zip(held, range(len(held), 0, -1), strict=True))
 
     def _named(self, one: Mapping[str, Any], line: int) -> tuple[Any, Any]:
-        """Document and number of an object."""
+        """Return document and number of an object."""
         if not self._doc:
             self._choose(one, line)
         for key in (self._doc, self._value):
@@ -294,7 +294,7 @@ class Nested:
 
 
 def json_by_query(tables: Iterable[PairTable], layout: Layout, *_: object) -> Iterator[str]:
-    """A JSON object, query id to document id to number, query by query."""
+    """Write a JSON object, query id to document id to number, query by query."""
     before = "{"
     for query, table, rows in by_query(tables, whole=True):
         lines = score_lines(table, rows, ('"', '": ', ", ")) if layout is RUN else None
@@ -309,7 +309,7 @@ def json_by_query(tables: Iterable[PairTable], layout: Layout, *_: object) -> It
 
 
 def json_lines(tables: Iterable[PairTable], layout: Layout, *_: object) -> Iterator[bytes | str]:
-    """One JSON object a row, query by query."""
+    """Write one JSON object per row, query by query."""
     query_key, doc_key, value_key = map(_json, layout.columns)
     for query, table, rows in by_query(tables):
         start = f"{{{query_key}: {_json(query)}, {doc_key}: "

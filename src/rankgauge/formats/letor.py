@@ -1,4 +1,4 @@
-"""Judgments for learning to rank (LETOR, SVMlight): ``2 qid:1 1:0.5 # d1``."""
+"""Read judgments for learning to rank (LETOR, SVMlight): ``2 qid:1 1:0.5 # d1``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rankgauge.formats.rows import Rows
 
 
 def begins_letor(line: bytes) -> bool:
-    """Whether this line begins with a grade and ``qid:``."""
+    """Return whether this line begins with a grade and ``qid:``."""
     fields = line.split(None, 2)
     return len(fields) > 1 and fields[1].startswith(b"qid:")
 

@@ -1,4 +1,4 @@
-"""Bytes of a file or of standard input, line by line, compressed or not."""
+"""Read a file or standard input line by line, compressed or not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Source: TypeAlias = str | os.PathLike[str]
 
-AROUND = 32  # spare bytes around a text, so that whole words can be taken anywhere in it
+AROUND = 32  # spare bytes around a text, so that 64-bit words can be read at any position
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16 = ("UTF-16 text", "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE")
 _ZIP = ("a zip archive", "unpack it, and name a file in it")
@@ -30,10 +30,10 @@ _ZIPPED = (b"PK\x03\x04", b"PK\x05\x06")
 _TAR, _TAR_AT = b"ustar", 257
 _FRAME = "read the file with pandas or polars, and pass the data frame"
 _WRITE = "write the pairs with their grades or scores as CSV or Parquet"
-# How files of columns start: Parquet, and Arrow as a file (Feather, too) and as a stream.
+# First bytes of columnar files: Parquet, Arrow files (including Feather), and Arrow streams.
 COLUMNAR = (b"PAR1\x15", b"ARROW1\0\0", b"\xff\xff\xff\xff")
 _NAMED_COLUMNAR = format_named("parquet").suffixes + format_named("arrow").suffixes
-# First bytes of files that are not text, the kind of file, and the fix.
+# First bytes of files that are not text, kind of file, and fix.
 _STRANGE = (
     (b"\xff\xfe", *_UTF16),
     (b"\xfe\xff", *_UTF16),
@@ -60,19 +60,19 @@ _DUCKDB, _DUCKDB_AT = b"DUCK", 8
 _LOOK = 16
 _BREAKS = (b"\n", b"\r")
 _PACKED, _LEAST = io.DEFAULT_BUFFER_SIZE, 1 << 16
-# Exceptions of reading, of files and of decompression.
+# Exceptions raised while reading or decompressing files.
 _FAULTS = (BrokenPackError, OSError)
 _PART = 1 << 18
 _SHOWN = 80
 
 
 def source_name(source: Source) -> str:
-    """The name of a source for messages."""
+    """Return the name of a source for messages."""
     return "<stdin>" if source == "-" else os.fspath(source)
 
 
 def mistaken_for(start: bytes) -> str:
-    """What a file with these first bytes would be taken for; empty for plain text."""
+    """Return which kind of file these first bytes suggest; empty for plain text."""
     packing = _packing(start)
     if packing is not None:
         return f"{packing.name} data"
@@ -87,9 +87,10 @@ def _packing(start: bytes) -> Packing | None:
 
 @contextmanager
 def opened(source: Source) -> Iterator[BinaryIO]:
-    """Open a file, or standard input for ``-``; what is packed is known by its first bytes.
+    """Open a file, or standard input for ``-``; compression is detected by the first bytes.
 
-    Of a zip archive with one file it is that file; ``archive.zip!member`` is one of several.
+    If the file is a zip archive, its only file is opened; ``archive.zip!member`` selects one of
+    several.
     """
     name = source_name(source)
     with opened_bytes(source) as stream:
@@ -108,7 +109,7 @@ def opened(source: Source) -> Iterator[BinaryIO]:
 
 @contextmanager
 def opened_bytes(source: Source) -> Iterator[BinaryIO]:
-    """Open a file as :func:`opened`, text or not, and archives as they are."""
+    """Open a file like :func:`opened`, but accept binary files and return archives as they are."""
     name = source_name(source)
     if "!" in name and not os.path.exists(source):  # noqa: PTH110 - a path may be text
         member = _member(name)
@@ -129,30 +130,30 @@ def opened_bytes(source: Source) -> Iterator[BinaryIO]:
 
             yield unpacking(buffered, packing, name)
         if source == "-" and buffered is not raw:
-            buffered.detach()  # closing our wrapper would close standard input
+            buffered.detach()  # closing the wrapper would close standard input
     finally:
         if source != "-":
             raw.close()
 
 
 def is_columnar(start: bytes, name: str) -> bool:
-    """Whether a file that starts so is one of columns; its name alone does not make it one."""
+    """Return whether a file is columnar, by its first bytes; its name alone is not sufficient."""
     named = b"\0" in start and name.lower().endswith(_NAMED_COLUMNAR)
     return start.startswith(COLUMNAR) or named
 
 
 def is_plain_file(stream: BinaryIO) -> bool:
-    """Whether a stream is a file itself, not compressed and no member of an archive."""
+    """Return whether a stream is a file itself, neither compressed nor a member of an archive."""
     return type(stream) is io.BufferedReader
 
 
 def is_zip(start: bytes) -> bool:
-    """Whether a file that starts so is a zip archive."""
+    """Return whether a file with these first bytes is a zip archive."""
     return start.startswith(_ZIPPED)
 
 
 def archive_of(stream: BinaryIO, source: Source) -> Archive:
-    """The open archive; a stream without a file is read into memory."""
+    """Open an archive; a stream without a file is read into memory."""
     from rankgauge.formats.archives import Archive
 
     name = source_name(source)
@@ -162,12 +163,12 @@ def archive_of(stream: BinaryIO, source: Source) -> Archive:
 
 
 def all_of(stream: BinaryIO, name: str) -> bytes:
-    """All bytes of a stream."""
+    """Read all bytes of a stream."""
     return beginning(stream, name, -1)
 
 
 def beginning(stream: BinaryIO, name: str, size: int) -> bytes:
-    """Read this many bytes of a stream; as :func:`all_of`."""
+    """Read up to `size` bytes of a stream; -1 reads all."""
     try:
         return stream.read(size)
     except _FAULTS as error:
@@ -175,7 +176,7 @@ def beginning(stream: BinaryIO, name: str, size: int) -> bytes:
 
 
 def _member(name: str) -> AbstractContextManager[BinaryIO] | None:
-    """The member of an archive that a name means."""
+    """Open the archive member that a name refers to, if any."""
     from rankgauge.formats.archives import Archive, split_name
 
     for path, member in split_name(name):
@@ -185,7 +186,7 @@ def _member(name: str) -> AbstractContextManager[BinaryIO] | None:
 
 
 def start_of(stream: BinaryIO) -> bytes:
-    """The first few hundred bytes, which are not consumed; none where they cannot be read."""
+    """Return the first few hundred bytes without consuming them; empty if they cannot be read."""
     try:
         return cast("io.BufferedReader", stream).peek(2 * _TAR_AT)[: 2 * _TAR_AT]
     except _FAULTS:
@@ -193,7 +194,7 @@ def start_of(stream: BinaryIO) -> bytes:
 
 
 def refuse(start: bytes, name: str) -> None:
-    """Refuse what starts as no text does."""
+    """Refuse a file whose first bytes are not text."""
     for magic, what, fix in _STRANGE:
         if start.startswith(magic):
             raise FormatError(f"this is {what}, expected plain text", path=name, fix=fix)
@@ -229,7 +230,7 @@ def _open(source: Source) -> BinaryIO:
                 f"a text of {len(name.splitlines())} lines is not a path",
                 fix="write it to a file, or pass the data as a mapping",
             ) from None
-        # Windows has another error for it.
+        # Windows raises a different error for folders.
         if isinstance(error, OSError) and os.path.isdir(source):  # noqa: PTH112 - a path may be text
             raise InputError("this is a folder", where=name, fix="name a file in it") from None
         if isinstance(error, FileNotFoundError):
@@ -242,10 +243,10 @@ def _open(source: Source) -> BinaryIO:
 
 
 def numbered_lines(stream: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:
-    """Each line with its number, from 1; without a byte order mark.
+    """Yield each line with its number, from 1, without a byte order mark.
 
-    A line ends with LF, CRLF or CR. Parts of a line have its number, a run of blank lines that of
-    the first.
+    Lines end with LF, CRLF, or CR. Parts of one line share its number; a run of blank lines has the
+    number of the first.
     """
     number, line, whole = 0, b"", True
     try:
@@ -256,7 +257,7 @@ def numbered_lines(stream: Iterable[bytes], name: str) -> Iterator[tuple[int, by
                 yield number + 1, raw
                 number += len(raw.splitlines())
                 continue
-            # Most lines have no carriage return, or one just before the line feed.
+            # Most lines have no carriage return, or only one before the line feed.
             lone = b"\r" in raw and (b"\r" in raw[:-2] or not raw.endswith((b"\r", b"\n")))
             for line in raw.splitlines(keepends=True) if lone else (raw,):
                 if whole:
@@ -270,19 +271,19 @@ def numbered_lines(stream: Iterable[bytes], name: str) -> Iterator[tuple[int, by
 
 
 def is_content(line: bytes) -> bool:
-    """Whether a line is neither blank nor a comment."""
+    """Return whether a line is neither blank nor a comment."""
     return bool(line.strip()) and not line.lstrip().startswith(b"#")
 
 
 def line_parts(stream: BinaryIO) -> Iterator[bytes]:
-    """The lines of a stream, long ones in parts, so that a file of one line fits into memory."""
+    """Yield lines, long ones in parts, so that files with a single huge line fit into memory."""
     while part := stream.readline(_PART):
-        # CR and LF together are one end of a line.
+        # CR and LF together are one line end.
         yield part + stream.readline(1) if part.endswith(b"\r") else part
 
 
 def blank_runs(stream: BinaryIO, joins: Callable[[], bool]) -> Iterator[bytes]:
-    """The lines of a stream, many blank ones as one: a small file may be millions of them."""
+    """Yield lines, joining runs of blank lines: a small compressed file may have millions."""
     for line in stream:
         if not line.isspace() or not joins():
             yield line
@@ -294,14 +295,14 @@ def blank_runs(stream: BinaryIO, joins: Callable[[], bool]) -> Iterator[bytes]:
 
 @dataclass(frozen=True, eq=False)
 class Text:
-    """A whole text in memory."""
+    """A complete text in memory."""
 
-    data: npt.NDArray[np.uint8]  # its bytes, with `AROUND` spare ones before and behind
-    size: int  # their number
-    fault: Exception | None = None  # what reading it raised, before its end was reached
+    data: npt.NDArray[np.uint8]  # its bytes, with `AROUND` spare bytes before and after
+    size: int  # number of bytes, without the spare ones
+    fault: Exception | None = None  # error raised before the end was reached, if any
 
     def lines(self) -> Iterator[bytes]:
-        """Its lines, then the error met while reading, if any."""
+        """Yield its lines, then raise the error from reading, if any."""
         whole = self.data[AROUND : AROUND + self.size].tobytes()
         if self.fault is not None:
             whole = whole[: whole.rfind(b"\n") + 1]
@@ -311,7 +312,7 @@ class Text:
 
 
 def rest_of_stream(stream: BinaryIO, start: bytes) -> Text:
-    """The rest of a stream after the lines already read."""
+    """Read the rest of a stream after the lines already read."""
     data = np.zeros(_room(stream) + len(start) + 2 * AROUND, dtype=np.uint8)
     data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)
     size = len(start)
@@ -332,7 +333,7 @@ def rest_of_stream(stream: BinaryIO, start: bytes) -> Text:
 
 
 def read_into(stream: BinaryIO, room: npt.NDArray[np.uint8]) -> int | None:
-    """Fill the buffer and return the size, short only at the end; None if reading fails."""
+    """Fill the buffer and return the number of bytes, fewer only at the end; None on errors."""
     size = 0
     try:
         while size < len(room):
@@ -346,17 +347,17 @@ def read_into(stream: BinaryIO, room: npt.NDArray[np.uint8]) -> int | None:
 
 
 def _read_some(stream: BinaryIO, room: npt.NDArray[np.uint8]) -> int:
-    """Read some bytes into this room, how many; 0 at the end."""
+    """Read up to `len(room)` bytes and return how many; 0 at the end."""
     if is_plain_file(stream):
         return cast("io.BufferedReader", stream).readinto(room.data)
-    # The same block size as reading by lines: both must read the same bytes before an error.
+    # Same block size as reading by lines: both must read the same bytes before an error.
     part = getattr(stream, "read1", stream.read)(_PACKED)
     room[: len(part)] = np.frombuffer(part, dtype=np.uint8)
     return len(part)
 
 
 def _room(stream: BinaryIO) -> int:
-    """Bytes the stream may have; a guess."""
+    """Return an estimate of the remaining bytes in a stream."""
     try:
         return os.fstat(stream.fileno()).st_size + _PACKED
     except (AttributeError, OSError, ValueError):
@@ -364,7 +365,7 @@ def _room(stream: BinaryIO) -> int:
 
 
 def _fault(error: Exception, name: str, number: int = 0, line: bytes = b"") -> InputError:
-    """The error for one of `_FAULTS`, met after this line."""
+    """Return the error for one of `_FAULTS`, raised after this line."""
     if not isinstance(error, BrokenPackError):
         reason = getattr(error, "strerror", None) or error
         return InputError(f"cannot be read from line {number + 1} on: {reason}", where=name)
@@ -377,7 +378,7 @@ def _fault(error: Exception, name: str, number: int = 0, line: bytes = b"") -> I
 
 
 def decoded(piece: bytes, name: str, number: int) -> str:
-    """The text of some lines."""
+    """Decode lines as UTF-8."""
     try:
         return piece.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -389,7 +390,7 @@ def decoded(piece: bytes, name: str, number: int) -> str:
 
 
 def shorten(line: bytes) -> str:
-    """A line for a message."""
+    """Format a line for a message."""
     start = line[: 4 * _SHOWN].rstrip(b"\r\n").decode("utf-8", "backslashreplace")
     text = "".join(c if c.isprintable() or c == "\t" else ascii(c)[1:-1] for c in start)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

@@ -1,4 +1,4 @@
-"""Mappings and rows in memory: ``{"q1": {"d1": 2}}``, ``[("q1", "d1", 2)]``."""
+"""Read mappings and rows in memory: ``{"q1": {"d1": 2}}``, ``[("q1", "d1", 2)]``."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from rankgauge.formats.numbers import is_missing, numbers_of
 from rankgauge.formats.rows import OnError, finite
 
 _PAIR = 2
-# A table has so many columns at most where it is told by them from documents by query.
+# Mappings with more entries are documents by query, never columns of a table.
 _WIDE = 64
-# Rows of a piece: their Python objects fit into the cache of a core.
+# Rows per piece: their Python objects fit into the CPU cache.
 _PIECE = 1 << 14
 
 
 def from_mapping(
     data: Mapping[Any, Any], layout: Layout, source: str = "", *, on_error: OnError | None = None
 ) -> PairTable:
-    """Query id to documents: a mapping with numbers, a list in order, or (judgments) a set.
+    """Read a mapping from query id to a mapping with numbers, a list, or (judgments) a set.
 
-    A mapping whose keys are column names and whose values are columns is taken as columns.
+    A list is in ranked order. A mapping from column names to columns is read as columns.
     """
     source = source or layout.name
     data = _unlabelled(data, layout, source)
@@ -48,14 +48,14 @@ def from_mapping(
     else:
         parts = [_parts(value, layout, _place(source, queries, q)) for q, value in enumerate(inner)]
     paired = layout is RUN and all(map(_is_paired, inner, parts))
-    # In a mapping no document can occur twice; among the labels of a series it can.
+    # Keys of a mapping are unique; labels of a series may not be.
     unique = all(isinstance(value, Mapping) for value in inner)
     table = _of_parts(queries, parts, layout, source, unique=unique, on_error=on_error)
     return replace(table, paired=paired)
 
 
 def _is_paired(value: Any, part: tuple[Any, Any]) -> bool:
-    """Whether this is a list of pairs, whose order may matter; or empty."""
+    """Return whether this is a list of pairs, whose order may matter, or empty."""
     _, numbers = part
     return not len(numbers) or (isinstance(numbers, list) and not hasattr(value, "dtype"))
 
@@ -86,7 +86,7 @@ def _of_parts(
         if on_error is not None:
             numbers = [math.nan if is_missing(number) else number for number in numbers]
         values.append(numbers_of(numbers, layout, _by_pair(place, first, columns[-1])))
-    # Each piece is of one kind; that all are of the same one shows in their first ids.
+    # Each piece was checked for mixed types; the first ids of all pieces show whether they agree.
     rows = list(heads)
     Ids.of(list(heads.values()), "document id", _by_query(lambda row: place(rows[row]), 0))
     docs = Ids.joined(columns)
@@ -95,7 +95,7 @@ def _of_parts(
 
 
 def _pieces(offsets: IntArray) -> list[tuple[int, int]]:
-    """Ranges of queries with so few rows that their Python objects stay in the cache."""
+    """Return ranges of queries with at most about `_PIECE` rows each, to stay in the CPU cache."""
     cuts = np.searchsorted(offsets, np.arange(0, int(offsets[-1]), _PIECE))
     ends = [0, *dict.fromkeys(cuts[cuts > 0].tolist()), len(offsets) - 1]
     return [(a, b) for a, b in itertools.pairwise(ends) if a < b] or [(0, 0)]
@@ -106,12 +106,12 @@ def _place(source: str, queries: Ids, number: int) -> str:
 
 
 def _by_query(place: Callable[[int], str], first: int) -> Blame:
-    """For the rows from number `first` on: names the query."""
+    """Return a factory of errors that name the query; rows are counted from `first`."""
     return lambda row, what, fix: InputError(what, where=place(first + row), fix=fix)
 
 
 def _by_pair(place: Callable[[int], str], first: int, docs: Ids) -> Blame:
-    """For the rows from number `first` on, of these documents: names query and document."""
+    """Return a factory of errors that name query and document; rows are counted from `first`."""
 
     def blame(row: int, what: str, fix: str) -> InputError:
         where = f"{place(first + row)}, document '{show_id(docs[row])}'"
@@ -121,7 +121,7 @@ def _by_pair(place: Callable[[int], str], first: int, docs: Ids) -> Blame:
 
 
 def _parts(value: Any, layout: Layout, where: str) -> tuple[Any, Any]:
-    """The documents of one query, from any container, and their numbers."""
+    """Return the documents of one query, from any container, and their numbers."""
     if isinstance(value, Mapping):
         return value, value.values()
     pairs = labelled(value, where)
@@ -143,7 +143,7 @@ def _parts(value: Any, layout: Layout, where: str) -> tuple[Any, Any]:
 
 
 def _documents(value: Any, layout: Layout, where: str, *, ordered: bool) -> list[Any]:
-    """The documents of one query as a list."""
+    """Return the documents of one query as a list."""
     if not is_list(value) or labelled(value, where) is not None:
         mapping = "" if ordered and layout is JUDGMENTS else f'{{"d1": {layout.value}}} or '
         raise InputError(
@@ -159,17 +159,17 @@ def _documents(value: Any, layout: Layout, where: str, *, ordered: bool) -> list
 
 
 def is_list(value: object) -> bool:
-    """Whether it is a sequence of entries: neither text, nor a mapping, nor a table."""
+    """Return whether this is a sequence of entries, not a string, mapping, or table."""
     plain = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
-    # An array of no dimension calls itself iterable.
+    # Zero-dimensional arrays have an __iter__ method but cannot be iterated.
     return plain and not hasattr(value, "columns") and getattr(value, "ndim", 1) != 0
 
 
 def labelled(value: Any, where: str) -> tuple[list[Any], list[Any]] | None:
-    """The labels and the numbers of a series (pandas) that is a mapping in all but name.
+    """Return labels and numbers of a pandas series that is used as a mapping.
 
-    None for anything else, and for a series that only lists its values: one whose rows are
-    numbered, or one of texts that kept the row numbers of the frame it was cut out of.
+    Return None for anything else, and for a series that only lists its values: its labels are row
+    numbers, or its values are text and its labels are row numbers of the original frame.
     """
     index = getattr(value, "index", None)
     if index is None or callable(index) or not hasattr(value, "dtype"):
@@ -195,7 +195,7 @@ def _is_integer(value: object) -> bool:
 
 
 def from_rankings(data: Any) -> PairTable:
-    """Ordered ground truth, best first: grades from positions, the last document getting 1."""
+    """Read ranked ground truth, best first: grades decrease to 1 for the last document."""
     source = JUDGMENTS.name
     if not isinstance(data, Mapping):
         raise InputError(
@@ -211,9 +211,9 @@ def from_rankings(data: Any) -> PairTable:
 
 
 def _unlabelled(data: Mapping[Any, Any], layout: Layout, source: str) -> Mapping[Any, Any]:
-    """A table that pandas wrote as ``{column: {row: cell}}``, as plain columns; else the same.
+    """Convert a pandas table of the form ``{column: {row: cell}}`` to columns; keep other data.
 
-    With numbers for ids it has the shape of a mapping of queries, and would be read as one.
+    If its ids are numbers, such a table looks like a mapping of queries and would be read as one.
     """
     first = next(iter(data.values()), None)
     if not isinstance(first, Mapping):
@@ -235,12 +235,12 @@ def _unlabelled(data: Mapping[Any, Any], layout: Layout, source: str) -> Mapping
 
 
 def _numbered(rows: Mapping[Any, Any]) -> bool:
-    """Whether the keys are the numbers of rows, as numbers or as JSON writes them."""
+    """Return whether all keys are row numbers, as numbers or as text in JSON."""
     return all(_is_integer(row) or (isinstance(row, str) and row.isdecimal()) for row in rows)
 
 
 def _columns(data: Mapping[Any, Any], layout: Layout) -> Columns | None:
-    """The column names, if this mapping is one of columns and not of queries."""
+    """Return the column names if this is a mapping of columns, not of queries."""
     first = next(iter(data.values()), None)
     if isinstance(first, Mapping | AbstractSet | str) or not all(
         isinstance(name, str) for name in data
@@ -256,7 +256,7 @@ def _columns(data: Mapping[Any, Any], layout: Layout) -> Columns | None:
 
 
 def from_rows(rows: Iterable[Any], layout: Layout) -> PairTable:
-    """Rows of query, document and number: tuples, mappings or objects with such names."""
+    """Read rows of query, document, and number: tuples, or mappings or objects with these names."""
     if isinstance(rows, AbstractSet):
         raise InputError(
             "a set has no order, so it cannot give rows", where=layout.name,
@@ -283,14 +283,14 @@ def from_rows(rows: Iterable[Any], layout: Layout) -> PairTable:
 
 
 def _pick(row: Any, layout: Layout) -> Callable[[Any], Any] | None:
-    """What takes query, document and number out of rows like this by name; None: by position."""
+    """Return a function that extracts query, document, and number by name; None: by position."""
     if isinstance(row, Mapping):
         names: Iterable[Any] = row
     else:
         names = getattr(row, "_fields", () if isinstance(row, tuple | list) else dir(row))
     columns = columns_of(names, layout)
     if columns is None:
-        # Text, mappings and sets can be unpacked, too; it would be by chance.
+        # Text, mappings, and sets could be unpacked, but only by accident.
         return _refuse if isinstance(row, str | bytes | Mapping | AbstractSet) else None
     if isinstance(row, Mapping):
         return itemgetter(columns.query, columns.doc, columns.value)

@@ -1,4 +1,4 @@
-"""Rows with named parts from any source: files, data frames, columns, objects."""
+"""Read rows of named values from any source: files, data frames, columns, objects."""
 
 from __future__ import annotations
 
@@ -24,23 +24,24 @@ from rankgauge.formats.lines import (
 )
 from rankgauge.formats.registry import format_of
 
-# The place of a row, for messages, and the row.
+# Location of a row, for messages, and the row.
 NamedRow: TypeAlias = tuple[str, Mapping[str, Any]]
 
 _BOM = b"\xef\xbb\xbf"
 
 
 def named_rows(source: Any, name: str, containers: Sequence[str] = ()) -> Iterator[NamedRow]:
-    """Yield the rows of a file, a data frame, columns, or of mappings and objects.
+    """Yield the rows of a file, a data frame, columns, or an iterable of mappings or objects.
 
     Args:
-        source: A path (JSON lines, JSON, CSV, TSV, Parquet, Arrow, packed or not; ``-`` is standard
-            input), a data frame, a mapping of columns, or an iterable of mappings or objects.
+        source: A path (JSON lines, JSON, CSV, TSV, Parquet, Arrow; compressed or not; ``-`` is
+            standard input), a data frame, a mapping of columns, or an iterable of mappings or
+            objects.
         name: The name of the source for messages.
-        containers: Keys of a JSON object that may hold the list of rows.
+        containers: Keys of a JSON object that may contain the list of rows.
 
     Raises:
-        InputError: If there are no rows; the message names the line or the row.
+        InputError: If there are no rows; the message gives the line or the row.
     """
     if isinstance(source, str | os.PathLike):
         yield from _of_file(source, source_name(source), containers)
@@ -63,9 +64,9 @@ def named_rows(source: Any, name: str, containers: Sequence[str] = ()) -> Iterat
 def row_cells(
     source: Source, *, key: Callable[[str], str] = str
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the line and the cells by column of each row of CSV, TSV or JSON lines.
+    """Yield the line number and the cells by column of each row of CSV, TSV, or JSON lines.
 
-    Which of them it is follows from the first line; `key` makes keys of the columns of a table.
+    The format is detected from the first line; `key` converts column names of a table to keys.
     """
     name = source_name(source)
     with opened(source) as stream:
@@ -80,7 +81,7 @@ def row_cells(
 
 
 def parts_of(row: Any, place: str) -> Mapping[str, Any]:
-    """Return the parts of a mapping, or the attributes of an object, by name."""
+    """Return the items of a mapping, or the attributes of an object, by name."""
     if isinstance(row, Mapping):
         return row
     if hasattr(row, "_asdict"):
@@ -128,7 +129,7 @@ def _of_cells(stream: BinaryIO, name: str, by: str) -> Iterator[NamedRow]:
     check_header(columns, name, first)
     for number, _, cells in rows:
         check_width(cells, columns, name, (number, by))
-        # An empty cell is one without a value.
+        # An empty cell counts as missing.
         values = (cell or None for cell in cells)
         yield f"{name}, line {number}", dict(zip(columns, values, strict=False))
 

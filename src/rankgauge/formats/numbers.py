@@ -1,4 +1,4 @@
-"""Scores and grades as 64-bit floats, and messages on what is no such number."""
+"""Convert scores and grades to 64-bit floats, with messages for invalid numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WORD, _HALF = 8, 32
 
 
 def read_number(text: bytes) -> float:
-    """A number as people write it: what Python reads, without ``1_0``."""
+    """Parse a number like `float`, but reject underscores and inexact integers."""
     if b"_" in text:
         raise ValueError(text)
     number = float(text)
@@ -32,10 +32,10 @@ def read_number(text: bytes) -> float:
 
 
 def is_lost(value: Any, number: float) -> bool:
-    """Whether a whole number, perhaps as text, became another as a 64-bit float.
+    """Return whether an integer, or text of one, changed when converted to a 64-bit float.
 
-    From 2^53 on not every whole number has a float of its own: two scores would tie. Numbers with a
-    fraction are rounded, as everywhere; in text, a fraction of zeros does not count.
+    From 2^53 on, distinct integers can have the same float, so two scores could tie. Fractions are
+    rounded as usual; text with a fraction of zeros counts as an integer.
     """
     if not _EXACT <= abs(number) < math.inf or isinstance(value, float):
         return False
@@ -50,24 +50,24 @@ def is_lost(value: Any, number: float) -> bool:
 
 
 def number_text(value: float, layout: Layout) -> str:
-    """A number with all its digits; whole grades without a point."""
+    """Format a number with all its digits; whole grades without a decimal point."""
     return repr(plain_number(value, layout))
 
 
 def plain_number(value: float, layout: Layout) -> float | int:
-    """The number itself; a whole grade as an integer, except for -0."""
+    """Return the number; a whole grade as an integer, except for -0."""
     whole = layout is JUDGMENTS and value.is_integer() and abs(value) < _EXACT
     return int(value) if whole and (value or math.copysign(1, value) > 0) else value
 
 
 def is_missing(value: Any) -> bool:
-    """Whether the value is missing: None, an empty text, or NA of pandas."""
+    """Return whether the value is missing: None, empty text, or NA of pandas."""
     empty = isinstance(value, str | bytes) and not value.strip()
     return empty or value is None or type(value).__name__ == "NAType"
 
 
 def wrong_number(value: Any, layout: Layout) -> tuple[str, str]:
-    """The problem of a value that is not a finite number, and the fix."""
+    """Return the problem and the fix for a value that is not a finite number."""
     if is_missing(value):
         return f"the {layout.value} is missing", layout.fix
     lost = lost_number(value, layout)
@@ -84,7 +84,7 @@ def wrong_number(value: Any, layout: Layout) -> tuple[str, str]:
 
 
 def lost_number(value: Any, layout: Layout) -> tuple[str, str] | None:
-    """The fault and fix of a whole number that is not a 64-bit float; None for others."""
+    """Return the problem and the fix for an integer that no 64-bit float represents, or None."""
     if not (isinstance(value, str | bytes) or _is_number(type(value))):
         return None
     try:
@@ -103,13 +103,13 @@ def lost_number(value: Any, layout: Layout) -> tuple[str, str] | None:
 
 
 def numbers_of(values: Sequence[Any], layout: Layout, blame: Blame) -> FloatArray:
-    """Numbers of any kind as 64-bit floats."""
+    """Convert numbers of any type to 64-bit floats."""
     bad = tuple(kind for kind in set(map(type, values)) if not _is_number(kind))
     if bad:
         row = next(row for row, value in enumerate(values) if type(value) in bad)
         raise blame(row, *wrong_number(values[row], layout))
     try:
-        with np.errstate(over="ignore"):  # too large is infinite, and refused as that
+        with np.errstate(over="ignore"):  # overflow gives infinity, which is refused
             found = np.fromiter(values, dtype=np.float64, count=len(values))
     except (OverflowError, TypeError, ValueError):
         found = np.array([_number(value, row, layout, blame) for row, value in enumerate(values)])
@@ -120,10 +120,10 @@ def numbers_of(values: Sequence[Any], layout: Layout, blame: Blame) -> FloatArra
 
 
 def whole_numbers_of(values: npt.NDArray[Any], layout: Layout, blame: Blame) -> FloatArray:
-    """An array of whole numbers as 64-bit floats."""
+    """Convert an array of integers to 64-bit floats."""
     found: FloatArray = values.astype(np.float64)
     if values.itemsize == _WORD:
-        # What is left of each above its lower half, exactly, is that half.
+        # If the conversion is exact, subtracting the upper half leaves exactly the lower half.
         rest = found - (values >> _HALF).astype(np.float64) * 2.0**_HALF
         lost = np.flatnonzero(rest != (values & (2**_HALF - 1)).astype(np.float64))
         if len(lost):
@@ -132,7 +132,7 @@ def whole_numbers_of(values: npt.NDArray[Any], layout: Layout, blame: Blame) -> 
 
 
 def finite_numbers(values: Sequence[Any], layout: Layout, blame: Blame) -> FloatArray:
-    """Numbers of any kind as 64-bit floats, all of them finite."""
+    """Convert numbers of any type to 64-bit floats; all must be finite."""
     found = numbers_of(values, layout, blame)
     bad = first_not_finite(found)
     if bad is not None:
@@ -142,7 +142,7 @@ def finite_numbers(values: Sequence[Any], layout: Layout, blame: Blame) -> Float
 
 
 def first_not_finite(values: FloatArray) -> tuple[int, str] | None:
-    """The first number that is not finite, and how it is shown."""
+    """Return the index and the text of the first number that is not finite."""
     bad = np.flatnonzero(~np.isfinite(values))
     if not len(bad):
         return None
@@ -151,7 +151,7 @@ def first_not_finite(values: FloatArray) -> tuple[int, str] | None:
 
 
 def _is_number(kind: type) -> bool:
-    # NumPy's complex numbers would lose a part, its dates would become counts.
+    # Complex numbers would lose their imaginary part; dates would become counts.
     strange = str | bytes | bytearray | np.ndarray | np.complexfloating | np.datetime64
     return hasattr(kind, "__float__") and not issubclass(kind, strange)
 

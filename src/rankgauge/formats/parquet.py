@@ -1,4 +1,4 @@
-"""Parquet and Arrow files: three of their columns, read and written."""
+"""Read and write three columns of Parquet and Arrow files."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from rankgauge.formats.frames import from_columns, from_frame
 from rankgauge.formats.lines import all_of, is_plain_file, start_of
 from rankgauge.formats.rows import OnError, id_texts
 
-# Rows that are turned into columns at a time; a group of rows in Parquet.
+# Rows that are converted at a time; also the row group size in Parquet.
 _ROWS = 1 << 20
 
 _PARQUET, _FILE = b"PAR1", b"ARROW1"
-# Of Arrow: the bytes before the stream in a file; two kinds of messages; a part of a flatbuffer.
+# Arrow: bytes before the stream in a file, two message types, header size of a flatbuffer vtable.
 _AHEAD, _DICTIONARY, _BATCH, _FIELDS = 8, 2, 3, 4
-# Least memory of a row: two offsets of ids, and a number.
+# Minimum memory per row: two id offsets and a number.
 _ROW = 40
-# A file with fewer bytes a row repeats its values, or declares rows that it lacks.
+# Files with fewer bytes per row repeat document ids, or claim rows that they do not have.
 _SAID_AGAIN = 3
 _PIECE = 1 << 14
 _BUFFER = 1 << 20
@@ -43,14 +43,14 @@ _FLAT = "write a row for each pair: in pandas df.explode(...), in SQL UNNEST(...
 _CAST = "write ids as text or whole numbers, and grades and scores as numbers"
 _SAID = 200
 
-# The path of a file, or all bytes of one.
+# Path of a file, or all of its bytes.
 _Held: TypeAlias = str | io.BytesIO
 
 
 def read_columnar(
     stream: BinaryIO, name: str, layout: Layout, on_error: OnError | None = None
 ) -> PairTable:
-    """Read a Parquet file, or one of Arrow: a file (Feather) or a stream."""
+    """Read a Parquet file, an Arrow file (Feather), or an Arrow stream."""
     held, size, start = _in_memory(stream, name)
     choice = _Choice(name, layout)
     try:
@@ -59,7 +59,7 @@ def read_columnar(
         frame = _by_polars(held, size, start, choice)
     else:
         frame = _by_pyarrow(held, size, start, choice)
-    # What was chosen among all columns: not all of them were read.
+    # Columns were chosen among all names, but only these were read.
     table = from_frame(frame, layout, name, columns=choice.columns, on_error=on_error)
     if not len(table):
         fix = f"give rows of {', '.join(layout.columns)}"
@@ -68,7 +68,7 @@ def read_columnar(
 
 
 def columnar_pieces(stream: BinaryIO, name: str, layout: Layout, rows: int) -> Iterator[PairTable]:
-    """Read such a file in tables of this many consecutive rows."""
+    """Yield tables of `rows` consecutive rows of a columnar file."""
     held, size, start = _in_memory(stream, name)
     choice = _Choice(name, layout)
     try:
@@ -107,13 +107,13 @@ def _parquet_batches(
 ) -> Iterator[Any]:
     from pyarrow import parquet
 
-    # Without a buffer the column of a group of rows is read at once, however large it is.
+    # Without a buffer, the column of a whole row group is read at once, however large it is.
     with parquet.ParquetFile(held, buffer_size=_BUFFER) as file:
         schema, metadata = file.schema_arrow, file.metadata
         columns = choice.of(schema.names, [str(kind) for kind in schema.types])
         choice.small_enough(_ROW * metadata.num_rows, told[0])
         first = next(file.iter_batches(_LOOK, columns=[columns.query]), None)
-        # A dictionary pays where a query is in many rows together.
+        # Dictionary encoding pays off if each query has several rows.
         often = first is not None and _RARE * len(first.column(0).unique()) <= first.num_rows
     if isinstance(held, io.BytesIO):
         held.seek(0)
@@ -137,7 +137,7 @@ def _ipc_batches(held: _Held, told: tuple[int, bytes], choice: _Choice, rows: in
 
 
 def read_rows(stream: BinaryIO, name: str) -> list[dict[str, Any]]:
-    """Read all columns of such a file, nested ones too, a mapping for each row."""
+    """Read all columns, including nested ones, as one mapping per row."""
     held, size, start = _in_memory(stream, name)
     try:
         import pyarrow as pa
@@ -170,13 +170,13 @@ def read_rows(stream: BinaryIO, name: str) -> list[dict[str, Any]]:
 
 
 def _check_size(plain: int, size: int, name: str) -> None:
-    """Refuse a file that decompresses to far more than its bytes can hold."""
+    """Refuse a file that declares far more bytes than it can contain."""
     if too_many(size, plain):
         raise exploded(name, (size, plain), "with pyarrow or polars", claimed=True)
 
 
 def column_names(stream: BinaryIO, name: str) -> tuple[str, ...]:
-    """The names of all columns of such a file; as :func:`read_columnar`."""
+    """Return the names of all columns of a columnar file."""
     held, _, start = _in_memory(stream, name)
     try:
         import pyarrow as pa
@@ -199,7 +199,7 @@ def column_names(stream: BinaryIO, name: str) -> tuple[str, ...]:
 
 
 def _in_memory(stream: BinaryIO, name: str) -> tuple[_Held, int, bytes]:
-    """The path of the file or its bytes, how many they are, and the first of them."""
+    """Return the path of the file or its bytes, its size, and its first bytes."""
     path = getattr(stream, "name", None)
     if is_plain_file(stream) and isinstance(path, str | bytes):
         start = start_of(stream)[: len(_FILE)]
@@ -210,15 +210,15 @@ def _in_memory(stream: BinaryIO, name: str) -> tuple[_Held, int, bytes]:
 
 
 class _Choice:
-    """Which columns are read of a file."""
+    """Choice of the columns to read from a file."""
 
     def __init__(self, name: str, layout: Layout) -> None:
         self.name, self._layout = name, layout
         self.columns: Columns | None = None
-        self.schema: Any = None  # of an Arrow file, restricted to them
+        self.schema: Any = None  # Arrow schema, restricted to these columns
 
     def of(self, names: Sequence[str], kinds: Sequence[str]) -> Columns:
-        """The columns among these, with their types."""
+        """Choose the columns among these names and check their types."""
         columns = columns_of(names, self._layout)
         if columns is None:
             what, fix = wrong_columns(names, self._layout)
@@ -244,18 +244,18 @@ class _Choice:
         )  # fmt: skip
 
     def small_enough(self, plain: int, size: int) -> None:
-        """Refuse what becomes far more than its bytes can say."""
+        """Refuse a file whose contents would need far more memory than its size justifies."""
         _check_size(plain, size, self.name)
 
 
 def _broken(name: str, error: BaseException) -> FormatError:
-    """The error for a file that a library does not read."""
+    """Return the error for a file that the library cannot read."""
     message = str(error).strip().partition("\n")[0][:_SAID] or type(error).__name__
     return FormatError(f"the file cannot be read: {message}", path=name, fix=_AGAIN)
 
 
 def _source(held: _Held) -> Any:
-    """What pyarrow reads Arrow from."""
+    """Return a pyarrow source for Arrow data."""
     import pyarrow as pa
 
     return pa.OSFile(held) if isinstance(held, str) else pa.BufferReader(held.getbuffer())
@@ -270,7 +270,7 @@ def _by_pyarrow(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
         else:
             made = pa.ipc.open_file if start.startswith(_FILE) else pa.ipc.open_stream
             table = _ipc(held, size, choice, made)
-        # Each piece costs something by itself.
+        # Each chunk has a fixed cost.
         small = _PIECE * table.column(0).num_chunks > table.num_rows
         return table.combine_chunks() if small else table
     except FormatError:
@@ -288,12 +288,12 @@ def _parquet(held: _Held, size: int, choice: _Choice) -> Any:
         groups = map(footer.row_group, range(footer.num_row_groups))
         plain = sum(group.total_byte_size for group in groups)
         choice.small_enough(max(plain, _ROW * footer.num_rows), size)
-        # Files this small repeat documents, too. (Metadata of single columns is not read: on a
-        # broken file, pyarrow would abort.)
+        # In files this small, documents repeat, too. (Metadata of single columns is not read:
+        # pyarrow would abort on a broken file.)
         short = list(columns[:2] if size < _SAID_AGAIN * footer.num_rows else columns[:1])
     if isinstance(held, io.BytesIO):
         held.seek(0)
-    # An id of many rows is stored once.
+    # With dictionary encoding, a repeated id is stored once.
     with parquet.ParquetFile(held, metadata=footer, read_dictionary=short) as file:
         table = file.read(columns=list(columns.read))
     # Text may not be UTF-8.
@@ -302,10 +302,10 @@ def _parquet(held: _Held, size: int, choice: _Choice) -> Any:
 
 
 def _claimed(source: Any) -> int:
-    """Declared decompressed bytes of the columns of an Arrow stream.
+    """Return the declared decompressed size of the columns of an Arrow stream.
 
-    Each of them says so in its first eight bytes; pyarrow takes as much memory before it looks
-    whether there is so much to unpack.
+    Each compressed buffer begins with its decompressed size in eight bytes. pyarrow allocates that
+    much memory before checking that the data can fill it.
     """
     import pyarrow as pa
 
@@ -321,7 +321,7 @@ def _claimed(source: Any) -> int:
 
 
 def _packed_buffers(head: memoryview) -> list[int]:
-    """Where the packed columns of a batch begin: by its head, a flatbuffer (Message.fbs)."""
+    """Return the offsets of compressed buffers in a message head (flatbuffer, Message.fbs)."""
 
     def number(kind: str, at: int) -> int:
         if at < 0:
@@ -329,7 +329,7 @@ def _packed_buffers(head: memoryview) -> list[int]:
         return int(struct.unpack_from(kind, head, at)[0])
 
     def place(table: int, field: int) -> int:
-        """Position of a field of a table; 0 if it is absent."""
+        """Return the position of a field of a table; 0 if absent."""
         fields = table - number("<i", table)
         if _FIELDS + 2 * field >= number("<H", fields):
             return 0
@@ -359,7 +359,7 @@ def _ipc(held: _Held, size: int, choice: _Choice, made: Callable[..., Any]) -> A
 
     batches = []
     for batch in _batches(held, size, choice, made):
-        # Its lengths and offsets are not yet validated: trusting them could crash.
+        # Lengths and offsets are not yet validated: trusting them could crash.
         batch.validate(full=True)
         choice.small_enough(batch.nbytes, size)
         batches.append(batch)
@@ -367,7 +367,7 @@ def _ipc(held: _Held, size: int, choice: _Choice, made: Callable[..., Any]) -> A
 
 
 def _batches(held: _Held, size: int, choice: _Choice, made: Callable[..., Any]) -> Iterator[Any]:
-    """The batches of an Arrow file or stream, with the columns that are read."""
+    """Yield the batches of an Arrow file or stream, restricted to the chosen columns."""
     import pyarrow as pa
 
     with _source(held) as file:
@@ -419,7 +419,7 @@ def _by_polars(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
 
 
 def _kind(kind: Any) -> str:
-    """A type of polars as the Arrow name, as far as needed."""
+    """Return the Arrow name of a polars type, where the difference matters."""
     name = str(kind).lower()
     return "string" if name.startswith(("categorical", "enum")) else name
 
@@ -451,7 +451,7 @@ def write_columns(tables: Iterable[PairTable], layout: Layout, form: str, stream
 
 
 def _groups(batches: Iterable[Any], pa: Any) -> Iterator[Any]:
-    """The same rows in batches of this many, so that the file does not depend on the tables."""
+    """Regroup rows into batches of `_ROWS`, so that the file does not depend on the tables."""
     kept: list[Any] = []
     for batch in batches:
         kept.append(batch)
@@ -464,18 +464,18 @@ def _groups(batches: Iterable[Any], pa: Any) -> Iterator[Any]:
 
 
 def _columns(table: PairTable, pa: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Query, document and number of this many rows at a time."""
+    """Yield query, document, and number columns, up to `_ROWS` rows at a time."""
     names = _texts(table.queries, pa)
     numbers = table.query_numbers()
     for start in range(0, len(table), _ROWS):
         here = slice(start, start + _ROWS)
         queries = names.take(pa.array(numbers[here]))
-        # A copy: pyarrow would keep the memory of the table, which is used again.
+        # A copy, because pyarrow would keep the reused memory of the table alive.
         yield queries, _texts(table.docs.take(here), pa), pa.array(table.values[here].copy())
 
 
 def _texts(ids: Ids, pa: Any) -> Any:
-    """A column of text over the bytes of these ids, side by side."""
+    """Return a text column over the packed bytes of these ids."""
     side_by_side = ids.compact()
     ends = np.zeros(len(ids) + 1, dtype=np.int32)
     np.cumsum(ids.lengths, out=ends[1:])
@@ -485,6 +485,6 @@ def _texts(ids: Ids, pa: Any) -> Any:
     try:
         column.validate(full=True)
     except ValueError:
-        id_texts(ids)  # raises an error for the one that is not text
+        id_texts(ids)  # raises the error for the id that is not UTF-8
         raise
     return column

@@ -1,7 +1,7 @@
-"""Files read a piece at a time: tables of consecutive rows, and tables of whole queries.
+"""Read files piece by piece: as tables of consecutive rows, or of complete queries.
 
-A piece has the rows of one part of a file, grouped by query; the rows of a query may be in several
-pieces. :func:`whole_queries` puts adjacent ones together.
+A piece contains the rows of one part of a file, grouped by query; the rows of one query may be
+spread over several pieces. :func:`whole_queries` joins adjacent ones.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from rankgauge.formats.registry import format_named, format_of, load
 from rankgauge.formats.rows import Rows
 from rankgauge.formats.trec import read_third_column, trec_pieces
 
-# Bytes of text in a piece, and what a row of a file of columns is counted as.
+# Bytes of text per piece; bytes counted for each row of a columnar file.
 _LEAST, _MOST, _ROW = 1 << 20, 1 << 22, 32
-# The share of memory that the text of a piece is, and the memory of a row of a file of columns,
-# while they are read, evaluated or written.
+# Share of available memory for the text of a piece; memory per row of a columnar file while it is
+# read, evaluated, or written.
 _SHARE, _COLUMNAR = 32, 2000
-# Bytes of memory for each byte of a text, and of one that is compressed; and the share of memory.
+# Bytes of memory per byte of plain and of compressed text; share of memory to use.
 _TEXT, _PACKED, _FITTING = 6, 30, 4
-# Bytes of a piece for each row that is read one by one, as Python objects.
+# Bytes of a piece per row that is read one by one, as Python objects.
 _OBJECTS = 100
 
 
@@ -56,15 +56,15 @@ class ScatteredQueriesError(Exception):
 
 
 class Pieces:
-    """A file in tables of consecutive rows.
+    """A file as an iterable of tables of consecutive rows.
 
-    A table is valid until the next is asked for. Rows of judgments or a run with three columns are
-    complete only with :meth:`whole`.
+    A table is valid only until the next one is yielded. Judgments and runs with three columns are
+    complete only after :meth:`whole`.
 
     Args:
-        source: The file; with its format, if name and first line are ambiguous.
-        layout: Whether it holds judgments or a run.
-        limit: Bytes of memory that all may take.
+        source: The file; with its format if name and first line are ambiguous.
+        layout: Whether it contains judgments or a run.
+        limit: Memory limit in bytes.
     """
 
     def __init__(self, source: Source, layout: Layout, limit: int) -> None:
@@ -77,17 +77,17 @@ class Pieces:
 
     @property
     def again(self) -> bool:
-        """Whether it can be read more than once: it is a file, not a pipe."""
+        """Return whether the source can be read again: it is a file, not a pipe."""
         path = str(self.name).partition("!")[0]
         return bool(self._parts) or os.path.isfile(path) or str(path).startswith(readers.DATASETS)  # noqa: PTH113
 
     @property
     def needs_whole(self) -> bool:
-        """Whether :meth:`whole` changes tables; known from the first of them on."""
+        """Whether :meth:`whole` changes tables; known once the first was read."""
         return self._third is not None
 
     def whole(self, table: PairTable) -> PairTable:
-        """Complete a table of whole queries: its third column may be a rank or a score."""
+        """Decide whether the third column of a table of whole queries is a rank or a score."""
         return table if self._third is None else self._third(table)
 
     def __iter__(self) -> Iterator[PairTable]:
@@ -97,7 +97,7 @@ class Pieces:
         if os.path.isdir(self._source) or str(self._source).startswith(readers.DATASETS):  # noqa: PTH112
             yield self._all_at_once("folders and datasets are")
             return
-        # Opened once: what was read of a pipe is gone.
+        # A pipe can be read only once.
         with opened_bytes(self._source) as stream:
             if not is_zip(start_of(stream)):
                 yield from self._of_stream(stream)
@@ -119,13 +119,13 @@ class Pieces:
         yield from columnar_pieces(stream, self.name, self.layout, self._rows)
 
     def _of_parts(self) -> Iterator[PairTable]:
-        """The rows of the files of a folder, one after the other."""
+        """Yield tables from the files of a folder, one after the other."""
         from rankgauge.formats.parquet import columnar_pieces
 
         for path in self._parts:
             with opened_bytes(path) as stream:
                 for table in columnar_pieces(stream, path, self.layout, self._rows):
-                    # Notes on the columns are those of the first file.
+                    # Notes on columns are taken from the first file.
                     notes = table.notes if path == self._parts[0] else ()
                     yield replace(table, source=self.name, notes=notes)
 
@@ -158,12 +158,12 @@ class Pieces:
             yield from self._on_from(number, read, rows)
 
     def _on_from(self, number: int, read: int, rows: Rows) -> Iterator[PairTable]:
-        """Read on line by line, where so many rows from this line on were read at once."""
+        """Read the remaining lines one by one, after `read` rows from line `number` on."""
         with opened(self._source) as stream:
             lines = (
                 (at, line)
                 for at, line in numbered_lines(stream, self.name)
-                # The first line decides the number of fields.
+                # The first line determines the number of fields.
                 if at == number or at >= number + read
             )
             for table in trec_pieces(lines, rows):
@@ -176,7 +176,7 @@ class Pieces:
                 read = 0
 
     def _all_at_once(self, what: str) -> PairTable:
-        """A table of all rows, where a format has no parts."""
+        """Read all rows into one table, for formats that cannot be read in pieces."""
         path = str(self.name).partition("!")[0]
         size = os.path.getsize(path) if os.path.isfile(path) else 0  # noqa: PTH113, PTH202
         if size > self._limit // _SHARE or not (self.again or os.path.isdir(path)):  # noqa: PTH112
@@ -190,9 +190,9 @@ class Pieces:
 
 
 def fits(source: Source, memory: int) -> bool:
-    """Whether a file takes but a part of so many bytes of memory when it is read whole.
+    """Return whether reading a whole file takes only a fraction of `memory` bytes.
 
-    What is no file of its own, such as a folder, is read whole whatever it takes.
+    Sources other than plain files, such as folders, are always read whole.
     """
     given = readers.path_and_format(source, JUDGMENTS, None)[0]
     parts = readers.parquet_parts(given)
@@ -211,10 +211,10 @@ def fits(source: Source, memory: int) -> bool:
 def read_blocks(
     source: Source, layout: Layout, *, ranks: bool = False
 ) -> Iterator[PairTable | None]:
-    """Read a text in tables of whole queries; ends with None for a file that must be read whole.
+    """Yield tables of whole queries; yield None last if the file must be read whole.
 
-    Then `read_table` reads it, or reports the error. A table is valid until the next is
-    asked for.
+    In that case, `read_table` reads the file or reports the error. A table is valid only until the
+    next one is yielded.
     """
     with _opened_lines(source, layout) as text:
         if text is None:
@@ -234,7 +234,7 @@ def read_blocks(
 
 
 def read_lines(source: Source, layout: Layout, read: Callable[[LinesPiece], int | None]) -> bool:
-    """Pass the lines of a TREC file to a function as `pass_lines`; false for any other file."""
+    """Pass the lines of a TREC file to `read` by `pass_lines`; return False for any other file."""
     with _opened_lines(source, layout) as text:
         if text is None or text.three:
             return False
@@ -242,19 +242,19 @@ def read_lines(source: Source, layout: Layout, read: Callable[[LinesPiece], int 
 
 
 class _LinesText(NamedTuple):
-    """A file of lines of fields, open."""
+    """An open text file of lines of fields."""
 
     name: str
-    stream: BinaryIO  # at the second line
-    start: bytes  # the first line
+    stream: BinaryIO  # positioned at the second line
+    start: bytes  # first line
     number: int  # its number
-    three: bool  # whether it has three fields
-    third: str | None  # the format that says what the third is, if given
+    three: bool  # whether lines have three fields
+    third: str | None  # format that specifies the third field, if given
 
 
 @contextmanager
 def _opened_lines(source: Source, layout: Layout) -> Iterator[_LinesText | None]:
-    """Open a file of lines of fields; None for any other source."""
+    """Open a file of lines of fields; yield None for any other source."""
     source, given = readers.path_and_format(source, layout, None)
     name = source_name(source)
     if source == "-" or not os.path.isfile(source):  # noqa: PTH113
@@ -285,10 +285,10 @@ def _opened_lines(source: Source, layout: Layout) -> Iterator[_LinesText | None]
 
 
 def read_tables(source: Source, layout: Layout, memory: int | None) -> Iterator[PairTable]:
-    """Read a file in tables of consecutive rows: without a limit only a large one of columns.
+    """Read a file in tables of consecutive rows; without a limit only a large columnar one.
 
-    There are none where the third column can be told by whole queries only, or the file can be
-    read once only.
+    Yield nothing if the meaning of the third column depends on whole queries, or if the file can
+    be read only once.
     """
     if memory is None:
         yield from _columnar_tables(source, layout)
@@ -301,7 +301,7 @@ def read_tables(source: Source, layout: Layout, memory: int | None) -> Iterator[
 
 
 def _columnar_blocks(source: Source, layout: Layout) -> Iterator[PairTable | None]:
-    """Read a large file of columns as :func:`read_blocks`."""
+    """Read a large columnar file like :func:`read_blocks`."""
     empty = True
     try:
         for table in whole_queries((table, False) for table in _columnar_tables(source, layout)):
@@ -314,7 +314,7 @@ def _columnar_blocks(source: Source, layout: Layout) -> Iterator[PairTable | Non
 
 
 def _columnar_tables(source: Source, layout: Layout) -> Iterator[PairTable]:
-    """Read a large file of columns in tables of consecutive rows; no other file has any."""
+    """Read a large columnar file in tables of consecutive rows; yield nothing for other files."""
     source, _ = readers.path_and_format(source, layout, None)
     name = source_name(source)
     if (
@@ -332,17 +332,17 @@ def _columnar_tables(source: Source, layout: Layout) -> Iterator[PairTable]:
 
 
 def whole_queries(pieces: Iterable[tuple[PairTable, bool]]) -> Iterator[PairTable]:
-    """Put the rows of each query together, where they are adjacent.
+    """Yield tables in which adjacent rows of each query are together.
 
-    Each piece comes with whether it is surely the last. A table is valid until the next is asked
-    for.
+    Each piece comes with a flag that is true if it is certainly the last. A table is valid only
+    until the next one is yielded.
 
     Raises:
         ScatteredQueriesError: If a query occurs again in a later piece.
     """
     seen = np.zeros(0, dtype=np.uint64)
     for table in adjacent(pieces):
-        # A hash that two queries share costs time only.
+        # Queries with equal hashes only cost time.
         hashes = np.sort(table.queries.hashes())
         places = np.searchsorted(seen, hashes)
         if len(seen) and (seen[np.minimum(places, len(seen) - 1)] == hashes).any():
@@ -352,8 +352,8 @@ def whole_queries(pieces: Iterable[tuple[PairTable, bool]]) -> Iterator[PairTabl
 
 
 def adjacent(pieces: Iterable[tuple[PairTable, bool]]) -> Iterator[PairTable]:
-    """As :func:`whole_queries`, but a query that occurs again is in several tables."""
-    held: list[PairTable] = []  # the rows of the last query, which may continue
+    """Like :func:`whole_queries`, but a query may occur again in a later table."""
+    held: list[PairTable] = []  # rows of the last query, which may continue
     for piece, last in pieces:
         count = len(piece.queries)
         first = int(bool(held) and piece.queries[0] == held[0].queries[0])
@@ -374,7 +374,7 @@ def adjacent(pieces: Iterable[tuple[PairTable, bool]]) -> Iterator[PairTable]:
 
 
 def _part(table: PairTable, start: int, stop: int) -> PairTable:
-    """Some of the queries of a table, over its memory."""
+    """Return a range of queries of a table, sharing its memory."""
     first, last = int(table.offsets[start]), int(table.offsets[stop])
     rows = slice(first, last)
     return PairTable(
@@ -391,7 +391,7 @@ def _part(table: PairTable, start: int, stop: int) -> PairTable:
 
 
 def _one_query(parts: list[PairTable]) -> PairTable:
-    """One table of the rows of one query."""
+    """Join parts of one query into one table."""
     if len(parts) == 1:
         return parts[0]
     lines = [part.lines for part in parts if part.lines is not None]

@@ -1,4 +1,4 @@
-"""Files of questions that name the relevant documents next to each, and plain files of queries."""
+"""Read question files that list relevant documents, and plain query files."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import difflib
 import itertools
 import re
 from collections.abc import Container, Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
 from rankgauge.core.ids import id_text
@@ -31,19 +32,20 @@ _RELEVANT = (
     "relevant", "expected", "relevant_documents", "relevant_docs", "relevant_ids",
     "expected_documents", "expected_docs", "doc_ids", "doc_id",
 )  # fmt: skip
-# If queries have ids, these are their fields.
+# Columns of documents if queries have no ids; otherwise ordinary fields.
 _WEAK = ("documents", "document", "docs", "doc", "sources", "source", "files", "file")
 _GRADES = ("grade", "relevance", "score")
-# An id column of a question must not be mistaken for that of a document.
+# The id column of a question must not be mistaken for that of a document.
 _OWN_IDS = tuple(name for name in IDS if name not in {"doc_id", "docno", "docid", "corpus-id"})
 _SEPARATOR = re.compile(r"[;|\n]")
-# What programs in some countries write between columns.
+# Separators used by programs in some locales.
 _OTHERS = re.compile(r"[;|\t]")
-# A file of this name is no table of id and text.
+# A file with this name is not a table of id and text.
 _QUESTIONS = re.compile(r"questions\.[a-z]+$")
+_SIMILAR = 0.5
 _EXAMPLE = "question,relevant and a line: how long do refunds take,refunds.md;orders/faq.md"
 
-# Query to document to grade.
+# Query id to document id to grade.
 Grades: TypeAlias = Mapping[str, Mapping[str, float]]
 Questions: TypeAlias = tuple[Mapping[str, TextRow], Grades | None]
 
@@ -51,15 +53,15 @@ Questions: TypeAlias = tuple[Mapping[str, TextRow], Grades | None]
 def read_questions(
     source: TextSource, documents: Mapping[str, Any], faults: Faults | None = None
 ) -> Questions:
-    """Queries from a file, and grades where it names relevant documents.
+    """Read queries, and grades if the file lists relevant documents.
 
-    Such a file is CSV, TSV or JSON lines with a column for the question (``question``, ``query``,
+    Such a file is CSV, TSV, or JSON lines with a column for the question (``question``, ``query``,
     ``text``) and one for the documents (``relevant``, ``expected``, ``doc_id``, ...): several ids
-    with ``;`` between them, in JSON also a list or a mapping of id to grade; or one line for each
-    pair. An id of the query (``id``, ``query_id``) and a ``grade`` may be next to them; questions
-    without an id are counted from q1.
+    separated by ``;``, in JSON also a list or a mapping from id to grade; or one line per pair. An
+    id of the query (``id``, ``query_id``) and a ``grade`` are optional; questions without an id are
+    numbered from q1.
     """
-    # Standard input cannot be inspected first.
+    # Standard input cannot be inspected in advance.
     names = _names(source) if source.path else ()
     torn = any(part in QUESTIONS for name in names for part in _OTHERS.split(name))
     if _column(names, _ASKED) is None and (
@@ -79,7 +81,7 @@ def read_questions(
 def may_be_questions(source: TextSource) -> bool:
     """Return whether the columns of a file are a question and its relevant documents.
 
-    A column ``query`` may hold ids or texts; it holds questions if a value contains a space.
+    A column ``query`` may contain ids or texts; it contains questions if a value contains a space.
     """
     names = _names(source)
     asked = _column(names, QUESTIONS)
@@ -93,14 +95,14 @@ def may_be_questions(source: TextSource) -> bool:
 
 
 class _Answers:
-    """Gathers questions and their documents."""
+    """Collector of questions and their relevant documents."""
 
     def __init__(self, name: str, documents: Mapping[str, Any], faults: Faults | None) -> None:
         self._name, self._documents, self._faults = name, documents, faults
         self._queries: dict[str, TextRow] = {}
         self._keys: dict[str, str] = {}
         self._grades: dict[str, dict[str, float]] = {}
-        # Where a column is for documents, no other judgments are meant, even if it is empty.
+        # A column for documents, even if empty, means that the file contains the judgments.
         self._named = False
 
     def of(self, rows: Iterator[tuple[int, dict[str, Any]]]) -> Questions:
@@ -136,7 +138,7 @@ class _Answers:
 
     def _key(self, number: int, given: Any, text: str) -> str:
         if given is None or given == "":
-            # One line for each pair: the same question is the same query.
+            # With one line per pair, equal questions are the same query.
             return self._keys.setdefault(text, f"q{len(self._keys) + 1}")
         if not isinstance(given, str | int) or isinstance(given, bool):
             raise self._fault(number, f"got {given!r:.60} for an id", "give text or a whole number")
@@ -150,7 +152,7 @@ class _Answers:
 
     def _documents_of(self, number: int, given: Any) -> dict[str, float]:
         if isinstance(given, str):
-            # An id may contain the separator of ids.
+            # An id may contain the separator.
             whole = given.strip()
             parts = [whole] if whole in self._documents else _SEPARATOR.split(whole)
             given = [part.strip() for part in parts]
@@ -176,12 +178,14 @@ class _Answers:
         raise self._fault(number, f"there is no document {key!r}", self._fix(plain))
 
     def _fix(self, key: str) -> str:
-        """What to write instead of the id of a document that is not there."""
+        """Return the suggested replacement for an unknown document id."""
         if all(part in self._documents for part in re.split(r"[,\s]+", key)):
             return "separate documents with ';'"
         known = list(itertools.islice(self._documents, 5000))
         near = [name for name in known if name.casefold() == key.casefold()]
-        near = near or difflib.get_close_matches(key, known, 1, 0.5)
+        near = near or [
+            name for name in difflib.get_close_matches(key, known, 10, 0.5) if _similar(key, name)
+        ]
         return f"did you mean {near[0]!r}?" if near else "give the id of a document: its path"
 
     def _grade(self, number: int, given: Any) -> float:
@@ -207,7 +211,7 @@ def _relevant(row: Container[str]) -> str | None:
 
 
 def _names(source: TextSource) -> tuple[str, ...]:
-    """The names of the columns or keys; none if there are none, or no row below them."""
+    """Return the names of columns or keys; empty if there are none, or no rows."""
     form = format_of(source.name)
     if form not in DELIMITERS:
         return tuple(next((row for _, row in named_rows(source, Faults())), ()))
@@ -219,7 +223,7 @@ def _names(source: TextSource) -> tuple[str, ...]:
 
 
 def named_rows(source: TextSource, faults: Faults | None) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows with names; none of a file that has no names, which another reader reads."""
+    """Yield rows with named cells; nothing if the file has no names (another reader reads it)."""
     form = format_of(source.name)
     if form not in {"csv", "tsv", "json", "jsonl"}:
         return
@@ -236,6 +240,12 @@ def named_rows(source: TextSource, faults: Faults | None) -> Iterator[tuple[int,
                     yield number, {_word(k): v for k, v in found.items()}
             except FormatError as error:
                 add_fault(error, faults)
+
+
+def _similar(key: str, name: str) -> bool:
+    """Return whether two paths have similar file names, apart from the extension."""
+    a, b = (PurePosixPath(path).stem.casefold() for path in (key, name))
+    return difflib.SequenceMatcher(None, a, b).ratio() >= _SIMILAR
 
 
 def _word(column: str) -> str:

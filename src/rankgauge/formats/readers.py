@@ -1,4 +1,4 @@
-"""Reading judgments and runs: files, folders, archives, datasets; which reader a file gets."""
+"""Read judgments and runs from files, folders, archives, and datasets, choosing the reader."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ from rankgauge.formats.trec import THIRD_COLUMNS, is_line, read_third_column, re
 if TYPE_CHECKING:
     from rankgauge.formats.texts import TextSource
 
-# Lines searched for the first one with content: they stay in memory.
+# Number of lines searched for content; they stay in memory.
 _HEAD = 1 << 12
-# The formats of fields without names, between blanks and tabs; or, as cells, between tabs.
+# Formats with fields separated by white space, or (cells) by single tabs.
 CELLS = "cells"
 FIELDS = ("trec", CELLS, *THIRD_COLUMNS)
-# The formats of tables of questions, and what their first line has.
+# Formats of question tables, and a pattern for their first line.
 _NAMED = ("csv", "tsv", "jsonl")
 _QUESTION = re.compile(rb"(^|[\t,\"])\s*(question|query)\s*([\t,\"]|$)", re.IGNORECASE)
 _TAB, _BLANK = 9, 32
@@ -72,10 +72,10 @@ def read_table(
 ) -> PairTable:
     """Read a file (``-``: standard input), or the judgments of a collection or dataset.
 
-    With `on_error` the rows that do not fit are reported and left out.
+    With `on_error`, invalid rows are reported and skipped.
     """
     source, form = path_and_format(source, layout, form)
-    # Without pathlib, here and below: loading it takes longer than to read a small file.
+    # pathlib is avoided here and below: importing it takes longer than reading a small file.
     if isinstance(source, str) and source.startswith(DATASETS) and not os.path.exists(source):  # noqa: PTH110
         from rankgauge.formats.datasets import read_dataset
 
@@ -105,11 +105,11 @@ def read_table(
 
 
 def parquet_parts(folder: Source) -> list[str]:
-    """The paths of the files of a folder that holds Parquet only, as Spark and others write it."""
+    """Return the files of a folder that contains only Parquet, as written by Spark and others."""
     if folder == "-" or not os.path.isdir(folder):  # noqa: PTH112
         return []
     path = os.fsdecode(folder)
-    # Others are marks of success, checksums and the like.
+    # Other files are success markers, checksums, and the like.
     names = sorted(name for name in os.listdir(path) if not name.startswith(("_", ".")))  # noqa: PTH208
     if not all(name.endswith(".parquet") for name in names):
         return []
@@ -119,7 +119,7 @@ def parquet_parts(folder: Source) -> list[str]:
 def _read_folder(
     folder: Source, layout: Layout, form: str | None, *, split: str | None, on_error: OnError | None
 ) -> PairTable:
-    """The rows of a folder of Parquet files, or the judgments of a collection."""
+    """Read a folder of Parquet files, or the judgments of a collection."""
     parts = parquet_parts(folder)
     if parts:
         return _read_parts(parts, source_name(folder), layout, on_error)
@@ -137,7 +137,7 @@ def _read_folder(
 
 
 def _read_parts(parts: list[str], name: str, layout: Layout, on_error: OnError | None) -> PairTable:
-    """One table of several files, where a query may be in more than one."""
+    """Read several files into one table; a query may be in more than one of them."""
     tables = []
     for path in parts:
         with opened_bytes(path) as stream:
@@ -153,14 +153,14 @@ def _read_parts(parts: list[str], name: str, layout: Layout, on_error: OnError |
 def read_judgments(
     source: TextSource, form: str | None = None, *, on_error: OnError | None = None
 ) -> PairTable:
-    """Judgments from a file or from a member of an archive."""
+    """Read judgments from a file or from a member of an archive."""
     with source.open() as stream:
         table = read_stream(stream, source.name, JUDGMENTS, form, on_error=on_error)
     return table.with_notes(source=source.name)
 
 
 def path_and_format(source: Source, layout: Layout, form: str | None) -> tuple[Source, str | None]:
-    """The path of a source, and its format if one is given."""
+    """Return the path of a source, and its format if specified."""
     if isinstance(source, InFormat):
         form = form or source.format
         source = source.path
@@ -182,7 +182,7 @@ def read_stream(
     ranks: bool = False,
     on_error: OnError | None = None,
 ) -> PairTable:
-    """Read an open file, such as a member of an archive; as :func:`read_table`."""
+    """Read an open file, such as a member of an archive, like :func:`read_table`."""
     if is_columnar(start_of(stream), name):
         from rankgauge.formats.parquet import read_columnar
 
@@ -207,9 +207,9 @@ def read_stream(
 class TextStart(NamedTuple):
     """The beginning of a text of judgments or a run."""
 
-    head: list[tuple[int, bytes]]  # the lines up to the first with content
-    lines: Iterator[tuple[int, bytes]]  # those after it
-    form: str  # the format
+    head: list[tuple[int, bytes]]  # lines through the first one with content
+    lines: Iterator[tuple[int, bytes]]  # remaining lines
+    form: str  # name of the format
 
     @property
     def line(self) -> bytes:
@@ -218,22 +218,22 @@ class TextStart(NamedTuple):
 
     @property
     def first(self) -> bytes:
-        """The same without white space around it."""
+        """The first line with content, without surrounding white space."""
         return self.line.strip()
 
     @property
     def width(self) -> int:
-        """Its fields."""
+        """Number of fields in the first line."""
         return width_of(self.first, self.form)
 
     @property
     def cut(self) -> bool:
-        """Whether a line ends with a lone carriage return: its rest may be among the lines."""
+        """Whether a line ends with a carriage return: `head` may then hold only part of it."""
         return any(line.endswith(b"\r") for _, line in self.head)
 
 
 def begin_text(stream: BinaryIO, name: str, layout: Layout, given: str | None) -> TextStart:
-    """Read the beginning of a text, and find out its format."""
+    """Read the beginning of a text and detect its format."""
     refuse(start_of(stream), name)
     lines = numbered_lines(stream, name)
     head = list(head_of(lines))
@@ -258,7 +258,7 @@ def begin_text(stream: BinaryIO, name: str, layout: Layout, given: str | None) -
 
 
 def asks(first: bytes, layout: Layout) -> bool:
-    """Whether a first line without the columns of judgments may name those of questions."""
+    """Return whether a first line without judgment columns may name question columns."""
     return (
         layout is not RUN
         and _QUESTION.search(first) is not None
@@ -270,7 +270,7 @@ def asks(first: bytes, layout: Layout) -> bool:
 def _read_named(
     lines: Iterable[tuple[int, bytes]], rows: Rows, form: str, first: bytes
 ) -> PairTable:
-    """Read rows with names; or, as judgments, questions with their relevant documents."""
+    """Read rows with named cells; for judgments, possibly questions with relevant documents."""
     if form in _NAMED and asks(first, rows.layout):
         from rankgauge.formats.questions import may_be_questions, read_questions
         from rankgauge.formats.texts import TextSource
@@ -291,7 +291,7 @@ def _read_named(
 
 
 def _up_to_fault(lines: Iterator[tuple[int, bytes]], rows: Rows) -> Iterator[tuple[int, bytes]]:
-    """The lines; where compressed data ends early, that is reported as the last fault."""
+    """Yield lines; if compressed data is truncated, report it as the last fault."""
     try:
         yield from lines
     except FormatError as error:
@@ -299,14 +299,14 @@ def _up_to_fault(lines: Iterator[tuple[int, bytes]], rows: Rows) -> Iterator[tup
 
 
 def width_of(line: bytes, form: str) -> int:
-    """The fields of a line."""
+    """Return the number of fields in a line."""
     return len(line.rstrip(b"\r\n").split(b"\t") if form == CELLS else line.split())
 
 
 def _read_quickly(
     head: list[tuple[int, bytes]], stream: BinaryIO, rows: Rows, separator: bytes | None
 ) -> PairTable:
-    """Read fields as whole arrays if all lines have the same fields, else line by line."""
+    """Read fields as arrays if all lines have the same number of them, otherwise line by line."""
     again = is_plain_file(stream) and stream.seekable()
     if head and again and separator is None and not rows.with_ranks:
         place, (number, start) = stream.tell(), head[-1]
@@ -324,20 +324,20 @@ def _read_quickly(
             text, rows.name, rows.layout, skip=before, line=number, ranks=rows.with_ranks
         )
     if found is None or (separator is not None and not _tabs_only(text, head[-1][1], len(found))):
-        # From the start: only the plain reader reports the line of an error.
+        # Restart from the beginning: only the plain reader reports the line of an error.
         return read_trec(numbered_lines(text.lines(), rows.name), rows, separator)
     return found
 
 
 def _tabs_only(text: Text, first: bytes, rows: int) -> bool:
-    """Whether fields between white space are cells between tabs: one tab each, and no blank."""
+    """Return whether splitting at white space is the same as splitting at tabs."""
     data = text.data[AROUND : AROUND + text.size]
     tabs = (len(first.split()) - 1) * rows
     return not (data == _BLANK).any() and int((data == _TAB).sum()) == tabs
 
 
 def head_of(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """The lines up to the first with content, or up to a limit."""
+    """Yield lines through the first one with content, up to a limit."""
     for number, line in lines:
         yield number, line
         if number == _HEAD or is_content(line):
@@ -345,7 +345,7 @@ def head_of(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
 
 
 def read_ids(source: Source) -> list[bytes]:
-    """Ids, one a line; empty lines are skipped."""
+    """Read one id per line; skip empty lines."""
     name = source_name(source)
     with opened(source) as stream:
         lines = [line.strip(b"\r\n") for _, line in numbered_lines(stream, name)]

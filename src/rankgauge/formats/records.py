@@ -1,7 +1,7 @@
-"""Records that have a ranking and its judgments together, in any shape.
+"""Read records that contain both a ranking and its judgments, in any shape.
 
-Finds the parts of each record by name, and reports the location of errors. Their meaning for
-measures is decided in :mod:`rankgauge.data.records`.
+This module finds the fields of each record by name and reports the location of errors;
+:mod:`rankgauge.data.records` interprets them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rankgauge.formats.lines import Source, numbered_lines, opened, source_name,
 from rankgauge.formats.mappings import is_list, labelled
 from rankgauge.formats.registry import format_of
 
-# The names of each part, the one to recommend first.
+# Names of each field; messages recommend the first.
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "query_id", "qid", "question_id"),
     "retrieved": ("retrieved", "retrieved_ids", "retrieved_doc_ids", "retrieved_docs"),
@@ -31,11 +31,11 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "grades": ("relevance_scores", "relevance_grades"),
     "scores": ("retrieval_scores", "scores"),
 }
-# Common further keys of records; they are ignored.
+# Other common keys of records, which are ignored.
 _BESIDE = ("query", "query_text", "question", "question_text", "retriever")
 _PART_OF = {name: part for part, names in FIELDS.items() for name in names}
 _KNOWN = (*_PART_OF, *_BESIDE)
-# As near as a misspelling is; `retrieved_at` next to `retrieved` is a key of its own.
+# Similarity of a misspelled name; `retrieved_at` is below it, so it is not taken for `retrieved`.
 _NEAR = 0.86
 _PAIR, _TRIPLE = 2, 3
 _SHOWN = 5
@@ -49,27 +49,27 @@ Parts: TypeAlias = dict[str, tuple[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record, its parts in lists."""
+    """A record with its fields as lists."""
 
-    place: str  # where it is, for messages: ``"record 3"`` or ``"path, line 3"``
-    id: Any  # the query id as it was given, None without one
-    docs: list[Any]  # the retrieved documents in the order given
-    scores: list[Any] | None  # their scores, None without
-    relevant: list[Any] | None  # the relevant documents, None if only grades were given
-    grades: list[tuple[Any, Any]] | None  # document and grade, None without
+    place: str  # location for messages: ``"record 3"`` or ``"path, line 3"``
+    id: Any  # query id as given; None if missing
+    docs: list[Any]  # retrieved documents in input order
+    scores: list[Any] | None  # their scores, or None
+    relevant: list[Any] | None  # relevant documents; None if only grades were given
+    grades: list[tuple[Any, Any]] | None  # pairs of document and grade, or None
 
 
 @dataclass(frozen=True)
 class RecordRows:
     """All records of a source."""
 
-    rows: tuple[Record, ...]  # the records; at least one
-    source: str  # their source, for messages
+    rows: tuple[Record, ...]  # at least one record
+    source: str  # name of the source, for messages
     notes: tuple[str, ...] = ()  # notes of the reader
 
 
 def read_records(source: Any) -> RecordRows:
-    """The records of a file, of a list of mappings, tuples or objects, or of columns."""
+    """Read the records of a file, of a list of mappings, tuples, or objects, or of columns."""
     name = source_name(source) if isinstance(source, str | os.PathLike) else "records"
     unread: dict[str, None] = {}
     rows = []
@@ -86,7 +86,7 @@ def read_records(source: Any) -> RecordRows:
 
 
 def _raw(source: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Each original record, with its position."""
+    """Yield each unparsed record with its location."""
     if isinstance(source, str | os.PathLike):
         return _from_file(source, name)
     if isinstance(source, Mapping):
@@ -108,7 +108,7 @@ def _numbered(rows: Iterable[Any], prefix: str) -> Iterator[tuple[str, Any]]:
 
 def _from_file(source: Source, name: str) -> Iterator[tuple[str, Any]]:
     with opened(source) as stream:
-        # Usually one record a line; else a list.
+        # Usually one record per line, otherwise a list.
         begins = start_of(stream).removeprefix(b"\xef\xbb\xbf").lstrip()
         lines = numbered_lines(stream, name)
         if (format_of(name) or ("json" if begins.startswith(b"[") else "")) == "json":
@@ -130,7 +130,7 @@ def _from_json(data: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _from_mapping(data: Mapping[Any, Any], name: str) -> Iterator[tuple[str, Any]]:
-    """Columns by name, or records by query id."""
+    """Read columns by name, or records by query id."""
     parts = {_PART_OF[key] for key in data if key in _PART_OF}
     if parts & {"retrieved", "relevant"}:
         return _from_columns(data, name)
@@ -164,7 +164,7 @@ def _from_ids(data: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _from_columns(data: Mapping[Any, Any], name: str) -> Iterator[tuple[str, Any]]:
-    """One record a row of parallel columns."""
+    """Yield one record per row of parallel columns."""
     if any(_PART_OF.get(key) == "retrieved" and _is_ranking(data[key]) for key in data):
         raise InputError(
             "this is one record, expected a list of records or parallel lists", where=name,
@@ -193,7 +193,7 @@ def _from_columns(data: Mapping[Any, Any], name: str) -> Iterator[tuple[str, Any
 
 
 def _is_ranking(column: object) -> bool:
-    """Whether it has the documents of one query, not of many."""
+    """Return whether this is the ranking of one query rather than a column."""
     if isinstance(column, Mapping):
         return True
     return isinstance(column, Sequence | np.ndarray) and any(
@@ -202,7 +202,7 @@ def _is_ranking(column: object) -> bool:
 
 
 def _parts(raw: Any, place: str, unread: dict[str, None]) -> Parts:
-    """The parts of one record, each with its name; None counts as missing."""
+    """Return the fields of a record with their names; None counts as missing."""
     if isinstance(raw, (*_ID, float, AbstractSet)):
         raise InputError(
             f"got {raw!r:.60} where a record was expected", where=place, fix=f"write {_EXAMPLE}"
@@ -246,17 +246,17 @@ def _of_tuple(raw: Sequence[Any], place: str) -> dict[str, Any]:
 
 
 def _of_object(raw: object) -> dict[str, Any]:
-    """The attributes of an object: of a data class, a named tuple, a model, or any other."""
+    """Return the attributes of an object: data class, named tuple, model, or any other."""
     names = [*getattr(raw, "_fields", ()), *getattr(raw, "__slots__", ())]
     names += [name for name in getattr(raw, "__dict__", {}) if not name.startswith("_")]
-    # Properties are in none of these lists.
+    # None of these lists contains properties.
     names += [name for name in _PART_OF if hasattr(raw, name)]
     found = {name: getattr(raw, name, None) for name in dict.fromkeys(names)}
     return {name: value for name, value in found.items() if not callable(value)}
 
 
 def _other_key(key: Any, place: str, unread: dict[str, None]) -> None:
-    """An unknown key: an error if it is a misspelled one, else recorded for a note."""
+    """Refuse an unknown key if it is a misspelling; otherwise record it for a note."""
     if key in _BESIDE or str(key) in unread:
         return
     near = difflib.get_close_matches(str(key).lower(), _KNOWN, n=1, cutoff=_NEAR)
@@ -294,7 +294,7 @@ def _record(parts: Parts, place: str) -> Record:
     if "grades" in parts:
         grades = _graded(*parts["grades"], place)
     if "relevant" in parts:
-        # No grade next to `relevant`: none were given.
+        # Empty grades next to `relevant` mean that none were given.
         grades = grades or None
         key, value = parts["relevant"]
         if not isinstance(value, Mapping) and labelled(value, place) is None:
@@ -305,14 +305,14 @@ def _record(parts: Parts, place: str) -> Record:
                 fix=f"give {key!r} as a list of document ids",
             )  # fmt: skip
         else:
-            # A mapping under this name has grades.
+            # A mapping under this name contains grades.
             grades = _graded(key, value, place)
     query = parts["id"][1] if "id" in parts else None
     return Record(place, query, docs, scores, relevant, grades)
 
 
 def _ranking(parts: Parts, place: str) -> tuple[list[Any], list[Any] | None]:
-    """The retrieved documents, and their scores if any."""
+    """Return the retrieved documents, and their scores if any."""
     key, value = parts["retrieved"]
     docs: list[Any]
     scores: list[Any] | None = None
@@ -353,7 +353,7 @@ def _ranking(parts: Parts, place: str) -> tuple[list[Any], list[Any] | None]:
 
 
 def _list(value: Any, key: str, place: str, *, ids: bool = False) -> list[Any]:
-    """Its entries, from any container."""
+    """Return the entries of any container as a list."""
     if not is_list(value):
         raise InputError(
             f"{key!r} is {short(value)}, expected a list{' of document ids' * ids}", where=place,

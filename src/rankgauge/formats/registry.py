@@ -1,13 +1,13 @@
-"""The formats of files: one declaration for each; and how files are compressed.
+"""Declarations of file formats and compression methods.
 
-A declaration says what a format holds, how a file of it is recognized, and which functions read and
-write it. Reading, detection, conversion, the options of the command line, messages, and the table
-in ``docs/reference/formats.md`` follow from it.
+A declaration states what a format contains, how its files are recognized, and which functions read
+and write them. Reading, detection, conversion, command-line options, messages, and the table in
+``docs/reference/formats.md`` are derived from it.
 
-Readers of lines have the signature ``(lines, rows) -> PairTable``: `lines` are pairs of number and
-bytes, `rows` is an empty :class:`~rankgauge.formats.rows.Rows`. Writers have the signature
-``(table, layout, tag) -> Iterator[bytes | str]``. Readers of pieces yield tables of consecutive
-rows. All are named as ``"module:function"`` in this package, and imported when they are needed.
+Line readers have the signature ``(lines, rows) -> PairTable``: `lines` yields pairs of line number
+and bytes, `rows` is an empty :class:`~rankgauge.formats.rows.Rows`. Piece readers yield tables of
+consecutive rows. Writers have the signature ``(tables, layout, tag) -> Iterator[bytes | str]``. All
+are named by ``"module:function"`` within this package and imported when needed.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ CONTENTS: tuple[str, ...] = get_args(Content)
 _PAIRS: tuple[Content, ...] = ("qrels", "run")
 _TEXTS: tuple[Content, ...] = ("queries", "documents")
 _ALL = (*_PAIRS, *_TEXTS)
-# Elasticsearch keeps a rating in 32 bits, with a sign.
+# Elasticsearch stores ratings as signed 32-bit integers.
 _INT_32 = 2**31 - 1
 _NO_QUERY_TEXT = "{} needs the text of each query, but judgments have only its id: fill in the text"
 
 
 @dataclass(frozen=True)
 class Format:
-    """One format of files."""
+    """A file format."""
 
-    name: str  # what `format=` and ``--format`` call it
-    example: str  # an example of a file, in Markdown
-    known_by: str  # how a file of it is recognized, in Markdown
-    reads: tuple[Content, ...] = ()  # kinds of content read from it
-    writes: tuple[Content, ...] = ()  # kinds of content written in it
-    suffixes: tuple[str, ...] = ()  # the endings of its files
-    # Reads its lines; empty where `pieces` does, or the general readers of TREC and columns.
+    name: str  # name in `format=` and ``--format``
+    example: str  # example of a file, in Markdown
+    known_by: str  # how files are recognized, in Markdown
+    reads: tuple[Content, ...] = ()  # kinds of content that can be read
+    writes: tuple[Content, ...] = ()  # kinds of content that can be written
+    suffixes: tuple[str, ...] = ()  # file name extensions
+    # Line reader; empty if `pieces` or a general reader (TREC, columnar) reads the format.
     reader: str = ""
-    pieces: str = ""  # reads its lines a part at a time, where that is possible
-    writer: str = ""  # writes judgments or a run; empty where the general writer of columns does
-    begins: str = ""  # whether a file with this first line is one, where the name does not say it
-    named: bool = True  # whether it can be named to a reader, as `format=`
-    read_as: str = ""  # the format whose reader reads it, where it is not named itself
-    columns: bool = False  # whether its rows have names: of columns or keys
-    unique: bool = False  # whether it holds each pair of query and document only once
-    empty_queries: bool = False  # whether it holds a query without documents
-    largest_grade: int = 0  # where grades must be whole, the largest
-    ratings: bool = False  # whether the tool that reads it takes every number for a rating
-    dropped: str = ""  # what a conversion from it does not keep
-    missing: str = ""  # what the user must fill in after a conversion to it
+    pieces: str = ""  # piece reader, if the format can be read in pieces
+    writer: str = ""  # writer of judgments or runs; empty if the general columnar writer is used
+    begins: str = ""  # detects the format by the first line, if the file name does not determine it
+    named: bool = True  # whether it can be passed to a reader as `format=`
+    read_as: str = ""  # format whose reader reads it, if it cannot be named itself
+    columns: bool = False  # whether values are identified by column names or keys
+    unique: bool = False  # whether each pair of query and document can occur only once
+    empty_queries: bool = False  # whether queries without documents can be stored
+    largest_grade: int = 0  # largest grade, if grades must be integers; otherwise 0
+    ratings: bool = False  # whether tools that read the format treat every number as a rating
+    dropped: str = ""  # what is lost when converting from it
+    missing: str = ""  # what users must fill in after converting to it
 
 
 FORMATS = (
@@ -159,28 +159,28 @@ TARGET_FORMATS = tuple(form.name for form in FORMATS if form.writes)
 
 
 def format_named(name: str) -> Format:
-    """The declaration of a format."""
+    """Return the declaration of a format."""
     return _BY_NAME[name]
 
 
 def load(function: str) -> Callable[..., Any]:
-    """A reader or writer by its ``"module:function"``."""
+    """Import a reader or writer by its ``"module:function"``."""
     module, _, name = function.partition(":")
     found: Callable[..., Any] = getattr(import_module(f"rankgauge.formats.{module}"), name)
     return found
 
 
-# What a block of bzip2 starts with, and the end of an empty file of it.
+# First bytes of a bzip2 block, and of the end-of-stream marker in an empty file.
 _BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")
 
 
 class Packing(NamedTuple):
-    """A way to compress one file; ``formats/compression.py`` reads and writes it."""
+    """A compression method; ``formats/compression.py`` implements it."""
 
-    name: str  # its name
-    suffix: str  # the ending of its files
-    starts: tuple[bytes, ...]  # the first bytes of its files
-    program: str  # the program that unpacks (``-d``) and checks (``-t``) them
+    name: str  # name of the method
+    suffix: str  # file name extension
+    starts: tuple[bytes, ...]  # possible first bytes of files
+    program: str  # command that decompresses (``-d``) and checks (``-t``) files
 
 
 PACKINGS = (
@@ -196,10 +196,10 @@ PACKINGS = (
 
 
 class BrokenPackError(Exception):
-    """Compressed data is broken, or ends early.
+    """Compressed data is corrupt or truncated.
 
     Attributes:
-        what: What it is compressed with.
+        what: The kind of compressed data.
         check: The command that checks a file.
     """
 
@@ -210,41 +210,41 @@ class BrokenPackError(Exception):
 
 
 def packing_of(name: str) -> Packing | None:
-    """How a file of this name is compressed."""
+    """Return the compression method indicated by a file name, if any."""
     lower = name.lower()
     return next((packing for packing in PACKINGS if lower.endswith(packing.suffix)), None)
 
 
 def unpacked(name: str) -> str:
-    """The name without the ending of a compression."""
+    """Return the file name without a compression extension."""
     packing = packing_of(name)
     return name if packing is None else name[: -len(packing.suffix)]
 
 
 def ending(name: str) -> str:
-    """The ending of a name in lower case, without that of a compression."""
+    """Return the lower-case extension of a file name, ignoring a compression extension."""
     return os.path.splitext(unpacked(name))[1].lower()  # noqa: PTH122 - pathlib is slow to load
 
 
 def target_format(name: str) -> str | None:
-    """The format of a file to be written, by its name; None if unknown."""
+    """Return the format for writing a file with this name; None if unknown."""
     form = _BY_SUFFIX.get(ending(name))
     return None if form is None else form.name
 
 
 def format_of(name: str) -> str | None:
-    """The format of a file to be read, by its name; None if unknown."""
+    """Return the format for reading a file with this name; None if unknown."""
     form = target_format(name)
     return form if form is not None and _BY_NAME[form].named else None
 
 
 @dataclass(frozen=True)
 class InFormat(os.PathLike[str]):
-    """A file and its format, accepted wherever a path is.
+    """A file with an explicit format, accepted wherever a path is.
 
     Args:
         path: The file; ``-`` is standard input.
-        format: What ``read_qrels`` and ``read_run`` take as `format`.
+        format: A value of the `format` parameter of ``read_qrels`` and ``read_run``.
 
     Example:
         >>> from rankgauge import Run, sample_path

@@ -1,7 +1,7 @@
-"""Rows of query, document and number, on their way from a reader into a table.
+"""Collect rows of query, document, and number from a reader and build a table.
 
-Readers raise an error for the first row that does not fit. With `on_error` they report every such
-row, leave it out, and go on: so a check finds all faults of a file that an evaluation refuses.
+By default, readers raise an error for the first invalid row. With `on_error`, they report and skip
+every invalid row, so that a check finds all faults of a file.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from rankgauge.formats.columns import RUN, Columns, Layout
 from rankgauge.formats.lines import shorten
 from rankgauge.formats.numbers import finite_numbers, is_missing, numbers_of, read_number
 
-# Rows written together: their Python objects take far more memory than the text.
+# Rows written at a time: their Python objects take far more memory than the text.
 _AT_ONCE = 1 << 16
 
 
 class RowFault(NamedTuple):
-    """A row that was left out."""
+    """A row that was skipped."""
 
-    error: InputError  # what an evaluation raises for it
-    line: int = 0  # its line, 0 if there are none
-    query: str = ""  # its query, as far as it is known
-    document: str = ""  # its document
-    # Whether all that is wrong is a score or grade that is missing or not finite.
+    error: InputError  # error that an evaluation raises for the row
+    line: int = 0  # line number; 0 if unknown
+    query: str = ""  # query id, if known
+    document: str = ""  # document id, if known
+    # Whether the only fault is a missing or non-finite score or grade.
     not_finite: bool = False
 
 
@@ -39,7 +39,7 @@ OnError: TypeAlias = Callable[[RowFault], None]
 
 
 class Rows:
-    """Rows of a file, added one by one."""
+    """Rows of a file, added one at a time."""
 
     def __init__(
         self,
@@ -68,16 +68,16 @@ class Rows:
 
     @property
     def full(self) -> bool:
-        """Whether a file that is read in pieces has rows for one."""
+        """Whether the rows form a complete piece of a file that is read in pieces."""
         return self._most is not None and len(self.lines) >= self._most
 
     @property
     def ended(self) -> bool:
-        """Whether all rows of the file were given in pieces."""
+        """Whether pieces were yielded and no rows remain."""
         return self._begun and not self.lines
 
     def clear(self) -> None:
-        """Forget the rows, which were given as a piece."""
+        """Remove all rows after they were yielded as a piece."""
         self._begun = True
         for column in (self.lines, self.queries, self.docs, self.values, self.ranks):
             column.clear()
@@ -93,7 +93,7 @@ class Rows:
         ids: tuple[Any, Any] = ("", ""),
         not_finite: bool = False,
     ) -> None:
-        """Raise the error of a row, or report it."""
+        """Raise an error for a row, or report it to `on_error`."""
         error = FormatError(
             what, path=self.name, line=line, column=column, text=shorten(text), fix=fix
         )
@@ -102,7 +102,7 @@ class Rows:
     def report(
         self, error: FormatError, ids: tuple[Any, Any] = ("", ""), *, not_finite: bool = False
     ) -> None:
-        """Raise this error of a row, or report it; as :meth:`refuse`."""
+        """Raise this error, or report it to `on_error`."""
         if self.on_error is None:
             raise error
         query, doc = map(_text, ids)
@@ -111,7 +111,7 @@ class Rows:
     def table(
         self, columns: Columns | None = None, places: tuple[int, int, int] = (0, 0, 0)
     ) -> PairTable:
-        """All rows as a table."""
+        """Return all rows as a table."""
         if self.on_error is not None:
             self._drop_faults(self.on_error)
         if not self.lines:
@@ -190,7 +190,7 @@ def table_of(
     ranks: FloatArray | None = None,
     on_error: OnError | None = None,
 ) -> PairTable:
-    """Columns of equal length as a table, with a note about columns of unusual names."""
+    """Build a table from columns of equal length, with a note about nonstandard column names."""
     notes: list[str] = []
     if columns is not None and columns[:3] != layout.columns:
         notes.append(f"{source}: columns {columns.query!r}, {columns.doc!r}, {columns.value!r}")
@@ -211,7 +211,7 @@ def table_of(
 
 
 def finite(table: PairTable, layout: Layout, on_error: OnError | None = None) -> PairTable:
-    """The table itself, if all its numbers are finite; with `on_error`, its finite rows."""
+    """Check that all numbers are finite; with `on_error`, keep only the finite rows."""
     good = np.isfinite(table.values)
     if good.all():
         return table
@@ -230,7 +230,7 @@ def finite(table: PairTable, layout: Layout, on_error: OnError | None = None) ->
             raise error
         on_error(RowFault(error, line, query, doc, not_finite=True))
     kept = table.keep(np.flatnonzero(good))
-    # Queries without rows are left out, too.
+    # Also drop queries that have no rows left.
     return PairTable.of_rows(
         kept.queries.take(kept.query_numbers()), kept.docs, kept.values,
         lines=kept.lines, ranks=kept.ranks,
@@ -238,7 +238,7 @@ def finite(table: PairTable, layout: Layout, on_error: OnError | None = None) ->
 
 
 def rank_number(value: Any) -> float:
-    """A rank next to a score, as text or as a number; NaN where it is none."""
+    """Return a rank as a number; NaN if it is not one."""
     try:
         return read_number(value.encode() if isinstance(value, str) else str(value).encode())
     except ValueError:
@@ -248,7 +248,7 @@ def rank_number(value: Any) -> float:
 def by_query(
     tables: Iterable[PairTable], *, whole: bool = False
 ) -> Iterator[tuple[str, PairTable, slice]]:
-    """Each query as text, with its table and its rows there; of very many rows some at a time."""
+    """Yield each query with its table and row range; long rankings in parts unless `whole`."""
     for table in tables:
         ends = table.offsets.tolist()
         for number, query in enumerate(id_texts(table.queries)):
@@ -259,7 +259,7 @@ def by_query(
 
 
 def text_pairs(table: PairTable, rows: slice) -> Iterator[tuple[str, float]]:
-    """The documents of these rows as text, with their numbers."""
+    """Return the documents of these rows as text, with their numbers."""
     docs = id_texts(table.docs.take(rows), table.docs)
     return zip(docs, table.values[rows].tolist(), strict=True)
 
@@ -267,10 +267,10 @@ def text_pairs(table: PairTable, rows: slice) -> Iterator[tuple[str, float]]:
 def score_lines(
     table: PairTable, rows: slice | IntArray, around: tuple[str, str, str], rank: int = 0
 ) -> bytes | None:
-    """A line of each row, by the compiled core; None without it, or if an id may need quotes.
+    """Write lines with the compiled core; return None without it or if an id may need quotes.
 
-    Text is before the document, between it and the score, and after the score. The rank of the
-    first row, if not 0, and those that follow are between document and score.
+    `around` is the text before the document, between document and score, and after the score. If
+    `rank` is not 0, ranks counted from it are written between document and score.
     """
     if native.core is None:
         return None
@@ -280,7 +280,7 @@ def score_lines(
 
 
 def id_texts(ids: Ids, column: Ids | None = None) -> list[str]:
-    """Ids as text; an error names the first that is not UTF-8, and how many of the column are."""
+    """Return ids as text; the error for invalid UTF-8 names the first such id and their number."""
     try:
         return [value.decode("utf-8") for value in ids.tolist()]
     except UnicodeDecodeError as error:

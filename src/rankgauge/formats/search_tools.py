@@ -1,8 +1,7 @@
-"""JSON of tools for search quality: Elasticsearch, OpenSearch, Quepid, Rated Ranking Evaluator.
+"""Read and write JSON of Elasticsearch, OpenSearch, Quepid, and the Rated Ranking Evaluator.
 
-Each document is recognized by its keys, which no mapping of query ids to documents has: lists of
-objects behind ``requests``, ``judgmentRatings``, ``queries`` or ``topics``, and ``details`` with
-hits.
+Documents are recognized by keys that a mapping of query ids does not have: lists of objects under
+``requests``, ``judgmentRatings``, ``queries``, or ``topics``, or ``details`` with hits.
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ _json = json.JSONEncoder(ensure_ascii=False).encode
 
 @dataclass
 class Shaped:
-    """The content of a document."""
+    """Judgments or rankings found in a JSON document."""
 
-    name: str  # the file, for messages
-    # Query to pairs of document and number, in the order given.
+    name: str  # name of the file, for messages
+    # Query to pairs of document and number, in input order.
     rankings: dict[Any, list[tuple[Any, Any]]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)  # notes on how it was read
-    unrated: int = 0  # how many documents had no rating
+    notes: list[str] = field(default_factory=list)  # notes on how the document was read
+    unrated: int = 0  # number of documents without a rating
     indices: dict[Any, str] = field(default_factory=dict)  # document to its index
 
     def add(self, query: Any, rated: Iterable[tuple[Any, Any]]) -> None:
-        """The documents of a query, with their numbers; those without one are not judged."""
+        """Add the documents of a query with their numbers; those without a number are unjudged."""
         pairs = self.rankings.setdefault(query, [])
         for doc, number in rated:
             if number is None or number == "":
@@ -58,7 +57,7 @@ class Shaped:
             ) from None
 
     def place(self, hit: Mapping[str, Any], query: Any) -> Any:
-        """The id of a document of Elasticsearch or OpenSearch."""
+        """Return the document id of an Elasticsearch or OpenSearch hit, and check its index."""
         doc, index = _id(hit, "_id", f"{self.name}, query '{_shown(query)}'"), hit.get("_index")
         if index is None:
             return doc
@@ -73,7 +72,7 @@ class Shaped:
         return doc
 
     def with_notes(self) -> Shaped:
-        """The same, with notes on the counts."""
+        """Append notes on the counts and return self."""
         names = sorted(set(self.indices.values()))
         if len(names) > 1:
             some = ", ".join(map(repr, names[:_SHOWN])) + (", ..." if names[_SHOWN:] else "")
@@ -84,7 +83,7 @@ class Shaped:
 
 
 def shaped(value: Any, layout: Layout, name: str) -> Shaped | None:
-    """Judgments or a run in the document of a known tool; None for other documents."""
+    """Read judgments or a run from the JSON of a known tool; return None for other documents."""
     if not isinstance(value, dict):
         return None
     value = value["rank_eval"] if isinstance(value.get("rank_eval"), dict) else value
@@ -157,7 +156,7 @@ def _hit(one: Mapping[str, Any], query: Any, found: Shaped) -> Any:
 
 
 def _ranked(rankings: dict[Any, list[tuple[Any, Any]]], found: Shaped) -> None:
-    """Keep these rankings; a search that is sorted by a field has no scores."""
+    """Add rankings; searches sorted by a field have no scores, so use their order."""
     if any(score is None for ranking in rankings.values() for _, score in ranking):
         found.notes.append(f"{found.name}: hits without a score: ranked in the order given")
         rankings = {
@@ -171,11 +170,11 @@ def _ranked(rankings: dict[Any, list[tuple[Any, Any]]], found: Shaped) -> None:
 
 
 def _lists(value: Mapping[str, Any]) -> list[Any]:
-    """The judgment lists in it: that of an import, or those that were stored."""
+    """Return the judgment lists in an import or in a search response for stored lists."""
     given = value.get("judgmentRatings")
     rated = list(given.values()) if isinstance(given, dict) else given
     if isinstance(rated, list) and rated and all(isinstance(one, list | dict) for one in rated):
-        # A query of that name has documents with numbers.
+        # Otherwise `judgmentRatings` is a query id, mapped to documents and numbers.
         return [given] if isinstance(rated[0], dict) == isinstance(given, list) else []
     hits = value.get("hits")
     inner = hits.get("hits") if isinstance(hits, dict) else []
@@ -220,7 +219,7 @@ def _case(value: Mapping[str, Any], _: Layout, found: Shaped) -> Shaped:
 
 
 def _groups(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The objects with queries and their relevant documents: topics, groups, or a query itself."""
+    """Yield objects with queries and relevant documents: topics, groups, or single queries."""
     for topic in (value, *_dicts(value.get("topics"))):
         for group in (topic, *_dicts(topic.get("query_groups"))):
             if "relevant_documents" in group:
@@ -241,7 +240,7 @@ def _rated(value: Mapping[str, Any], _: Layout, found: Shaped) -> Shaped:
         where = f"{found.name}, group {number}"
         gains = list(_gains(group["relevant_documents"], where))
         asked = group.get("queries", [group])
-        # Queries that differ in their template alone are one.
+        # Queries that differ only in their template are the same query.
         values = [_part(one, "placeholders", where) for one in _objects(asked, where)]
         for query in dict.fromkeys(_id(one, holder, where) for one in values):
             found.add(query, gains)
@@ -249,7 +248,7 @@ def _rated(value: Mapping[str, Any], _: Layout, found: Shaped) -> Shaped:
 
 
 def _gains(given: Any, where: str) -> Iterator[tuple[Any, Any]]:
-    """Documents with gains: by document, by gain, or as a list."""
+    """Yield documents with gains, from a mapping by document, a mapping by gain, or a list."""
     if isinstance(given, dict):
         for key, one in given.items():
             if isinstance(one, list):
@@ -281,7 +280,7 @@ def _search(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped:
 
 
 _Reader = Callable[[Mapping[str, Any], Layout, Shaped], Shaped]
-# The key that identifies a document, its reader, and its name if it has judgments only.
+# Test for the document, its reader, and its description if it contains only judgments.
 _READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], _Reader, str], ...] = (
     (lambda value: _listed(value.get("requests"), "ratings"), _request, "a request of _rank_eval"),
     (_is_response, _response, ""),
@@ -293,7 +292,7 @@ _READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], _Reader, str], ...] =
 
 
 def _listed(value: Any, key: str) -> bool:
-    """Whether it is a list of objects, the first of which has this key."""
+    """Return whether this is a list of objects, the first of which has this key."""
     return (
         isinstance(value, list)
         and bool(value)
@@ -337,8 +336,8 @@ def _shown(key: Any) -> str:
 
 
 def rank_eval_request(tables: Iterable[PairTable], layout: Layout, *_: object) -> Iterator[str]:
-    """The body of a request of ``_rank_eval``."""
-    # Elasticsearch wants a query; which one only the user knows.
+    """Write the body of a ``_rank_eval`` request."""
+    # Elasticsearch requires a query, which only the user knows.
     query = '"id": %s, "request": {"query": {"match_all": {}}}'
     rating = f'    {{"_index": "{_INDEX}", "_id": %s, "rating": %s}}'
     yield '{"requests": [\n'
@@ -347,7 +346,7 @@ def rank_eval_request(tables: Iterable[PairTable], layout: Layout, *_: object) -
 
 
 def opensearch_judgments(tables: Iterable[PairTable], layout: Layout, *_: object) -> Iterator[str]:
-    """A judgment list as the workbench of OpenSearch imports it, ratings as text."""
+    """Write a judgment list for import into the OpenSearch workbench, with ratings as text."""
     yield '{"name": "judgments", "description": "", "type": "IMPORT_JUDGMENT",\n'
     yield '"judgmentRatings": [\n'
     yield from _rated_lists(tables, layout, '"query": %s', '    {"docId": %s, "rating": "%s"}')

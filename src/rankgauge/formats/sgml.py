@@ -1,4 +1,4 @@
-"""Documents and topics as TREC marks them up: SGML that need not close its tags, and XML."""
+"""Read documents and topics with TREC markup: XML, or SGML with optional closing tags."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from typing import Any, TypeAlias
 from rankgauge.errors import FormatError
 from rankgauge.formats.lines import decoded, shorten
 
-# Elements that are a document or a topic, and sections, which hide those in them.
+# Tags of documents and topics, and delimiters of sections, within which such tags are ignored.
 _MARK = re.compile(rb"<(/?)(doc|topic|top)(?=[\s/>])|<!--|-->|<!\[CDATA\[|\]\]>", re.IGNORECASE)
 _COMMENT = b"<!--"
 _SECTION_ENDS = {_COMMENT: b"-->", b"<![CDATA[": b"]]>"}
-# A section of a document that is longer than this is taken as not closed.
+# A longer section within a document is treated as unclosed.
 _LONGEST_SECTION = 1 << 20
-# The beginning of a mark, where a part of a line ends.
+# The beginning of a tag or delimiter at the end of a partial line.
 _CUT = re.compile(rb"(<[^\s<>]{0,7}|--?|\]\]?)\Z")
 _LONGEST_MARK = 8
-# What may be between documents next to comments and blanks: old files end with Ctrl-Z.
+# Allowed between documents besides comments and blanks; old files end with Ctrl-Z.
 _DOCTYPE = re.compile(rb"<!doctype\b[^\[>]*(?:\[.*?\]\s*)?>", re.IGNORECASE | re.DOTALL)
 _BETWEEN = re.compile(rb"</?[a-z][^<>]*>|<[!?][^<>]*>|[\s\x1a]+", re.IGNORECASE)
 _LONGEST_GAP = 1 << 16
@@ -34,7 +34,7 @@ _OUTSIDE = re.compile(
 )
 _ATTRIBUTES = re.compile(r"""(?<![\w-])([\w-]+)\s*=\s*("[^"]*"|'[^']*')""")
 _NAME = r"[^\W\d][\w.:-]*"
-# Attributes of HTML that have no value.
+# HTML attributes without a value.
 _BARE = (
     "checked|compact|declare|defer|disabled|ismap|multiple|nohref|noresize|noshade|nowrap|readonly"
 )
@@ -47,7 +47,7 @@ _TAG = re.compile(
 _DECLARATION = re.compile(
     r"<!(?:doctype|element|attlist|entity|notation)\b[^<>]*>|<\?[a-z][^<>]*>", re.IGNORECASE
 )
-# Elements of HTML that are part of a running text, closed or not.
+# HTML elements that occur within running text, closed or not.
 _RUNNING = frozenset(
     """a abbr acronym address b basefont bdo big blink blockquote body br caption center cite code
     col colgroup dd del dfn dir div dl dt em fieldset font form frame frameset h1 h2 h3 h4 h5 h6 hr
@@ -55,7 +55,7 @@ _RUNNING = frozenset(
     option p param pre q s samp select small span strike strong sub sup table tbody td textarea
     tfoot th thead tr tt u ul var wbr""".split()  # noqa: SIM905 - words
 )
-# Other elements of HTML and of TREC that are tags though nothing closes them.
+# Other HTML and TREC elements that are recognized even if not closed.
 _ELEMENTS = _RUNNING | frozenset(
     """area base link meta object script style
     doc docs docid dochdr docno head headline hl lp leadpara text title ttl
@@ -85,23 +85,23 @@ _PART = re.compile(
     r"(?:\s[^<>]*)?>",
     re.IGNORECASE,
 )
-# What old topics write before each part.
+# Labels at the beginning of parts in old topics.
 _LABEL = re.compile(r"^\s*(Number|Topic|Description|Narrative)\s*:", re.IGNORECASE)
 _NAMES = {"desc": "description", "narr": "narrative"}
-# The opening and the closing tag of each name.
+# Patterns of the opening and closing tag by name.
 _Tags: TypeAlias = dict[str, tuple[re.Pattern[str], re.Pattern[str]]]
 _FIX = "give <DOC><DOCNO>d1</DOCNO><TEXT>...</TEXT></DOC>, or JSON lines"
 _FIX_TOPIC = "give <top><num>1</num><title>...</title></top>, or JSON lines"
 
 
 def begins(line: bytes) -> bool:
-    """Whether a file that begins with this line is marked up as we know it."""
+    """Return whether a file that begins with this line has TREC markup."""
     return _OUTSIDE.match(line) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """A mark, or the bytes between two marks: the line and the byte where it begins, and it."""
+    """A tag, a delimiter, or the bytes between two of them, with its line number and offset."""
 
     number: int
     offset: int
@@ -110,26 +110,26 @@ class _Token:
 
     @property
     def kind(self) -> bytes:
-        """The element, or the mark itself in capitals."""
+        """Element name or delimiter in upper case; empty for other content."""
         return b"" if self.mark is None else (self.mark[2] or self.mark[0]).upper()
 
     @property
     def is_element(self) -> bool:
-        """Whether it opens or closes a document or a topic."""
+        """Whether this is an opening or closing tag of a document or topic."""
         return self.mark is not None and self.mark[2] is not None
 
     @property
     def closes(self) -> bool:
-        """Whether it closes one."""
+        """Whether this is a closing tag."""
         return self.mark is not None and bool(self.mark[1])
 
 
 def pieces(lines: Iterable[tuple[int, int, bytes]]) -> Iterator[tuple[int, int, bytes]]:
-    """Each document or topic with its tags: the line and the byte where it begins, and it.
+    """Yield the line number, offset, and bytes of each document or topic, including its tags.
 
-    It ends with its closing tag, wherever in a line; tags in comments and CDATA are none. What
-    :func:`parts_of` refuses is a piece, too: an element that is not closed before the next one, a
-    closing tag without an element, a comment that is not closed, and text between documents.
+    Each ends with its closing tag, anywhere in a line; tags in comments and CDATA are ignored.
+    Faults for :func:`parts_of` to refuse are also yielded: an element not closed before the next
+    one, a closing tag without an opening one, an unclosed comment, and text between documents.
     """
     tokens = _Tokens(lines)
     opened: _Token | None = None
@@ -152,12 +152,12 @@ def pieces(lines: Iterable[tuple[int, int, bytes]]) -> Iterator[tuple[int, int, 
 def _between(
     tokens: _Tokens, *, closed: bool
 ) -> tuple[list[tuple[int, int, bytes]], _Token | None]:
-    """The faults before the next document or topic, as pieces, and the tag that begins it."""
+    """Return faults before the next document or topic, as pieces, and its opening tag."""
     gap: list[_Token] = []
     size = 0
     for token in tokens:
         if token.is_element:
-            # Text before a closing tag is that of the element which was closed too early.
+            # Text before a closing tag belongs to the element that was closed too early.
             return [] if token.closes else list(_stray(gap, closed=closed)), token
         if token.kind == _COMMENT:
             if not any(later.kind == _SECTION_ENDS[_COMMENT] for later in tokens):
@@ -170,7 +170,7 @@ def _between(
 
 
 def _element(begun: _Token, tokens: _Tokens) -> tuple[bytes, _Token | None]:
-    """A complete document or topic, and the next one if it begins before the first is closed."""
+    """Return a document or topic, and the next opening tag if it comes before the closing tag."""
     kept = [begun.data]
     for token in tokens:
         if token.is_element and token.kind == begun.kind:
@@ -184,12 +184,12 @@ def _element(begun: _Token, tokens: _Tokens) -> tuple[bytes, _Token | None]:
 
 
 class _Tokens:
-    """The tags of a text and the content between them, with lookahead."""
+    """Iterator over tags and the content between them, with lookahead."""
 
     def __init__(self, lines: Iterable[tuple[int, int, bytes]]) -> None:
         self._new = _tokens(lines)
         self._again: deque[_Token] = deque()
-        # Up to where no section of a kind is closed.
+        # Offsets before which sections of a kind are unclosed.
         self._unclosed = dict.fromkeys(_SECTION_ENDS, 0.0)
 
     def __iter__(self) -> Iterator[_Token]:
@@ -199,10 +199,10 @@ class _Tokens:
         return self._again.popleft() if self._again else next(self._new)
 
     def section(self, first: _Token) -> list[bytes]:
-        """The rest of the section that begins here with its end; nothing if it is not closed.
+        """Consume and return the rest of this section with its end; empty if it is not closed.
 
-        It is not if another begins after the tag of a document, for then each document has its
-        own, or if it is very long.
+        A section is treated as unclosed if it is very long, or if another one begins after a
+        document tag: each document then has its own.
         """
         if first.offset < self._unclosed[first.kind]:
             return []
@@ -244,7 +244,7 @@ def _tokens(lines: Iterable[tuple[int, int, bytes]]) -> Iterator[_Token]:
 
 
 def _stray(gap: list[_Token], *, closed: bool) -> Iterator[tuple[int, int, bytes]]:
-    """The text between documents that is in no tag, as a piece, if there is any."""
+    """Yield stray text between documents as a piece, if any."""
     data = b"".join(token.data for token in gap)
     data = _DOCTYPE.sub(lambda found: b" " * len(found[0]), data, count=1)
     at = data.find(b">") + 1 if closed and data.lstrip().startswith(b">") else 0
@@ -259,7 +259,7 @@ def _stray(gap: list[_Token], *, closed: bool) -> Iterator[tuple[int, int, bytes
 
 
 def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[str, Any]]:
-    """Id, title, text and fields of a document or a topic."""
+    """Return id, title, text, and fields of a document or topic."""
     mark = _MARK.match(piece)
     what = fix = element = ""
     if mark is not None and mark[0] == _COMMENT:
@@ -285,7 +285,7 @@ def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[
 
 
 def _without_sections(text: str) -> str:
-    """Without comments, and the content of CDATA as escaped text; unclosed sections stay."""
+    """Remove comments and escape the content of CDATA; leave unclosed sections unchanged."""
     made: list[str] = []
     unclosed: set[str] = set()
     at = 0
@@ -305,7 +305,7 @@ def _without_sections(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What is between two tags: where they begin and end, and it."""
+    """An element: its start and end in the text, and its content."""
 
     start: int
     end: int
@@ -313,9 +313,10 @@ class _Part:
 
 
 def _parts(text: str, tags: _Tags) -> Iterator[_Part]:
-    """The content of these tags, in order; unclosed ones are ignored.
+    """Yield the elements with these tags, in order; unclosed ones are ignored.
 
-    One search for both tags would look to the end of the text for each that is not closed.
+    Opening and closing tags are searched separately: one pattern for both would scan to the end of
+    the text for each unclosed tag.
     """
     at = 0
     opened = {name: pair[0].search(text) for name, pair in tags.items()}
@@ -332,7 +333,7 @@ def _parts(text: str, tags: _Tags) -> Iterator[_Part]:
         begun = opened[first[1]]
         ended = None if begun is None else tags[first[1]][1].search(text, begun.end())
         if begun is None or ended is None:
-            # What is not closed from here on is not closed further on.
+            # If one is not closed, later ones are not either.
             opened[first[1]] = None
             continue
         at = ended.end()
@@ -363,7 +364,7 @@ def _document(text: str, name: str, number: int) -> tuple[str, str, str, dict[st
             outside = _without_elements(outside, fields, names)
         parts.append(outside)
     inside = [body.text for body in bodies]
-    # Without a title of its own a document has the first one in its text.
+    # If a document has no title outside its text, use the first one within it.
     for texts in () if titles else (inside, parts):
         for at, one in enumerate(texts):
             if not titles:
@@ -410,7 +411,7 @@ def _topic(head: str, body: str, name: str, number: int) -> tuple[str, str, str,
 
 
 def _taken(text: str, parts: list[_Part], taken: list[str]) -> str:
-    """The text without these parts of it, which are added to the others."""
+    """Return the text without these parts, and append their content to `taken`."""
     taken += [part.text for part in parts]
     starts = [0, *(part.end for part in parts)]
     ends = [*(part.start for part in parts), len(text)]
@@ -424,9 +425,9 @@ def _without_elements(
     *,
     kept: re.Pattern[str] | None = None,
 ) -> str:
-    """The text without the elements that are fields, which are added to the others.
+    """Return the text without elements that are fields, and add those to `fields`.
 
-    Elements of running text are none, nor is an element that is kept or holds one.
+    Elements of running text are not fields, nor are elements that match `kept` or contain a match.
     """
     tags = list(_TAG.finditer(text))
     closing: dict[str, list[re.Match[str]]] = {}
@@ -460,9 +461,9 @@ def _join(fields: dict[str, str], word: str, text: str) -> None:
 
 
 def _tag_names(text: str) -> AbstractSet[str]:
-    """The names of elements in a text: those of HTML and TREC, and those that it opens and closes.
+    """Return the element names of a text: those of HTML and TREC, and those both opened and closed.
 
-    Everything else is text: a comparison, a type with a parameter.
+    Anything else in angle brackets is text, such as a comparison or a type parameter.
     """
     tags = [(found[1], found[2].lower()) for found in _TAG.finditer(text)]
     opened = {word for slash, word in tags if not slash}
@@ -470,7 +471,7 @@ def _tag_names(text: str) -> AbstractSet[str]:
 
 
 def _plain(text: str, names: AbstractSet[str]) -> str:
-    """The text without these tags and empty elements, with entities resolved."""
+    """Remove tags with these names and empty elements, and resolve entities."""
 
     def blank(tag: re.Match[str]) -> str:
         return " " if tag[3] or tag[2].lower() in names else tag[0]

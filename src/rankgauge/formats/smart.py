@@ -1,8 +1,8 @@
-"""Old collections: judgments of SMART and NPL, and the mark-up of SMART for texts.
+"""Read old collections: judgments of SMART and NPL, and texts with SMART markup.
 
 * SMART judgments (CISI, CACM, MED, CRAN): ``query document 0 0.000000``; each pair is relevant.
-* NPL (``rlv-ass``): a line with the number of the query, lines of document numbers, a line ``/``.
-* Texts: ``.I 1``, ``.T``, ``.W``, a section to each.
+* NPL (``rlv-ass``): a line with the query number, lines of document numbers, a line ``/``.
+* Texts: sections ``.I 1``, ``.T``, ``.W``.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from rankgauge.formats.rows import Rows
 _SMART = 4
 _END = b"/"
 _SECTION = re.compile(r"^\.([A-Z])(?:[ \t]+(.*))?$", re.MULTILINE)
-# Sections with text; others, such as references, are not read.
+# Sections with text; others, such as references, are ignored.
 _NAMES = {"A": "author", "B": "source", "K": "keywords", "N": "note"}
 
 
 def begins_smart(line: bytes) -> bool:
-    """Whether this line is one of SMART: in TREC format its document would be called 0."""
+    """Return whether this is a line of SMART judgments: in TREC format, its document would be 0."""
     fields = line.split()
     return len(fields) == _SMART and fields[2] == b"0" and fields[3].strip(b"0") == b"."
 
 
 def begins_npl(line: bytes) -> bool:
-    """Whether this line is a number and nothing else."""
+    """Return whether this line is a single number."""
     return line.strip().isdigit()
 
 
 def read_smart(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
-    """Read judgments of SMART."""
+    """Read SMART judgments."""
     for number, line in lines:
         fields = line.split()
         if not fields:
@@ -50,7 +50,7 @@ def read_smart(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
 
 
 def read_npl(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
-    """Read judgments of NPL."""
+    """Read NPL judgments."""
     query, begun = b"", 0
     for number, line in lines:
         fields = line.split()
@@ -77,12 +77,12 @@ def read_npl(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
 
 
 def begins_text(line: bytes) -> bool:
-    """Whether a text in the mark-up of SMART begins with this line."""
+    """Return whether this line begins a text with SMART markup."""
     return line.startswith(b".I ")
 
 
 def pieces(lines: Iterable[tuple[int, int, bytes]]) -> Iterator[tuple[int, int, bytes]]:
-    """Each text with its sections: the line and the byte where it begins, and it."""
+    """Yield the line number, offset, and bytes of each text with its sections."""
     kept: list[bytes] = []
     number = offset = 0
     for at, place, line in lines:
@@ -96,7 +96,7 @@ def pieces(lines: Iterable[tuple[int, int, bytes]]) -> Iterator[tuple[int, int, 
 
 
 def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[str, str]]:
-    """Id, title, text and fields."""
+    """Return id, title, text, and fields."""
     text = decoded(piece, name, number).replace("\r\n", "\n")
     found = list(_SECTION.finditer(text))
     ends = [one.start() for one in found[1:]] + [len(text)]

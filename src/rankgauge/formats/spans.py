@@ -1,4 +1,4 @@
-"""Spans of OpenInference and OpenTelemetry as flat mappings, and their content."""
+"""Read spans of OpenInference and OpenTelemetry as flat mappings."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 from rankgauge.formats.frames import is_null, listed
 from rankgauge.formats.mappings import is_list
 
-# A row with its place.
+# Location of a row and the row.
 Row: TypeAlias = tuple[str, Mapping[str, Any]]
-# Names of a part, as exporters write them.
+# Names of each attribute in exports.
 TRACE = ("context.trace_id", "trace_id", "traceid")
 SPAN = ("context.span_id", "span_id", "spanid")
 PARENT = ("parent_id", "parent_span_id", "parentspanid")
@@ -34,12 +34,12 @@ _HEADS = (
 
 
 def is_span(row: Mapping[str, Any]) -> bool:
-    """Whether a row is a span, or an export of spans by OpenTelemetry."""
+    """Return whether a row is a span or an OpenTelemetry export of spans."""
     return any(str(key).lower().startswith(_STARTS) for key in row)
 
 
 def spans_of(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The spans of a row, their attributes as one flat mapping with names in lower case."""
+    """Yield the spans of a row as flat mappings with lower-case keys."""
     if not any(name in row for name in ("resourceSpans", "scopeSpans")):
         yield {_plain(key): value for key, value in _flat(row)}
         return
@@ -52,7 +52,7 @@ def spans_of(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def records_of_logs(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The log records of an export of OpenTelemetry, flat as :func:`spans_of`."""
+    """Yield the log records of an OpenTelemetry export as flat mappings, like :func:`spans_of`."""
     for resource in _inner(row, "resourceLogs"):
         for scope in _inner(resource, "scopeLogs"):
             for record in _inner(scope, "logRecords"):
@@ -63,7 +63,7 @@ def records_of_logs(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _with_attributes(
     of: Mapping[str, Any], named: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """A part of OTLP with its attributes, which are pairs, as keys."""
+    """Merge an OTLP object with its attributes, which are a list of key-value pairs."""
     given = {key: value for key, value in of.items() if key != "attributes"}
     attributes = {
         str(each.get("key")): _value(each.get("value")) for each in _inner(of, "attributes")
@@ -72,7 +72,7 @@ def _with_attributes(
 
 
 def _inner(row: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    """The mappings in a list of a mapping."""
+    """Return the mappings in a list under this key; empty if there are none."""
     found = listed(row[key]) if is_list(row.get(key)) else ()
     return [each for each in found if isinstance(each, Mapping)]
 
@@ -82,7 +82,7 @@ def _plain(key: str) -> str:
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Nested mappings, and lists of mappings, with dots between the names."""
+    """Flatten nested mappings and lists of mappings into dotted names."""
     for key, inner in value.items():
         name = f"{prefix}{key}"
         if isinstance(inner, Mapping):
@@ -96,7 +96,7 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 
 def _value(value: Any) -> Any:
-    """A value of OTLP, such as ``{"stringValue": "a"}``."""
+    """Unwrap an OTLP value such as ``{"stringValue": "a"}``."""
     if not isinstance(value, Mapping):
         return value
     if isinstance(value.get("arrayValue"), Mapping):
@@ -105,12 +105,12 @@ def _value(value: Any) -> Any:
 
 
 def first_of(span: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """The value of the first name that has one."""
+    """Return the value of the first name that has one."""
     return next((span[name] for name in names if span.get(name)), None)
 
 
 def documents_of(span: Mapping[str, Any], where: str) -> list[dict[str, str]]:
-    """The documents of a retriever or reranker: ``text``, and ``id`` and ``score`` if known."""
+    """Return the documents of a retriever or reranker: ``text``, and ``id``, ``score`` if known."""
     found: dict[int, dict[str, str]] = {}
     for key, value in span.items():
         match = _DOCUMENT.fullmatch(key)
@@ -120,7 +120,7 @@ def documents_of(span: Mapping[str, Any], where: str) -> list[dict[str, str]]:
 
 
 def text_of(spans: Sequence[Mapping[str, Any]], key: str, names: Sequence[str]) -> str | None:
-    """The first value of an attribute; of a JSON object the part that has a known name."""
+    """Return the first value of an attribute; for a JSON object, the value under a known key."""
     for span in spans:
         value = span.get(key)
         if is_null(value):
@@ -139,8 +139,8 @@ def text_of(spans: Sequence[Mapping[str, Any]], key: str, names: Sequence[str]) 
 def records_of_spans(rows: Iterable[Row]) -> Iterator[Row]:
     """Yield a record for each trace: question, answer, contexts, and ranking.
 
-    Question and answer are those of the span without a parent. The contexts are the documents that
-    a reranker returned last, or those of all retrievers, each once.
+    Question and answer come from the span without a parent. The contexts are the documents that the
+    last reranker returned, or without one, the distinct documents of all retrievers.
     """
     traces: dict[str, list[dict[str, Any]]] = {}
     places: dict[str, str] = {}
@@ -173,7 +173,7 @@ def _trace(spans: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _documents(span: Mapping[str, Any], where: str) -> list[dict[str, str]]:
-    """The documents of a span without their scores."""
+    """Return the documents of a span without their scores."""
     return [
         {key: value for key, value in each.items() if key != "score"}
         for each in documents_of(span, where)

@@ -1,7 +1,7 @@
-"""Documents and queries written: JSON lines, CSV, TSV, and as TREC marks them up.
+"""Write documents and queries as JSON lines, CSV, TSV, or TREC markup.
 
-JSON lines hold all of a text. The others do not hold everything: what one cannot hold as it is is
-found text by text, and is an error, or is counted where that was asked for.
+JSON lines store everything. The other formats do not: content that they cannot store is detected
+for each text and raises an error or, if requested, is counted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rankgauge.formats.texts import IDS, TextRow
 
 _TITLE_WORDS = {"title", "heading"}
 _TEXT_WORDS = ("text", "contents", "body", "abstract", "query", "question")
-# Readers of CSV, Python's among them, stop at cells that are longer.
+# Many CSV readers, including Python's, reject longer cells.
 _LONGEST_CELL = 131_072
 _BREAKS = re.compile(r"[\t\r\n]+")
 _INSIDE_TOPIC = ("description", "narrative")
@@ -36,13 +36,13 @@ _LOSSLESS = (
 class Profile:
     """Properties of texts, collected in one pass."""
 
-    count: int = 0  # how many there are
-    titles: bool = False  # whether one has a title
-    # The names of their fields, in order of first appearance.
+    count: int = 0  # number of texts
+    titles: bool = False  # whether any text has a title
+    # Names of all fields, in order of first appearance.
     fields: dict[str, None] = field(default_factory=dict)
 
     def see(self, row: TextRow) -> None:
-        """One more."""
+        """Include one text."""
         self.count += 1
         self.titles = self.titles or bool(row.title)
         self.fields.update(dict.fromkeys(row.fields))
@@ -50,16 +50,16 @@ class Profile:
 
 @dataclass(slots=True)
 class LossCounter:
-    """Counts content that a format cannot represent; without `lossy`, raises the first case."""
+    """Counter of content that a format cannot store; raises an error unless `lossy` is set."""
 
-    form: str  # the format
-    name: str  # the file that is written, for messages
-    lossy: bool  # whether to count instead of to stop
-    counts: dict[str, int] = field(default_factory=dict)  # counts by kind
+    form: str  # name of the format
+    name: str  # file being written, for messages
+    lossy: bool  # whether to count instead of raising an error
+    counts: dict[str, int] = field(default_factory=dict)  # counts by kind of content
     first: dict[str, str] = field(default_factory=dict)
 
     def add(self, what: str, row: TextRow) -> None:
-        """One more, or the error."""
+        """Count a loss, or raise an error."""
         if not self.lossy:
             raise InputError(
                 f"{self.form} cannot store {what} of {row.id!r}", where=self.name, fix=_LOSSLESS
@@ -68,7 +68,7 @@ class LossCounter:
         self.first.setdefault(what, row.id)
 
     def messages(self) -> Iterator[str]:
-        """A sentence for each kind of loss."""
+        """Yield a sentence for each kind of loss."""
         for what, count in self.counts.items():
             texts = "1 text" if count == 1 else f"{count} texts"
             yield f"{what} of {texts}, first {self.first[what]!r}: {self.form} cannot store it"
@@ -77,7 +77,7 @@ class LossCounter:
 def text_lines(
     rows: Iterable[TextRow], form: str, kind: str, of: tuple[Profile, LossCounter]
 ) -> Iterator[bytes]:
-    """The bytes of a file of texts, one text at a time."""
+    """Yield the encoded lines of a file of texts, one text at a time."""
     profile, loss_counter = of
     write: Callable[[TextRow], str]
     if form == "jsonl":
@@ -106,7 +106,7 @@ def _encoded(text: str, row: TextRow, form: str, loss_counter: LossCounter) -> b
     try:
         return text.encode()
     except UnicodeEncodeError:
-        if form == "jsonl":  # only there is an escape for it
+        if form == "jsonl":  # only JSON can escape it
             return (json.dumps(_object(row), allow_nan=False) + "\n").encode()
         loss_counter.add("a lone surrogate in the text", row)
         return text.encode("utf-8", "replace")
@@ -121,7 +121,7 @@ def _unwritable(row: TextRow, why: str, loss_counter: LossCounter) -> InputError
 
 def _object(row: TextRow) -> dict[str, Any]:
     found: dict[str, Any] = {"_id": row.id}
-    # Without it a field that may be a title would be taken for it.
+    # Without a title key, such a field would be read as the title.
     if row.title or _TITLE_WORDS & row.fields.keys():
         found["title"] = row.title
     return found | {"text": row.text} | {k: v for k, v in row.fields.items() if k not in found}
@@ -137,12 +137,12 @@ def _json_line(row: TextRow) -> str:
 
 
 class _Table:
-    """Texts as lines of CSV or TSV."""
+    """Formats texts as lines of CSV or TSV."""
 
     def __init__(self, form: str, profile: Profile, loss_counter: LossCounter) -> None:
         self._form, self._counter = form, loss_counter
         self._fields = tuple(profile.fields)
-        # A heading or a second id among the fields would be read as title or id.
+        # Without a title column, a heading among the fields would be read as the title.
         self._titled = profile.titles or bool(_TITLE_WORDS & profile.fields.keys())
         self._known = self._readable()
         self._parts: list[str] = []
@@ -150,7 +150,7 @@ class _Table:
         self._writer = csv.writer(sink, lineterminator="\r\n")
 
     def _readable(self) -> dict[str, bool]:
-        """Whether each field is found again under its name."""
+        """Return whether each field can be read back under its name."""
         taken = {"_id", "text", "title"}
         known = {}
         for name in self._fields:
@@ -160,14 +160,14 @@ class _Table:
         return known
 
     def header(self) -> str:
-        """The first line; none for the two columns that everyone knows."""
+        """Return the header line; empty for TSV with only id and text."""
         kept = [name for name, known in self._known.items() if known]
         if self._form == "tsv" and not self._titled and not kept:
             return ""
         return self._joined(["_id", *(["title"] if self._titled else []), "text", *kept])
 
     def line(self, row: TextRow) -> str:
-        """One text."""
+        """Format one text."""
         cells = [row.id, *([row.title] if self._titled else []), row.text]
         for name in row.fields:
             if not self._known.get(name):
@@ -192,7 +192,7 @@ class _Table:
         if isinstance(value, str):
             return value
         if value is None or (isinstance(value, Mapping | list) and not value):
-            return ""  # as good as no value
+            return ""  # equivalent to no value
         self._counter.add(f"that field {name!r} is no text", row)
         return json.dumps(value, ensure_ascii=False)
 
@@ -214,7 +214,7 @@ class _Table:
 
 
 def _marked(row: TextRow, make: Callable[[TextRow], str], loss_counter: LossCounter) -> str:
-    """A document or topic of TREC; it is read again to see whether it is the same."""
+    """Format a TREC document or topic, and read it back to detect losses."""
     made = make(row)
     try:
         key, title, text, fields = sgml.parts_of(made.encode("utf-8", "replace"), "", 1)

@@ -1,7 +1,7 @@
-"""Texts (documents and queries): reading them, in memory or where they are.
+"""Read texts (documents and queries) into memory, or on demand from their file.
 
-Texts have an id each, some have a title and other fields. Long files stay on disk: they are read
-again each time, and a text is found by an index of hashes.
+Each text has an id, and may have a title and other fields. Large files stay on disk: each pass
+reads them again, and single texts are located by an index of hashes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from rankgauge.formats.registry import TEXT_FORMATS, format_of, packing_of
 
 T_co = TypeVar("T_co", covariant=True)
 
-# The names of each part, the one to recommend first.
+# Names of each part; messages recommend the first.
 IDS = (
     "_id", "id", "doc_id", "docno", "docid", "query_id", "qid", "query-id", "corpus-id",
 )  # fmt: skip
@@ -52,23 +52,23 @@ _EXAMPLE = '{"_id": "d1", "title": "...", "text": "..."}'
 _CELLS = 3
 _BOM = b"\xef\xbb\xbf"
 _SHOWN = 5
-# How many times as long packed texts are, about.
+# Typical compression ratio of text.
 _PACKED = 4
-# Texts with fewer bytes stay in memory.
+# Sources with fewer bytes are kept in memory.
 _SMALL = 32 << 20
 
-# The number of the line, the byte where it begins, and it: a line, or cells, or a marked-up piece.
+# Line number, offset, and content of a piece: a line, cells, or a marked-up text.
 _Piece: TypeAlias = tuple[int, int, Any]
 _Lines: TypeAlias = Iterator[tuple[int, int, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
 class TextRow:
-    """One text."""
+    """A text."""
 
-    id: str  # its id as text, as ids are shown
-    title: str  # its title, empty without one
-    text: str  # the text itself, without the title
+    id: str  # id as text
+    title: str  # title; empty if there is none
+    text: str  # text without the title
     fields: Mapping[str, Any]  # all other fields
 
 
@@ -77,22 +77,22 @@ class Faults:
     """Faults skipped while reading.
 
     Attributes:
-        count: Number of lines or files.
-        first: The first fault.
+        count: Number of invalid lines or files.
+        first: Messages of the first few faults.
     """
 
     count: int = 0
     first: list[str] = field(default_factory=list)
 
     def add(self, error: FormatError) -> None:
-        """One more."""
+        """Add a fault."""
         self.count += 1
         if len(self.first) < _SHOWN:
             self.first.append(f"{error.where}: {error.what}")
 
 
 def add_fault(error: FormatError, faults: Faults | None) -> None:
-    """Add an error to the faults, or raise it if faults are not wanted."""
+    """Add an error to the faults, or raise it if `faults` is None."""
     if faults is None:
         raise error
     faults.add(error)
@@ -100,16 +100,16 @@ def add_fault(error: FormatError, faults: Faults | None) -> None:
 
 @dataclass(frozen=True)
 class TextSource:
-    """A source of texts; it can be opened again and again, unless it is standard input."""
+    """A source of texts, which can be opened repeatedly unless it is standard input."""
 
-    name: str  # its name for messages
-    open: Callable[[], AbstractContextManager[BinaryIO]]  # opens it
-    size: int | None = None  # bytes of it as it is kept, None where they are not known
-    path: str = ""  # its file, empty for standard input
+    name: str  # name for messages
+    open: Callable[[], AbstractContextManager[BinaryIO]]  # opens the source
+    size: int | None = None  # size in bytes as stored; None if unknown
+    path: str = ""  # path of the file; empty for standard input
 
     @classmethod
     def of(cls, source: Source) -> TextSource:
-        """A file; ``-`` is standard input."""
+        """Return the source for a file; ``-`` is standard input."""
         path = Path(source)
         if source == "-" or not path.is_file():
             return cls(source_name(source), partial(opened, source))
@@ -119,7 +119,7 @@ class TextSource:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A text with the number of its line and the byte where it begins."""
+    """A text with its line number and byte offset."""
 
     number: int
     offset: int
@@ -127,24 +127,24 @@ class Placed:
 
 
 class Reader(Protocol):
-    """What texts are read from, again and again."""
+    """A reader that can read texts repeatedly."""
 
-    name: str  # its name for messages
-    seekable: bool  # whether :meth:`at` is quick
-    size: int | None  # bytes of all texts, about; None if it can be read only once
+    name: str  # name for messages
+    seekable: bool  # whether :meth:`at` is fast
+    size: int | None  # approximate size of all texts in bytes; None if they can be read only once
 
     def rows(self, faults: Faults | None = None) -> Iterator[Placed]:
-        """Every text, in order; what does not fit is counted among the faults, or raised."""
+        """Yield every text, in order; add errors to `faults`, or raise them if it is None."""
 
     def at(self, offset: int) -> TextRow | None:
-        """The text at a position from :meth:`rows`."""
+        """Return the text at an offset from :meth:`rows`."""
 
     def stamp(self) -> object:
-        """Something that is another when the texts are others."""
+        """Return a value that changes if the texts change."""
 
 
 class TextReader:
-    """Reads the texts of one source, all of them in order or the one that begins at a byte."""
+    """Reads the texts of one source, either all in order or the one at a given offset."""
 
     def __init__(self, source: TextSource, form: str | None = None) -> None:
         if form is not None and form not in TEXT_FORMATS:
@@ -159,13 +159,13 @@ class TextReader:
         if source.size is not None and packing_of(source.name) is not None:
             self.size = _PACKED * source.size
         self._form = ""
-        # Of a table with a header its names, of one without its cells. Each pass finds the same, so
-        # passes may meet.
+        # Column names of a table with a header, or number of cells in a table without one. Passes
+        # may overlap, because each finds the same values.
         self._columns: list[str] = []
         self._width = 0
 
     def rows(self, faults: Faults | None = None) -> Iterator[Placed]:
-        """Every text, in order."""
+        """Yield every text, in order."""
         name = self.name
         with self.source.open() as stream:
             self.seekable = is_plain_file(stream) and bool(self.source.path)
@@ -181,7 +181,7 @@ class TextReader:
             yield from self._parsed(itertools.chain([first], lines), faults, head=True)
 
     def at(self, offset: int) -> TextRow | None:
-        """The text that begins at this byte of a file that was read before and is not packed."""
+        """Return the text at this offset of an uncompressed file that was read before."""
         with self.source.open() as stream:
             stream.seek(offset)
             lines = self._lines(stream, offset, parts=self._form == "sgml")
@@ -189,16 +189,16 @@ class TextReader:
             return None if found is None else found.row
 
     def _lines(self, stream: BinaryIO, start: int, *, parts: bool) -> _Lines:
-        """Each line with its number and offset, or parts of long lines."""
+        """Yield each line with its number and offset; parts of long lines if `parts`."""
         if parts:
             read = line_parts(stream)
         else:
-            # In a row of CSV blank lines may be those of a cell.
+            # In CSV, blank lines may belong to a cell.
             read = blank_runs(stream, lambda: self._form in {"", "jsonl", "tsv"})
         return _with_offsets(numbered_lines(read, self.name), start)
 
     def stamp(self) -> object:
-        """Size and time of the file; None of standard input."""
+        """Return size and modification time of the file; None for standard input."""
         if not self.source.path:
             return None
         try:
@@ -221,10 +221,10 @@ class TextReader:
             except StopIteration:
                 return
             except FormatError as error:
-                # After a fault of the file itself, nothing more is read.
+                # After an error of the file itself, stop reading.
                 add_fault(error, faults)
                 if columns:
-                    return  # without its header no line can be read
+                    return  # without a header, no line can be read
                 continue
             yield Placed(number, offset, row)
 
@@ -254,13 +254,13 @@ class TextReader:
                 )
 
     def _cells(self, piece: Any, number: int) -> list[str]:
-        # A quotation mark in a line of tabs is one, and a text may be of any length.
+        # In TSV, quotation marks are literal, and cells may have any length.
         if self._form == "tsv":
             return decoded_line(piece, self.name, number).rstrip("\r\n").split("\t")
         return list(piece)
 
     def _is_header(self, piece: Any, number: int) -> bool:
-        """Whether the first piece names the columns, which are kept then."""
+        """Return whether the first piece is a header, and store the column names."""
         if self._form not in {"csv", "tsv"}:
             return False
         columns = [cell.strip().lower() for cell in self._cells(piece, number)]
@@ -293,13 +293,13 @@ class TextReader:
 
 
 def read_texts(source: Source | TextSource, faults: Faults | None = None) -> Iterator[TextRow]:
-    """The texts of a file, each id once."""
+    """Yield the texts of a file; a duplicate id is a fault."""
     found = source if isinstance(source, TextSource) else TextSource.of(source)
     return _each_once(TextReader(found), faults)
 
 
 def _each_once(reader: Reader, faults: Faults | None = None) -> Iterator[TextRow]:
-    """The texts that a reader reads, each id once; as :func:`read_texts`."""
+    """Yield the texts of a reader like :func:`read_texts`."""
     seen: dict[str, int] = {}
     for placed in reader.rows(faults):
         key = placed.row.id
@@ -313,7 +313,7 @@ def _each_once(reader: Reader, faults: Faults | None = None) -> Iterator[TextRow
 
 
 def _repeated(key: str, lines: tuple[int, int], name: str) -> FormatError:
-    """The error for an id that occurs twice."""
+    """Return the error for a duplicate id."""
     return FormatError(
         f"id {key!r} is also in line {lines[0]}", path=name, line=lines[1],
         fix="keep one text of each id",
@@ -321,12 +321,12 @@ def _repeated(key: str, lines: tuple[int, int], name: str) -> FormatError:
 
 
 def _no_text(name: str) -> FormatError:
-    """The error for an empty file."""
+    """Return the error for an empty file."""
     return FormatError("there is no text to read", path=name, fix=f"give lines of {_EXAMPLE}")
 
 
 def row_of(found: Mapping[str, Any], name: str, number: int = 0) -> TextRow:
-    """The text of an object under the usual names."""
+    """Build a text from an object with the usual keys."""
     key = next((key for key in IDS if key in found), None)
     body = next((key for key in _TEXTS if key in found), None)
     if key is None or body is None:
@@ -365,7 +365,7 @@ def _form_of(name: str, first: bytes) -> str:
 
 
 def id_of(value: Any, name: str, number: int) -> str:
-    """An id in a line of a file."""
+    """Return an id in a line of a file as text."""
     text = value if isinstance(value, str | int) and not isinstance(value, bool) else None
     if text is None or text == "":
         raise FormatError(
@@ -389,21 +389,21 @@ def _text(value: Any, name: str, number: int) -> str:
 
 
 class Streamed(Mapping[str, T_co]):
-    """A mapping that keeps one value at a time in memory during iteration."""
+    """A mapping that keeps only one value in memory during iteration."""
 
     @abstractmethod
     def stream(self) -> Iterator[tuple[str, T_co]]:
-        """Every id with its value, in order."""
+        """Yield every id with its value, in order."""
 
     def __iter__(self) -> Iterator[str]:
         return (key for key, _ in self.stream())
 
     def values(self) -> ValuesView[T_co]:
-        """The values, one at a time."""
+        """Return a view of the values that loads one at a time."""
         return _Values(self)
 
     def items(self) -> ItemsView[str, T_co]:
-        """Ids and values, one pair at a time."""
+        """Return a view of ids and values that loads one pair at a time."""
         return _Items(self)
 
 
@@ -422,9 +422,9 @@ class _Items(ItemsView[str, Any]):
 
 
 class HashIndex:
-    """Position of each id: 16 bytes for each, independent of its length.
+    """Index of positions by id, using 16 bytes per id regardless of its length.
 
-    A 64-bit hash proposes positions; the caller compares the id.
+    A 64-bit hash gives candidate positions; the caller compares the ids.
     """
 
     def __init__(self, ids: Iterable[str]) -> None:
@@ -436,14 +436,14 @@ class HashIndex:
         return len(self._order)
 
     def places(self, key: str) -> list[int]:
-        """Where it may be, from 0."""
+        """Return candidate positions of an id, from 0."""
         wanted = np.uint64(_hash(key))
         low = int(np.searchsorted(self._hashes, wanted, side="left"))
         high = int(np.searchsorted(self._hashes, wanted, side="right"))
         return [int(place) for place in self._order[low:high]]
 
     def suspects(self) -> frozenset[int]:
-        """Places whose hash is at another place, too: the same id, or by chance."""
+        """Return positions that share their hash with another one: duplicate ids or collisions."""
         equal = np.flatnonzero(self._hashes[1:] == self._hashes[:-1])
         return frozenset(self._order[np.union1d(equal, equal + 1)].tolist())
 
@@ -454,10 +454,11 @@ def _hash(key: str) -> int:
 
 
 class StoredTexts(Streamed[TextRow]):
-    """The texts of a file, which stay there. Made with one pass through it, which checks them all.
+    """Texts that stay in their file, which is checked completely in one pass on creation.
 
-    In memory are 24 bytes for each text. A text is found by its place in a plain file. In a packed
-    file it is found by reading on from the last one that was looked for, or from the beginning.
+    Memory use is 24 bytes per text. In a plain file, a text is located by its offset. In a
+    compressed file, it is located by reading on from the previously requested text, or from the
+    beginning.
     """
 
     def __init__(self, reader: Reader, faults: Faults | None = None) -> None:
@@ -484,7 +485,7 @@ class StoredTexts(Streamed[TextRow]):
         self._next = len(self._index)
 
     def _repeats(self, numbers: array[int], faults: Faults | None) -> frozenset[int]:
-        """The places of texts whose id was before."""
+        """Return the positions of texts with duplicate ids, except for the first of each."""
         suspects = self._index.suspects()
         if not suspects:
             return frozenset()
@@ -510,7 +511,7 @@ class StoredTexts(Streamed[TextRow]):
         return (placed.row for placed in self._reader.rows(passed))
 
     def stream(self) -> Iterator[tuple[str, TextRow]]:
-        """Every text, in the order of the file."""
+        """Yield every text, in file order."""
         for place, row in enumerate(self._rows()):
             if place not in self._dropped:
                 yield row.id, row
@@ -547,7 +548,7 @@ class StoredTexts(Streamed[TextRow]):
 
 
 def kept(reader: Reader, faults: Faults | None = None) -> Mapping[str, TextRow]:
-    """Return texts in memory if they are small or can be read only once, else in their file."""
+    """Load texts into memory if they are small or can be read only once, else use their file."""
     if reader.size is None or reader.size <= _SMALL:
         return {row.id: row for row in _each_once(reader, faults)}
     return StoredTexts(reader, faults)

@@ -1,10 +1,10 @@
-"""TREC runs and judgments: the plain reader, one line at a time, and the writer.
+"""Read TREC runs and judgments line by line, and write them.
 
-Fields are separated by blanks or tabs. Blank lines and lines that begin with ``#`` are skipped.
-Judgments have four fields (``query iteration document grade``) or three (without the iteration) on
-every line, runs have six (``query Q0 document rank score tag``), five (without the tag) or three
-(``query document`` and a number: a rank, as MS MARCO has it, or a score). A rank next to a score is
-not read: the score decides.
+Fields are separated by blanks or tabs. Blank lines and lines that begin with ``#`` are skipped. All
+lines have the same number of fields. Judgments have four fields (``query iteration document
+grade``) or three (without the iteration). Runs have six (``query Q0 document rank score tag``),
+five (without the tag), or three (``query document`` and a number: a rank, as in MS MARCO, or a
+score). A rank next to a score is ignored: scores determine the order.
 """
 
 from __future__ import annotations
@@ -26,37 +26,38 @@ from rankgauge.formats.lines import is_content, mistaken_for, shorten
 from rankgauge.formats.numbers import lost_number, number_text, read_number
 from rankgauge.formats.rows import Rows, score_lines
 
-# The places of query, document and number, by the number of fields.
+# Indices of query, document, and number, by number of fields.
 _PLACES = {
     "judgments": {4: (0, 2, 3), 3: (0, 1, 2)},
     "run": {6: (0, 2, 4), 5: (0, 2, 4), 3: (0, 1, 2)},
 }
 _RUN, _TAGLESS = 6, 5
-# The place of a rank next to the score.
+# Index of the rank next to the score, by number of fields.
 _RANKS = {"run": {6: 3, 5: 3}}
-# The formats of three columns, and what their third one is.
+# Three-column formats and their columns.
 THIRD_COLUMNS = {"msmarco": "query document rank", "trec3": "query document score"}
-# Rows written together.
+# Rows written at a time.
 _AT_ONCE = 1 << 16
-# Lines that decide the number of fields if some lines are broken.
+# Number of lines that determine the usual number of fields when errors are reported.
 _LOOK = 1000
 
 
 def places_of(fields: Sequence[bytes], layout: Layout) -> tuple[int, int, int] | None:
-    """The places of query, document and number among such fields; None if they do not fit."""
-    # Five fields may also lack another one than the tag: then a rank would be taken for a score.
+    """Return the indices of query, document, and number; None if the fields do not fit."""
+    # Five fields may also lack something other than the tag; a rank would then be read as the
+    # score.
     if layout is RUN and len(fields) == _TAGLESS and fields[1].upper() != b"Q0":
         return None
     return _PLACES[layout.name].get(len(fields))
 
 
 def rank_place(width: int, layout: Layout) -> int:
-    """Position of the rank next to a score among this many fields; -1 if there is none."""
+    """Return the index of the rank in lines with `width` fields; -1 if there is none."""
     return _RANKS.get(layout.name, {}).get(width, -1)
 
 
 def is_line(fields: list[bytes], layout: Layout) -> bool:
-    """Whether these are the fields of such a line: the right number, with a number in its place."""
+    """Return whether these fields are a valid line: the right count, and a number in its place."""
     places = places_of(fields, layout)
     return places is not None and not math.isnan(_number(fields[places[2]]))
 
@@ -64,7 +65,7 @@ def is_line(fields: list[bytes], layout: Layout) -> bool:
 def read_trec(
     lines: Iterable[tuple[int, bytes]], rows: Rows, separator: bytes | None = None
 ) -> PairTable:
-    """Read numbered lines, whose fields are separated by blanks and tabs, or by `separator`."""
+    """Read numbered lines with fields separated by white space, or by `separator`."""
     (table,) = trec_pieces(lines, rows, separator)
     return table
 
@@ -72,7 +73,7 @@ def read_trec(
 def trec_pieces(
     lines: Iterable[tuple[int, bytes]], rows: Rows, separator: bytes | None = None
 ) -> Iterator[PairTable]:
-    """Read as :func:`read_trec`, one table each time that the rows are full."""
+    """Read lines like :func:`read_trec`; yield a table whenever the rows are full."""
     layout = rows.layout
     lines, width, places = _usual_fields(lines, rows, separator)
     longer = 0
@@ -125,7 +126,7 @@ _Lines: TypeAlias = Iterable[tuple[int, bytes]]
 def _usual_fields(
     lines: _Lines, rows: Rows, separator: bytes | None
 ) -> tuple[_Lines, int, tuple[int, int, int]]:
-    """The lines, and where errors are reported how many fields most have, and which are read."""
+    """Return the lines; with `on_error`, also the usual field count and the indices to read."""
     fitting: dict[int, tuple[int, int, int]] = {0: (0, 0, 0)}
     if rows.on_error is None:
         return lines, 0, fitting[0]
@@ -143,7 +144,7 @@ def _usual_fields(
 
 
 def _tag_has_blank(parts: Sequence[bytes]) -> bool:
-    """Whether a blank is in the tag alone: with one in an id, other fields would be numbers."""
+    """Return whether only the tag contains blanks, so that the other fields are in place."""
     return (
         parts[1].upper() == b"Q0"
         and parts[3].isdigit()
@@ -153,7 +154,7 @@ def _tag_has_blank(parts: Sequence[bytes]) -> bool:
 
 
 def as_read(table: PairTable, name: str) -> PairTable:
-    """The table with its source, and a note on ids that are not UTF-8."""
+    """Set the source of a table, and add a note on ids that are not UTF-8."""
     strange = table.queries.not_text() + table.docs.not_text()
     if not strange:
         return table.with_notes(source=name)
@@ -169,7 +170,7 @@ def _number(field: bytes) -> float:
 
 
 def _unusable(field: bytes, layout: Layout) -> tuple[str, str, bool]:
-    """What is wrong with a number, the fix, and whether it is one that is not finite."""
+    """Return the problem with a number, the fix, and whether the number is not finite."""
     lost = lost_number(field, layout)
     if lost is not None:
         return *lost, False
@@ -182,7 +183,7 @@ def _unusable(field: bytes, layout: Layout) -> tuple[str, str, bool]:
 
 
 def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, str]:
-    """What is wrong with a line of this many fields, and the fix."""
+    """Return the problem with a line of the wrong width, and the fix."""
     got = "1 field" if len(parts) == 1 else f"{len(parts)} fields"
     if width:
         return f"got {got}, expected {width} as before", "fix the line, or remove it"
@@ -209,7 +210,7 @@ def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, st
 
 
 def read_third_column(table: PairTable, name: str, form: str | None) -> PairTable:
-    """A run of three columns, with its third column read as a rank or as a score."""
+    """Interpret the third column of a three-column run as a rank or a score."""
     if form == "trec3":
         return table
     strange = _uncounted(table)
@@ -232,12 +233,12 @@ def read_third_column(table: PairTable, name: str, form: str | None) -> PairTabl
 
 
 def _uncounted(table: PairTable) -> int | None:
-    """The first query whose numbers are not 1 to n, in any order."""
+    """Return the first query whose numbers are not 1 to n in any order, or None."""
     counts = np.diff(table.offsets)
     values = table.values
     fits = (values >= 1) & (values <= np.repeat(counts, counts)) & (values == np.floor(values))
     seen = np.zeros(len(values), dtype=bool)
-    # Numbers that fit and all differ leave no place empty.
+    # n distinct integers from 1 to n leave no slot empty.
     seen[np.repeat(table.offsets[:-1], counts)[fits] + values[fits].astype(np.int64) - 1] = True
     missed = np.flatnonzero(~seen)
     if not len(missed):
@@ -246,9 +247,9 @@ def _uncounted(table: PairTable) -> int | None:
 
 
 def trec_lines(tables: Iterable[PairTable], layout: Layout, tag: str = "") -> Iterator[bytes]:
-    """A file in TREC format, query by query; runs best score first, with their rank."""
+    """Write TREC format, query by query; runs with the best score first, and with ranks."""
     tags = tag.encode("utf-8", "replace").split() or [b"run"]
-    # Bytes as Latin-1 characters: joining text is faster.
+    # Decode bytes as Latin-1: joining text is faster.
     end = f" {b'_'.join(tags).decode('latin-1')}\n"
     for place, table in enumerate(tables):
         _refuse_queries(table.queries, first=not place)
@@ -258,7 +259,7 @@ def trec_lines(tables: Iterable[PairTable], layout: Layout, tag: str = "") -> It
             if layout is RUN and (values[1:] > values[:-1]).any():
                 order = start + np.argsort(-values, kind="stable")
             named = query.decode("latin-1")
-            # A query with very many documents is written in parts, to save memory.
+            # Write queries with many documents in parts, to save memory.
             for first in range(0, stop - start, _AT_ONCE):
                 last = min(first + _AT_ONCE, stop - start)
                 rows = slice(start + first, start + last) if order is None else order[first:last]
@@ -300,7 +301,7 @@ def _judgment_lines(table: PairTable, rows: slice | IntArray, query: str) -> byt
 
 
 def msmarco_lines(tables: Iterable[PairTable], *_: object) -> Iterator[bytes]:
-    """A run of MS MARCO: ``query TAB document TAB rank``."""
+    """Write an MS MARCO run: ``query TAB document TAB rank``."""
     for table in tables:
         _refuse_blanks(table.queries, "query id")
         rows, ends = ranked_rows(table), table.offsets.tolist()
@@ -312,7 +313,7 @@ def msmarco_lines(tables: Iterable[PairTable], *_: object) -> Iterator[bytes]:
 
 
 def ranked_rows(table: PairTable) -> IntArray:
-    """The rows in ranked order, query by query: equal scores by document id, descending."""
+    """Return the rows in ranked order, query by query; ties by document id, descending."""
     numbers = table.query_numbers()
     by_score = np.lexsort((-table.values, numbers))
     values, queries = table.values[by_score], numbers[by_score]
@@ -324,7 +325,7 @@ def ranked_rows(table: PairTable) -> IntArray:
 
 
 def _doc_texts(table: PairTable, rows: slice | IntArray) -> list[str]:
-    """The documents of these rows, each byte as the character of its number."""
+    """Return the documents of these rows, decoded as Latin-1."""
     given = table.docs.take(rows).tolist()
     joined = b"\n".join(given)
     if joined.split() != given:

@@ -1,4 +1,4 @@
-"""Writing judgments, runs and collections: the whole of a file or nothing."""
+"""Write judgments, runs, and collections atomically."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from rankgauge.formats.registry import (
     target_format,
 )
 
-# Names of what is not text: under them nobody would look for lines.
+# Extensions of formats that are not text; a text file must not have such a name.
 _NOT_WRITTEN = frozenset(
     {
         ".7z", ".avro", ".db", ".duckdb", ".h5", ".hdf5", ".npy", ".npz", ".ods", ".orc", ".pickle",
         ".pkl", ".rar", ".sqlite", ".tar", ".tgz", ".xls", ".xlsx", ".zip",
     }
 )  # fmt: skip
-# The first day that a zip archive can name: the same input gives the same bytes.
+# The earliest date in a zip archive; a fixed date makes output reproducible.
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def refuse_ending(target: Source, form: str | None) -> None:
-    """Refuse a file name of a kind that cannot be written."""
+    """Refuse a file name whose extension indicates a format that cannot be written."""
     name = source_name(target)
     end = ending(name)
     if end not in _NOT_WRITTEN or (form is not None and end != ".zip"):
@@ -57,7 +57,7 @@ def refuse_ending(target: Source, form: str | None) -> None:
 def write_table(
     table: PairTable, target: Source, layout: Layout, tag: str = "", *, form: str | None = None
 ) -> None:
-    """Write a file: the whole of it or, if something fails, nothing."""
+    """Write a table to a file atomically."""
     write_tables([table], target, layout, tag, form=form)
 
 
@@ -69,13 +69,13 @@ def write_tables(
     *,
     form: str | None = None,
 ) -> None:
-    """Write tables with different queries as one file, as :func:`write_table`."""
+    """Write tables with different queries to one file atomically."""
     name = source_name(target)
     form = form or (None if target == "-" else target_format(name)) or "trec"
     option("format", form, TARGET_FORMATS)
     if form not in {"parquet", "arrow"}:
         with written(target) as stream:
-            # Not every packer can write lines.
+            # Not every compressor has `writelines`.
             for chunk in pair_lines(tables, layout, form, name=name, tag=tag):
                 stream.write(chunk)
         return
@@ -94,7 +94,7 @@ def write_tables(
 def pair_lines(
     tables: Iterable[PairTable], layout: Layout, form: str, *, name: str, tag: str = ""
 ) -> Iterator[bytes]:
-    """The bytes of a text file of judgments or of a run, piece by piece."""
+    """Yield the encoded lines of a text file of judgments or of a run."""
     declared = format_named(form)
     held = _checked_tables(tables, layout, declared, name)
     if form == "opensearch" and ".csv" in name.lower():
@@ -134,9 +134,9 @@ def _refuse_losses(table: PairTable, layout: Layout, form: Format, name: str) ->
 
 
 def _refuse_grades(table: PairTable, form: Format) -> None:
-    """Refuse grades that are not whole where only whole ones fit; rounding would change them."""
+    """Refuse non-integer grades in formats for integers; rounding would change them."""
     values = table.values
-    # A zero with a sign is not a whole number, either: it would lose the sign.
+    # -0.0 is not an integer either: it would lose its sign.
     beyond = (values != np.trunc(values)) | (np.abs(values) > form.largest_grade)
     bad = np.flatnonzero(beyond | ((values == 0) & np.signbit(values)))
     if not len(bad):
@@ -154,7 +154,7 @@ def _refuse_grades(table: PairTable, form: Format) -> None:
 
 @contextmanager
 def written(target: Source) -> Iterator[BinaryIO]:
-    """A stream into a file that is there, whole, when the block ends without an error."""
+    """Open a temporary file that replaces the target if the block ends without an error."""
     if target == "-":
         import tempfile
 
@@ -181,7 +181,7 @@ def written(target: Source) -> Iterator[BinaryIO]:
 
 
 def write_collection(target: Source, parts: Mapping[str, Iterable[bytes]]) -> None:
-    """Write the files of a collection as BEIR lays them out: all of them or nothing."""
+    """Write the files of a collection in the BEIR layout: all of them or nothing."""
     if source_name(target).lower().endswith(".zip"):
         _write_zip(target, parts)
     else:
@@ -210,7 +210,7 @@ def _write_folder(target: Path, parts: Mapping[str, Iterable[bytes]]) -> None:
             where=str(target),
             fix="name a new folder, or empty this one",
         )
-    # Next to the target, so that the last step is one rename.
+    # A sibling of the target, so that the last step is a rename.
     made = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
         for name, chunks in parts.items():

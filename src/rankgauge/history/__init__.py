@@ -1,4 +1,4 @@
-"""Evaluations over time: a store that saves and compares them and tracks measures."""
+"""Evaluations over time: a store that saves, compares, and tracks them."""
 
 from rankgauge.history.comparison import HistoryComparison
 from rankgauge.history.entries import HistoryEntries, HistoryEntry

@@ -1,4 +1,4 @@
-"""Comparison of two saved evaluations, query by query, if they are comparable."""
+"""Query-by-query comparison of two saved evaluations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-# Two evaluations may be of one run: here they are called by what they are to each other.
+# Both evaluations may be of the same run: name them by their order instead.
 _BEFORE, _AFTER = "before", "after"
 _LEVEL = 0.95
 
@@ -37,7 +37,7 @@ class HistoryComparison(Result):
         before: The first evaluation, the baseline of the differences.
         after: The second evaluation.
         differences: Differences of the measures over the shared queries; the first is tested, the
-            others are described.
+            others are only described.
         differs: Reasons why the two are not comparable; empty unless the comparison was forced.
         notes: Notes on interpretation.
     """
@@ -50,7 +50,7 @@ class HistoryComparison(Result):
 
     @property
     def sentence(self) -> str:
-        """The conclusion by the first measure."""
+        """Conclusion for the first measure."""
         first = self.differences[0]
         spread = first.difference_text()
         pair = f"{self.after.name} against {self.before.name} by {first.measure}"
@@ -91,7 +91,7 @@ class HistoryComparison(Result):
         )  # fmt: skip
 
     def data_table(self) -> Table:
-        """Return one row for each measure as plain numbers."""
+        """Return one row for each measure with unformatted numbers."""
         ids, differs = (self.before.id, self.after.id), "; ".join(self.differs)
         return Table(
             columns=(
@@ -124,16 +124,17 @@ def obstacles(before: HistoryEntry, after: HistoryEntry) -> Iterator[str]:
     """Yield differences that make two evaluations incomparable: judgments, policies, weights."""
     if before.qrels and after.qrels and before.qrels != after.qrels:
         yield (
-            f"other judgments ({before.qrels[:8]} in {before.id}, {after.qrels[:8]} in {after.id})"
+            f"different judgments ({before.qrels[:8]} in {before.id}, "
+            f"{after.qrels[:8]} in {after.id})"
         )
-    # Which queries were averaged does not matter here: those that both have are compared.
+    # The queries policy may differ: only shared queries are compared.
     for name in ("ties", "duplicates", "undefined", "unjudged", "draws", "seed"):
         one, other = getattr(before.policies, name), getattr(after.policies, name)
         if one != other:
-            yield f"another policy ({name}={one} in {before.id}, {name}={other} in {after.id})"
+            yield f"different policies ({name}={one} in {before.id}, {name}={other} in {after.id})"
     named = ["ours" if e.profile is None else e.profile.name for e in (before, after)]
     if named[0] != named[1]:
-        yield f"another tool (profile {named[0]} in {before.id}, {named[1]} in {after.id})"
+        yield f"different profiles ({named[0]} in {before.id}, {named[1]} in {after.id})"
     if before.weighted != after.weighted:
         plain, weighted = (before, after) if after.weighted else (after, before)
         yield f"means of {weighted.id} are weighted by query, those of {plain.id} are not"
@@ -146,13 +147,13 @@ def compare_saved(
     *,
     anyway: bool,
 ) -> HistoryComparison:
-    """Compare the second evaluation with the first."""
+    """Compare the second evaluation with the first on their shared queries."""
     (before, one), (after, other) = first, second
     pairs = list(_measure_pairs(before, after, wanted))
     differs = [
         *obstacles(before, after),
         *(
-            f"another definition ({own} in {before.id}, {its} in {after.id})"
+            f"different definitions ({own} in {before.id}, {its} in {after.id})"
             for own, its in pairs
             if own != its
         ),
@@ -187,7 +188,7 @@ def compare_saved(
 def _measure_pairs(
     before: HistoryEntry, after: HistoryEntry, wanted: Iterable[str | Measure] | None
 ) -> Iterator[tuple[Measure, Measure]]:
-    """Yield the pairs of measures to compare."""
+    """Yield each measure to compare, as defined in the first and in the second evaluation."""
     if wanted is None:
         shared = [name for name in before.means if name in after.means]
         if not shared:
@@ -196,7 +197,7 @@ def _measure_pairs(
                 where="history",
                 fix=f"they have {', '.join(before.means)}; and {', '.join(after.means)}",
             )
-        # What the first evaluation calls its first measure decides, unless nDCG@10 is there.
+        # The first shared measure of the first evaluation is tested, or nDCG@10 if available.
         shared.sort(key=lambda name: name != "nDCG@10")
         yield from ((parse(name), parse(name)) for name in shared)
         return
@@ -206,7 +207,7 @@ def _measure_pairs(
 
 
 def _nearest(entry: HistoryEntry, wanted: Measure) -> Measure:
-    """Return the measure, or the only one of its name and cut-off with other parameters."""
+    """Return the measure, or the only one with the same name and cut-off but other parameters."""
     if str(wanted) in entry.means:
         return wanted
     cut = dict(wanted.params).get("k")
@@ -224,9 +225,9 @@ def _nearest(entry: HistoryEntry, wanted: Measure) -> Measure:
 def _aligned(
     one: Evaluation, other: Evaluation, own: Measure, its: Measure
 ) -> tuple[Evaluation, Evaluation]:
-    """Both by one measure, cut to the queries that both have, without weights.
+    """Restrict both evaluations to one measure and the shared queries, without weights.
 
-    In a difference every query counts the same.
+    Every query counts the same in a difference.
     """
     rows = {other.query_ids[row]: row for row in _counted(other, its)}
     shared = [
@@ -244,7 +245,7 @@ def _aligned(
 
 
 def _counted(whole: Evaluation, measure: Measure) -> Sequence[int]:
-    """Return the rows of the queries that count for a measure."""
+    """Return the rows of the queries that count in the mean of a measure."""
     if whole.left_out is None:
         return range(len(whole.query_ids))
     rows: list[int] = np.flatnonzero(~whole.left_out[:, whole.measures.index(measure)]).tolist()
@@ -254,9 +255,9 @@ def _counted(whole: Evaluation, measure: Measure) -> Sequence[int]:
 def difference_between(
     one: Evaluation, other: Evaluation, measure: Measure, level: float = _LEVEL
 ) -> Difference | None:
-    """Return the second less the first by one measure, untested.
+    """Return the untested difference (second minus first) by one measure.
 
-    None where they share fewer than two queries that have a value.
+    None if fewer than two shared queries have a value.
     """
     before, after = _aligned(one, other, measure, measure)
     found = describe_difference(after, before, measure, level)
@@ -287,16 +288,14 @@ def _notes(
     fewer = [f"{d.measure} {d.queries}" for d in found if d.queries < shared]
     if fewer:
         yield (
-            f"queries left out of differences, having no value in one or both; compared are: "
+            f"queries without a value in one or both evaluations are excluded; queries compared: "
             f"{', '.join(fewer)}"
         )
     if before.ranking is not None and before.ranking == after.ranking:
         yield "both are evaluations of the same ranking"
     made = [_release(entry) for entry in (before, after)]
     if made[0] != made[1]:
-        yield (
-            f"made by rankgauge {made[0]} and {made[1]}: see the changelog for numbers that changed"
-        )
+        yield (f"saved by rankgauge {made[0]} and {made[1]}: the changelog lists changed numbers")
 
 
 def _release(entry: HistoryEntry) -> str:

@@ -1,4 +1,4 @@
-"""Saved evaluations: metadata, and packed values per query."""
+"""Saved evaluations: metadata and packed values per query."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ from rankgauge.measures.measure import parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-# What is packed of an evaluation besides a column of values for each measure.
+# Kinds of packed parts, besides one column of values per measure.
 VALUES, UNDEFINED, WEIGHTS, GROUPS = "values", "undefined", "weights", "groups"
 LEFT_OUT = "left_out"
-OWN = "own"  # the fields of a subclass, such as the bounds of answers
+OWN = "own"  # fields of a subclass, such as bounds of answer scores
 
 
 @dataclass(frozen=True, repr=False)
 class HistoryEntry(Result):
-    """Metadata of a saved evaluation, without its values per query.
+    """Metadata of a saved evaluation.
 
     Attributes:
         id: Its number in the store.
         time: The time of the evaluation in UTC; evaluations are ordered by number, not time.
         run: The name of the run.
-        label: A free text, such as ``release 2.1``; may be empty.
-        settings: Other saved values: latency, the name of a model, ...
+        label: Free text, such as ``release 2.1``; may be empty.
+        settings: Other saved values: latency, name of a model, ...
         run_settings: The settings of the run.
         means: The mean of each measure, by its name.
         policies: The policies of the :class:`Evaluation`.
-        counts: Numbers of queries.
-        coverage: The mean share of judged documents at each cut-off: Judged@k.
+        counts: Query counts.
+        coverage: Mean share of judged documents at each cut-off (Judged@k).
         notes: Notes on interpretation.
         qrels: The fingerprint of the judgments (see :func:`fingerprint`); None if not given.
         ranking: The fingerprint of the run; None if not given.
@@ -58,7 +58,7 @@ class HistoryEntry(Result):
         weighted: Whether means are weighted by query.
         versions: The versions of rankgauge, Python and NumPy.
         commit: The git commit; None outside a checkout.
-        dirty: Whether files had changed since that commit.
+        dirty: Whether tracked files had uncommitted changes.
         profile: The profile of another tool used for the evaluation, if any.
         findings: The findings of the `Evaluation`; `notes` are their texts.
     """
@@ -91,12 +91,12 @@ class HistoryEntry(Result):
 
     @property
     def name(self) -> str:
-        """The name in sentences: number, run and label."""
+        """Number, run, and label."""
         return f"{self.id} ({self.run}{', ' + self.label if self.label else ''})"
 
     @property
     def made_at(self) -> str:
-        """The commit, shortened, with a star if files were changed since; empty if not known."""
+        """Abbreviated commit, with a star if there were uncommitted changes; may be empty."""
         return "" if self.commit is None else self.commit[:8] + ("*" if self.dirty else "")
 
     def table(self) -> Table:
@@ -106,7 +106,7 @@ class HistoryEntry(Result):
         )
 
     def summary(self) -> str:
-        """Return the name and the means as a sentence."""
+        """Return the name and the means in one sentence."""
         means = ", ".join(f"{name} {value:.4f}" for name, value in self.means.items())
         return f"{self.name}: {means} over {many(self.queries, 'query')}"
 
@@ -141,12 +141,12 @@ class HistoryEntries(Result, tuple[HistoryEntry, ...]):
 
 @dataclass(frozen=True)
 class Packed:
-    """An evaluation, ready to be kept."""
+    """An evaluation in the form in which it is stored."""
 
-    head: str  # what a `HistoryEntry` holds and the rest that is small, as JSON
-    query_set: str  # the hash of the query ids
-    ids: bytes  # the query ids, packed
-    parts: tuple[tuple[str, str, bytes], ...]  # what is large: kind, name and packed bytes
+    head: str  # the entry's metadata and other small fields, as JSON
+    query_set: str  # hash of the query ids
+    ids: bytes  # packed query ids
+    parts: tuple[tuple[str, str, bytes], ...]  # large fields: kind, name, and packed bytes
 
 
 def pack(
@@ -159,7 +159,7 @@ def pack(
     versions: Mapping[str, str],
     commit: Commit | None,
 ) -> Packed:
-    """Pack an evaluation, so that exactly the same can be had back."""
+    """Pack an evaluation; unpacking restores exactly the same evaluation."""
     _check_exact(evaluation, settings)
     ids = packed_ids(evaluation.query_ids)
     query_set = hashlib.sha256(zlib.decompress(ids)).hexdigest()
@@ -189,7 +189,7 @@ def pack(
 
 
 def _check_exact(evaluation: Evaluation, settings: Mapping[str, Any]) -> None:
-    """Refuse what JSON would change: tuples, keys that are not text, NaN."""
+    """Refuse values that JSON would change: tuples, keys that are not text, NaN."""
     kept = {
         "the run's name": evaluation.run_name,
         "the settings of the run": dict(evaluation.settings),
@@ -224,7 +224,7 @@ def _parts(evaluation: Evaluation) -> Iterable[tuple[str, str, bytes]]:
     values = np.asarray(evaluation.per_query, dtype="<f8")
     for number, measure in enumerate(evaluation.measures):
         yield VALUES, str(measure), zlib.compress(values[:, number].tobytes(), 9)
-    # Only an evaluation made by hand calls anything undefined that is not NaN.
+    # Only manually constructed evaluations have undefined values other than NaN.
     if not np.array_equal(evaluation.undefined, np.isnan(values)):
         yield UNDEFINED, "", zlib.compress(np.packbits(evaluation.undefined).tobytes(), 9)
     if evaluation.left_out is not None:
@@ -239,7 +239,7 @@ def _parts(evaluation: Evaluation) -> Iterable[tuple[str, str, bytes]]:
 
 
 def packed_ids(query_ids: Iterable[str]) -> bytes:
-    """Query ids in their order, packed."""
+    """Pack the query ids in their order."""
     return zlib.compress(json.dumps(list(query_ids)).encode(), 9)
 
 
@@ -252,7 +252,7 @@ def unpack_ids(packed: bytes, query_set: str) -> tuple[str, ...]:
 
 
 def values_of(packed: bytes, queries: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return a column of values, or the weights."""
+    """Return a packed column of values or weights."""
     values = np.frombuffer(_unpacked(packed), dtype="<f8").astype(np.float64)
     if len(values) != queries:
         raise ValueError(f"{len(values)} values, but {queries} were stored")
@@ -260,7 +260,7 @@ def values_of(packed: bytes, queries: int) -> np.ndarray[Any, np.dtype[np.float6
 
 
 def _unpacked(packed: bytes) -> bytes:
-    # PostgreSQL's driver may give a view.
+    # The PostgreSQL driver may return a memoryview.
     try:
         return zlib.decompress(bytes(packed))
     except zlib.error as error:
@@ -273,7 +273,7 @@ def read_entry(number: int, time: str, head: str) -> HistoryEntry:
         known = json.loads(head)
         known["policies"] = Policies(**known["policies"])
         known["notes"] = tuple(known["notes"])
-        # Earlier versions kept the notes alone.
+        # Earlier versions stored only the notes.
         saved = [Finding(**found) for found in known.get("findings", ())]
         known["findings"] = findings_of_notes(known["notes"], saved)
         known["coverage"] = {int(k): share for k, share in known["coverage"].items()}
@@ -292,7 +292,7 @@ def read_entry(number: int, time: str, head: str) -> HistoryEntry:
 def unpack(
     entry: HistoryEntry, query_ids: tuple[str, ...], parts: Mapping[tuple[str, str], bytes]
 ) -> Evaluation:
-    """Return the evaluation, exactly as it was packed."""
+    """Return an evaluation exactly as it was packed."""
     measures = tuple(map(parse, entry.means))
     try:
         columns = [values_of(parts[VALUES, name], entry.queries) for name in entry.means]
@@ -325,8 +325,8 @@ def unpack(
 def _own_of(
     packed: bytes | None, values: np.ndarray[Any, np.dtype[np.float64]]
 ) -> tuple[type[Evaluation], dict[str, Any]]:
-    """Return the class of an evaluation, and the fields that only this class has."""
-    if packed is None:  # earlier versions kept the values of answers alone
+    """Return the class of an evaluation and the fields that only this class has."""
+    if packed is None:  # earlier versions stored only the values of answers
         return Evaluation, {}
     try:
         data = json.loads(_unpacked(packed))
@@ -340,7 +340,7 @@ def _own_of(
 def _cells_of(
     packed: bytes | None, shape: tuple[int, int]
 ) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
-    """Return a flag for each cell; None where none were kept."""
+    """Return a boolean for each cell; None if none were stored."""
     if packed is None:
         return None
     bits = np.frombuffer(_unpacked(packed), dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""`History`: a store of evaluations."""
+"""`History`, a store of evaluations."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _VARIABLE = "RANKGAUGE_HISTORY"
 _PATIENCE = 30.0
 _LONGEST = 200
 _FIRST = "save an evaluation first: rankgauge evaluate QRELS RUN --save"
-# This many ids fit into one question to any database.
+# Safe number of bound parameters per statement for every database.
 _AT_ONCE = 500
 
 
@@ -80,11 +80,11 @@ SCHEMA = Schema("history", _define_tables, Path(__file__).parent / "migrations",
 
 
 class History(Store):
-    """Store of evaluations, to list and compare them and to track measures over time.
+    """Store of evaluations that lists, compares, and tracks them over time.
 
     It is an SQLite file, or a PostgreSQL database for several machines, and is created when the
-    first evaluation is added. Saved evaluations never change and are loaded bit for bit. Needs the
-    extra ``history`` (SQLAlchemy and Alembic).
+    first evaluation is added. Saved evaluations never change, and loading restores them exactly.
+    Needs the extra ``history`` (SQLAlchemy and Alembic).
 
     Example:
         >>> import tempfile
@@ -107,10 +107,10 @@ class History(Store):
         """Open a store, which is created when the first evaluation is added.
 
         Args:
-            where: A path, or ``postgresql://user:password@host/database``. If omitted, the value of
-                the environment variable ``RANKGAUGE_HISTORY``, else ``.rankgauge/history.db`` in
-                the current folder.
-            wait: Seconds to wait for a lock of another program.
+            where: Path of a file, or ``postgresql://user:password@host/database``. If omitted, the
+                value of the environment variable ``RANKGAUGE_HISTORY``, or
+                ``.rankgauge/history.db`` in the current folder.
+            wait: Seconds to wait while another program holds a lock.
 
         Raises:
             MissingExtra: If SQLAlchemy or the PostgreSQL driver is not installed.
@@ -121,7 +121,7 @@ class History(Store):
 
     @classmethod
     def open(cls, where: str | os.PathLike[str] | None = None, *, wait: float = _PATIENCE) -> Self:
-        """Open a store, as the constructor does."""
+        """Open a store like the constructor."""
         return cls(where, wait=wait)
 
     # ---- add and delete
@@ -136,7 +136,7 @@ class History(Store):
         settings: Mapping[str, Any] | None = None,
         time: datetime | date | str | None = None,
     ) -> HistoryEntry:
-        """Save an evaluation, completely or not at all.
+        """Save an evaluation; if this fails, nothing is saved.
 
         Args:
             evaluation: An evaluation from any source.
@@ -144,13 +144,13 @@ class History(Store):
                 fingerprint is saved; evaluations with different fingerprints are not comparable.
                 Without judgments, this is not checked.
             run: The run, whose fingerprint is saved.
-            label: A free text, such as ``release 2.1``.
-            settings: Other values to save: text, finite numbers, lists and mappings of them.
+            label: Free text, such as ``release 2.1``.
+            settings: Other values to save: text, finite numbers, and lists and mappings of them.
             time: The time of the evaluation, default now: a datetime (UTC if naive), a date
                 (midnight UTC), or either as ISO text. It does not change the order of evaluations.
 
         Returns:
-            The metadata, with the number in the store.
+            The metadata, including the number in the store.
 
         Raises:
             MismatchError: If a query of the evaluation is not in the judgments.
@@ -205,7 +205,7 @@ class History(Store):
         """Delete an evaluation and return its metadata; its number is not reused.
 
         Raises:
-            InputError: If there is none of this number.
+            InputError: If there is no evaluation with this number.
         """
         from sqlalchemy import delete, select
 
@@ -224,11 +224,11 @@ class History(Store):
     def entries(
         self, *, run: str | None = None, measure: str | Measure | None = None
     ) -> HistoryEntries:
-        """Return the metadata of all evaluations, in the order of addition.
+        """Return the metadata of all evaluations in the order of addition.
 
         Args:
-            run: The name of the run of the evaluations to return; if None, all runs.
-            measure: A measure of the evaluations to return; if None, any.
+            run: Return only evaluations of the run with this name.
+            measure: Return only evaluations with this measure.
 
         Raises:
             InputError: If the store does not exist or cannot be read.
@@ -244,13 +244,13 @@ class History(Store):
         """Return the metadata of one evaluation.
 
         Raises:
-            InputError: If there is none of this number.
+            InputError: If there is no evaluation with this number.
         """
         with self._database.reading() as connection:
             return self._entry(connection, which)
 
     def load(self, which: int | HistoryEntry) -> Evaluation:
-        """Return an evaluation, exactly as it was added.
+        """Return an evaluation exactly as it was added.
 
         Args:
             which: The number or the metadata of the evaluation.
@@ -269,18 +269,18 @@ class History(Store):
         *,
         anyway: bool = False,
     ) -> HistoryComparison:
-        """Compare two evaluations on the queries they share.
+        """Compare two evaluations on their shared queries.
 
         Args:
             before: The first evaluation.
             after: The second evaluation, compared with the first.
-            measures: The measures to compare; the first is tested, the others are described. If
-                omitted, all shared measures, nDCG@10 first if available.
+            measures: The measures to compare; the first is tested, the others are only described.
+                If omitted, all shared measures, nDCG@10 first if available.
             anyway: Whether to compare even if judgments, policies, or definitions differ; the
                 result then reports the differences.
 
         Raises:
-            MismatchError: If judgments, policies or definitions differ.
+            MismatchError: If judgments, policies, or definitions differ.
             InputError: If the evaluations share fewer than two queries or no measure.
         """
         wanted = [measures] if isinstance(measures, str | Measure) else measures
@@ -296,15 +296,15 @@ class History(Store):
         return compare_saved(pair[0], pair[1], wanted, anyway=anyway)
 
     def trend(self, measure: str | Measure, *, run: str | None = None) -> Trend:
-        """Track a measure over time, in the order of addition.
+        """Track a measure over time in the order of addition.
 
         A break is a change of judgments, policies, or queries: nothing is compared across it. The
-        latest evaluation is compared with the first and the best since the last break, query by
-        query (paired t interval), so that a decline in many small steps is also detected.
+        latest evaluation is compared query by query with the first and the best since the last
+        break (paired t interval), so that a decline in many small steps is also detected.
 
         Args:
             measure: The measure.
-            run: The name of the run; if None, all runs.
+            run: Name of the run; if None, all runs.
 
         Raises:
             InputError: If no evaluation has the measure.
@@ -390,7 +390,7 @@ class History(Store):
     def _columns(
         self, connection: Connection, entries: Sequence[HistoryEntry], name: str
     ) -> Iterator[tuple[HistoryEntry, Evaluation]]:
-        """Each evaluation with the values of one measure only."""
+        """Yield each evaluation with the values of one measure."""
         from sqlalchemy import select
 
         table = SCHEMA.tables.tables["rankgauge_values"]
@@ -414,7 +414,7 @@ class History(Store):
                     raise self._broken(error) from None
 
     def _broken(self, error: ValueError) -> RankgaugeError:
-        """Return the error for an evaluation that cannot be read."""
+        """Return the error for an unreadable evaluation."""
         return error if isinstance(error, RankgaugeError) else self._database.damaged(str(error))
 
     def _without(
@@ -436,7 +436,7 @@ class History(Store):
 
 
 def _fingerprints(evaluation: Evaluation, qrels: Any, run: Any) -> tuple[str | None, str | None]:
-    """Return the fingerprints of the judgments and of the run, if given."""
+    """Return the fingerprints of the judgments and the run, if given."""
     of_run = None if run is None else fingerprint(Run.of(run))
     if qrels is None:
         return None, of_run
@@ -461,7 +461,7 @@ def _seal(time: str, head: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a name as any database takes it: without NUL and other control characters."""
+    """Return a name that every database can store: without NUL and other control characters."""
     return text.encode("unicode_escape").decode("ascii")
 
 
@@ -488,7 +488,7 @@ def _settings(settings: Any) -> Mapping[str, Any]:
 
 
 def _utc(time: datetime | date | str | None) -> datetime:
-    """Return the time in UTC; one without a zone is taken as UTC, a date as its midnight."""
+    """Convert a time to UTC; naive times are UTC, dates are midnight UTC."""
     if time is None:
         return datetime.now(UTC)
     try:
@@ -498,7 +498,7 @@ def _utc(time: datetime | date | str | None) -> datetime:
         if isinstance(given, datetime):
             return (given if given.tzinfo else given.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
-        pass  # no date, or one that is out of range in UTC
+        pass  # not a date, or out of range in UTC
     raise InputError(
         f"got {time!r:.60}, expected a time",
         where="time",

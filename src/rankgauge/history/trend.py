@@ -31,17 +31,17 @@ _OTHER_RUN = "another run"
 
 @dataclass(frozen=True)
 class TrendPoint:
-    """Evaluation in a trend.
+    """An evaluation in a trend.
 
     Attributes:
         entry: The evaluation.
-        mean: The mean of the measure.
+        mean: Mean of the measure.
         low: Lower bound of its 95% t interval over queries; NaN for a single query, weights, or a
             mean that is neither arithmetic nor a sum.
         high: Upper bound.
-        change: The difference from the previous evaluation of the same run; None for the first, and
-            across a break.
-        breaks: Reasons why it is not compared with the previous evaluation, or empty.
+        change: Difference from the previous evaluation of the same run; None for the first
+            evaluation and after a break.
+        breaks: Reasons why it is not comparable with the previous evaluation; empty if it is.
     """
 
     entry: HistoryEntry
@@ -57,9 +57,9 @@ class Trend(Result):
     """A measure over time. Returned by :meth:`History.trend`.
 
     Attributes:
-        measure: The measure.
-        points: The evaluations with the measure, by run, in the order of saving.
-        warnings: Sentences on a decline of the latest evaluation.
+        measure: Measure.
+        points: Evaluations with the measure, by run, in the order of addition.
+        warnings: Warnings about a decline of the latest evaluation.
         notes: Notes on interpretation.
     """
 
@@ -70,34 +70,34 @@ class Trend(Result):
 
     @property
     def dates(self) -> tuple[datetime, ...]:
-        """The time of each evaluation."""
+        """Time of each evaluation."""
         return tuple(point.entry.time for point in self.points)
 
     @property
     def means(self) -> tuple[float, ...]:
-        """The mean of each evaluation."""
+        """Mean of each evaluation."""
         return tuple(point.mean for point in self.points)
 
     @property
     def lows(self) -> tuple[float, ...]:
-        """The lower bound of each interval; NaN if undefined."""
+        """Lower bound of each interval; NaN if undefined."""
         return tuple(point.low for point in self.points)
 
     @property
     def highs(self) -> tuple[float, ...]:
-        """The upper bound of each interval; NaN if undefined."""
+        """Upper bound of each interval; NaN if undefined."""
         return tuple(point.high for point in self.points)
 
     @property
     def breaks(self) -> tuple[int, ...]:
-        """The positions of points that cannot be compared with the previous point."""
+        """Positions of points that are not comparable with the previous point."""
         return tuple(place for place, point in enumerate(self.points) if point.breaks)
 
     def table(self, last: int | None = None) -> Table:
-        """Return one row for each evaluation, with a plot of the intervals, in order.
+        """Return one row for each evaluation, with a text plot of the intervals.
 
         Args:
-            last: Number of latest evaluations to show; default: all. The notes are about all.
+            last: Number of latest evaluations to show; default: all. The notes always refer to all.
         """
         shown = self.points if last is None else self.points[-last:]
         scale = _Scale.of(shown)
@@ -150,7 +150,7 @@ class Trend(Result):
         shown = self.points if last is None else self.points[-last:]
         dates = [str(point.entry.time.date()) for point in shown]
         if any(later <= earlier for earlier, later in pairwise(dates)):
-            # By date they would overlap, or not be in order: these are spaced evenly.
+            # Points spaced by date would overlap or be out of order: space them evenly.
             dates = [
                 f"{point.entry.id}: {date[5:]}" for point, date in zip(shown, dates, strict=True)
             ]
@@ -166,14 +166,14 @@ class Trend(Result):
 
     @staticmethod
     def _break_row(point: TrendPoint, between: int) -> tuple[Cell, ...]:
-        # "" in the column of numbers keeps it a column of numbers.
+        # "" keeps the column numeric.
         empty = ("",) * between
         why = "; ".join(text.partition(" (")[0] for text in point.breaks)
         message = "" if why == _OTHER_RUN else " not comparable "
         return ("", "", *empty, "", message.center(_PLOT, "─"), why)
 
     def data_table(self) -> Table:
-        """Return one row for each evaluation as plain numbers."""
+        """Return one row for each evaluation with unformatted numbers."""
         return Table(
             columns=(
                 "id", "time", "run", "label", "commit", "measure", "queries", "mean", "low", "high",
@@ -218,7 +218,7 @@ class Trend(Result):
 
 @dataclass(frozen=True)
 class _Scale:
-    """From values to the columns of a plot made of characters."""
+    """Horizontal scale of a text plot."""
 
     low: float
     high: float
@@ -260,9 +260,9 @@ def _change_text(change: Difference | None) -> str:
 
 
 def trend_of(measure: Measure, found: Sequence[tuple[HistoryEntry, Evaluation]]) -> Trend:
-    """Return a trend from evaluations in the order of saving, of which each has the measure.
+    """Compute a trend from evaluations with the measure, in the order of addition.
 
-    Runs of different names are followed one by one: a difference between them is no change in time.
+    Each run is tracked separately: a difference between runs is not a change over time.
     """
     runs: dict[str, list[tuple[HistoryEntry, Evaluation]]] = {}
     for one in found:
@@ -279,7 +279,7 @@ def trend_of(measure: Measure, found: Sequence[tuple[HistoryEntry, Evaluation]])
 
 
 def _points(measure: Measure, found: Sequence[tuple[HistoryEntry, Evaluation]]) -> list[TrendPoint]:
-    """Return the evaluations of one run, each compared with the one before."""
+    """Return the evaluations of one run, each compared with the previous one."""
     points: list[TrendPoint] = []
     for place, (entry, evaluation) in enumerate(found):
         breaks: tuple[str, ...] = ()
@@ -298,11 +298,11 @@ def _breaks(
 ) -> Iterator[str]:
     yield from obstacles(before, after)
     if one.query_ids != other.query_ids and set(one.query_ids) != set(other.query_ids):
-        yield f"other queries ({before.queries} in {before.id}, {after.queries} in {after.id})"
+        yield f"different queries ({before.queries} in {before.id}, {after.queries} in {after.id})"
 
 
 def _interval(entry: HistoryEntry, evaluation: Evaluation, measure: Measure) -> tuple[float, float]:
-    """Return the interval of the mean over queries, or of the sum."""
+    """Return the confidence interval of the mean over queries, or of the sum."""
     values = measure.counted(
         evaluation.per_query[:, evaluation.measures.index(measure)],
         skip_undefined=evaluation.policies.undefined == "skip",
@@ -321,10 +321,11 @@ def _interval(entry: HistoryEntry, evaluation: Evaluation, measure: Measure) -> 
 def _decline(
     points: Sequence[TrendPoint], found: Sequence[tuple[HistoryEntry, Evaluation]]
 ) -> Iterator[str]:
-    """Yield whether the latest evaluation is worse than the first or the best since a break.
+    """Yield a warning if the latest evaluation is worse than the first or the best since a break.
 
-    The two tests share 5%: against the first, chosen beforehand, one half; against the best, which
-    the data chose, the other half, divided by the number of choices (Bonferroni).
+    The two tests share the level of 5%. The first evaluation is chosen in advance and gets one
+    half. The best is selected from the data; its half is divided by the number of candidates
+    (Bonferroni).
     """
     begin = max((place for place, point in enumerate(points) if point.breaks), default=0)
     measure = next(iter(found))[1].measures[0] if found else None
@@ -336,7 +337,7 @@ def _decline(
     means = [np.nan_to_num(sign * point.mean, nan=-math.inf) for point in points[begin:-1]]
     best = int(np.argmax(means))
     choices = len({evaluation.per_query.tobytes() for _, evaluation in stretch[:-1]})
-    # The best that is also the first was chosen beforehand.
+    # If the best is also the first, it was chosen in advance.
     levels = {0: 1 - _ALPHA / 2, **({best: 1 - _ALPHA / 2 / choices} if best else {})}
     for place in sorted(levels, reverse=True):
         fall = difference_between(stretch[place][1], latest, measure, levels[place])
@@ -353,7 +354,7 @@ def _decline(
 def _decline_text(
     text: str, stretch: Sequence[tuple[HistoryEntry, Evaluation]], points: Sequence[TrendPoint]
 ) -> str:
-    """Describe a decline, and whether any single change between first and last shows it."""
+    """Describe a decline, and say whether any single step shows it."""
     since, latest = stretch[0][0], stretch[-1][0]
     between = len(stretch) - 1
     if between == 1:

@@ -1,4 +1,4 @@
-"""Judging: experts choose the best documents; relevance is computed from their choices."""
+"""Judging: people choose the best documents, and relevance is computed from their choices."""
 
 from __future__ import annotations
 

@@ -44,15 +44,15 @@ class DisputedSet:
 
 
 def disputed_sets(judgments: Iterable[Judgment], judges: Mapping[str, Judge]) -> list[DisputedSet]:
-    """Return the sets of documents on which people disagree, those without a verdict first.
+    """Return the sets of documents on which people disagree, sets without a verdict first.
 
     People disagree if they chose different documents (in a ranking: placed different documents
-    first), if some chose none, or if they gave different grades. "Can't tell", repeats, hidden
-    tests and models are not compared.
+    first), if only some of them chose "none", or if they gave different grades. "Can't tell",
+    repeats, hidden tests, and models are not compared.
 
     Args:
         judgments: All judgments of a project.
-        judges: By identifier.
+        judges: The judges by identifier.
     """
     people: dict[tuple[str, frozenset[str]], list[Judgment]] = defaultdict(list)
     verdicts: dict[tuple[str, frozenset[str]], Judgment] = {}
@@ -75,15 +75,15 @@ def disputed_sets(judgments: Iterable[Judgment], judges: Mapping[str, Judge]) ->
 
 
 def _first(choice: Choice) -> tuple[object, ...]:
-    """Return the part of a choice that is compared."""
+    """Return the values that must be equal for two choices to agree."""
     return (choice.outcome, choice.documents[:1], choice.grades)
 
 
-_NONE = -1.0  # the code of "none"; documents have 0, 1, ...
-_FEW = 100  # tasks by two people: below, the interval of alpha is wide
+_NONE = -1.0  # code of "none"; documents have the codes 0, 1, ...
+_FEW = 100  # with fewer tasks judged by two people, the interval of alpha is wide
 _LEVEL = 0.95
-_MODELS, _LOWEST = 4, 3  # rows of models, and of the judges who agree least, in a short table
-_PAIR = 2  # units that two judges need in common for a kappa
+_MODELS, _LOWEST = 4, 3  # rows in a short table: models, and judges with the lowest agreement
+_PAIR = 2  # smallest number of tasks in common for a kappa of two judges
 
 _Task: TypeAlias = tuple[str, frozenset[str]]
 _Answers: TypeAlias = Mapping[_Task, Mapping[str, Judgment]]
@@ -96,12 +96,12 @@ class AgreementRow:
 
     Attributes:
         measure: ``alpha``, ``percent agreement``, ``alpha, none or any``, ``alpha, which document``
-            (tasks for which every judge chose a document), ``kappa, quadratic``, ``accepted
+            (tasks for which every judge chose a document), ``kappa, quadratic``, or ``accepted
             answers`` (share of the hidden tests).
         group: The judges compared: ``people``, ``judge`` (one judge with the others), ``criterion``
             (tasks decided by a criterion), ``repeats`` (the same person twice), ``model`` (with
-            people) or ``pair``.
-        name: Name of the judge, criterion, model or pair; empty if the group has only one.
+            people), or ``pair``.
+        name: Name of the judge, criterion, model, or pair; empty for ``people`` and ``repeats``.
         scale: ``choices`` or ``grades``.
         estimate: The coefficient with its bootstrap interval over tasks.
     """
@@ -122,8 +122,8 @@ class JudgingAgreement(Result):
     Attributes:
         rows: The coefficients.
         disagreements: Sets that people judged differently (:func:`disputed_sets`).
-        people: The number of people who judged.
-        tasks: The number of tasks that two or more people judged.
+        people: Number of people who judged.
+        tasks: Number of tasks that two or more people judged.
     """
 
     rows: tuple[AgreementRow, ...]
@@ -137,7 +137,7 @@ class JudgingAgreement(Result):
         """Return one coefficient.
 
         Raises:
-            InputError: If it was not computed.
+            InputError: If this coefficient was not computed.
         """
         for row in self.rows:
             if (row.measure, row.group, row.name, row.scale) == (measure, group, name, scale):
@@ -151,8 +151,8 @@ class JudgingAgreement(Result):
         """Return one row for each coefficient of people, repeats, models and hidden tests.
 
         Args:
-            full: Whether to add the coefficients of each judge, criterion and pair, and the reason
-                why a coefficient or its interval is undefined.
+            full: Whether to add the coefficients of each judge, criterion, and pair, and the
+                reasons for undefined coefficients and intervals.
         """
         rows = self.rows if full else self._main_rows()
         return Table(
@@ -172,7 +172,7 @@ class JudgingAgreement(Result):
         )  # fmt: skip
 
     def _main_rows(self) -> tuple[AgreementRow, ...]:
-        """Return the coefficients of all people, then those of models and the lowest of judges."""
+        """Return the rows of all people, of models, and of the judges with the lowest agreement."""
         of_all = [row for row in self.rows if row.group in {"people", "repeats"}]
         models = [row for row in self.rows if row.group == "model"]
         judges = [row for row in self.rows if row.group == "judge" and row.estimate.defined]
@@ -192,7 +192,7 @@ class JudgingAgreement(Result):
         return Table(columns=names, rows=rows)
 
     def summary(self) -> str:
-        """Return alpha of the people with its interval and number of tasks."""
+        """Return the alpha of people with its interval and number of tasks."""
         of_people = [r for r in self.rows if (r.measure, r.group) == ("alpha", "people")]
         parts = [
             f"alpha of {row.scale} {row.estimate.value:.2f}"
@@ -244,13 +244,14 @@ def measure_agreement(
 ) -> JudgingAgreement:
     """Compute the agreement between judges on the tasks that several of them judged.
 
-    Choices are compared by position: that of the chosen document in an order that depends only on
-    the identifiers of the documents, or "none". (With identifiers as labels, judges who guess would
-    agree beyond chance.) Krippendorff's alpha is nominal for choices and ordinal for grades; for
-    rankings, the document placed first is compared. Intervals are from a bootstrap over tasks.
-    Answers that were adjudicated later count, adjudications do not; "cannot tell" is a missing
-    answer. For a single judge, alpha is 1 - observed / expected disagreement with the others on the
-    tasks in common. Models are compared with people and excluded from all other coefficients.
+    A choice is coded as "none" or as the position of the chosen document in an order that depends
+    only on the document identifiers. (With identifiers as codes, judges who guess would agree
+    beyond chance.) Krippendorff's alpha is nominal for choices and ordinal for grades; for
+    rankings, the documents placed first are compared. Intervals are from a bootstrap over tasks.
+    Answers that were adjudicated later count; the adjudications themselves do not. "Cannot tell" is
+    a missing answer. For a single judge, alpha is 1 - observed / expected disagreement with the
+    others on the tasks in common. Models are compared with people and excluded from all other
+    coefficients.
 
     Args:
         judgments: All judgments of a project (:meth:`JudgingProject.judgments`).
@@ -325,7 +326,7 @@ def measure_agreement(
 
 @dataclass(frozen=True)
 class _Rows:
-    """The coefficients of one scale, with the settings of the bootstrap."""
+    """Computation of the coefficients of one scale."""
 
     scale: str
     answers: _Answers
@@ -395,7 +396,7 @@ class _Rows:
     def _compared(
         self, group: str, name: str, own: _Answers, others: _Answers
     ) -> Iterator[AgreementRow]:
-        """Yield, for each task of a judge, the share of other judges who agree."""
+        """Yield the rows that compare a judge with others on the tasks in common."""
         shares, codes = [], []
         for task, mine in own.items():
             if beside := [_code(each) for each in others.get(task, {}).values()]:
@@ -445,7 +446,7 @@ def _code(judgment: Judgment) -> float:
 
 
 def _of_scale(answers: _Answers, graded: bool) -> dict[_Task, dict[str, Judgment]]:  # noqa: FBT001
-    """Return the answers that are grades, or those that are choices."""
+    """Return only the grades, or only the choices."""
     kept: dict[_Task, dict[str, Judgment]] = {}
     for task, each in answers.items():
         mine = {
@@ -463,7 +464,7 @@ def _judges(answers: _Answers, names: Mapping[str, str]) -> list[str]:
 
 
 def _names(judges: Mapping[str, Judge], others: Iterable[str]) -> Mapping[str, str]:
-    """Return display names; judges with the same name also get their identifiers."""
+    """Return display names, with the identifier added if several judges share a name."""
     count = Counter(judge.name for judge in judges.values())
     return {name: name for name in others} | {
         name: judge.name if count[judge.name] == 1 else f"{judge.name} ({name})"
@@ -472,7 +473,7 @@ def _names(judges: Mapping[str, Judge], others: Iterable[str]) -> Mapping[str, s
 
 
 def _mean(shares: Sequence[float], answers: int, draws: int, seed: int) -> Agreement:
-    """Return the mean share with an interval over tasks."""
+    """Return the mean of the shares with a bootstrap interval over tasks."""
     nan = math.nan
     if not shares:
         return Agreement(nan, nan, nan, _LEVEL, 0, 0, "no task in common")
@@ -484,7 +485,7 @@ def _mean(shares: Sequence[float], answers: int, draws: int, seed: int) -> Agree
 
 
 def _beyond_chance(percent: Agreement, codes: Sequence[float]) -> Agreement:
-    """Percent agreement as alpha: 1 - observed / expected disagreement of all these answers."""
+    """Return percent agreement corrected for chance: 1 - observed / expected disagreement."""
     if not percent.units:
         return percent
     counts = Counter(codes).values()

@@ -1,4 +1,4 @@
-"""Answers of systems, and the selection of the next pair to compare."""
+"""Answers of systems, and selection of the next pair of answers to compare."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from rankgauge.errors import InputError
 
-# Properties by which systems differ.
+# Properties in which two systems can differ.
 CHANGES = ("retrieval", "prompt", "model")
 _UNNAMED = "unnamed system"
 _MOST_TEXT = 200_000  # characters of an answer
@@ -19,16 +19,16 @@ _MOST_TEXT = 200_000  # characters of an answer
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer of a system to a question.
+    """Answer of a system to a question.
 
     Attributes:
-        id: Its identifier.
+        id: The identifier of the answer.
         question: The identifier of the question.
-        text: The answer as users see it.
-        retrieval: The version of retrieval.
+        text: The answer as shown to users.
+        retrieval: The version of the retrieval.
         prompt: The version of the prompt.
         model: The language model.
-        sources: Identifiers of the documents from which it was generated.
+        sources: Identifiers of the documents used to generate the answer.
     """
 
     id: str
@@ -40,7 +40,7 @@ class Answer:
     sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Convert the sources and reject values that are not text."""
+        """Convert the sources to a tuple and reject values that are not text."""
         sources: Any = self.sources
         if isinstance(sources, str) or not all(isinstance(one, str) for one in sources):
             raise InputError(
@@ -81,8 +81,8 @@ def next_pair(
 ) -> tuple[Answer, Answer] | None:
     """Return the next two answers to compare, left and right, or None if no pair is left.
 
-    The answers are from different systems and to the same question. Of the pairs that this judge
-    has not seen, the pair with the fewest votes is chosen; ties and sides are random.
+    The two answers are to the same question and from different systems. Of the pairs that this
+    judge has not seen, the pair with the fewest votes is chosen; ties and sides are random.
 
     Args:
         answers: The answers to all open questions.
@@ -106,7 +106,7 @@ def next_pair(
 
 
 def pairs_of(answers: Iterable[Answer]) -> dict[frozenset[str], tuple[Answer, Answer]]:
-    """Return the pairs of identifiers of answers to the same question by different systems."""
+    """Return the pairs of answers to the same question by different systems, by identifiers."""
     by_question: dict[str, list[Answer]] = defaultdict(list)
     for each in answers:
         by_question[each.question].append(each)

@@ -1,4 +1,4 @@
-"""The next task of a judge: hidden tests, repeats, shared sets, then the most informative set."""
+"""Selection of a judge's next task: hidden test, repeat, shared set, or most informative set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rankgauge.judging.events import Presentation
 from rankgauge.judging.selection import next_documents
 from rankgauge.judging.state import ProjectState
 
-# A repeat comes after this many other tasks, when the first answer is no longer in mind.
+# Tasks between an answer and its repeat, so that the judge no longer remembers the answer.
 _REPEAT_AFTER = 10
 
 
@@ -69,7 +69,7 @@ def next_presentation(state: ProjectState, judge: str, now: datetime) -> Present
     purpose = "active" if rng.random() >= settings.random else "random"
     at_random = purpose == "random"
     if rng.random() < settings.overlap and settings.judges > 1:
-        # Agreement is measured on sets that the fit did not choose.
+        # Overlap sets are random: agreement on sets chosen by the fit would be biased.
         purpose, at_random = "overlap", True
     reserved = state.reserved(now)
     for question in _by_need(state, reserved, now):
@@ -87,7 +87,7 @@ def next_presentation(state: ProjectState, judge: str, now: datetime) -> Present
 
 
 def _unfinished_overlap(state: ProjectState, judge: str, now: datetime) -> Presentation | None:
-    """Return a set that needs more judges and that this judge has not seen."""
+    """Return a shared set that needs more judges and that this judge has not seen."""
     wanted = state.settings.judges
     for items in state.open_overlaps:
         same = [
@@ -102,7 +102,7 @@ def _unfinished_overlap(state: ProjectState, judge: str, now: datetime) -> Prese
 def _by_need(
     state: ProjectState, reserved: Mapping[str, list[frozenset[str]]], now: datetime
 ) -> list[str]:
-    """Return the questions that need tasks, those with the fewest tasks for their size first."""
+    """Return the questions that need tasks, the least complete first."""
     needs = []
     for number, (question, pool) in enumerate(state.pools.items()):
         known, held = state.known(question, now), len(reserved.get(question, ()))

@@ -65,7 +65,8 @@ def write_events(project: JudgingProject, target: str | os.PathLike[str]) -> Pro
 
     Args:
         project: The project. It may be in use: the export is a consistent snapshot.
-        target: The file, compressed if its name says so (``.jsonl.gz``); ``-`` for standard output.
+        target: The file, compressed according to its name (``.jsonl.gz``); ``-`` for standard
+            output.
 
     Raises:
         InputError: If the project cannot be read or the file cannot be written.
@@ -83,7 +84,7 @@ def write_events(project: JudgingProject, target: str | os.PathLike[str]) -> Pro
                 row |= {"body": json.loads(body)}
             write({"table": name, **row})
             counts[name] += 1
-        # A truncated file lacks this line.
+        # The last line; a file without it is truncated.
         write({"rows": {name: counts[name] for name in RECORDED}})
     return ProjectCopy(
         project.where, os.fspath(target), {name: counts[name] for name in RECORDED}, secrets=False
@@ -154,13 +155,13 @@ def _is_sqlite(source: str | os.PathLike[str]) -> bool:
         with open(source, "rb") as stream:  # noqa: PTH123 - a path may be text
             return stream.read(len(_SQLITE)) == _SQLITE
     except OSError:
-        return False  # the reader reports the reason
+        return False  # reported when the file is opened as text
 
 
 def _rows_of(
     lines: Iterator[tuple[int, dict[str, Any]]], name: str
 ) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """Yield the rows of an export; check its header and the row count in its last line."""
+    """Yield the rows of an export, after checks of its header and of the row count at its end."""
     number, head = next(lines, (0, {}))
     if head.get("schema") != EVENTS_SCHEMA:
         raise FormatError(
@@ -182,22 +183,22 @@ def _rows_of(
         counts[table] += 1
         yield number, table, values
     raise FormatError(
-        f"the file is incomplete: {many(sum(counts.values()), 'row')} were read", path=name,
-        line=number, fix="take another copy; nothing was stored",
+        f"the file is incomplete: {many(sum(counts.values()), 'row')} read", path=name,
+        line=number, fix="make another copy; nothing was stored",
     )  # fmt: skip
 
 
 def _unreadable(name: str, line: int, what: str) -> FormatError:
     return FormatError(
         f"this row cannot be read: {what}", path=name, line=line,
-        fix="take another copy, or correct the line; nothing was stored",
+        fix="make another copy, or correct the line; nothing was stored",
     )  # fmt: skip
 
 
 def _stored(
     target: JudgingProject, rows: Iterator[tuple[int, str, dict[str, Any]]], source: str
 ) -> dict[str, int]:
-    """Store all rows in an empty project, or none; return the number of rows by table."""
+    """Store all rows in an empty project, or none of them; return the number of rows by table."""
     counts: Counter[str] = Counter()
     modes: dict[str, str] = {}
     fresh = target.path is not None

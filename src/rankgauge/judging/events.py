@@ -1,4 +1,4 @@
-"""Questions, candidates, presentations and choices: the data of a judging project."""
+"""Data of a judging project: questions, candidates, presentations, and choices."""
 
 from __future__ import annotations
 
@@ -10,43 +10,45 @@ from rankgauge.core.arguments import choice as one_of, integer, number
 from rankgauge.errors import InputError
 
 MODES = ("choice", "graded", "ranking", "yes-no", "answers")
-# The possible outcomes of a presentation; its latest choice counts.
+# Outcomes by mode. The latest choice of a presentation counts.
 OUTCOMES = {
     "choice": ("chosen", "none", "cannot tell", "later", "undone"),
     "graded": ("graded", "cannot tell", "later", "undone"),
     "ranking": ("chosen", "none", "cannot tell", "later", "undone"),
     "yes-no": ("chosen", "none", "cannot tell", "later", "undone"),
-    # Ties come from files that do not say whether both answers are good or both bad.
+    # For imported votes: their files do not say whether both answers were good or both bad.
     "answers": ("chosen", "both good", "both bad", "tie", "cannot tell", "later", "undone"),
 }
 _OPEN = {"later", "undone"}
 ROLES = ("judge", "lead", "admin")
 KINDS = ("person", "model", "application")
-# Why a set of documents was presented.
+# Purposes of presentations.
 PURPOSES = ("active", "random", "overlap", "repeat", "gold", "adjudication", "import", "vote")
 _SHOWN = {"choice": (2, 3), "graded": (1, 1), "ranking": (2, 20), "yes-no": (1, 1)}
 _DEFAULT_SHOWN = {"choice": 3, "graded": 1, "ranking": 5, "yes-no": 1}
 _MOST_TEXT = 10_000  # characters of a comment
-_VIEWS = 6  # per document, for useful grades: docs/explain/judging-simulations.md
+_VIEWS = 6  # views per document for useful grades: docs/explain/judging-simulations.md
 _REASONS = (("c", "correctness"), ("d", "information density"), ("m", "more detail"))
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of a judging project. Each change creates a version; presentations keep their mode.
+    """Settings of a judging project.
+
+    Each change creates a new version; existing presentations keep their mode.
 
     Attributes:
         title: The name of the project, displayed on every page.
         mode: ``choice`` (the best of 2 or 3 documents, or none), ``graded``, ``ranking`` (the best
             few, in order) or ``yes-no``.
         shown: The number of documents in a task; if None, the default of the mode.
-        grades: The labels of the grades 0, 1, ... of ``graded``.
+        grades: The labels of the grades 0, 1, ... for ``graded``.
         places: The number of documents to rank in ``ranking`` mode; if None, all documents shown.
         judges: The number of people who judge each overlap set.
         overlap: The share of tasks assigned to `judges` people, from 0 to 1.
         repeats: The share of tasks presented to the same person a second time.
         random: The share of tasks whose documents are drawn at random.
-        gold: The share of tasks that are hidden tests, if the project has any.
+        gold: The share of tasks that are hidden tests, if the project has hidden tests.
         views: Presentations of each document before tasks are chosen by expected information.
         budget: The largest number of tasks per question; if None, enough to show each document six
             times (once for ``graded`` and ``yes-no``).
@@ -54,7 +56,7 @@ class Settings:
         fields: The document fields to display, in this order; if empty, all fields.
         image: The field with the URL of an image.
         link: The field with the URL of the document.
-        reasons: Key and name of each criterion that a judge can give as the reason for a choice.
+        reasons: Key and name of each criterion that a judge can select as the reason for a choice.
         seed: Seed of random draws.
 
     Example:
@@ -115,7 +117,7 @@ class Settings:
         ]
         if taken or len(set(keys)) < len(keys):
             raise InputError(
-                f"the keys {', '.join(keys)} cannot all be used", where="reasons",
+                f"invalid or duplicate key among {', '.join(keys)}", where="reasons",
                 fix="give each criterion a unique lower-case letter other than b, g, l, u or z",
             )  # fmt: skip
 
@@ -129,15 +131,15 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question for which documents are judged.
+    """Question for which documents are judged.
 
     Attributes:
-        id: Its identifier.
+        id: The identifier.
         text: The question as asked.
         need: The information need, if known; displayed to judges below the question.
         author: The author or source of the question.
         origin: ``file``, ``log``, ``page``, ``generated``, or another origin of a question set.
-        time: ISO timestamp (UTC) at which it was added.
+        time: ISO timestamp (UTC) of the addition to the project.
         probability: The inclusion probability of a question drawn from a log; else None.
         answers: Identifiers of documents known to answer it.
         withdrawn: Whether it was withdrawn from judging; its judgments are kept.
@@ -156,7 +158,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document to judge: the text of each displayed field, by name."""
+    """Document to judge: the text of each displayed field, by field name."""
 
     id: str
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -183,7 +185,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A document in the pool of a question, with all its sources."""
+    """Document in the pool of a question, with all its sources."""
 
     question: str
     document: str
@@ -192,14 +194,14 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """A person, a language model, or an application that judges.
+    """Person, language model, or application that judges.
 
     Attributes:
         id: The identifier.
-        name: The name that leads see.
+        name: The name displayed to leads.
         role: ``judge``, ``lead`` (also sees the results and adjudicates) or ``admin``.
-        kind: ``person``, ``model`` or ``application``. Only people are counted.
-        revoked: Whether access ended.
+        kind: ``person``, ``model`` or ``application``. Only judgments by people count.
+        revoked: Whether the judge's access was revoked.
     """
 
     id: str
@@ -211,7 +213,7 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class GoldTask:
-    """A hidden test: documents and the accepted answers (if empty, "none" is correct)."""
+    """Hidden test: documents and the accepted answers (if empty, "none" is correct)."""
 
     question: str
     documents: tuple[str, ...]
@@ -220,7 +222,7 @@ class GoldTask:
 
 @dataclass(frozen=True, slots=True)
 class Presentation:
-    """A set of documents as presented to a judge, stored before the page is sent.
+    """Set of documents as presented to a judge, stored before the page is sent.
 
     Attributes:
         id: A UUID.
@@ -232,8 +234,8 @@ class Presentation:
             ``adjudication``, ``import`` or ``vote``.
         guideline: The version of the guideline that was displayed.
         time: ISO timestamp (UTC) of the presentation.
-        expires: ISO timestamp (UTC) from which the task may be given to another judge.
-        seed: The seed of the order of the documents.
+        expires: ISO timestamp (UTC) of the end of the reservation for this judge.
+        seed: The seed of the document order.
         sequence: The position in the store, from 1; 0 before it is stored.
     """
 
@@ -267,11 +269,11 @@ class Choice:
         id: A UUID created by the page, so that a choice sent twice is stored once.
         presentation: The identifier of the presentation.
         judge: The identifier of the judge.
-        outcome: One of `OUTCOMES` of the mode. ``later`` and ``undone`` open the task again.
+        outcome: One of `OUTCOMES` of the mode. ``later`` and ``undone`` reopen the task.
         documents: The chosen documents, best first (one for ``choice``, several for ``ranking``),
             or the preferred answer.
         grades: For ``graded``, the grade of each document shown.
-        reason: The criterion that decided.
+        reason: The criterion that decided the choice.
         comment: Free text.
         seconds: Seconds for which the page was displayed, or None if unknown.
         time: ISO timestamp (UTC) at which it was stored.
@@ -333,14 +335,14 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """A presentation, its latest choice, and whether the choice counts.
+    """Presentation with its latest choice and its status.
 
     Attributes:
         presentation: The presentation.
         choice: The latest choice, or None for an open task.
-        status: ``counted``, or the reason why it does not count: ``cannot tell``, ``open``,
-            ``expired``, ``repeat``, ``gold``, ``model``, ``adjudicated`` (a final verdict on the
-            same set replaced it) or ``vote`` (on answers, or by an application).
+        status: ``counted``, or the reason why the judgment does not count: ``cannot tell``,
+            ``open``, ``expired``, ``repeat``, ``gold``, ``model``, ``adjudicated`` (replaced by a
+            final verdict on the same set) or ``vote`` (on answers, or by an application).
     """
 
     presentation: Presentation
@@ -363,9 +365,9 @@ def judgments_of(
     """Return each presentation with its latest choice and its status.
 
     Args:
-        presentations: In any order.
-        choices: In stored order; the latest choice of each presentation counts.
-        judges: By identifier.
+        presentations: The presentations, in any order.
+        choices: The choices in stored order; the latest choice of each presentation counts.
+        judges: The judges by identifier.
         now: The time at which leases are checked; if None, the current time.
     """
     now = now or datetime.now(UTC)

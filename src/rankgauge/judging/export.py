@@ -31,23 +31,23 @@ CUTS = (0.5, 0.8, 0.95)
 Rule: TypeAlias = Literal["share", "fit", "grade"]
 Target: TypeAlias = Literal["qrels", "preferences", "sampled"]
 _RULES = {
-    "share": "of the documents of a question, those never chosen get grade 0, the others 1, 2, ... "
-    "by ascending share chosen/shown; equal shares get equal grades",
+    "share": "documents never chosen for a question get grade 0, the others 1, 2, ... by ascending "
+    "share chosen/shown; equal shares get equal grades",
     "fit": "by the probability of being preferred to none in the Plackett-Luce fit: below 0.5 "
     "grade 0, from 0.5 grade 1, from 0.8 grade 2, from 0.95 grade 3",
-    "grade": "the median of the grades that people gave; of an even number the lower one of the "
-    "two in the middle",
+    "grade": "the median of the grades that people gave; for an even number of grades, the lower "
+    "of the two middle grades",
 }
 _PREFERENCES = (
-    "each choice is a group: a chosen document is preferred to each other one shown with it; of a "
-    "ranking, each document to those placed below it and to those not placed. Grade 1 is not "
-    "chosen, grade 0 is none is appropriate"
+    "each choice is a group: a chosen document is preferred to all others shown with it; in a "
+    "ranking, each document is preferred to those placed below it and those not placed. Grade 1: "
+    "not chosen; grade 0: none is appropriate"
 )
 _FIT_SCALE = (
     "none is preferred to it", "preferred to none with probability 0.5", "with probability 0.8",
     "with probability 0.95",
 )  # fmt: skip
-# Formats with query texts: the tools that read them do not know our identifiers.
+# Formats that contain query texts, because their tools do not know our identifiers.
 _BY_TEXT = frozenset({"quepid", "opensearch"})
 _Grades: TypeAlias = dict[str, dict[str, int]]
 
@@ -60,10 +60,10 @@ class JudgmentExport(Result):
 
     Attributes:
         judgments: The judgments, without documents that were never shown.
-        about: Guideline, criteria, scale, rule and counts, as returned by `to_dict` and written by
+        about: Guideline, criteria, scale, rule, and counts, as returned by `to_dict` and written by
             :meth:`write`.
-        grades: Question to document to grade; for preferences, the highest grade.
-        texts: The text of each question.
+        grades: Grades by question and document; for preferences, the highest grade.
+        texts: Question texts by identifier.
     """
 
     judgments: Qrels | PreferenceQrels | SampledQrels
@@ -84,7 +84,7 @@ class JudgmentExport(Result):
         )  # fmt: skip
 
     def summary(self) -> str:
-        """Return the number of judgments and the rule."""
+        """Return the numbers of questions and judgments, and the rule for grades."""
         judged = sum(each["documents"] for each in self.about["scale"])
         rule = self.about["relevance"]
         by = f", grades by {'median' if rule == 'grade' else rule}" if rule else ""
@@ -100,8 +100,8 @@ class JudgmentExport(Result):
             target: The file, whose name determines the format (:func:`rankgauge.convert`); ``-``
                 for standard output, without the second file.
             format: A format of :func:`rankgauge.convert` for qrels; ``trec``, ``csv``, ``tsv``,
-                ``json`` or ``jsonl`` for others. ``quepid`` and ``opensearch`` receive the texts of
-                the questions instead of their identifiers.
+                ``json`` or ``jsonl`` for preferences and sampled judgments. ``quepid`` and
+                ``opensearch`` files contain question texts instead of identifiers.
 
         Returns:
             Notes on content that the format cannot hold.
@@ -113,7 +113,7 @@ class JudgmentExport(Result):
         if isinstance(self.judgments, Qrels):
             qrels = self._by_text() if format in _BY_TEXT else self.judgments
             done = convert(qrels, target, target_format=format)
-            # The note is on query texts, which these files contain.
+            # This note is about query texts, which these files contain.
             notes = done.losses + (() if format in _BY_TEXT else done.notes)
         else:
             self.judgments.write(target, format)
@@ -160,9 +160,9 @@ def export_judgments(
             others by ascending chosen/shown. ``fit``: 0 below 0.5, 1 below 0.8, 2 below 0.95, else
             3. ``grade``: the median of the grades of people. If None, ``share``, or ``grade`` for a
             project with grades only.
-        drop_unsure: With ``fit``, whether to leave documents unjudged if their interval contains
-            0.5, so that their relevance is uncertain.
-        documents: For ``sampled``, the identifiers of all documents of the collection.
+        drop_unsure: With ``fit``, whether to leave documents unjudged if their relevance is
+            uncertain: their interval contains 0.5.
+        documents: For ``sampled``, the identifiers of all documents in the collection.
 
     Raises:
         InputError: If the project has no judgments of this type.
@@ -247,7 +247,7 @@ def grades_of(
     """Return the grades of judged documents, and the documents whose interval contains a threshold.
 
     Args:
-        documents: With their counts and fit.
+        documents: Documents with their counts and fit.
         rule: ``share``, ``fit`` or ``grade``; see :func:`export_judgments`.
     """
     grades: _Grades = defaultdict(dict)
@@ -263,7 +263,7 @@ def grades_of(
                 grades[each.question][each.document] = statistics.median_low(each.grades)
         elif each.shown and rule == "share":
             share = Fraction(each.chosen, each.shown)
-            # Its position among the distinct shares above 0.
+            # Grade = position among the distinct shares above 0.
             rank = sum(0 < other <= share for other in shares[each.question])
             grades[each.question][each.document] = rank
         elif each.shown and not math.isnan(each.fit):
@@ -278,13 +278,13 @@ def _contains(each: DocumentRelevance, cut: float) -> bool:
 
 
 def preferences_of(judgments: Iterable[Judgment]) -> dict[str, dict[str, dict[str, int]]]:
-    """Return question to presentation to document to grade, for counted choices between documents.
+    """Return grades by question, presentation, and document, for counted choices between documents.
 
     The chosen document has grade 2; the m documents placed in a ranking have m + 1, ..., 2. Other
     documents shown have grade 1, or 0 if the judge chose none.
 
     Raises:
-        InputError: If there is no such choice.
+        InputError: If nobody has chosen between documents.
     """
     found: dict[str, dict[str, dict[str, int]]] = defaultdict(dict)
     for each in judgments:
@@ -308,7 +308,7 @@ def preferences_of(judgments: Iterable[Judgment]) -> dict[str, dict[str, dict[st
 def _strata(
     project: JudgingProject, grades: _Grades, documents: Iterable[str] | None
 ) -> dict[str, dict[str, dict[str, int]]]:
-    """Return question to stratum to document to grade (-1 if not judged)."""
+    """Return grades by question, stratum, and document; -1 means not judged."""
     with project.reading() as stored:
         candidates = stored.candidates(grades)
     pools: dict[str, dict[str, str]] = defaultdict(dict)
@@ -353,7 +353,7 @@ def _labels(project: JudgingProject, rule: Rule) -> tuple[str, ...]:
 
 
 def _scale(grades: _Grades, labels: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Return each grade with its meaning and number of documents."""
+    """Return the meaning of each grade and the number of documents with it."""
     count = Counter(grade for own in grades.values() for grade in own.values())
     most = max(len(labels) - 1, *count)
     return [
@@ -368,7 +368,7 @@ def _about(
     grades: _Grades,
     found: Iterable[DocumentRelevance],
 ) -> dict[str, Any]:
-    """Return the provenance of an export: judges, guideline, and counts."""
+    """Return the provenance of an export: judges, guidelines, and counts."""
     counted = [each for each in judgments if each.counted]
     versions = Counter(each.presentation.guideline for each in counted)
     reasons = Counter(each.choice.reason for each in counted if each.choice is not None)

@@ -1,4 +1,4 @@
-"""Import of judgments: qrels, files with several judges, preferences."""
+"""Import of judgments: qrels, files with several judges, and preferences."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ from rankgauge.judging.store import Transaction
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-# Recognized names of the column with the judge.
+# Recognized names for the column of judges.
 _JUDGES = ("judge", "judge_id", "rater", "annotator", "assessor", "worker", "user", "user_id")
 _GRADED = ("query", "document", "grade")
 _PAIRED = ("query", "left", "right", "winner")
 _MORE = ("judge", "comment")
-# The version of an unknown guideline.
+# Version number of an unknown guideline.
 _ELSEWHERE = 0
 _SHOWN = 5
-# Equal judgments have equal identifiers, so that a file can be imported again.
+# Namespace of identifiers: equal judgments have equal identifiers, so reimports add no duplicates.
 _NAMESPACE = uuid.UUID("3c1d6ad8-5d0c-4c52-9a51-5a6f6f1d2d0e")
 _SETS = 3
 
 
 class _Row(NamedTuple):
-    """A judgment as read from a file."""
+    """Judgment read from a file."""
 
     line: int
     query: str
@@ -59,7 +59,7 @@ class _Row(NamedTuple):
     grade: str | float | None = None
     judge: str = ""
     comment: str = ""
-    id: str = ""  # identifier of the presentation, if the file has it
+    id: str = ""  # identifier of the presentation, if the file has one
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,10 @@ class JudgmentImport(Result):
         source: The source of the judgments.
         judges: The names of the judges.
         new: The number of judgments added.
-        changed: Judgments stored with a different value; the new value was added and counts.
-        known: Judgments that were already stored.
-        unjudged: Documents with a negative grade (pooled but not judged), which are not imported.
+        changed: The number of judgments whose stored value differed; the new value now counts.
+        known: The number of judgments that were already stored.
+        unjudged: The number of documents with a negative grade (pooled but not judged), which are
+            not imported.
         questions: The number of questions added.
         skipped: Messages about skipped rows.
     """
@@ -87,7 +88,7 @@ class JudgmentImport(Result):
     skipped: tuple[str, ...] = ()
 
     def table(self) -> Table:
-        """Return one row: the number of judgments that are new, changed, known and skipped."""
+        """Return one row: the numbers of new, changed, known, and skipped judgments."""
         columns = ("source", "judges", "new", "changed", "known", "unjudged", "skipped")
         row = (self.source, len(self.judges), self.new, self.changed, self.known, self.unjudged,
                len(self.skipped))  # fmt: skip
@@ -99,7 +100,7 @@ class JudgmentImport(Result):
         )  # fmt: skip
 
     def summary(self) -> str:
-        """Return the numbers of judgments added and of judges."""
+        """Return the numbers of new judgments and of judges."""
         text = f"{many(self.new, 'new judgment')} of {many(len(self.judges), 'judge')}"
         parts = ((self.changed, "changed"), (self.known, "known"), (len(self.skipped), "skipped"))
         return ", ".join([text, *(f"{number} {what}" for number, what in parts if number)])
@@ -117,11 +118,11 @@ def import_judgments(
     add_questions: bool = False,
     skip_bad: bool = False,
 ) -> JudgmentImport:
-    """Import judgments made with other tools, all or none.
+    """Import judgments made with other tools; on an error, import none of them.
 
-    A grade becomes a graded judgment of one document, a preference group a choice or a ranking.
-    Questions are matched by identifier, then by text. Importing a file again adds new judgments and
-    updates changed ones.
+    A grade becomes a graded judgment of one document; a preference group becomes a choice or a
+    ranking. Questions are matched by identifier, then by text. Importing a file again adds new
+    judgments and updates changed ones.
 
     Args:
         project: The project.
@@ -207,7 +208,7 @@ def _qrels_rows(source: Any, refuse: Callable[[InputError], None] | None) -> lis
 
 
 def _columns_of_judges(source: Any) -> dict[str, str] | None:
-    """Return the columns of a file with a column of judges, else None."""
+    """Return the columns of a file that has a column of judges, else None."""
     form = source.format if isinstance(source, InFormat) else None
     if not _is_file(source):
         return None
@@ -242,7 +243,7 @@ def _named_rows(
         )  # fmt: skip
     if not _is_file(source):
         raise InputError(
-            "columns can be named for a file only", where=_name_of(source),
+            "columns can be named only for a file", where=_name_of(source),
             fix="write CSV or JSON lines first",
         )  # fmt: skip
     for line, cells in row_cells(source):
@@ -250,7 +251,7 @@ def _named_rows(
         if absent:
             raise FormatError(
                 f"there is no column {absent[0]!r:.60}, but {', '.join(map(repr, cells)):.200}",
-                path=source_name(source), line=line, fix="name the columns that are there",
+                path=source_name(source), line=line, fix="name columns of the file",
             )  # fmt: skip
         found = {
             key: "" if cells[name] is None else str(cells[name]) for key, name in columns.items()
@@ -269,7 +270,7 @@ def _named_rows(
                 line, found["query"], pair, "chosen", (winner,), judge=judge, comment=comment
             )
         elif winner in {"tie", "none"}:
-            # A tie between two documents is not a choice.
+            # A tie between two documents is not a valid choice.
             outcome = "none" if winner == "none" else "cannot tell"
             yield _Row(line, found["query"], pair, outcome, judge=judge, comment=comment)
         else:
@@ -307,7 +308,7 @@ def _ranking_of(query: str, group: str, grades: Mapping[str, float]) -> _Row | N
         return _Row(0, query, documents, "none", id=group)
     least = min(grades.values())
     lowest = [each for each in documents if grades[each] == least]
-    # Documents of grade 0 or 1 were not placed, nor were several documents of the lowest grade.
+    # Not placed: documents of grade 0 or 1, and several documents that share the lowest grade.
     out = set(lowest) if least <= 1 or len(lowest) > 1 else set()
     best = sorted((each for each in documents if each not in out), key=lambda each: -grades[each])
     if not best or len({grades[each] for each in best}) < len(best):
@@ -316,7 +317,7 @@ def _ranking_of(query: str, group: str, grades: Mapping[str, float]) -> _Row | N
 
 
 def _numbered(rows: Iterable[_Row], *, several: bool) -> Iterator[_Row]:
-    """Yield the rows; with `several`, rows of the same pair get different judges."""
+    """Yield the rows; with `several`, repeated judgments of a pair get different judges."""
     seen: Counter[tuple[str, tuple[str, ...]]] = Counter()
     for row in rows:
         if several and not row.judge:
@@ -331,7 +332,7 @@ def _numbered(rows: Iterable[_Row], *, several: bool) -> Iterator[_Row]:
 
 @dataclass
 class _Import:
-    """An import of judgments into a project."""
+    """Import of judgments into a project."""
 
     settings: Settings
     name: str
@@ -459,7 +460,7 @@ class _Import:
         ]
         if len(same) > 1:
             raise InputError(
-                f"{len(same)} judges are called {name!r:.60}", where=self.name,
+                f"{len(same)} judges have the name {name!r:.60}", where=self.name,
                 fix="give the identifier of one of them",
             )  # fmt: skip
         if not same:
@@ -478,7 +479,7 @@ class _Import:
         words = (judge.id, question, *sorted(row.documents), mode, row.id)
         name = str(uuid.uuid5(_NAMESPACE, "\0".join(words)))
         if _is_uuid(row.id):
-            name = row.id  # an export of this or another judging project
+            name = row.id  # exported by this or another judging project
         return Presentation(
             name, question, row.documents, judge.id, mode, "import", guideline=_ELSEWHERE
         )

@@ -1,6 +1,6 @@
 """Language models as judges of tasks that people answered, and as rankers of candidates.
 
-A model is never counted as a person, and a call that fails is a missing judgment.
+Models never count as people. A failed call is a missing judgment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rankgauge.llm import ChatModel, ChatRequest, ModelError, Reply, Usage
 from rankgauge.llm.structured import object_schema
 from rankgauge.rendering import Result, Table
 
-_AT_ONCE = 40  # requests between two writes
+_AT_ONCE = 40  # requests between two writes to the database
 _WINDOW, _STEP = 20, 10
 _LONGEST = 2000  # characters of a document to rank
 _ANSWERED = {"counted", "cannot tell", "adjudicated", "gold"}
@@ -49,7 +49,7 @@ class ModelRanking:
 
     Attributes:
         ranked: The identifiers of the documents of each question, best first.
-        failed: The reason why a question has no ranking, by question.
+        failed: The reason for each missing ranking, by question.
         usage: Calls, tokens and cost.
     """
 
@@ -65,9 +65,10 @@ def rank_documents(
 ) -> ModelRanking:
     """Rank the candidates of each question with a language model.
 
-    The model ranks 20 documents at a time, in windows that slide by 10 from the end of the list to
-    its beginning (Sun et al. 2023, https://arxiv.org/abs/2304.09542). Documents omitted from a
-    reply keep their order after the others. The model sees up to 2,000 characters of each document.
+    The model ranks windows of 20 documents, which move by 10 from the end of the list to its
+    beginning (Sun et al. 2023, https://arxiv.org/abs/2304.09542). Documents omitted from a reply
+    follow the others in their previous order. The model sees the first 2,000 characters of each
+    document.
 
     Args:
         model: The model.
@@ -134,12 +135,12 @@ class ModelJudging(Result):
     """Judgments of a language model, and the number of missing judgments.
 
     Attributes:
-        judge: The model as a judge of the kind ``model``.
+        judge: The judge of kind ``model`` that represents the model.
         tasks: The number of distinct tasks that people have answered.
-        before: Tasks that the model had already answered.
+        before: The number of tasks that the model had already answered.
         outcomes: The number of new judgments by outcome.
-        failed: The number of failed calls, which are missing judgments, by reason.
-        left: Tasks that were not sent.
+        failed: The number of failed calls (missing judgments) by reason.
+        left: The number of tasks that were not sent.
         usage: Calls, tokens and cost.
     """
 
@@ -160,7 +161,7 @@ class ModelJudging(Result):
         """Return one row for each outcome and each reason for a missing judgment."""
         rows = [
             ("tasks that people answered", self.tasks),
-            ("answered by the model before", self.before),
+            ("already answered by the model", self.before),
             *((outcome, number) for outcome, number in sorted(self.outcomes.items())),
             *((f"missing: {why}", number) for why, number in self.failed.items()),
         ]
@@ -169,16 +170,16 @@ class ModelJudging(Result):
         notes = [str(self.usage)]
         if self.failed or self.left:
             notes.append(
-                "a missing judgment is no judgment; repeat the command to request it again"
+                "missing judgments are not counted; repeat the command to request them again"
             )
-        notes.append("judgments of models are compared with those of people and never counted")
+        notes.append("judgments by models are compared with those of people, but never counted")
         return Table(
             ("what", "number"), tuple(rows), title=f"{self.judge.name}: {self._heading()}",
             notes=tuple(notes), width=80,
         )  # fmt: skip
 
     def summary(self) -> str:
-        """Return the numbers of judged and missing tasks, and the cost."""
+        """Return the numbers of judged tasks and missing judgments, and the cost."""
         return f"{self.judge.name}: {self._heading()}. {self.usage}"
 
     def _heading(self) -> str:
@@ -201,9 +202,9 @@ def ask_model(
 
     The model sees the latest guideline and the same fields of the same documents, in a new random
     order. Its judgments have the status ``model``: they are compared with those of people, but do
-    not count toward relevance and replace no task. A failed call is a missing judgment; call the
-    function again to request only the missing judgments. Choices are stored after every 40 calls;
-    the cache of the model keeps replies in between.
+    not count toward relevance and do not reduce the tasks of people. A failed call is a missing
+    judgment; call the function again to request only the missing judgments. Choices are stored
+    after every 40 calls; until then, replies are only in the cache of the model.
 
     Args:
         project: The project.
@@ -229,7 +230,7 @@ def ask_model(
     tasks, done = _tasks(project, judge)
     if not tasks:
         raise InputError(
-            "people have answered no task that a model could be compared with",
+            "there are no tasks answered by people to compare a model with",
             where=project.where, fix=f"judge first: rankgauge judge serve {project.where}",
         )  # fmt: skip
     judge = judge or project.add_judge(name, kind="model")[0]
@@ -275,7 +276,7 @@ _Key = tuple[str, str, frozenset[str]]
 def _tasks(
     project: JudgingProject, judge: Judge | None
 ) -> tuple[dict[_Key, Presentation], set[_Key]]:
-    """Return the distinct tasks that people answered, and those this judge has answered."""
+    """Return the distinct tasks answered by people, and those also answered by this judge."""
     judges, questions = project.judges, project.questions
     tasks: dict[_Key, Presentation] = {}
     done: set[_Key] = set()
@@ -297,7 +298,7 @@ def _tasks(
 def _presented(
     task: Presentation, judge: Judge, guideline: int, settings: Settings
 ) -> Presentation:
-    """Return the task for the model, with the documents in a new order."""
+    """Return the task as a presentation for the model, with the documents in a new order."""
     seed = settings.seed
     documents = sorted(task.documents)
     text = f"{seed}:{judge.name}:{task.question}:{documents}"
@@ -360,7 +361,7 @@ def _reply_schema(shown: Presentation, settings: Settings) -> dict[str, Any]:
 
 
 def _choice(shown: Presentation, reply: Reply, settings: Settings) -> Choice | ModelError:
-    """Return the choice in a reply, or the reason why it is invalid."""
+    """Return the choice in a reply, or the error of an invalid reply."""
     answer = reply.data["answer"]
     outcome = answer
     chosen: tuple[int, ...] = ()
@@ -389,11 +390,11 @@ def _choice(shown: Presentation, reply: Reply, settings: Settings) -> Choice | M
     return choice
 
 
-# ---- both
+# ---- shared by ranking and judging
 
 
 def _as_json(question: Question, documents: Sequence[Mapping[str, str]]) -> str:
-    """Return question and documents as JSON, so that documents cannot imitate the prompt."""
+    """Return the question and documents as JSON, so that documents cannot imitate the prompt."""
     content: dict[str, Any] = {"question": question.text}
     if question.need:
         content["information need"] = question.need
@@ -404,5 +405,5 @@ def _as_json(question: Question, documents: Sequence[Mapping[str, str]]) -> str:
 
 
 def _distinct(numbers: Sequence[int], most: int) -> list[int]:
-    """Return distinct positions from 1-based numbers, without numbers that were not shown."""
+    """Return distinct 0-based positions from 1-based numbers, without numbers out of range."""
     return [number - 1 for number in dict.fromkeys(numbers) if 1 <= number <= most]

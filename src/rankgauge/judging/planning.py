@@ -1,4 +1,4 @@
-"""Numbers of questions and judgments needed to compare systems."""
+"""Planning: the numbers of questions and judgments needed to compare systems."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 from rankgauge.stats import detectable_difference, moments, queries_needed, units_needed
 
-# Expected agreement: docs/explain/judging-simulations.md.
+# Agreement expected between judges: docs/explain/judging-simulations.md.
 _ALPHA, _NONE = 0.5, 0.4
 _USUAL = (20, 100)  # questions for a first evaluation, and the usual target
 
 
 @dataclass(frozen=True)
 class JudgingPlan(Result):
-    """Numbers of questions and judgments needed.
+    """Numbers of questions and judgments needed to compare systems.
 
     Returned by :func:`plan_judging`.
 
@@ -34,10 +34,10 @@ class JudgingPlan(Result):
         alpha: Significance level of the test.
         questions: The number of questions needed.
         documents: Candidates per question.
-        tasks: Largest number of tasks per question; fewer if it is resolved earlier.
+        tasks: Largest number of tasks per question; questions may be resolved with fewer.
         judgments: Tasks of all questions and people, including repeats.
-        overlap: Sets of documents that several people will judge according to the settings.
-        overlap_needed: Sets that two people must judge to reach `agreement`.
+        overlap: Number of document sets that several people will judge under the settings.
+        overlap_needed: Number of document sets that two people must judge to reach `agreement`.
         agreement: Half-width of the 95% interval of Krippendorff's alpha.
         hours: Hours of work, from the seconds per task.
     """
@@ -86,7 +86,7 @@ class JudgingPlan(Result):
         return Table(columns=tuple(values), rows=(tuple(values.values()),))
 
     def summary(self) -> str:
-        """Return the numbers of questions and judgments as a sentence."""
+        """Return the numbers of questions and judgments as one sentence."""
         return (
             f"{many(self.questions, 'question')} and {self.judgments:,} judgments detect a "
             f"difference of {self.difference:g} with {self.power:.0%} power"
@@ -117,10 +117,10 @@ def plan_judging(
 ) -> JudgingPlan:
     """Compute the numbers of questions and judgments needed to compare systems.
 
-    Questions: the number needed for the paired t test to detect the difference
-        (``rankgauge.stats.queries_needed``). Judgments: questions x candidates x views / shown,
-        plus repeats. Overlap: ``rankgauge.stats.units_needed`` for an alpha of 0.5, with "none"
-        chosen in 40% of the tasks.
+    The number of questions is that needed by a paired t test to detect the difference
+    (``rankgauge.stats.queries_needed``). The number of judgments is questions x candidates x views
+    / shown, plus repeats. The overlap is that of ``rankgauge.stats.units_needed`` for an alpha of
+    0.5 if "none" is chosen in 40% of the tasks.
 
     Args:
         difference: The difference of means to detect, such as 0.05 of nDCG@10.
@@ -164,7 +164,7 @@ def plan_judging(
         documents=documents,
         tasks=tasks,
         judgments=judgments,
-        # Each of these sets uses one task per judge.
+        # Each overlap set takes one task from each of its judges.
         overlap=round(counted * settings.overlap / (1 + more * settings.overlap)) if more else 0,
         overlap_needed=units_needed(agreement, answers, _ALPHA),
         agreement=agreement,
@@ -173,11 +173,11 @@ def plan_judging(
 
 
 def _largest_sd(evaluations: Sequence[Evaluation]) -> float:
-    """Return the largest standard deviation of the difference between two runs, first measure."""
+    """Return the largest standard deviation of differences between two runs, first measure."""
     if len(evaluations) < 2 or len({each.query_ids for each in evaluations}) > 1:
         raise InputError(
             "the standard deviation of the differences is unknown", where="plan_judging",
-            fix="give it, as in sd=0.2, or evaluations of two runs or more for the same queries",
+            fix="pass sd=0.2, for example, or evaluations of two or more runs on the same queries",
         )  # fmt: skip
     measure = evaluations[0].measures[0]
     return max(

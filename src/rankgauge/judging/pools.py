@@ -1,4 +1,4 @@
-"""`build_pool`: the documents to judge for each question, and their origins."""
+"""`build_pool`: the documents to judge for each question, and their sources."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from rankgauge.rendering import Result, Table
 from rankgauge.retrievers.protocol import index_documents, search
 from rankgauge.sample import sample_path
 
-_DEEPER = 3  # times k: documents of each ranking that a language model ranks
-_AT_ONCE = 64  # questions per retriever call
-_COMPARED = 200_000  # ids compared to detect transformations
+_DEEPER = 3  # times k: depth of the rankings that a language model reorders
+_AT_ONCE = 64  # questions per call of a retriever
+_COMPARED = 200_000  # ids compared to detect different spellings
 _MODEL_WARNING = (
     "a language model chose some of the documents that are judged: a document that looks "
     "relevant need not be relevant or correct"
@@ -45,15 +45,15 @@ _Found: TypeAlias = dict[tuple[str, str], list[Source]]
 
 @dataclass(frozen=True, slots=True)
 class PoolSource:
-    """Contribution of one source to the pool.
+    """Contribution of a source to the pool.
 
     Attributes:
-        name: The name of the run, retriever or model.
+        name: The name of the run, retriever, or model.
         kind: ``run``, ``search``, ``model``, ``author``, ``random`` or ``import``.
-        questions: Questions for which it has candidates.
-        total: Its pairs of question and document in the pool.
-        unique: Pairs that no other source has.
-        new: Its pairs that this call added.
+        questions: Number of questions for which the source has candidates.
+        total: Number of question-document pairs from the source.
+        unique: Number of pairs from no other source.
+        new: Number of pairs added by this call.
     """
 
     name: str
@@ -66,17 +66,17 @@ class PoolSource:
 
 @dataclass(frozen=True)
 class PoolReport(Result):
-    """The candidates of a judging project, and what a call of `build_pool` added.
+    """Candidates of a judging project, and those added by a call of `build_pool`.
 
     Attributes:
         k: The number of documents taken from each ranking.
         questions: The number of questions.
         empty: Questions without candidates.
-        documents: Pairs of question and candidate document.
-        new: Pairs that this call added: the documents to judge.
-        per_question: The smallest, median and largest number of candidates per question, of
-            questions with candidates.
-        sources: The contribution of each source, earlier calls included.
+        documents: The number of question-document pairs in the pool.
+        new: The number of pairs added by this call: the documents to judge.
+        per_question: The smallest, median, and largest number of candidates of a question,
+            excluding questions without candidates.
+        sources: The contribution of each source, including earlier calls.
         missing: Ranked documents that are not in the collection and thus not in the pool.
         drawn: Questions for which random documents had already been drawn.
         ranking: The ranking by the language model; None without a model.
@@ -110,13 +110,13 @@ class PoolReport(Result):
             )
         if self.missing:
             notes.append(
-                f"{many(len(self.missing), 'document')} left out because the collection lacks them "
+                f"{many(len(self.missing), 'document')} skipped because the collection lacks them "
                 f"({some(self.missing)}): give the collection that was searched"
             )
         if self.drawn:
             notes.append(
-                f"random documents were drawn before for {many(self.drawn, 'question')}; none were "
-                "added, so that their inclusion probabilities hold"
+                f"random documents were already drawn for {many(self.drawn, 'question')}; no more "
+                "were drawn, so that their inclusion probabilities remain valid"
             )
         if self.ranking is not None:
             notes.append(f"language model: {self.ranking.usage}")
@@ -133,7 +133,7 @@ class PoolReport(Result):
         )  # fmt: skip
 
     def summary(self) -> str:
-        """Return the numbers of new and of all documents, and the questions without candidates."""
+        """Return the numbers of new and all documents, and of questions without candidates."""
         empty = many(len(self.empty), "question")
         return f"{self._heading()}." + (f" Without candidates: {empty}." if self.empty else "")
 
@@ -146,14 +146,14 @@ def pool_warning(kinds: Iterable[str]) -> str:
     """Return the warning for pools built with a language model, else an empty string.
 
     Args:
-        kinds: The kinds of the sources of the pool.
+        kinds: The kinds of sources in the pool.
     """
     return _MODEL_WARNING if "model" in kinds else ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Ranking:
-    """The rankings of one source."""
+    """Rankings of one source."""
 
     name: str
     kind: str
@@ -177,13 +177,13 @@ def build_pool(
     random: int = 0,
     seed: int | None = None,
 ) -> PoolReport:
-    """Add candidates to each question: the union of the top k of runs and searches.
+    """Add candidates to each question: the union of the top k of all runs and searches.
 
     Documents that a question names as answers are also candidates. A language model, if given,
     ranks the top 3k of all runs and searches, and its top k are candidates. Random documents are
-    drawn once for each question, without replacement from outside the pool, with the recorded
-    probability n / (documents outside): they estimate the relevant documents that the pool misses.
-    Repeating the call has no effect.
+    drawn once for each question, without replacement from outside the pool; they serve to estimate
+    the number of relevant documents missing from the pool, and their inclusion probability
+    n / (documents outside) is recorded. Repeating the call adds nothing.
 
     Args:
         project: The project; it must have questions.
@@ -242,7 +242,7 @@ def build_pool(
             fix="give runs, search the collection (--bm25, --dense), or draw documents (--random)",
         )  # fmt: skip
     before = _stored(project)
-    # Drawn once: documents drawn later would have a different probability.
+    # Random documents are drawn once: a later draw would have a different probability.
     drawn = {
         each.question
         for each in before
@@ -280,7 +280,7 @@ def _of_run(run: Run, questions: Mapping[str, Question], k: int) -> _Ranking:
 
 
 def _mismatch(what: str, theirs: Sequence[bytes], ours: Iterable[bytes]) -> MismatchError:
-    """Return the error for ids that do not match, with the transformation that would fix it."""
+    """Return an error for ids that do not match, with the change that would make them match."""
     mine = list(islice(ours, _COMPARED))
     way = way_of(theirs, mine)
     fix = "use the same ids in both (check the columns, prefixes, leading zeros)"
@@ -289,7 +289,7 @@ def _mismatch(what: str, theirs: Sequence[bytes], ours: Iterable[bytes]) -> Mism
         one, other = map(show_id, pairs[0])
         fix = f"write ids the same way: '{one}' is '{other}' {named(way, pairs)}"
     return MismatchError(
-        f"{what}: it has {some(map(show_id, theirs[:3]))}, expected such as "
+        f"{what}: its ids are {some(map(show_id, theirs[:3]))}, expected ids such as "
         f"{some(map(show_id, mine[:3]))}",
         fix=fix,
     )  # fmt: skip
@@ -298,7 +298,7 @@ def _mismatch(what: str, theirs: Sequence[bytes], ours: Iterable[bytes]) -> Mism
 def _search(
     retriever: Any, texts: Collection, questions: Mapping[str, Question], k: int
 ) -> _Ranked:
-    # One object, so that a retriever that has indexed it does not index it again.
+    # One object, so that a retriever does not index the same documents twice.
     documents = texts.documents.values()
     index_documents(retriever, documents)
     asked = [Query(each.id, each.text) for each in questions.values()]
@@ -313,7 +313,7 @@ def _search(
 def _to_rank(
     rankings: Iterable[_Ranking], texts: Collection, depth: int
 ) -> dict[str, list[Document]]:
-    """Return the documents to rank for each question: the top of all rankings, best ranks first."""
+    """Return the documents for the model to rank, by question, in order of their best rank."""
     ranks: dict[str, dict[str, int]] = defaultdict(dict)
     for ranking in rankings:
         for question, document, source in ranking.top(depth):
@@ -335,7 +335,7 @@ def _to_rank(
 
 
 def _add(found: _Found, rankings: Iterable[_Ranking], texts: Collection, k: int) -> tuple[str, ...]:
-    """Add the first k of each ranking; return the documents missing from the collection."""
+    """Add the first k documents of each ranking; return those missing from the collection."""
     is_there: dict[str, bool] = {}
     for ranking in rankings:
         top = list(ranking.top(k))
@@ -361,7 +361,7 @@ def _answers(questions: Mapping[str, Question], texts: Collection) -> Iterator[t
                 raise InputError(
                     f"question {question.id!r} names the answering document {document!r:.60}, "
                     "which is not in the collection", where="questions",
-                    fix="give the id of a document, or the collection that has it",
+                    fix="give the id of a document in the collection, or another collection",
                 )  # fmt: skip
             yield question.id, document
 
@@ -396,7 +396,7 @@ def _store(
     texts: Collection,
 ) -> None:
     wanted = {document for _, document in found}
-    # Existing documents keep the judged text.
+    # Existing documents keep the text that was judged.
     new = wanted - set(project.documents(wanted))
     project.add_candidates(
         (Candidate(question, document, tuple(s)) for (question, document), s in found.items()),
@@ -470,11 +470,11 @@ def _report(
 def demo_project(where: str | os.PathLike[str]) -> JudgingProject:
     """Create a project from the bundled sample, or open an existing one.
 
-    The project has the 30 questions of the sample. Their candidates are the first five documents of
-    both runs and one random document from outside these.
+    The project has the 30 questions of the sample. The candidates of a question are the first five
+    documents of both runs and one random other document.
 
     Args:
-        where: The file.
+        where: The SQLite file.
 
     Raises:
         InputError: If the file is not a judging project.

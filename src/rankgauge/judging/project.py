@@ -1,4 +1,4 @@
-"""`JudgingProject`: questions, pools, judges, tasks and judgments."""
+"""`JudgingProject`: questions, pools, judges, tasks, and judgments."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _MOST_NAME = 100  # characters of a judge's name
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task as displayed to a judge: a presentation with texts, without rank, score and source."""
+    """Task as displayed to a judge: a presentation and texts, without rank, score, and source."""
 
     presentation: Presentation
     question: Question
@@ -61,12 +61,13 @@ class Progress:
     """Progress of a judge and of the project.
 
     Attributes:
-        own: Tasks that this judge finished.
-        finished: Tasks that people finished.
+        own: Number of tasks finished by this judge.
+        finished: Number of tasks finished by people.
         left: Largest number of remaining tasks of all judges; questions may be resolved earlier.
         seconds: Median seconds per task of this judge, or None before the first task.
         questions: The number of questions.
-        complete: Questions with candidates that are resolved or have reached their budget.
+        complete: Number of questions with candidates that are resolved or have used up their
+            budget.
         last: The identifier of the last task of this judge, or None before the first task.
     """
 
@@ -86,7 +87,7 @@ class QuestionProgress:
     Attributes:
         question: The question.
         documents: The size of its pool.
-        finished: Tasks that people finished.
+        finished: Number of tasks finished by people.
         left: Largest number of remaining tasks.
     """
 
@@ -97,11 +98,11 @@ class QuestionProgress:
 
 
 class JudgingProject(JudgingStore):
-    """A judging project: a SQLite file or a PostgreSQL database.
+    """Judging project: a SQLite file or a PostgreSQL database.
 
     Experts see a question and two or three documents and choose the best, or none. Presentations
-    and choices are stored as events that never change; relevance is computed from them. Needs the
-    extra ``judging`` (SQLAlchemy and Alembic).
+    and choices are stored as immutable events; relevance is computed from them. Requires the extra
+    ``judging`` (SQLAlchemy and Alembic).
 
     Example:
         >>> import tempfile
@@ -130,7 +131,7 @@ class JudgingProject(JudgingStore):
 
         Raises:
             MissingExtra: If SQLAlchemy or the PostgreSQL driver is not installed.
-            InputError: If the URL is invalid. A missing project raises on first use.
+            InputError: If the URL is invalid. A missing project is reported on first use.
         """
         super().__init__(where, wait=wait)
         self._state = ProjectState()
@@ -148,8 +149,8 @@ class JudgingProject(JudgingStore):
         """Create a project.
 
         Args:
-            where: As for the constructor.
-            settings: The settings; if None, the best of three documents.
+            where: A path or URL, as for the constructor.
+            settings: The settings; if None, judges choose the best of three documents.
             guideline: The guideline in Markdown; if None, the default guideline of the mode.
             author: The creator of the project.
 
@@ -178,7 +179,7 @@ class JudgingProject(JudgingStore):
                 self._state.update(stored)
                 yield stored, self._state
             except BaseException:
-                # The transaction may be rolled back; read the state again.
+                # The transaction may be rolled back: read the state again next time.
                 if write:
                     self._state = ProjectState()
                 raise
@@ -197,7 +198,7 @@ class JudgingProject(JudgingStore):
             return stored.add_settings(settings, author)
 
     def guideline(self, version: int | None = None) -> tuple[int, str]:
-        """Return the number and text of a version of the guideline; if None, of the latest."""
+        """Return the number and text of a version of the guideline, by default the latest."""
         with self.reading() as stored:
             found = stored.version("guideline", version)
         if found is None:
@@ -218,7 +219,7 @@ class JudgingProject(JudgingStore):
             return stored.add_version("guideline", text, author)
 
     def add_questions(self, questions: Iterable[Question]) -> None:
-        """Add questions. A question with an existing identifier becomes its new version."""
+        """Add questions; an existing identifier adds a new version of that question."""
         with self.writing() as stored:
             stored.add_questions(questions)
 
@@ -230,7 +231,7 @@ class JudgingProject(JudgingStore):
 
     @property
     def pools(self) -> Mapping[str, tuple[str, ...]]:
-        """The documents in the pool of each question with a pool."""
+        """The documents in the pool of each question that has a pool."""
         with self._current() as (_, state):
             return dict(state.pools)
 
@@ -263,7 +264,7 @@ class JudgingProject(JudgingStore):
             for name, body in stored.answers(given).items():
                 if Answer(name, **body) != given[name]:
                     raise InputError(
-                        f"there is another answer {name!r:.60}", where=self.where,
+                        f"a different answer has the identifier {name!r:.60}", where=self.where,
                         fix="give a changed answer a new identifier",
                     )  # fmt: skip
             stored.add_answers({name: each.body for name, each in given.items()})
@@ -274,9 +275,9 @@ class JudgingProject(JudgingStore):
             return dict(state.answers)
 
     def next_vote(self, judge: str, *, now: datetime | None = None) -> Task | None:
-        """Return the judge's open vote on two answers, or the next vote, or None if none is left.
+        """Return the judge's open vote or the next vote on two answers, or None if none is left.
 
-        The documents of the task are the texts of the two answers, without system and sources.
+        The documents of the task are the texts of the two answers, without systems and sources.
         """
         now = now or datetime.now(UTC)
         with self._current(write=True) as (stored, state):
@@ -316,7 +317,7 @@ class JudgingProject(JudgingStore):
         """Add a judge; return the judge and the secret of the invitation, which is not stored.
 
         Args:
-            name: The name that leads see.
+            name: The name displayed to leads.
             role: ``judge``, ``lead`` or ``admin``.
             kind: ``person``, ``model`` or ``application``.
             origins: For an application, the origins of pages that may send votes, such as
@@ -361,7 +362,7 @@ class JudgingProject(JudgingStore):
             return dict(state.judges)
 
     def revoke(self, judge: str) -> None:
-        """Revoke the access of a judge and keep the choices."""
+        """Revoke the access of a judge; past choices are kept."""
         with self.writing() as stored:
             stored.add_judge(replace(self._known_judge(stored, judge), revoked=True))
             stored.end_sessions(judge)
@@ -381,7 +382,7 @@ class JudgingProject(JudgingStore):
         """Return the judge's open task, or reserve the next task, or return None if none is left.
 
         The same task is returned until a choice is recorded or the lease ends. Concurrent calls are
-        safe: tasks are reserved in a write transaction, so that no set of documents is given to
+        safe: tasks are reserved in a write transaction, so that no set of documents is assigned to
         more people than the settings allow.
 
         Raises:
@@ -421,8 +422,8 @@ class JudgingProject(JudgingStore):
     def record(self, choice: Choice) -> bool:
         """Store a choice and return whether it is new.
 
-        A choice may be sent twice; it is stored once. A choice that arrives after the end of the
-        lease is also stored.
+        A choice that is sent twice is stored once. A choice that arrives after the end of the lease
+        is also stored.
 
         Raises:
             InputError: If the task is unknown or belongs to another judge, or the choice is
@@ -430,7 +431,7 @@ class JudgingProject(JudgingStore):
         """
         with self._current(write=True) as (stored, state):
             shown = self._own(state, choice.presentation, choice.judge)
-            # Stored choices are not checked again: the settings may have changed.
+            # Stored choices are not validated again: the settings may have changed since.
             known = stored.choice(choice.id)
             if known is not None:
                 if (known.presentation, known.judge) != (choice.presentation, choice.judge):
@@ -490,7 +491,7 @@ class JudgingProject(JudgingStore):
             return state.judgments(state.presentations.values(), datetime.now(UTC))
 
     def question_progress(self) -> list[QuestionProgress]:
-        """Return the progress of each question, in the order of addition."""
+        """Return the progress of each question, in the order the questions were added."""
         now = datetime.now(UTC)
         with self._current() as (_, state):
             found = []

@@ -1,4 +1,4 @@
-"""Questions and hidden tests of a judging project, from files, collections and the web page."""
+"""Questions and hidden tests of a judging project, from files, collections, and the web page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rankgauge.formats.texts import TextRow, TextSource
 from rankgauge.judging.events import GoldTask, Question
 from rankgauge.judging.project import JudgingProject
 
-# Recommended number of questions without a plan, and that for a first evaluation.
+# Recommended numbers of questions: without a plan, and for a first evaluation.
 _TARGET = 100
 _FIRST_LOOK = 20
 _MOST_TEXT = 5_000  # characters of a question
@@ -36,7 +36,7 @@ def load_questions(
     Args:
         source: A file of queries or questions, or any argument of `Collection.load`.
         collection: The documents; if given, they must include each answering document.
-        author: The default author.
+        author: The author of questions without an author.
 
     Raises:
         FormatError: If a line cannot be read.
@@ -100,7 +100,7 @@ def write_question(
     answers: Iterable[str] = (),
     author: str = "",
 ) -> Question:
-    """Add a question written by a person; return it with its identifier.
+    """Add a question written by a person and return it with a new identifier.
 
     Args:
         project: The project.
@@ -130,7 +130,7 @@ def write_question(
     if unknown:
         raise InputError(
             f"there is no document {unknown[0]!r:.60} in this project", where="question",
-            fix="give identifiers of documents in its pools, or leave them out",
+            fix="give identifiers of documents in its pools, or none",
         )  # fmt: skip
     question = Question(
         f"page-{uuid.uuid4().hex[:8]}", text, need, author, "page",
@@ -144,8 +144,8 @@ def load_gold(source: str | os.PathLike[str], project: JudgingProject) -> list[G
     """Read hidden tests: sets of documents with the accepted answers.
 
     Args:
-        source: CSV, TSV or JSON lines with ``question`` (its identifier), ``documents`` and
-            ``accepted``: identifiers, in JSON as a list, else separated by ``;``. Without an
+        source: CSV, TSV, or JSON lines with the identifiers of the ``question``, the ``documents``,
+            and the ``accepted`` documents: lists in JSON, else separated by ``;``. Without an
             accepted document, "none" is correct.
         project: The project; it must contain these questions and documents.
 

@@ -19,7 +19,7 @@ from rankgauge.rendering.tables import Cell, Table
 from rankgauge.stats import NoneRate, none_rates, wilson_interval
 
 _ROWS = 8  # rows of a short table
-# Sets needed to compare rates of "none" with the model.
+# Smallest number of sets to compare observed and predicted rates of "none".
 _SETS = 20
 _WIDE, _SURE = 30.0, 0.99
 
@@ -35,11 +35,11 @@ class DocumentRelevance:
         chosen: The number of times it was chosen (in a ranking: placed).
         share: chosen / shown; NaN if it was never shown for a choice.
         share_low: Lower bound of the Wilson interval of the share.
-        share_high: Its upper bound.
+        share_high: Upper bound of the Wilson interval.
         fit: Probability from the Plackett-Luce fit that the document is preferred to none; NaN if
             it was never shown for a choice.
         fit_low: Lower bound of the interval of `fit`.
-        fit_high: Its upper bound.
+        fit_high: Upper bound of the interval of `fit`.
         above: Posterior probability that `fit` is above 0.5.
         grades: The grades by people, in the order of presentation.
         excluded: Presentations that do not count, by status: ``cannot tell``, ``expired``,
@@ -67,7 +67,7 @@ class DocumentRelevance:
 
     @property
     def mean_grade(self) -> float:
-        """The mean grade, unbiased by the number of judges; NaN without grades."""
+        """The mean grade, which does not depend on the number of judges; NaN without grades."""
         return math.fsum(self.grades) / len(self.grades) if self.grades else math.nan
 
 
@@ -80,8 +80,8 @@ class Relevance(Result):
     Attributes:
         documents: Documents by question, sorted by share, then `shown`, then identifier. Unjudged
             documents are last.
-        resolved: Whether the relevance of all documents of a question is known
-            (:func:`is_resolved`; for graded documents: whether all have a grade).
+        resolved: Whether the relevance of all documents is known (:func:`is_resolved`; for graded
+            documents: whether all have a grade), by question.
         counted: Number of judgments used.
         excluded: Number of judgments not used, by status.
         none_rates: Observed and predicted rates of "none" by the quality of the set, with 99%
@@ -104,7 +104,7 @@ class Relevance(Result):
         """Return the documents of one question.
 
         Raises:
-            InputError: If there is no such question.
+            InputError: If the question is unknown.
         """
         if question not in self.resolved:
             raise InputError(
@@ -117,8 +117,8 @@ class Relevance(Result):
         """Return the top judged documents of each question, best first.
 
         Args:
-            full: Whether to list all documents, unjudged documents last, with the interval of
-                chosen/shown and the judgments that do not count.
+            full: Whether to list all documents (unjudged documents last), with the interval of
+                chosen/shown and the number of judgments that do not count.
         """
         graded = any(each.grades for each in self.documents)
         chosen = any(each.shown for each in self.documents) or not graded
@@ -214,10 +214,10 @@ def measure_relevance(
 ) -> Relevance:
     """Compute the relevance of documents from judgments.
 
-    Each document has the share chosen / shown with a Wilson interval, and the probability that it
-    is preferred to none from a Plackett-Luce model of all choices of the question, with a Laplace
-    interval (``rankgauge.stats.fit_plackett_luce``). Only judgments with the status ``counted`` are
-    used. Documents that were never shown stay unjudged.
+    Relevance is estimated in two ways: by the share chosen / shown with a Wilson interval, and by a
+    Plackett-Luce model of all choices for the question, as the probability of being preferred to
+    none with a Laplace interval (``rankgauge.stats.fit_plackett_luce``). Only judgments with the
+    status ``counted`` are used. Documents that were never shown remain unjudged.
 
     Args:
         judgments: All judgments of a project (:meth:`JudgingProject.judgments`).
@@ -237,7 +237,7 @@ def measure_relevance(
     by_question: dict[str, list[Judgment]] = {name: [] for name in pools or {}}
     excluded: Counter[str] = Counter()
     for each in judgments:
-        # Votes are on answers, not documents.
+        # Votes are about answers, not documents.
         if each.presentation.mode != "answers":
             by_question.setdefault(each.presentation.question, []).append(each)
         if not each.counted:
@@ -293,7 +293,7 @@ def _measure_question(
         "share": share, "share_low": low, "share_high": high, "fit": fit.relevance,
         "fit_low": fit_low, "fit_high": fit_high, "above": fit.probability_above(),
     }  # fmt: skip
-    # Documents never shown have no estimate: neither 0 / 0 nor that of the prior.
+    # Documents never shown get no estimate: 0 / 0 is undefined, and the fit is only the prior.
     numbers = {key: np.where(trials > 0, each, np.nan).tolist() for key, each in columns.items()}
     found = [
         DocumentRelevance(
@@ -304,7 +304,7 @@ def _measure_question(
         for at, name in enumerate(names)
     ]  # fmt: skip
     index = {name: at for at, name in enumerate(names)}
-    # The usual prior would shrink these predictions away from 0 and 1.
+    # The usual prior would move these predictions away from 0 and 1.
     wide = fit_question(state, prior_sd=_WIDE)[1]
     predicted = [
         float(wide.none_probability([[index[name] for name in documents]])[0])
@@ -317,7 +317,7 @@ def _measure_question(
 
 
 def _order(each: DocumentRelevance) -> tuple[bool, float, float, int, str]:
-    """Return the sort key: share, then `shown`; mean grade if graded; unjudged documents last."""
+    """Return the sort key: share or mean grade, then `shown`; unjudged documents last."""
     share = 0.0 if math.isnan(each.share) else each.share
     grade = each.mean_grade if each.grades else -math.inf
     return not each.judged, -share, -grade, -each.shown, each.document

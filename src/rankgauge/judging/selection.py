@@ -12,16 +12,16 @@ import numpy as np
 
 from rankgauge.stats import NONE, PlackettLuce, fit_plackett_luce, ranking_stages
 
-# The most informative of this many random sets of documents is shown.
+# Number of random sets of documents from which the most informative is selected.
 _SETS = 60
-# A document is resolved if its probability of relevance is outside these bounds and it was shown
-# at least this often.
+# A document is resolved if it was shown this often and its probability of relevance is outside
+# these bounds.
 _UNSURE, _VIEWS = (0.05, 0.95), 2
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionState:
-    """State of a question for the selection of the next task.
+    """State of a question, from which the next task is selected.
 
     Attributes:
         documents: The pool.
@@ -52,7 +52,8 @@ def fit_question(
         prior_sd: As in ``rankgauge.stats.fit_plackett_luce``.
 
     Returns:
-        The documents of the pool followed by others that were shown, and their model in this order.
+        The documents of the pool, followed by others that were shown; and the model of these
+        documents, in this order.
 
     Example:
         >>> names, fit = fit_question(QuestionState(("a", "b"), ((("a", "b"), ("b",)),)))
@@ -81,15 +82,15 @@ def next_documents(
 ) -> tuple[str, ...] | None:
     """Return the documents of the next task, in arbitrary order, or None if no set is left.
 
-    The least shown documents are selected until each was shown `views` times. Then the D-optimal
-    set of 60 random sets is selected: the one with the largest log det(I + F S), where F is the
-    expected information of the choice and S the posterior covariance of the utilities. Pending
-    choices are included with their expected information. A set is never shown to the same judge
-    twice.
+    Until each document was shown `views` times, the least shown documents are selected. After that,
+    the D-optimal set of 60 random sets is selected: the set with the largest log det(I + F S),
+    where F is the expected information of the choice and S the posterior covariance of the
+    utilities. Pending choices are included with their expected information. A set is never shown
+    to the same judge twice.
 
     Args:
         state: The state of the question.
-        shown: Number of documents a task shows.
+        shown: Number of documents in a task.
         views: Presentations of each document before sets are chosen by expected information.
         at_random: Whether to draw the documents at random, for overlap and audits of the model.
         rng: The random generator.
@@ -117,12 +118,12 @@ def next_documents(
     index = {name: at for at, name in enumerate(names)}
     expected = fit.expecting([[index[each] for each in items] for items in state.pending])
     gain = expected.information([[index[each] for each in items] for items in sets])
-    # Rounded, so that ties are the same on every machine.
+    # Rounded, so that sets tie on every machine or on none.
     return sets[int(gain.round(9).argmax())]
 
 
 def is_resolved(state: QuestionState) -> bool:
-    """Return whether the relevance of each document is known, so that no task is needed.
+    """Return whether the relevance of each document is known, so that no more tasks are needed.
 
     The relevance of a document is known if it was shown at least twice and its posterior
     probability of a relevance above 0.5 is below 0.05 or above 0.95.

@@ -1,4 +1,4 @@
-"""In-memory state of a judging project, updated from the store."""
+"""In-memory state of a judging project, read from the store."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from rankgauge.judging.store import Transaction
 
 # Purposes of presentations that are never the next task of a judge.
 _NO_TASKS = {"adjudication", "import"}
-_Set = tuple[str, frozenset[str]]  # a question, and documents shown together
+_Set = tuple[str, frozenset[str]]  # a question, and the documents shown together
 
 
 @dataclass(frozen=True, slots=True)
 class KnownQuestion:
-    """Counted judgments of a question, their number, and an upper bound on remaining tasks."""
+    """Counted judgments of a question, their number, and the largest number of remaining tasks."""
 
     state: QuestionState
     done: int
@@ -37,7 +37,7 @@ class KnownQuestion:
 
 
 class ProjectState:
-    """In-memory state of the store, updated with new events."""
+    """In-memory state of a project, updated with new events from the store."""
 
     def __init__(self) -> None:
         self.marks: object = None
@@ -58,7 +58,7 @@ class ProjectState:
         # The finished tasks and votes of each judge, most recent last.
         self.done: dict[str, dict[str, None]] = defaultdict(dict)
         self.votes_done: dict[str, dict[str, None]] = defaultdict(dict)
-        # Overlap sets, and those that need more judges.
+        # Presentations of overlap sets, and the sets that need more judges.
         self.overlaps: dict[_Set, list[Presentation]] = defaultdict(list)
         self.open_overlaps: dict[_Set, None] = {}
         self.presented = 0
@@ -66,7 +66,7 @@ class ProjectState:
         self._known: dict[str, KnownQuestion] = {}
 
     def update(self, stored: Transaction) -> None:
-        """Read events stored since the last call."""
+        """Read the events stored since the last call."""
         self._read_contents(stored)
         for shown in stored.presentations(self.presented):
             self._add_presentation(shown)
@@ -83,7 +83,7 @@ class ProjectState:
                     fix="create it: rankgauge judge create PROJECT --questions FILE",
                 )  # fmt: skip
             judges = stored.judges()
-            # New judges and questions do not affect the others.
+            # Adding judges does not affect the others; other changes discard the cached state.
             same = settings == self.settings and self.judges.items() <= judges.items()
             self.settings, self.judges = settings, judges
             self.guideline = (stored.version("guideline") or (1, ""))[0]
@@ -161,7 +161,7 @@ class ProjectState:
         return sorted(own, key=lambda each: each.sequence)
 
     def judgments(self, shown: Iterable[Presentation], now: datetime) -> list[Judgment]:
-        """Return these presentations with their latest choices and statuses."""
+        """Return the presentations with their latest choices and statuses."""
         shown = list(shown)
         made = [self.latest[each.id] for each in shown if each.id in self.latest]
         return judgments_of(shown, made, self.judges, now=now)
@@ -183,7 +183,7 @@ class ProjectState:
                 )
                 for each in self.judgments(self.by_question[question], now)
                 if each.counted and each.choice is not None
-                # Imported grades are not choices, and vice versa.
+                # Grades do not count in other modes, and choices do not count in graded mode.
                 if (each.presentation.mode == "graded") == graded
             )
             done = len(counted)

@@ -26,7 +26,7 @@ class JudgeStatus:
         name: The name.
         role: ``judge``, ``lead`` or ``admin``.
         kind: ``person``, ``model`` or ``application``.
-        revoked: Whether access ended.
+        revoked: Whether the judge's access was revoked.
         finished: The number of tasks with a choice, including "can't tell".
         seconds: Median seconds per task, or None if unknown.
     """
@@ -46,15 +46,16 @@ class ProjectStatus(Result):
 
     Attributes:
         where: Path or URL of the project.
-        title: Its name.
+        title: The name of the project.
         mode: The judging mode.
         guideline: The latest version of the guideline.
         questions: The number of questions.
-        pooled: Questions with candidates.
-        candidates: Pairs of question and candidate document.
-        judged: Finished tasks that count.
+        pooled: The number of questions with candidates.
+        candidates: The number of pairs of question and candidate document.
+        judged: The number of finished tasks that count.
         left: Largest number of remaining tasks; questions may be resolved earlier.
-        complete: Questions with candidates that are resolved or have reached their budget.
+        complete: The number of questions with candidates that are resolved or have used up their
+            budget.
         statuses: The number of presentations by the status of their judgment.
         seconds: Median seconds per task of people, or None if unknown.
         judges: The work of each judge.
@@ -109,7 +110,7 @@ class ProjectStatus(Result):
         )  # fmt: skip
 
     def summary(self) -> str:
-        """Return the progress and the next step."""
+        """Return the progress and the recommended next step."""
         return f"{self.title}: {self._heading()}. Next: {self.next_step}"
 
     def _heading(self) -> str:

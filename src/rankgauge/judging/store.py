@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _FIRST = "create it: rankgauge judge create PROJECT --questions FILE"
 _AT_ONCE = 500
-# The tables of a copy; tables precede those that refer to them.
+# The copied tables, in an order in which each table precedes the tables that refer to it.
 RECORDED = (
     "versions", "questions", "documents", "answers", "candidates", "gold", "judges",
     "presentations", "choices",
@@ -43,7 +43,7 @@ _MOST_BODY = 2_000_000  # characters of a document
 
 
 class JudgingStore(Store):
-    """The database of a judging project: a SQLite file or a PostgreSQL database.
+    """Database of a judging project: a SQLite file or a PostgreSQL database.
 
     Args:
         where: A path, or ``postgresql://user:password@host/database``.
@@ -63,7 +63,7 @@ class JudgingStore(Store):
         return self._database.path
 
     def __enter__(self) -> Self:
-        """Keep connections open until the end of the block."""
+        """Keep connections open inside the block."""
         self._database.keep_open()
         return self
 
@@ -97,7 +97,7 @@ class Transaction:
     # ---- settings and guideline
 
     def add_version(self, kind: str, body: str, author: str) -> int:
-        """Store a version of the ``settings`` or the ``guideline`` and return its number."""
+        """Store a new version of the ``settings`` or the ``guideline`` and return its number."""
         from sqlalchemy import func, select
 
         versions = self._table("versions")
@@ -108,7 +108,7 @@ class Transaction:
         return int(number)
 
     def version(self, kind: str, number: int | None = None) -> tuple[int, str] | None:
-        """Return the number and body of a version; if `number` is None, of the latest."""
+        """Return the number and body of a version, by default the latest."""
         from sqlalchemy import select
 
         versions = self._table("versions")
@@ -143,7 +143,7 @@ class Transaction:
     # ---- questions and candidates
 
     def add_questions(self, questions: Iterable[Question]) -> None:
-        """Store questions. A question with an existing identifier becomes its new version."""
+        """Store questions; an existing identifier adds a new version of that question."""
         rows = []
         for each in questions:
             _check_id(each.id, "question")
@@ -203,7 +203,7 @@ class Transaction:
         return int(self._connection.scalar(select(func.count()).select_from(pairs)) or 0)
 
     def candidates(self, questions: Iterable[str] | None = None) -> list[Candidate]:
-        """Return the pools (if None, of all questions), documents in the order of addition."""
+        """Return the pools of these questions (None: all), documents in the order of addition."""
         found: dict[tuple[str, str], list[Source]] = {}
         order = ("time", "question", "rank", "document", "source")
         for row in self._rows("candidates", "question", questions, order=order):
@@ -227,7 +227,7 @@ class Transaction:
         return [_gold_of(row) for row in self._rows("gold", order=("sequence",))]
 
     def marks(self) -> tuple[Any, ...]:
-        """Return markers that change with every write other than an event."""
+        """Return markers that change with every write except that of an event."""
         from sqlalchemy import func, select
 
         counted = [
@@ -247,7 +247,7 @@ class Transaction:
         self._upsert("answers", rows, ("id",))
 
     def answers(self, ids: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
-        """Return the answers with these identifiers; if None, all answers."""
+        """Return the answers with these identifiers, by default all answers."""
         return {row.id: json.loads(row.body) for row in self._rows("answers", "id", ids)}
 
     def answer_count(self) -> int:
@@ -262,7 +262,7 @@ class Transaction:
     def add_judge(
         self, judge: Judge, secret: str | None = None, more: Mapping[str, Any] | None = None
     ) -> None:
-        """Store or replace a judge with the hash of a secret.
+        """Store or replace a judge, with the hash of the invitation's secret.
 
         `more` replaces the other stored fields; if None, they are kept.
         """
@@ -283,12 +283,12 @@ class Transaction:
         return {row.id: _judge_of(row) for row in self._rows("judges", order=("time", "id"))}
 
     def judge_by_secret(self, secret: str) -> tuple[Judge, dict[str, Any]] | None:
-        """Return the judge with this hash of a secret, and the other stored fields."""
+        """Return the judge whose secret has this hash, with the other stored fields."""
         row = next(iter(self._rows("judges", "secret", [secret])), None)
         return (_judge_of(row), json.loads(row.body)) if row else None
 
     def origins(self) -> dict[str, tuple[str, ...]]:
-        """Return the origins allowed to send votes, by application that is not revoked."""
+        """Return the origins from which each application, unless revoked, may send votes."""
         return {
             row.id: tuple(json.loads(row.body).get("origins", ()))
             for row in self._rows("judges")
@@ -335,7 +335,7 @@ class Transaction:
         return replace(shown, sequence=self._append("presentations", row))
 
     def append_choice(self, choice: Choice) -> Choice | None:
-        """Store a choice and return it, or None if its identifier is already stored."""
+        """Store a choice and return it; return None if its identifier is already stored."""
         _check_id(choice.id, "choice", _MOST_UUID)
         if self._find("choices", choice.id) is not None:
             return None
@@ -367,7 +367,7 @@ class Transaction:
     # ---- rows of a copy
 
     def records(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield each row with the name of its table, excluding sessions and secrets."""
+        """Yield each row with its table name, without sessions and secrets."""
         for name in RECORDED:
             keys = [column.name for column in self._table(name).primary_key]
             for row in self._rows(name, order=keys):
@@ -387,9 +387,9 @@ class Transaction:
         self._insert(name, [row])
 
     def finish_records(self) -> None:
-        """Continue the numbering of events after the stored records."""
+        """Continue the numbering of events after the copied records."""
         if self._connection.dialect.name == "sqlite":
-            return  # it counts on from the largest number
+            return  # SQLite continues from the largest number
         from sqlalchemy import func, select
 
         for name in RECORDED:
@@ -473,7 +473,7 @@ def _check_id(value: str, what: str, most: int = _MOST_ID) -> None:
 
 
 def _is_lone(char: str) -> bool:
-    """Return whether a code point is a lone surrogate, which is not a character."""
+    """Return whether a code point is a lone surrogate, which is not a valid character."""
     return "\ud800" <= char <= "\udfff"
 
 
@@ -530,7 +530,7 @@ def _choice_of(row: Any) -> Choice:
     return Choice(**{name: getattr(row, name) for name in names}, **body)
 
 
-# Constructors of objects from rows; they raise KeyError, TypeError or ValueError.
+# Constructors of objects from database rows; they raise KeyError, TypeError, or ValueError.
 _READERS: Mapping[str, Callable[[Any], object]] = {
     "questions": _question_of,
     "documents": _document_of,

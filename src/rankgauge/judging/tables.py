@@ -1,7 +1,7 @@
-"""The tables of a judging project.
+"""Tables of a judging project.
 
-Presentations and choices are events: rows are added, never changed. Fields without a column are in
-`body`, a JSON object.
+Presentations and choices are events: rows are added but never changed. Fields without a column
+are in `body`, a JSON object.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def define_tables(tables: MetaData) -> MetaData:
-    """Add the tables of the latest revision to a `MetaData` and return it."""
+    """Add the tables of the latest revision to `tables` and return it."""
     from sqlalchemy import Column, Float, ForeignKey, Index, Integer, String, Table, Text
 
     def sequence() -> Column[int]:
@@ -29,7 +29,7 @@ def define_tables(tables: MetaData) -> MetaData:
         return Column("time", String(32), nullable=False)
 
     Table(
-        "rankgauge_judging_versions",  # of the settings and of the guideline
+        "rankgauge_judging_versions",  # versions of the settings and of the guideline
         tables,
         Column("kind", String(12), primary_key=True),
         Column("number", Integer, primary_key=True, autoincrement=False),

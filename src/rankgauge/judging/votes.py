@@ -23,7 +23,7 @@ _ROWS = 8  # rows of a short table
 _SIDES = ("left", "right")
 _TIES = ("both good", "both bad", "tie")
 _WINNERS = (*_SIDES, *_TIES, "cannot tell")
-# Namespace of imported votes: equal rows of a file have equal identifiers.
+# Namespace of identifiers: equal rows of a file have equal identifiers.
 _NAMESPACE = uuid.UUID("5c1f4d3e-6d0b-4c0e-9b53-3a3c2a2a7a11")
 
 
@@ -42,8 +42,8 @@ class PairVotes:
         ties: Imported ties that do not say whether both were good or bad.
         cannot_tell: Votes without a verdict.
         rate: wins / (wins + losses), from 0 to 1; None without wins and losses.
-        low: The lower bound of its 95% Wilson interval.
-        high: The upper bound.
+        low: The lower bound of the 95% Wilson interval of the rate.
+        high: The upper bound of the interval.
         voters: The number of judges or applications that voted.
     """
 
@@ -70,9 +70,9 @@ class SideVotes:
         kind: The voters: ``person``, ``application`` or ``model``.
         left: Votes for the left answer.
         right: Votes for the right answer.
-        rate: left / (left + right), 0.5 without an effect of the side; None without votes.
-        low: The lower bound of its 95% Wilson interval.
-        high: The upper bound.
+        rate: left / (left + right), expected 0.5 without an effect of the side; None without votes.
+        low: The lower bound of the 95% Wilson interval of the rate.
+        high: The upper bound of the interval.
     """
 
     kind: str
@@ -85,14 +85,14 @@ class SideVotes:
 
 @dataclass(frozen=True, slots=True)
 class DocumentCredit:
-    """Votes on pairs of answers of which exactly one was generated from a document.
+    """Votes on pairs of answers of which only one was generated from a given document.
 
     Attributes:
         question: The identifier of the question.
         document: The identifier of the document.
         kind: The voters: ``person``, ``application`` or ``model``.
-        shown: Votes in which exactly one of the answers was generated from it.
-        chosen: Votes among them for that answer.
+        shown: Votes on pairs in which exactly one answer was generated from the document.
+        chosen: Those votes that preferred the answer generated from it.
     """
 
     question: str
@@ -107,18 +107,17 @@ class VoteReport(Result):
     """Win rates of systems, the effect of the side, and credit for source documents.
 
     Votes of people, applications and models are counted separately. The win rate is wins / (wins +
-    losses): votes that both answers are good, both are bad, or they are equal are reported but
-    excluded from rates.
+    losses); votes for both good, both bad, and ties are reported but excluded from rates.
 
-    A vote credits the documents from which only one of the answers was generated, if the systems
-    differ in exactly one property: retrieval version, prompt or model. *Shown* counts all votes
+    If the systems differ in exactly one property (retrieval version, prompt, or model), a vote
+    credits the documents from which only one of the answers was generated. *Shown* counts all votes
     with a verdict, *chosen* those for the answer with the document. These counts are never part of
     expert judgments.
 
     Attributes:
-        pairs: The votes by pair of systems and kind of voter.
-        sides: The votes by side and kind of voter.
-        credits: The credit by question, document and kind of voter.
+        pairs: Votes by pair of systems and kind of voter.
+        sides: Votes by side and kind of voter.
+        credits: Credits by question, document, and kind of voter.
         credited: The number of votes that credited documents.
         uncredited: Votes with a verdict that credited no document, by reason: ``two things
             changed`` (or three), ``nothing changed`` or ``same sources``.
@@ -147,7 +146,7 @@ class VoteReport(Result):
         """Return one row for each pair of systems and kind of voter.
 
         Args:
-            full: Whether to list votes without a preference.
+            full: Whether to include votes without a preference.
         """
         kinds = full or len({each.kind for each in self.pairs}) > 1
         shown = self.pairs if full else self.pairs[:_ROWS]
@@ -217,7 +216,7 @@ class VoteReport(Result):
 
 @dataclass(frozen=True, slots=True)
 class VoteRow:
-    """A vote from a file: two answers as displayed, the winner, and the judge."""
+    """Vote from a file: two answers as displayed, the winner, and the judge."""
 
     question: str
     left: str
@@ -239,7 +238,7 @@ def summarize_votes(
     Args:
         judgments: All judgments of a project; finished judgments of answers are votes.
         answers: The answers by identifier.
-        kinds: ``person`` (the default), ``application`` or ``model`` for each judge.
+        kinds: The kind of each judge: ``person`` (the default), ``application`` or ``model``.
     """
     found: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     voters: dict[tuple[str, str, str], set[str]] = defaultdict(set)
@@ -354,12 +353,12 @@ def read_answers(source: Source) -> list[Answer]:
 def read_votes(source: Source) -> list[VoteRow]:
     """Read votes from CSV, TSV or JSON lines.
 
-    Columns: ``question``, ``left`` and ``right`` (identifiers of the answers as displayed),
-        ``winner`` (``left``, ``right``, ``both good``, ``both bad``, ``tie`` or ``cannot tell``),
-        and optionally ``judge``, ``comment`` and ``time``.
+    Columns: ``question``; ``left`` and ``right`` (identifiers of the answers on these sides);
+    ``winner`` (``left``, ``right``, ``both good``, ``both bad``, ``tie`` or ``cannot tell``); and
+    optionally ``judge``, ``comment`` and ``time``.
 
     Raises:
-        FormatError: If a line is not a vote.
+        FormatError: If a line is not a valid vote.
     """
     name, found = source_name(source), []
     for number, row in row_cells(source, key=lambda cell: cell.strip().lower()):
@@ -444,12 +443,12 @@ def add_vote(
     left: Answer,
     right: Answer,
 ) -> bool:
-    """Store an application's vote with its answers and return whether it is new.
+    """Store an application's vote with its answers; return whether it is new.
 
     Args:
         project: The project.
-        choice: The vote. Its identifier is chosen by the application, so that a vote sent twice is
-            stored once; its `presentation` is filled in.
+        choice: The vote. The application chooses its identifier, so that a vote sent twice is
+            stored once; its `presentation` is set here.
         left: The answer on the left.
         right: The answer on the right.
 

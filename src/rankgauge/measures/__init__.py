@@ -1,10 +1,10 @@
-"""The measures: each is declared once, as a pure function of a judged run.
+"""Evaluation measures, each declared once as a pure function of a judged run.
 
-Importing this package registers them; :func:`~rankgauge.parse` finds them by name. Each is an
-attribute of the package: ``rankgauge.measures.BPM(goal=2) @ 10``.
+Importing this package registers all measures; :func:`~rankgauge.parse` finds a measure by name.
+Every measure is also an attribute of the package: ``rankgauge.measures.BPM(goal=2) @ 10``.
 """
 
-# Importing a family declares its measures.
+# Importing these modules registers their measures.
 from rankgauge.measures import (
     answers as answers,
     binary as binary,

@@ -79,7 +79,7 @@ def F(run: JudgedRun, *, k: int, beta: float = 1, rel: Level = 1) -> Values:
 
     $$ F_\beta@k = \frac{(1 + \beta^2)\, P@k\, R@k}{\beta^2 P@k + R@k} $$
 
-    0 where nothing relevant is in the first k; undefined without a relevant document.
+    0 if no relevant document is in the first k; undefined without a relevant document.
 
     Use: a single number for a fixed cut-off, if both false hits and misses matter.
     Beware: its highest possible value depends on R; prefer to report both P and R.
@@ -373,14 +373,14 @@ def RBP(
     Source: Moffat and Zobel (2008), Rank-biased precision for measurement of retrieval
     effectiveness, TOIS 27.
     """
-    weights = _patience(run, p, k)
+    weights = _persistence(run, p, k)
     if residual:
         return 1 - (1 - p) * run.total(np.where(run.judged, weights, 0.0))
     return (1 - p) * run.total(np.where(run.hits(rel), weights, 0.0))
 
 
 def _defined(values: Values, whole: IntArray) -> Values:
-    """The values, NaN where the denominator is 0."""
+    """Return the values, NaN where the denominator is 0."""
     return np.where(whole > 0, values, np.nan)
 
 
@@ -391,29 +391,29 @@ def _f_measure(found: Counts, relevant: IntArray, retrieved: IntArray, beta: flo
 
 
 def _precisions(run: JudgedRun, k: int | None, rel: Level) -> Values:
-    """The sum of the precisions at the relevant ranks."""
+    """Return the sum of the precisions at the ranks of relevant documents."""
     return run.total(np.where(run.hits(rel, k), _upto(run, rel) / run.rank, 0.0))
 
 
 def _upto(run: JudgedRun, rel: Level) -> IntArray:
-    """(Q, J) the relevant documents down to each document."""
+    """Return the number of relevant documents down to each document, (Q, J)."""
     return run.once(("upto", rel), lambda: np.cumsum(run.hits(rel), axis=1, dtype=np.int64))
 
 
 def _interpolated(run: JudgedRun, recall: float, rel: Level, points: str) -> Values:
     counts = _upto(run, rel)
-    # As trec_eval: the number of relevant documents that makes this recall.
-    wanted = (recall * run.relevant(rel) + (0.9 if points == "up" else 0.5)).astype(np.int64)
-    reached = run.hits(rel) & (counts >= wanted[:, None])
+    # The number of relevant documents for this recall, as computed by trec_eval.
+    needed = (recall * run.relevant(rel) + (0.9 if points == "up" else 0.5)).astype(np.int64)
+    reached = run.hits(rel) & (counts >= needed[:, None])
     return np.where(reached, counts / run.rank, 0.0).max(axis=1)
 
 
-def _patience(run: JudgedRun, p: float, k: int | None) -> Values:
-    """p ** (rank - 1), by repeated multiplication: the same bits at every position."""
+def _persistence(run: JudgedRun, p: float, k: int | None) -> Values:
+    """Return p ** (rank - 1) (not by np.power: it may depend on the memory address)."""
 
     def table(ranks: int) -> Values:
         powers = np.full(ranks + 2, p)
         powers[:2] = 0.0, 1.0
         return np.append(powers[:1], np.multiply.accumulate(powers[1:]))
 
-    return run.weights(("patience", p), table, k)
+    return run.weights(("persistence", p), table, k)

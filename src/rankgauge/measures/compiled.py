@@ -1,4 +1,4 @@
-"""The measures that the compiled core computes; the kernels are its oracle."""
+"""Measures in the compiled core, which gives the same values as the kernels."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ from rankgauge.data.dict_runs import are_ids
 from rankgauge.data.judged_run import JudgedRun, Values, discount_table
 from rankgauge.measures.measure import Measure
 
-# The number of a family is its place, as in `native.c`; Beyond is whether more than k documents
-# are relevant.
+# In the order of `native.c`. Beyond: whether more than k documents are relevant.
 _FAMILIES = (
     "P", "R", "F", "Success", "RR", "AP", "nDCG", "SetP", "SetR", "SetF", "NumRet", "NumRel",
     "NumRelRet", "FirstRel", "Judged", "Beyond",
 )  # fmt: skip
-# Judged distinguishes documents judged not relevant from unjudged ones.
+# Judged is excluded: lists of grades do not separate grades below 0 from unjudged documents.
 _MEASURES = {*_FAMILIES} - {"Judged", "Beyond"}
-# Up to here a whole number is the same as a float.
+# Integers below this number are exact as floats.
 _EXACT = 2.0**53
-# A document without a judgment: neither hit nor gain.
+# Grade of an unjudged document: no hit and no gain.
 UNJUDGED = -1.0
 
 Step: TypeAlias = tuple[float, float, float, float]
@@ -34,9 +33,9 @@ Step: TypeAlias = tuple[float, float, float, float]
 def step(
     family: str, k: Value | None = None, level: Value | None = 1, beta: Value | None = 1
 ) -> Step | None:
-    """Return a row of a program: the number of a family, a cut-off, a relevance level, beta.
+    """Return a row of a program: number of the family, cut-off, relevance level, beta.
 
-    None for a level that the compiled core does not know, such as that of the best document.
+    None if the compiled core does not support the level, such as ``best``.
     """
     numbers = (math.inf if k is None else k, level, beta)
     if not all(isinstance(number, int | float) for number in numbers) or level <= 0:  # type: ignore[operator]
@@ -46,7 +45,7 @@ def step(
 
 
 def step_of(measure: Measure) -> Step | None:
-    """Return the row of a measure; None if the compiled core does not know it."""
+    """Return the row of a measure; None if the compiled core does not support it."""
     params = dict(measure.params)
     known = {"k"} if measure.name == "nDCG" else {"k", "rel", "beta"}
     if measure.name not in _MEASURES or not params.keys() <= known:
@@ -55,16 +54,16 @@ def step_of(measure: Measure) -> Step | None:
 
 
 def program(steps: Iterable[Step | None]) -> Values | None:
-    """Return the rows as an array; None if one is."""
+    """Return the rows as an array; None if any row is None."""
     rows = list(steps)
     return None if None in rows else np.array(rows, dtype=np.float64)
 
 
 def grades_of(retrieved: Any, relevant: Any) -> tuple[list[float], list[float]] | None:
-    """Return the grades of a ranking, and all grades; None if anything is not plain.
+    """Return the grades of a ranking and all grades of its query; None if the input needs checks.
 
-    Plain are ids that are all text or all whole numbers, each once, and finite grades. A ranking
-    without any of the judged documents is not: its ids may be written in another way.
+    Ids must be all strings or all integers, without duplicates; grades must be finite numbers. A
+    ranking without judged documents also gives None: its ids may be written differently.
     """
     if type(retrieved) not in _LISTS or type(relevant) not in _JUDGMENTS:
         return None
@@ -86,7 +85,7 @@ _NUMBERS = (int, float)
 
 
 def _are_plain(ids: Iterable[Any]) -> bool:
-    """Whether these ids are all whole numbers, or all sound text."""
+    """Return whether the ids are all integers or all valid strings."""
     kinds = set(map(type, ids))
     if kinds == {str}:
         return are_ids("\n".join(ids), ids)  # type: ignore[arg-type] # a collection
@@ -96,11 +95,11 @@ def _are_plain(ids: Iterable[Any]) -> bool:
 def measure_grades(
     measures: tuple[Measure, ...], grades: list[float], pool: list[float]
 ) -> list[float]:
-    """Return the values of one ranking, by the compiled core if it can.
+    """Return the values of the measures for one ranking, by the compiled core if possible.
 
     Args:
-        measures: The measures.
-        grades: The grades in rank order; below 0 for a document that is not judged.
+        measures: Measures that read grades or binary relevance.
+        grades: Grades in rank order; below 0 for an unjudged document.
         pool: All grades of the query, in any order.
     """
     rows = None if native.core is None else _program_of(measures)

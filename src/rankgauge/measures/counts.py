@@ -18,7 +18,7 @@ def Judged(run: JudgedRun, *, k: int | None = None) -> Values:
 
     $$ Judged@k = \frac{|\{ i \le k : i \text{ in the judgments} \}|}{\min(k, n)} $$
 
-    Undefined where nothing was retrieved.
+    Undefined if nothing was retrieved.
 
     Use: together with every other value: unjudged documents count as not relevant.
     Beware: compare two systems only if it is similar for both.
@@ -28,7 +28,7 @@ def Judged(run: JudgedRun, *, k: int | None = None) -> Values:
 
 
 def judged_shares(run: JudgedRun, depths: Sequence[int | None]) -> Values:
-    """(Q, K) Judged@k for each of these depths; None stands for all that was retrieved."""
+    """Return Judged@k at each depth, (Q, K); None stands for the whole ranking."""
     known = np.stack([run.among(run.in_qrels, k) for k in depths], axis=1)
     depth = np.stack([run.depth(k) for k in depths], axis=1)
     return np.where(depth > 0, known / np.maximum(depth, 1), np.nan)
@@ -40,7 +40,7 @@ def Unjudged(run: JudgedRun, *, k: int) -> Values:
 
     $$ Unjudged@k = \frac{1}{k} | \{ i \le k : i \text{ has no grade} \ge 0 \} | $$
 
-    Ranks below the end of a shorter ranking have no document, and do not count.
+    Ranks below the end of a shorter ranking do not count as unjudged.
 
     Use: as a warning: if it is high, other values of this run are uncertain.
     Beware: it is not 1 - Judged, which divides by the number of documents retrieved, and counts
@@ -114,7 +114,7 @@ def NumRelRet(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values
     monotone=False,
 )
 def NumNonrelRet(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
-    """The number of documents in the first k that were judged not relevant; a sum over queries.
+    """The number of documents judged not relevant in the first k; the mean is the sum over queries.
 
     Use: together with NumRelRet, to distinguish documents judged not relevant from unjudged ones.
     Beware: it is small if few documents are judged.
@@ -136,9 +136,10 @@ def Utility(
 
     $$ Utility = hit \cdot f + noise \cdot (n - f) + miss \cdot (R - f) $$
 
-    f of the n documents retrieved are relevant, of R relevant documents. trec_eval has a fourth
-    weight, for documents that are neither relevant nor retrieved, which needs the size of the
-    collection; it is 0 by default, as in rankgauge.
+    n is the number of documents retrieved, f the number of relevant ones among them, and R the
+    number of all relevant documents. trec_eval has a fourth weight, for documents that are neither
+    relevant nor retrieved, which needs the size of the collection; it is 0 by default, as in
+    rankgauge.
 
     Use: the retriever returns a set, and both kinds of errors have a cost.
     Beware: it is strongly negative for long rankings; queries with many relevant documents dominate

@@ -1,8 +1,8 @@
-"""The declaration of a measure, and the registry of all of them.
+"""Declarations of measures, and their registry.
 
-A declaration is what identifies a measure: its name, parameters, direction, bounds, kind of mean,
-and what it reads. Most have a kernel, which computes the values from a judged run. A measure whose
-values come from elsewhere (a judge of answers, a log of clicks) is registered without one.
+A declaration identifies a measure: its name, parameters, direction, bounds, kind of mean, and
+input. Most measures have a kernel, which computes the values from a judged run. Measures computed
+elsewhere (from verdicts on answers, from click logs) are registered without a kernel.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Kernel: TypeAlias = Callable[..., Values]
 TieMean: TypeAlias = Kernel | Literal["", "linear", "same"]
 Params: TypeAlias = Mapping[str, Value]
 
-# Judgments with more columns than a grade; each has a class in `rankgauge.data`.
+# Kinds of judgments that consist of more than a grade; `rankgauge.data` has a class for each.
 SPECIAL = ("subtopics", "samples", "preferences")
 
 
 class Traits(TypedDict, total=False):
-    """Fields of a `Declaration` that a decorator states, or a variant has otherwise."""
+    """Fields of a `Declaration` that `measure` accepts and a variant can override."""
 
     at: str
     shown: Mapping[str, Params]
@@ -46,36 +46,36 @@ class Traits(TypedDict, total=False):
 
 
 class Declaration(NamedTuple):
-    """The identity of a measure: it feeds parser, documentation, command line and tests.
+    """Identity of a measure, used by the parser, documentation, command line, and tests.
 
     Attributes:
         name: The usual name in the literature.
-        doc: Its page: formula, when to use it, source.
-        defaults: Its parameters with their defaults; `required` has those without.
-        required: Parameters that must be given.
-        kernel: Function from its input to values: ``(data, *, parameters) -> (Q,) float64``, NaN
-            where undefined. None if the values come from elsewhere.
-        at: The parameter after ``@``.
-        trec: Names of the same measure in trec_eval, with the parameters that they stand for;
-            ``{k}`` stands for the cut-off.
-        also: Other names that are read, with the parameters that they stand for.
-        shown: Names that are printed for some parameters: ``F2`` for ``F(beta=2)``.
+        doc: Documentation: formula, when to use the measure, source.
+        defaults: Optional parameters with their default values.
+        required: Parameters without a default.
+        kernel: Function from the input to values: ``(data, *, parameters) -> (Q,) float64``, NaN
+            where undefined. None if the values are computed elsewhere.
+        at: Parameter written after ``@``.
+        trec: Names of the measure in trec_eval, with the parameters that each implies; ``{k}`` is
+            the cut-off.
+        also: Other accepted names, with the parameters that each implies.
+        shown: Names printed for certain parameters: ``F2`` for ``F(beta=2)``.
         bounds: Smallest and largest possible value.
         better: Whether higher or lower is better; ``neither`` for counts.
         mean: How values are averaged.
         undefined: How undefined values count in the mean.
-        reads: The input: of a judged run ``grades``, binary relevance (``binary``), or whether a
-            document is judged (``judged``); one of `SPECIAL`; or the data of another package, such
-            as ``verdicts``.
-        curve: Values of `at` that the name without a value stands for.
-        stated: Parameters that the name always states, since tools differ in their default.
-        tie_mean: The mean over all orders of tied documents: ``linear``, by the kernel from an
-            averaged run, since it is a sum of rank weights; ``same`` if the order has no effect; or
-            a function like the kernel. Empty without a closed form.
+        reads: Input: ``grades``, binary relevance (``binary``), or whether documents are judged
+            (``judged``) in a judged run; one of `SPECIAL`; or data of another package, such as
+            ``verdicts``.
+        curve: Values of `at` that the name without a value expands to.
+        stated: Parameters always printed in the name, since tools differ in their defaults.
+        tie_mean: How to compute the mean over all orders of tied documents: ``linear`` (the kernel
+            is a sum of rank weights, and is applied to an averaged run), ``same`` (the order has no
+            effect), or a function with the signature of the kernel. Empty without a closed form.
         monotone: Whether moving a document with a higher grade up never lowers the value, so that
-            the orders by grade are the best and the worst.
-        variants: What is different for a value of a parameter.
-        without: Of a variant, the parameters that it does not take.
+            ordering ties by grade gives the highest and the lowest value.
+        variants: Fields that differ for a value of a parameter.
+        without: Parameters that a variant does not have.
     """
 
     name: str
@@ -101,11 +101,11 @@ class Declaration(NamedTuple):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """All parameters."""
+        """Names of all parameters."""
         return (*self.required, *(word for word in self.defaults if word not in self.without))
 
     def variant(self, params: Params) -> Declaration:
-        """The declaration for these parameters."""
+        """Return the declaration for these parameters."""
         found = self
         for (word, value), traits in self.variants.items():
             if params.get(word, self.defaults.get(word)) == value:
@@ -122,7 +122,7 @@ def register(declared: Declaration) -> None:
     """Register a measure for the parser, the documentation, and the command line.
 
     Raises:
-        UnknownName: For a parameter that the vocabulary does not have.
+        UnknownName: If a parameter is not in the vocabulary.
     """
     for word in declared.words:
         if word not in VOCABULARY:
@@ -142,12 +142,12 @@ def measure(
     judged_only: bool = True,
     **traits: Unpack[Traits],
 ) -> Callable[[Kernel], Kernel]:
-    """Declare a kernel over judged runs: its name and keywords are those of the measure.
+    """Declare a kernel over judged runs; its name and keywords become those of the measure.
 
     Args:
-        trec: See `Declaration`; names alone stand for the measure without parameters.
-        also: The same.
-        judged_only: Whether it takes the parameter of this name.
+        trec: As in `Declaration`; a name without a mapping implies no parameters.
+        also: As in `Declaration`, with the same short form.
+        judged_only: Whether the measure has the parameter ``judged_only``.
         traits: Other fields of the `Declaration`.
     """
 

@@ -1,4 +1,4 @@
-"""Measures of diversity: they read judgments by subtopic."""
+"""Measures of diversity, computed from judgments by subtopic."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from rankgauge.errors import InputError
 from rankgauge.measures.declaration import measure
 
 if TYPE_CHECKING:
-    # Loaded where there are judgments by subtopic.
     from rankgauge.data.subtopic_qrels import SubtopicRun
 
-# The ideal ranking found step by step may be this much worse than the best, and no more.
+# Upper bound on the value of a ranking divided by that of the greedy ideal ranking.
 _GREEDY = math.e / (math.e - 1)
 # Gains that differ only by rounding are equal.
 _ALMOST = 1 - TOLERANCE
-# Two to the minus so many, added to 1, is 1.
+# 1 + 2**-54 equals 1 in floating point.
 _BITS = 54
-# The ideal ranking is made for so many ranks at least: cut-offs side by side share it.
+# Minimum length of the ideal ranking, so that several cut-offs share one.
 _LEAST = 32
 _DEEPEST = 10**6
 
@@ -56,8 +55,8 @@ def alpha_nDCG(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) 
 
     $$ \alpha nDCG@k = \frac{\alpha DCG@k}{\alpha DCG^*@k} $$
 
-    The ideal ranking is built greedily: at each rank, it takes the document with the largest gain,
-    and of several the one with the highest id. (Finding the best ranking is NP-hard.) Undefined
+    The ideal ranking is built greedily: each rank gets the document with the largest gain, and
+    among equal gains the one with the highest id. (Finding the best ranking is NP-hard.) Undefined
     without a relevant document.
 
     Use: queries have several meanings or aspects, and a ranking should cover them early.
@@ -126,7 +125,7 @@ def NRBP(run: SubtopicRun, *, alpha: float = 0.5, p: float = 0.5, rel: Level = 1
     Source: Clarke, Kolla and Vechtomova (2009), An effectiveness measure for ambiguous and
     underspecified queries, ICTIR.
     """
-    gained = run.total(_gains(run, alpha, rel) * _patience(run, p))
+    gained = run.total(_gains(run, alpha, rel) * _persistence(run, p))
     return (1 - (1 - alpha) * p) * gained / run.subtopics(rel)
 
 
@@ -144,16 +143,18 @@ def nNRBP(run: SubtopicRun, *, alpha: float = 0.5, p: float = 0.5, rel: Level = 
     Source: Clarke, Kolla and Vechtomova (2009), An effectiveness measure for ambiguous and
     underspecified queries, ICTIR; normalized as in ndeval of the TREC Web tracks.
     """
-    # Later terms are too small to change the sum, which is at least 1.
+    # Terms beyond this depth are too small to change the sum, which is at least 1.
     deep = (_BITS + math.log2(run.pool.shape[2])) / -math.log2(p)
     ideal = _ideal(run, alpha, rel, math.ceil(deep))
     powers = _powers(p, ideal.shape[1])
-    return _share(run.total(_gains(run, alpha, rel) * _patience(run, p)), run.total(ideal * powers))
+    return _share(
+        run.total(_gains(run, alpha, rel) * _persistence(run, p)), run.total(ideal * powers)
+    )
 
 
 @measure(reads="subtopics", also=("AP-IA", "MAP-IA"))
 def AP_IA(run: SubtopicRun, *, k: int | None = None, rel: Level = 1) -> Values:
-    r"""Intent-aware average precision: the mean over the subtopics of AP for each of them alone.
+    r"""Intent-aware average precision: the mean over subtopics of AP for each subtopic alone.
 
     $$ AP\text{-}IA@k = \frac{1}{S} \sum_s AP_s@k $$
 
@@ -177,7 +178,7 @@ def AP_IA(run: SubtopicRun, *, k: int | None = None, rel: Level = 1) -> Values:
 
 @measure(reads="subtopics", also=("P-IA",))
 def P_IA(run: SubtopicRun, *, k: int, rel: Level = 1) -> Values:
-    r"""Intent-aware precision: the mean over the subtopics of precision for each of them alone.
+    r"""Intent-aware precision: the mean over subtopics of precision for each subtopic alone.
 
     $$ P\text{-}IA@k = \frac{1}{k\,S} \sum_s | \{ i \le k : g_{is} \ge rel \} | $$
 
@@ -211,12 +212,12 @@ def StRecall(run: SubtopicRun, *, k: int, rel: Level = 1) -> Values:
 
 
 def _share(gained: Values, best: Values) -> Values:
-    """Share of the best possible value; NaN if that is 0."""
+    """Return the share of the best possible value, NaN where that is 0."""
     return np.where(best > 0, gained / np.where(best > 0, best, 1.0), np.nan)
 
 
 def _gains(run: SubtopicRun, alpha: float, rel: Level) -> Values:
-    """(Q, J) what each document brings where it is: less for each one above it."""
+    """Return the gain of each document at its rank, (Q, J): less for repeated subtopics."""
     return run.once(("gains", alpha, rel), lambda: _novelty(run.hits(rel), alpha))
 
 
@@ -224,7 +225,7 @@ def _novelty(found: BoolArray, alpha: float) -> Values:
     above = np.cumsum(found, axis=1, dtype=np.int64) - found
     worth = _powers(1 - alpha, int(above.max(initial=0)) + 1)
     gained = np.zeros(found.shape[:2])
-    # One after the other: the sum may not depend on how many subtopics other queries have.
+    # In a loop: the sum must not depend on the number of subtopics of other queries.
     for subtopic in range(found.shape[2]):
         gained += np.where(found[:, :, subtopic], worth[above[:, :, subtopic]], 0.0)
     return gained
@@ -235,7 +236,7 @@ def _discounts(run: SubtopicRun) -> Values:
 
 
 def _ideal(run: SubtopicRun, alpha: float, rel: Level, k: int) -> Values:
-    """(Q, I) gains of the documents of the ideal ranking, at least `k` of them if available."""
+    """Return the gains of the ideal ranking, (Q, I), for at least `k` ranks if available."""
     ranks = max(_LEAST, 1 << (min(k, run.pool.shape[1]) - 1).bit_length())
     return run.once(
         ("ideal", alpha, rel, ranks), lambda: _greedy(run.reaches(run.pool, rel), alpha, ranks)
@@ -243,8 +244,8 @@ def _ideal(run: SubtopicRun, alpha: float, rel: Level, k: int) -> Values:
 
 
 def _greedy(pool: BoolArray, alpha: float, ranks: int) -> Values:
-    """What each step brings: it takes the document that brings most, of several the first."""
-    # Subtopics first: each a contiguous matrix of 1 and 0.
+    """Return the gain of each rank of the greedy ranking; the first of equal documents is taken."""
+    # Subtopics first, so that each is a contiguous matrix of 1 and 0.
     left = np.moveaxis(pool, 2, 0).astype(np.float64)
     queries = np.arange(len(pool))
     taken = np.zeros((len(pool), pool.shape[2]), dtype=np.int64)
@@ -265,32 +266,32 @@ def _greedy(pool: BoolArray, alpha: float, ranks: int) -> Values:
 
 
 def _steps(alpha: float, k: int) -> int:
-    """Number of the first `k` ranks that can add to the divisor."""
+    """Return how many of the first `k` ranks can contribute to the divisor."""
     if 0 < alpha < 1:
         k = min(k, math.ceil(_BITS / -math.log2(1 - alpha)) + 1)
     steps = 1 if alpha == 1 else k
     if steps > _DEEPEST:
         raise InputError(
-            f"{steps:,} ranks have to be added up for alpha={alpha:g}",
+            f"alpha={alpha:g} needs a sum over {steps:,} ranks",
             fix=f"use a cut-off of at most {_DEEPEST:,}, or a larger alpha",
         )
     return steps
 
 
 def _full_gain(alpha: float, weights: Values) -> float:
-    """Gain of a subtopic that every document covers."""
+    """Return the gain of a subtopic that every document covers."""
     return float(np.cumsum(_powers(1 - alpha, len(weights)) * weights)[-1])
 
 
-def _patience(run: SubtopicRun, p: float) -> Values:
-    """(Q, J) probability of reaching each rank; 0 where padded."""
+def _persistence(run: SubtopicRun, p: float) -> Values:
+    """Return the probability of reaching each rank, (Q, J); 0 where padded."""
     ranked = np.where(run.rank < UNRANKED, run.rank, 0)
     powers = np.append(0.0, _powers(p, int(ranked.max(initial=0))))
     return powers[ranked]
 
 
 def _powers(base: float, count: int) -> Values:
-    """1, base, its square and so on, by repeated multiplication: the same bits everywhere."""
+    """Return 1, base, base**2, ... (not by np.power: it may depend on the memory address)."""
     powers = np.full(count, base)
     powers[:1] = 1.0
     return np.multiply.accumulate(powers)

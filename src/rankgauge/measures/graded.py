@@ -13,15 +13,15 @@ from rankgauge.data.judged_run import JudgedRun, Level, Values, discounts
 from rankgauge.errors import InputError
 from rankgauge.measures.declaration import measure
 
-# 2 ** grade must stay a number, also when many are added.
+# 2**grade must stay finite, also in sums.
 _MAX_GRADE = 900
 _LN2 = math.log(2.0)
-# This many discounts are worth a table.
+# Discounts below this rank come from a table.
 _MANY = 2**20
 
 
 class _Scale(NamedTuple):
-    """Weights of a document: its gain, the lowest grade that counts, and the discount by rank."""
+    """Parameters of DCG: gain of a grade, lowest grade that counts, base of the discount."""
 
     gain: Value = "linear"
     rel: Level | None = None
@@ -41,9 +41,9 @@ def DCG(
 
     $$ DCG@k = \sum_{i \le k} \frac{gain(g_i)}{\log_2 (i + 1)} $$
 
-    The gain is the grade (linear) or 2^grade - 1 (exp); a map sets other gains. With rel, lower
-    grades have no gain. With b, the discount is that of the original publication: none before rank
-    b, then 1 / log_b(i).
+    The gain is the grade (linear) or 2^grade - 1 (exp); a map sets other gains. With rel, grades
+    below it have no gain. With b, the discount is that of the original publication: none before
+    rank b, then 1 / log_b(i).
 
     Use: as a part of nDCG, or for the absolute gain of a ranking.
     Beware: it has no upper bound, so queries with many relevant documents dominate the mean.
@@ -75,7 +75,7 @@ def nDCG(
 
     The ideal ranking g* contains all judged documents, retrieved or not. Some tools use only the
     retrieved documents (``ideal=retrieved``) or the first k (``ideal=topk``), which inflates the
-    value. With rel, lower grades have no gain; with b, the discount is that of the original
+    value. With rel, grades below it have no gain; with b, the discount is that of the original
     publication (see DCG). Undefined if no judged document has a gain.
 
     Use: judgments have grades, and order matters: the usual first choice for search.
@@ -94,7 +94,7 @@ def nDCG(
         best = _discounted(_best_first(_gains(run, scale)), b)
     whole = run.total(best[:, :k])
     value = found / np.where(whole > 0, whole, 1.0)
-    # With another ideal, the retrieved documents may have no gain: a bad ranking, hence 0.
+    # Other ideal rankings may have no gain where judged documents have one: the value is 0.
     return np.where(judged[:, 0] > 0, value, np.nan)
 
 
@@ -172,7 +172,7 @@ def RnDCG(run: JudgedRun, *, gain: Value = "linear") -> Values:
     """
     scale = _Scale(gain)
     best = _best(run, scale)
-    shares = _climb(run, scale)
+    shares = _ndcg_by_rank(run, scale)
     lower = np.zeros_like(best)
     lower[:, :-1] = best[:, 1:]
     steps = best > lower
@@ -275,19 +275,19 @@ def _expected(run: JudgedRun, k: int | None, top: float) -> Values:
 
 
 def _stops(grades: Values, counted: np.ndarray, top: float) -> Values:
-    """The chance that a reader stops at each document."""
+    """Return the probability of stopping at each document."""
     return _gain_of(grades, counted, "exp") / math.pow(2.0, top)
 
 
 def _cascade(run: JudgedRun, stops: Values, rank: IntArray) -> Values:
-    """The reciprocal rank expected of a reader who stops at each document with its chance."""
+    """Return the expected reciprocal rank at which a user with these probabilities stops."""
     reaches = np.ones_like(stops)
     reaches[:, 1:] = np.multiply.accumulate(1 - stops, axis=1)[:, :-1]
     return run.total(stops * reaches / rank)
 
 
 def _gains(run: JudgedRun, scale: _Scale) -> Values:
-    """(Q, J) the gain of each document retrieved."""
+    """Return the gain of each retrieved document, (Q, J)."""
     gain, rel, _ = scale
     return run.once(
         ("gains", gain, rel),
@@ -296,7 +296,7 @@ def _gains(run: JudgedRun, scale: _Scale) -> Values:
 
 
 def _best(run: JudgedRun, scale: _Scale) -> Values:
-    """(Q, I) the gains of all judged documents, best first."""
+    """Return the gains of all judged documents, descending, (Q, I)."""
     gain, rel, _ = scale
     least = 0 if rel is None else run.least(rel)
     return run.once(
@@ -306,7 +306,7 @@ def _best(run: JudgedRun, scale: _Scale) -> Values:
 
 
 def _ideal(run: JudgedRun, scale: _Scale) -> Values:
-    """(Q, I) the same, discounted by the rank that each then has."""
+    """Return the discounted gains of the ideal ranking, (Q, I)."""
     return run.once(("ideal", scale), lambda: _discounted(_best(run, scale), scale.b))
 
 
@@ -318,8 +318,8 @@ def _discounted(best: Values, b: float | None) -> Values:
     return best * discounts(np.arange(1, best.shape[1] + 1), b)
 
 
-def _climb(run: JudgedRun, scale: _Scale) -> Values:
-    """(Q, I) nDCG at the ranks 1, 2 ... up to the number of judged documents."""
+def _ndcg_by_rank(run: JudgedRun, scale: _Scale) -> Values:
+    """Return nDCG at ranks 1, 2, ... up to the number of judged documents, (Q, I)."""
     ideal = np.cumsum(_ideal(run, scale), axis=1)
     found = np.zeros_like(ideal)
     rows, columns = np.nonzero(run.rank <= ideal.shape[1])
@@ -327,11 +327,11 @@ def _climb(run: JudgedRun, scale: _Scale) -> Values:
     return np.cumsum(found, axis=1) / np.where(ideal > 0, ideal, 1.0)
 
 
-def _discount_behind(behind: Values, wanted: np.ndarray) -> Values:
-    """1 / log2(2 + behind) where wanted."""
-    usual = wanted & (behind < _MANY) & (behind == np.rint(behind))
+def _discount_behind(behind: Values, counted: np.ndarray) -> Values:
+    """Return 1 / log2(2 + behind) where counted."""
+    usual = counted & (behind < _MANY) & (behind == np.rint(behind))
     discount = discounts(np.where(usual, behind, 0.0).astype(np.int64) + 1)
-    rows, columns = np.nonzero(wanted & ~usual)
+    rows, columns = np.nonzero(counted & ~usual)
     # Not np.log2: its last bit may depend on the memory address of a number.
     exact = [1 / math.log2(2 + far) for far in behind[rows, columns].tolist()]
     discount[rows, columns] = exact
@@ -339,7 +339,7 @@ def _discount_behind(behind: Values, wanted: np.ndarray) -> Values:
 
 
 def _gain_of(grades: Values, counted: np.ndarray, gain: Value) -> Values:
-    """The gain of each grade, 0 where not counted."""
+    """Return the gain of each grade, 0 where not counted."""
     known = np.where(counted, grades, 0.0)
     if gain == "exp":
         known = _exponential(known)
@@ -366,12 +366,12 @@ def _exponential(grades: Values) -> Values:
 
 
 def _gain_exponential(grade: float) -> float:
-    """2^grade - 1, exact for whole grades and not 0 for tiny ones."""
+    """Return 2^grade - 1: exact for integers, and not rounded to 0 for tiny grades."""
     return math.ldexp(1.0, int(grade)) - 1 if grade.is_integer() else math.expm1(grade * _LN2)
 
 
 def _gained(run: JudgedRun, scale: _Scale, k: int | None = None) -> Values:
-    """(Q, J) the gain of each document of the first k, discounted by its rank."""
+    """Return the discounted gain of each document in the first k, (Q, J)."""
     return run.once(("gained", scale, k), lambda: _gains(run, scale) * run.discounts(k, scale.b))
 
 

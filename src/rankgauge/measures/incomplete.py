@@ -14,10 +14,9 @@ from rankgauge.measures.declaration import measure
 from rankgauge.measures.tie_means import expected_bpref
 
 if TYPE_CHECKING:
-    # Loaded where there are judgments of a sample.
     from rankgauge.data.sampled_qrels import SampledRun
 
-# Smoothing of infAP as published with it and used by trec_eval.
+# Smoothing constant of infAP, as published and as used by trec_eval.
 _EPSILON = 0.00001
 
 
@@ -91,14 +90,14 @@ def xinfAP(run: SampledRun, *, rel: Level = 1) -> Values:
     \frac{rel_s^{<i} + \epsilon}{J_s^{<i} + 3\epsilon} \right),
     \qquad \hat R = \sum_s \frac{N_s}{J_s} R_s $$
 
-    N is the number of documents of a stratum, J of those judged, and R of those relevant; with "<
-    i", of those retrieved above rank i. If no document of a stratum is judged above rank i, one
-    third of them counts as relevant (infAP: one half). Undefined without a relevant document.
+    N, J, and R are the numbers of documents, judged documents, and relevant documents of a stratum;
+    with "< i", of those retrieved above rank i. If no document of a stratum is judged above rank i,
+    one third of them counts as relevant (infAP: one half). Undefined without a relevant document.
 
     Use: pools that were sampled at different rates, such as all documents at the first ranks and
     some of the rest.
     Beware: estimates of single queries are noisy, and may exceed 1; use the mean. sample_eval.pl
-    reads 1,000 documents per query, this measure all of them.
+    reads 1,000 documents per query; this measure reads all of them.
     Source: Yilmaz, Kanoulas and Aslam (2008), A simple and efficient sampling method for estimating
     AP and NDCG, SIGIR; in the form of their sample_eval.pl, which calls it infAP.
     """
@@ -125,10 +124,10 @@ def infNDCG(run: SampledRun, *, k: int | None = None) -> Values:
     $$ infNDCG@k = \frac{1}{IDCG@k} \sum_s \frac{n_s}{j_s} \sum_{i \le k,\, s(i) = s}
     \frac{g_i}{\log_2 (i + 1)} $$
 
-    n is the number of documents of a stratum in the first k ranks, and j of those judged. In the
-    ideal ranking, the number of documents of each grade is estimated from the whole pool, and
-    rounded. If all documents of the pool are judged, it is nDCG. Undefined if no judged document
-    has a grade above 0.
+    n and j are the numbers of documents and of judged documents of a stratum in the first k ranks.
+    In the ideal ranking, the number of documents of each grade is estimated from the whole pool,
+    and rounded. If all documents of the pool are judged, it is nDCG. Undefined if no judged
+    document has a grade above 0.
 
     Use: as xinfAP, for graded judgments.
     Beware: estimates of single queries are noisy, and may exceed 1; use the mean. sample_eval.pl
@@ -161,21 +160,21 @@ def _bpref(run: JudgedRun, rel: Level) -> Values:
 
 
 def _above(counted: BoolArray) -> IntArray:
-    """Number of them above each document."""
+    """Return the number of counted documents above each document."""
     upto = np.cumsum(counted, axis=1, dtype=np.int64)
     return upto - counted
 
 
 def _estimate(run: SampledRun, stratum: int, judged: Values | IntArray) -> Values:
-    """(Q,) a sum over the judged documents of a stratum, projected to all documents of it."""
+    """Extrapolate a sum over the judged documents of a stratum to all its documents, (Q,)."""
     inside = run.pool_stratum == stratum
     sampled = JudgedRun.count(inside & run.pool_judged)
     return judged * JudgedRun.count(inside) / np.maximum(sampled, 1)
 
 
 def _estimated_count(run: SampledRun, counted: BoolArray) -> Values:
-    """(Q,) the estimated number of documents of the pool for which `counted` holds."""
-    # In the order of the strata, not of the rows: sums do not depend on the order of the input.
+    """Return the estimated number of pooled documents for which `counted` is true, (Q,)."""
+    # By stratum, not by row, so that sums do not depend on the order of the input.
     total = np.zeros(len(counted))
     for stratum in range(run.strata):
         inside = counted & run.pool_judged & (run.pool_stratum == stratum)
@@ -184,7 +183,7 @@ def _estimated_count(run: SampledRun, counted: BoolArray) -> Values:
 
 
 def _ideal(run: SampledRun, k: int | None) -> Values:
-    """(Q,) the DCG of the best ranking of as many documents of each grade as are estimated."""
+    """Return the DCG of the ideal ranking of the estimated numbers of documents by grade, (Q,)."""
     grades = run.pool[run.pool_judged & (run.pool > 0)]
     end = np.zeros(len(run.pool), dtype=np.int64)
     ends = [end]

@@ -1,4 +1,4 @@
-"""A measure: a name bound to a kernel and its parameters; parsed, called, averaged."""
+"""Measures with their parameters: parsing, values, and means."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from rankgauge.errors import InputError, UnknownName
 from rankgauge.measures.declaration import DECLARED, NAMES, TREC, Declaration, Kernel, Values
 
 _SMALLEST = 1e-5
-# Grades are checked one by one up to this number.
+# Gains are checked for every integer grade up to this number.
 _SCALE = 100
 _DIGITS = re.compile(r"[0-9]+(\.[0-9]+)?")
 
-# Synonyms in other tools.
+# Parameter names of other tools.
 _WORDS = {
     "dcg": "gain",
     "gains": "gain",
@@ -41,8 +41,8 @@ class Measure:
     Hashable, comparable, and ``parse(str(m)) == m``.
 
     Attributes:
-        name: The name of its declaration.
-        params: The parameters that differ from the defaults, sorted by name.
+        name: Name of the declaration.
+        params: Parameters that differ from the defaults, sorted by name.
 
     Example:
         >>> m = parse("RR(rel=2)@10")
@@ -55,19 +55,19 @@ class Measure:
 
     @cached_property
     def declaration(self) -> Declaration:
-        """Its name, direction, bounds, kind of mean, and what it reads, for these parameters."""
+        """Declaration for these parameters: name, direction, bounds, kind of mean, and input."""
         return DECLARED[self.name].variant(dict(self.params))
 
     @property
     def arguments(self) -> dict[str, Value]:
-        """All parameters with their values, the defaults included."""
+        """All parameters with their values, including defaults."""
         declared = self.declaration
         words = {**declared.defaults, **dict(self.params)}
         return {word: words[word] for word in words if word in declared.words}
 
     @property
     def level(self) -> float | None:
-        """The lowest grade that counts; None if every grade above 0 counts."""
+        """Lowest grade that counts; None if every grade above 0 counts."""
         rel = self.arguments.get("rel")
         return float(rel) if isinstance(rel, int | float) else None
 
@@ -77,7 +77,7 @@ class Measure:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {word!r}")
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is kept can be made again; it need not travel.
+        # Cached properties are computed again after unpickling.
         return {"name": self.name, "params": self.params}
 
     def __str__(self) -> str:
@@ -96,14 +96,14 @@ class Measure:
         return str(self)
 
     def __matmul__(self, at: float) -> Measure:
-        """The measure at a cut-off: ``nDCG @ 10``."""
+        """Return the measure at a cut-off: ``nDCG @ 10``."""
         return self(**{self.declaration.at: at})
 
     def __call__(self, **params: Any) -> Measure:
-        """The measure with other parameters: ``RR(rel=2)``.
+        """Return the measure with other parameters: ``RR(rel=2)``.
 
         Raises:
-            UnknownName: For a parameter it does not have, or a value that is not possible.
+            UnknownName: If the measure does not have a parameter, or its value is invalid.
         """
         declared = DECLARED[self.name]
         bound = dict(self.params)
@@ -129,10 +129,10 @@ class Measure:
         return found
 
     def complete(self) -> Measure:
-        """Return the measure itself, if no required parameter is missing.
+        """Return the measure itself if no required parameter is missing.
 
         Raises:
-            UnknownName: With the known parameters.
+            UnknownName: If one is missing, or another parameter needs a cut-off.
         """
         declared, bound = self.declaration, dict(self.params)
         for word in declared.required:
@@ -151,36 +151,36 @@ class Measure:
         return self
 
     def values(self, data: Any) -> Values:
-        """(Q,) its value for each query of a judged run, NaN where undefined.
+        """Return the value for each query of a judged run, (Q,), NaN where undefined.
 
         Args:
-            data: A `JudgedRun`, or what the measure reads in its place (see `Declaration.reads`).
+            data: A `JudgedRun`, or the other input of the measure (see `Declaration.reads`).
 
         Raises:
-            InputError: If its values come from elsewhere.
+            InputError: If the measure has no kernel.
         """
         kernel, words, judged_only = self._call
         return kernel(data.judged_only() if judged_only else data, **words)
 
     @property
     def has_tie_mean(self) -> bool:
-        """Whether there is a closed form for its mean over all orders of equal scores."""
+        """Whether the mean over all orders of equal scores has a closed form."""
         return bool(self.declaration.tie_mean)
 
     @property
     def monotone(self) -> bool:
-        """Whether moving a document with a higher grade up never makes its value worse.
+        """Whether moving a document with a higher grade up never makes the value worse.
 
-        Then the orders by grade, ``best`` and ``worst``, give its bounds.
+        If so, ordering ties by grade (``best`` and ``worst``) gives the bounds of the value.
         """
         gain = dict(self.params).get("gain")
         return self.declaration.monotone and not (isinstance(gain, tuple) and not _rising(gain))
 
     def tie_mean(self, run: Any) -> Values:
-        """(Q,) its mean over all orders of each group of equal scores, NaN where undefined.
+        """Return the mean over all orders of equal scores, (Q,), NaN where undefined.
 
         Raises:
-            InputError: If there is no closed form for it.
+            InputError: If this mean has no closed form.
         """
         how = self.declaration.tie_mean
         if how == "":
@@ -196,7 +196,7 @@ class Measure:
 
     @cached_property
     def _call(self) -> tuple[Kernel, Mapping[str, Value], bool]:
-        """The kernel, its parameters, and whether it sees judged documents only."""
+        """The kernel, its parameters, and whether unjudged documents are removed."""
         declared = self.declaration
         if declared.kernel is None:
             raise InputError(
@@ -214,16 +214,16 @@ class Measure:
         *,
         skip_undefined: bool = False,
     ) -> float:
-        """The average of its values: arithmetic, geometric (floor 1e-5) or, for counts, the sum.
+        """Return the mean of values: arithmetic, geometric (floor 1e-5), or, for counts, the sum.
 
         Args:
-            values: One value a query, NaN where undefined.
-            weights: One weight a query, such as its traffic. A sum takes none.
-            skip_undefined: Whether undefined values are left out; else they count 0, unless the
-                measure itself asks for leaving them out.
+            values: One value per query, NaN where undefined.
+            weights: One weight per query, such as its traffic. Sums ignore weights.
+            skip_undefined: Whether to exclude undefined values. Otherwise they count as 0, unless
+                the measure always excludes them.
 
         Returns:
-            NaN without values, or if all weights are 0.
+            The mean; NaN without values, or if all weights are 0.
         """
         skipped = skip_undefined or self.declaration.undefined == "skip"
         if isinstance(values, np.ndarray):
@@ -248,7 +248,7 @@ class Measure:
         return math.fsum(w * v for w, v in pairs) / whole
 
     def counted(self, values: Values, *, skip_undefined: bool = False) -> Values:
-        """The values as they count in the mean: undefined ones 0, or NaN where they are left out.
+        """Return the values as used in the mean: undefined values are 0, or NaN if excluded.
 
         Example:
             >>> parse("RR").counted(np.array([0.5, np.nan])).tolist()
@@ -262,10 +262,10 @@ class Measure:
     def differences(
         self, values: Values, others: Values, *, skip_undefined: bool = False
     ) -> Values:
-        """Differences, query by query, as they count; NaN where one of the two is left out.
+        """Return the difference for each query, as used in means; NaN if either value is excluded.
 
-        For a measure with a geometric mean, they are differences of natural logarithms (floor
-        1e-5), whose mean shows which geometric mean is higher. Differences due to rounding are 0.
+        If the measure has a geometric mean, the differences are between natural logarithms (floor
+        1e-5), and their mean shows which geometric mean is higher. Rounding errors become 0.
 
         Example:
             >>> parse("RR").differences(np.array([0.5, np.nan]), np.array([1.0, 1.0])).tolist()
@@ -279,7 +279,7 @@ class Measure:
         return np.where(np.abs(found) <= TOLERANCE, 0.0, found)
 
     def improvements(self, differences: Values) -> Values:
-        """The differences with the sign that is above 0 where the run is better.
+        """Return the differences with their sign set so that positive values are improvements.
 
         Example:
             >>> parse("FirstRel").improvements(np.array([-1.0, 2.0])).tolist()
@@ -288,9 +288,9 @@ class Measure:
         return -differences if self.declaration.better == "lower" else differences
 
     def best(self, values: Sequence[float]) -> tuple[int, ...]:
-        """Return the positions of the best of these values; several if there are ties.
+        """Return the positions of the best value; several if there are ties.
 
-        NaN is never best; measures without a direction have no best value.
+        NaN is never best, and measures without a direction have no best value.
 
         Example:
             >>> parse("AP").best([0.25, 0.5, 0.5])
@@ -304,13 +304,13 @@ class Measure:
         return tuple(place for place, value in enumerate(values) if abs(value - best) <= TOLERANCE)
 
     def trec_name(self) -> str:
-        """The name of the same measure in trec_eval, empty if it has none."""
+        """Return the name of the measure in trec_eval, or an empty string if it has none."""
         declared, bound = self.declaration, dict(self.params)
         at = bound.pop(declared.at, None)
         for twin, params in declared.trec.items():
             if params == bound and ("{" in twin) == (at is not None):
                 name = twin.format(**{declared.at: at})
-                # iprec_at_recall_0.12 is not the twin of IPrec@0.123.
+                # iprec_at_recall_0.12 is not the name of IPrec@0.123.
                 if at is None or name.endswith(f"_{at}") or parse(name) == self:
                     return name
         return ""
@@ -323,7 +323,7 @@ def _refused(name: str, word: str, declared: Declaration) -> UnknownName:
 
 
 def _rising(pairs: Iterable[tuple[float, float]]) -> bool:
-    """Whether the gain never decreases with the grade; a grade without a gain is its own gain."""
+    """Return whether gains never decrease with the grade; other grades are their own gain."""
     gains = dict(pairs)
     above = math.floor(max(gains)) + 1
     grades = sorted({*gains, *map(float, range(min(above, _SCALE) + 1)), float(above)})
@@ -331,7 +331,7 @@ def _rising(pairs: Iterable[tuple[float, float]]) -> bool:
 
 
 def _plain_mean(values: Values, *, skip: bool) -> float:
-    """The arithmetic mean of many values; an undefined one is 0, or left out."""
+    """Return the arithmetic mean; undefined values count as 0, or are skipped."""
     number = len(values)
     total = math.fsum(values.tolist())
     if math.isnan(total):
@@ -342,10 +342,10 @@ def _plain_mean(values: Values, *, skip: bool) -> float:
 
 
 def parse_directed(text: str | Measure) -> Measure:
-    """A measure from its name, of which some values are better than others.
+    """Parse the name of a measure for which higher or lower values are better.
 
     Raises:
-        UnknownName: As `parse`.
+        UnknownName: As in `parse`.
         InputError: If the measure has no better direction.
     """
     found = parse(text)
@@ -362,15 +362,15 @@ def parse(text: str | Measure, dialect: str | None = None) -> Measure:
 
     Args:
         text: ``Name(param=value)@k`` as in ir_measures (``nDCG@10``, ``RR(rel=2)@10``), a name of
-            trec_eval (``ndcg_cut_10``, ``map``), ranx, BEIR, MTEB and other tools, or what people
-            write (``MRR@10``, ``Hit Rate@5``, ``top-5 accuracy``).
-        dialect: The tool whose names are read (``ranx``, ``beir``, ``mteb``, ``trec_eval`` ...),
+            trec_eval (``ndcg_cut_10``, ``map``), ranx, BEIR, MTEB, or another tool, or an informal
+            name (``MRR@10``, ``Hit Rate@5``, ``top-5 accuracy``).
+        dialect: The tool that the name is from (``ranx``, ``beir``, ``mteb``, ``trec_eval`` ...),
             for names that denote different measures in different tools. Names that the tool does
-            not have are read as usual.
+            not have are parsed as without a dialect.
 
     Raises:
-        UnknownName: If it is unknown (with the nearest names), ambiguous, lacks a required
-            parameter, has a parameter out of its domain, or is not a measure of a run (with the
+        UnknownName: If the name is unknown (with the nearest names), is ambiguous, lacks a required
+            parameter, has an invalid parameter value, or is not a measure of a run (with the
             reason).
 
     Example:
@@ -389,11 +389,11 @@ def parse(text: str | Measure, dialect: str | None = None) -> Measure:
 
 
 def parse_all(text: str | Measure, dialect: str | None = None) -> tuple[Measure, ...]:
-    """The measures of a name: one, or all points of a curve (``IPrec`` has eleven).
+    """Return the measures of a name: one, or all points of a curve (``IPrec`` has eleven).
 
     Args:
-        text: The name; ``P.5,10`` of trec_eval stands for two.
-        dialect: The tool whose name it is.
+        text: The name; ``P.5,10`` of trec_eval stands for two measures.
+        dialect: As in `parse`.
     """
     if isinstance(text, Measure):
         return _expanded(text)
@@ -403,21 +403,21 @@ def parse_all(text: str | Measure, dialect: str | None = None) -> tuple[Measure,
         )
     if dialect is not None and not isinstance(dialect, str):
         raise InputError(
-            f"got {type(dialect).__name__} for the dialect", fix='name the tool, as in "ranx"'
+            f"got {type(dialect).__name__} for dialect", fix='pass the name of a tool, as in "ranx"'
         )
     return _named(text, dialect)
 
 
 @lru_cache(maxsize=1024)
 def _named(text: str, dialect: str | None) -> tuple[Measure, ...]:
-    """The measures of a name; kept, since a loop over runs asks for the same ones each time."""
+    """Return the measures of a name; cached, since loops over runs parse the same names."""
     if dialect is not None:
         return _translate(text, dialect) or _named(text, None)
     try:
         found, failed = _plain(text), None
     except UnknownName as error:
         found, failed = None, error
-    # Most names are plain: the tables of other tools are read when one is not.
+    # Most names are ours: the tables of other tools are imported only for other names.
     found = found or _translate(text, None)
     if found is None:
         from rankgauge.measures.translation import no_such_name
@@ -427,7 +427,7 @@ def _named(text: str, dialect: str | None) -> tuple[Measure, ...]:
 
 
 def _translate(text: str, dialect: str | None) -> tuple[Measure, ...] | None:
-    """The measures of a name of another tool; None if no tool has it."""
+    """Return the measures of a name in another tool; None if no tool has it."""
     from rankgauge.measures.translation import no_such_name, translate
 
     names = translate(text, dialect)
@@ -437,14 +437,14 @@ def _translate(text: str, dialect: str | None) -> tuple[Measure, ...] | None:
     for name in names:
         parts = _plain(name)
         if parts is None:
-            # For one of a list, such as the second of P.5,x: the others must not hide the error.
+            # An invalid part of a list, such as P.5,x, is an error although other parts are valid.
             raise no_such_name(split_name(name))
         found += parts
     return tuple(found)
 
 
 def _plain(text: str) -> tuple[Measure, ...] | None:
-    """The measures of a name of rankgauge or trec_eval; None for other names."""
+    """Return the measures of a name of rankgauge or trec_eval; None for other names."""
     twin = _trec_twin(text.strip())
     if twin is not None:
         return _expanded(twin)
@@ -473,7 +473,7 @@ def _bound(text: str, name: str, params: Mapping[str, Value], spelled: ParsedNam
 
 
 def _trec_twin(text: str) -> Measure | None:
-    """The measure of a trec_eval name; None for other names."""
+    """Return the measure of a trec_eval name; None for other names."""
     if text in TREC and not TREC[text][2] and text not in DECLARED:
         name, params, _ = TREC[text]
         return Measure(name)(**params)
@@ -497,8 +497,8 @@ def list_measures(reads: str = "") -> tuple[Measure, ...]:
     """Return every measure of rankings, without parameters, in the order of the documentation.
 
     Args:
-        reads: Select measures that are not computed from a run: ``verdicts``, or
-            the texts of ``answers``.
+        reads: Return instead the measures with this input: ``verdicts``, or ``answers`` for
+            measures of the texts of answers.
 
     Example:
         >>> [m.name for m in list_measures()][:3]

@@ -1,4 +1,4 @@
-"""Measures of preferences and order."""
+"""Measures of preferences and of order."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from rankgauge.errors import InputError
 from rankgauge.measures.declaration import measure
 
 if TYPE_CHECKING:
-    # Loaded where there are preferences.
     from rankgauge.data.preference_qrels import PreferenceRun
 
-# The depth of the reference implementation.
+# Depth of the reference implementation.
 _FAR = 1000
 _MOST_RANKS = 10**6
-# The names of trec_eval for counts and scopes.
+# Parts of the names in trec_eval.
 _COUNTS = {"preferences": "simp", "pairs": "pair", "groups": "avgjg", "balanced": "avgjg_Rnonrel"}
 _SCOPES = {"all": "", "both": "_ret", "any": "_imp"}
 
@@ -45,32 +44,34 @@ def Prefs(run: PreferenceRun, *, count: str = "preferences", scope: str = "all")
     $$ Prefs = \frac{\sum_g |\{ A \succ_g B : A \text{ above } B \}|}
     {\sum_g |\{ A \succ_g B \}|} $$
 
-    g are the groups of judgments: a preference of two groups counts twice. A document that was not
-    retrieved is below all retrieved documents; if neither was retrieved, the preference is not
-    satisfied. ``scope=both`` counts only preferences between two retrieved documents, ``scope=any``
-    those with at least one. Undefined without such a preference.
+    The sums are over the groups g of judgments: a preference in two groups counts twice. A document
+    that was not retrieved is below all retrieved documents; if neither was retrieved, the
+    preference is not satisfied. ``scope=both`` counts only preferences between two retrieved
+    documents, ``scope=any`` those with at least one. Undefined without a preference to count.
 
-    With ``count=pairs``, it is a mean over the pairs of documents P, in which A is ranked above B:
+    With ``count=pairs``, it is a mean over the pairs P of documents with A ranked above B:
 
     $$ Prefs_{pairs} = \frac{1}{|P|} \sum_{(A, B) \in P} \frac{|\{ g : A \succ_g B \}|}
     {|\{ g : A \succ_g B \}| + |\{ g : B \succ_g A \}|} $$
 
-    With ``count=groups``, it is the mean over the groups of the share satisfied of each, so that
+    With ``count=groups``, it is the mean over the groups of the share satisfied in each, so that
     all groups have the same weight; a group without preferences counts 0.
 
-    With ``count=balanced``, it is such a mean with as many other documents as relevant ones. If a
-    group has R relevant documents (grade above 0) and N others, and N > R, only the first R others
-    of the ranking count; if N < R, R (R - N) preferences are added, which are satisfied if the
-    relevant document was retrieved. Undefined if a group has no preference to count.
+    With ``count=balanced``, it is the same mean, with as many other documents as relevant ones in
+    each group. If a group has R relevant documents (grade above 0) and N others, and N > R, only
+    the first R others in the ranking count; if N < R, R (R - N) preferences are added, which are
+    satisfied if the relevant document was retrieved. Undefined if a group has no preference to
+    count.
 
     Use: judgments are preferences; ``scope=both`` or ``scope=any`` for collections that change, in
     which documents may no longer exist.
     Beware: with ``scope=all``, preferences between two documents that were not retrieved lower the
-    value; with the others, the divisor depends on the run. trec_eval breaks ties by ascending
+    value; with the other scopes, the divisor depends on the run. trec_eval breaks ties by ascending
     document id for these measures. ``count=balanced`` reproduces trec_eval, which differs from its
-    own description: if N > R and a group has one subgroup, each of the R is also compared with all
-    N, and with itself, so that a perfect ranking may be near 0; with ``scope=both`` and R > N, the
-    added preferences are divided by all relevant documents, retrieved or not.
+    own description: if N > R and a group has one subgroup, each of the R relevant documents is also
+    compared with all N others and with itself, so that a perfect ranking may be near 0; with
+    ``scope=both`` and R > N, the added preferences are divided by all relevant documents, retrieved
+    or not.
     Source: Carterette, Bennett, Chickering and Dumais (2008), Here or there: preference judgments
     for relevance, ECIR; as the measures prefs_simp, prefs_pair, prefs_avgjg and
     prefs_avgjg_Rnonrel of trec_eval, with the endings _ret (both) and _imp (any).
@@ -79,13 +80,13 @@ def Prefs(run: PreferenceRun, *, count: str = "preferences", scope: str = "all")
         return _balanced(run, scope)
     counts = run.pairs()[:, None] if count == "pairs" else run.counts()
     both, one, of_both, of_one, of_none = np.moveaxis(counts, 2, 0)
-    kept, given = both, of_both
+    satisfied, counted = both, of_both
     if scope != "both":
-        kept, given = both + one, of_both + of_one + (of_none if scope == "all" else 0)
+        satisfied, counted = both + one, of_both + of_one + (of_none if scope == "all" else 0)
     if count == "groups":
-        return _mean_of_groups(run, kept, given)
-    kept, given = JudgedRun.total(kept), JudgedRun.total(given)
-    return np.where(given > 0, kept / np.maximum(given, 1), np.nan)
+        return _mean_of_groups(run, satisfied, counted)
+    satisfied, counted = JudgedRun.total(satisfied), JudgedRun.total(counted)
+    return np.where(counted > 0, satisfied / np.maximum(counted, 1), np.nan)
 
 
 def _balanced(run: PreferenceRun, scope: str) -> Values:
@@ -93,18 +94,18 @@ def _balanced(run: PreferenceRun, scope: str) -> Values:
         raise InputError(
             "Prefs(count=balanced) has no scope=any", fix="write scope=all or scope=both"
         )
-    kept, given = np.moveaxis(run.evened(), 2, 0)[2 * (scope == "both") :][:2]
-    # Groups that a query does not have are NaN.
-    there = np.arange(given.shape[1]) < run.groups()[:, None]
-    shares = _mean_of_groups(run, kept, given)
-    return np.where((there & (given == 0)).any(axis=1), np.nan, shares)
+    satisfied, counted = np.moveaxis(run.evened(), 2, 0)[2 * (scope == "both") :][:2]
+    # Not padding of queries with fewer groups.
+    exists = np.arange(counted.shape[1]) < run.groups()[:, None]
+    shares = _mean_of_groups(run, satisfied, counted)
+    return np.where((exists & (counted == 0)).any(axis=1), np.nan, shares)
 
 
-def _mean_of_groups(run: PreferenceRun, kept: IntArray, given: IntArray) -> Values:
-    """The mean share over the groups; NaN where none has anything to share."""
-    shares = np.where(given > 0, kept / np.maximum(given, 1), 0.0)
+def _mean_of_groups(run: PreferenceRun, satisfied: IntArray, counted: IntArray) -> Values:
+    """Return the mean share satisfied over groups; NaN if no group has a preference to count."""
+    shares = np.where(counted > 0, satisfied / np.maximum(counted, 1), 0.0)
     groups = np.maximum(run.groups(), 1)
-    return np.where((given > 0).any(axis=1), JudgedRun.total(shares) / groups, np.nan)
+    return np.where((counted > 0).any(axis=1), JudgedRun.total(shares) / groups, np.nan)
 
 
 @measure(
@@ -114,7 +115,7 @@ def _mean_of_groups(run: PreferenceRun, kept: IntArray, given: IntArray) -> Valu
 def NumPrefs(run: PreferenceRun) -> Values:
     """The number of preferences in the judgments; the mean is the sum over queries.
 
-    Use: together with Prefs, for the denominator of its share.
+    Use: together with Prefs, as its denominator.
     Beware: it depends on the judgments only.
     Source: measure prefs_num_prefs_poss of trec_eval.
     """
@@ -148,11 +149,11 @@ def Compat(run: JudgedRun, *, p: float = 0.95, k: int = _FAR, normalize: bool = 
     $$ Compat = \max_{I} \frac{RBO(I)}{RBO_I(I)}, \qquad RBO(I) =
     \frac{\sum_{i \le k} p^{\,i-1} |I_{\le i} \cap D_{\le i}| / i}{\sum_{i \le k} p^{\,i-1}} $$
 
-    An ideal ranking I contains the documents with a grade above 0 by descending grade, those of the
-    same grade in any order; the most similar one orders them as the ranking D does. RBO is computed
-    to rank k (default 1,000), and divided by the overlap of I with itself, which is below 1 if few
-    documents have a grade above 0 (``normalize=false``: not divided). Undefined if no document has
-    one.
+    An ideal ranking I contains the documents with a grade above 0 by descending grade, with
+    documents of the same grade in any order; the most similar one orders them as the ranking D
+    does. RBO is computed to rank k (default 1,000), and divided by the overlap of I with itself,
+    which is below 1 if few documents have a grade above 0 (``normalize=false``: not divided).
+    Undefined if no document has a grade above 0.
 
     Use: grades express an order, such as preferences, rather than gains.
     Beware: tools differ in the depth, and in the order of documents of the same grade that were not
@@ -162,12 +163,12 @@ def Compat(run: JudgedRun, *, p: float = 0.95, k: int = _FAR, normalize: bool = 
     """
     if k > _MOST_RANKS:
         raise InputError(
-            f"Compat@{k} adds up {k:,} ranks", fix=f"write a cut-off of {_MOST_RANKS:,} or less"
+            f"Compat@{k} sums over {k:,} ranks", fix=f"write a cut-off of {_MOST_RANKS:,} or less"
         )
     below, upto, whole = _overlaps(p, k)
     wanted = run.judged & (run.grade > 0)
     ideal = run.once("ideal rank", lambda: _ideal_ranks(run))
-    # Both rankings contain a document from the lower of its two ranks on.
+    # A document is in both rankings from the lower of its two ranks on.
     lower = np.minimum(np.maximum(run.rank, ideal), k + 1)
     found = run.total(np.where(wanted, below[lower], 0.0))
     relevant = run.count(run.ideal > 0)
@@ -189,7 +190,7 @@ def PairAcc(
     unjudged documents count as not relevant. Undefined without a pair.
 
     Use: how well scores separate relevant from nonrelevant documents, as in training.
-    Beware: all ranks count the same; if only relevant documents are judged, there is no pair.
+    Beware: all ranks have the same weight; if only relevant documents are judged, there is no pair.
     ir_measures calls it Accuracy, with the pairs of ``among=retrieved``.
     Source: Mann and Whitney (1947), On a test of whether one of two random variables is
     stochastically larger than the other, Annals of Mathematical Statistics 18: where all judged
@@ -213,21 +214,21 @@ def PairAcc(
 
 @lru_cache(maxsize=16)
 def _overlaps(p: float, k: int) -> tuple[Values, Values, float]:
-    """What a document adds that both rankings hold from a rank on; this for the first ranks; 1."""
+    """Return the overlap from a document shared from each rank on, its sums, and the weight sum."""
     weights = np.full(k, p)
     weights[0] = 1.0
     weights = np.multiply.accumulate(weights)
     below = np.zeros(k + 2)
-    # The smallest first.
+    # Add the smallest terms first.
     below[k:0:-1] = np.cumsum((weights / np.arange(1, k + 1))[::-1])
     return below, np.cumsum(below), float(np.cumsum(weights)[-1])
 
 
 def _ideal_ranks(run: JudgedRun) -> IntArray:
-    """(Q, J) the rank of each document in the ideal ranking that is nearest to this one."""
+    """Return the rank of each document in the ideal ranking most similar to the run, (Q, J)."""
     grade = np.where(run.judged, run.grade, -1.0)
     order = np.argsort(-grade, axis=1, kind="stable")
-    # All judged documents, where of one grade those of the ranking come first.
+    # All judged documents by grade; within a grade, retrieved documents come first.
     every = np.argsort(-np.concatenate([grade, run.ideal], axis=1), axis=1, kind="stable")
     place, merged = np.argsort(order, axis=1), np.argsort(every, axis=1)
     higher = merged[:, : grade.shape[1]] - place

@@ -1,7 +1,7 @@
-"""How other tools and people write the measures: data, read where a plain name was not found.
+"""Names of measures in other tools and in everyday usage.
 
-Names that a tool writes as we do (except for case and separators), and the names of trec_eval that
-a measure declares itself, need no line here.
+The tables need no entries for names that differ from ours only in case and separators, or for
+names in trec_eval, which the measures declare.
 """
 
 from __future__ import annotations
@@ -11,36 +11,35 @@ from typing import NamedTuple
 
 
 class Spelling(NamedTuple):
-    """One name of a tool."""
+    """Name of a measure in one tool."""
 
-    name: str  # the name, without its cut-off
-    means: str = ""  # our measure, without its cut-off; empty without one
-    bare: str = ""  # our measure where the tool is asked without a cut-off, if that is another one
-    why: str = ""  # why it is not a measure here; or under which condition the numbers are the same
-    instead: str = ""  # what to do instead, of a name that is not a measure here
-    cut: bool = True  # whether the tool gives it a cut-off, where our measure takes one
+    name: str  # without the cut-off
+    means: str = ""  # our measure, without the cut-off; empty if there is none
+    bare: str = ""  # our measure for the name without a cut-off, if different
+    why: str = ""  # why it is not a measure here, or when the numbers are equal
+    instead: str = ""  # alternative to a name that is not a measure here
+    cut: bool = True  # whether the tool writes a cut-off if our measure has one
 
 
 class Tool(NamedTuple):
-    """The spellings of one tool."""
+    """Names of measures in one tool."""
 
-    name: str  # its name as a dialect
-    shown: str  # how it writes a name with its cut-off
-    spellings: tuple[Spelling, ...]  # its names that differ from ours
+    name: str  # the dialect
+    shown: str  # format of a name with its cut-off
+    spellings: tuple[Spelling, ...]  # names that differ from ours
 
 
 _JUDGE = "evaluate the judgments of each judge separately"
-_ANSWERS = (
-    "it is about answers or the opinion of a model, and cannot be computed from a run and judgments"
-)
+_ANSWERS = "it measures answers or needs a model, and cannot be computed from a run and judgments"
 _OF_ANSWERS = "rankgauge answers evaluates answers; R@10 and nDCG@10 measure retrieval"
 _CATALOGUE = (
     "it depends on the number of documents in the collection, which run and judgments do not have"
 )
 _ITEMS = "it depends on the content of documents, which run and judgments do not have"
-_LABELS = "it is about predicted numbers, not rankings"
+_LABELS = "it measures predicted numbers, not rankings"
 _BY_RANK = "use a measure of rankings: AP, nDCG@10"
-_GROUP = "as in the tool, if all documents are given to it; for a run, the retrieved documents"
+_ALL = "the values are equal if all relevant documents are passed to the tool, retrieved or not"
+_RETRIEVED = "the values are equal if only the retrieved documents are passed to the tool"
 _HOLE = "there, a document judged for any other query does not count as a hole"
 _NEAR_HOLE = "Unjudged@10 needs judgments for the query itself"
 _BINARY = "the tool uses binary relevance: the values are equal for judgments with one grade"
@@ -139,35 +138,35 @@ _SENTENCE_TRANSFORMERS = Tool("sentence-transformers", "cosine_{name}@{k}", (
 
 _CURVE = "it is a curve"
 _OF_CURVE = "IPrec has eleven points of it, IPrecAvg and AP are single numbers"
-_AREA = "it needs the scores of all documents, also of those that were not retrieved"
+_AREA = "it needs the scores of all documents, including those that were not retrieved"
 
 _TORCHMETRICS = Tool("torchmetrics", "{name}(top_k={k})", (
     Spelling("RetrievalMAP", "AP(norm=retrieved)"),
     Spelling("RetrievalMRR", "RR"),
     Spelling("RetrievalPrecision", "P", "SetP"),
-    Spelling("RetrievalRecall", "R", "SetR", why=_GROUP),
+    Spelling("RetrievalRecall", "R", "SetR", why=_ALL),
     Spelling("RetrievalHitRate", "Success"),
-    Spelling("RetrievalRPrecision", "Rprec", why=_GROUP),
-    Spelling("RetrievalNormalizedDCG", "nDCG(ideal=retrieved)", why=_GROUP),
+    Spelling("RetrievalRPrecision", "Rprec", why=_ALL),
+    Spelling("RetrievalNormalizedDCG", "nDCG(ideal=retrieved)", why=_RETRIEVED),
     *_why(_CATALOGUE, "P@10 is similar, for retrieved documents", "RetrievalFallOut"),
     *_why(_AREA, _BY_RANK, "RetrievalAUROC"),
     *_why(_CURVE, _OF_CURVE, "RetrievalPrecisionRecallCurve", "RetrievalRecallAtFixedPrecision"),
     Spelling("retrieval_average_precision", "AP(norm=retrieved)"),
     Spelling("retrieval_reciprocal_rank", "RR"),
     Spelling("retrieval_precision", "P", "SetP"),
-    Spelling("retrieval_recall", "R", "SetR", why=_GROUP),
-    Spelling("retrieval_r_precision", "Rprec", why=_GROUP),
-    Spelling("retrieval_normalized_dcg", "nDCG(ideal=retrieved)", why=_GROUP),
+    Spelling("retrieval_recall", "R", "SetR", why=_ALL),
+    Spelling("retrieval_r_precision", "Rprec", why=_ALL),
+    Spelling("retrieval_normalized_dcg", "nDCG(ideal=retrieved)", why=_RETRIEVED),
     *_why(_AREA, _BY_RANK, "retrieval_auroc"),
     *_why(_CURVE, _OF_CURVE, "retrieval_precision_recall_curve",
           "retrieval_recall_at_fixed_precision"),
 ))  # fmt: skip
 
 _SKLEARN = Tool("sklearn", "{name}(k={k})", (
-    Spelling("ndcg_score", "nDCG(ideal=retrieved)", why=_GROUP),
+    Spelling("ndcg_score", "nDCG(ideal=retrieved)", why=_RETRIEVED),
     Spelling("dcg_score", "DCG"),
-    Spelling("average_precision_score", "AP(norm=retrieved)", why=_GROUP),
-    Spelling("label_ranking_average_precision_score", "AP(norm=retrieved)", why=_GROUP),
+    Spelling("average_precision_score", "AP(norm=retrieved)", why=_RETRIEVED),
+    Spelling("label_ranking_average_precision_score", "AP(norm=retrieved)", why=_RETRIEVED),
     Spelling("top_k_accuracy_score", "Success"),
     Spelling("precision_score", "P", "SetP"),
     Spelling("recall_score", "R", "SetR"),
@@ -204,8 +203,8 @@ _TRECTOOLS = Tool("trectools", "{name}_{k}", (
     Spelling("UNJ", "Unjudged"),
     Spelling("unjudged", "Unjudged"),
     Spelling("geometric_map", "GMAP"),
-    *_why("it combines relevance with a second kind of "
-    "judgments", "nDCG(gain={1:1,2:5}) weights grades", "urbp", "ubpref", "alpha_urbp"),
+    *_why("it combines relevance with a second kind of judgments",
+          "nDCG(gain={1:1,2:5}) weights grades", "urbp", "ubpref", "alpha_urbp"),
 ))  # fmt: skip
 
 _RECBOLE = Tool("recbole", "{name}@{k}", (
@@ -273,8 +272,7 @@ _PEOPLE = Tool("people", "{name}@{k}", (
           "RBO", "rank-biased overlap", "overlap"),
     *_why("it compares two orders", "rankgauge.reliability compares orders of runs",
           "Kendall tau", "Spearman", "rank correlation"),
-    *_why("it is about time", "a benchmark measures it: rankgauge bench", "latency", "throughput",
-          "QPS"),
+    *_why("it measures time", "rankgauge bench measures it", "latency", "throughput", "QPS"),
 ))  # fmt: skip
 
 TOOLS: Mapping[str, Tool] = {
@@ -288,7 +286,7 @@ TOOLS: Mapping[str, Tool] = {
 }  # fmt: skip
 
 _CUTS = "5,10,15,20,30,100,200,500,1000"
-# What trec_eval takes for a family that it is asked for by its bare name.
+# Default cut-offs of trec_eval for the name of a family.
 FAMILIES: Mapping[str, str] = {
     "P": _CUTS,
     "recall": _CUTS,
@@ -300,7 +298,7 @@ FAMILIES: Mapping[str, str] = {
     "Rprec_mult": "0.20,0.40,0.60,0.80,1.00,1.20,1.40,1.60,1.80,2.00",
     "iprec_at_recall": "0.00,0.10,0.20,0.30,0.40,0.50,0.60,0.70,0.80,0.90,1.00",
 }
-# The sets of measures that trec_eval has a name for, without what is not a measure.
+# Named sets of measures in trec_eval, without entries that are not measures.
 NICKNAMES: Mapping[str, tuple[str, ...]] = {
     "official": (
         "num_ret", "num_rel", "num_rel_ret", "map", "gm_map", "Rprec", "bpref", "recip_rank",
@@ -318,7 +316,7 @@ NICKNAMES: Mapping[str, tuple[str, ...]] = {
         "num_nonrel_judged_ret",
     ),
 }  # fmt: skip
-# A switch that makes another measure: the name where it is off, and where it is on.
+# Boolean parameters that select another measure: its names for false and for true.
 FLAGS: Mapping[tuple[str, str], tuple[str, str]] = {
     ("setp", "relative"): ("SetP", "SetRelP"),
     ("setrelp", "relative"): ("SetP", "SetRelP"),
@@ -326,11 +324,11 @@ FLAGS: Mapping[tuple[str, str], tuple[str, str]] = {
 
 
 class Implied(NamedTuple):
-    """A parameter of another tool with a single value, which is the behavior here."""
+    """Parameter of another tool for which only one value is supported."""
 
-    value: str  # the value
-    why: str  # why another one is not possible
-    instead: str  # what to do instead
+    value: str
+    why: str  # why other values are not supported
+    instead: str  # alternative to other values
 
 
 _GAINS = {"inst", "insq", "bpm", "sdcg", "nerr8", "nerr9", "nerr10", "nerr11"}

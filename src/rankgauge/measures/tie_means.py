@@ -1,10 +1,10 @@
-"""The mean of a measure over all orders of equal scores, where it is more than a sum of weights.
+"""Means over all orders of equal scores, for measures that are not sums of rank weights.
 
-A measure that only adds up what ranks are worth needs nothing from here: it is declared ``linear``,
-and its kernel gets an averaged run. These functions are for the others. Each takes a judged run and
-the words of its kernel, and each gives the value of the kernel itself where nothing is tied.
+A measure that is a sum of rank weights is declared ``linear``, and its kernel is applied to an
+averaged run. The functions of this module are for other measures. They have the parameters of the
+kernel, and return exactly its values if there are no ties.
 
-In a group of n documents with equal scores, of which m are relevant, every order is alike likely.
+In a group of n documents with equal scores, m of them relevant, all orders are equally likely.
 McSherry and Najork (2008), Computing information retrieval performance measures efficiently in the
 presence of tied scores, ECIR.
 """
@@ -19,17 +19,17 @@ import numpy as np
 from rankgauge.core.ids import IntArray
 from rankgauge.data.judged_run import JudgedRun, Level, Values
 
-# Cells that are worked on at a time, as in the join.
+# Cells per batch, as in the join.
 _CELLS = 1 << 17
 
 
 class _Groups(NamedTuple):
-    """One group of equal scores of each query.
+    """One group of equal scores for each query.
 
     Attributes:
-        first: (Q,) its first rank.
-        size: (Q,) how many documents it has.
-        relevant: (Q,) how many of them are relevant; 0 where a query has no such group.
+        first: First rank, (Q,).
+        size: Number of documents, (Q,).
+        relevant: Number of relevant documents, (Q,); 0 if a query has no group.
     """
 
     first: IntArray
@@ -38,7 +38,7 @@ class _Groups(NamedTuple):
 
 
 def _first_group(run: JudgedRun, rel: Level) -> _Groups:
-    """The group with the first relevant document."""
+    """Return the group with the first relevant document of each query."""
     hits = run.hits(rel)
     _, members = run.in_groups(hits)
     rows = np.arange(len(hits))
@@ -50,10 +50,10 @@ def _first_group(run: JudgedRun, rel: Level) -> _Groups:
 
 
 def chance_of_success(run: JudgedRun, *, k: int, rel: Level) -> Values:
-    """How likely a relevant document is in the first k."""
+    """Return the probability that a relevant document is in the first k."""
     first, size, relevant = _first_group(run, rel)
     slots = np.clip(k - first + 1, 0, size)
-    # None of `slots` drawn ones is relevant: both numbers may change places, so the lower counts.
+    # The probability of a miss is symmetric in `slots` and `relevant`: loop over the smaller.
     fewer, more = np.minimum(slots, relevant), np.maximum(slots, relevant)
 
     def missed(rows: IntArray, places: IntArray) -> Values:
@@ -67,9 +67,9 @@ def chance_of_success(run: JudgedRun, *, k: int, rel: Level) -> Values:
 
 
 def expected_reciprocal(run: JudgedRun, *, k: int | None, rel: Level) -> Values:
-    """The mean reciprocal of the rank of the first relevant document, if it is in the first k."""
+    """Return the mean reciprocal rank of the first relevant document, 0 below rank k."""
     first, size, relevant = _first_group(run, rel)
-    # It can be as far down as all that is not relevant allows.
+    # Number of possible ranks: all nonrelevant documents of the group may be above it.
     upto = np.where(relevant > 0, size - relevant + 1, 0)
     if k is not None:
         upto = np.clip(k - first + 1, 0, upto)
@@ -84,8 +84,8 @@ def expected_reciprocal(run: JudgedRun, *, k: int | None, rel: Level) -> Values:
 
 
 def _chances_of_first(size: IntArray, relevant: IntArray, places: IntArray) -> Values:
-    """How likely the first relevant document has so many others of its group above it."""
-    # Of the documents from a place on, all relevant ones are there still: as many stay below.
+    """Return the probability of `places` documents above the first relevant one of a group."""
+    # Probability that no relevant document is at a place, if none is above it.
     left = np.maximum(size - places, 1)
     stay = np.maximum(left - relevant, 0) / left
     reached = np.ones(stay.shape)
@@ -94,15 +94,15 @@ def _chances_of_first(size: IntArray, relevant: IntArray, places: IntArray) -> V
 
 
 def expected_first(run: JudgedRun, *, rel: Level) -> Values:
-    """The mean rank of the first relevant document."""
+    """Return the mean rank of the first relevant document."""
     first, size, relevant = _first_group(run, rel)
-    # m relevant documents part the others into m + 1 heaps of the same mean size.
+    # m relevant documents divide the others into m + 1 parts of equal mean size.
     rank = first + (size - relevant) / (relevant + 1)
     return np.where(relevant > 0, rank, np.nan)
 
 
 def expected_ap(run: JudgedRun, *, k: int | None, rel: Level, norm: str) -> Values:
-    """The mean of average precision."""
+    """Return the mean of average precision."""
     whole = run.relevant(rel)
     total = run.total(_expected_precisions(run, k, rel))
     if norm == "k" and k is not None:
@@ -119,12 +119,12 @@ def expected_ap(run: JudgedRun, *, k: int | None, rel: Level, norm: str) -> Valu
 
 
 def expected_gmap(run: JudgedRun, *, rel: Level) -> Values:
-    """The mean of average precision; the geometric mean over queries is of these."""
+    """Return the mean of average precision, used in the geometric mean over queries."""
     return expected_ap(run, k=None, rel=rel, norm="R")
 
 
 def _expected_precisions(run: JudgedRun, k: int | None, rel: Level) -> Values:
-    """(Q, J) what each relevant document adds on the average: the precision at its rank."""
+    """Return the mean precision at each relevant document, 0 below rank k, (Q, J)."""
     hits = run.hits(rel)
     above, members = run.in_groups(hits)
     first = np.where(hits, run.tie_first, 1)
@@ -133,7 +133,7 @@ def _expected_precisions(run: JudgedRun, k: int | None, rel: Level) -> Values:
     slots = size if k is None else np.clip(k - first + 1, 0, size)
     inverse = run.averaged().weights("inverse", _inverse_ranks, k)
     added = _precisions_in(first, size, slots, above, members, inverse)
-    # One by one the very numbers of the kernel.
+    # Untied documents: exactly the values of the kernel.
     alone = np.where(slots > 0, (above + 1) / first, 0.0)
     return np.where(hits, np.where(size > 1, added, alone), 0.0)
 
@@ -151,31 +151,31 @@ def _precisions_in(  # noqa: PLR0917 - six numbers of each group
     members: IntArray,
     inverse: Values,
 ) -> Values:
-    """The mean of one relevant document's precision over the places of its group.
+    """Return the mean precision at a relevant document over the places of its group.
 
-    At the x-th place of it there are above, on the average, (x - 1)(m - 1)/(n - 1) others of its
-    group, so that the sum over x of (above + 1 + (x - 1) q) / (first + x - 1) is needed, for the
-    first `slots` places, each with chance 1/n.
+    A relevant document at place x of its group has on average (x - 1) q other relevant documents of
+    the group above it, with q = (m - 1) / (n - 1). The result is the sum over the first `slots`
+    places x of (above + 1 + (x - 1) q) / (first + x - 1), divided by n.
 
     Args:
-        first: The first rank of the group.
-        size: How many documents it has.
-        slots: How many of its places are looked at.
-        above: How many relevant documents are above it.
-        members: How many are in it.
-        inverse: The sum of 1 / rank over those places, by n.
+        first: First rank of the group.
+        size: Number of documents in the group, n.
+        slots: Number of places above the cut-off.
+        above: Number of relevant documents above the group.
+        members: Number of relevant documents in the group, m.
+        inverse: Sum of 1 / rank over the places above the cut-off, divided by n.
     """
-    pace = (members - 1) / np.maximum(size - 1, 1)
-    return (above + 1 - pace * first) * inverse + pace * (slots / size)
+    rate = (members - 1) / np.maximum(size - 1, 1)
+    return (above + 1 - rate * first) * inverse + rate * (slots / size)
 
 
 class _Split(NamedTuple):
-    """A group of equal scores of which a cut-off takes the first part.
+    """Group of equal scores that a cut-off splits.
 
     Attributes:
-        size: How many documents it has.
-        slots: How many of its places are above the cut-off.
-        relevant: How many of its documents are relevant.
+        size: Number of documents.
+        slots: Number of places above the cut-off.
+        relevant: Number of relevant documents.
     """
 
     size: IntArray
@@ -183,36 +183,36 @@ class _Split(NamedTuple):
     relevant: IntArray
 
     def least(self) -> IntArray:
-        """The fewest relevant documents that can be above the cut-off."""
+        """Return the smallest possible number of relevant documents above the cut-off."""
         return np.maximum(self.slots - (self.size - self.relevant), 0)
 
     def steps(self) -> IntArray:
-        """How many numbers of relevant documents are possible there."""
+        """Return how many different numbers of relevant documents are possible there."""
         return np.minimum(self.slots, self.relevant) - self.least() + 1
 
     def chances(self, number: IntArray) -> Values:
-        """How likely each of these numbers (ascending from the least) stand there."""
-        usual = (self.slots + 1) * (self.relevant + 1) // (self.size + 2)
-        usual = np.clip(usual, self.least(), np.minimum(self.slots, self.relevant))
-        # From the likeliest number outwards: from one end the first could be too small to hold.
+        """Return the probability of each number above the cut-off, ascending from the smallest."""
+        mode = (self.slots + 1) * (self.relevant + 1) // (self.size + 2)
+        mode = np.clip(mode, self.least(), np.minimum(self.slots, self.relevant))
+        # From the mode outwards: from one end, the first weight could underflow.
         rising, falling = self._ratio(number - 1), self._ratio(number)
-        up = np.multiply.accumulate(np.where(number > usual, rising, 1.0), axis=1)
-        turned = np.where(number < usual, 1 / np.where(falling > 0, falling, 1.0), 1.0)[:, ::-1]
+        up = np.multiply.accumulate(np.where(number > mode, rising, 1.0), axis=1)
+        turned = np.where(number < mode, 1 / np.where(falling > 0, falling, 1.0), 1.0)[:, ::-1]
         weights = up * np.multiply.accumulate(turned, axis=1)[:, ::-1]
         return weights / JudgedRun.total(weights)[:, None]
 
     def _ratio(self, number: IntArray) -> Values:
-        """How much likelier one more is than this number."""
+        """Return the probability of one more, divided by that of this number."""
         good = np.maximum(self.relevant - number, 0) * np.maximum(self.slots - number, 0)
         others = self.size - self.relevant - self.slots + number + 1
         return good / np.maximum((number + 1) * others, 1)
 
 
 def _by_found(run: JudgedRun, total: Values, k: int, rel: Level) -> Values:
-    """The mean of the sum of precisions over the number of relevant documents found.
+    """Return the mean of the sum of precisions divided by the number of relevant documents found.
 
-    In most queries that number does not depend on the order. Where a group reaches past k, it is
-    read how many of its relevant documents are above.
+    In most queries, this number does not depend on the order. If the cut-off splits a group, the
+    mean is over the possible numbers of its relevant documents above the cut-off.
     """
     hits = run.hits(rel)
     above, members = run.in_groups(hits)
@@ -230,8 +230,8 @@ def _by_found(run: JudgedRun, total: Values, k: int, rel: Level) -> Values:
         part = _Split(*(values[chosen, None] for values in split))
         number = part.least() + places
         slots, start = part.slots, before[chosen, None]
-        pace = (number - 1) / np.maximum(slots - 1, 1)
-        each = (start + 1 - pace * first[chosen, None]) * inverse[chosen, None] / slots + pace
+        rate = (number - 1) / np.maximum(slots - 1, 1)
+        each = (start + 1 - rate * first[chosen, None]) * inverse[chosen, None] / slots + rate
         value = (sure[chosen, None] + number * each) / np.maximum(start + number, 1)
         return run.total(part.chances(number) * value)
 
@@ -240,12 +240,12 @@ def _by_found(run: JudgedRun, total: Values, k: int, rel: Level) -> Values:
 
 
 def expected_bpref(run: JudgedRun, *, rel: Level) -> Values:
-    """The mean of bpref: all numbers of judged others above a document are alike likely."""
+    """Return the mean of bpref: all numbers of tied nonrelevant documents above are as likely."""
     hits = run.hits(rel)
     whole = run.relevant(rel)
     above, inside = run.in_groups(run.judged & ~hits)
     bound = np.maximum(np.minimum(run.non_relevant(rel), whole), 1)
-    # min(above + u, R) for u from 0 to `inside`: it grows for `rising` steps, and then stays.
+    # min(above + u, R) for u from 0 to `inside` grows for `rising` steps, then is constant.
     rising = np.clip(whole[:, None] - above, 0, inside)
     grown = (rising + 1) * np.minimum(above, whole[:, None]) + rising * (rising + 1) / 2
     lost = (grown + (inside - rising) * whole[:, None]) / (inside + 1)
@@ -256,13 +256,13 @@ def expected_bpref(run: JudgedRun, *, rel: Level) -> Values:
 def _by_rows(
     width: IntArray, make: Callable[[IntArray, IntArray], Values], nothing: float
 ) -> Values:
-    """Values of queries that need so many columns each, in parts of bounded size.
+    """Return a value for each query, computed in batches of queries with similar widths.
 
     Args:
-        width: (Q,) how many columns.
-        make: From (n,) queries and (n, W) the numbers of columns to a value for each query. It may
-            not depend on how many columns there are more than a query needs.
-        nothing: The value of a query that needs none.
+        width: Number of columns that each query needs, (Q,).
+        make: Function from queries (n,) and column numbers (n, W) to a value for each query, which
+            must not depend on columns that a query does not need.
+        nothing: Value of a query that needs no columns.
     """
     values = np.full(len(width), nothing)
     for rows in _parts(width):
@@ -272,7 +272,7 @@ def _by_rows(
 
 
 def _parts(width: IntArray) -> Iterator[IntArray]:
-    """The queries that need columns, the widest first, so many at a time as cells allow."""
+    """Yield batches of queries that need columns, widest first, of at most `_CELLS` cells."""
     order = np.argsort(-width, kind="stable")
     order = order[: int(np.count_nonzero(width))]
     while len(order):

@@ -1,7 +1,6 @@
-"""From the spelling of another tool to ours: text to text, by the tables of `spellings`.
+"""Translation of measure names in other tools to our names, by the tables of `spellings`.
 
-Nothing here makes a measure: what a spelling stands for is written as our own name, which the
-parser then reads like any other.
+The result is text, which the parser reads as any other name.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from rankgauge.measures.declaration import DECLARED, NAMES, TREC, Declaration
 from rankgauge.measures.spellings import FAMILIES, FLAGS, IMPLIED, NICKNAMES, TOOLS, Spelling
 
 DIALECTS = tuple(name for name in TOOLS if name != "people")
-# What tools say more about themselves than how they spell: trec_eval-9 spells as trec_eval.
+# Profiles with the measure names of a tool: those of trec_eval-9 are those of trec_eval.
 _VERSION = re.compile(
     r"(trec_eval)-(?:9|10)(?:\.[0-9.]*)?|(mteb)-(?:ignore-identical-ids|skip-first-result)"
 )
@@ -26,29 +25,29 @@ _SIMILARITY = re.compile(
     r"(?:[\w-]+_)?(?:cosine|cos_sim|dot|dot_score|euclidean|manhattan|maxsim)[-_](?=[A-Za-z])"
 )
 _LEVEL = re.compile(r"-l([0-9]+)$")
-_PATIENCE = re.compile(r"rbp\.([0-9]+)")
+_PERSISTENCE = re.compile(r"rbp\.([0-9]+)")
 _TOP_K = re.compile(r"top[-_ ]?([0-9]+)[-_ ]([A-Za-z][A-Za-z _-]*)", re.IGNORECASE)
 _AT = re.compile(r"(.*?[^ _])(?:[ _]at[ _]|[ _@-])([0-9]+)", re.IGNORECASE)
 _CUT = re.compile(r"(.*?[^0-9.@ _-])[.@ _-]?([0-9]+)")
 _LIST = re.compile(r"([A-Za-z0-9]\w*)\.([0-9.,=p-]*)")
 _NAUC = re.compile(r"nauc[_ ].*", re.IGNORECASE)
-# From this many letters on a name can be near another, and up to this many are looked at.
+# Names with fewer letters get no suggestions; further letters are not compared.
 _SHORTEST, _LONGEST_KEY = 3, 60
-# How near it has to be, and how much less near than the nearest the others may be.
+# Smallest similarity of a suggestion, and its largest difference from the best one.
 _NEAR, _SPREAD = 0.6, 0.15
 
 
 class ToolName(NamedTuple):
-    """A spelling of a measure, as one tool writes it."""
+    """Name of a measure in one tool."""
 
-    tool: str  # the tool
-    name: str  # as it is written, with a cut-off where there is one
-    means: str  # our measure; empty if it is none
-    why: str  # why it is none, or when the numbers are the same
+    tool: str
+    name: str  # with a cut-off if it has one
+    means: str  # our measure; empty if there is none
+    why: str  # why there is none, or when the numbers are equal
 
 
 def translate(text: str, dialect: str | None = None) -> tuple[str, ...] | None:
-    """Our names for a spelling of another tool; None for what no tool writes.
+    """Return our names for a name in another tool; None if no tool has it.
 
     Example:
         >>> translate("cosine_ndcg@10"), translate("map@100", "sentence-transformers")
@@ -63,7 +62,7 @@ def translate(text: str, dialect: str | None = None) -> tuple[str, ...] | None:
         return many
     similarity = _SIMILARITY.match(text)
     if similarity and tool in {None, "sentence-transformers"}:
-        # Only one tool writes that.
+        # Only sentence-transformers has names with a similarity.
         rest = translate(text[similarity.end() :], "sentence-transformers")
         if rest is not None:
             return rest
@@ -89,7 +88,7 @@ def _dialects() -> str:
 
 
 def _of_trec_eval(text: str, tool: str | None) -> tuple[str, ...] | None:
-    """Lists, families and nicknames: what stands for several measures in trec_eval."""
+    """Return the names in a list, family, or nickname of trec_eval; None for other names."""
     own = tool in {"trec_eval", "pytrec_eval"}
     if tool is not None and not own:
         return None
@@ -100,10 +99,10 @@ def _of_trec_eval(text: str, tool: str | None) -> tuple[str, ...] | None:
 
 
 def _each(text: str, *, own: bool) -> tuple[str, ...] | None:
-    """The names of a list or a family: ``P.5,10`` is ``P_5`` and ``P_10``."""
+    """Return the names in a list or a family: ``P.5,10`` is ``P_5`` and ``P_10``."""
     listed = _LIST.fullmatch(text)
     name, given = (listed[1], listed[2]) if listed else (text, FAMILIES.get(text, ""))
-    # P alone is a measure that lacks its cut-off, unless it is surely the family.
+    # P alone is our measure without its cut-off, unless the dialect is that of trec_eval.
     if not given or (not listed and not own and plain_key(name) in NAMES):
         return None
     special = _SPECIAL.get(name)
@@ -113,7 +112,7 @@ def _each(text: str, *, own: bool) -> tuple[str, ...] | None:
 
 
 def _gains(name: str, given: str) -> tuple[str, ...] | None:
-    """``ndcg.1=3.5,2=9``: a grade is worth another gain."""
+    """Translate ``ndcg.1=3.5,2=9``, which sets the gain of each grade."""
     if "=" not in given:
         return None
     ours = TREC[name][0] if name in TREC else NAMES[plain_key(name)][0]
@@ -124,13 +123,13 @@ def _levels(_name: str, given: str) -> tuple[str, ...]:
     return tuple(f"IPrec@{level}" for level in given.split(","))
 
 
-def _patience(_name: str, given: str) -> tuple[str, ...] | None:
-    """``rbp.p=0.8`` of trec_eval 10; ``rbp.95`` is of ranx."""
+def _persistence(_name: str, given: str) -> tuple[str, ...] | None:
+    """Translate ``rbp.p=0.8`` of trec_eval 10, but not ``rbp.95`` of ranx."""
     return (f"RBP({given})",) if given.startswith("p=") else None
 
 
 def _weighed(_name: str, given: str) -> tuple[str, ...]:
-    """``set_F.4`` weighs by 4 what the book weighs by the square of beta."""
+    """Translate ``set_F.4``, whose parameter is the square of beta."""
     try:
         beta = math.sqrt(float(given))
     except ValueError:
@@ -139,25 +138,26 @@ def _weighed(_name: str, given: str) -> tuple[str, ...]:
 
 
 def _utility_weights(name: str, given: str) -> tuple[str, ...] | None:
-    """``utility.1,-1,0,0``: the worths of hits, other documents and misses; the last has to be 0.
+    """Translate ``utility.1,-1,0,0``: weights of hits, other retrieved documents, and misses.
 
-    It is that of documents neither relevant nor retrieved, which a run and judgments do not have.
+    The last weight must be 0: it is for documents neither relevant nor retrieved, which are in
+    neither run nor judgments.
     """
-    worths = given.split(",")
-    if name not in TREC or len(worths) != 4 or worths[3].strip("-0."):
+    weights = given.split(",")
+    if name not in TREC or len(weights) != 4 or weights[3].strip("-0."):
         return None
-    hit, noise, miss, _ = worths
+    hit, noise, miss, _ = weights
     return (f"{TREC[name][0]}(hit={hit},miss={miss},noise={noise})",)
 
 
-# What is behind the point of these is no list of cut-offs.
+# Names for which the part after the dot is not a list of cut-offs.
 _SPECIAL: Mapping[str, Callable[[str, str], tuple[str, ...] | None]] = {
     "G": _gains,
     "dcg": _gains,
     "ndcg": _gains,
     "ndcg_rel": _gains,
     "Rndcg": _gains,
-    "rbp": _patience,
+    "rbp": _persistence,
     "set_F": _weighed,
     "utility": _utility_weights,
     "iprec_at_recall": _levels,
@@ -165,15 +165,15 @@ _SPECIAL: Mapping[str, Callable[[str, str], tuple[str, ...] | None]] = {
 
 
 def _readings(text: str) -> Iterator[ParsedName]:
-    """Ways to take the text apart, the plainest first."""
+    """Yield the possible parses of a name, the simplest first."""
     if _NAUC.fullmatch(text):
         yield ParsedName("nauc", {}, None)
     level = _LEVEL.search(text)
     params = {"rel": level[1]} if level else {}
     text = text[: level.start()] if level else text
-    patience = _PATIENCE.fullmatch(text)
-    if patience:
-        yield ParsedName("rbp", {"p": f"0.{patience[1]}", **params}, None)
+    persistence = _PERSISTENCE.fullmatch(text)
+    if persistence:
+        yield ParsedName("rbp", {"p": f"0.{persistence[1]}", **params}, None)
     top = _TOP_K.fullmatch(text)
     if top:
         yield ParsedName(f"top-k {top[2]}", params, top[1])
@@ -188,7 +188,7 @@ def _readings(text: str) -> Iterator[ParsedName]:
 
 
 def _translated(text: str, spelled: ParsedName, tool: str | None) -> str | None:
-    """Our name for what was taken apart; None if it is in no table."""
+    """Return our name for a parsed name; None if it is in no table."""
     key, params = plain_key(spelled.name), dict(spelled.params)
     for (of, word), names in FLAGS.items():
         if key == of and word in params:
@@ -198,7 +198,7 @@ def _translated(text: str, spelled: ParsedName, tool: str | None) -> str | None:
     key = _conditioned(key, params)
     if tool == "ranx" and key == "rbp" and spelled.at is not None and "p" not in params:
         return f"RBP(p=0.{spelled.at})"
-    # Without a tool our own names come first: they mean what they always meant.
+    # Without a dialect, our own names take precedence.
     if tool is None and plain_key(spelled.name) in NAMES and "(" not in key:
         return _named(spelled.name, params, spelled.at)
     tools = _table().get(key, {})
@@ -218,14 +218,14 @@ def _translated(text: str, spelled: ParsedName, tool: str | None) -> str | None:
 
 
 def _drop_implied(text: str, key: str, params: dict[str, str]) -> None:
-    """Take out what is so here anyway; refuse what is said to be otherwise."""
+    """Remove parameters that have the only supported value; raise an error for other values."""
     for (of, word), implied in IMPLIED.items():
         if key == of and word in params and params.pop(word) != implied.value:
             raise UnknownName(f"{text!r} is not supported: {implied.why}", fix=implied.instead)
 
 
 def _conditioned(key: str, params: Mapping[str, str]) -> str:
-    """The key with the parameter that makes it another measure: ``numret(rel)``."""
+    """Return the key with the parameter that makes it another measure: ``numret(rel)``."""
     for word in params:
         if f"{key}({word})" in _table():
             return f"{key}({word})"
@@ -240,14 +240,14 @@ def _named(means: str, params: Mapping[str, str], at: str | None) -> str:
 
 
 def _is_declared(name: str) -> bool:
-    """Whether the measure of this name of ours, or of trec_eval, is declared."""
+    """Return whether a measure with this name, ours or that of trec_eval, is declared."""
     stem = re.split(r"[(@]", name, maxsplit=1)[0]
     head = stem.rpartition("_")[0] + "_"
     return plain_key(stem) in NAMES or stem in TREC or head in TREC
 
 
 def is_offered(spelling: Spelling) -> bool:
-    """Return whether the measure is declared, or the reason for its absence is given.
+    """Return whether the spelling denotes a declared measure, or says why there is none.
 
     Example:
         >>> is_offered(Spelling("mrr", "RR"))
@@ -272,7 +272,7 @@ def _clash(text: str, spelled: ParsedName, found: Mapping[str, Spelling]) -> Unk
 
 @cache
 def _table() -> Mapping[str, Mapping[str, Spelling]]:
-    """By key and tool."""
+    """Return the spellings by key and tool."""
     table: dict[str, dict[str, Spelling]] = {}
     for tool in TOOLS.values():
         for spelling in tool.spellings:
@@ -281,7 +281,7 @@ def _table() -> Mapping[str, Mapping[str, Spelling]]:
 
 
 def no_such_name(spelled: ParsedName) -> UnknownName:
-    """The error for an unknown name: the nearest of all spellings, as we write them.
+    """Return the error for an unknown name, with our names for the nearest known ones.
 
     Example:
         >>> print(no_such_name(split_name("nDGC@10")))
@@ -311,7 +311,7 @@ def no_such_name(spelled: ParsedName) -> UnknownName:
 
 
 def _nearest(key: str, known: Mapping[str, str]) -> list[str]:
-    """The nearest measures, each once; nothing for what is too short to be near anything."""
+    """Return the nearest measures without duplicates; none if the name is too short."""
     import difflib
 
     key = key[:_LONGEST_KEY]
@@ -338,7 +338,7 @@ def _needs_cut(name: str) -> bool:
 
 
 def tool_names(tools: Iterable[str] = tuple(TOOLS)) -> Iterator[ToolName]:
-    """Every spelling of the tables, by tool: for pages and lists.
+    """Yield all names in the tables, by tool.
 
     Example:
         >>> [row.means for row in tool_names(["ranx"]) if row.name == "ndcg_burges@k"]
@@ -348,7 +348,7 @@ def tool_names(tools: Iterable[str] = tuple(TOOLS)) -> Iterator[ToolName]:
         tool = TOOLS[name]
         has_cut = "{k}" in tool.shown
         for row in filter(is_offered, tool.spellings):
-            # What is in parentheses is a condition, not a part of the name.
+            # Parentheses contain a condition, not a part of the name.
             cut = row.cut and row.means and "(" not in row.name and _takes_cut(row.means)
             shown = row.name
             if cut and has_cut:

@@ -20,44 +20,45 @@ from rankgauge.data.judged_run import JudgedRun, Level, Values, discounts
 from rankgauge.errors import InputError
 from rankgauge.measures.declaration import Traits, measure
 
-# How far cwl_eval and the authors look.
+# Default depth, as in cwl_eval and the papers.
 _FAR = 1000
-# Sums over ranks that have no closed form are tables of this many.
+# Longest sum over ranks without a closed form.
 _MOST_RANKS = 10**6
-# From here on the series of the trigamma function is exact.
+# From this argument on, the series of the trigamma function is exact.
 _LARGE = 12
 
 
-class _Worth(NamedTuple):
-    """What a document gains: 1 from a grade on, or its grade as a share of the top one."""
+class _GainRule(NamedTuple):
+    """Gain of a document: 1 if its grade is at least rel, or grade / top."""
 
     rel: Level | None
     top: float | None
 
 
 class _Path(NamedTuple):
-    """The ranks 1 to k in stretches of equal gain: above, at and below each judged document."""
+    """Ranks 1 to k in segments of equal gain: between judged documents, and at each of them."""
 
-    first: Values  # (Q, S) the first rank of a stretch
-    ranks: Values  # (Q, S) how many ranks it has; may be 0. Many have a gain of 0 or of 1.
-    gained: Values  # (Q, S) what each of its documents gains, in units
-    before: Values  # (Q, S) what all ranks above it gain, in units
-    unit: float  # what a gain of 1 is in units: sums of whole grades are exact
+    first: Values  # (Q, S) first rank of the segment
+    ranks: Values  # (Q, S) number of ranks, possibly 0; if above 1, the gain is 0 or 1
+    gained: Values  # (Q, S) gain of each rank in the segment, in units
+    before: Values  # (Q, S) sum of the gains above the segment, in units
+    unit: float  # units in a gain of 1, so that sums of integer grades are exact
 
     @property
     def gain(self) -> Values:
-        """(Q, S) the gain of each of its documents, 0 to 1."""
+        """Gain of each rank in the segment, 0 to 1, (Q, S)."""
         return self.gained / self.unit
 
 
 _RESIDUAL = ("residual", True)
-# The weights of ranks do not depend on gains: the residual asks only what was judged.
+# Rank weights do not depend on gains, so the residual needs only the judged ranks.
 _WEIGHED_RESIDUAL: Traits = {
     "better": "lower", "reads": "judged", "without": ("judged_only",),
 }  # fmt: skip
-# Of each stretch: the chance to come through it from its first rank, and the looks expected in it.
-_Leaps: TypeAlias = tuple[Values, Values]
-_Model: TypeAlias = Callable[[_Path], _Leaps]
+# For each segment: the probability of passing it once its first rank is reached, and the expected
+# number of ranks inspected in it.
+_Passage: TypeAlias = tuple[Values, Values]
+_Model: TypeAlias = Callable[[_Path], _Passage]
 
 
 @measure(
@@ -95,7 +96,7 @@ def INST(
     residual, Moffat, Bailey, Scholer and Thomas (2017), Incorporating user expectations and
     behavior into the measurement of search effectiveness, TOIS 35.
     """
-    return _value(run, _Worth(rel, top), k, _towards(goal), residual=residual)
+    return _value(run, _GainRule(rel, top), k, _inst_model(goal), residual=residual)
 
 
 @measure(
@@ -133,7 +134,7 @@ def INSQ(
     weights = _squares(run, goal, k)
     if residual:
         return np.maximum(1 - run.total(np.where(run.judged, weights, 0.0)), 0.0)
-    return run.total(_gains(run, _Worth(rel, top)) * weights)
+    return run.total(_gains(run, _GainRule(rel, top)) * weights)
 
 
 @measure(
@@ -168,7 +169,7 @@ def BPM(
     Source: Zhang, Liu, Li, Zhang, Xu and Ma (2017), Evaluating web search with a Bejeweled player
     model, SIGIR; for the residual, Moffat et al. (2017), TOIS 35.
     """
-    return _value(run, _Worth(rel, top), k, _until(goal), residual=residual)
+    return _value(run, _GainRule(rel, top), k, _bpm_model(goal), residual=residual)
 
 
 @measure(
@@ -202,7 +203,7 @@ def SDCG(
     if residual:
         seen = run.total(np.where(run.judged, run.discounts(k), 0.0))
         return np.maximum(1 - seen / _discounted(k), 0.0)
-    return run.total(_gains(run, _Worth(rel, top)) * run.discounts(k)) / _discounted(k)
+    return run.total(_gains(run, _GainRule(rel, top)) * run.discounts(k)) / _discounted(k)
 
 
 @measure(reads="grades")
@@ -218,7 +219,7 @@ def NERR8(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None
     Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
     between expected reciprocal rank and other metrics, ICTIR, equation 8.
     """
-    return _rate(run, _Worth(rel, top), k, _stopping(_certain))
+    return _rate(run, _GainRule(rel, top), k, _stopping(_certain))
 
 
 @measure(reads="grades")
@@ -235,8 +236,8 @@ def NERR9(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None
     Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
     between expected reciprocal rank and other metrics, ICTIR, equation 9.
     """
-    _refuse_far("NERR9", k)
-    return _rate(run, _Worth(rel, top), k, _stopping(_harmonic))
+    _check_depth("NERR9", k)
+    return _rate(run, _GainRule(rel, top), k, _stopping(_harmonic))
 
 
 @measure(reads="grades", stated=("p",))
@@ -260,7 +261,7 @@ def NERR10(
     Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
     between expected reciprocal rank and other metrics, ICTIR, equation 10.
     """
-    return _rate(run, _Worth(rel, top), k, _stopping(_patient(p)))
+    return _rate(run, _GainRule(rel, top), k, _stopping(_patient(p)))
 
 
 @measure(reads="grades", stated=("goal",))
@@ -284,44 +285,46 @@ def NERR11(
     Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
     between expected reciprocal rank and other metrics, ICTIR, equation 11.
     """
-    return _rate(run, _Worth(rel, top), k, _stopping(_insistent(goal)))
+    return _rate(run, _GainRule(rel, top), k, _stopping(_insistent(goal)))
 
 
-# ---- from C to W, to the value and to the residual
+# ---- weights W, value, and residual
 
 
-def _rate(run: JudgedRun, worth: _Worth, k: int, model: _Model, *, unknown: float = 0.0) -> Values:
-    """The gain expected of a look, where what is not judged gains `unknown`."""
-    path = _path(run, worth, k, unknown)
-    through, looks = model(path)
+def _rate(
+    run: JudgedRun, rule: _GainRule, k: int, model: _Model, *, unknown: float = 0.0
+) -> Values:
+    """Return the expected gain per inspected rank if unjudged documents have the gain `unknown`."""
+    path = _path(run, rule, k, unknown)
+    passed, inspected = model(path)
     empty = path.ranks == 0
-    reached = np.ones_like(looks)
-    reached[:, 1:] = np.multiply.accumulate(np.where(empty, 1.0, through), axis=1)[:, :-1]
-    weight = np.where(empty, 0.0, reached * looks)
+    reached = np.ones_like(inspected)
+    reached[:, 1:] = np.multiply.accumulate(np.where(empty, 1.0, passed), axis=1)[:, :-1]
+    weight = np.where(empty, 0.0, reached * inspected)
     return run.total(weight * path.gain) / run.total(weight)
 
 
-def _value(run: JudgedRun, worth: _Worth, k: int, model: _Model, *, residual: bool) -> Values:
-    """The gain expected of a look; or how much it could rise if all unjudged documents gained 1."""
-    value = _rate(run, worth, k, model)
+def _value(run: JudgedRun, rule: _GainRule, k: int, model: _Model, *, residual: bool) -> Values:
+    """Return the expected gain per inspected rank, or its increase if unjudged documents gain 1."""
+    value = _rate(run, rule, k, model)
     if not residual:
         return value
-    # What rounding leaves is no more than nothing.
-    return np.maximum(_rate(run, worth, k, model, unknown=1.0) - value, 0.0)
+    # Rounding may give a value below 0.
+    return np.maximum(_rate(run, rule, k, model, unknown=1.0) - value, 0.0)
 
 
-def _path(run: JudgedRun, worth: _Worth, k: int, unknown: float) -> _Path:
-    """Stretches between the documents and of one document, in turn."""
+def _path(run: JudgedRun, rule: _GainRule, k: int, unknown: float) -> _Path:
+    """Return the segments, alternating between unjudged ranks and single judged documents."""
     first, ranks = run.once(("stretches", k), lambda: _between(run, k))
-    gained = np.full(first.shape, unknown * _unit(worth))
-    gained[:, 1::2] = np.where(run.judged, _in_units(run, worth), gained[:, 1::2])
+    gained = np.full(first.shape, unknown * _unit(rule))
+    gained[:, 1::2] = np.where(run.judged, _in_units(run, rule), gained[:, 1::2])
     before = np.zeros(first.shape)
     before[:, 1:] = np.cumsum(gained * ranks, axis=1)[:, :-1]
-    return _Path(first, ranks, gained, before, _unit(worth))
+    return _Path(first, ranks, gained, before, _unit(rule))
 
 
 def _between(run: JudgedRun, k: int) -> Values:
-    """(2, Q, S) where the stretches begin, and how many ranks each has."""
+    """Return the first rank and the number of ranks of each segment, (2, Q, S)."""
     rows, columns = run.rank.shape
     ends = np.full((rows, columns + 2), k + 1.0)
     ends[:, 0] = 0.0
@@ -334,13 +337,13 @@ def _between(run: JudgedRun, k: int) -> Values:
     return found
 
 
-def _unit(worth: _Worth) -> float:
-    return 1.0 if worth.top is None else float(worth.top)
+def _unit(rule: _GainRule) -> float:
+    return 1.0 if rule.top is None else float(rule.top)
 
 
-def _in_units(run: JudgedRun, worth: _Worth) -> Values:
-    """(Q, J) what each document gains: 0 or 1, or, where there is a top, its grade."""
-    rel, top = worth
+def _in_units(run: JudgedRun, rule: _GainRule) -> Values:
+    """Return the gain of each document in units, (Q, J): 0 or 1, or its grade if top is set."""
+    rel, top = rule
     if top is None:
         return run.hits(1 if rel is None else rel).astype(np.float64)
     highest = float(run.ideal.max())
@@ -352,45 +355,45 @@ def _in_units(run: JudgedRun, worth: _Worth) -> Values:
     return np.where(run.judged if rel is None else run.hits(rel), run.grade, 0.0)
 
 
-def _gains(run: JudgedRun, worth: _Worth) -> Values:
-    """(Q, J) the gain of each document, 0 to 1."""
-    return _in_units(run, worth) / _unit(worth)
+def _gains(run: JudgedRun, rule: _GainRule) -> Values:
+    """Return the gain of each document, 0 to 1, (Q, J)."""
+    return _in_units(run, rule) / _unit(rule)
 
 
-# ---- models: C in leaps over stretches
+# ---- models: C over segments
 
 
-def _towards(goal: float) -> _Model:
-    """INST: C(i) = ((x - 1) / x)^2 with x = i + 2T - the gain so far."""
+def _inst_model(goal: float) -> _Model:
+    """Return the model of INST: C(i) = ((x - 1) / x)^2 with x = i + 2T - the gain so far."""
     if goal < 0.5:
         raise InputError(
             f"INST with goal={goal:g}: some continuation probabilities would be above 1",
-            fix="write goal=0.5 or more: 1 for a reader who wants one relevant document",
+            fix="write goal=0.5 or more: 1 for a user who wants one relevant document",
         )
 
-    def model(path: _Path) -> _Leaps:
+    def model(path: _Path) -> _Passage:
         gain = path.gain
-        # Never below 0, except for what rounding leaves of grades.
+        # Below 0 only by rounding.
         start = np.maximum(path.first + (2 * goal - 1) - path.before / path.unit - gain, 0.0)
-        through, looks = _squared(start, path.ranks)
-        # Over many ranks of gain 1 the chance stays what it is at the first of them.
+        passed, inspected = _squared(start, path.ranks)
+        # In a segment with a gain of 1, C is the same at all ranks.
         many = (gain == 1) & (path.ranks > 1)
         chance = start[many] / (start[many] + 1)
-        through[many], looks[many] = _repeated(chance * chance, path.ranks[many])
-        return through, looks
+        passed[many], inspected[many] = _repeated(chance * chance, path.ranks[many])
+        return passed, inspected
 
     return model
 
 
-def _until(goal: float) -> _Model:
-    """BPM: C(i) = 1 until the goal is reached."""
+def _bpm_model(goal: float) -> _Model:
+    """Return the model of BPM: C(i) = 1 until the goal is reached."""
 
-    def model(path: _Path) -> _Leaps:
-        wanted = goal * path.unit - path.before
+    def model(path: _Path) -> _Passage:
+        missing = goal * path.unit - path.before
         gains = path.gained > 0
-        steps = np.ceil(wanted / np.where(gains, path.gained, 1.0)) - 1
-        # How many of its ranks are left for the next one.
-        left = np.where(gains, steps, np.where(wanted > 0, path.ranks, 0.0))
+        steps = np.ceil(missing / np.where(gains, path.gained, 1.0)) - 1
+        # Number of ranks after which the user continues.
+        left = np.where(gains, steps, np.where(missing > 0, path.ranks, 0.0))
         left = np.clip(left, 0, path.ranks)
         return (left == path.ranks).astype(np.float64), np.minimum(path.ranks, left + 1)
 
@@ -398,21 +401,21 @@ def _until(goal: float) -> _Model:
 
 
 def _stopping(onwards: _Model) -> _Model:
-    """NERR: the chances of a model, each times the chance not to stop for what was gained."""
+    """Return a model of NERR: C of another model times 1 - gain."""
 
-    def model(path: _Path) -> _Leaps:
-        through, looks = onwards(path)
+    def model(path: _Path) -> _Passage:
+        passed, inspected = onwards(path)
         gains = path.gained > 0
-        return np.where(gains, through * (1 - path.gain), through), np.where(gains, 1.0, looks)
+        return np.where(gains, passed * (1 - path.gain), passed), np.where(gains, 1.0, inspected)
 
     return model
 
 
-def _certain(path: _Path) -> _Leaps:
+def _certain(path: _Path) -> _Passage:
     return np.ones_like(path.ranks), path.ranks
 
 
-def _harmonic(path: _Path) -> _Leaps:
+def _harmonic(path: _Path) -> _Passage:
     """C(i) = i / (i + 1)."""
     first, last = path.first.astype(np.int64), (path.first + path.ranks).astype(np.int64) - 1
     sums = _harmonic_numbers(int(last.max()))
@@ -428,29 +431,29 @@ def _insistent(goal: float) -> _Model:
     return lambda path: _squared(path.first + (2 * goal - 1), path.ranks)
 
 
-def _repeated(chance: Values, ranks: Values) -> _Leaps:
-    """The same chance at each rank."""
-    through, power, left = np.ones_like(chance), chance, ranks.astype(np.int64)
-    # By repeated multiplication: the same bits wherever a number is in memory.
+def _repeated(chance: Values, ranks: Values) -> _Passage:
+    """Pass segments with the same C at each rank."""
+    passed, power, left = np.ones_like(chance), chance, ranks.astype(np.int64)
+    # Not np.power: its last bit may depend on the memory address of a number.
     while left.any():
-        through = np.where(left & 1, through * power, through)
+        passed = np.where(left & 1, passed * power, passed)
         power, left = power * power, left >> 1
-    return through, (1 - through) / (1 - chance)
+    return passed, (1 - passed) / (1 - chance)
 
 
-def _squared(start: Values, ranks: Values) -> _Leaps:
-    """The chances (s / (s + 1))^2, ((s + 1) / (s + 2))^2 ... from rank to rank."""
+def _squared(start: Values, ranks: Values) -> _Passage:
+    """Pass segments with C = (s / (s + 1))^2, ((s + 1) / (s + 2))^2, ... at their ranks."""
     end = start + ranks
-    through = start / np.where(end > 0, end, 1.0)
-    looks = np.ones_like(start)
+    passed = start / np.where(end > 0, end, 1.0)
+    inspected = np.ones_like(start)
     many = (ranks > 1) & (start > 0)
     at = start[many]
-    looks[many] = at * at * (_trigamma(at) - _trigamma(end[many]))
-    return through * through, looks
+    inspected[many] = at * at * (_trigamma(at) - _trigamma(end[many]))
+    return passed * passed, inspected
 
 
 def _squares(run: JudgedRun, goal: float, k: int) -> Values:
-    """(Q, J) the weight of each rank in INSQ, 0 below rank k."""
+    """Return the weight of each rank in INSQ, (Q, J); 0 below rank k."""
     ends = _trigamma(np.array([2.0 * goal, 2.0 * goal + k]))
 
     def table(ranks: int) -> Values:
@@ -461,7 +464,7 @@ def _squares(run: JudgedRun, goal: float, k: int) -> Values:
 
 
 def _trigamma(numbers: Values) -> Values:
-    """The sum of 1 / n^2 over n = x, x + 1, x + 2 ... for each x > 0."""
+    """Return the sum of 1 / n^2 over n = x, x + 1, x + 2, ... for each x > 0."""
     total, at = np.zeros_like(numbers), numbers.copy()
     few = np.flatnonzero(at < _LARGE)
     while len(few):
@@ -475,24 +478,24 @@ def _trigamma(numbers: Values) -> Values:
     return total + 1 / at + part / 2 + series * part / at
 
 
-# ---- sums over ranks that have no closed form
+# ---- sums over ranks without a closed form
 
 
 @lru_cache(maxsize=64)
 def _discounted(k: int) -> float:
-    """The sum of the discounts of the ranks 1 to k."""
-    _refuse_far("SDCG", k)
+    """Return the sum of the discounts of ranks 1 to k."""
+    _check_depth("SDCG", k)
     return math.fsum(discounts(np.arange(1, k + 1)).tolist())
 
 
 @lru_cache(maxsize=4)
 def _harmonic_numbers(most: int) -> Values:
-    """The sums of 1 / n for n up to 0, 1, 2 ... `most`."""
+    """Return the sums of 1 / n for n up to 0, 1, 2, ..., `most`."""
     return np.cumsum(np.concatenate([[0.0], 1 / np.arange(1, most + 1)]))
 
 
-def _refuse_far(name: str, k: int) -> None:
+def _check_depth(name: str, k: int) -> None:
     if k > _MOST_RANKS:
         raise InputError(
-            f"{name}@{k} adds up {k:,} ranks", fix=f"write a cut-off of {_MOST_RANKS:,} or less"
+            f"{name}@{k} sums over {k:,} ranks", fix=f"write a cut-off of {_MOST_RANKS:,} or less"
         )

@@ -1,4 +1,4 @@
-"""Plain tables and plots, drawn for terminals, Markdown, LaTeX, HTML, CSV, JSON, and SVG."""
+"""Tables and plots for terminals, Markdown, LaTeX, HTML, CSV, JSON, and SVG."""
 
 from __future__ import annotations
 

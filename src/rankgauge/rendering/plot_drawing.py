@@ -1,9 +1,9 @@
-"""A plain plot, and the ways to show it: SVG, PNG, and SVG inside a page.
+"""Plots as data, and their drawing as SVG, PNG, or inline SVG.
 
-A plot knows nothing of measures: it has panels, and panels have series of numbers. Matplotlib draws
-it, through its objects only, so that no state of a notebook is touched. The same plot gives the
-same bytes. Colours suit colour-blind readers, and nothing is encoded by colour alone: lines
-have markers and dashes, bars have hatches, cells have their number.
+A plot does not depend on measures: it has panels, and panels have series of numbers. It is drawn
+with Matplotlib's object API, which leaves the pyplot state of a notebook unchanged. The same plot
+gives the same bytes. Colors suit color-blind readers, and color is never the only distinction:
+lines have markers and dashes, bars have hatches, and cells show their number.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ Shape: TypeAlias = Literal[
     "bars", "columns", "intervals", "steps", "lines", "points", "scatter", "grid"
 ]
 
-# The palette of Okabe and Ito, without the two that are too light for a white page.
+# Okabe and Ito's palette without the two colors that are too light on white.
 _SERIES = (
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#8f6b00", "#6a51a3", "#4d4d4f",
 )  # fmt: skip
 _INK, _MUTED, _RULE, _SURFACE = "#1c1c21", "#5b5e66", "#d6d8de", "#fefefe"
-# Of lines only: dots are circles, thousands of them.
+# For lines only: scatter plots have thousands of points, all drawn as circles.
 _HATCHES = ("", "////", "\\\\\\", "xxxx", "----", "||||", "++++", "//")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _DASHES: tuple[Any, ...] = (
     "-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (0, (3, 3, 1, 3)),
 )  # fmt: skip
-# On a page a colour is a variable, so that it may change with the light.
-PAGE_COLOURS = {
-    **{colour: f"var(--series-{number})" for number, colour in enumerate(_SERIES, start=1)},
+# Inline plots use CSS variables for light and dark mode.
+PAGE_COLORS = {
+    **{color: f"var(--series-{number})" for number, color in enumerate(_SERIES, start=1)},
     _INK: "var(--ink)",
     _MUTED: "var(--muted)",
     _RULE: "var(--rule)",
@@ -68,7 +68,7 @@ _STYLE = {
     "ytick.labelcolor": _INK, "ytick.labelsize": 8.5,
 }  # fmt: skip
 _TITLE: dict[str, Any] = {"size": 11, "weight": "bold"}
-# Settings are one for the whole process: two threads must not undo each other's.
+# Matplotlib's settings are global: threads must not change them at the same time.
 _DRAWING = threading.Lock()
 
 
@@ -77,13 +77,13 @@ class Series:
     """A series of numbers in a plot.
 
     Attributes:
-        name: Its name in the legend.
-        y: The values; NaN if there is none.
-        x: Where they are: 0, 1, 2, ... if omitted.
-        low: Lower ends of their intervals, or nothing.
-        high: Upper ends.
-        texts: What is written next to each value, or nothing; of ``steps`` what is above zero,
-            and what below.
+        name: Name in the legend.
+        y: Values; NaN if missing.
+        x: Positions of the values; default: 0, 1, 2, ...
+        low: Lower bounds of intervals; may be empty.
+        high: Upper bounds.
+        texts: Text next to each value; may be empty. For ``steps``: names of the areas above and
+            below zero.
     """
 
     name: str
@@ -101,20 +101,20 @@ class Series:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes.
+    """A pair of axes with series.
 
     Attributes:
-        shape: ``bars`` (lying, with intervals), ``columns`` (standing), ``intervals`` (a point with
-            its interval, lying), ``steps`` (one area), ``lines``, ``points`` (each with its text,
-            a stair over those of the first series), ``scatter`` (many marks, the last series on
-            top) or ``grid`` (a row of cells for each series).
-        series: What is drawn.
-        title: What it shows, where a plot has several panels.
-        across: The label of the horizontal axis.
-        down: The label of the vertical axis.
-        ticks: Names of the places 0, 1, 2, ... (of categories), or of `at`.
-        at: Where the ticks stand, if not there.
-        limits: Ends of the axis of values, if not those of the data.
+        shape: ``bars`` (horizontal, with intervals), ``columns`` (vertical bars), ``intervals``
+            (points with horizontal intervals), ``steps`` (filled area), ``lines``, ``points`` (with
+            texts, and a step line through the first series), ``scatter`` (many markers, the last
+            series on top), or ``grid`` (a row of cells for each series).
+        series: Series to draw.
+        title: Title, if the plot has several panels.
+        across: Label of the horizontal axis.
+        down: Label of the vertical axis.
+        ticks: Tick labels at 0, 1, 2, ... (categories) or at the positions `at`.
+        at: Positions of the ticks; default: 0, 1, 2, ...
+        limits: Limits of the value axis; default: those of the data.
         log: Whether the horizontal axis is logarithmic.
     """
 
@@ -131,14 +131,14 @@ class Panel:
 
 @dataclass(frozen=True, repr=False)
 class Plot:
-    """A plot, drawn when it is shown. Notebooks display it.
+    """A plot, drawn on display. Notebooks display it.
 
     Attributes:
-        kind: What it is, as one word.
-        title: What it shows.
+        kind: One word for the kind of plot.
+        title: Title.
         alt: Alternative text of the plot.
-        panels: One or more.
-        caption: How to read it.
+        panels: One or more panels.
+        caption: Caption that explains the plot.
 
     Example:
         >>> line = Panel("lines", (Series("bm25", (0.2, 0.4)),), across="k")
@@ -153,7 +153,7 @@ class Plot:
     caption: str = ""
 
     def svg(self) -> str:
-        """The plot as an SVG file, on white.
+        """Return the plot as an SVG file with a white background.
 
         Raises:
             MissingExtra: If matplotlib is not installed.
@@ -161,12 +161,12 @@ class Plot:
         return _svg(self, titled=True, clear=False)
 
     def inline(self, name: str) -> str:
-        """The plot as an element of an HTML page, without its title.
+        """Return the plot as an element for an HTML page, without its title.
 
-        It has no background, and its colors (`PAGE_COLOURS`) and font are those of the page.
+        It has no background and uses the colors (`PAGE_COLORS`) and the font of the page.
 
         Args:
-            name: A unique name within the page, used as a prefix of ids.
+            name: Name that is unique within the page, used as a prefix of ids.
 
         Raises:
             MissingExtra: If matplotlib is not installed.
@@ -174,7 +174,7 @@ class Plot:
         return _inlined(_svg(self, titled=False, clear=True), name, self.alt)
 
     def png(self, *, dpi: int = 150) -> bytes:
-        """The plot as a PNG file, on white.
+        """Return the plot as a PNG file with a white background.
 
         Raises:
             MissingExtra: If matplotlib is not installed.
@@ -186,10 +186,10 @@ class Plot:
         return out.getvalue()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file, ``.svg`` or ``.png`` by its name.
+        """Write the plot to a file: ``.svg`` or ``.png``.
 
         Raises:
-            InputError: For another ending, or if it cannot be written.
+            InputError: For another extension, or if the file cannot be written.
             MissingExtra: If matplotlib is not installed.
         """
         target = Path(path)
@@ -215,7 +215,7 @@ class Plot:
 
 @contextmanager
 def _settings() -> Iterator[None]:
-    """Matplotlib with our settings only, inside the block."""
+    """Apply only our Matplotlib settings inside the block."""
     try:
         from matplotlib import style
     except ImportError:
@@ -223,7 +223,8 @@ def _settings() -> Iterator[None]:
             "matplotlib is not installed, which plots need", fix="pip install 'rankgauge[plots]'"
         ) from None
     with _DRAWING, warnings.catch_warnings():
-        # A letter that the font lacks is a box on a PNG, and a letter in an SVG.
+        # Missing glyphs become boxes in PNG files but stay letters in SVG files: ignore the
+        # warning.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         with style.context(["default", _STYLE]):
             yield
@@ -239,10 +240,10 @@ def _svg(plot: Plot, *, titled: bool, clear: bool) -> str:
 
 
 def _inlined(svg: str, name: str, alt: str) -> str:
-    """An SVG file as an element that does not affect the rest of a page."""
+    """Convert an SVG file to an element that does not affect the rest of a page."""
     body = svg[svg.index("<svg") :].rstrip()
     body = re.sub(r"(?s)<metadata>.*?</metadata>\s*", "", body)
-    # A rule for every element would apply to the whole page.
+    # CSS rules with a universal selector would apply to the whole page.
     body = re.sub(r"(?s)\s*<defs>\s*<style.*?</style>\s*</defs>", "", body, count=1)
     used = set(re.findall(r'(?:url\(#|href="#)([^")]+)', body))
 
@@ -251,10 +252,10 @@ def _inlined(svg: str, name: str, alt: str) -> str:
 
     body = re.sub(r' id="([^"]*)"', renamed, body)
     body = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", body)
-    for colour, variable in PAGE_COLOURS.items():
-        body = body.replace(colour, variable)
+    for color, variable in PAGE_COLORS.items():
+        body = body.replace(color, variable)
     body = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "var(--sans)", body)
-    # Hundredths of a point are finer than any screen.
+    # Two decimals of a point are finer than any screen.
     body = re.sub(
         r' (?:d|x|y|transform)="[^"]*"', lambda at: re.sub(r"(\.\d\d)\d+", r"\1", at[0]), body
     )
@@ -295,13 +296,13 @@ def _figure(plot: Plot, *, titled: bool) -> Figure:
     if legend:
         names = [name for row in legend for name in row]
         handles = [_handle(plot.panels[0].shape, number) for number in range(len(names))]
-        # Title and legend are one block, so that they cannot overlap.
+        # One block for title and legend, so that they cannot overlap.
         block = figure.legend(
             handles, ["-"] * len(names), loc="outside upper left", ncols=max(map(len, legend)),
             handlelength=3, columnspacing=2, borderaxespad=0.3, alignment="left",
             title=title or None, title_fontproperties=_TITLE,
         )  # fmt: skip
-        # Set afterwards: matplotlib passes over names that begin with an underscore.
+        # Set afterwards: Matplotlib ignores labels that begin with an underscore.
         for text, name in zip(block.get_texts(), names, strict=True):
             text.set_text(name)
     elif title:
@@ -310,7 +311,7 @@ def _figure(plot: Plot, *, titled: bool) -> Figure:
 
 
 def _height(panel: Panel) -> float:
-    """In inches: horizontal kinds take room for each line."""
+    """Return the height in inches; horizontal kinds grow with the number of ticks."""
     lines = len(panel.ticks)
     match panel.shape:
         case "bars":
@@ -326,7 +327,7 @@ def _height(panel: Panel) -> float:
 
 
 def _legend(plot: Plot) -> list[list[str]]:
-    """The names of the legend, in rows that fit; none for a single series."""
+    """Return the names of the legend in rows that fit; none for a single series."""
     first = plot.panels[0]
     if first.shape in {"grid", "intervals", "steps"} or len(first.series) < 2:
         return []
@@ -361,13 +362,13 @@ def _fill(number: int) -> dict[str, Any]:
 
 
 def _shown(text: str, most: int) -> str:
-    """A text that any file can carry, on one line, of at most so many letters."""
+    """Return a printable text on one line, truncated to `most` characters."""
     line = visible(" ".join(text.split()))
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def _errors(series: Series) -> list[list[float]] | None:
-    """Distances from each value to the ends of its interval; None without intervals."""
+    """Return the distances from each value to its interval bounds; None without intervals."""
     if not series.low:
         return None
     ends = zip(series.y, series.low, series.high, strict=True)
@@ -376,7 +377,7 @@ def _errors(series: Series) -> list[list[float]] | None:
 
 
 def _bars(axes: Axes, panel: Panel) -> None:
-    """Horizontal bars, a group for each tick; the value after the interval."""
+    """Draw horizontal bars grouped by tick, with the value after the interval."""
     thick = 0.8 / len(panel.series)
     for number, series in enumerate(panel.series):
         at = [place - 0.4 + thick * (number + 0.5) for place in series.places]
@@ -402,7 +403,7 @@ def _bars(axes: Axes, panel: Panel) -> None:
 
 
 def _intervals(axes: Axes, panel: Panel) -> None:
-    """A point with its interval on each line, around zero."""
+    """Draw points with horizontal intervals, and a line at zero."""
     for number, series in enumerate(panel.series):
         axes.errorbar(
             series.y, series.places, xerr=_errors(series), fmt=_MARKERS[number % len(_MARKERS)],
@@ -427,7 +428,7 @@ def _categories_down(axes: Axes, panel: Panel) -> None:
 
 
 def _columns(axes: Axes, panel: Panel) -> None:
-    """Standing bars, a group for each tick, the number above each."""
+    """Draw vertical bars grouped by tick, with the number above each bar."""
     from matplotlib.ticker import MaxNLocator
 
     wide = 0.8 / len(panel.series)
@@ -447,7 +448,7 @@ def _columns(axes: Axes, panel: Panel) -> None:
 
 
 def _steps(axes: Axes, panel: Panel) -> None:
-    """One area above and below zero, in two colors, the second one hatched."""
+    """Draw an area above and below zero in two colors, the second one hatched."""
     for series in panel.series:
         edges = [place - 0.5 for place in range(len(series.y) + 1)]
         for number, side in enumerate((max, min)):
@@ -456,7 +457,7 @@ def _steps(axes: Axes, panel: Panel) -> None:
                 axes.stairs(part, edges, fill=True, **(_fill(number) | {"linewidth": 0}))
         axes.set_xlim(-0.5, len(series.y) - 0.5)
         if series.texts:
-            # Sorted, it falls: there is always room at the upper right.
+            # Sorted values descend: the upper right is always free.
             axes.legend([_handle("steps", 0), _handle("steps", 1)], series.texts, loc="upper right")
     axes.set_xticks([])
     axes.spines["bottom"].set_visible(False)
@@ -467,7 +468,7 @@ def _steps(axes: Axes, panel: Panel) -> None:
 
 
 def _lines(axes: Axes, panel: Panel) -> None:
-    """A line for each series, with a band where there are intervals."""
+    """Draw a line for each series, with a band if there are intervals."""
     for number, series in enumerate(panel.series):
         axes.plot(series.places, series.y, **_line(number))
         if series.low:
@@ -475,8 +476,8 @@ def _lines(axes: Axes, panel: Panel) -> None:
                 series.places, series.low, series.high, color=_SERIES[number % len(_SERIES)],
                 alpha=0.16, linewidth=0,
             )  # fmt: skip
-            # A band has no width at a single value.
-            alone = _without_neighbours(series)
+            # A band is invisible at an isolated value.
+            alone = _isolated(series)
             axes.vlines(
                 [series.places[n] for n in alone], [series.low[n] for n in alone],
                 [series.high[n] for n in alone], color=_SERIES[number % len(_SERIES)], alpha=0.4,
@@ -498,7 +499,7 @@ def _lines(axes: Axes, panel: Panel) -> None:
 
 
 def _points(axes: Axes, panel: Panel) -> None:
-    """A mark for each value with its text; a stair leads over those of the first series."""
+    """Draw a marker with text for each value, and a step line through the first series."""
     from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
     for number, series in enumerate(panel.series):
@@ -522,7 +523,7 @@ def _point(number: int) -> dict[str, Any]:
 
 
 def _scatter(axes: Axes, panel: Panel) -> None:
-    """A mark for each pair of values, in another form for each series."""
+    """Draw a marker for each pair of values, with a different marker for each series."""
     for number, series in enumerate(panel.series):
         axes.plot(series.places, series.y, **_mark(number))
     axes.set_xticks([])
@@ -534,8 +535,8 @@ def _mark(number: int) -> dict[str, Any]:
     return _line(number) | {"linestyle": ""} | filled
 
 
-def _without_neighbours(series: Series) -> list[int]:
-    """The places of values that no line leads to, nor from."""
+def _isolated(series: Series) -> list[int]:
+    """Return the positions of values without a line to either side."""
     known = [False, *(math.isfinite(y) for y in series.y), False]
     return [
         place
@@ -545,7 +546,7 @@ def _without_neighbours(series: Series) -> list[int]:
 
 
 def _grid(axes: Axes, panel: Panel) -> None:
-    """A row of cells for each series: the larger the value the stronger, and the number in it."""
+    """Draw a row of cells for each series, shaded by value, with the value as text."""
     from matplotlib.patches import Rectangle
 
     known = [y for series in panel.series for y in series.y if y == y]  # noqa: PLR0124 - no NaN

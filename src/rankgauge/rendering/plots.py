@@ -1,4 +1,4 @@
-"""What is on each plot: values of runs, as panels and series of plain numbers."""
+"""The kinds of plots: values of runs as panels and series of numbers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _UNIT = (0.0, 1.0)
 
 
 class Measured(Protocol):
-    """What is read of an evaluation."""
+    """Attributes of an evaluation that plots use."""
 
     @property
     def run_name(self) -> str: ...  # noqa: D102 - as in Evaluation
@@ -47,7 +47,7 @@ class Measured(Protocol):
 
 @runtime_checkable
 class Compared(Protocol):
-    """What is read of a comparison."""
+    """Attributes of a comparison that plots use."""
 
     @property
     def evaluations(self) -> Sequence[Any]: ...  # noqa: D102 - as in Comparison
@@ -61,7 +61,7 @@ class Compared(Protocol):
 
 @dataclass(frozen=True)
 class _Shown:
-    """Data of a plot: runs, the baseline, the primary measure."""
+    """Data of a plot: runs, baseline, and primary measure."""
 
     kind: str
     runs: tuple[Measured, ...]
@@ -81,14 +81,14 @@ class _Shown:
         return measure
 
     def refused(self, what: str) -> InputError:
-        """That the plot needs values of measures that are not there."""
+        """Return the error for measures that the plot needs but that were not evaluated."""
         return InputError(
             f"the plot {self.kind!r} needs {what}, which was not evaluated",
             fix=f"evaluate(judgments, run, rankgauge.rendering.plot_measures({self.kind!r}))",
         )
 
     def aligned(self) -> tuple[str, ...]:
-        """The queries, which are the same for all runs."""
+        """Return the common queries of all runs, or raise an error if they differ."""
         queries = self.runs[0].query_ids
         other = next((run.run_name for run in self.runs if run.query_ids != queries), None)
         if other is not None:
@@ -106,7 +106,7 @@ class PlotKind:
 
     Attributes:
         title: Content of the plot.
-        needs: The measures it needs; empty if it shows all evaluated ones.
+        needs: Measures that it needs; empty if it shows all evaluated measures.
     """
 
     title: str
@@ -141,19 +141,18 @@ def plot(
     Args:
         shown: A comparison, an evaluation, or several evaluations.
         kind: One of `PLOTS`: ``means`` (bars with 95% t intervals), ``differences`` (of a
-            comparison, with its intervals), ``per-query`` (differences, sorted),
-            ``precision-recall``, ``cutoffs``, ``first-ranks`` or ``heat-map``.
-        measure: The measure of ``per-query`` and ``heat-map``: the primary one, or the first, if
-            left out.
-        baseline: The run that others are compared with; that of the comparison, or the first, if
-            left out.
+            comparison, with its intervals), ``per-query`` (sorted differences),
+            ``precision-recall``, ``cutoffs``, ``first-ranks``, or ``heat-map``.
+        measure: Measure of ``per-query`` and ``heat-map``; default: the primary or first measure.
+        baseline: Run that the others are compared with; default: the baseline of the comparison, or
+            the first run.
 
     Returns:
-        A plot, which notebooks display and ``.save("means.svg")`` writes.
+        A plot: notebooks display it, and ``.save("means.svg")`` writes it to a file.
 
     Raises:
         UnknownName: For an unknown kind or run.
-        InputError: If measures that the kind needs were not evaluated (see :func:`plot_measures`).
+        InputError: If the kind needs measures that were not evaluated (see :func:`plot_measures`).
 
     Example:
         >>> from rankgauge.evaluation.evaluation import evaluate
@@ -180,7 +179,7 @@ def plot(
 
 
 def plot_measures(kind: str) -> tuple[str, ...]:
-    """Return the measures that a kind of plot needs; none if it shows all evaluated measures.
+    """Return the measures that a kind of plot needs; empty if it shows all evaluated measures.
 
     Raises:
         UnknownName: For an unknown kind.
@@ -206,16 +205,16 @@ def plot_history(
     """Plot the trend of a mean over time, with its intervals.
 
     Args:
-        dates: Dates (or texts; ISO dates are spaced by time, others evenly), oldest first.
-        means: The mean at each.
-        low: Lower ends of the intervals, or nothing.
-        high: Upper ends.
-        measure: The measure.
-        breaks: Positions of means that are not comparable with the previous one: the line is
-            interrupted there.
+        dates: Dates or texts, oldest first. ISO dates are spaced by time, others evenly.
+        means: Mean at each date.
+        low: Lower bounds of the intervals; may be empty.
+        high: Upper bounds.
+        measure: Name of the measure.
+        breaks: Positions of means that are not comparable with the previous mean: the line has a
+            gap there.
 
     Raises:
-        InputError: If there is nothing, or the lists differ in length.
+        InputError: If the lists are empty or differ in length.
 
     Example:
         >>> plot_history(["2024-01-01", "2024-02-01"], [0.5, 0.75], measure="RR").alt
@@ -231,7 +230,7 @@ def plot_history(
     texts = [str(date) for date in dates]
     places = _moments(texts)
     step = -(-len(texts) // _MOST_DATES)
-    # Nothing is drawn to a NaN: it ends the line.
+    # NaN interrupts the line.
     gaps = sorted({place for place in breaks if 0 < place < len(means)}, reverse=True)
     columns = [list(map(float, column)) for column in (means, places, low, high)]
     for gap in gaps:
@@ -253,12 +252,12 @@ def plot_history(
 
 
 def _moments(texts: Sequence[str]) -> tuple[float, ...]:
-    """Days since the first one; 0, 1, 2, ... if they are not ascending dates."""
+    """Return days since the first date; 0, 1, 2, ... if the texts are not ascending dates."""
     evenly = tuple(float(place) for place in range(len(texts)))
     try:
         moments = [dt.datetime.fromisoformat(text) for text in texts]
         days = tuple((m - moments[0]) / dt.timedelta(days=1) for m in moments)
-    except (ValueError, TypeError):  # no dates, or only some of them with a time zone
+    except (ValueError, TypeError):  # not dates, or only some have a time zone
         return evenly
     return days if len(set(days)) == len(days) and days == tuple(sorted(days)) else evenly
 
@@ -267,7 +266,7 @@ def _moments(texts: Sequence[str]) -> tuple[float, ...]:
 
 
 def counted(run: Measured, measure: Measure) -> list[float]:
-    """Values by query as they count in the mean: undefined ones 0, or NaN where left out."""
+    """Return the values as counted in the mean: undefined values are 0, or NaN if excluded."""
     skipped = run.policies.undefined == "skip"
     return measure.counted(_column(run, measure), skip_undefined=skipped).tolist()
 
@@ -278,7 +277,7 @@ def _column(run: Measured, measure: Measure) -> Values:
 
 
 def _gains(one: Measured, other: Measured, measure: Measure) -> list[float]:
-    """Differences by query, one minus other, of the queries that count for both."""
+    """Return the differences by query, one minus other, for queries that count in both runs."""
     skipped = one.policies.undefined == "skip" or other.policies.undefined == "skip"
     apart = measure.differences(
         _column(one, measure), _column(other, measure), skip_undefined=skipped
@@ -287,7 +286,7 @@ def _gains(one: Measured, other: Measured, measure: Measure) -> list[float]:
 
 
 def mean_interval(run: Measured, measure: Measure) -> tuple[float, float] | None:
-    """Return the 95% t interval of a mean; None where it is no plain mean of two values or more."""
+    """Return the 95% t interval; None unless it is a plain mean of at least two values."""
     known = [value for value in counted(run, measure) if not math.isnan(value)]
     if measure.declaration.mean != "arithmetic" or run.weights is not None or len(known) < 2:
         return None
@@ -301,7 +300,7 @@ def _common(runs: Sequence[Measured]) -> list[Measure]:
 
 
 def _number(value: float) -> str:
-    """A value for a narrow place."""
+    """Format a value in few characters."""
     if math.isnan(value):
         return "–"
     if value in {0.0, 1.0}:
@@ -323,7 +322,7 @@ def _means(shown: _Shown) -> Plot:
     series = []
     for run, mean in zip(shown.runs, means, strict=True):
         y = [mean[str(m)] for m in drawn]
-        # Without an interval it is the value itself: nothing is drawn.
+        # A missing interval is drawn with zero width.
         ends = [mean_interval(run, m) or (at, at) for m, at in zip(drawn, y, strict=True)]
         low, high = tuple(e[0] for e in ends), tuple(e[1] for e in ends)
         texts = tuple("–" if math.isnan(v) else f"{v:.3f}" for v in y)
@@ -498,7 +497,7 @@ def _cutoff(measure: Measure) -> float:
 
 
 def _thinned(places: Sequence[float]) -> tuple[str, ...]:
-    """Names of cut-offs; where they are close on a logarithmic axis some have none."""
+    """Return labels of cut-offs, without those too close on a logarithmic axis."""
     names, last = [], 0.0
     for place in places:
         near = last and place / last < (places[-1] / places[0]) ** 0.05
@@ -517,7 +516,7 @@ def _first_ranks(shown: _Shown) -> Plot:
         counts = [sum(low <= rank <= high for rank in ranks) for low, high in _BINS]
         columns.append([*counts, sum(math.isnan(rank) for rank in ranks)])
     names = [_span(low, high) for low, high in _BINS] + ["none"]
-    # Ranks that no run reaches are left out at the deep end.
+    # Omit the deep ranks that no run reaches.
     last = max((n for n in range(len(_BINS)) if any(c[n] for c in columns)), default=0)
     kept = [*range(last + 1), len(_BINS)]
     series = tuple(

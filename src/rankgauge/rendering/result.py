@@ -1,4 +1,4 @@
-"""Result: what every class has that a public function returns."""
+"""Base class of all results."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ if TYPE_CHECKING:
     from rankgauge.rendering.tables import Table
 
 
-_LONGEST = 160  # characters of a summary in `repr`
+_LONGEST = 160  # maximum number of characters of a summary in `repr`
 
 
 class Result:
-    """Base of all results: prints as a table, also in notebooks; converts to JSON and data frames.
+    """Base class of results: prints as a table, also in notebooks; converts to other formats.
 
-    ``str(result)`` is what the command line prints. Options of a report, such as the values of
-    every query, are those of :func:`rankgauge.reports.render`.
+    ``str(result)`` is the output of the command line. Use :func:`rankgauge.reports.render` for
+    options of a report, such as values per query.
     """
 
-    # The name of the published JSON schema; empty if there is none.
+    # Name of the published JSON schema; empty without one.
     _schema: ClassVar[str] = ""
-    # The attributes that `to_dict` gives: by name, "*" for all; empty for rows and notes.
+    # Attributes in `to_dict`, by name; "*" for all; empty for rows and notes.
     _attributes: ClassVar[str] = ""
 
     def __init_subclass__(cls, **words: Any) -> None:
         super().__init_subclass__(**words)
-        # Otherwise a data class gets one that prints all of its attributes.
+        # Otherwise dataclasses get a `__repr__` that prints all attributes.
         cls.__repr__ = cls.__repr__  # type: ignore[method-assign]
 
     def table(self) -> Table:
-        """Return the result as one table, for people."""
+        """Return the result as one formatted table."""
         raise NotImplementedError
 
     def data_table(self) -> Table:
-        """Return the result as one table of plain values, for programs."""
+        """Return the result as one table of unformatted values."""
         return self.table()
 
     def summary(self) -> str:
-        """Return one or two sentences, the conclusion first."""
+        """Return one or two sentences, with the conclusion first."""
         raise NotImplementedError
 
     def _data(self) -> dict[str, Any]:
-        """Return the attributes that `to_dict` gives."""
+        """Return the attributes for `to_dict`."""
         if self._attributes == "*":
             return asdict(cast("Any", self))
         if self._attributes:
@@ -53,7 +53,7 @@ class Result:
         return {"rows": self.data_table().records(), "notes": self.table().notes}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain values; NaN and infinity are None."""
+        """Return the result as a dictionary of JSON types; NaN and infinity are None."""
         from rankgauge.core.json_text import plain
 
         head = {}
@@ -65,7 +65,7 @@ class Result:
         return data
 
     def to_json(self) -> str:
-        """Return `to_dict` as JSON, by the published schema where the result has one."""
+        """Return `to_dict` as JSON, following the published schema if there is one."""
         from rankgauge.core.json_text import dump_json
 
         return dump_json(self.to_dict())
@@ -90,11 +90,11 @@ class Result:
         return self._rendered("markdown")
 
     def to_latex(self) -> str:
-        """Return the result as LaTeX tables, which need the package booktabs."""
+        """Return the result as LaTeX tables (package booktabs)."""
         return self._rendered("latex")
 
     def to_html(self) -> str:
-        """Return the result as elements of HTML, every text escaped."""
+        """Return the result as escaped HTML elements."""
         return self._rendered("html")
 
     def to_csv(self) -> str:
@@ -115,5 +115,5 @@ class Result:
         return self._rendered("html")
 
     def _rendered(self, format: str) -> str:
-        # Reports know all results and are above them: the one import upwards, when it is needed.
+        # Imported here because reports depend on all results: the only upward import.
         return str(importlib.import_module("rankgauge.reports.registry").render(self, format))

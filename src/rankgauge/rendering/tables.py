@@ -1,7 +1,7 @@
-"""A plain table, and the ways to show it: terminal, Markdown, LaTeX, HTML, CSV, JSON.
+"""Tables as data, and their output for terminal, Markdown, LaTeX, HTML, CSV, and JSON.
 
-A table knows nothing of measures: it has columns, rows of cells, and notes. Cells are text, numbers
-or None.
+A table does not depend on measures: it has columns, rows of cells, and notes. Cells are text,
+numbers, or None.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _STAR = "*"
 BEST = f"{_STAR} best run"
 WIDTH = 80
 _WIDE = 10_000
-_LEAST = 8  # columns of a terminal that a text keeps when it is cut
-_PROSE = 24  # columns of a terminal above which a text is folded, and that it keeps
-_GAPS = (3, 2)  # spaces between columns; fewer where a table is too wide
-# Beyond Latin, the letters that are one cell wide and stand in our own tables.
+_LEAST = 8  # minimum width of a truncated column
+_PROSE = 24  # width above which a text is wrapped, and minimum width of a wrapped column
+_GAPS = (3, 2)  # spaces between columns; fewer if a table is too wide
+# Non-Latin characters in our tables that are one cell wide.
 _NARROW = frozenset("Δ–−•…“”≥≤→↑↓█†‡─")
 
 
@@ -41,22 +41,21 @@ class Table:
     """A table with title and notes.
 
     Attributes:
-        columns: The heads.
-        rows: A cell for each column.
-        title: What the table is.
-        subtitle: On a terminal, a line below the title.
-        notes: Lines under the table.
-        width: On a terminal, the columns that it may take; 0 for no limit. Title, notes and long
-            texts in cells are folded; what is still too wide continues below in further columns.
-        digits: Decimals of numbers that are not whole by kind (``int``).
-        best: (row, column) of cells to be marked: bold, where letters can be.
-        starred: Whether they have a star on a terminal, too; a note then explains it.
-        marks: (row, column) to what is behind a cell, such as a mark of significance that a
-            note explains; CSV and JSON leave it out.
-        right: Columns that stand to the right although their numbers are written as text, with as
-            many figures as each can bear.
-        shortened: Columns whose texts are cut on a terminal, the longest first, until the table
-            fits `width`.
+        columns: Column headings.
+        rows: Rows, with a cell for each column.
+        title: Title.
+        subtitle: Line below the title on a terminal.
+        notes: Lines below the table.
+        width: Maximum width on a terminal; 0 for no limit. Title, notes, and long texts in cells
+            are wrapped; columns that still do not fit continue in a table below.
+        digits: Decimals of numbers that are not of type ``int``.
+        best: (row, column) of the best values, shown in bold if the format supports it.
+        starred: Whether best values also have a star on a terminal; a note must explain it.
+        marks: (row, column) to a suffix of the cell, such as a significance mark that a note
+            explains; CSV and JSON omit it.
+        right: Right-aligned columns whose numbers are formatted text with varying precision.
+        shortened: Columns whose texts are truncated on a terminal, the longest first, until the
+            table fits `width`.
     """
 
     columns: tuple[str, ...]
@@ -77,7 +76,7 @@ class Table:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
     def text(self, cell: Cell) -> str:
-        """A cell for people."""
+        """Format a cell for display."""
         if cell is None or _is_nan(cell):
             return _NONE
         if isinstance(cell, str):
@@ -85,7 +84,7 @@ class Table:
         return str(cell) if isinstance(cell, int) else f"{cell:.{self.digits}f}"
 
     def escaped(self, escape: Callable[[str], str]) -> Table:
-        """The table with every text escaped for a format."""
+        """Return the table with every text escaped for a format."""
         return replace(
             self,
             columns=tuple(map(escape, self.columns)),
@@ -102,7 +101,7 @@ class Table:
     def part(
         self, *, rows: Sequence[int] | None = None, columns: Sequence[int] | None = None
     ) -> Table:
-        """The table with only these rows or columns; their marks stay with them."""
+        """Return a table of these rows or columns, with their marks."""
         down = range(len(self.rows)) if rows is None else rows
         across = range(len(self.columns)) if columns is None else columns
         row_of = {old: new for new, old in enumerate(down)}
@@ -122,7 +121,7 @@ class Table:
         )
 
     def marked(self, column: int) -> list[str] | None:
-        """The cells of a column with star and marks, decimals in line; None if it has none."""
+        """Return a column with stars and marks and aligned decimals; None if it has no marks."""
         places = [(row, column) for row in range(len(self.rows))]
         marks = [
             (_STAR if self.starred and place in self.best else "") + self.marks.get(place, "")
@@ -138,7 +137,7 @@ class Table:
         return [text + mark for text, mark in zip(shown, marks, strict=True)]
 
     def numeric(self, column: int) -> bool:
-        """Whether a column holds numbers (and stands to the right)."""
+        """Return whether a column contains numbers and is right-aligned."""
         if column in self.right:
             return True
         cells = [row[column] for row in self.rows]
@@ -152,7 +151,7 @@ def _is_nan(cell: Cell) -> bool:
 
 
 def to_terminal(table: Table, *, color: bool = False) -> str:
-    """For a terminal: folded to its width, but no number is ever cut."""
+    """Format for a terminal: wrapped to its width, without truncating numbers."""
     table, gap = _fitted(table.escaped(for_terminal))
     parts = []
     for part in _split(table, gap):
@@ -162,7 +161,7 @@ def to_terminal(table: Table, *, color: bool = False) -> str:
 
 
 def _fitted(table: Table) -> tuple[Table, int]:
-    """The table with texts cut or folded to fit its width, and the space between its columns."""
+    """Return the table with texts cut or wrapped to fit its width, and the gap between columns."""
     widths = _widths(table)
     between = len(widths) - 1
     cut = set(table.shortened)
@@ -181,7 +180,7 @@ def _fitted(table: Table) -> tuple[Table, int]:
 
 
 def _widths(table: Table) -> list[int]:
-    """The columns of a terminal that each column takes."""
+    """Return the display width of each column."""
     found = []
     for number, name in enumerate(table.columns):
         cells = table.marked(number) or [table.text(row[number]) for row in table.rows]
@@ -190,11 +189,11 @@ def _widths(table: Table) -> list[int]:
 
 
 def _folded_cells(table: Table, widths: Sequence[int], cut: Collection[int]) -> Table:
-    """The table with texts of these widths: cut in some columns, in others folded into rows."""
+    """Return the table with texts of these widths: truncated in some columns, wrapped in others."""
     import textwrap
 
     rows: list[tuple[Cell, ...]] = []
-    first: dict[int, int] = {}  # rows by their number before
+    first: dict[int, int] = {}  # original row to first new row
     for place, row in enumerate(table.rows):
         first[place] = len(rows)
         columns: list[list[Cell]] = []
@@ -218,14 +217,14 @@ def _folded_cells(table: Table, widths: Sequence[int], cut: Collection[int]) -> 
 
 
 def _split(table: Table, gap: int) -> list[Table]:
-    """The table, or where it is too wide its columns below each other, each with the first."""
+    """Return the table, or tables that fit the width, each beginning with the first columns."""
     widths = _widths(table)
     if not table.width or sum(widths) + gap * (len(widths) - 1) <= table.width:
         return [table]
-    # So many of the first columns are repeated as tell the rows apart, of at most two.
+    # Repeat the columns that distinguish the rows, at most two.
     first = 2 if len({row[:1] for row in table.rows}) < len({row[:2] for row in table.rows}) else 1
     groups = _groups(widths, first, gap, table.width)
-    # As many tables, but of about the same width.
+    # Use the same number of tables, with about equal widths.
     for width in range(max(widths), table.width):
         even = _groups(widths, first, gap, width)
         if len(even) == len(groups):
@@ -245,13 +244,13 @@ def _split(table: Table, gap: int) -> list[Table]:
 
 
 def _without_blank_rows(part: Table) -> Table:
-    """The table without rows that only continue the texts of columns of another part."""
+    """Return the table without rows that only continue wrapped texts of another part."""
     shown = [n for n, row in enumerate(part.rows) if any(cell != "" for cell in row)]
     return part.part(rows=shown)
 
 
 def _groups(widths: Sequence[int], first: int, gap: int, width: int) -> list[list[int]]:
-    """Columns that fit the width, each group with the first ones."""
+    """Return groups of columns that fit the width, each with the first columns."""
     groups = [[*range(first)]]
     for number in range(first, len(widths)):
         taken = sum(widths[n] + gap for n in groups[-1])
@@ -262,13 +261,13 @@ def _groups(widths: Sequence[int], first: int, gap: int, width: int) -> list[lis
 
 
 def _heads(table: Table) -> list[str]:
-    """The lines above a table on a terminal."""
+    """Return the lines above a table on a terminal."""
     lines = [_folded(table.title, table.width)] if table.title else []
     return lines + ([table.subtitle] if table.subtitle else [])
 
 
 def _bullets(table: Table) -> list[str]:
-    """The notes below a table on a terminal, one a bullet."""
+    """Return the notes below a table on a terminal as bullets."""
     return [_folded(f"• {note}", table.width, indent="  ") for note in table.notes]
 
 
@@ -283,9 +282,9 @@ def _folded(text: str, width: int, indent: str = "") -> str:
 
 
 def _plain(table: Table, gap: int) -> str | None:
-    """The table as rich draws it without colour, in a tenth of the time that rich takes to load.
+    """Format the table as rich does without color, but without the time to import rich.
 
-    None where a letter may be wider than one cell of a terminal, or a line too long for rich.
+    None if a character may be wider than one cell, or a line is too long for rich.
     """
     columns = []
     for number, name in enumerate(table.columns):
@@ -314,20 +313,20 @@ def _plain(table: Table, gap: int) -> str | None:
 
 
 def _is_narrow(text: str) -> bool:
-    """Whether each letter of a text takes one cell of a terminal, and it ends with no space."""
+    """Return whether every character takes one cell and the text does not end with a space."""
     if not text.isascii() and not all(c in _NARROW or c < "\u0300" for c in text):
         return False
     return text.isprintable() and not text.endswith(" ")
 
 
 def _by_rich(table: Table, gap: int, *, color: bool) -> str:
-    """The table with what a terminal can do, and letters of any width."""
+    """Format the table with rich, with color and characters of any width."""
     from rich import box
     from rich.console import Console
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    # One of the spaces between two columns is that of the box.
+    # The box draws one of the spaces between two columns.
     padding = (0, 1, 0, gap - 2)
     shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=padding)
     for number, name in enumerate(table.columns):
@@ -362,7 +361,7 @@ def _by_rich(table: Table, gap: int, *, color: bool) -> str:
 
 
 def to_markdown(table: Table) -> str:
-    """A Markdown table, its columns aligned also as plain text."""
+    """Return a Markdown table, with columns also aligned in plain text."""
     table = table.escaped(for_markdown)
     heads = table.columns
     body = [
@@ -399,10 +398,10 @@ def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) ->
 
 
 def to_latex(table: Table) -> str:
-    r"""A LaTeX table with the rules of booktabs: ``\usepackage{booktabs}``.
+    r"""Return a LaTeX table with booktabs rules: ``\usepackage{booktabs}``.
 
-    The best values are bold, marks are raised (and take no room, so that decimals stay in line),
-    notes stand below. Every text is escaped; letters beyond Latin need LuaLaTeX or XeLaTeX.
+    Best values are bold, marks are superscripts of zero width (so that decimals are aligned), and
+    notes are below. Every text is escaped; non-Latin characters need LuaLaTeX or XeLaTeX.
     """
     table = table.escaped(for_latex)
     kinds = "".join("r" if table.numeric(n) else "l" for n in range(len(table.columns)))
@@ -425,7 +424,7 @@ def to_latex(table: Table) -> str:
 
 def _latex_cell(table: Table, row: int, column: int) -> str:
     cell = table.rows[row][column]
-    # Text was escaped before; a number, or the sign for none, is written here.
+    # Texts are already escaped; this formats numbers and the sign for None.
     text = cell if isinstance(cell, str) else for_latex(table.text(cell))
     bold = f"\\textbf{{{text}}}" if (row, column) in table.best else text
     mark = table.marks.get((row, column), "")
@@ -433,7 +432,7 @@ def _latex_cell(table: Table, row: int, column: int) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """Comma-separated values with a header; numbers in full, text that is not a formula."""
+    """Return comma-separated values with a header: full precision, no formulas."""
     import csv
 
     out = io.StringIO()
@@ -452,7 +451,7 @@ def _csv_cell(cell: Cell) -> str:
 
 
 def to_json(table: Table) -> str:
-    """A list of objects, one a row; NaN becomes null."""
+    """Return a JSON list of one object per row; NaN becomes null."""
     from rankgauge.core.json_text import dump_json
 
     return dump_json(table.records()) + "\n"
@@ -486,7 +485,7 @@ _HTML = """\
 
 
 def to_html(table: Table) -> str:
-    """A table element with its notes; every text escaped."""
+    """Return a table element with its notes; every text is escaped."""
     return templates().from_string(_HTML).render(table=table)
 
 
@@ -500,7 +499,7 @@ _RENDERERS: dict[str, Callable[[Table], str]] = {
 
 
 def render_table(table: Table, format: str, *, color: bool = False) -> str:
-    """Return a table in one of the formats of `Format`, ending with a line feed."""
+    """Return a table in the format, ending with a line feed."""
     if format == "table":
         return to_terminal(table, color=color)
     text = _RENDERERS[format](table)

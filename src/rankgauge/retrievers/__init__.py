@@ -1,8 +1,7 @@
 """Baseline retrievers, and adapters for existing ones.
 
-Each is in a file of its own and needs the library of one extra at most, loaded when the
-retriever is made. All have the two methods of :class:`rankgauge.Retriever`, and ``settings`` that
-distinguish them.
+Each retriever needs the library of at most one extra, which is imported when the retriever is
+created. All implement :class:`rankgauge.Retriever` and have ``settings`` that identify them.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ if TYPE_CHECKING:
     )
     from rankgauge.retrievers.tantivy import Tantivy as Tantivy
 
-# What plans and settings call them; a type's options are the parameters of its class.
+# Names used in plans and settings; the options of a type are the parameters of its class.
 TYPES: dict[str, str] = {
     "bm25": "BM25",
     "chroma": "Chroma",

@@ -1,4 +1,4 @@
-"""What included retrievers share: texts of documents, top scores, parts of composites."""
+"""Helpers shared by the included retrievers."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _STEP = 4
 
 
 class CallableDelegate:
-    """A callable in the place of an object with methods; it has the attributes of the callable."""
+    """Base of objects that wrap a callable; other attributes are those of the callable."""
 
     def __init__(self, call: Callable[..., Any]) -> None:
         self._call = call
 
     def __getattr__(self, name: str) -> Any:
-        # Such as settings, usage, close.
+        # For example settings, usage, and close.
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._call, name)
@@ -37,21 +37,21 @@ class CallableDelegate:
 
 @dataclass(eq=False, repr=False)
 class CompositeRetriever:
-    """A retriever made of others. Its fields are its settings."""
+    """A retriever composed of other parts; its fields are its settings."""
 
-    # The word in plans, and the fields that are retrievers, rerankers, encoders, or chunkers.
+    # Type name in plans; fields that hold retrievers, rerankers, encoders, or chunkers.
     TYPE: ClassVar[str]
     PARTS: ClassVar[tuple[str, ...]]
 
     @property
     def members(self) -> Sequence[Any]:
-        """Its parts."""
+        """The parts."""
         return tuple(getattr(self, name) for name in self.PARTS)
 
     @property
     def settings(self) -> Mapping[str, Any] | None:
-        """Its type and fields; None if one of its parts has no settings."""
-        parts = declared(*(getattr(self, name) for name in self.PARTS))
+        """Type and fields; None if a part has no settings."""
+        parts = part_settings(*(getattr(self, name) for name in self.PARTS))
         if parts is None:
             return None
         plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -59,13 +59,13 @@ class CompositeRetriever:
 
     @property
     def size(self) -> int | None:
-        """Bytes of all indexes that report their size; None if none does."""
+        """Total bytes of the indexes that report their size; None if none does."""
         sizes = [getattr(member, "size", None) for member in self.members]
         known = [size for size in sizes if isinstance(size, int)]
         return sum(known) if known else None
 
     def usage(self) -> dict[str, float]:
-        """What all parts have used up."""
+        """Return the combined usage of all parts."""
         total: dict[str, float] = {}
         for member in self.members:
             usage = getattr(member, "usage", None)
@@ -82,14 +82,14 @@ class CompositeRetriever:
 
 
 def batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    """Lists of this many items, the last one shorter."""
+    """Yield lists of ``size`` items; the last may be shorter."""
     rest = iter(items)
     while batch := list(itertools.islice(rest, size)):
         yield batch
 
 
-def declared(*parts: Any) -> list[dict[str, Any]] | None:
-    """Return the settings of each part; None if one of them has none."""
+def part_settings(*parts: Any) -> list[dict[str, Any]] | None:
+    """Return the settings of each part; None if any part has no settings."""
     found = [settings_of(part) for part in parts]
     known = [dict(one) for one in found if one is not None]
     return known if len(known) == len(found) else None
@@ -102,30 +102,30 @@ def search_deeper(
     *,
     depth: int,
     most: int,
-    kept: Callable[[Query, Hits], Ranking],
+    select: Callable[[Query, Hits], Ranking],
 ) -> list[Ranking]:
-    """Return the first k that are kept of each query.
+    """Return the top k of each query after its hits are filtered or aggregated by ``select``.
 
-    Asked for are ``k * depth`` hits; where fewer than k of them are kept four times as many, and so
-    on, until the retriever gives fewer than were asked for.
+    The search starts with ``k * depth`` hits and requests four times as many until k results remain
+    or the retriever has no more.
     """
-    found: list[Ranking] = [[] for _ in queries]
-    waiting = list(range(len(queries))) if most else []
-    wanted = min(k * depth, most)
-    while waiting:
-        responses = search(retriever, [queries[place] for place in waiting], wanted)
-        still = []
-        for place, hits in zip(waiting, responses, strict=True):
-            found[place] = kept(queries[place], hits)[:k]
-            ended = len(hits) + hits.repeated < wanted or wanted >= most
-            if len(found[place]) < k and not ended:
-                still.append(place)
-        waiting, wanted = still, min(wanted * _STEP, most)
-    return found
+    rankings: list[Ranking] = [[] for _ in queries]
+    pending = list(range(len(queries))) if most else []
+    limit = min(k * depth, most)
+    while pending:
+        responses = search(retriever, [queries[n] for n in pending], limit)
+        incomplete = []
+        for n, hits in zip(pending, responses, strict=True):
+            rankings[n] = select(queries[n], hits)[:k]
+            exhausted = len(hits) + hits.repeated < limit or limit >= most
+            if len(rankings[n]) < k and not exhausted:
+                incomplete.append(n)
+        pending, limit = incomplete, min(limit * _STEP, most)
+    return rankings
 
 
 def field_names(given: Any) -> tuple[str, ...] | None:
-    """The names of the fields that make up the text of a document; None is title and text."""
+    """Return the names of the fields to search; None for title and text."""
     if given is None:
         return None
     listed = isinstance(given, Sequence) and not isinstance(given, bytes)
@@ -141,7 +141,7 @@ def field_names(given: Any) -> tuple[str, ...] | None:
 def document_texts(
     documents: Iterable[Document], fields: Sequence[str] | None = None
 ) -> Iterator[tuple[str, str]]:
-    """Id and text of each document.
+    """Yield the id and text of each document.
 
     Example:
         >>> list(document_texts([Document("d1", "Hours", "Nine to five.")], ["text"]))
@@ -174,7 +174,7 @@ def _joined(document: Document, fields: Sequence[str]) -> str:
 
 
 def top_rows(scores: npt.NDArray[Any], k: int) -> npt.NDArray[np.int64]:
-    """Return the rows of the `k` highest scores, highest first, equal ones in their order.
+    """Return the rows of the `k` highest scores, highest first; ties keep their order.
 
     Example:
         >>> top_rows(np.array([0.5, 0.75, 0.5, 0.25]), 2).tolist()
@@ -184,15 +184,15 @@ def top_rows(scores: npt.NDArray[Any], k: int) -> npt.NDArray[np.int64]:
         return np.zeros(0, dtype=np.int64)
     chosen = np.arange(len(scores))
     if k < len(scores):
-        # All that reach the k-th score: a partition alone would choose among equals at will.
+        # Include all ties at the k-th score: np.partition alone would pick among them arbitrarily.
         chosen = np.flatnonzero(scores >= np.partition(scores, len(scores) - k)[len(scores) - k])
     order = np.argsort(-scores[chosen], kind="stable")
     return chosen[order][:k].astype(np.int64)
 
 
 def not_indexed(retriever: object) -> InputError:
-    """Return the error for a search before there is an index."""
+    """Return the error for a search before indexing."""
     return InputError(
-        f"{type(retriever).__name__}  has no documents yet", where="search",
+        f"{type(retriever).__name__} has no documents yet", where="search",
         fix="call index(documents) first",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The two ends of every scale: a ranking by chance, and the best one that the judgments allow."""
+"""Lower and upper baselines: a random ranking and the ideal ranking; results of saved runs."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ from rankgauge.retrievers.base import document_texts, not_indexed, top_rows
 class Random:
     """A random ranking of all documents: a minimal baseline.
 
-    The ranking of a query depends on the seed, on the id of the query and on the set of document
-    ids; not on the order of either, nor on the text.
+    The ranking of a query depends only on the seed, the query id, and the set of document ids.
 
     Args:
-        seed: The seed of the rankings.
+        seed: The random seed.
 
     Raises:
-        InputError: If the seed is not a whole number from 0 on.
+        InputError: If the seed is not a non-negative integer.
 
     Example:
         >>> chance = Random(seed=1)
@@ -43,14 +42,14 @@ class Random:
         self.settings: Mapping[str, Any] = {"type": "random", "seed": self._seed}
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Take the ids."""
+        """Store the document ids."""
         self._ids = sorted(name for name, _ in document_texts(documents))
 
     def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
-        """`k` documents for each query, with scores between 0 and 1.
+        """Return `k` documents for each query, with scores between 0 and 1.
 
         Raises:
-            InputError: Before there is an index.
+            InputError: Before indexing.
         """
         if self._ids is None:
             raise not_indexed(self)
@@ -59,7 +58,7 @@ class Random:
         for query in queries:
             named = f"{self._seed}/{query.id}".encode("utf-8", "backslashreplace")
             start = int.from_bytes(hashlib.blake2b(named, digest_size=16).digest(), "little")
-            # Raw bits: they stay the same in every version of NumPy, its permutations need not.
+            # Raw bits are the same in every version of NumPy; permutations may not be.
             raw = np.random.PCG64(start).random_raw(len(ids))
             scores = (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53
             rankings.append([(ids[n], float(scores[n])) for n in top_rows(scores, k).tolist()])
@@ -69,17 +68,17 @@ class Random:
 class Oracle:
     """The best ranking that the judgments allow: an upper bound for retrievers.
 
-    Relevant documents of the collection by grade, highest first, equal grades by id. Scores are the
-    numbers n, ..., 2, 1.
+    It contains the relevant documents of the collection, ordered by grade, then by id. Scores are
+    n, ..., 2, 1.
 
     Args:
-        qrels: Judgments: whatever :meth:`rankgauge.Qrels.of` takes.
+        qrels: Judgments, in any form accepted by :meth:`rankgauge.Qrels.of`.
         rel: The lowest grade that is relevant.
         fill: Append the other documents: judged ones by grade, then unjudged ones in the order of
             the collection.
 
     Raises:
-        InputError: If these are no judgments.
+        InputError: If `qrels` cannot be read as judgments.
 
     Example:
         >>> oracle = Oracle({"q1": {"d1": 1, "d2": 2, "d3": 0}})
@@ -101,14 +100,14 @@ class Oracle:
         }
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Take the ids: what is not in the collection cannot be found."""
+        """Store the document ids; judged documents outside the collection are not retrieved."""
         self._ids = dict.fromkeys(name for name, _ in document_texts(documents))
 
     def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
-        """At most `k` documents for each query, the most relevant first.
+        """Return at most `k` documents for each query, the most relevant first.
 
         Raises:
-            InputError: Before there is an index.
+            InputError: Before indexing.
         """
         if self._ids is None:
             raise not_indexed(self)
@@ -125,16 +124,16 @@ class Oracle:
 
 
 class SavedRun:
-    """Results from a saved run, by query id, without documents and texts.
+    """Results from a saved run, looked up by query id; documents and texts are not used.
 
-    Documents are ranked by score; equal ones by id descending, as trec_eval does.
+    Documents are ranked by score; ties are broken by id, descending, as in trec_eval.
 
     Args:
-        run: The path of a run file, or whatever :meth:`rankgauge.Run.of` takes.
+        run: The path of a run file, or anything else accepted by :meth:`rankgauge.Run.of`.
         missing: The result for queries missing from the run: ``error``, or an ``empty`` ranking.
 
     Raises:
-        InputError: If this is no run, or a document occurs twice in a ranking.
+        InputError: If `run` cannot be read as a run, or a ranking contains a document twice.
 
     Example:
         >>> saved = SavedRun({"q1": {"d1": 0.5, "d2": 0.75}})
@@ -152,13 +151,13 @@ class SavedRun:
         }
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Nothing: the run is there already."""
+        """Do nothing: the run already contains the rankings."""
 
     def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
-        """At most `k` documents for each query, as the run has them.
+        """Return the first `k` documents of the run for each query.
 
         Raises:
-            InputError: For a query that the run does not have, unless they are ``empty``.
+            InputError: For a query that is not in the run, unless `missing` is ``"empty"``.
         """
         return [self._ranking(query.id, k) for query in queries]
 

@@ -1,4 +1,4 @@
-"""BM25, the lexical baseline, by bm25s."""
+"""BM25, the lexical baseline, computed by bm25s."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ class BM25:
 
         idf(w) * tf / (k1 * (1 - b + b * l / mean l) + tf)
 
-    in the variant of Lucene (``method="lucene"``), with idf(w) = ln(1 + (N - n + 0.5) / (n + 0.5))
-    for a word that occurs in n of N documents; the others differ in the two factors (Kamphuis et
-    al. 2020). Words are the matches of `words` in the lowercase text, without stop words, reduced
-    to their stems. Documents with a score of 0 are not retrieved. Equal scores keep the order of
+    for Lucene's variant (``method="lucene"``), with idf(w) = ln(1 + (N - n + 0.5) / (n + 0.5)) for
+    a word that occurs in n of N documents; the other variants differ in the two factors (Kamphuis
+    et al. 2020). Words are the matches of `words` in the lowercase text, without stop words,
+    reduced to their stems. Documents with a score of 0 are not retrieved. Ties keep the order of
     the collection.
 
     Args:
-        k1: The weight of repeated occurrences of a word.
+        k1: The term-frequency saturation: higher values give more weight to repeated words.
         b: The strength of length normalization, from 0 to 1.
-        method: ``lucene``, ``robertson``, ``atire``, ``bm25l`` or ``bm25+``.
+        method: ``lucene``, ``robertson``, ``atire``, ``bm25l``, or ``bm25+``.
         delta: The bonus of ``bm25l`` and ``bm25+`` for occurrences in long documents.
         stemmer: The language of PyStemmer's stemmer; None for no stemming.
-        stop_words: The language of bm25s's stop words (``english``, ``german``, ...), or the
-            words; None for none.
-        words: The regular expression of a word.
+        stop_words: The language of the bm25s stop-word list (``english``, ``german``, ...), or a
+            list of words; None for none.
+        words: The regular expression that matches a word.
         fields: The fields to search; default: title and text.
 
     Raises:
@@ -77,7 +77,7 @@ class BM25:
         self._stemmer = None if stemmer is None else _stemmer(stemmer)
         self._words = _pattern(words)
         self._fields = field_names(fields)
-        # A stemmer has a cache that two threads must not touch at once.
+        # The cache of a stemmer is not thread-safe.
         self._lock = threading.Lock()
         self._ids: list[str] | None = None
         self._vocabulary: dict[str, int] = {}
@@ -97,26 +97,28 @@ class BM25:
         }
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Count the words of the documents; an earlier index is replaced.
+        """Index the words of the documents; an earlier index is replaced.
 
         Raises:
-            InputError: If something is not a document, or no document has one of the fields.
+            InputError: If an item is not a document, or a field occurs in no document.
         """
         ids: list[str] = []
         vocabulary: dict[str, int] = {}
         tokens: list[list[int]] = []
         for name, text in document_texts(documents, self._fields):
             ids.append(name)
-            tokens.append([vocabulary.setdefault(word, len(vocabulary)) for word in self._of(text)])
-        # The library cannot average the lengths of no words.
-        model = self._built(tokens, vocabulary) if vocabulary else None
+            tokens.append(
+                [vocabulary.setdefault(word, len(vocabulary)) for word in self._words_of(text)]
+            )
+        # bm25s cannot compute the mean length if there are no words.
+        model = self._build_model(tokens, vocabulary) if vocabulary else None
         self._ids, self._vocabulary, self._model = ids, vocabulary, model
 
     def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
-        """At most `k` documents with scores above 0 for each query, best first.
+        """Return at most `k` documents with scores above 0 for each query, best first.
 
         Raises:
-            InputError: Before there is an index.
+            InputError: Before indexing.
         """
         if self._ids is None:
             raise not_indexed(self)
@@ -124,12 +126,12 @@ class BM25:
 
     @property
     def size(self) -> int:
-        """Bytes of the scores of all pairs of word and document."""
+        """Bytes of the index, which contains a score for each pair of word and document."""
         if self._model is None:
             return 0
         return sum(self._model.scores[part].nbytes for part in ("data", "indices", "indptr"))
 
-    def _built(self, tokens: list[list[int]], vocabulary: dict[str, int]) -> Any:
+    def _build_model(self, tokens: list[list[int]], vocabulary: dict[str, int]) -> Any:
         model = self._library.BM25(
             k1=self._k1, b=self._b, delta=self._delta, method=self._method, backend="numpy"
         )
@@ -137,18 +139,20 @@ class BM25:
         return model
 
     def _ranking(self, text: str, k: int, ids: list[str]) -> list[tuple[str, float]]:
-        known = [self._vocabulary[word] for word in self._of(text) if word in self._vocabulary]
+        known = [
+            self._vocabulary[word] for word in self._words_of(text) if word in self._vocabulary
+        ]
         if not known or self._model is None:
             return []
         scores = self._model.get_scores_from_ids(known)
-        # By bm25l and bm25+ of this library, documents without any of the words score above 0.
+        # In bm25s, bm25l and bm25+ give scores above 0 to documents that match no word.
         ends, rows = self._model.scores["indptr"], self._model.scores["indices"]
         shared = np.unique(np.concatenate([rows[ends[w] : ends[w + 1]] for w in set(known)]))
         shared = shared[scores[shared] > 0]
         chosen = shared[top_rows(scores[shared], k)]
         return [(ids[n], float(scores[n])) for n in chosen.tolist()]
 
-    def _of(self, text: str) -> list[str]:
+    def _words_of(self, text: str) -> list[str]:
         words = [w for w in self._words.findall(text.lower()) if w not in self._stop_words]
         if self._stemmer is None:
             return words
@@ -188,7 +192,7 @@ def _pattern(given: Any) -> re.Pattern[str]:
     except (re.error, TypeError) as error:
         raise InputError(
             f"words={given!r:.60} is not a regular expression: {error}", where="words",
-            fix="omit it, or write one such as \\w+",
+            fix="omit it, or write a pattern such as \\w+",
         ) from None  # fmt: skip
     if pattern.groups > 1 or pattern.match(""):
         raise InputError(

@@ -1,4 +1,4 @@
-"""Chroma: in a folder, or a server."""
+"""Chroma, in a folder or on a server."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _SPACES = {"cosine": "cosine", "dot": "ip", "l2": "l2"}
 class Chroma(VectorStore):
     """Vectors in Chroma, with approximate search in a graph (HNSW).
 
-    The graph is built with random choices: after indexing the same documents again, rankings may
-    differ slightly, and a few documents may not be reachable for any `k`.
+    The graph is built at random: after the same documents are indexed again, rankings may differ
+    slightly, and a few documents may be unreachable for any `k`.
 
     Chroma's telemetry is switched off, and its own embedding functions are never used. Ties:
     document id ascending.
@@ -25,13 +25,13 @@ class Chroma(VectorStore):
     Arguments common to all vector stores are described by ``VectorStore``.
 
     Args:
-        location: The path of a folder, or the URL of a server; None for a folder that is removed
-            by ``close()``.
+        location: The path of a folder, or the URL of a server; None for a folder that is removed by
+            ``close()``.
         id_field: The metadata field of the document id; None for Chroma's own id.
-        ef_search: The number of candidates in a search of the graph; default of Chroma: 100.
-        ef_construction: The number of candidates while the graph is built; default of Chroma: 100.
-        max_neighbors: Edges per node; default of Chroma: 16.
-        key_env: The environment variable that holds the token of the server.
+        ef_search: The number of candidates in a search of the graph; Chroma's default is 100.
+        ef_construction: The number of candidates while the graph is built; Chroma's default is 100.
+        max_neighbors: Edges per node; Chroma's default is 16.
+        key_env: The environment variable with the server token.
 
     Raises:
         MissingExtra: If chromadb is not installed.
@@ -55,13 +55,13 @@ class Chroma(VectorStore):
         self._graph = {name: value for name, value in graph.items() if value is not None}
         self._handle: Any = None
         if location is not None and "://" in location:
-            key = self._at(location, key_env)
-            with self._calling():
+            key = self._record_server(location, key_env)
+            with self._redacting_errors():
                 self._client = self._connected(location, key)
         else:
-            # Never in memory: such clients would all share their collections.
+            # Never in memory: all in-memory clients share their collections.
             self._client = self._chroma.PersistentClient(
-                self._in_folder(location),
+                self._record_folder(location),
                 settings=self._chroma.Settings(anonymized_telemetry=False),
             )
 
@@ -83,7 +83,7 @@ class Chroma(VectorStore):
     def _options(self) -> dict[str, Any]:
         return dict(self._graph)
 
-    def _described(self) -> Existing | None:
+    def _describe(self) -> Existing | None:
         try:
             self._handle = self._client.get_collection(self.collection, embedding_function=None)
         except self._chroma.errors.NotFoundError:
@@ -93,7 +93,7 @@ class Chroma(VectorStore):
         sample = self._handle.get(limit=1, include=["embeddings"])["embeddings"]
         return Existing(names.get(str(space)), len(sample[0]) if len(sample) else None)
 
-    def _create(self, dimensions: int) -> None:  # noqa: ARG002 - Chroma learns it from the first
+    def _create(self, dimensions: int) -> None:  # noqa: ARG002 - Chroma infers it
         self._handle = self._client.create_collection(
             self.collection,
             embedding_function=None,
@@ -111,7 +111,7 @@ class Chroma(VectorStore):
         held = {} if self.id_field is None else {self.id_field: name}
         if value is not None:
             held[self.filter_field or ""] = value
-        return held or None  # Chroma takes no empty mapping
+        return held or None  # Chroma rejects an empty mapping
 
     def _nearest(self, vectors: Vectors, limit: int, value: Any) -> list[list[Row]]:
         found = self._handle.query(

@@ -1,4 +1,4 @@
-"""Documents retrieved by their chunks."""
+"""Document retrieval through chunks."""
 
 from __future__ import annotations
 
@@ -33,25 +33,24 @@ ROLL_UPS: Mapping[str, str] = MappingProxyType({
 class Chunked(CompositeRetriever):
     """A retriever over chunks that returns documents.
 
-    The documents are split, the retriever indexes the chunks, and their scores are aggregated: the
-    score of a document is that of its best chunk (``max``), of its first chunk (``first``:
-    documents whose first chunk is not retrieved are not found), or the sum over its retrieved
-    chunks (``sum``, which depends on `depth`). Documents with equal scores have the order of their
-    best chunks.
+    The documents are split into chunks, the retriever indexes the chunks, and the chunk scores are
+    aggregated. The score of a document is that of its best chunk (``max``), that of its first chunk
+    (``first``; documents whose first chunk is not retrieved are dropped), or the sum over its
+    retrieved chunks (``sum``, which depends on `depth`). Ties keep the order of the best chunks.
 
     Args:
-        retriever: Any retriever; it indexes chunks as documents (see
+        retriever: Any retriever; it indexes the chunks as documents (see
             :func:`~rankgauge.corpus.chunking.chunk_documents`).
-        chunker: The chunker of the texts.
-        roll_up: ``max``, ``first`` or ``sum``.
-        depth: Chunks to request at first per document wanted; more are requested if they belong to
-            too few documents.
+        chunker: The chunker that splits the texts.
+        roll_up: ``max``, ``first``, or ``sum``.
+        depth: The initial number of chunks to request per requested document; more are requested if
+            they belong to too few documents.
         titles: Whether each chunk includes the title of its document.
 
     Raises:
-        UnknownName: For another roll-up.
-        InputError: For a depth that is not a whole number from 1; in a search, if a retriever that
-            gives no scores, or only negative ones, is to be summed up.
+        UnknownName: For an unknown roll-up.
+        InputError: If `depth` is not a positive integer; in a search with ``sum``, if the retriever
+            returns no scores or only negative scores.
 
     Source:
         Z. Dai and J. Callan: Deeper Text Understanding for IR with Contextual Neural Language
@@ -81,7 +80,7 @@ class Chunked(CompositeRetriever):
         if self.roll_up not in ROLL_UPS:
             raise UnknownName.of("roll-up", str(self.roll_up), get_args(RollUp))
         self.depth = integer("depth", self.depth)
-        self._chunks: _Places | None = None
+        self._chunks: _ChunkPositions | None = None
 
     @property
     def members(self) -> tuple[Any, ...]:
@@ -89,20 +88,20 @@ class Chunked(CompositeRetriever):
         return (self.retriever,)
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Cut the documents, and have the retriever take in the chunks."""
+        """Split the documents and index the chunks."""
         self._chunks = None
         chunks = chunk_documents(documents, self.chunker, titles=self.titles)
-        places = _Places(chunks)
+        places = _ChunkPositions(chunks)
         if has_index(self.retriever):
             index_documents(self.retriever, places)
         if not places.complete:
-            # It is a callable, or has the chunks from before: where they are has to be known.
+            # A callable, or a retriever that indexed these chunks before: record their positions.
             for _ in places:
                 pass
         self._chunks = places
 
     def search(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """At most k documents for each query, best first."""
+        """Return at most k documents for each query, best first."""
         places = self._indexed()
         return search_deeper(
             self.retriever,
@@ -110,7 +109,7 @@ class Chunked(CompositeRetriever):
             k,
             depth=self.depth,
             most=len(places.found),
-            kept=lambda _, hits: _rolled_up(hits, places, self.roll_up),
+            select=lambda _, hits: _aggregate(hits, places, self.roll_up),
         )
 
     def spans(self, queries: Sequence[Query], k: int) -> list[list[Span]]:
@@ -119,14 +118,14 @@ class Chunked(CompositeRetriever):
         responses = search(self.retriever, queries, k)
         return [[Span(*places.of(name)) for name in hits.ids] for hits in responses]
 
-    def _indexed(self) -> _Places:
+    def _indexed(self) -> _ChunkPositions:
         if self._chunks is None:
             raise not_indexed(self)
         return self._chunks
 
 
-class _Places:
-    """Chunks as they pass by, and where they are: document, start and end by the chunk's id."""
+class _ChunkPositions:
+    """Iterable of chunks that records the document, start, and end of each chunk id."""
 
     def __init__(self, chunks: Iterable[Document]) -> None:
         self._source = chunks
@@ -149,7 +148,7 @@ class _Places:
         return self.found[name]
 
 
-def _rolled_up(hits: Hits, places: _Places, roll_up: RollUp) -> Ranking:
+def _aggregate(hits: Hits, places: _ChunkPositions, roll_up: RollUp) -> Ranking:
     if roll_up == "sum":
         _check_summable(hits)
     scores: dict[str, float] = {}
@@ -159,7 +158,7 @@ def _rolled_up(hits: Hits, places: _Places, roll_up: RollUp) -> Ranking:
             scores[document] = scores.get(document, 0.0) + score
         elif roll_up == "max" or name.endswith(FIRST):
             scores.setdefault(document, score)
-    # Sorting is stable: equal scores stay in the order of the best chunks.
+    # Sorting is stable: ties keep the order of the best chunks.
     return sorted(scores.items(), key=lambda row: -row[1])
 
 

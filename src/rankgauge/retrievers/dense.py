@@ -1,4 +1,4 @@
-"""Dense retrieval: documents by the similarity of their vectors with that of the query."""
+"""Dense retrieval: documents ranked by the similarity of their vectors to the query vector."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from rankgauge.errors import InputError
 from rankgauge.retrievers.base import (
     CompositeRetriever,
     batches,
-    declared,
     document_texts,
     field_names,
     not_indexed,
+    part_settings,
     top_rows,
 )
 from rankgauge.retrievers.encoders import encoder_of
 
 _SIMILARITIES = ("cosine", "dot")
 _SEARCHES = ("exact", "usearch")
-# Products of two of them, added up, are still 32-bit numbers.
+# Sums of products of two such numbers still fit in 32-bit floats.
 _MOST = 1e15
-# Scores in memory at a time in the exact search.
+# Maximum number of scores in memory at a time in exact search.
 _CELLS = 1 << 24
 _HALF_ULP = 2.0**-24
 _DEPTH = 10
@@ -36,32 +36,31 @@ _Vectors = npt.NDArray[np.float32]
 
 
 class Dense(CompositeRetriever):
-    """Documents by the similarity of their vectors with the vector of the query.
+    """Documents ranked by the similarity of their vectors to the query vector.
 
-    ``search="exact"`` compares the query with all documents. Scores are products of the 32-bit
-    vectors in 64 bits, added up in a fixed order, so a ranking does not depend on the batch of
-    queries. (The vectors of a neural model may differ in the last digits from batch to batch.)
-    ``search="usearch"`` searches a graph (HNSW, Malkov and Yashunin 2018), finds most of the
-    nearest documents, and scores them in the same way; `recall` estimates their share. Equal scores
-    keep the order of the collection.
+    ``search="exact"`` compares the query with all documents. Scores are inner products of the
+    32-bit vectors, computed in 64 bits and summed in a fixed order, so a ranking does not depend on
+    the batch of queries. (The vectors of a neural model may differ in the last digits between
+    batches.) ``search="usearch"`` searches a graph (HNSW, Malkov and Yashunin 2018), which finds
+    most of the nearest documents, and scores them in the same way; `recall` estimates the share
+    found. Ties keep the order of the collection.
 
     Args:
         encoder: An encoder, or a callable from a list of texts to vectors.
-        similarity: ``cosine``, or ``dot`` for the inner product. A vector of zeros has cosine 0
-            with all.
+        similarity: ``cosine``, or ``dot`` for the inner product. The cosine of a zero vector is 0.
         search: ``exact`` or ``usearch``.
         fields: The fields to encode; default: title and text.
-        batch: Documents per call of the encoder.
+        batch: Documents per call to the encoder.
         connectivity: Neighbors of each document in the graph.
         expansion_add: Candidates considered when a document is added.
         expansion_search: Candidates considered in a search, at least `k`.
-        recall_sample: Documents, evenly spaced, whose neighbors are used to estimate the recall of
-            the graph; 0 for none.
+        recall_sample: The number of evenly spaced documents used to estimate the recall of the
+            graph; 0 to skip the estimate.
 
     Raises:
-        MissingExtra: If usearch is wanted and not installed.
+        MissingExtra: If ``search="usearch"`` and usearch is not installed.
         UnknownName: For an unknown similarity or search.
-        InputError: For what is no encoder, or a number that is not possible.
+        InputError: If `encoder` is not an encoder, or a number is invalid.
 
     Example:
         >>> from rankgauge.retrievers import HashingEncoder
@@ -105,8 +104,8 @@ class Dense(CompositeRetriever):
 
     @property
     def settings(self) -> Mapping[str, Any] | None:
-        """What decides about rankings; None if the encoder has no settings."""
-        parts = declared(self._encoder)
+        """Settings that determine the rankings; None if the encoder has no settings."""
+        parts = part_settings(self._encoder)
         if parts is None:
             return None
         approximate = self._search == "usearch"
@@ -127,17 +126,17 @@ class Dense(CompositeRetriever):
 
     @property
     def size(self) -> int:
-        """Bytes of the vectors, and of the graph."""
+        """Bytes of the vectors and the graph."""
         graph = 0 if self._graph is None else int(self._graph.memory_usage)
         return self._vectors.nbytes + graph
 
     @property
     def recall(self) -> float | None:
-        """The share of the true 10 nearest neighbors that the search finds.
+        """Share of the true 10 nearest neighbors that the search finds.
 
-        Measured by :meth:`index` with a sample of the documents in the place of queries, each
-        without itself; 1 for exact search, None where nothing was measured. :meth:`recall_for`
-        tells it for queries.
+        :meth:`index` estimates it with a sample of the documents as queries, excluding each
+        document from its own neighbors. It is 1 for exact search and None if not estimated.
+        :meth:`recall_for` measures it for queries.
         """
         return 1.0 if self._search == "exact" else self._recall
 
@@ -145,86 +144,86 @@ class Dense(CompositeRetriever):
         """Encode the documents; an earlier index is replaced.
 
         Raises:
-            InputError: If the encoder returns anything but a row of finite numbers for each text.
+            InputError: If the encoder does not return a row of finite numbers for each text.
         """
         ids: list[str] = []
         parts: list[_Vectors] = []
         for chunk in batches(document_texts(documents, self._fields), self._batch):
             names = [name for name, _ in chunk]
             encoded = self._encoder.encode_documents([text for _, text in chunk])
-            parts.append(self._checked(encoded, names, "document", parts[0] if parts else None))
+            parts.append(self._to_matrix(encoded, names, "document", parts[0] if parts else None))
             ids += names
         vectors = np.concatenate(parts) if parts else np.zeros((0, 0), dtype=np.float32)
         self._vectors, self._ids = vectors, ids
         self._longest = max((float(_lengths(part).max()) for part in parts), default=0.0)
         self._graph = self._recall = None
         if self._search == "usearch" and ids:
-            self._graph = self._linked(vectors)
-            self._recall = self._neighbours_found(vectors)
+            self._graph = self._build_graph(vectors)
+            self._recall = self._estimate_recall(vectors)
 
     def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
-        """At most `k` documents for each query, the most similar first.
+        """Return at most `k` documents for each query, the most similar first.
 
         Raises:
-            InputError: Before there is an index, or if the encoder does not return a row of finite
-                numbers for each query.
+            InputError: Before indexing, or if the encoder does not return a row of finite numbers
+                for each query.
         """
         if self._ids is None:
             raise not_indexed(self)
         ids = self._ids
         if not ids or not queries:
             return [[] for _ in queries]
-        found = self._found(self._queries(queries), k, exact=self._search == "exact")
+        found = self._nearest(self._queries(queries), k, exact=self._search == "exact")
         return [
             [(ids[n], score) for n, score in zip(rows.tolist(), scores.tolist(), strict=True)]
             for rows, scores in found
         ]
 
     def recall_for(self, queries: Sequence[Query], k: int = _DEPTH) -> float:
-        """Return the share of the `k` documents of exact search that the search finds, on average.
+        """Return the mean share of the top `k` documents of exact search that the search finds.
 
         Raises:
-            InputError: Before there is an index, or without queries.
+            InputError: Before indexing, or without queries or documents.
         """
         if self._ids is None:
             raise not_indexed(self)
         if not queries or not self._ids:
             raise InputError(
-                f"recall of {len(queries)} queries among {len(self._ids)} documents",
+                f"got {len(queries)} queries and {len(self._ids)} documents",
                 where="recall", fix="give at least one query and one document",
             )  # fmt: skip
         vectors = self._queries(queries)
-        true = self._found(vectors, k, exact=True)
-        found = self._found(vectors, k, exact=self._search == "exact")
+        true = self._nearest(vectors, k, exact=True)
+        found = self._nearest(vectors, k, exact=self._search == "exact")
         return _overlap([rows for rows, _ in true], [rows for rows, _ in found])
 
     # ---- vectors
 
     def _queries(self, queries: Sequence[Query]) -> _Vectors:
         encoded = self._encoder.encode_queries([query.text for query in queries])
-        return self._checked(encoded, [query.id for query in queries], "query", self._vectors)
+        return self._to_matrix(encoded, [query.id for query in queries], "query", self._vectors)
 
-    def _checked(
+    def _to_matrix(
         self, encoded: Any, names: list[str], what: str, like: _Vectors | None
     ) -> _Vectors:
-        """What an encoder returned, as rows that can be multiplied."""
+        """Return the output of an encoder as a matrix, normalized for cosine similarity."""
         try:
             rows = np.asarray(encoded, dtype=np.float64)
         except (TypeError, ValueError):
             rows = np.zeros(0)
-        own = rows.shape[1] if rows.ndim == 2 else 0
-        wanted = len(names), own if like is None else like.shape[1]
-        if rows.shape != wanted or not own:
+        width = rows.shape[1] if rows.ndim == 2 else 0
+        expected = len(names), width if like is None else like.shape[1]
+        if rows.shape != expected or not width:
             got = rows.shape if rows.ndim and rows.size else type(encoded).__name__
-            width = f"one of {wanted[1]} numbers" if like is not None else "one"
+            count = "" if like is None else f"{expected[1]} "
             raise InputError(
                 f"the encoder returned {got} for {len(names)} texts", where="encoder",
-                fix=f"return a row for each text, each {width}",
+                fix=f"return a row of {count}numbers for each text",
             )  # fmt: skip
         bad = np.flatnonzero(~(np.abs(rows) <= _MOST).all(axis=1))
         if len(bad):
             raise InputError(
-                f"the vector of a {what} has NaN, or a number beyond {_MOST:g}",
+                f"the vector of a {what} contains NaN or a number beyond {_MOST:g}",
                 where=f"{what} {names[int(bad[0])]!r}", fix="check the encoder for this text",
             )  # fmt: skip
         if self._similarity == "cosine":
@@ -234,14 +233,14 @@ class Dense(CompositeRetriever):
 
     # ---- search
 
-    def _found(
+    def _nearest(
         self, queries: _Vectors, k: int, *, exact: bool
     ) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
-        """Rows of documents and their scores, best first, for each query."""
+        """Return rows of documents and their scores, best first, for each query."""
         if exact or self._graph is None:
-            candidates = self._near(queries, k)
+            candidates = self._exact_candidates(queries, k)
         else:
-            candidates = self._linked_to(queries, k)
+            candidates = self._graph_candidates(queries, k)
         found = []
         for query, rows in zip(queries, candidates, strict=True):
             scores = _products(self._vectors[rows], query)
@@ -249,51 +248,51 @@ class Dense(CompositeRetriever):
             found.append((rows[order], scores[order]))
         return found
 
-    def _near(self, queries: _Vectors, k: int) -> list[npt.NDArray[np.int64]]:
-        """All documents that may be among the `k` best, ascending.
+    def _exact_candidates(self, queries: _Vectors, k: int) -> list[npt.NDArray[np.int64]]:
+        """Return the rows of all documents that may be among the top `k`, ascending.
 
-        Products of matrices are fast and differ in the last digits with the shape of the matrix.
-        So they only choose, with room for all that rounding can do: d products of 32 bits, added
-        up in any order, are off by less than 1.1 (d + 2) half units of the lengths multiplied.
+        Matrix products are fast, but their last digits depend on the shape of the matrix, so they
+        only select candidates, with a margin for rounding: the sum of d 32-bit products in any
+        order is off by less than 1.1 (d + 2) 2^-24 times the product of the two vector lengths.
         """
         count, width = self._vectors.shape
         step = max(1, _CELLS // count)
         chosen: list[npt.NDArray[np.int64]] = []
         for start in range(0, len(queries), step):
             some = queries[start : start + step]
-            # Overflow is not possible, and underflow is in the room that is left.
+            # Overflow is impossible, and the margin covers underflow.
             for scores, length in zip(some @ self._vectors.T, _lengths(some), strict=True):
                 if k >= count:
                     chosen.append(np.arange(count))
                     continue
                 lowest = float(np.partition(scores, count - k)[count - k])
                 room = 2.2 * (width + 2) * _HALF_ULP * float(length) * self._longest + 1e-37
-                # In the type of the scores, rounded down: the comparison is made in it.
+                # Rounded down in the type of the scores, in which they are compared.
                 bound = np.nextafter(np.float32(lowest - room), np.float32(-np.inf))
                 chosen.append(np.flatnonzero(scores >= bound))
         return chosen
 
-    def _linked(self, vectors: _Vectors) -> Any:
+    def _build_graph(self, vectors: _Vectors) -> Any:
         graph = self._library.Index(
             ndim=vectors.shape[1], metric="ip", dtype="f32", **self._graph_options
         )
-        # One thread: the graph depends on the order in which documents come in.
+        # One thread: the graph depends on the order in which documents are added.
         graph.add(np.arange(len(vectors)), vectors, threads=1)
         return graph
 
-    def _linked_to(self, queries: _Vectors, k: int) -> list[npt.NDArray[np.int64]]:
+    def _graph_candidates(self, queries: _Vectors, k: int) -> list[npt.NDArray[np.int64]]:
         count = min(k, len(self._vectors))
-        # One by one: alone or among others, a query takes the same way.
+        # One query at a time, so that results do not depend on the batch.
         found = [self._graph.search(query, count, threads=1).keys for query in queries]
         return [np.sort(np.asarray(keys).astype(np.int64)) for keys in found]
 
-    def _neighbours_found(self, vectors: _Vectors) -> float | None:
+    def _estimate_recall(self, vectors: _Vectors) -> float | None:
         count = min(self._sample, len(vectors))
         if not count or len(vectors) < 2:
             return None
         sample = np.unique(np.linspace(0, len(vectors) - 1, count).astype(np.int64))
-        true = self._found(vectors[sample], _DEPTH + 1, exact=True)
-        found = self._found(vectors[sample], _DEPTH + 1, exact=False)
+        true = self._nearest(vectors[sample], _DEPTH + 1, exact=True)
+        found = self._nearest(vectors[sample], _DEPTH + 1, exact=False)
         return _overlap(
             [rows[rows != own][:_DEPTH] for own, (rows, _) in zip(sample, true, strict=True)],
             [rows[rows != own][:_DEPTH] for own, (rows, _) in zip(sample, found, strict=True)],
@@ -305,7 +304,7 @@ def _lengths(vectors: _Vectors) -> npt.NDArray[np.float64]:
 
 
 def _products(vectors: _Vectors, query: _Vectors) -> npt.NDArray[np.float64]:
-    """Inner products in 64 bits, row by row: independent of the other rows."""
+    """Return inner products in 64 bits, each row independent of the others."""
     sums: npt.NDArray[np.float64] = (vectors * query.astype(np.float64)).sum(axis=1)
     return sums
 

@@ -1,4 +1,4 @@
-"""Elasticsearch and OpenSearch, over their REST protocol."""
+"""Elasticsearch and OpenSearch, through their REST API."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_.+-]{0,254}")
 _BATCH_BYTES = 4_000_000
 _BATCH_QUERIES = 50
 _SHOWN = 3
-# One shard: statistics of terms, and with them scores, are those of the whole collection.
+# One shard: term statistics, and so scores, are those of the whole collection.
 _CREATED: Mapping[str, Any] = {
     "settings": {"index": {"number_of_shards": 1, "number_of_replicas": 0}},
     "mappings": {
@@ -36,32 +36,32 @@ _CREATED: Mapping[str, Any] = {
 
 
 class Elasticsearch:
-    """A new or existing index of Elasticsearch.
+    """A new or existing Elasticsearch index.
 
     Documents become ``{"id": ..., "title": ..., "text": ...}`` in an index with one shard, scored
     by the server's default BM25 unless `definition` sets another similarity. An existing index that
-    was not created by this object is never changed without ``replace=True``. Ties are broken by
+    this object did not create is never changed without ``replace=True``. Ties are broken by
     document id, ascending; with your own `body` or index, by the server.
 
     Args:
-        url: The URL of the server, such as ``http://localhost:9200``.
+        url: The server URL, such as ``http://localhost:9200``.
         index: The name of the index.
         fields: The fields of a ``multi_match`` search; ``"title^2"`` sets a weight.
-        body: The body of another search, with ``"{query}"``, ``"{k}"``, ``"{id}"`` in its values;
-            such as ``{"query": {"match": {"text": "{query}"}}}``. ``size`` is added.
+        body: A custom search body with the placeholders ``"{query}"``, ``"{k}"``, and ``"{id}"`` in
+            its values, such as ``{"query": {"match": {"text": "{query}"}}}``. ``size`` is added.
         create: Whether to create the index from the documents; False to search an existing one.
         replace: Whether an existing index may be deleted.
-        definition: Additional settings of the index: ``{"settings": {...}, "mappings": {...}}``,
-            such as analyzers.
-        key_env: The environment variable that holds the key: an API key, or ``user:password`` if
+        definition: Additional settings of the index, such as analyzers:
+            ``{"settings": {...}, "mappings": {...}}``.
+        key_env: The environment variable with the key: an API key, or ``user:password`` if
             `key_scheme` is ``"Basic"``.
         key_scheme: ``"ApiKey"`` (default), ``"Basic"`` or ``"Bearer"``.
         timeout: Maximum seconds per response.
         max_bytes: Maximum bytes per response, decompressed; default: 64 MiB.
-        version: The version of an existing index. Without it, results are not reused.
+        version: The version of an existing index; without it, results are not reused.
 
     Raises:
-        InputError: If the name is none that an index can have, or options do not go together.
+        InputError: If the index name is invalid, or options are incompatible.
         MissingExtra: If httpx is not installed.
 
     Source:
@@ -97,7 +97,7 @@ class Elasticsearch:
         _check(index, fields, body)
         if not create and (replace or definition):
             raise InputError(
-                "an index that is not created cannot be replaced or defined", where=self._type,
+                "replace and definition require create=True", where=self._type,
                 fix="omit create=False",
             )  # fmt: skip
         self._index = index
@@ -126,42 +126,42 @@ class Elasticsearch:
 
     @property
     def size(self) -> int | None:
-        """Bytes of the index on the server when it was made; None if not reported."""
+        """Bytes of the index on the server after indexing; None if not reported."""
         return self._bytes
 
     def close(self) -> None:
-        """Close the connections. The index stays."""
+        """Close the connections; the index is kept."""
         self._endpoint.close()
 
     # ---- documents
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Make the index of the documents; nothing with ``create=False``.
+        """Create the index from the documents; do nothing if ``create=False``.
 
         Raises:
-            InputError: If there is an index of that name, and it may not be replaced.
-            EndpointError: If the server refuses documents; with the first of them.
+            InputError: If the index exists and may not be replaced.
+            EndpointError: If the server rejects documents; the message names the first.
         """
         if not self._create:
             return
-        if self._is_there():
+        if self._exists():
             if self._count is None and not self._replace:
                 raise InputError(
-                    f"there is an index {self._index!r}", where=self._endpoint.shown,
+                    f"index {self._index!r} already exists", where=self._endpoint.shown,
                     fix="choose another name, create=False to search it, or replace=True to delete "
                     "it",
                 )  # fmt: skip
             self._ask("DELETE")
         self._ask("PUT", content=_json(self._definition))
-        # From here on it is ours, even if later steps fail.
+        # From here on the index belongs to this object, even if later steps fail.
         self._count = 0
         for batch in _batches(documents):
             self._send(batch)
             self._count += len(batch)
         self._ask("POST", "_refresh")
-        self._bytes = self._weighed()
+        self._bytes = self._index_bytes()
 
-    def _is_there(self) -> bool:
+    def _exists(self) -> bool:
         try:
             self._ask("GET")
         except EndpointError as error:
@@ -176,7 +176,7 @@ class Elasticsearch:
         )
 
     def _send(self, batch: Mapping[str, bytes]) -> None:
-        """Send a batch; documents refused by a busy server are sent again."""
+        """Send a batch; documents rejected by a busy server are sent again."""
         waiting = dict(batch)
 
         def send() -> None:
@@ -187,7 +187,7 @@ class Elasticsearch:
             if refused:
                 name, fault = refused[0]
                 raise EndpointError(
-                    f"{len(refused)} of {len(rows)} documents were refused, the first {name!r}: "
+                    f"{len(refused)} of {len(rows)} documents were rejected, first {name!r}: "
                     f"{self._endpoint.quoted(_reason(fault))}",
                     where=f"{self._endpoint.shown}/{self._index}/_bulk",
                     fix="see the message of the server", status=fault.get("status"),
@@ -203,10 +203,10 @@ class Elasticsearch:
 
         patiently(send)
 
-    def _weighed(self) -> int | None:
+    def _index_bytes(self) -> int | None:
         try:
             stats = self._endpoint.ask("GET", f"{self._index}/_stats/store")
-        except EndpointError:  # serverless ones do not tell
+        except EndpointError:  # serverless projects do not report it
             return None
         for key in ("_all", "primaries", "store", "size_in_bytes"):
             stats = stats.get(key) if isinstance(stats, Mapping) else None
@@ -215,11 +215,11 @@ class Elasticsearch:
     # ---- queries
 
     def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
-        """One ranking for each query, many in one request.
+        """Return one ranking per query; queries are sent in batches.
 
         Raises:
-            InputError: If the index was not made.
-            EndpointError: If the server fails on a query, or searches only a part in time.
+            InputError: If the index was not created.
+            EndpointError: If the server fails on a query, or searches only part of the index.
         """
         if self._create and self._count is None:
             raise not_indexed(self)
@@ -227,16 +227,16 @@ class Elasticsearch:
         found: list[list[tuple[str, float]]] = []
         for start in range(0, len(queries), _BATCH_QUERIES):
             some = queries[start : start + _BATCH_QUERIES]
-            lines = b"".join(b"{}\n" + _json(self._searched(query, size)) for query in some)
+            lines = b"".join(b"{}\n" + _json(self._search_body(query, size)) for query in some)
             answer = self._endpoint.ask("POST", f"{self._index}/_msearch", lines, kind=_LINES)
             answers = answer.get("responses") if isinstance(answer, Mapping) else None
             if not isinstance(answers, list) or len(answers) != len(some):
                 got = len(answers) if isinstance(answers, list) else "none"
-                raise self._strange(f"{got} responses for {len(some)} queries")
+                raise self._invalid_response(f"{got} responses for {len(some)} queries")
             found += [self._hits(*row, k) for row in zip(some, answers, strict=True)]
         return found
 
-    def _searched(self, query: Query, size: int) -> dict[str, Any]:
+    def _search_body(self, query: Query, size: int) -> dict[str, Any]:
         if self._body is not None:
             values = {"query": query.text, "k": size, "id": query.id}
             return {"size": size, "_source": False, **filled(self._body, values)}
@@ -253,7 +253,7 @@ class Elasticsearch:
         if fault:
             status = answer.get("status")
             raise EndpointError(
-                f"the server fails on query {query.id!r}: "
+                f"the server failed on query {query.id!r}: "
                 f"{self._endpoint.quoted(_reason(answer))}",
                 where=self._where(), fix="see the message of the server", status=status,
                 retryable=status in {429, 500, 503},
@@ -262,12 +262,12 @@ class Elasticsearch:
             shards = answer.get("_shards", {})
             if answer.get("timed_out") or shards.get("failed"):
                 raise EndpointError(
-                    f"only a part of the index was searched for query {query.id!r}",
+                    f"only part of the index was searched for query {query.id!r}",
                     where=self._where(), fix="check that all shards are available", retryable=True,
                 )  # fmt: skip
             rows = [(hit["_id"], hit["_score"]) for hit in answer["hits"]["hits"]]
         except (AttributeError, KeyError, TypeError):
-            raise self._strange(self._endpoint.quoted(repr(answer))) from None
+            raise self._invalid_response(self._endpoint.quoted(repr(answer))) from None
         if any(score is None for _, score in rows):
             raise InputError(
                 f"hits of query {query.id!r} have no score", where=self._type,
@@ -278,18 +278,18 @@ class Elasticsearch:
     def _where(self) -> str:
         return f"{self._endpoint.shown}/{self._index}/_msearch"
 
-    def _strange(self, got: str) -> EndpointError:
+    def _invalid_response(self, got: str) -> EndpointError:
         return EndpointError(
-            f"this is not a response of {self._type}: {got}", where=self._where(),
+            f"not a response of {self._type}: {got}", where=self._where(),
             fix="check the URL: another service may answer there",
         )  # fmt: skip
 
 
 class OpenSearch(Elasticsearch):
-    """An index of OpenSearch, with the protocol of :class:`Elasticsearch`.
+    """A new or existing OpenSearch index.
 
-    Arguments are those of :class:`Elasticsearch`, but `key_scheme` is ``"Basic"`` if omitted:
-    `key_env` names a variable that holds ``user:password``.
+    Arguments are those of :class:`Elasticsearch`, but the default `key_scheme` is ``"Basic"``:
+    `key_env` names a variable with ``user:password``.
 
     Example:
         >>> OpenSearch("http://localhost:9200", "help-pages").settings["type"]
@@ -301,7 +301,7 @@ class OpenSearch(Elasticsearch):
 
 
 def _check(index: Any, fields: Any, body: Any) -> None:
-    # A name with a star or a comma would be many indexes, and one of them might be deleted.
+    # A name with an asterisk or a comma would match several indexes, and deletion would affect all.
     if not isinstance(index, str) or not _NAME.fullmatch(index):
         raise InputError(
             f"{index!r:.60} is not a valid index name", where="index",
@@ -316,8 +316,8 @@ def _check(index: Any, fields: Any, body: Any) -> None:
         text = json.dumps(body) if isinstance(body, Mapping) else ""
         if "{query}" not in text and "{id}" not in text:
             raise InputError(
-                "the query is not in the body", where="body",
-                fix='write "{query}": {"query": {"match": {"text": "{query}"}}}',
+                "the body does not contain the query", where="body",
+                fix='add "{query}": {"query": {"match": {"text": "{query}"}}}',
             )  # fmt: skip
 
 
@@ -334,7 +334,7 @@ def _json(value: Any) -> bytes:
 
 
 def _batches(documents: Iterable[Document]) -> Iterator[dict[str, bytes]]:
-    """Document id to its two lines, so many as make a request of a few megabytes."""
+    """Yield batches of a few megabytes: document id to the two lines of its bulk request."""
     batch: dict[str, bytes] = {}
     size = 0
     for document in documents:
@@ -351,12 +351,12 @@ def _batches(documents: Iterable[Document]) -> Iterator[dict[str, bytes]]:
 
 
 def _faults(answer: Any, names: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
-    """For each document sent, None or its error."""
+    """Yield the name of each document with its error, or None."""
     items = answer.get("items") if isinstance(answer, Mapping) else None
     if not isinstance(items, list) or len(items) != len(names):
         got = len(items) if isinstance(items, list) else "none"
         raise EndpointError(
-            f"{got} items for {len(names)} documents", where="_bulk",
+            f"the server returned {got} items for {len(names)} documents", where="_bulk",
             fix="check the URL: another service may answer there",
         )  # fmt: skip
     for name, item in zip(names, items, strict=True):
@@ -369,7 +369,7 @@ def _faults(answer: Any, names: Sequence[str]) -> Iterator[tuple[str, Mapping[st
 
 
 def _reason(answer: Mapping[str, Any]) -> str:
-    """Return the error message of a server, with its first cause."""
+    """Return the error message of the server with its first causes."""
     fault = answer.get("error")
     if not isinstance(fault, Mapping):
         return str(fault)

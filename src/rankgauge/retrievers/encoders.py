@@ -1,4 +1,4 @@
-"""Texts made into vectors: by a model, by hashing, or by any function."""
+"""Encoders: texts to vectors, by a model, by hashing, or by any function."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _FACTORS = [math.sqrt(n) for n in range(_LONG + 1)]
 class Encoder(Protocol):
     """Protocol of an encoder, which turns texts into vectors.
 
-    Optional are ``settings`` (a mapping of plain values; without it, results are not reused) and
-    ``usage()`` (its usage so far).
+    Optional attributes: ``settings`` (a mapping of plain values; without it, results are not
+    reused) and ``usage()`` (the usage so far).
     """
 
     def encode_documents(self, texts: Sequence[str], /) -> Any:
@@ -43,7 +43,7 @@ class Encoder(Protocol):
 
 
 def encoder_of(given: Any) -> Encoder:
-    """Return an encoder, or a callable from a list of texts to vectors, as an encoder."""
+    """Return an encoder unchanged; wrap a callable from a list of texts to vectors."""
     if isinstance(given, Encoder):
         return given
     if callable(given):
@@ -56,10 +56,10 @@ def encoder_of(given: Any) -> Encoder:
 
 
 def named_encoder(name: str) -> Encoder:
-    """Return an encoder by name: ``hashing``, ``model2vec:NAME`` or ``sentence-transformers:NAME``.
+    """Return the encoder ``hashing``, ``model2vec:NAME``, or ``sentence-transformers:NAME``.
 
     Raises:
-        UnknownName: For another name.
+        UnknownName: For an unknown name.
         MissingExtra: If its library is not installed.
         InputError: If the model cannot be loaded.
 
@@ -90,19 +90,19 @@ class _Called(CallableDelegate):
 
 
 class HashingEncoder:
-    """Words and parts of words hashed into a vector, without a model.
+    """Hashed words and character n-grams as vectors, without a model.
 
-    It needs no training and no download, and gives the same vectors on every machine. A word has
-    the weight sqrt(count) * sqrt(length), with a length of at most 8: half for the word itself,
-    half in equal shares for its parts of 3, 4, and 5 letters. Each is hashed to a dimension and a
-    sign by its CRC-32 (Weinberger et al. 2009). Vectors have length 1; those of texts without words
-    are 0. Meaning is ignored: synonyms have nothing in common.
+    It needs no training and no download, and returns the same vectors on every machine. A word has
+    the weight sqrt(count) * sqrt(length), with the length capped at 8: half for the word itself,
+    half shared equally by its 3-, 4-, and 5-grams. Each feature is hashed to a dimension and a sign
+    by its CRC-32 (Weinberger et al. 2009). Vectors have length 1; texts without words have zero
+    vectors. Meaning is ignored: synonyms are unrelated.
 
     Args:
-        dimensions: The length of the vectors; longer ones have fewer collisions.
+        dimensions: The number of dimensions; more dimensions mean fewer collisions.
 
     Raises:
-        InputError: If this is no whole number above 0.
+        InputError: If `dimensions` is not a positive integer.
 
     Example:
         >>> vectors = HashingEncoder(256).encode_documents(["late fees", "late fee", "rooms"])
@@ -133,13 +133,13 @@ class HashingEncoder:
         weights = np.concatenate(
             [math.sqrt(n) * w for n, (_, w) in zip(counts.values(), found, strict=True)]
         )
-        # Roots and sequential sums: all machines round them equally.
+        # Square roots and sequential sums are rounded in the same way on all machines.
         vector = np.bincount(places, weights=weights, minlength=self._dimensions)
         length = math.sqrt(math.fsum((vector * vector).tolist()))
         return vector / length if length else vector
 
     def _features_of(self, word: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-        """Places and weights of a word and of its parts."""
+        """Return dimensions and signed weights of a word and its n-grams."""
         marked = f"<{word}>"
         grams = [marked[at : at + n] for n in _GRAMS for at in range(len(marked) - n + 1)]
         codes = [zlib.crc32(marked.encode("utf-8", "backslashreplace"))]
@@ -155,12 +155,12 @@ class HashingEncoder:
 
 
 class SentenceTransformersEncoder:
-    """A model of sentence-transformers.
+    """A sentence-transformers model.
 
     Args:
         model: The name of a model, the path of a folder, or a loaded model.
-        query_prompt: A prefix of queries; default: that of the model.
-        document_prompt: A prefix of documents; default: that of the model.
+        query_prompt: The prefix of queries; default: the model's prompt.
+        document_prompt: The prefix of documents; default: the model's prompt.
         batch: Texts per batch.
         device: ``cpu``, ``cuda``, ...; default: chosen by the library.
 
@@ -223,7 +223,7 @@ class SentenceTransformersEncoder:
 
 
 class Model2VecEncoder:
-    """A static model of Model2Vec: a vector for each word piece, averaged.
+    """A static Model2Vec model: the mean of the vectors of word pieces.
 
     Args:
         model: The name of a model, the path of a folder, or a loaded model.
@@ -242,7 +242,7 @@ class Model2VecEncoder:
                 self._model = loaded.StaticModel.from_pretrained(model)
         else:
             self._model = model
-        # Models whose vocabulary is quantized have these besides.
+        # Models with a quantized vocabulary have these arrays, too.
         arrays = [self._model.embedding]
         arrays += [getattr(self._model, name, None) for name in ("weights", "token_mapping")]
         self.settings: Mapping[str, Any] = {
@@ -257,7 +257,7 @@ class Model2VecEncoder:
 
     def encode_documents(self, texts: Sequence[str]) -> Any:
         """Return a row for each text."""
-        # In this process: others are started for many texts, and one that is told to be small.
+        # Without multiprocessing, which model2vec uses for many texts.
         return self._model.encode(
             list(texts), batch_size=self._batch, show_progress_bar=False, use_multiprocessing=False
         )
@@ -266,7 +266,7 @@ class Model2VecEncoder:
 
 
 def weights_digest(model: Any) -> str:
-    """SHA-256 of a model of PyTorch: its layers and weights, so that another one is another."""
+    """Return the SHA-256 of the layers and weights of a PyTorch model."""
     torch = library("torch", extra="sentence-transformers", of="this model")
     digest = hashlib.sha256(repr(model).encode())
     for name, tensor in sorted(model.state_dict().items()):
@@ -277,15 +277,15 @@ def weights_digest(model: Any) -> str:
 
 
 def tokenizer_digest(tokenizer: Any) -> str | None:
-    """SHA-256 of how a tokenizer cuts texts: vocabulary, normalization, rules, special tokens.
+    """Return the SHA-256 of a tokenizer: vocabulary, normalization, rules, special tokens.
 
-    None for what does not say it.
+    None if the tokenizer does not expose them.
     """
-    # Of the library tokenizers, or a fast one of transformers, which holds one of them.
+    # A tokenizer of the tokenizers library, or a fast transformers tokenizer, which wraps one.
     inner = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if callable(getattr(inner, "to_str", None)):
         settings = json.loads(inner.to_str())
-        # Left over from the last call; what decides is the length that the model allows.
+        # Left over from the last call; truncation is determined by the maximum length of the model.
         settings |= {"truncation": None, "padding": None}
     elif callable(getattr(tokenizer, "get_vocab", None)):
         options = getattr(tokenizer, "init_kwargs", {})

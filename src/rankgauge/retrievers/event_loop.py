@@ -1,4 +1,4 @@
-"""One event loop for retrievers that are async, used from code that is not."""
+"""An event loop that runs async retrievers from synchronous code."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 _WAIT = 0.1
-_GRACE = 0.5  # seconds in which a loop, or what was cancelled in it, has to answer
+_GRACE = 0.5  # seconds for a loop to respond, or for a task to end after cancellation
 
 
 class _Loop:
-    """An event loop in a thread of its own, the same one for as long as the process lives.
+    """An event loop in a separate thread, shared by the whole process.
 
-    Clients for async work (httpx, aiohttp, those of most databases) keep connections that belong to
-    the loop they were made in: in a second loop they fail with "Event loop is closed".
+    Async clients (httpx, aiohttp, most database clients) keep connections that are bound to the
+    loop that created them: in another loop they fail with "Event loop is closed".
     """
 
     def __init__(self) -> None:
@@ -31,27 +31,28 @@ class _Loop:
         asyncio.set_event_loop(self._loop)
         ended = False
         while not ended:
-            # A task of the retriever's own may raise SystemExit, which would end the loop for all.
+            # A task of a retriever may raise SystemExit, which would end the loop for all
+            # retrievers.
             with contextlib.suppress(SystemExit, KeyboardInterrupt):
                 self._loop.run_forever()
                 ended = True
 
     def end(self) -> None:
-        """Stop the loop, and wait for its thread a little."""
+        """Stop the loop, and wait briefly for its thread."""
         if self.thread.is_alive():
             self._loop.call_soon_threadsafe(self._loop.stop)
             self.thread.join(1.0)
         if not self._loop.is_running():
             self._loop.close()
 
-    def result(self, found: Awaitable[Any], given_up: Callable[[], bool] | None) -> Any:
-        """Return the result; on Ctrl-C, the task is cancelled and awaited."""
+    def result(self, found: Awaitable[Any], cancelled: Callable[[], bool] | None) -> Any:
+        """Return the result; on Ctrl-C, cancel the task and wait for it."""
         over = threading.Event()
         tasks: list[asyncio.Task[Any]] = []
 
         def begin() -> None:
-            # One that is cancelled before it begins has to be the task itself: it ends with it.
-            work = found if asyncio.iscoroutine(found) else _one(found)
+            # A coroutine must be the task itself, so that cancellation before its start closes it.
+            work = found if asyncio.iscoroutine(found) else _await(found)
             tasks.append(self._loop.create_task(work))
             tasks[0].add_done_callback(lambda _: over.set())
 
@@ -61,9 +62,9 @@ class _Loop:
 
         self._loop.call_soon_threadsafe(begin)
         try:
-            # In short waits: on Windows a long one does not hear the keyboard.
+            # Short waits: on Windows, a long wait is not interrupted by Ctrl-C.
             while not over.wait(_WAIT):
-                if given_up is not None and given_up():
+                if cancelled is not None and cancelled():
                     self._loop.call_soon_threadsafe(cancel)
                     raise asyncio.CancelledError
         except KeyboardInterrupt:
@@ -74,7 +75,7 @@ class _Loop:
         return tasks[0].result()
 
     def responds(self) -> bool:
-        """Return whether it gets round to a call within a moment."""
+        """Return whether the loop runs a callback within the time limit."""
         pong = threading.Event()
         self._loop.call_soon_threadsafe(pong.set)
         return pong.wait(_GRACE)
@@ -84,25 +85,25 @@ _loop: _Loop | None = None
 _making = threading.Lock()
 
 
-def awaited(found: Awaitable[Any], given_up: Callable[[], bool] | None = None) -> Any:
-    """Return the result of an awaitable, from code that is not async; also where a loop is running.
+def awaited(found: Awaitable[Any], cancelled: Callable[[], bool] | None = None) -> Any:
+    """Return the result of an awaitable from synchronous code, even if an event loop is running.
 
-    It is cancelled when it is given up, which is looked at now and then.
+    The awaitable is cancelled once ``cancelled``, which is polled, returns True.
     """
-    global _loop  # noqa: PLW0603 - one for the process is the point
+    global _loop  # noqa: PLW0603 - one loop per process
     with _making:
-        if _loop is None or not _loop.thread.is_alive():  # a fork has no thread of its own
+        if _loop is None or not _loop.thread.is_alive():  # a forked process has no loop thread
             _loop = _Loop()
         loop = _loop
     if threading.current_thread() is not loop.thread:
-        return loop.result(found, given_up)
-    # Code that is not async, called by code that is: to wait for our own loop would last for ever.
+        return loop.result(found, cancelled)
+    # Synchronous code called from the loop itself: waiting for the same loop would never end.
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, _one(found)).result()
+        return pool.submit(asyncio.run, _await(found)).result()
 
 
 def abandon_blocked_loop() -> None:
-    """Abandon the event loop if it is blocked: the next call gets another."""
+    """Abandon the event loop if it is blocked; the next call creates another."""
     loop = _loop
     if loop is not None and loop.thread.is_alive() and not loop.responds():
         _abandon(loop)
@@ -113,9 +114,9 @@ def _abandon(loop: _Loop) -> None:
     with _making:
         if _loop is loop:
             _loop = None
-    # It goes on once nothing holds it up any more, but nobody waits for that at the end.
+    # It continues once it is no longer blocked, but the process does not wait for it at exit.
     atexit.unregister(loop.end)
 
 
-async def _one(found: Awaitable[Any]) -> Any:
+async def _await(found: Awaitable[Any]) -> Any:
     return await found

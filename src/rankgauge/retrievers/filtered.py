@@ -1,4 +1,4 @@
-"""A retriever restricted to documents with a certain field."""
+"""Filtering of retrieved documents by a field."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from rankgauge.retrievers.base import (
 from rankgauge.retrievers.hits import Hits
 from rankgauge.retrievers.protocol import has_index, index_documents
 
-# How many documents a callable has behind it is not known.
+# The number of documents behind a callable is unknown.
 _ANY = 1_000_000
 
 
 @dataclass(eq=False, repr=False)
 class Filtered(CompositeRetriever):
-    """A metadata filter over what another retriever finds (a post-filter).
+    """A metadata filter over the hits of another retriever (a post-filter).
 
-    A document passes if its field equals the value, or is a list that contains it. The value is
-    `value`, the same for all queries, or the field `query_field` of each query; for a list of
-    values, any of them. A query without that field is not filtered. If too few documents pass, more
-    are requested until the retriever has no more.
+    A document passes if its field equals the value, or is a list that contains the value. The value
+    is `value`, the same for all queries, or the field `query_field` of each query; if the value is
+    a list, any of its items may match. Queries without that field are not filtered. If too few
+    documents pass, more are requested until the retriever has no more.
 
     Args:
         retriever: Any retriever.
         field: The field of the documents; ``id`` and ``title`` are fields, too.
         query_field: The field of the queries.
-        value: The value, or a list of them.
-        depth: Documents to request at first per document wanted.
+        value: The value, or a list of values.
+        depth: The initial number of hits to request per requested document.
 
     Raises:
         InputError: If neither or both of `query_field` and `value` are given.
@@ -75,10 +75,10 @@ class Filtered(CompositeRetriever):
         self._most = 0
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Keep the field of each document, and have the retriever take them in.
+        """Index the documents, and store the field of each.
 
         Raises:
-            InputError: If there are documents, and none has the field, or none the value.
+            InputError: If no document has the field, or no document has the value.
         """
         self._values = None
         index_documents(self.retriever, documents)
@@ -99,7 +99,7 @@ class Filtered(CompositeRetriever):
         self._most = count if has_index(self.retriever) else _ANY
 
     def _check_value(self, values: Mapping[str, tuple[Any, ...]]) -> None:
-        """Reject a number stored as text, which would match nothing."""
+        """Reject a value that no document has, such as a number where documents have text."""
         any_of = _several(self.value)
         if self.query_field is not None or not values:
             return
@@ -111,11 +111,11 @@ class Filtered(CompositeRetriever):
             )  # fmt: skip
 
     def search(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """At most k documents for each query that pass, in the order of the retriever."""
+        """Return at most k documents that pass for each query, in the order of the retriever."""
         if self._values is None:
             raise not_indexed(self)
         return search_deeper(
-            self.retriever, queries, k, depth=self.depth, most=self._most, kept=self._passing
+            self.retriever, queries, k, depth=self.depth, most=self._most, select=self._passing
         )
 
     def _passing(self, query: Query, hits: Hits) -> Ranking:

@@ -1,4 +1,4 @@
-"""Base of adapters of frameworks: settings, depth, ids and scores of results."""
+"""Base of framework adapters: settings, depth, and ids and scores of results."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _IDS = ("id", "doc_id", "_id", "docno", "document_id", "docid")
 
 
 class FrameworkRetriever:
-    """An object of a framework, asked as a retriever. Its index is as the user made it.
+    """Base of adapters for framework objects, whose indexes are used unchanged.
 
-    An empty query finds nothing and is not passed on. An object of a framework does not say what it
-    is made of, so its settings are what the caller says; without them it has none.
+    Empty queries have no results and are not passed on. Framework objects do not report their
+    configuration, so settings are those passed by the caller, if any.
     """
 
     TYPE: ClassVar[str]
     LIBRARY: ClassVar[str]
-    # The methods of which the object must have one, and what to give instead of an object without.
+    # Methods of which the object must have at least one, and a description of suitable objects.
     METHODS: ClassVar[tuple[str, ...]]
     WANTED: ClassVar[str]
 
@@ -58,33 +58,33 @@ class FrameworkRetriever:
         self.settings = {"type": self.TYPE, **given, **settings, "versions": versions}
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Nothing: the index is as you made it."""
+        """Do nothing: the existing index is used."""
 
     def search(self, queries: Sequence[Query], k: int) -> list[Any]:
-        """One ranking for each query."""
+        """Return one ranking per query."""
         depth = max(k, self._depth)
-        asked = self._deepened(depth)
+        asked = self._with_depth(depth)
         return [
             self._ranking(asked, query.text, depth, k) if query.text.strip() else []
             for query in queries
         ]
 
-    def _deepened(self, depth: int) -> Any:  # noqa: ARG002 - most have no such number
-        """Return the object, or a copy of it that returns so many."""
+    def _with_depth(self, depth: int) -> Any:  # noqa: ARG002 - most have no such option
+        """Return the object, or a copy of it that returns ``depth`` hits."""
         return self._source
 
     def _ranking(self, asked: Any, text: str, depth: int, k: int) -> list[Any]:
-        """At most `k` documents, best first."""
+        """Return at most `k` documents, best first."""
         raise NotImplementedError
 
 
 def ranking_of(
     rows: Iterable[tuple[str, float | None]], k: int
 ) -> list[tuple[str, float]] | list[str]:
-    """Return the first `k` documents of rows of id and score, in their order, each once.
+    """Return the first `k` documents of rows of id and score in their order, without duplicates.
 
-    Frameworks put what was re-ordered (by diversity, by a later step) first without always scoring
-    it anew: where scores do not descend in the order that came, the order counts and they do not.
+    Frameworks may reorder hits (for diversity, or in a later step) without updating their scores:
+    if the scores do not descend, the order is used and the scores are dropped.
     """
     ids: dict[str, float | None] = {}
     for name, score in rows:
@@ -97,7 +97,7 @@ def ranking_of(
 
 
 def document_id(own: Any, data: Mapping[str, Any], id_key: str | None, *, adapter: str) -> str:
-    """Return the id of a document: `id_key` of its metadata, else its id, else the framework's."""
+    """Return a document id: `id_key` of its metadata if set, else its own id, else a common key."""
     if id_key is not None:
         found = data.get(id_key)
     else:
@@ -106,7 +106,7 @@ def document_id(own: Any, data: Mapping[str, Any], id_key: str | None, *, adapte
         keys = ", ".join(map(str, data)) or "none"
         raise InputError(
             f"a document has no {id_key or 'id'}; keys of its metadata: {keys}", where=adapter,
-            fix=f"say which key holds the document id: {adapter}(..., id_key='...')",
+            fix=f"name the key of the document id: {adapter}(..., id_key='...')",
         )  # fmt: skip
     return str(found)
 

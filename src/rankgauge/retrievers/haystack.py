@@ -1,4 +1,4 @@
-"""Pipelines and retrievers of Haystack."""
+"""Haystack pipelines and components."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ class Haystack(FrameworkRetriever):
     """A Haystack pipeline or component as a retriever.
 
     The document store is not changed. The order of the documents is the ranking; their scores are
-    kept if they descend. Ties keep the order of the framework. An empty query finds nothing, and is
-    not sent, because many components fail on it.
+    kept if they descend. Ties keep the order of the framework. Empty queries have no results and
+    are not sent, because many components fail on them.
 
     Args:
         pipeline: A ``Pipeline``, or a component with ``run(query=...)`` such as
             ``InMemoryBM25Retriever``.
-        input: The input for the text of a query: ``"component.input"``; a list if there are
-            several, as for a hybrid pipeline. For a component, the name of its input.
-        output: The output with the documents: ``"component.documents"``. For a component, the name
-            of its output.
-        top_k: The input for `k`, such as ``"retriever.top_k"``; a list if there are several. For a
-            component ``top_k``, if it has one. Otherwise the pipeline returns its default number,
-            truncated to `k`.
-        id_key: The field of ``meta`` with the document id; default: the id of the document.
-        depth: How many to request, if more than `k`: if documents are chunks with the id of their
-            document in `id_key`, `k` chunks may have fewer than `k` documents.
-        settings: Settings that identify this retriever. Without them, results are not reused.
+        input: The input for the query text: ``"component.input"``, or a list of several, as for a
+            hybrid pipeline. For a component, the name of its input.
+        output: The output that contains the documents: ``"component.documents"``. For a component,
+            the name of its output.
+        top_k: The input for `k`, such as ``"retriever.top_k"``, or a list of several. Default for a
+            component: its input ``top_k``, if present. Without such an input, the default number of
+            documents is retrieved and truncated to `k`.
+        id_key: The field of ``meta`` that contains the document id; default: the id of the
+            document.
+        depth: The number of hits to request, if more than `k`: if hits are chunks with their
+            document id in `id_key`, `k` chunks may belong to fewer than `k` documents.
+        settings: Settings that identify this retriever; without them, results are not reused.
 
     Raises:
-        InputError: If the pipeline cannot be run, or a path does not have two names.
+        InputError: If the object has no ``run``, or a path is invalid.
 
     Example:
         >>> from rankgauge import Query
@@ -55,17 +56,17 @@ class Haystack(FrameworkRetriever):
         self,
         pipeline: Any,
         *,
-        input: str | Sequence[str] | None = None,  # noqa: A002 - what Haystack calls it
+        input: str | Sequence[str] | None = None,  # noqa: A002 - Haystack's name
         output: str | None = None,
         top_k: str | Sequence[str] | None = None,
         id_key: str | None = None,
         depth: int | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        # Only a pipeline has components that are called by name.
+        # Only a pipeline has named components.
         self._many = hasattr(pipeline, "add_component")
         run = getattr(pipeline, "run", None)
-        if not self._many and top_k is None and _takes(run, "top_k"):
+        if not self._many and top_k is None and _has_parameter(run, "top_k"):
             top_k = "top_k"
         self._inputs = self._paths("input", input or ("retriever.query" if self._many else "query"))
         self._top_k = self._paths("top_k", top_k or ())
@@ -87,8 +88,8 @@ class Haystack(FrameworkRetriever):
         if wrong is not None:
             example = f"retriever.{wrong[-1]}" if self._many else wrong[-1]
             raise InputError(
-                f"{name}={'.'.join(wrong)!r} is not a path to "
-                f"{'a component of the pipeline' if self._many else 'what a component has'}",
+                f"{name}={'.'.join(wrong)!r} is not the name of "
+                f"{'an input or output of a component' if self._many else 'an input or output'}",
                 where="Haystack", fix=f'write {name}="{example}"',
             )  # fmt: skip
         return paths
@@ -107,16 +108,16 @@ class Haystack(FrameworkRetriever):
         ]
         if not self._many:
             found = self._source.run(**{name: value for (name,), value in values})
-            return self._taken(found, self._output)
+            return self._output_at(found, self._output)
         data: dict[str, dict[str, Any]] = {}
         for (component, name), value in values:
             data.setdefault(component, {})[name] = value
-        # Outputs that feed another component are dropped unless they are asked for.
+        # Outputs that feed another component are omitted unless requested.
         found = self._source.run(data, include_outputs_from={self._output[0]})
-        return self._taken(found, self._output)
+        return self._output_at(found, self._output)
 
     @staticmethod
-    def _taken(found: Any, path: Sequence[str]) -> Any:
+    def _output_at(found: Any, path: Sequence[str]) -> Any:
         for name in path:
             if not isinstance(found, Mapping) or name not in found:
                 there = ", ".join(found) if isinstance(found, Mapping) else type(found).__name__
@@ -128,8 +129,8 @@ class Haystack(FrameworkRetriever):
         return found
 
 
-def _takes(call: Any, name: str) -> bool:
+def _has_parameter(call: Any, name: str) -> bool:
     try:
         return name in inspect.signature(call).parameters
-    except (TypeError, ValueError):  # some that are written in C do not say
+    except (TypeError, ValueError):  # some callables written in C have no signature
         return False

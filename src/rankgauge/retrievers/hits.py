@@ -1,6 +1,6 @@
-"""Hits: the result of a retriever for a query, from any supported type.
+"""Hits of a query, converted from any supported type of result.
 
-The only module that knows the types of results.
+No other module depends on the types of results.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _SHAPES = (
     "first"
 )
 _MOST_HITS = 1_000_000
-_TELLING = 3  # two scores may rise by chance
-# Objects of frameworks that carry no id where we would look for one.
+_TELLING = 3  # two ascending scores may be a coincidence
+# Adapters for framework objects whose ids are not found under common names.
 _ADAPTERS = {
     "haystack": "Haystack",
     "langchain": "LangChain",
@@ -37,15 +37,15 @@ _ADAPTERS = {
 
 @dataclass(slots=True)
 class Hits:
-    """The documents retrieved for one query, best first, each once.
+    """The documents retrieved for one query, best first, without duplicates.
 
     Attributes:
         ids: Document ids.
-        scores: Their scores, higher is better; without scores, ``len(ids), ..., 2, 1``.
-        scored: Whether scores were given.
-        repeated: Number of duplicate documents, which were removed.
-        beyond: Number of hits below `k`, which were removed.
-        ascending: Whether the scores ascend in the original order, like distances.
+        scores: Scores, higher is better; ``len(ids), ..., 2, 1`` if the retriever returned none.
+        scored: Whether the retriever returned scores.
+        repeated: Number of duplicates removed.
+        beyond: Number of hits removed below rank `k`.
+        ascending: Whether the scores ascend in the original order, as distances do.
     """
 
     ids: list[str] = field(default_factory=list)
@@ -67,14 +67,14 @@ def hits_of(found: Any, k: int) -> Hits:
     """Convert the result of a retriever for one query to hits.
 
     Args:
-        found: An iterable of document ids, of pairs ``(id, score)``, or of documents (objects or
-            mappings with an id, perhaps with a score; or pairs of document and score), best first;
+        found: An iterable, best first, of document ids, of pairs ``(id, score)``, or of documents
+            (objects or mappings with an id and optionally a score; or pairs of document and score);
             or a mapping of id to score.
         k: Number of hits to keep.
 
     Raises:
-        InputError: If it is none of these, if only some have a score, or if a score is not a finite
-            number.
+        InputError: For any other value, if only some hits have a score, or if a score is not a
+            finite number.
 
     Example:
         >>> hits = hits_of(["d2", "d1", "d2"], 10)
@@ -104,12 +104,12 @@ def hits_of(found: Any, k: int) -> Hits:
     if beyond:
         ids, scores = ids[:k], scores[:k]
     if scores:
-        return Hits(ids, scores, True, repeated, beyond, ascending)  # noqa: FBT003 - in their order
+        return Hits(ids, scores, True, repeated, beyond, ascending)  # noqa: FBT003 - field order
     return Hits(ids, [float(n) for n in range(len(ids), 0, -1)], False, repeated, beyond)  # noqa: FBT003
 
 
 def rows_of_hits(found: Any, k: int = 0) -> tuple[list[str], list[float]]:
-    """Ids and scores as they came, repeats and all; no scores at all where none were given."""
+    """Return all ids and scores in their original order; no scores if none were given."""
     if type(found) is list and all(type(one) is str and one for one in found):
         _check_ids(found)
         return found.copy(), []
@@ -128,7 +128,7 @@ def rows_of_hits(found: Any, k: int = 0) -> tuple[list[str], list[float]]:
 
 
 def listed_hits(found: Iterable[Any], k: int) -> list[Any]:
-    """What was found as a list."""
+    """Return the hits as a list."""
     if type(found) in {list, tuple}:
         return list(found)
     most = _MOST_HITS + 2 * k
@@ -153,7 +153,7 @@ def _unordered(found: Any) -> str:
 
 
 def _columns(ids: Any, scores: Any) -> bool:
-    """Return whether it is a column of ids and one of scores, and not two hits."""
+    """Return whether the values are a column of ids and a column of scores, not two hits."""
     listed = isinstance(ids, list) and isinstance(scores, list)
     if listed:
         whole = not any(isinstance(one, float) for one in ids)
@@ -162,7 +162,7 @@ def _columns(ids: Any, scores: Any) -> bool:
 
 
 def _plain_pairs(rows: list[Any]) -> tuple[list[str], list[float]] | None:
-    """Pairs of text and float, which most retrievers return, taken without a look at each."""
+    """Return ids and scores of pairs of text and float, the common case; None for other hits."""
     if not all(type(row) is tuple and len(row) == 2 for row in rows):
         return None
     ids, scores = [row[0] for row in rows], [row[1] for row in rows]
@@ -189,7 +189,7 @@ def _scored(rows: list[Any]) -> tuple[list[str], list[float]]:
 
 
 def _hit(row: Any) -> tuple[str, float | None]:
-    """Return the id and the score (if it has one) of one hit."""
+    """Return the id and the score of a hit; None without a score."""
     if isinstance(row, tuple | list) and len(row) == 2:
         return _id(row[0]), _score(row[1])
     score: Any = None
@@ -250,13 +250,13 @@ def _score(value: Any) -> float:
 
 
 def shown(value: Any) -> str:
-    """Return a value for a message: its repr without secrets, shortened, and its type."""
+    """Return a value for a message: its shortened repr without secrets, and its type."""
     text = " ".join(redact(repr(value)).split())
     return f"{text:.60} ({type(value).__name__})"
 
 
 def adapter_hint(value: Any) -> str:
-    """What to write for an object of a known framework; empty for others."""
+    """Return the fix for an object of a known framework; empty for others."""
     modules = (one.__module__.partition(".")[0] for one in type(value).__mro__)
     wrapper = next((_ADAPTERS[module] for module in modules if module in _ADAPTERS), "")
     return f"wrap the retriever: rankgauge.retrievers.{wrapper}(...)" if wrapper else ""

@@ -1,4 +1,4 @@
-"""Search engines over HTTP, described by request templates and paths to the hits."""
+"""Search engines over HTTP, described by a request template and paths in the response."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from rankgauge.core.redaction import SECRET_NAME, looks_secret, redact
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
 
-_PLACE = re.compile(r"\{(query|k|id)\}")
+_PLACEHOLDER = re.compile(r"\{(query|k|id)\}")
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _PATH = re.compile(r"(?:[^.\[\]]+|\[\d+\])(?:\.[^.\[\]]+|\[\d+\])*")
 _ORDERS = ("descending", "ascending")
-# Text that settings show: short numbers, and what stands under names that hold no secrets.
+# Values that settings show: short numbers, and text under names that hold no secrets.
 _NUMBER = re.compile(r"-?\d{1,5}(\.\d{1,6})?")
 _PLAIN_NAMES = frozenset({
     "_source", "analyzer", "api-version", "collection", "deftype", "df", "field", "fields", "fl",
@@ -31,34 +31,34 @@ _PLAIN_WORD = re.compile(r"[A-Z]?[a-z]{0,15}[.,:;?!]?")
 
 
 class HTTPRetriever:
-    """Any search engine with a JSON API over HTTP, with an existing index.
+    """Any search engine with a JSON API over HTTP and an existing index.
 
-    The request is a template: ``{query}`` stands for the text of a query, ``{k}`` for the number of
-    documents, and ``{id}`` for the id of the query. A value that is exactly ``"{k}"`` becomes a
-    number. A path names a field of a response: ``result.hits[0].name``; an empty path is the whole
-    response. Ties keep the order of the server.
+    The request is a template: ``{query}`` is replaced by the query text, ``{k}`` by the number of
+    documents, and ``{id}`` by the query id. A value that is exactly ``"{k}"`` becomes a number. A
+    path names a field of a response: ``result.hits[0].name``; an empty path is the whole response.
+    Ties keep the order of the server.
 
     Args:
-        url: The URL of the search. Parameters after ``?`` may contain placeholders.
+        url: The search URL; parameters after ``?`` may contain placeholders.
         method: ``POST`` or ``GET``.
         body: The JSON body, with placeholders in values at any depth. Without a body (and without
             placeholders elsewhere) POST sends ``{"query": "{query}", "k": "{k}"}``.
-        params: Parameters of the URL, with placeholders.
+        params: URL parameters, with placeholders.
         headers: Headers of every request.
-        key_env: The environment variable that holds a key; see :class:`Endpoint`.
-        key_header: The header of the key.
+        key_env: The environment variable with the key; see :class:`Endpoint`.
+        key_header: The header that carries the key.
         hits: The path of the list of hits in a response.
         id: The path of the document id in a hit.
         score: The path of the score in a hit; None to use the order of the hits.
-        score_order: ``"descending"`` if higher is better, ``"ascending"`` for distances, which are
+        score_order: ``"descending"`` if higher is better; ``"ascending"`` for distances, which are
             negated.
         timeout: Maximum seconds per response.
         max_bytes: Maximum bytes per response, decompressed; default: 64 MiB.
-        version: The version of the server, such as the date of its index. Without it, results are
+        version: The version of the server, such as the date of its index; without it, results are
             not reused.
 
     Raises:
-        InputError: If a path or a template is none.
+        InputError: If a path or a template is invalid.
         MissingExtra: If httpx is not installed.
 
     Example:
@@ -68,7 +68,7 @@ class HTTPRetriever:
         ... )
     """
 
-    def __init__(  # noqa: PLR0913 - an endpoint has so many parts, and a plan names each
+    def __init__(  # noqa: PLR0913 - a plan names each option
         self,
         url: str,
         *,
@@ -79,7 +79,7 @@ class HTTPRetriever:
         key_env: str | None = None,
         key_header: str = "Authorization",
         hits: str = "hits",
-        id: str = "id",  # noqa: A002 - what a hit calls it
+        id: str = "id",  # noqa: A002 - the field in a hit
         score: str | None = "score",
         score_order: str = "descending",
         timeout: float = 60.0,
@@ -90,14 +90,14 @@ class HTTPRetriever:
         url, query = _split_query(url)
         self._params: dict[str, str | list[str]] = {**query, **_texts(params)}
         self._body = body
-        if body is None and self._method == "POST" and not _places(self._params):
+        if body is None and self._method == "POST" and not _placeholders(self._params):
             self._body = {"query": "{query}", "k": "{k}"}
         if self._body is not None and self._method == "GET":
-            raise InputError("GET sends no body", where="http", fix='say method="POST", or params')
-        if not _places([self._params, self._body]) & {"query", "id"}:
+            raise InputError("GET sends no body", where="http", fix='use method="POST" or params')
+        if not _placeholders([self._params, self._body]) & {"query", "id"}:
             raise InputError(
-                "the query is not in what is sent", where="http",
-                fix='write {query} in it: body={"q": "{query}", "size": "{k}"}',
+                "the request does not contain the query", where="http",
+                fix='add {query}: body={"q": "{query}", "size": "{k}"}',
             )  # fmt: skip
         self._hits, self._id = steps(hits, "hits"), steps(id, "id")
         self._score = steps(score, "score") if score else None
@@ -120,15 +120,15 @@ class HTTPRetriever:
             }  # fmt: skip
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Nothing: the index is as you made it."""
+        """Do nothing: the existing index is searched."""
 
     def search(self, queries: Sequence[Query], k: int) -> list[Any]:
-        """One ranking for each query, asked one by one.
+        """Return one ranking per query; each query is a request.
 
         Raises:
             EndpointError: If a response is missing or invalid.
-            InputError: If a path leads to nothing, an id or a score is none, or scores get worse
-                from last to first.
+            InputError: If a path does not exist, an id or a score is invalid, or scores get better
+                from first to last.
         """
         return [self._ranking(query, k) for query in queries]
 
@@ -142,13 +142,12 @@ class HTTPRetriever:
         params = filled(self._params, values)
         answer = self._endpoint.ask(self._method, "", sent, params=params)
         found = follow(answer, self._hits, "hits")
-        if found is None:  # what some servers write for an empty list
+        if found is None:  # some servers return null for an empty list
             return []
         if not isinstance(found, list):
             raise InputError(
-                f"hits leads to {type(found).__name__}{_keys(found)}, expected a "
-                "list", where="http",
-                fix="write the path of the list of hits",
+                f"hits is the path of {type(found).__name__}{_keys(found)}, expected a list",
+                where="http", fix="write the path of the list of hits",
             )  # fmt: skip
         ids = [_document(follow(hit, self._id, "id")) for hit in found]
         if self._score is None:
@@ -157,7 +156,7 @@ class HTTPRetriever:
         if len(scores) > 1 and scores[0] < scores[-1] and scores == sorted(scores):
             other = _ORDERS[self._sign > 0]
             raise InputError(
-                "scores get worse from last to first", where="http",
+                "scores get better from first to last", where="http",
                 fix=f'write score_order="{other}", or score=None to use the order of the hits',
             )  # fmt: skip
         best: dict[str, float] = {}
@@ -170,7 +169,7 @@ class HTTPRetriever:
 
 
 def filled(template: Any, values: Mapping[str, Any]) -> Any:
-    """Return a template with values for its placeholders; one that stands alone keeps its type.
+    """Fill the placeholders of a template; a value that is only a placeholder keeps its type.
 
     Example:
         >>> filled({"q": "{query}", "top": ["{k}"], "note": "{k} of all"}, {"query": "a", "k": 3})
@@ -182,29 +181,29 @@ def filled(template: Any, values: Mapping[str, Any]) -> Any:
         return [filled(value, values) for value in template]
     if not isinstance(template, str):
         return template
-    alone = _PLACE.fullmatch(template)
+    alone = _PLACEHOLDER.fullmatch(template)
     if alone:
         return values[alone[1]]
-    # In one pass: a query may hold what looks like a placeholder.
-    return _PLACE.sub(lambda place: str(values[place[1]]), template)
+    # In one pass: a query may contain text that looks like a placeholder.
+    return _PLACEHOLDER.sub(lambda place: str(values[place[1]]), template)
 
 
-def _places(template: Any) -> set[str]:
+def _placeholders(template: Any) -> set[str]:
     if isinstance(template, Mapping):
-        return _places(list(template.values()))
+        return _placeholders(list(template.values()))
     if isinstance(template, list | tuple):
-        return {name for value in template for name in _places(value)}
-    return set(_PLACE.findall(template)) if isinstance(template, str) else set()
+        return {name for value in template for name in _placeholders(value)}
+    return set(_PLACEHOLDER.findall(template)) if isinstance(template, str) else set()
 
 
 def _split_query(url: Any) -> tuple[Any, dict[str, str | list[str]]]:
-    """Return a URL without its query, and the query; what is repeated in it is a list."""
+    """Return a URL without its query, and the query parameters; repeated ones become lists."""
     if not isinstance(url, str):
         return url, {}
     parts = urlsplit(url)
-    if _places(parts.path) or _places(parts.netloc):
+    if _placeholders(parts.path) or _placeholders(parts.netloc):
         raise InputError(
-            "there is a placeholder in the path of the URL", where="http",
+            "the path of the URL contains a placeholder", where="http",
             fix="put it into params or body",
         )  # fmt: skip
     query = {
@@ -220,7 +219,7 @@ def _texts(params: Any) -> dict[str, str]:
     if not isinstance(params, Mapping):
         raise InputError(
             f"got {type(params).__name__} for params", where="http",
-            fix='give them as {"q": "{query}"}',
+            fix='pass a mapping: {"q": "{query}"}',
         )  # fmt: skip
     odd = next((n for n, v in params.items() if not isinstance(v, str | int | float)), None)
     if odd is not None:
@@ -235,9 +234,9 @@ def _texts(params: Any) -> dict[str, str]:
 
 
 def visible(template: Any, name: str = "") -> Any:
-    """Return a template for settings: with ``...`` for text that may be secret.
+    """Return a template for settings, with ``...`` for text that may be secret.
 
-    Shown are placeholders, short numbers, and text under names such as ``fields``.
+    Placeholders, short numbers, and text under names such as ``fields`` are shown.
 
     Example:
         >>> visible({"q": "{query}", "size": 5, "lang": "en", "code": "abc", "auth": {"pin": 1}})
@@ -251,9 +250,9 @@ def visible(template: Any, name: str = "") -> Any:
 
 
 def hidden_texts(template: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Name and text of what :func:`visible` hides, except for words of any language.
+    """Yield the name and text of each value that :func:`visible` hides, except plain words.
 
-    Words such as "published" are replaced in messages only if they have the name of a secret.
+    Plain words such as "published" are redacted in messages only if their name suggests a secret.
     """
     if isinstance(template, Mapping):
         for key, value in template.items():
@@ -261,34 +260,34 @@ def hidden_texts(template: Any, name: str = "") -> Iterator[tuple[str, str]]:
     elif isinstance(template, list | tuple):
         for value in template:
             yield from hidden_texts(value, name)
-    elif not _is_plain(template, name) and not _places(template):
+    elif not _is_plain(template, name) and not _placeholders(template):
         text = str(template)
         if SECRET_NAME.search(name) or not all(map(_PLAIN_WORD.fullmatch, text.split())):
             yield name, text
 
 
 def _inner(name: str, key: Any) -> str:
-    """Return the name of a field within another: that of a secret holds for all that is in it."""
+    """Return the name for a nested value; the name of a secret applies to everything in it."""
     return name if SECRET_NAME.search(name) else str(key)
 
 
 def _is_plain(value: Any, name: str) -> bool:
-    """Return whether a value may be printed."""
+    """Return whether a value can be shown."""
     text = str(value)
-    if _PLACE.fullmatch(text):
+    if _PLACEHOLDER.fullmatch(text):
         return True
     if SECRET_NAME.search(name):
         return False
     if value is None or isinstance(value, bool) or _NUMBER.fullmatch(text):
         return True
-    return (name.lower() in _PLAIN_NAMES or bool(_places(value))) and not looks_secret(text)
+    return (name.lower() in _PLAIN_NAMES or bool(_placeholders(value))) and not looks_secret(text)
 
 
 # ---- paths
 
 
 def steps(path: Any, name: str) -> tuple[str | int, ...]:
-    """Return the steps of a path; none for an empty one.
+    """Return the steps of a path; an empty path has none.
 
     Example:
         >>> steps("result.hits[0].id", "hits")
@@ -303,18 +302,19 @@ def steps(path: Any, name: str) -> tuple[str | int, ...]:
 
 
 def follow(answer: Any, path: Sequence[str | int], name: str) -> Any:
-    """What is at the end of a path."""
+    """Return the value at the end of a path."""
     for place, step in enumerate(path):
         known = isinstance(answer, Mapping) and step in answer
         if isinstance(step, int):
             known = isinstance(answer, list) and step < len(answer)
         if not known:
             walked = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in path)
-            before = f" behind {path[place - 1]!r}" if place else ""
+            top = "the response" if name == "hits" else "the hit"
+            parent = repr(path[place - 1]) if place else top
             raise InputError(
-                f"{name}={walked.lstrip('.')!r} does not exist: there is no {step!r}{before}, "
-                f"but {type(answer).__name__}{_keys(answer)}",
-                where="http", fix=f"write the path of {name} as it is in a response",
+                f"{name}={walked.lstrip('.')!r} does not exist: there is no {step!r} in {parent}, "
+                f"which is {type(answer).__name__}{_keys(answer)}",
+                where="http", fix=f"write the path of {name} in a response",
             )  # fmt: skip
         answer = answer[step]
     return answer

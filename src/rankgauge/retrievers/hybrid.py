@@ -1,4 +1,4 @@
-"""Rankings of several retrievers fused into one."""
+"""Fusion of the rankings of several retrievers."""
 
 from __future__ import annotations
 
@@ -11,29 +11,28 @@ from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.fusion.alignment import align
 from rankgauge.fusion.fusion import Fusion, fuse_aligned, rank_runs
-from rankgauge.retrievers.base import CompositeRetriever, declared
+from rankgauge.retrievers.base import CompositeRetriever, part_settings
 from rankgauge.retrievers.protocol import index_documents, search
 
 
 class Hybrid(CompositeRetriever):
-    """The fused rankings of several retrievers; see :func:`rankgauge.fuse` for the methods.
+    """Fusion of the rankings of several retrievers; see :func:`rankgauge.fuse` for the methods.
 
-    Ranks are those the retrievers gave, also among equal scores. Documents with equal fused scores
-    are ordered by id, descending.
+    Input ranks are those of the retrievers, even among ties. Ties of fused scores are broken by
+    document id, descending.
 
     Args:
-        of: A list of two retrievers or more, of any kind.
+        of: A list of at least two retrievers of any kind.
         method: The fusion method.
-        norm: The normalization of scores, for methods that use scores.
-        weights: A number for each retriever, in their order.
+        norm: The score normalization, for methods that use scores.
+        weights: One weight per retriever, in the same order.
         k: The rank constant of ``rrf``.
         phi: The persistence of ``rbc``.
-        depth: Documents of each ranking to fuse; at least as many as are wanted.
+        depth: The number of documents of each ranking to fuse; at least `k` of the search.
 
     Raises:
         UnknownName: For an unknown method or norm.
-        InputError: With fewer than two retrievers, or for a parameter that the method does not
-            read.
+        InputError: With fewer than two retrievers, or for a parameter that the method does not use.
 
     Example:
         >>> hybrid = Hybrid([lambda text: ["d1", "d2", "d3"], lambda text: ["d3", "d2"]], k=1)
@@ -65,26 +64,26 @@ class Hybrid(CompositeRetriever):
 
     @property
     def settings(self) -> Mapping[str, Any] | None:
-        """What decides about rankings; None if one of the retrievers has no settings."""
-        parts = declared(*self._of)
+        """Settings that determine the rankings; None if a retriever has no settings."""
+        parts = part_settings(*self._of)
         if parts is None:
             return None
         return {"type": "hybrid", "of": parts, **self._how.settings(), "depth": self._depth}
 
     @property
     def members(self) -> tuple[Any, ...]:
-        """Those whose rankings are fused."""
+        """The retrievers whose rankings are fused."""
         return tuple(self._of)
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Have each retriever take in the documents."""
+        """Index the documents with each retriever."""
         for one in self._of:
             index_documents(one, documents)
 
     def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
-        """At most `k` documents for each query, by fused score."""
+        """Return at most `k` documents for each query, ranked by fused score."""
         depth = max(self._depth, k)
-        # By their place: two queries may have one id.
+        # Queries are identified by position: two may have the same id.
         places = [str(number) for number in range(len(queries))]
         runs = []
         for name, one in zip(self._names, self._of, strict=True):

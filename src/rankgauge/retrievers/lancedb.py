@@ -1,4 +1,4 @@
-"""LanceDB: tables in a folder."""
+"""LanceDB tables in a folder."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from rankgauge.retrievers.vector_store import (
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LanceDB(VectorStore):
-    """Vectors in LanceDB; without an index, search is exact.
+    """Vectors in LanceDB; search is exact without an index.
 
-    An existing table that has an index is searched by it. Ties: document id ascending; the store
-    decides which of several tied documents are at rank k.
+    If an existing table has an index, the index is searched. Ties: document id ascending; the store
+    decides which of several documents tied at rank k are returned.
 
     Arguments common to all vector stores are described by ``VectorStore``.
 
     Args:
-        location: The path of a folder; None for a temporary one.
+        location: The path of a folder; None for a temporary folder.
         id_field: The column of document ids.
-        filter_field: Search only documents whose column of that name equals that field of the
-            query, as text; queries without it search all.
+        filter_field: Search only documents whose column of this name equals the same field of the
+            query, as text; queries without the field search all.
         vector_field: The column of vectors.
 
     Raises:
@@ -54,7 +54,7 @@ class LanceDB(VectorStore):
                 f"got {location!r:.60}, expected the path of a folder", where="lancedb",
                 fix="search a remote table with your own function",
             )  # fmt: skip
-        self._database = lancedb.connect(self._in_folder(location))
+        self._database = lancedb.connect(self._record_folder(location))
         self._table: Any = None
 
     @property
@@ -66,7 +66,7 @@ class LanceDB(VectorStore):
     def _close(self) -> None:
         self._table = None
 
-    def _described(self) -> Existing | None:
+    def _describe(self) -> Existing | None:
         try:
             self._table = self._database.open_table(self.collection)
         except ValueError as error:
@@ -137,6 +137,6 @@ class LanceDB(VectorStore):
         return [
             (str(name), self._score(distance))
             for name, distance in zip(ids, distances, strict=True)
-            # A vector of zeros in an existing table has no cosine.
+            # The cosine of a zero vector in an existing table is undefined.
             if not math.isnan(distance)
         ]

@@ -1,4 +1,4 @@
-"""Retrievers and vector stores of LangChain."""
+"""LangChain retrievers and vector stores."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ class LangChain(FrameworkRetriever):
     """A LangChain retriever, vector store, or chain as a retriever.
 
     A retriever is invoked with the text of each query and returns documents, best first. If it has
-    a parameter for the number of documents (``search_kwargs["k"]``, by default 4, or ``k``), it is
-    set to `k`. A vector store is searched by ``similarity_search``. Ties keep the order of the
-    framework. An empty query finds nothing, and is not sent.
+    a parameter for the number of documents (``search_kwargs["k"]``, by default 4, or ``k``), the
+    parameter is set to `k`. A vector store is searched with ``similarity_search``. Ties keep the
+    order of the framework. Empty queries have no results and are not sent.
 
     Args:
-        retriever: Anything with ``invoke``, or a ``VectorStore``.
+        retriever: An object with ``invoke``, or a ``VectorStore``.
         id_key: The metadata field of the document id. Default: the id of the document, else the
-            metadata field ``id``, ``doc_id``, ``_id``, ``docno``, ``document_id``, ``docid``.
+            first of the metadata fields ``id``, ``doc_id``, ``_id``, ``docno``, ``document_id``,
+            ``docid``.
         score: The kind of scores: ``"similarity"`` (higher is better) or ``"distance"`` (negated).
             A vector store is then searched with ``similarity_search_with_score``, whose scores
             depend on the store. By default, scores are not read.
         score_key: The metadata field of the score, such as ``relevance_score``.
-        depth: How many hits to request, if more than `k`: if hits are chunks with the id of their
-            document, `k` chunks may have fewer than `k` documents.
+        depth: The number of hits to request, if more than `k`: if hits are chunks with the id of
+            their document, `k` chunks may belong to fewer than `k` documents.
         indexing: Whether to add the documents to the vector store, after removing those added
-            before. By default, the store is used unchanged.
-        settings: Settings that identify this retriever, such as the name of its model. Without
+            before; by default, the store is used unchanged.
+        settings: Settings that identify this retriever, such as the name of its model; without
             them, results are not reused.
 
     Raises:
-        InputError: If it can be neither invoked nor searched, or options are incompatible.
+        InputError: If the object can be neither invoked nor searched, or options are incompatible.
         MissingExtra: If `indexing` is set and langchain-core is not installed.
 
     Example:
@@ -72,7 +73,7 @@ class LangChain(FrameworkRetriever):
             score = choice("kind of score", score, _SCORES)
         if score and not score_key and not self._searched:
             raise InputError(
-                "a retriever of LangChain returns no scores", where="LangChain",
+                "LangChain retrievers return no scores", where="LangChain",
                 fix="give the vector store itself, or score_key for a score in metadata",
             )  # fmt: skip
         self._id_key = id_key
@@ -93,13 +94,13 @@ class LangChain(FrameworkRetriever):
         store = getattr(retriever, "vectorstore", retriever)
         if not hasattr(store, "add_documents") or not hasattr(store, "delete"):
             raise InputError(
-                f"{type(retriever).__name__} has no vector store to put documents into",
-                where="LangChain", fix="omit indexing, and fill it yourself",
+                f"{type(retriever).__name__} has no vector store to add documents to",
+                where="LangChain", fix="omit indexing, and add the documents yourself",
             )  # fmt: skip
         return store
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Put the documents into the vector store, if asked for; nothing otherwise."""
+        """Add the documents to the vector store if `indexing` is set."""
         if self._store is None:
             return
         for earlier in batches(self._indexed or (), _BATCH):
@@ -118,17 +119,17 @@ class LangChain(FrameworkRetriever):
             self._indexed += [document.id for document in batch]
 
     def search(self, queries: Sequence[Query], k: int) -> list[Any]:
-        """One ranking for each query.
+        """Return one ranking per query.
 
         Raises:
-            InputError: If a document has no id, or if scores rise from first to last.
+            InputError: If a document has no id, or if scores get better from first to last.
         """
         if self._store is not None and self._indexed is None:
             raise not_indexed(self)
         return super().search(queries, k)
 
-    def _deepened(self, depth: int) -> Any:
-        """Return a copy of a retriever that returns as many; itself if it has no such number."""
+    def _with_depth(self, depth: int) -> Any:
+        """Return a copy of the retriever that returns ``depth`` hits, if it has such an option."""
         source = self._source
         fields = {} if self._searched else getattr(type(source), "model_fields", {})
         if "search_kwargs" in fields:
@@ -155,7 +156,7 @@ class LangChain(FrameworkRetriever):
             if first is not None and last is not None and first < last:
                 other = _SCORES[self._score == _SCORES[0]]
                 raise InputError(
-                    f"scores get worse from last to first, read as {self._score}",
+                    f"scores get better from first to last, interpreted as {self._score}",
                     where="LangChain", fix=f'set score="{other}"',
                 )  # fmt: skip
         return ranking_of(scored, depth)[:k]

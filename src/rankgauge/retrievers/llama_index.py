@@ -1,4 +1,4 @@
-"""Retrievers of LlamaIndex."""
+"""LlamaIndex retrievers."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from rankgauge.retrievers.frameworks import FrameworkRetriever, document_id, ran
 class LlamaIndex(FrameworkRetriever):
     """A LlamaIndex retriever.
 
-    It returns nodes, which are documents or chunks of them; a document occurs once, at the rank of
-    its best node. The index is not changed. If the retriever has a ``similarity_top_k`` (by default
-    2), it is set to `k`. Ties keep the order of the framework. An empty query finds nothing, and is
-    not sent.
+    It returns nodes, which are documents or chunks; a document occurs once, at the rank of its best
+    node. The index is not changed. If the retriever has a ``similarity_top_k`` (by default 2), this
+    option is set to `k`. Ties keep the order of the framework. Empty queries have no results and
+    are not sent.
 
     Args:
-        retriever: Anything with ``retrieve``, such as ``index.as_retriever()``.
-        id_key: The metadata field of the document id. Default: the id of the source document of a
+        retriever: An object with ``retrieve``, such as ``index.as_retriever()``.
+        id_key: The metadata field of the document id; default: the id of the source document of the
             node, else the id of the node.
-        ids: The unit to rank: ``"document"``, or ``"node"`` for nodes by their own ids.
-        depth: How many nodes to request, if more than `k`: `k` nodes may have fewer than `k`
-            documents.
-        settings: Settings that identify this retriever, such as the name of its model. Without
+        ids: The unit to rank: ``"document"``, or ``"node"`` for nodes with their own ids.
+        depth: The number of nodes to request, if more than `k`: `k` nodes may belong to fewer than
+            `k` documents.
+        settings: Settings that identify this retriever, such as the name of its model; without
             them, results are not reused.
 
     Raises:
-        InputError: If it has no ``retrieve``, or options do not go together.
+        InputError: If the object has no ``retrieve``, or options are incompatible.
 
     Example:
         >>> from types import SimpleNamespace as Object
@@ -67,10 +67,10 @@ class LlamaIndex(FrameworkRetriever):
         self._id_key = id_key
         self._ids = ids
 
-    def _deepened(self, depth: int) -> Any:
+    def _with_depth(self, depth: int) -> Any:
         found = self._source
         if hasattr(found, "similarity_top_k") and found.similarity_top_k != depth:
-            # A copy: the one that was given belongs to somebody else.
+            # Copy the retriever rather than change the caller's object.
             found = copy.copy(found)
             found.similarity_top_k = depth
         return found

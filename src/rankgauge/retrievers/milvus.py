@@ -1,4 +1,4 @@
-"""Milvus: a file of Milvus Lite, or a server."""
+"""Milvus, in a Milvus Lite file or on a server."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ from rankgauge.retrievers.vector_store import Existing, Row, Vectors, VectorStor
 
 _METRICS = {"cosine": "COSINE", "dot": "IP", "l2": "L2"}
 _INDEXES = {"flat": "FLAT", "hnsw": "HNSW", "auto": "AUTOINDEX"}
-# Milvus refuses to return more.
+# The maximum number of hits that Milvus returns.
 _MOST = 16_384
 _LONGEST_ID = 65_535
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Milvus(VectorStore):
-    """Vectors in Milvus. Ties: document id ascending; at rank k, the store decides.
+    """Vectors in Milvus.
 
-    Arguments common to all vector stores are described by ``VectorStore``.
+    Ties: document id ascending; the store decides which of several documents tied at rank k are
+    returned. Arguments common to all vector stores are described by ``VectorStore``.
 
     Args:
-        location: The path of a file of Milvus Lite (it ends with ``.db``), or the URL of a server;
-            None for a file that is removed by ``close()``.
+        location: The path of a Milvus Lite file (ending with ``.db``), or the URL of a server; None
+            for a file that is removed by ``close()``.
         collection: The name of the collection: letters, digits, and underscores.
         index_type: The index: ``"flat"`` (exact), ``"hnsw"`` (a graph), or ``"auto"`` (chosen by
             Milvus).
         id_field: The field of document ids.
         vector_field: The field of vectors.
-        key_env: The environment variable that holds the token of the server.
+        key_env: The environment variable with the server token.
 
     Raises:
         MissingExtra: If pymilvus, or Milvus Lite for a file, is not installed.
@@ -54,13 +55,13 @@ class Milvus(VectorStore):
         self._count = 0
         self._engine: dict[str, Any] = {}
         if location is not None and "://" in location:
-            token = self._at(location, key_env) or ""
-            with self._calling():
+            token = self._record_server(location, key_env) or ""
+            with self._redacting_errors():
                 self._client = self._milvus.MilvusClient(location, token=token)
         else:
             library("milvus_lite", extra="milvus", of="Milvus in a file")
             self._engine = {"engine": versions("milvus-lite")}
-            named = self._in_folder(location)
+            named = self._record_folder(location)
             file = named if location is not None else str(Path(named, "rankgauge.db"))
             self._folder = Path(file)
             self._client = self._milvus.MilvusClient(file)
@@ -71,7 +72,7 @@ class Milvus(VectorStore):
     def _options(self) -> dict[str, Any]:
         return {"index_type": self.index_type, **self._engine}
 
-    def _described(self) -> Existing | None:
+    def _describe(self) -> Existing | None:
         if not self._client.has_collection(self.collection):
             return None
         fields = self._client.describe_collection(self.collection)["fields"]
@@ -132,7 +133,7 @@ class Milvus(VectorStore):
             limit=min(limit, _MOST),
             filter=condition,
             output_fields=[self.id_field],
-            consistency_level="Strong",  # what was just put in is found
+            consistency_level="Strong",  # includes the latest inserts
         )
         return [
             [
@@ -143,5 +144,5 @@ class Milvus(VectorStore):
         ]
 
     def _score(self, distance: float) -> float:
-        # What Milvus calls a distance is a similarity, except for the square of the Euclidean one.
+        # Milvus's "distance" is a similarity, except for L2, where it is the squared distance.
         return super()._score(distance) if self.similarity == "l2" else distance

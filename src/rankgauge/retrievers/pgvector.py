@@ -1,4 +1,4 @@
-"""pgvector: tables of PostgreSQL."""
+"""pgvector: vectors in PostgreSQL tables."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ from rankgauge.retrievers.vector_store import (
 _OPERATORS = {"cosine": "<=>", "dot": "<#>", "l2": "<->"}
 _CLASSES = {"cosine": "vector_cosine_ops", "dot": "vector_ip_ops", "l2": "vector_l2_ops"}
 _TYPE = re.compile(r"(?:.*\.)?(vector|halfvec)(?:\((\d+)\))?")
-# What PostgreSQL takes, and what it uses unless told.
+# Maximum and default of hnsw.ef_search in pgvector.
 _MOST_EF, _EF = 1000, 40
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PGVector(VectorStore):
-    """Vectors in a table of PostgreSQL with the extension pgvector.
+    """Vectors in a PostgreSQL table with the pgvector extension.
 
-    Without an index every vector is compared, and ties are in the order of document ids. Through an
-    index (`hnsw`) the search is not exact, and a filter is applied to what the index found.
+    Without an index, search is exact, and ties are broken by document id, ascending. With an index
+    (`hnsw`), search is approximate, and filters are applied to the hits of the index.
 
     Arguments common to all vector stores are described by ``VectorStore``.
 
     Args:
-        location: The URL of the database, ``postgresql://...``; if empty, the environment variables
-            of PostgreSQL (``PGHOST``, ``PGUSER``, ...).
+        location: The URL of the database, ``postgresql://...``; if empty, the PostgreSQL
+            environment variables are used (``PGHOST``, ``PGUSER``, ...).
         schema: The schema; default: that of the connection.
         hnsw: Create an HNSW index after filling the table.
         ef_search: The number of candidates in a search of the index; default: `k`, at least 40, or
             the server's setting for existing tables.
         id_field: The column of document ids.
-        filter_field: Search only documents whose column of that name equals that field of the
-            query, as text; queries without it search all.
+        filter_field: Search only documents whose column of this name equals the same field of the
+            query, as text; queries without the field search all.
         vector_field: The column of vectors, of type ``vector`` or ``halfvec``.
-        key_env: The environment variable that holds the password.
+        key_env: The environment variable with the password.
 
     Raises:
         MissingExtra: If psycopg or pgvector is not installed.
-        InputError: If there is no such server, or not the extension.
+        InputError: If the server cannot be reached, or the extension is missing.
     """
 
     TYPE = "pgvector"
@@ -74,7 +74,7 @@ class PGVector(VectorStore):
         self._kind = "vector"
         password = secret_of(key_env, "pgvector")
         secret = {} if password is None else {"password": password}
-        given = self._understood(location) | secret
+        given = self._parse_location(location) | secret
         for name in ("password", "sslpassword"):
             self._secrets.add(given.get(name) or "", name)
         try:
@@ -90,7 +90,7 @@ class PGVector(VectorStore):
 
     @property
     def size(self) -> int | None:
-        """Bytes of the table with its indexes; None if there is none."""
+        """Bytes of the table and its indexes; None without a table."""
         found = self._connection.execute(
             "SELECT pg_total_relation_size(to_regclass(%s))", [self._regclass()]
         )
@@ -102,16 +102,16 @@ class PGVector(VectorStore):
     def _options(self) -> dict[str, Any]:
         return {"hnsw": self.hnsw, "ef_search": self.ef_search, "engine": self._versions}
 
-    def _understood(self, location: str) -> dict[str, Any]:
-        """Return the parts of a URL, or of a text such as ``host=... dbname=...``."""
+    def _parse_location(self, location: str) -> dict[str, Any]:
+        """Return the parts of a URL, or of a string such as ``host=... dbname=...``."""
         conninfo = library("psycopg.conninfo", extra="pgvector", of="PGVector")
         try:
             url = escaped_login(location) if "://" in location else location
             parts: dict[str, Any] = conninfo.conninfo_to_dict(url)
         except (ValueError, self._psycopg.Error):
-            # What the driver says of it would repeat parts of a password.
+            # The driver's message might contain parts of a password.
             raise InputError(
-                "this location cannot be parsed", where="pgvector",
+                "the location cannot be parsed", where="pgvector",
                 fix="write postgresql://user:password@host:port/database; in the password, @ is "
                 "%40, / is %2F, : is %3A; or name its variable in key_env",
             ) from None  # fmt: skip
@@ -120,10 +120,10 @@ class PGVector(VectorStore):
     def _error_text(self, error: Exception) -> str:
         return self._secrets.redact(str(error)).strip()
 
-    # ---- SQL, in which no name is ever pasted
+    # ---- SQL; names are always quoted by psycopg
 
     def _prepare(self) -> None:
-        """See that the extension is there, and note which versions search."""
+        """Ensure that the extension is installed, and record the versions for the settings."""
         there = "SELECT 1 FROM pg_extension WHERE extname = 'vector'"
         try:
             if self._connection.execute(there).fetchone() is None:
@@ -138,11 +138,11 @@ class PGVector(VectorStore):
             self._connection.close()
             raise InputError(
                 f"the database has no pgvector: {self._error_text(error)}", where="pgvector",
-                fix="install it on the server, and let its owner run: CREATE EXTENSION vector",
+                fix="install it on the server, and have the owner run: CREATE EXTENSION vector",
             ) from None  # fmt: skip
 
     def _regclass(self) -> str:
-        """Return the name of the table, quoted, as a value."""
+        """Return the quoted name of the table as a string."""
         names = [self.schema] if self.schema else []
         return self._sql.Identifier(*names, self.collection).as_string(self._connection)
 
@@ -150,7 +150,7 @@ class PGVector(VectorStore):
         return self._sql.SQL(self._regclass().replace("%", "%%"))
 
     def _column(self, name: str) -> Any:
-        # Quotes are no shelter from psycopg, for which a percent sign begins a placeholder.
+        # For psycopg, a percent sign begins a placeholder even within quotes.
         quoted = self._sql.Identifier(name).as_string(self._connection)
         return self._sql.SQL(quoted.replace("%", "%%"))
 
@@ -159,7 +159,7 @@ class PGVector(VectorStore):
         statement = self._sql.SQL(text).format(table=self._name(), **known)
         return self._connection.execute(statement, given or [])
 
-    def _described(self) -> Existing | None:
+    def _describe(self) -> Existing | None:
         rows = self._connection.execute(
             "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute"
             " WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
@@ -223,12 +223,12 @@ class PGVector(VectorStore):
         text = f"SELECT {{id}}::text, {compared} AS distance FROM {{table}}"  # noqa: S608 - fixed
         text += "" if value is None else " WHERE {kept}::text = %s"
         text += " ORDER BY distance"
-        # An index gives them in the order of distance alone.
+        # An index can sort by distance only.
         text += "" if self.hnsw or self.existing else ', {id} COLLATE "C"'
         text += " LIMIT %s"
         given = [] if value is None else [text_of(value)]
         with self._connection.transaction():
-            self._widen(limit)
+            self._set_ef_search(limit)
             return [
                 [
                     (name, self._score(distance))
@@ -236,14 +236,14 @@ class PGVector(VectorStore):
                         text, [vector, *given, limit],
                         id=self.id_field, vector=self.vector_field, kept=self.filter_field,
                     )
-                    # A vector of zeros in an existing table has no cosine.
+                    # The cosine of a zero vector in an existing table is undefined.
                     if distance is not None and not math.isnan(distance)
                 ]
                 for vector in vectors
             ]  # fmt: skip
 
-    def _widen(self, limit: int) -> None:
-        """Let an index find as many as are asked for."""
+    def _set_ef_search(self, limit: int) -> None:
+        """Let the index return as many hits as requested."""
         wanted = self.ef_search
         if wanted is None and self.hnsw and not self.existing:
             wanted = min(max(limit, _EF), _MOST_EF)
@@ -251,5 +251,5 @@ class PGVector(VectorStore):
             self._connection.execute(f"SET LOCAL hnsw.ef_search = {int(wanted)}")
 
     def _score(self, distance: float) -> float:
-        # <=> is 1 - cosine, <#> the inner product with a minus, <-> the Euclidean distance.
+        # <=> is 1 - cosine, <#> the negative inner product, <-> the Euclidean distance.
         return 1.0 - distance if self.similarity == "cosine" else -distance

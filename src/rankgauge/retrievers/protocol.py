@@ -1,4 +1,4 @@
-"""What a retriever is, and how any of them is indexed and asked.
+"""The retriever protocol, and indexing and searching with any retriever.
 
 A retriever is an object with two methods (:class:`Retriever`), or any callable from the text of a
 query to documents.
@@ -21,7 +21,7 @@ from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.retrievers.event_loop import awaited
 from rankgauge.retrievers.hits import Hits, adapter_hint, hits_of, shown
 
-# What the method of a retriever that takes a text is called elsewhere.
+# Search methods of other libraries that take a text.
 _METHODS = ("invoke", "retrieve", "get_relevant_documents", "similarity_search", "query", "run")
 
 
@@ -29,10 +29,10 @@ _METHODS = ("invoke", "retrieve", "get_relevant_documents", "similarity_search",
 class Retriever(Protocol):
     """Protocol of a retriever, which indexes documents and searches them.
 
-    Optional are ``settings`` (a mapping of plain values that identifies it: equal settings and
-    documents give equal rankings; without it, results are not reused), ``size`` (bytes of its
-    index), ``usage()`` (its usage so far, such as ``{"tokens": 812}``), and ``close()``. ``search``
-    may be a coroutine.
+    Optional attributes: ``settings`` (a mapping of plain values that identifies the retriever:
+    equal settings and documents give equal rankings; without it, results are not reused), ``size``
+    (bytes of the index), ``usage()`` (the usage so far, such as ``{"tokens": 812}``), and
+    ``close()``. ``search`` may be a coroutine function.
 
     Example:
         >>> class Longest:
@@ -46,27 +46,27 @@ class Retriever(Protocol):
     """
 
     def index(self, documents: Iterable[Document], /) -> object:
-        """Take in the documents; they can be iterated more than once."""
+        """Index the documents, which can be iterated more than once."""
 
     def search(self, queries: Sequence[Query], k: int, /) -> Any:
-        """At most `k` documents for each query, in the order of the queries, each best first."""
+        """Return one ranking per query, in order, of at most `k` documents, best first."""
 
 
 def has_index(retriever: Any) -> bool:
-    """Return whether it is an object with the two methods; a mere callable is asked with texts."""
+    """Return whether the retriever has ``index`` and ``search``; other retrievers are callables."""
     return isinstance(retriever, Retriever)
 
 
 def is_async(retriever: Any) -> bool:
-    """Return whether its responses have to be awaited."""
+    """Return whether the responses of the retriever have to be awaited."""
     call = retriever.search if has_index(retriever) else retriever
     return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(
-        getattr(call, "__call__", None)  # noqa: B004 - the method itself is looked at, not called
+        getattr(call, "__call__", None)  # noqa: B004 - the method is inspected, not called
     )
 
 
 def settings_of(retriever: Any) -> Mapping[str, Any] | None:
-    """Its settings; None if it declares none."""
+    """Return the settings of a retriever; None if it has none."""
     try:
         found = getattr(retriever, "settings", None)
     except (RankgaugeError, KeyboardInterrupt):
@@ -89,65 +89,66 @@ def describe_error(error: BaseException) -> str:
     """
     kind = type(error).__name__
     try:
-        # Before a line is cut off: with it goes what tells where a secret ends.
+        # Redact before cutting off lines, which may contain the end of a secret.
         first = redact(str(error)).strip().partition("\n")[0]
     except KeyboardInterrupt:
         raise
-    except BaseException:  # noqa: BLE001 - the error is of a retriever: its __str__ may do anything
+    except BaseException:  # noqa: BLE001 - __str__ of a retriever's error may raise anything
         return f"{kind} (its message cannot be shown: __str__ raised)"
     return f"{kind}: {first}" if first else kind
 
 
 @dataclass(slots=True)
-class _Taken:
-    """What a retriever took in last, what its parts took in for it, and how long that took.
+class _IndexRecord:
+    """The last indexing of a retriever: its documents, those of its parts, and the time.
 
-    Of these seconds some were spared: parts had taken in theirs before.
+    ``saved`` is the part of ``seconds`` that was saved because parts were already indexed.
     """
 
     documents: Callable[[], Any] = lambda: None
     parts: list[tuple[Callable[[], Any], Callable[[], Any]]] = field(default_factory=list)
     seconds: float = 0.0
-    spared: float = 0.0
+    saved: float = 0.0
 
 
-# What each retriever took in last, so that one that is part of several is indexed once.
-_LAST: weakref.WeakKeyDictionary[Any, _Taken] = weakref.WeakKeyDictionary()
-# What is being indexed in each thread, and the ids of what is in any.
+# The last indexing of each retriever, so that a part of several retrievers is indexed once.
+_LAST: weakref.WeakKeyDictionary[Any, _IndexRecord] = weakref.WeakKeyDictionary()
+# The indexing in progress in each thread; the ids of retrievers being indexed in any thread.
 _OPEN = threading.local()
 _INDEXING: set[int] = set()
 
 
 def holds(retriever: Any, documents: Any) -> bool | None:
-    """Whether these very documents are what it took in last, and its parts still hold theirs.
+    """Return whether a retriever and its parts still hold the index of these documents.
 
-    A part that another retriever has given other documents since, such as chunks, would be asked
-    about those. None if unknown: none was given, or it cannot be remembered.
+    A part may since have been indexed with other documents, such as chunks, by another retriever.
+    None if unknown: nothing was indexed, or the retriever cannot be referenced weakly. Documents
+    are compared by identity.
     """
     try:
-        taken = _LAST.get(retriever)
-    except TypeError:  # it cannot be held weakly, or has no hash
+        record = _LAST.get(retriever)
+    except TypeError:  # no weak reference, or no hash
         return None
-    if taken is None:
+    if record is None:
         return None
-    return taken.documents() is documents and all(
-        holds(part(), inner()) is not False for part, inner in taken.parts
+    return record.documents() is documents and all(
+        holds(part(), inner()) is not False for part, inner in record.parts
     )
 
 
 def indexing_seconds(retriever: Any) -> float | None:
-    """Seconds of the last indexing, including parts that were indexed before; None if unknown."""
+    """Return the seconds of the last indexing, including reused parts; None if unknown."""
     try:
-        taken = _LAST.get(retriever)
+        record = _LAST.get(retriever)
     except TypeError:
         return None
-    return None if taken is None else taken.seconds
+    return None if record is None else record.seconds
 
 
 def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
-    """Have it take in the documents, if it is one that does.
+    """Index the documents, if the retriever has an index.
 
-    The very same object of documents that it took in last is not taken in again.
+    Nothing is done if the same object was indexed last.
     """
     if not has_index(retriever):
         return
@@ -156,17 +157,17 @@ def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
             "it is still indexing documents, in a call that exceeded its time limit",
             where=f"{type(retriever).__name__}.index", fix="raise the limit: index_timeout",
         )  # fmt: skip
-    above: _Taken | None = getattr(_OPEN, "taken", None)
-    if above is not None:
+    outer: _IndexRecord | None = getattr(_OPEN, "record", None)
+    if outer is not None:
         with contextlib.suppress(TypeError):
-            above.parts.append((weakref.ref(retriever), weakref.ref(documents)))
+            outer.parts.append((weakref.ref(retriever), weakref.ref(documents)))
     if holds(retriever, documents):
-        if above is not None:
-            above.spared += indexing_seconds(retriever) or 0.0
+        if outer is not None:
+            outer.saved += indexing_seconds(retriever) or 0.0
         return
     with contextlib.suppress(TypeError):
-        _LAST.pop(retriever, None)  # should it fail halfway, it holds neither
-    _OPEN.taken = taken = _Taken()
+        _LAST.pop(retriever, None)  # if indexing fails, it has no valid index
+    _OPEN.record = record = _IndexRecord()
     _INDEXING.add(id(retriever))
     began = time.perf_counter()
     try:
@@ -175,24 +176,24 @@ def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
             awaited(done)
     finally:
         _INDEXING.discard(id(retriever))
-        _OPEN.taken = above
-    taken.seconds = time.perf_counter() - began + taken.spared
-    if above is not None:
-        above.spared += taken.spared
-    lost = next((part() for part, inner in taken.parts if holds(part(), inner()) is False), None)
+        _OPEN.record = outer
+    record.seconds = time.perf_counter() - began + record.saved
+    if outer is not None:
+        outer.saved += record.saved
+    lost = next((part() for part, inner in record.parts if holds(part(), inner()) is False), None)
     if lost is not None:
         raise InputError(
-            f"one {type(lost).__name__} was given two collections, such as documents and "
+            f"one {type(lost).__name__} was indexed with two collections, such as documents and "
             "chunks, and keeps only the last", where=f"{type(retriever).__name__}.index",
             fix=f"create a separate {type(lost).__name__} for each",
         )  # fmt: skip
     with contextlib.suppress(TypeError):
-        taken.documents = weakref.ref(documents)
-        _LAST[retriever] = taken
+        record.documents = weakref.ref(documents)
+        _LAST[retriever] = record
 
 
 def search(retriever: Any, queries: Sequence[Query], k: int) -> list[Hits]:
-    """Query any retriever, sync or async, from synchronous code: for composite retrievers."""
+    """Search with any retriever, sync or async, from synchronous code."""
     found = responses_of(retriever)(queries, k)
     if inspect.isawaitable(found):
         found = awaited(found)
@@ -200,8 +201,8 @@ def search(retriever: Any, queries: Sequence[Query], k: int) -> list[Hits]:
 
 
 def aligned(found: Any, wanted: int) -> Sequence[Any]:
-    """Return the rankings of a batch, one for each query."""
-    if getattr(found, "ndim", 0) > 1:  # ids as an array, a row for each query
+    """Return the rankings of a batch after checking that there is one per query."""
+    if getattr(found, "ndim", 0) > 1:  # an array of ids with a row per query
         found = list(found)
     listed = isinstance(found, Sequence) and not isinstance(found, str)
     if listed and len(found) == wanted:
@@ -214,9 +215,9 @@ def aligned(found: Any, wanted: int) -> Sequence[Any]:
 
 
 def responses_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence[Query], int], Any]:
-    """Return a function of queries and k that asks the retriever and returns what it returned.
+    """Return a function of queries and k that calls the retriever and returns its result.
 
-    What it returns holds one ranking for each query; it is awaitable where the retriever is async.
+    The result has one ranking per query; it is awaitable if the retriever is async.
     """
     if isinstance(retriever, type):
         raise InputError(
@@ -224,12 +225,12 @@ def responses_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence
             fix=f"create an object: {retriever.__name__}(...)",
         )
     if has_index(retriever):
-        # What it is given is its own: a list would be that of the caller, and of other retrievers.
+        # A tuple: the retriever could modify a list that the caller and other retrievers share.
         return lambda queries, k: retriever.search(tuple(queries), k)
     if not callable(retriever):
         raise InputError(
             f"got {shown(retriever)} for a retriever",
-            fix=adapter_hint(retriever) or _made_of(retriever),
+            fix=adapter_hint(retriever) or _retriever_fix(retriever),
         )
     ask = _with_k(retriever)
     if batched:
@@ -243,7 +244,7 @@ def responses_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence
 
     def all_of_them(queries: Sequence[Query], k: int) -> Any:
         found = [ask(query.text, k) for query in queries]
-        # A function that is not declared async may return what has to be awaited all the same.
+        # A function that is not a coroutine function may still return awaitables.
         return _all(found) if found and inspect.isawaitable(found[0]) else found
 
     return all_of_them
@@ -254,12 +255,12 @@ async def _all(found: Iterable[Awaitable[Any]]) -> list[Any]:
 
 
 def takes_k(retriever: Any) -> bool:
-    """Return whether a retriever takes the number of documents to return."""
+    """Return whether a retriever accepts the number of documents to return."""
     if has_index(retriever):
         return True
     try:
         return "k" in inspect.signature(retriever).parameters
-    except (TypeError, ValueError):  # some that are written in C do not say
+    except (TypeError, ValueError):  # some callables written in C have no signature
         return False
 
 
@@ -267,8 +268,8 @@ def _with_k(call: Callable[..., Any]) -> Callable[[Any, int], Any]:
     return (lambda text, k: call(text, k=k)) if takes_k(call) else (lambda text, _: call(text))
 
 
-def _made_of(value: Any) -> str:
-    """What makes a retriever of an object that is nearly one."""
+def _retriever_fix(value: Any) -> str:
+    """Return the fix for an object that is not a retriever."""
     if callable(getattr(value, "search", None)):
         return "add a method index(documents) to it, which may do nothing"
     method = next((name for name in _METHODS if callable(getattr(value, name, None))), "")

@@ -1,4 +1,4 @@
-"""Transformers of PyTerrier."""
+"""PyTerrier transformers."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from rankgauge.retrievers.frameworks import FrameworkRetriever
 class PyTerrier(FrameworkRetriever):
     """A PyTerrier transformer or pipeline as a retriever.
 
-    It is given all queries of a batch at once, as a data frame of ``qid`` and ``query``, and
-    returns one of ``qid``, ``docno`` and ``score``. The index is as you made it. Its ``rank``
-    orders equal scores where there is one, else the rows do. As many documents come as the
-    transformer was made for (1000 for most); those beyond `k` are left out.
+    It receives a batch of queries as a data frame of ``qid`` and ``query``, and returns a frame of
+    ``qid``, ``docno``, and ``score``. The existing index is used. Ties are broken by the column
+    ``rank`` if present, else by the order of the rows. The transformer returns its configured
+    number of documents (usually 1000), truncated to `k`.
 
-    The text of a query is passed on as it is. Terrier's own query language gives quotes, brackets,
-    ``+``, ``-``, ``^`` and ``:`` a meaning and fails on many texts that people type; put
-    ``pt.rewrite.tokenise()`` in front of its retrievers. An empty query finds nothing; it is not
+    Query texts are passed unchanged. In Terrier's query language, quotes, brackets, ``+``, ``-``,
+    ``^``, and ``:`` have a meaning, and many ordinary texts are invalid; put
+    ``pt.rewrite.tokenise()`` in front of its retrievers. Empty queries have no results and are not
     passed on.
 
     Args:
-        transformer: Anything with ``transform``, such as ``pt.terrier.Retriever(index)`` or a
-            pipeline of several.
-        settings: Settings that identify this retriever. Without them, results are not reused.
+        transformer: An object with ``transform``, such as ``pt.terrier.Retriever(index)`` or a
+            pipeline.
+        settings: Settings that identify this retriever; without them, results are not reused.
 
     Raises:
-        InputError: If it has no ``transform``.
+        InputError: If the object has no ``transform``.
         MissingExtra: If pandas is not installed.
 
     Example:
@@ -51,12 +51,12 @@ class PyTerrier(FrameworkRetriever):
         self._frame = library("pandas", extra="pyterrier", of="PyTerrier").DataFrame
 
     def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
-        """One ranking for each query.
+        """Return one ranking per query.
 
         Raises:
-            InputError: If what it returns is no frame of rankings, or scores are missing.
+            InputError: If the result lacks a column, or contains an unknown query.
         """
-        # Numbers for ids: a query may be asked twice, and its own id may be any text.
+        # Numbers as ids: a query may occur twice, and its id may be any text.
         numbers = [str(number) for number, query in enumerate(queries) if query.text.strip()]
         if not numbers:
             return [[] for _ in queries]
@@ -70,7 +70,7 @@ class PyTerrier(FrameworkRetriever):
             raise InputError(
                 f"the transformer returned no {', '.join(sorted(missing))}; columns: "
                 f"{', '.join(map(str, columns)) or 'none'}",
-                where="PyTerrier", fix="give one that retrieves: from queries to documents",
+                where="PyTerrier", fix="give a transformer that retrieves documents for queries",
             )  # fmt: skip
         places = found["rank"].tolist() if "rank" in columns else range(len(found))
         rows: dict[str, list[tuple[float, float, str]]] = {number: [] for number in numbers}

@@ -1,4 +1,4 @@
-"""Qdrant: in memory, in a folder, or a server."""
+"""Qdrant, in memory, in a folder, or on a server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rankgauge.errors import InputError
 from rankgauge.retrievers.vector_store import Existing, Row, Vectors, VectorStore, id_in
 
 _DISTANCES = {"cosine": "Cosine", "dot": "Dot", "l2": "Euclid"}
-# Points have numbers or UUIDs for ids: ours are made of document ids, always the same.
+# Point ids must be numbers or UUIDs: UUIDs are derived from document ids.
 _OURS = uuid.UUID("5d9b2a6e-0c1f-5c7e-9d0a-7a3b1f0e4c55")
 
 
@@ -19,18 +19,18 @@ _OURS = uuid.UUID("5d9b2a6e-0c1f-5c7e-9d0a-7a3b1f0e4c55")
 class Qdrant(VectorStore):
     """Vectors in Qdrant.
 
-    In memory and in a folder the search is exact; a server searches a graph (HNSW) once a
-    collection is large, unless `exact` is set. Ties: document id ascending; the store decides which
-    of several tied documents are at rank k.
+    Search is exact in memory and in a folder; a server searches a graph (HNSW) in large
+    collections, unless `exact` is set. Ties: document id ascending; the store decides which of
+    several documents tied at rank k are returned.
 
     Arguments common to all vector stores are described by ``VectorStore``.
 
     Args:
         location: ``":memory:"``, the path of a folder, or the URL of a server.
-        id_field: The payload field of the document id; None for the id of the point.
-        vector_field: The name of the vector, if an existing collection has several.
+        id_field: The payload field of the document id; None for the point id.
+        vector_field: The name of the vector, if an existing collection has named vectors.
         exact: Use exact search on a server.
-        key_env: The environment variable that holds the API key.
+        key_env: The environment variable with the API key.
 
     Raises:
         MissingExtra: If qdrant-client is not installed.
@@ -48,20 +48,20 @@ class Qdrant(VectorStore):
         super().__post_init__()
         if not self.id_field and not self.existing:
             raise InputError(
-                "a collection of our own holds document ids in the payload", where="qdrant",
-                fix='omit id_field, or give its name: id_field="id"',
+                "a new collection needs a payload field for document ids", where="qdrant",
+                fix='omit id_field, or name the field: id_field="id"',
             )  # fmt: skip
         self._qdrant = library("qdrant_client", extra="qdrant", of="Qdrant")
         if location == ":memory:":
             self._client = self._qdrant.QdrantClient(location=location)
         elif "://" in location:
-            key = self._at(location, key_env)
-            # The check of versions is a thread of its own, which warns where nobody listens.
+            key = self._record_server(location, key_env)
+            # The compatibility check runs in a separate thread, which only issues warnings.
             self._client = self._qdrant.QdrantClient(
                 url=location, api_key=key, check_compatibility=False
             )
         else:
-            self._client = self._qdrant.QdrantClient(path=self._in_folder(location))
+            self._client = self._qdrant.QdrantClient(path=self._record_folder(location))
 
     def _close(self) -> None:
         self._client.close()
@@ -69,7 +69,7 @@ class Qdrant(VectorStore):
     def _options(self) -> dict[str, Any]:
         return {"exact": self.exact}
 
-    def _described(self) -> Existing | None:
+    def _describe(self) -> Existing | None:
         if not self._client.collection_exists(self.collection):
             return None
         params = self._client.get_collection(self.collection).config.params.vectors
@@ -80,7 +80,7 @@ class Qdrant(VectorStore):
                 return Existing(None, None)
             raise InputError(
                 f"collection {self.collection!r} has no vector {self.vector_field!r}",
-                where="qdrant", fix='name the one to search: vector_field="..."',
+                where="qdrant", fix='name the vector to search: vector_field="..."',
             )  # fmt: skip
         names = {theirs: ours for ours, theirs in _DISTANCES.items()}
         distance = params.distance.value

@@ -1,4 +1,4 @@
-"""The first documents of a ranking, scored again by a better and slower model."""
+"""Reranking of the top documents of a retriever."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from rankgauge.retrievers.rerankers import reranker_of
 class Rerank(CompositeRetriever):
     """The top documents of a retriever, reordered by a reranker.
 
-    Documents that the reranker did not score, or below `depth`, follow in their old order, with
-    artificial scores. Equal scores keep the old order. The texts of all documents are kept in
+    Documents without a score from the reranker, or below `depth`, follow in their original order,
+    with artificial scores. Ties keep the original order. The texts of all documents are kept in
     memory.
 
     Args:
         retriever: A retriever of any kind.
         reranker: A reranker, or a callable ``(query, texts) -> scores``, higher is better.
-        depth: Documents to rerank.
+        depth: The number of documents to rerank.
         fields: The fields that the reranker reads; default: title and text.
 
     Raises:
-        InputError: For what is no reranker, or a depth that is not possible.
+        InputError: If `reranker` is not a reranker, or `depth` is invalid.
 
     Example:
         >>> def brief(query, texts):
@@ -65,21 +65,21 @@ class Rerank(CompositeRetriever):
 
     @property
     def size(self) -> int:
-        """Bytes of the texts and of the index of the retriever, if that says it."""
+        """Bytes of the texts and of the indexes that report their size."""
         texts = sum(len(text.encode("utf-8", "replace")) for text in (self._texts or {}).values())
         return texts + (super().size or 0)
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Have the retriever take in the documents, and keep their texts."""
+        """Index the documents, and store their texts."""
         index_documents(self.retriever, documents)
         self._texts = dict(document_texts(documents, self.fields))
 
     def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
-        """At most `k` documents for each query, best first.
+        """Return at most `k` documents for each query, best first.
 
         Raises:
-            InputError: Before there are documents, or if the reranker does not return a finite
-                number (or None) for each text.
+            InputError: Before indexing, or if the reranker does not return a finite number or None
+                for each text.
         """
         if self._texts is None:
             raise not_indexed(self)
@@ -90,15 +90,15 @@ class Rerank(CompositeRetriever):
         ]
 
     def _reranked(self, query: str, hits: Hits, texts: dict[str, str]) -> list[tuple[str, float]]:
-        asked = [name for name in hits.ids[: self.depth] if name in texts]
-        scores = self._scores(query, [texts[name] for name in asked]) if asked else []
-        scored = [(n, s) for n, s in zip(asked, scores, strict=True) if s is not None]
+        top = [name for name in hits.ids[: self.depth] if name in texts]
+        scores = self._scores(query, [texts[name] for name in top]) if top else []
+        scored = [(n, s) for n, s in zip(top, scores, strict=True) if s is not None]
         ranking = sorted(scored, key=lambda hit: -hit[1])
         floor = ranking[-1][1] if ranking else 0.0
-        # A step that can be seen in a number of this size.
+        # A step large enough to change a number of this size.
         step = max(1.0, 2 * math.ulp(floor))
-        taken = {name for name, _ in ranking}
-        rest = [name for name in hits.ids if name not in taken]
+        ranked = {name for name, _ in ranking}
+        rest = [name for name in hits.ids if name not in ranked]
         return ranking + [(name, floor - step * n) for n, name in enumerate(rest, 1)]
 
     def _scores(self, query: str, texts: list[str]) -> list[float | None]:

@@ -1,4 +1,4 @@
-"""Models that score a query and a text together."""
+"""Rerankers: models that score pairs of query and text."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _COUNTS = {"total_tokens": "tokens", "input_tokens": "tokens", "search_units": "
 
 @runtime_checkable
 class Reranker(Protocol):
-    """Anything that scores texts for a query.
+    """Protocol of a reranker, which scores texts for a query.
 
-    It may have more: ``settings``, ``usage()`` and ``close()``, as retrievers have.
+    Optional attributes: ``settings``, ``usage()``, and ``close()``, as for retrievers.
     """
 
     def rerank(self, query: str, texts: Sequence[str], /) -> Sequence[float | None]:
-        """Return a score for each text, higher is better; None if there is none."""
+        """Return a score for each text, higher is better; None for texts without a score."""
 
 
 def reranker_of(given: Any) -> Reranker:
-    """Return a reranker, or a callable ``(query, texts) -> scores``, as a reranker."""
+    """Return a reranker unchanged; wrap a callable ``(query, texts) -> scores``."""
     if isinstance(given, Reranker):
         return given
     if callable(given):
@@ -47,7 +47,7 @@ class _Called(CallableDelegate):
 
 
 class CrossEncoderReranker:
-    """A cross-encoder of sentence-transformers.
+    """A sentence-transformers cross-encoder.
 
     Args:
         model: The name of a model, the path of a folder, or a loaded model.
@@ -94,21 +94,21 @@ class CrossEncoderReranker:
 
 
 def _activation(model: Any) -> str | None:
-    """What makes scores of the numbers of a cross-encoder, by either name that it has had."""
+    """Return the activation function of a cross-encoder, under its current or former name."""
     names = ("activation_fn", "default_activation_function")
     found = next((one for name in names if (one := getattr(model, name, None)) is not None), None)
-    # A function by its name, a layer of PyTorch by its class: no address in memory.
+    # The name of a function or the class of a layer: a repr might contain a memory address.
     return None if found is None else getattr(found, "__qualname__", type(found).__qualname__)
 
 
 class RerankEndpoint(ModelEndpoint):
-    """A reranker behind ``POST {url}/rerank``, as in Cohere, Jina, Voyage, vLLM, and others.
+    """A reranker at ``POST {url}/rerank``, as offered by Cohere, Jina, Voyage, vLLM, and others.
 
     Arguments are described by ``ModelEndpoint``.
     """
 
     _path = "rerank"
-    _wanted = "results with index and relevance_score"
+    _expected = "results with index and relevance_score"
 
     def __init__(
         self,
@@ -135,7 +135,8 @@ class RerankEndpoint(ModelEndpoint):
         """Return a score for each text that the server scored.
 
         Raises:
-            EndpointError: If the server does not answer, or not with scores of these texts.
+            EndpointError: If the server does not respond, or the response is not a list of scores
+                of these texts.
         """
         if not texts:
             return []
@@ -150,25 +151,29 @@ class RerankEndpoint(ModelEndpoint):
         if isinstance(content, Mapping):
             rows = next((content[word] for word in ("results", "data") if word in content), None)
         if not isinstance(rows, list):
-            raise self._refused(f"{self._endpoint.quoted(content)}, which has no list of results")
+            raise self._invalid_response(
+                f"{self._endpoint.quoted(content)}, which has no list of results"
+            )
         scores: list[float | None] = [None] * count
         for row in rows:
             held = row if isinstance(row, Mapping) else {}
             place = held.get("index")
             if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < count:
                 shown = place if isinstance(place, int) and not isinstance(place, bool) else None
-                raise self._refused(f"the index {shown} for {count} texts")
+                raise self._invalid_response(f"the index {shown} for {count} texts")
             score = held.get("relevance_score", held.get("score"))
             if not is_number(score):
-                raise self._refused("a result whose relevance_score is not a finite number")
+                raise self._invalid_response(
+                    "a result whose relevance_score is not a finite number"
+                )
             if scores[place] is not None:
-                raise self._refused(f"the index {place} twice")
+                raise self._invalid_response(f"the index {place} twice")
             scores[place] = float(score)
         return scores
 
 
 def _billed(content: Any) -> dict[str, float]:
-    """Tokens and search units, wherever the server tells them."""
+    """Return the tokens and search units that the server reports."""
     if not isinstance(content, Mapping):
         return {}
     meta = content.get("meta")

@@ -1,4 +1,4 @@
-"""Tantivy: full text by BM25, in memory or in a folder."""
+"""Tantivy: BM25 in memory or in a folder."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from rankgauge.errors import InputError
 from rankgauge.retrievers.base import not_indexed
 from rankgauge.retrievers.vector_store import Row, folder_size, id_in, text_of
 
-# The ways of cutting texts that are named in an index; others can open it who know the names.
-_ANALYSER = "rankgauge_{}_{}"
+# Names of analyzers in an index; another process can recreate an analyzer from its name.
+_ANALYZER = "rankgauge_{}_{}"
 _OURS = re.compile(r"rankgauge_([a-z]+)_([a-z]+)")
 _LONGEST = 40
 _WORD = re.compile(r"[^\W_]+")
@@ -26,28 +26,28 @@ _LOCKS = (".tantivy-meta.lock", ".tantivy-writer.lock")
 
 
 class Tantivy:
-    """BM25 by Tantivy, with fixed k1 = 1.2 and b = 0.75.
+    """Tantivy's BM25, with fixed k1 = 1.2 and b = 0.75.
 
     Any word of the query may match; a word that occurs twice in a query counts twice. Queries have
-    no syntax. Title and text are one field. Ties: the order in which documents were indexed.
+    no syntax. Title and text are one field. Ties keep the order in which documents were indexed.
 
     Args:
         stemmer: The language of the stemmer, such as ``"english"`` or ``"german"``; None for no
             stemming.
-        stop_words: The language of stop words to remove; None for none.
+        stop_words: The language of the stop words to remove; None for none.
         location: The path of a folder; None for memory.
         existing: Search an existing index unchanged, with its own stemmer; ``index()`` only checks
             it.
-        replace: Remove an existing index, even one made by others.
-        id_field: The field of document ids; it is stored.
+        replace: Remove an existing index, even if created elsewhere.
+        id_field: The field of document ids, which is stored.
         fields: The fields of an existing index to search.
-        filter_field: Search only documents whose field of that name equals that of the query, as
-            text; queries without it search all.
+        filter_field: Search only documents whose field of this name equals the same field of the
+            query, as text; queries without the field search all.
         heap: Memory for indexing in bytes.
 
     Raises:
         MissingExtra: If tantivy is not installed.
-        InputError: For options that are not possible.
+        InputError: If options are invalid or incompatible.
     """
 
     def __init__(
@@ -66,8 +66,8 @@ class Tantivy:
         self._tantivy = library("tantivy", extra="tantivy", of="Tantivy")
         if existing and (location is None or replace):
             raise InputError(
-                "existing=True searches the index in a folder", where="tantivy",
-                fix='location="its/folder", without replace',
+                "existing=True needs the location of an index, and excludes replace=True",
+                where="tantivy", fix='give location="its/folder", and omit replace',
             )  # fmt: skip
         if isinstance(fields, str) or not fields or (not existing and len(fields) > 1):
             raise InputError(
@@ -87,15 +87,15 @@ class Tantivy:
         self._replace = replace
         self._id_field = id_field
         self._filter_field = filter_field
-        # Less is refused by Tantivy.
+        # The minimum that Tantivy accepts.
         self._heap = integer("heap", heap, least=15_000_000)
         self._made = False
         self._index: Any = None
-        self._analyser = self._analysing(self._stemmer, self._stop_words)
+        self._analyzer = self._build_analyzer(self._stemmer, self._stop_words)
 
     @property
     def settings(self) -> Mapping[str, Any] | None:
-        """What decides about rankings; None for an existing index, which anyone may change."""
+        """Settings that determine the rankings; None for an existing index, which may change."""
         if self._existing:
             return None
         return {
@@ -112,23 +112,25 @@ class Tantivy:
         return None if self._folder is None else folder_size(self._folder)
 
     def close(self) -> None:
-        """Close the index; files in a folder stay."""
+        """Close the index; files in a folder are kept."""
         self._index = None
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Make the index; an existing one is only looked at.
+        """Create the index; with ``existing=True``, only check it.
 
         Raises:
-            InputError: If there is one that this object did not make, or none where it should be.
+            InputError: If an index exists that this object did not create, or an existing index is
+                missing.
         """
         self._index = None
         if self._existing:
-            self._index = self._opened()
+            self._index = self._open()
             return
         self._clear()
-        index = self._new()
+        index = self._create()
         self._made = True
-        # One thread: with several it would be chance who comes first, and so who wins a tie.
+        # One thread: with several, the order of documents, and so the order of ties, would be
+        # random.
         writer = index.writer(self._heap, 1)
         for document in documents:
             writer.add_document(self._row(document))
@@ -138,13 +140,13 @@ class Tantivy:
         self._index = index
 
     def search(self, queries: Sequence[Query], k: int) -> list[list[Row]]:
-        """At most `k` documents for each query, best first, with scores.
+        """Return at most `k` documents for each query, best first, with scores.
 
         Raises:
             InputError: If nothing was indexed.
         """
         if self._index is None and self._existing:
-            self._index = self._opened()
+            self._index = self._open()
         if self._index is None:
             raise not_indexed(self)
         searcher = self._index.searcher()
@@ -152,8 +154,8 @@ class Tantivy:
 
     # ---- indexing
 
-    def _analysing(self, stemmer: str | None, stop_words: str | None) -> Any:
-        """How texts become words."""
+    def _build_analyzer(self, stemmer: str | None, stop_words: str | None) -> Any:
+        """Return an analyzer, which splits texts into words."""
         part = self._tantivy.Filter
         builder = self._tantivy.TextAnalyzerBuilder(self._tantivy.Tokenizer.simple())
         builder = builder.filter(part.remove_long(_LONGEST)).filter(part.lowercase())
@@ -169,8 +171,8 @@ class Tantivy:
                 where="tantivy", fix='write the English name of a language: "english"',
             ) from error  # fmt: skip
 
-    def _new(self) -> Any:
-        name = _ANALYSER.format(self._stemmer or "none", self._stop_words or "none")
+    def _create(self) -> Any:
+        name = _ANALYZER.format(self._stemmer or "none", self._stop_words or "none")
         builder = self._tantivy.SchemaBuilder()
         builder.add_text_field(
             self._id_field, stored=True, tokenizer_name="raw", index_option="basic"
@@ -184,7 +186,7 @@ class Tantivy:
         else:
             self._folder.mkdir(parents=True, exist_ok=True)
             index = self._tantivy.Index(schema, path=str(self._folder))
-        index.register_tokenizer(name, self._analyser)
+        index.register_tokenizer(name, self._analyzer)
         return index
 
     def _row(self, document: Document) -> Any:
@@ -210,11 +212,11 @@ class Tantivy:
         for name in [*managed, *_LOCKS, _MANAGED, _META]:
             (folder / Path(name).name).unlink(missing_ok=True)
 
-    def _opened(self) -> Any:
+    def _open(self) -> Any:
         folder = str(self._folder)
         try:
             index = self._tantivy.Index.open(folder)
-            self._teach(index)
+            self._register_analyzers(index)
             index.searcher()
             for field in self._fields:
                 index.parse_query('"a"', [field])
@@ -225,15 +227,15 @@ class Tantivy:
             ) from error  # fmt: skip
         return index
 
-    def _teach(self, index: Any) -> None:
-        """Tell an index that we made how its words were made: it knows the name alone."""
+    def _register_analyzers(self, index: Any) -> None:
+        """Register the analyzers of an index: the index itself stores only their names."""
         schema = json.loads((Path(self._folder or "") / _META).read_text("utf-8"))["schema"]
         for field in schema:
             indexing = (field.get("options") or {}).get("indexing") or {}
             name = indexing.get("tokenizer", "") if isinstance(indexing, dict) else ""
             if ours := _OURS.fullmatch(name):
                 stemmer, stop_words = (None if word == "none" else word for word in ours.groups())
-                index.register_tokenizer(name, self._analysing(stemmer, stop_words))
+                index.register_tokenizer(name, self._build_analyzer(stemmer, stop_words))
 
     # ---- searching
 
@@ -241,7 +243,7 @@ class Tantivy:
         words = self._words(query.text)
         if not words or k < 1:
             return []
-        found = searcher.search(self._filtered(words, query), k, count=False).hits
+        found = searcher.search(self._with_filter(words, query), k, count=False).hits
         rows: dict[str, float] = {}
         for score, address in found:
             held = searcher.doc(address).to_dict()
@@ -250,25 +252,25 @@ class Tantivy:
         return list(rows.items())
 
     def _words(self, text: str) -> list[tuple[Any, Any]]:
-        """A query for each word, which may match or not, weighted by how often it is there."""
+        """Return an optional query for each word, weighted by its count."""
         kind = self._tantivy.Query
         return [
             (
                 self._tantivy.Occur.Should,
-                # In quotes, and of letters and digits alone: nothing of it can be syntax.
+                # Quoted letters and digits contain no query syntax.
                 kind.boost_query(self._index.parse_query(f'"{word}"', self._fields), float(count)),
             )
             for word, count in Counter(_WORD.findall(text)).items()
         ]
 
-    def _filtered(self, words: list[tuple[Any, Any]], query: Query) -> Any:
+    def _with_filter(self, words: list[tuple[Any, Any]], query: Query) -> Any:
         kind, occur = self._tantivy.Query, self._tantivy.Occur
         asked = kind.boolean_query(words)
         value = query.fields.get(self._filter_field) if self._filter_field else None
         if value is None:
             return asked
         term = kind.term_query(self._index.schema, self._filter_field, text_of(value))
-        # Without a score of its own: it chooses, it does not rank.
+        # Score 0: the filter selects documents but does not affect their ranks.
         return kind.boolean_query(
             [(occur.Must, asked), (occur.Must, kind.const_score_query(term, 0.0))]
         )

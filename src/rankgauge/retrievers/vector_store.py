@@ -1,7 +1,7 @@
 """Base of all vector stores: they index documents as vectors and return the nearest.
 
-A store of its own is filled by ``index()``; one that exists is searched as it is. What a store
-itself has to know, how to make, fill and ask a collection, is in a file for each.
+``index()`` creates and fills a collection; an existing collection is searched unchanged. Subclasses
+implement how to create, fill, and search a collection.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rankgauge.core.libraries import versions
 from rankgauge.core.redaction import Secrets, redact
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError, RankgaugeError
-from rankgauge.retrievers.base import CompositeRetriever, batches, declared, not_indexed
+from rankgauge.retrievers.base import CompositeRetriever, batches, not_indexed, part_settings
 from rankgauge.retrievers.encoders import encoder_of
 
 Vectors = npt.NDArray[np.float32]
@@ -36,13 +36,13 @@ Row = tuple[str, float]
 
 SIMILARITIES = ("cosine", "dot", "l2")
 _BATCH = 256
-# How much deeper a collection of chunks is read to find k documents.
+# Maximum hits to request, as a multiple of k, to find k documents in a collection of chunks.
 _DEEPER = 64
 _QUERIES = 64
 
 
 class Existing(NamedTuple):
-    """Properties of a collection that a store reports; None for unknown ones."""
+    """Properties of a collection reported by a store; None if unknown."""
 
     similarity: str | None
     dimensions: int | None
@@ -52,28 +52,28 @@ class Existing(NamedTuple):
 class VectorStore(CompositeRetriever, ABC):
     """A retriever over a vector store.
 
-    Rankings: by score, higher is better, then by document id. The score is the cosine, the inner
-    product, or the Euclidean distance with a minus. Under the cosine a vector of zeros has no
-    direction: such a document is not indexed and such a query finds nothing.
+    Documents are ranked by score, higher is better, then by document id. The score is the cosine,
+    the inner product, or the negative Euclidean distance. The cosine of a zero vector is undefined:
+    documents with zero vectors are not indexed, and queries with zero vectors have no results.
 
     Args:
         encoder: The encoder: an object with ``encode_documents`` and ``encode_queries``, or a
             function from texts to vectors.
         collection: The name of the collection or table.
-        similarity: ``"cosine"``, ``"dot"`` or ``"l2"``.
+        similarity: ``"cosine"``, ``"dot"``, or ``"l2"``.
         existing: Search an existing collection or table unchanged; ``index()`` only checks it.
-        replace: Drop an existing collection or table of that name, even one made by others.
+        replace: Drop an existing collection or table of this name, even if created elsewhere.
         id_field: The field of document ids; None for the store's own id.
-        filter_field: Search only documents whose field of that name equals that of the query;
-            queries without it search all.
+        filter_field: Search only documents whose field of this name equals the same field of the
+            query; queries without the field search all.
 
     Raises:
-        InputError: For options that contradict each other.
+        InputError: If options are invalid or incompatible.
         UnknownName: For an unknown similarity.
     """
 
     PARTS = ("encoder",)
-    # The distributions whose versions decide.
+    # Distributions whose versions affect rankings.
     LIBRARIES: ClassVar[tuple[str, ...]]
 
     encoder: Any = field(kw_only=False)
@@ -92,76 +92,78 @@ class VectorStore(CompositeRetriever, ABC):
             )  # fmt: skip
         if not self.collection or not isinstance(self.collection, str):
             raise InputError(
-                f"got {self.collection!r} for a name", where=self.TYPE, fix='collection="rankgauge"'
+                f"got {self.collection!r} for the name",
+                where=self.TYPE,
+                fix='collection="rankgauge"',
             )
         if self.filter_field is not None and self.filter_field == self.id_field:
             raise InputError(
-                f"{self.filter_field!r} holds the document id, it cannot be filtered by",
-                where=self.TYPE, fix="name another id_field or filter_field",
+                f"{self.filter_field!r} is both id_field and filter_field",
+                where=self.TYPE, fix="name two different fields",
             )  # fmt: skip
         self.encoder = encoder_of(self.encoder)
         self.similarity = choice("similarity", self.similarity, SIMILARITIES)
         self._secrets = Secrets()
-        self._server: str | None = None  # the URL of a server, without what may be secret
+        self._server: str | None = None  # the server URL without secrets
         self._folder: Path | None = None  # None in memory and for a server
         self._remove: Callable[[], object] | None = None
-        self._made = False  # whether the collection is this object's own
+        self._made = False  # whether this object created the collection
         self._ready = False
         self._dimensions: int | None = None
 
-    # ---- the contract of a retriever
+    # ---- retriever protocol
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Make the collection and fill it; an existing one is only looked at.
+        """Create and fill the collection; with ``existing=True``, only check it.
 
         Raises:
-            InputError: If there is a collection of that name that this object did not make, or if
-                there is none where it should exist.
+            InputError: If a collection of this name exists that this object did not create, or an
+                existing collection is missing.
         """
         self._ready = False
         self._dimensions = None
         if self.existing:
-            with self._calling():
+            with self._redacting_errors():
                 self._read_description()
             return
-        with self._calling():
+        with self._redacting_errors():
             self._clear()
         for batch in batches(documents, _BATCH):
-            self._take(batch)
+            self._add_batch(batch)
         if self._made:
-            with self._calling():
+            with self._redacting_errors():
                 self._finish()
         self._ready = True
 
     def search(self, queries: Sequence[Query], k: int) -> list[list[Row]]:
-        """At most `k` documents for each query, best first, with scores.
+        """Return at most `k` documents for each query, best first, with scores.
 
         Raises:
-            InputError: If nothing was indexed, or the encoder's vectors do not fit the collection.
+            InputError: Before indexing, or if the vectors of the encoder do not fit the collection.
         """
         if not self._ready:
             if not self.existing:
                 raise not_indexed(self)
-            with self._calling():
+            with self._redacting_errors():
                 self._read_description()
         rankings: list[list[Row]] = [[] for _ in queries]
         if not queries or k < 1 or not (self._made or self.existing):
             return rankings
         vectors = self._encoded("encode_queries", [query.text for query in queries])
-        self._fits(vectors)
-        findable = self._directed(vectors)
+        self._check_dimensions(vectors)
+        findable = self._comparable(vectors)
         for value, places in self._groups(queries, findable):
             for some in batches(places, _QUERIES):
-                with self._calling():
-                    found = self._ranked(vectors[some], k, value)
+                with self._redacting_errors():
+                    found = self._rankings(vectors[some], k, value)
                 for place, ranking in zip(some, found, strict=True):
                     rankings[place] = ranking
         return rankings
 
     @property
     def settings(self) -> Mapping[str, Any] | None:
-        """What decides about rankings; None for an existing collection, which anyone may change."""
-        parts = declared(self.encoder)
+        """Settings that determine rankings; None for an existing collection, which may change."""
+        parts = part_settings(self.encoder)
         if self.existing or parts is None:
             return None
         return {
@@ -176,25 +178,25 @@ class VectorStore(CompositeRetriever, ABC):
 
     @property
     def size(self) -> int | None:
-        """Bytes of the folder, with all collections in it; None in memory and for a server."""
+        """Bytes of the folder with all its collections; None in memory and for a server."""
         return None if self._folder is None else folder_size(self._folder)
 
     def close(self) -> None:
-        """Close files and connections; a folder without a name is removed, all else stays."""
+        """Close files and connections; a temporary folder is removed, other data is kept."""
         self._ready = False
         self._close()
         if self._remove is not None:
             self._remove()
 
-    # ---- what each store knows
+    # ---- implemented by each store
 
     @abstractmethod
-    def _described(self) -> Existing | None:
-        """Properties of the collection; None without one."""
+    def _describe(self) -> Existing | None:
+        """Return the properties of the collection; None if it does not exist."""
 
     @abstractmethod
     def _create(self, dimensions: int) -> None:
-        """Make the collection."""
+        """Create the collection."""
 
     @abstractmethod
     def _drop(self) -> None:
@@ -202,40 +204,40 @@ class VectorStore(CompositeRetriever, ABC):
 
     @abstractmethod
     def _add(self, ids: list[str], vectors: Vectors, values: list[Any]) -> None:
-        """Put documents in: ids, vectors, and what can be filtered by (None for nothing)."""
+        """Add documents: ids, vectors, and filter values (None for no value)."""
 
     @abstractmethod
     def _nearest(self, vectors: Vectors, limit: int, value: Any) -> list[list[Row]]:
-        """Ids and scores for each vector, of documents with that value (None for all)."""
+        """Return ids and scores for each vector, among documents with the value (None for all)."""
 
     @abstractmethod
     def _close(self) -> None:
         """Close files and connections."""
 
     def _finish(self) -> None:
-        """Last step after all documents are added, such as an index."""
+        """Finish after all documents are added, for example by building an index."""
 
     def _options(self) -> dict[str, Any]:
-        """Settings of its own."""
+        """Return the settings specific to the store."""
         return {}
 
     def _score(self, distance: float) -> float:
-        """The score of what most stores return: 1 - similarity, or the square of the distance."""
+        """Convert a distance of most stores (1 - similarity, or squared L2) to a score."""
         return -math.sqrt(max(distance, 0.0)) if self.similarity == "l2" else 1.0 - distance
 
     # ---- folders and servers
 
-    def _in_folder(self, location: str | None) -> str:
-        """Note a folder, or make one that is removed by close()."""
+    def _record_folder(self, location: str | None) -> str:
+        """Record a folder, or create a temporary folder that close() removes."""
         if location is None:
             location = tempfile.mkdtemp(prefix="rankgauge-")
-            # At the latest when this object is garbage collected.
+            # Removed at the latest when this object is garbage collected.
             self._remove = weakref.finalize(self, shutil.rmtree, location, ignore_errors=True)
         self._folder = Path(location)
         return location
 
-    def _at(self, url: str, key_env: str | None) -> str | None:
-        """Note the URL of a server, and return the key for it; neither is shown as it is."""
+    def _record_server(self, url: str, key_env: str | None) -> str | None:
+        """Record the URL of a server, and return its key; messages show neither unredacted."""
         key = secret_of(key_env, self.TYPE)
         self._secrets.add(key or "", "authorization", "api-key", key_env or "key")
         parts = urlsplit(url)
@@ -251,8 +253,8 @@ class VectorStore(CompositeRetriever, ABC):
         return key
 
     @contextmanager
-    def _calling(self) -> Iterator[None]:
-        """Call the client library; secrets are removed from its errors."""
+    def _redacting_errors(self) -> Iterator[None]:
+        """Redact secrets in errors of the client library."""
         try:
             yield
         except RankgaugeError:
@@ -271,33 +273,33 @@ class VectorStore(CompositeRetriever, ABC):
 
     def _clear(self) -> None:
         if not self._made and not self.replace:
-            if self._described() is not None:
+            if self._describe() is not None:
                 raise InputError(
                     f"collection {self.collection!r} already exists", where=self.TYPE,
                     fix="search it with existing=True, drop it with replace=True, or give another "
                     "name",
                 )  # fmt: skip
-        elif self._described() is not None:
+        elif self._describe() is not None:
             self._drop()
         self._made = False
 
-    def _take(self, batch: list[Document]) -> None:
+    def _add_batch(self, batch: list[Document]) -> None:
         vectors = self._encoded("encode_documents", [document.whole for document in batch])
         if not self._made:
-            with self._calling():
+            with self._redacting_errors():
                 self._create(vectors.shape[1])
             self._made = True
             self._dimensions = vectors.shape[1]
-        self._fits(vectors)
-        kept = self._directed(vectors)
+        self._check_dimensions(vectors)
+        kept = self._comparable(vectors)
         if kept.size:
             some = [batch[place] for place in kept]
             values = [self._value(document.fields) for document in some]
-            with self._calling():
+            with self._redacting_errors():
                 self._add([document.id for document in some], vectors[kept], values)
 
-    def _directed(self, vectors: Vectors) -> npt.NDArray[np.intp]:
-        """Return the places of vectors that can be compared."""
+    def _comparable(self, vectors: Vectors) -> npt.NDArray[np.intp]:
+        """Return the positions of vectors that can be compared; zero vectors have no cosine."""
         if self.similarity != "cosine":
             return np.arange(len(vectors))
         return np.flatnonzero(np.linalg.norm(vectors, axis=1) > 0)
@@ -309,7 +311,7 @@ class VectorStore(CompositeRetriever, ABC):
     # ---- searching
 
     def _read_description(self) -> None:
-        found = self._described()
+        found = self._describe()
         if found is None:
             raise InputError(
                 f"there is no collection {self.collection!r}", where=self.TYPE,
@@ -328,7 +330,7 @@ class VectorStore(CompositeRetriever, ABC):
         encoded = getattr(self.encoder, side)(texts)
         try:
             vectors = np.asarray(encoded, dtype=np.float32)
-        except (TypeError, ValueError):  # rows of several lengths, or no numbers
+        except (TypeError, ValueError):  # rows of different lengths, or not numbers
             vectors = np.zeros(0, dtype=np.float32)
         if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1]:
             raise InputError(
@@ -343,33 +345,33 @@ class VectorStore(CompositeRetriever, ABC):
             )  # fmt: skip
         return vectors
 
-    def _fits(self, vectors: Vectors) -> None:
+    def _check_dimensions(self, vectors: Vectors) -> None:
         if self._dimensions not in {None, vectors.shape[1]}:
             raise InputError(
-                f"the encoder gives vectors of {vectors.shape[1]} numbers, those of collection "
-                f"{self.collection!r} have {self._dimensions}",
+                f"the encoder returns vectors of {vectors.shape[1]} numbers, but collection "
+                f"{self.collection!r} has vectors of {self._dimensions}",
                 where=self.TYPE, fix="use the encoder with which the collection was filled",
             )  # fmt: skip
 
     def _groups(
         self, queries: Sequence[Query], places: npt.NDArray[np.intp]
     ) -> list[tuple[Any, list[int]]]:
-        """Return the places of queries that are asked in the same way, by what they filter by."""
+        """Return pairs of filter value and positions of the queries that have it."""
         groups: dict[tuple[type, Any], list[int]] = {}
         for place in places.tolist():
             given = queries[place].fields.get(self.filter_field) if self.filter_field else None
             if given is not None and not isinstance(given, str | int):
                 raise InputError(
-                    f"got {given!r:.60} to filter by, expected text or a whole number",
+                    f"got {given!r:.60} as filter value, expected text or a whole number",
                     where=f"query {queries[place].id!r}, field {self.filter_field!r}",
                     fix="remove the field from the query, or give one value",
                 )
-            # True and 1 are one key of a mapping, and two values.
+            # True and 1 are different values but equal keys.
             groups.setdefault((type(given), given), []).append(place)
         return [(given, group) for (_, given), group in groups.items()]
 
-    def _ranked(self, vectors: Vectors, k: int, value: Any) -> list[list[Row]]:
-        """Rankings of documents, each at its best place: a collection may hold chunks of them."""
+    def _rankings(self, vectors: Vectors, k: int, value: Any) -> list[list[Row]]:
+        """Return rankings of documents, each at its best rank: a collection may contain chunks."""
         limit = k
         while True:
             found = self._nearest(vectors, limit, value)
@@ -384,7 +386,7 @@ class VectorStore(CompositeRetriever, ABC):
 
 
 def folder_size(path: Path) -> int:
-    """Bytes of all files in a folder, or of a file."""
+    """Return the bytes of a file, or of all files in a folder."""
     if path.is_file():
         return path.stat().st_size
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
@@ -412,7 +414,7 @@ def secret_of(variable: str | None, where: str) -> str | None:
 
 
 def id_in(payload: Any, field: str, where: str) -> str:
-    """Return a document id from what was stored with a vector."""
+    """Return a document id from the payload of a vector."""
     found = (payload or {}).get(field)
     if found is None:
         known = ", ".join(sorted(payload or {})) or "nothing"
@@ -424,7 +426,7 @@ def id_in(payload: Any, field: str, where: str) -> str:
 
 
 def text_of(value: Any) -> str | None:
-    """Return a value to filter by in a column of text: as SQL would cast it."""
+    """Return a filter value as text, as SQL would cast it."""
     if value is None or isinstance(value, str):
         return value
     return str(value).lower()

@@ -1,4 +1,4 @@
-"""Functions and classes that tutorials use, thin over ``evaluate()``."""
+"""Functions and classes with the names that tutorials use: thin wrappers of ``evaluate()``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small benchmark class, thin over :class:`Benchmark`."""
+"""A small benchmark class, a thin wrapper of :class:`Benchmark`."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from rankgauge.measures.measure import parse
 from rankgauge.rendering.tables import Table, to_markdown
 from rankgauge.retrievers.protocol import takes_k
 
-# Of a retriever that is not told how many documents to return, all are kept.
+# The largest number of documents kept from a retriever without a parameter `k`.
 _ALL = 1_000_000
 
 
 class RetrievalBenchmark:
     """Compare retrievers on the same queries.
 
-    Every value is one of :func:`evaluate`; for intervals, latency, files and resuming use
-    :class:`Benchmark`.
+    Values are those of :func:`evaluate`. Use :class:`Benchmark` for intervals, latency, files, and
+    resumption.
 
     Example:
         >>> bench = RetrievalBenchmark()
@@ -50,8 +50,8 @@ class RetrievalBenchmark:
     def add_query(self, query_id: str, query_text: str, relevant_docs: Iterable[Any]) -> None:
         """Add a query.
 
-        `relevant_docs` has the ids of the relevant documents, or is a mapping of document id to
-        grade. A second query with the same id is an :class:`~rankgauge.InputError`.
+        `relevant_docs` are the ids of the relevant documents, or a mapping from document id to
+        grade. A second query with the same id raises :class:`~rankgauge.InputError`.
         """
         self._queries.add_query(query_id, query_text, relevant_docs)
 
@@ -59,18 +59,18 @@ class RetrievalBenchmark:
         """Run a retriever on every query and return the means of its values.
 
         Args:
-            retriever_name: Its name; a retriever of the same name is replaced.
-            retriever_fn: Anything that :meth:`Benchmark.run` takes: most often a function from the
-                text of a query to document ids, best first. If it has a parameter `k`, that many
-                documents are asked for.
-            k: The cut-off of precision, recall and nDCG.
+            retriever_name: The name of the retriever; results with the same name are replaced.
+            retriever_fn: Any retriever that :meth:`Benchmark.run` accepts, usually a function from
+                the text of a query to document ids, best first. If it has a parameter `k`, k
+                documents are requested.
+            k: The cut-off of precision, recall, and nDCG.
 
         Returns:
-            ``retriever``, ``mrr``, ``p@5``, ``r@5``, ``hit_rate`` and ``ndcg`` (with k = 5).
-            ``mrr`` and ``hit_rate`` are over all documents that were returned, ``ndcg`` is nDCG@k.
+            ``retriever``, ``mrr``, ``p@5``, ``r@5``, ``hit_rate``, and ``ndcg`` (for k = 5).
+            ``mrr`` and ``hit_rate`` use all returned documents; ``ndcg`` is nDCG@k.
 
         Raises:
-            InputError: If there are no queries, or the retriever failed for one.
+            InputError: If there are no queries, or the retriever fails for a query.
         """
         names = ("RR", f"P@{k}", f"R@{k}", f"Success@{_ALL}", f"nDCG@{k}")
         measures = [parse(name) for name in names]
@@ -85,10 +85,10 @@ class RetrievalBenchmark:
         return {"retriever": retriever_name, **values}
 
     def compare_retrievers(self) -> str:
-        """Return the retrievers side by side as Markdown, the highest MRR first.
+        """Return a comparison of the retrievers as Markdown, highest MRR first.
 
-        It names the winner, with a note if its lead over the second is not significant (paired
-        randomization test).
+        It names the winner, with a note if the difference from the second is not significant
+        (paired randomization test).
 
         Raises:
             InputError: If queries were added after a retriever was run.
@@ -117,7 +117,7 @@ class RetrievalBenchmark:
 
 @dataclass(frozen=True)
 class _Made:
-    """The run of a retriever and the means of its values."""
+    """Run of a retriever and the means of its values."""
 
     name: str
     k: int

@@ -23,7 +23,7 @@ class RetrieverValues:
     """Means over queries of one retriever.
 
     Attributes:
-        retriever_name: The retriever.
+        retriever_name: The name of the retriever.
         recall: Recall by k.
         precision: Precision by k.
         mrr: Mean reciprocal rank.
@@ -42,10 +42,10 @@ class RetrieverValues:
 
 
 class RetrieverComparison:
-    """Compare retrievers by the means of their values; for tests of the differences, `compare()`.
+    """Compare retrievers by the means of their values; `compare()` also tests the differences.
 
     Args:
-        k_values: The cut-offs; 1, 3, 5, 10 if omitted.
+        k_values: The cut-offs; if omitted, 1, 3, 5, and 10.
 
     Example:
         >>> comparison = RetrieverComparison(k_values=[1, 3])
@@ -73,9 +73,10 @@ class RetrieverComparison:
         self.k_values = self._evaluator.k_values
 
     def evaluate_retriever(self, name: str, queries: Iterable[Any]) -> RetrieverValues:
-        """Return the means over records as :meth:`RetrievalEvaluator.evaluate_dataset` takes them.
+        """Return the means over records.
 
-        In a mapping, ``scores`` by document id are grades, as ``relevance_scores`` are.
+        Records have the form of :meth:`RetrievalEvaluator.evaluate_dataset`. In mappings,
+        ``scores`` by document id mean ``relevance_scores``.
         """
         found = self._evaluator.evaluate_dataset([_with_grades(query) for query in queries])
         return RetrieverValues(
@@ -84,10 +85,10 @@ class RetrieverComparison:
         )  # fmt: skip
 
     def compare(self, results: Sequence[RetrieverValues]) -> str:
-        """Return a table in Markdown, a row for each measure and a column for each retriever.
+        """Return a Markdown table with a row for each measure and a column for each retriever.
 
         Raises:
-            InputError: If there are no results, or one lacks a cut-off of this comparison.
+            InputError: If there are no results, or a result lacks a cut-off of this comparison.
         """
         if not results:
             raise InputError(
@@ -110,7 +111,7 @@ class RetrieverComparison:
 
 
 def _with_grades(record: Any) -> Any:
-    """The record, with grades under a name that says so."""
+    """Return the record with ``scores`` renamed to ``relevance_scores`` if they are grades."""
     if isinstance(record, Mapping) and isinstance(record.get("scores"), Mapping):
         return {"relevance_scores" if key == "scores" else key: record[key] for key in record}
     return record

@@ -1,4 +1,4 @@
-"""An evaluator class with the methods that tutorials have, thin over ``evaluate()``."""
+"""An evaluator class with the methods used in tutorials, a thin wrapper of ``evaluate()``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rankgauge.measures.compiled import grades_of, measure_grades
 from rankgauge.measures.measure import parse
 from rankgauge.rendering.tables import Table, to_markdown
 
-# Values at a cut-off: the attribute, its name in keys, the measure, the head in reports.
+# Values at a cut-off: attribute, name in keys, measure, and heading in reports.
 _AT_K = (
     ("precision_at_k", "P", "P", "Precision"),
     ("recall_at_k", "R", "R", "Recall"),
@@ -41,14 +41,14 @@ _FIRST = parse("FirstRel")
 
 @dataclass(frozen=True)
 class MetricValues(Mapping[str, float]):
-    """Values at each cut-off, of one query or as means over queries.
+    """Values at each cut-off, for one query or as means over queries.
 
-    Attributes show them (``metrics.recall_at_k[5]``), and so do keys: ``metrics["R@5"]``,
-    ``metrics["recall@5"]`` and ``metrics["recall_at_5"]`` are the same. As a mapping it has the
-    keys ``P@k``, ``R@k``, ``F1@k``, ``NDCG@k`` and ``Hit@k`` for each k, ``MAP`` and ``MRR``.
+    Values are attributes (``metrics.recall_at_k[5]``) and items: ``metrics["R@5"]``,
+    ``metrics["recall@5"]``, and ``metrics["recall_at_5"]`` are the same. The keys of the mapping
+    are ``P@k``, ``R@k``, ``F1@k``, ``NDCG@k``, and ``Hit@k`` for each k, ``MAP``, and ``MRR``.
 
-    `count` is the number of queries; of one query, `map` is its average precision and `mrr` its
-    reciprocal rank.
+    `count` is the number of queries. For a single query, `map` is its average precision and `mrr`
+    its reciprocal rank.
 
     Example:
         >>> metrics = RetrievalEvaluator([1, 3]).evaluate_single_query(["d2", "d1"], {"d1"})
@@ -88,17 +88,18 @@ class MetricValues(Mapping[str, float]):
 
 @dataclass(frozen=True)
 class QueryEvaluation(MetricValues):
-    """Values of one query: at each cut-off, of the whole ranking, and counts.
+    """Values of one query: at each cut-off, for the whole ranking, and counts.
 
-    Each is an attribute and a key of the same name: ``result.precision``, ``result["precision"]``.
+    Values are attributes and items with the same names: ``result.precision``,
+    ``result["precision"]``.
 
     Attributes:
         precision: Share of all retrieved documents that are relevant (a set measure).
         recall: Share of the relevant documents that were retrieved (a set measure).
-        f1: Harmonic mean of the two.
-        ndcg: nDCG over the whole ranking, the ideal made of all judged documents.
+        f1: Harmonic mean of `precision` and `recall`.
+        ndcg: nDCG of the whole ranking; the ideal ranking has all judged documents.
         relevant_count: Number of relevant documents, retrieved or not.
-        first_relevant_position: Rank of the first relevant document, None if none was retrieved.
+        first_relevant_position: Rank of the first relevant document, or None.
 
     Example:
         >>> evaluator = RetrievalEvaluator()
@@ -119,7 +120,7 @@ class QueryEvaluation(MetricValues):
     relevant_retrieved: int
     first_relevant_position: int | None
 
-    __hash__ = None  # holds dictionaries
+    __hash__ = None  # contains dictionaries
 
     def _values(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _OF_QUERY} | super()._values()
@@ -129,27 +130,27 @@ _OF_QUERY = tuple(field.name for field in fields(QueryEvaluation)[len(fields(Met
 
 
 class RetrievalEvaluator:
-    """Evaluate rankings at several cut-offs, one query or many.
+    """Evaluate rankings at several cut-offs, for one or several queries.
 
-    Values are those of :func:`~rankgauge.evaluate`. Undefined values count as 0.0, also for one
-    query.
+    Values are those of :func:`~rankgauge.evaluate`. Undefined values count as 0.0, even for a
+    single query.
 
-    One query is a ranking (``retrieved_ids``, best first), its relevant documents
-    (``relevant_ids``) and, for nDCG, perhaps grades by document id (``relevance_scores``; without
-    them each relevant document has grade 1). Many queries are records of these,
-    ``{"id": ..., "retrieved": [...], "relevant": [...], "relevance_scores": {...}}``, or anything
-    else that :meth:`~rankgauge.Records.of` takes. All methods raise
-    :class:`~rankgauge.InputError` for an input that cannot be read, and name the record.
+    A single query is given by its ranking (``retrieved_ids``, best first), its relevant documents
+    (``relevant_ids``), and optionally, for nDCG, grades by document id (``relevance_scores``; by
+    default, each relevant document has grade 1). Several queries are given as records,
+    ``{"id": ..., "retrieved": [...], "relevant": [...], "relevance_scores": {...}}``, or as any
+    other argument of :meth:`~rankgauge.Records.of`. All methods raise
+    :class:`~rankgauge.InputError` for invalid input, with the record that has the error.
 
     Args:
-        k_values: The cut-offs; 1, 3, 5, 10 if omitted.
+        k_values: The cut-offs; if omitted, 1, 3, 5, and 10.
 
     Attributes:
-        k_values: The cut-offs, each once, as they were given.
+        k_values: The distinct cut-offs, in the order given.
 
     Raises:
         UnknownName: If a cut-off is not a whole number of at least 1.
-        InputError: If there is none.
+        InputError: If there are no cut-offs.
 
     Example:
         >>> evaluator = RetrievalEvaluator(k_values=[1, 3])
@@ -187,7 +188,7 @@ class RetrievalEvaluator:
         relevant_ids: Iterable[Any],
         relevance_scores: Mapping[Any, float] | None = None,
     ) -> QueryEvaluation:
-        """Return values of one query: at each cut-off, over the whole ranking, and counts."""
+        """Return the values of one query: at each cut-off, for the whole ranking, and counts."""
         plain = (
             type(query_id) is str and are_ids(query_id, (query_id,)) and relevance_scores is None
         )
@@ -206,7 +207,7 @@ class RetrievalEvaluator:
         return self._of_query(query_id, done.mean(), done.value(done.query_ids[0], "FirstRel"))
 
     def _measured(self, retrieved: Any, relevant: Any) -> tuple[dict[str, float], float] | None:
-        """The values of one query, without an evaluation; None where only that can have them."""
+        """Return the values of one query without an evaluation; None if it needs an evaluation."""
         grades = grades_of(retrieved, relevant)
         if grades is None:
             return None
@@ -246,19 +247,19 @@ class RetrievalEvaluator:
         return self.evaluate_dataset([record])
 
     def evaluate_dataset(self, results: Any) -> MetricValues:
-        """Return the mean over many queries of each measure at each cut-off."""
+        """Return the means over several queries of each measure at each cut-off."""
         done = self._evaluated(results)
         return MetricValues(**self._at_k(done.mean(), len(done.query_ids)))
 
     def evaluate_batch(self, queries: Any) -> dict[str, float]:
-        """Return the means over many queries in one flat dictionary.
+        """Return the means over several queries in one flat dictionary.
 
         Returns:
-            ``count``; ``mean_precision``, ``mean_recall`` and ``mean_f1`` over everything that was
-            retrieved (set measures; ``mean_f1`` is the mean of the F1 of each query); ``mrr``;
-            ``mean_ndcg`` over the whole rankings, the ideal made of all judged documents;
-            ``mean_p@k`` and ``mean_r@k`` for each k; ``success@1``; ``hit_rate``, the share of the
-            queries for which anything relevant was retrieved.
+            ``count``; ``mean_precision``, ``mean_recall``, and ``mean_f1`` of all retrieved
+            documents (set measures; ``mean_f1`` is the mean of F1 over queries); ``mrr``;
+            ``mean_ndcg`` of the whole rankings, with an ideal ranking of all judged documents;
+            ``mean_p@k`` and ``mean_r@k`` for each k; ``success@1``; and ``hit_rate``, the share of
+            queries with a relevant document retrieved.
 
         Example:
             >>> queries = [{"id": "q1", "retrieved": ["d3", "d1"], "relevant": ["d1"]}]
@@ -287,15 +288,16 @@ class RetrievalEvaluator:
     def evaluate(
         self, results: Any, relevant: Any = None, relevance_scores: Any = None
     ) -> dict[str, float]:
-        """Return the means over many queries under the names that papers use.
+        """Return the means over several queries, with the names used in papers.
 
         Args:
-            results: Records; or, if the judgments come separately, query id to ranking.
-            relevant: Query id to relevant documents, where `results` holds the rankings only.
-            relevance_scores: Query id to ``{document id: grade}``, likewise.
+            results: Records; or rankings by query id, if the judgments are given separately.
+            relevant: Relevant documents by query id, for rankings by query id.
+            relevance_scores: Grades, ``{document id: grade}``, by query id, for rankings by query
+                id.
 
         Returns:
-            ``P@k``, ``R@k``, ``F1@k``, ``NDCG@k`` and ``Hit@k`` for each k, ``MAP`` and ``MRR``.
+            ``P@k``, ``R@k``, ``F1@k``, ``NDCG@k``, and ``Hit@k`` for each k, ``MAP``, and ``MRR``.
 
         Example:
             >>> RetrievalEvaluator([1]).evaluate({"q1": ["d1", "d2"]}, {"q1": {"d1"}})["P@1"]
@@ -306,9 +308,9 @@ class RetrievalEvaluator:
         return dict(self.evaluate_dataset(_joined(results, relevant, relevance_scores)))
 
     def print_report(self, results: Any) -> None:
-        """Print a report: k down, measures across; MAP and MRR below.
+        """Print a report with a row for each k and a column for each measure; MAP and MRR below.
 
-        `results` is what a method of this class returned, or records, which are evaluated first.
+        `results` is the result of another method, or records, which are evaluated first.
 
         Example:
             >>> evaluator = RetrievalEvaluator([1, 3])
@@ -336,11 +338,11 @@ class RetrievalEvaluator:
         overall = _overall(values)
         width = max((len(name) for name in overall), default=0)
         lines += [f"{name:<{width}}  {_shown(value)}" for name, value in overall.items()]
-        # The one place of the library that prints.
+        # This is the only place in the library that prints.
         sys.stdout.write("\n".join(lines).rstrip() + "\n")
 
     def generate_report(self, results: Any) -> str:
-        """Return a report in Markdown: sections Precision, Recall, NDCG and Overall, k ascending.
+        """Return a report in Markdown: sections Precision, Recall, NDCG, and Overall, k ascending.
 
         `results` is as for :meth:`print_report`.
 
@@ -374,7 +376,7 @@ class RetrievalEvaluator:
         return {**at, "count": count, "map": means["AP"], "mrr": means["RR"]}
 
     def _values(self, results: Any) -> tuple[dict[str, float], int | None]:
-        """Means by name, and of how many queries they are."""
+        """Return the means by name, and the number of queries if known."""
         if isinstance(results, MetricValues):
             return MetricValues._values(results), results.count  # noqa: SLF001 - one module
         plain = isinstance(results, Mapping) and all(map(_is_number, results.values()))
@@ -397,7 +399,7 @@ def _cutoff(k: Any) -> int:
 
 
 def _joined(rankings: Any, relevant: Any, grades: Any) -> list[dict[str, Any]]:
-    """Records of rankings, relevant documents and grades by query id; judged queries only."""
+    """Return records of rankings, relevant documents, and grades, for the judged queries."""
     for name, given in (
         ("results", rankings),
         ("relevant", relevant),
@@ -426,7 +428,7 @@ def _joined(rankings: Any, relevant: Any, grades: Any) -> list[dict[str, Any]]:
 
 
 def _split(key: str) -> tuple[str, int | None]:
-    """A key as our name and its cut-off: ``recall_at_5`` is ``("R", 5)``."""
+    """Return the name in `_AT_K` and the cut-off of a key: ``recall_at_5`` is ``("R", 5)``."""
     for joint in ("@", "_at_"):
         stem, found, at = key.rpartition(joint)
         if found and at.isdecimal():
@@ -436,7 +438,7 @@ def _split(key: str) -> tuple[str, int | None]:
 
 def _canonical(key: str) -> str:
     name, at = _split(key.removeprefix("mean_"))
-    # Only at a cut-off is a mean of precision the measure that has it in its name.
+    # Without a cut-off, mean_precision and such are set measures, not the measures at k.
     if at is None:
         return name if name in {"MAP", "MRR"} else key
     return f"{name}@{at}"
@@ -453,7 +455,7 @@ def _title(count: int | None) -> str:
 
 
 def _cutoffs(values: Mapping[str, float]) -> list[int]:
-    """All cut-offs, ascending by number (10 after 9, not after 1)."""
+    """Return all cut-offs in ascending order."""
     return sorted({at for key in values if (at := _split(key)[1]) is not None})
 
 

@@ -1,38 +1,38 @@
-"""Plain functions: a ranking and the relevant documents give one number.
+"""Plain functions: measures computed from a ranking and the relevant documents.
 
-Every function calls the same kernel as :func:`~rankgauge.evaluate`, so the numbers are the same;
-for many queries, several measures or anything that is kept, use that. The page of the measure has
-its formula, range and source: P, R, F, Success, RR, AP, DCG, nDCG, ERR.
+Every function calls the same kernel as :func:`~rankgauge.evaluate`, so the values are the same. Use
+``evaluate()`` for many queries, several measures, or results to keep. The reference pages of the
+measures P, R, F, Success, RR, AP, DCG, nDCG, and ERR have their formulas, ranges, and sources.
 
 The arguments are
 
-- ``retrieved``: the document ids of a ranking, best first: a list, a tuple or an array;
-- ``relevant`` (``grades`` where only grades make sense): the relevant documents: a set or list
-  (grade 1), or a mapping of document id to grade;
-- ``k``: the cut-off, at least 1. Where it may be left out, the whole ranking counts; a ranking
-  shorter than k is no error;
-- ``rel``: the grade from which a document counts as relevant, for binary measures;
-- ``gain``, of graded measures: ``linear``, ``exp`` (``2^grade - 1``), or a mapping of grade to
+- ``retrieved``: the document ids of a ranking, best first: a list, a tuple, or an array;
+- ``relevant`` (``grades`` for measures that need grades): the relevant documents: a set or list
+  (grade 1), or a mapping from document id to grade;
+- ``k``: the cut-off, at least 1. If it is optional and omitted, the whole ranking counts; a
+  ranking may be shorter than k;
+- ``rel``: for binary measures, the grade from which a document counts as relevant;
+- ``gain``, for graded measures: ``linear``, ``exp`` (``2^grade - 1``), or a mapping from grade to
   gain.
 
-The keywords ``retrieved_ids`` and ``relevant_ids`` (or ``relevance_scores``) are other names of the
-first two, and ``max_grade`` one of ``top``.
+The first two arguments also have the names ``retrieved_ids`` and ``relevant_ids`` (or
+``relevance_scores``), and ``top`` has the name ``max_grade``.
 
-Functions of several queries take a list of rankings and a list of what is relevant, two mappings by
-query id, or, without ``relevant``, records that hold both, such as ``(retrieved, relevant)`` pairs.
-A query without a ranking counts 0; no query is an error.
+Functions of several queries take two lists (rankings and their relevant documents), two mappings
+by query id, or, without ``relevant``, records with both, such as ``(retrieved, relevant)`` pairs.
+A query without a ranking counts as 0; an input without queries is an error.
 
-They return one float, so what is undefined (nothing is relevant) is 0.0 here. In ``evaluate()`` the
-value of such a query is NaN, and it says for how many.
+The functions return a single float, so undefined values (no document is relevant) are 0.0. In
+``evaluate()``, such values are NaN and their number is reported.
 
-Document ids are text, whole numbers or bytes, one kind in a ranking. A duplicate document is an
+Document ids are text, whole numbers, or bytes, of one type per ranking. A duplicate document is an
 error: counted twice, it could push recall and nDCG above 1.
 
-All of them raise :class:`~rankgauge.InputError` if a ranking has no order or a duplicate document,
-an id is no id, or a grade no finite number; its kind :class:`~rankgauge.MismatchError` if no
-document matches because the ids of the two sides are written in different ways; and
-:class:`~rankgauge.UnknownName` if k is not a whole number of at least 1, or another choice is not
-possible.
+All functions raise :class:`~rankgauge.InputError` if a ranking has no order or has a duplicate
+document, an id is invalid, or a grade is not a finite number; its subclass
+:class:`~rankgauge.MismatchError` if no document matches because the ids of both sides are spelled
+differently; and :class:`~rankgauge.UnknownName` if k is not a whole number of at least 1, or
+another argument has an unknown value.
 """
 
 from __future__ import annotations
@@ -86,12 +86,12 @@ Judgments: TypeAlias = Mapping[Any, float] | Iterable[Any]
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-# A cut-off that is below every ranking.
+# A cut-off larger than any ranking.
 _LONGEST = 1_000_000_000
 
 
 def _with_other_names(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Let a function take the keywords that tutorials use."""
+    """Let a function accept the argument names that tutorials use."""
     first, second, *_ = inspect.signature(function).parameters
     names = {
         "retrieved_ids": first, "relevant_ids": second, "relevance_scores": second,
@@ -162,9 +162,10 @@ def hit_rate_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float
 
 @_with_other_names
 def success_at_k(retrieved: Any, relevant: Any, k: int | None = None, *, rel: float = 1) -> float:
-    """Return :func:`hit_rate_at_k` of one query, or :func:`mean_hit_rate` of records.
+    """Return :func:`hit_rate_at_k` for one query, or :func:`mean_hit_rate` for records.
 
-    ``success_at_k(retrieved, relevant, k)`` is one query, ``success_at_k(records, k)`` many.
+    Call ``success_at_k(retrieved, relevant, k)`` for one query, ``success_at_k(records, k)`` for
+    several.
 
     Example:
         >>> success_at_k(["d4", "d1"], {"d1"}, 2)
@@ -181,7 +182,7 @@ def success_at_k(retrieved: Any, relevant: Any, k: int | None = None, *, rel: fl
 def reciprocal_rank(
     retrieved: Ranking, relevant: Judgments, k: int | None = None, *, rel: float = 1
 ) -> float:
-    """Return 1 / the rank of the first relevant document, 0.0 if none is in the first k.
+    """Return 1 / the rank of the first relevant document, or 0.0 if none is in the first k.
 
     Example:
         >>> reciprocal_rank(["d3", "d1", "d2"], {"d1", "d2"})
@@ -201,9 +202,8 @@ def average_precision(
 ) -> float:
     """Return the mean of the precisions at the ranks of the relevant documents.
 
-    Their sum is divided by R, the number of relevant documents. Other tools divide by something
-    else under the same name: `norm` is ``R``, ``min(k,R)``, ``k``, or ``retrieved`` (the relevant
-    documents retrieved).
+    The sum of the precisions is divided by `norm`: R, the number of relevant documents, or, as in
+    other tools, ``min(k,R)``, ``k``, or ``retrieved`` (the number of relevant documents retrieved).
 
     Example:
         >>> round(average_precision([1, 3, 5, 2, 7], {1, 2, 4}), 4)
@@ -236,10 +236,10 @@ def ndcg_at_k(
     gain: Any = "linear",
     ideal: str = "judged",
 ) -> float:
-    """Return DCG divided by that of the best possible ranking.
+    """Return DCG divided by the DCG of the ideal ranking.
 
-    The best ranking contains all judged documents, retrieved or not. Many scripts use only the
-    retrieved documents, which inflates the value: `ideal` is ``judged``, or, to reproduce them,
+    The ideal ranking contains all judged documents, retrieved or not (`ideal` is ``judged``). Many
+    scripts use only the retrieved documents, which inflates the value; to reproduce them, use
     ``retrieved`` (of the whole ranking) or ``topk`` (of the first k).
 
     Example:
@@ -258,8 +258,8 @@ def expected_reciprocal_rank(
 ) -> float:
     """Return the expected reciprocal rank of the document at which a reader stops.
 
-    `top` is the highest grade of the scale, and a grade above it an error; values depend on it, so
-    state it.
+    `top` is the highest grade of the scale; a higher grade is an error. Values depend on `top`, so
+    report it.
 
     Example:
         >>> grades = {"a": 3, "b": 2, "c": 1, "d": 0, "e": 1}
@@ -289,9 +289,9 @@ def ndcg(
 ) -> float:
     """Return the normalized DCG of a list of grades, in rank order.
 
-    Give the grades of all judged documents as `ideal`, in any order; a grade that was retrieved and
-    is not among them is an error. Without `ideal` the best ranking is made of the same grades, and
-    the value is too high wherever a relevant document was missed.
+    `ideal` are the grades of all judged documents, in any order; a retrieved grade that it lacks is
+    an error. Without `ideal`, the ideal ranking has only the retrieved grades, and the value is too
+    high if a relevant document was missed.
 
     Example:
         >>> round(ndcg([1, 3, 0, 2, 1], 5, ideal=[3, 2, 1, 1, 0]), 3)
@@ -310,7 +310,7 @@ def ndcg(
 def mean_reciprocal_rank(
     retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1
 ) -> float:
-    """Return the mean over several queries of :func:`reciprocal_rank`.
+    """Return the mean of :func:`reciprocal_rank` over several queries.
 
     Example:
         >>> mean_reciprocal_rank([["d3", "d1"], ["d1", "d2"]], [{"d1"}, {"d1", "d2"}])
@@ -325,9 +325,9 @@ def mean_reciprocal_rank(
 def mean_hit_rate(
     retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1
 ) -> float:
-    """Return the share of several queries with a relevant document in the first k ranks.
+    """Return the share of queries with a relevant document in the first k ranks.
 
-    After records the cut-off follows: ``mean_hit_rate(records, k)``.
+    With records, the cut-off is the second argument: ``mean_hit_rate(records, k)``.
 
     Example:
         >>> mean_hit_rate([["d3", "d1"], ["d1", "d2"]], [{"d1"}, {"d1", "d2"}], 1)
@@ -342,7 +342,7 @@ def mean_hit_rate(
                 where="k",
                 fix="write mean_hit_rate(retrieved, relevant, 10) or mean_hit_rate(records, 10)",
             )
-        # After records, the cut-off is the second argument.
+        # With records, the cut-off is the second argument.
         k, relevant = int(relevant), None
     return _mean(_measure("Success", k=k, rel=rel), retrieved, relevant)
 
@@ -351,7 +351,7 @@ def mean_hit_rate(
 def hit_rate(
     retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1
 ) -> float:
-    """Return whether a relevant document was retrieved (1.0 or 0.0); the share of several queries.
+    """Return 1.0 if a relevant document was retrieved, else 0.0; for several queries, the mean.
 
     Example:
         >>> hit_rate(["d4", "d1"], {"d1"}), hit_rate(["d4", "d1"], {"d1"}, k=1)
@@ -365,7 +365,7 @@ def hit_rate(
 
 @_with_other_names
 def mrr(retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1) -> float:
-    """Return :func:`reciprocal_rank` of one query, :func:`mean_reciprocal_rank` of several.
+    """Return :func:`reciprocal_rank` for one query, or :func:`mean_reciprocal_rank` for several.
 
     Example:
         >>> mrr(["d3", "d1"], {"d1"}), mrr([["d3", "d1"], ["d1"]], [{"d1"}, {"d1"}])
@@ -379,17 +379,17 @@ calculate_ndcg_at_k = ndcg_at_k
 
 @_with_other_names
 def calculate_precision_recall(retrieved: Ranking, relevant: Judgments) -> QueryEvaluation:
-    """Return precision, recall, F1 and counts of everything that was retrieved.
+    """Return precision, recall, F1, and counts of the retrieved documents.
 
-    The attributes ``precision``, ``recall``, ``f1``, ``retrieved_count``, ``relevant_count`` and
-    ``relevant_retrieved`` are keys, too: ``result["f1"]``.
+    The attributes ``precision``, ``recall``, ``f1``, ``retrieved_count``, ``relevant_count``, and
+    ``relevant_retrieved`` are also items: ``result["f1"]``.
 
     Example:
         >>> result = calculate_precision_recall([1, 2, 3, 4, 5], [1, 3, 6, 7])
         >>> result.precision, result.recall, round(result.f1, 4)
         (0.4, 0.5, 0.4444)
     """
-    # The evaluator is loaded here, so that a single function loads no more than it needs.
+    # Imported here, so that the other functions do not load the evaluator.
     from rankgauge.tutorials.evaluator import RetrievalEvaluator
 
     return RetrievalEvaluator().evaluate_single("1", retrieved, relevant)
@@ -401,16 +401,16 @@ def evaluate_retrieval(
     """Return the means over queries of precision and recall at k, hit rate at k, and MRR.
 
     Args:
-        queries: The queries; only their number counts.
-        retrieved: A ranking for each query, in the same order.
+        queries: The queries; only their number is used.
+        retrieved: The ranking of each query, in the same order.
         relevant: The relevant documents of each query, in the same order.
-        k: The cut-off; MRR is over the whole rankings.
+        k: The cut-off; MRR uses the whole rankings.
 
     Returns:
-        ``precision``, ``recall``, ``hit_rate`` and ``mrr``, as numbers.
+        ``precision``, ``recall``, ``hit_rate``, and ``mrr``.
 
     Raises:
-        InputError: If the three have different lengths.
+        InputError: If the arguments have different lengths.
 
     Example:
         >>> evaluate_retrieval(["late fees"], [["d2", "d1"]], [{"d1"}], k=2)
@@ -431,7 +431,7 @@ def evaluate_retrieval(
 
 
 def _one_or_mean(measure: Measure, retrieved: Any, relevant: Any) -> float:
-    """The value of one ranking, or the mean over several."""
+    """Return the value of one ranking, or the mean over several."""
     if relevant is None or isinstance(retrieved, Mapping):
         return _mean(measure, retrieved, relevant)
     docs = listed(retrieved) if is_list(retrieved) else retrieved
@@ -441,7 +441,7 @@ def _one_or_mean(measure: Measure, retrieved: Any, relevant: Any) -> float:
 
 
 def _measure(name: str, **params: Any) -> Measure:
-    """A measure; kept where its parameters are plain, since a loop asks for the same each time."""
+    """Return a measure, cached for plain parameters because loops request the same measure."""
     if all(type(value) in _PLAIN for value in params.values()):
         return _cached_measure(name, tuple(params), *params.values())
     return Measure(name)(**params).complete()
@@ -456,7 +456,7 @@ def _cached_measure(name: str, words: tuple[str, ...], *values: Any) -> Measure:
 
 
 def _value(measure: Measure, retrieved: Ranking, relevant: Judgments) -> float:
-    """The value of one query."""
+    """Return the value of one query."""
     plain = grades_of(retrieved, relevant)
     if plain is not None:
         return _number(measure, *plain)
@@ -475,7 +475,7 @@ def _value(measure: Measure, retrieved: Ranking, relevant: Judgments) -> float:
 
 
 def _number(measure: Measure, grades: list[float], pool: list[float]) -> float:
-    """The value of a ranking with these grades; `pool` has all grades of the query."""
+    """Return the value of a ranking with these grades; `pool` has all grades of the query."""
     (value,) = measure_grades((measure,), grades, pool)
     return 0.0 if math.isnan(value) else value
 
@@ -513,7 +513,7 @@ def _judgments(relevant: Judgments) -> dict[bytes, float]:
 
 
 def _ids(given: Iterable[Any], where: str, fix: str) -> list[bytes]:
-    """Document ids, each of them once."""
+    """Return distinct document ids; reject duplicates."""
     docs = Ids.of(listed(given), "document id", _blame(where)).tolist()
     if len(set(docs)) < len(docs):
         twice, count = next((doc, n) for doc, n in Counter(docs).items() if n > 1)
@@ -534,7 +534,7 @@ def _grades(grades: Iterable[Any], where: str) -> list[float]:
 
 
 def _contained(grades: list[float], ideal: list[float]) -> None:
-    """Refuse a pool that cannot be that of the ranking: values would pass 1."""
+    """Reject an ideal without a retrieved grade: values could exceed 1."""
     there = Counter(ideal)
     for grade, count in Counter(grade for grade in grades if grade > 0).items():
         if count > there[grade]:
@@ -546,7 +546,7 @@ def _contained(grades: list[float], ideal: list[float]) -> None:
 
 
 def _blame(where: str) -> Blame:
-    """Errors for an entry of an argument."""
+    """Return a function that creates the error for an entry of an argument."""
 
     def error(row: int, what: str, fix: str) -> InputError:
         return InputError(what, where=f"{where}, entry {row + 1}", fix=fix)

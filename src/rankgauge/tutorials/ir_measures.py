@@ -1,4 +1,4 @@
-"""The functions of ir_measures: ``calc_aggregate`` and ``iter_calc``, thin over ``evaluate``."""
+"""``calc_aggregate`` and ``iter_calc`` of ir_measures, as wrappers of ``evaluate``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rankgauge.measures.measure import Measure
 
 
 class Metric(NamedTuple):
-    """One value: of one query, by one measure."""
+    """Value of one measure for one query."""
 
     query_id: str
     measure: Measure
@@ -22,9 +22,9 @@ def iter_calc(measures: Sequence[str | Measure], qrels: Any, run: Any) -> Iterat
     """Yield the value of each judged query by each measure; an undefined value is 0.0.
 
     Args:
-        measures: Measures or their names; a curve (``IPrec``) stands for all of its points.
-        qrels: Anything that :meth:`Qrels.of` takes.
-        run: Anything that :meth:`Run.of` takes.
+        measures: Measures or their names; a curve (``IPrec``) is replaced by all of its points.
+        qrels: Judgments in any form that :meth:`Qrels.of` accepts.
+        run: A run in any form that :meth:`Run.of` accepts.
 
     Example:
         >>> list(iter_calc(["P@1"], {"q1": {"d1"}}, {"q1": ["d1"]}))
@@ -42,8 +42,8 @@ def calc_aggregate(measures: Sequence[str | Measure], qrels: Any, run: Any) -> d
 
     Args:
         measures: Measures or their names.
-        qrels: Anything that :meth:`Qrels.of` takes.
-        run: Anything that :meth:`Run.of` takes.
+        qrels: Judgments in any form that :meth:`Qrels.of` accepts.
+        run: A run in any form that :meth:`Run.of` accepts.
 
     Example:
         >>> calc_aggregate(["RR"], {"q1": {"d1"}, "q2": {"d1"}}, {"q1": ["d1"]})

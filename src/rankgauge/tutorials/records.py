@@ -1,4 +1,4 @@
-"""Records of one query, and measures of such a record."""
+"""Records of one query, and their measures."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class RetrievalResult:
     """Retrieved and relevant documents of a query.
 
     Attributes:
-        query_id: The query.
+        query_id: The identifier of the query.
         retrieved_doc_ids: The ranking, best first.
         relevant_doc_ids: The relevant documents.
-        retrieval_scores: The retriever's scores, one for each retrieved document. Where they and
-            the order of the list disagree, the scores rule.
+        retrieval_scores: The retriever's score of each retrieved document. If scores and order of
+            the list disagree, the scores determine the ranking.
     """
 
     query_id: Any
@@ -33,9 +33,9 @@ class GradedRetrievalResult:
     """Retrieved documents of a query, and the grades of its judged documents.
 
     Attributes:
-        query_id: The query.
+        query_id: The identifier of the query.
         retrieved_doc_ids: The ranking, best first.
-        relevance_grades: Document id to grade.
+        relevance_grades: Grades by document id.
     """
 
     query_id: Any
@@ -44,9 +44,9 @@ class GradedRetrievalResult:
 
 
 class RetrievalMetrics:
-    """Measures of a :class:`RetrievalResult`. What is undefined (nothing is relevant) is 0.0.
+    """Measures of a :class:`RetrievalResult`; undefined values (no relevant documents) are 0.0.
 
-    The ideal ranking of nDCG is made of all relevant documents, retrieved or not.
+    The ideal ranking of nDCG has all relevant documents, retrieved or not.
 
     Example:
         >>> result = RetrievalResult("q1", ["d1", "d3", "d5", "d2", "d7"], {"d1", "d2", "d4"})
@@ -83,7 +83,7 @@ class RetrievalMetrics:
 
     @staticmethod
     def ndcg_at_k(result: RetrievalResult, k: int) -> float:
-        """Return nDCG at k, each relevant document with grade 1."""
+        """Return nDCG at k; each relevant document has grade 1."""
         return _value(Measure("nDCG")(k=k), result)
 
     @staticmethod
@@ -93,7 +93,7 @@ class RetrievalMetrics:
 
 
 class GradedRetrievalMetrics:
-    """Measures of a :class:`GradedRetrievalResult`. What is undefined is 0.0.
+    """Measures of a :class:`GradedRetrievalResult`; undefined values are 0.0.
 
     Example:
         >>> grades = {"a": 3, "b": 2, "c": 1, "d": 0, "e": 1}

@@ -1,4 +1,4 @@
-"""The web application: pages on which people judge documents and answers."""
+"""Web application: pages on which people judge documents and answers."""
 
 from __future__ import annotations
 

@@ -38,9 +38,9 @@ def judging_app(project: JudgingProject, *, log: EventLog | None = None) -> Star
     """Create the ASGI application of a judging project.
 
     Args:
-        project: The project; several processes may serve it at once.
-        log: A production log, for pages on its metrics, the drift of the project's questions, and
-            questions drawn from it. Only leads see these pages.
+        project: The project; several processes may serve it at the same time.
+        log: A production log, for pages with its metrics, the drift of the project's questions, and
+            new questions sampled from the log. Only leads see these pages.
     """
     app = Starlette(
         routes=[
@@ -66,14 +66,14 @@ def judging_app(project: JudgingProject, *, log: EventLog | None = None) -> Star
 
 
 class Headers:
-    """Middleware that adds headers against caching and foreign content to every response."""
+    """Middleware that adds headers against caching and external content to every response."""
 
     def __init__(self, app: ASGIApp, *, images: bool) -> None:
         self._app = app
         self._policy = f"{_POLICY}; img-src 'self' http: https:" if images else _POLICY
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request and add the headers."""
+        """Handle a request and add the headers to the response."""
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -89,9 +89,9 @@ class Headers:
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
-    """Answer a request with an unknown URL or method."""
+    """Respond to a request with an unknown URL or method."""
     status = error.status_code if isinstance(error, HTTPException) else 500
-    what = {404: "There is no such page.", 405: "This page cannot be used in this way."}
+    what = {404: "There is no such page.", 405: "This page does not support this method."}
     return error_page(
         request, what.get(status, "This request cannot be handled."),
         where=request.url.path, fix="Go to the start page.", status=status,
@@ -99,7 +99,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 
 async def our_error(request: Request, error: Exception) -> Response:
-    """Answer with the error and its fix."""
+    """Respond with the message and the fix of an error."""
     if not isinstance(error, RankgaugeError):
         raise error
     status = getattr(error, "status", 503 if isinstance(error, StorageError) else 400)
@@ -107,8 +107,8 @@ async def our_error(request: Request, error: Exception) -> Response:
 
 
 async def _failure(request: Request, _: Exception) -> Response:
-    """Answer after an internal error, which the server logs."""
+    """Respond after an internal error, which the server logs."""
     return error_page(
-        request, "The server failed on this request.", where=request.url.path, status=500,
+        request, "The server failed to handle this request.", where=request.url.path, status=500,
         fix="Try again. Everything stored so far is kept; the cause is in the server's output.",
     )  # fmt: skip

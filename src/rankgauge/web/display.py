@@ -1,4 +1,4 @@
-"""Text of documents, questions and guidelines as safe HTML: everything is escaped."""
+"""Text of documents, questions, and guidelines as safe HTML, with everything escaped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from rankgauge.judging import Document, Settings
 
-# Stop words.
+# Stop words, which are not highlighted.
 _STOP_WORDS = """
 a about after all am an and any are as at be been before but by can could did do does for from had
 has have how i if in into is it its may me more most my no not of on or our should so some than that
@@ -32,7 +32,7 @@ class DisplayedDocument:
 
     Attributes:
         title: The field ``title``, if displayed.
-        parts: Name, text and whether it is code, for each other field.
+        parts: Name, text, and whether the text is code, for each other field.
         image: The URL of an image, or None.
         link: The URL of the document, or None.
     """
@@ -44,7 +44,7 @@ class DisplayedDocument:
 
 
 def displayed(document: Document, settings: Settings, question: str) -> DisplayedDocument:
-    """Return the displayed form of a document with the terms of the question marked."""
+    """Return the displayed form of a document, with the terms of the question marked."""
     special = {settings.image, settings.link}
     names = settings.fields or [name for name in document.fields if name not in special]
     texts = {name: document.fields[name] for name in names if document.fields.get(name)}
@@ -68,7 +68,7 @@ def _address(document: Document, field: str | None) -> str | None:
 
 
 def highlighted(text: str, question: str) -> Markup:
-    """Return a text as HTML in which the words of a question, also inflected, are marked.
+    """Return a text as HTML in which the words of a question, inflected or not, are marked.
 
     Example:
         >>> print(highlighted("Ties & <b>tied</b> scores", "How are ties broken?"))
@@ -92,14 +92,14 @@ def _pattern(question: str) -> re.Pattern[str] | None:
     stems = dict.fromkeys(_stem(word) for word in words if len(word) > 1 or word.isdecimal())
     if not stems:
         return None
-    # Longest first, so that whole words are marked.
+    # Longest stems first, so that whole words are marked.
     ordered = sorted(list(stems)[:_MOST_TERMS], key=len, reverse=True)
     stems_or = "|".join(map(re.escape, ordered))
     return re.compile(rf"\b(?:{stems_or})(?:e|d|s|ed|es|er|ers|ing|ings)?\b", re.IGNORECASE)
 
 
 def _stem(word: str) -> str:
-    """Return a word without an English ending, if enough letters are left."""
+    """Return a word without an English ending, if enough letters remain."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
             return word.removesuffix(ending)

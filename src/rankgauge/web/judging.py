@@ -1,4 +1,4 @@
-"""Pages of experts: start page, tasks, and the handling of choices."""
+"""Pages for judges: start page, tasks, and the handling of choices."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _show(visit: Visit) -> Response:
 
 
 def _choose(visit: Visit) -> Response:
-    """Store a choice; redirect a form to the next task, or return the task to the script."""
+    """Store a choice; redirect a form to the next task, but send the next task to the script."""
     task = _task(visit)
     choice = _choice_of(visit, task)
     if not visit.project.record(choice):
@@ -56,7 +56,7 @@ def _choose(visit: Visit) -> Response:
 
 
 def _next_path(task: Task) -> str:
-    """Return the page that follows a task."""
+    """Return the path of the page after a task."""
     if task.presentation.purpose == "adjudication":
         return "/disagreements"
     return "/answers" if task.presentation.mode == "answers" else "/judge"
@@ -90,7 +90,7 @@ def _path(task: Task) -> str:
 
 
 def _correct(visit: Visit, choice: Choice) -> None:
-    """Store a new choice with an existing identifier, sent after going back to the page."""
+    """Store a new choice with an existing identifier, sent after going back in the browser."""
     with visit.project.reading() as stored:
         known = stored.choice(choice.id)
     values = (choice.outcome, choice.documents, choice.grades, choice.reason, choice.comment)
@@ -119,7 +119,7 @@ def _page(visit: Visit, task: Task) -> Response:
     if made is not None and made.outcome in {"later", "undone"}:
         made = None
     votes = shown.mode == "answers"
-    # Displayed fields are those of documents.
+    # The displayed fields are fields of documents, not of answers.
     fields = replace(settings, fields=(), image=None, link=None) if votes else settings
     response = visit.render(
         "task.html",
@@ -146,7 +146,7 @@ def _page(visit: Visit, task: Task) -> Response:
 
 
 def _picked(task: Task, made: Choice | None) -> str:
-    """Return the value of the button pressed previously."""
+    """Return the value of the button that the judge pressed before."""
     if made is None or not (made.documents or made.grades):
         return made.outcome if made else ""
     if made.grades:
@@ -161,7 +161,7 @@ def _picked(task: Task, made: Choice | None) -> str:
 
 
 def _choice_of(visit: Visit, task: Task) -> Choice:
-    """Return the choice of a form."""
+    """Return the choice in a form."""
     form, shown = visit.form, task.presentation
     try:
         name = str(uuid.UUID(form.get("choice", "")))
@@ -202,7 +202,7 @@ def _choice_of(visit: Visit, task: Task) -> Choice:
 
 
 def _ranking(form: Mapping[str, str], documents: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the placed documents, best first."""
+    """Return the ranked documents, best first."""
     placed: dict[int, str] = {}
     for number, document in enumerate(documents, 1):
         place = form.get(f"place-{number}", "")
@@ -220,7 +220,7 @@ def _ranking(form: Mapping[str, str], documents: tuple[str, ...]) -> tuple[str, 
 
 
 def _seconds(form: Mapping[str, str]) -> float | None:
-    """Return the display time in seconds, by the script or since the page was sent."""
+    """Return the display time in seconds, measured by the script or since the page was sent."""
     try:
         if "seconds" in form:
             seconds = float(form["seconds"])

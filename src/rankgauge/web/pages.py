@@ -1,4 +1,4 @@
-"""Shared helpers of the pages: templates, forms, redirections, errors."""
+"""Shared helpers of the pages: templates, forms, redirects, and errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_FIELDS = 200
 
 
 class PageError(InputError):
-    """Error of a page with an HTTP status."""
+    """Error shown as a page with an HTTP status."""
 
     def __init__(self, status: int, what: str, *, where: str = "", fix: str = "") -> None:
         super().__init__(what, where=where, fix=fix)
@@ -27,7 +27,7 @@ class PageError(InputError):
 
 
 async def read_body(request: Request, most: int) -> bytes:
-    """Return the body of a request with at most this many bytes."""
+    """Return the body of a request; reject a body with more bytes."""
     body = b""
     async for part in request.stream():
         body += part
@@ -66,7 +66,7 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
 def error_page(
     request: Request, what: str, *, where: str = "", fix: str = "", status: int = 400
 ) -> Response:
-    """Return a page with an error, its location and its fix."""
+    """Return a page with an error, its location, and its fix."""
     values = {
         "what": what,
         "where": where,

@@ -31,21 +31,21 @@ from rankgauge.web.sessions import LEADS, Visit, visited
 _T = TypeVar("_T")
 _PERIODS = ("week", "day")
 _WAYS = ("frequency", "strata", "uniform")
-_MOST = 100  # questions drawn at once, the number of boxes of a form
+_MOST = 100  # largest number of questions per draw, each with a checkbox in the form
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 720, 220, 72, 28
 _KEPT = 20
 _POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]+)"')
 
 
 class ProductionLog:
-    """Log of a server; results are cached until its files change."""
+    """Production log of a server; results are cached until its files change."""
 
     def __init__(self, log: EventLog) -> None:
         self.log = log
         self._kept: dict[tuple[Any, ...], Any] = {}
 
     def computed(self, key: tuple[Any, ...], compute: Callable[[], _T]) -> _T:
-        """Return the cached result for these arguments and this state of the log."""
+        """Return a result for these arguments and this state of the log, cached if possible."""
         key = (*key, self.log.fingerprint())
         if key not in self._kept:
             while len(self._kept) >= _KEPT:
@@ -57,13 +57,13 @@ class ProductionLog:
 
 @dataclass(frozen=True)
 class _Chart:
-    """A metric over time, in the units of the picture."""
+    """Chart of a metric over time, in coordinates of the picture."""
 
     name: str
     line: str
     band: str
     points: tuple[tuple[float, float, str], ...]
-    ends: tuple[str, str]  # the first and the last day or week
+    ends: tuple[str, str]  # first and last day or week
     ticks: tuple[tuple[float, str], ...]
 
 
@@ -71,7 +71,7 @@ def _log_of(visit: Visit) -> ProductionLog:
     found: ProductionLog | None = visit.request.app.state.log
     if found is None:
         raise InputError(
-            "this server shows no log", where="production",
+            "this server has no production log", where="production",
             fix="start it with a log: rankgauge judge serve PROJECT --log LOG",
         )  # fmt: skip
     return found
@@ -96,7 +96,7 @@ def _metrics(visit: Visit) -> Response:
 
 
 def _chart(found: OnlineMetrics, name: str) -> _Chart | None:
-    """Return the chart of a metric over days or weeks, or None with fewer than two."""
+    """Return the chart of a metric over days or weeks, or None for fewer than two."""
     values = [each for each in found.groups if each.metric.name == name and each.defined]
     if len(values) < 2:
         return None
@@ -125,7 +125,7 @@ def _chart(found: OnlineMetrics, name: str) -> _Chart | None:
 
 
 def _bounds(value: OnlineValue) -> tuple[float, float]:
-    """Return the interval, replacing missing or infinite bounds by the value."""
+    """Return the bounds of the interval; missing or infinite bounds are replaced by the value."""
     low = value.value if math.isnan(value.low) else value.low
     return low, value.high if math.isfinite(value.high) else value.value
 
@@ -149,11 +149,11 @@ def _drift(visit: Visit) -> Response:
 
 
 def _picture(visit: Visit) -> Response:
-    """Return the page of the plot, which allows only its own script and style."""
+    """Return the page with the plot, which allows only its own script and style."""
     page = drift_page(_drift_of(visit))
     policy = _POLICY.search(page)
     if policy is None:
-        raise InputError("the page of drift has no policy", where="drift")
+        raise InputError("the drift page has no content security policy", where="drift")
     allowed = policy[1].replace("&#39;", "'")
     return HTMLResponse(
         page, headers={"Content-Security-Policy": f"{allowed}; frame-ancestors 'none'"}
@@ -164,7 +164,7 @@ def _picture(visit: Visit) -> Response:
 
 
 def _sample_of(visit: Visit, given: Any) -> QuestionSample:
-    """Return the sample of questions requested by the form or the URL."""
+    """Return the sample of questions requested in a form or URL."""
     try:
         n, seed = (int(given.get(name, default)) for name, default in (("n", "30"), ("seed", "0")))
     except ValueError:
@@ -173,7 +173,7 @@ def _sample_of(visit: Visit, given: Any) -> QuestionSample:
     if not (1 <= n <= _MOST and 0 <= seed < 2**31 and by in _WAYS):
         raise InputError(
             "these questions cannot be drawn", where="production",
-            fix=f"draw 1 to {_MOST} questions, with a seed from 0 on, by {', '.join(_WAYS)}",
+            fix=f"draw 1 to {_MOST} questions by {', '.join(_WAYS)}, with a seed of at least 0",
         )  # fmt: skip
     log = _log_of(visit)
     known = tuple(

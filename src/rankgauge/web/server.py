@@ -1,4 +1,4 @@
-"""`serve`: the pages of a judging project on a local address."""
+"""`serve`: run the pages of a judging project on a local address."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def serve(
         host: The address to listen on; a local address is not reachable from other computers.
         port: The port; if 0, any free port.
         log: A production log for leads; see :func:`judging_app`.
-        echo: Called with the link to open when the server listens.
+        echo: Called with the link to open, once the server listens.
 
     Raises:
         MissingExtra: If Starlette or uvicorn is not installed.
@@ -45,10 +45,10 @@ def serve(
             fix="pip install 'rankgauge[web]'",
         ) from None
     app = judging_app(project, log=log)
-    project.question_progress()  # loaded before the first request
+    project.question_progress()  # load the project before the first request
     listening = listen(host, port)
     link = f"http://{shown_host(host)}:{listening.getsockname()[1]}/join/{_local_secret(project)}"
-    # Connections stay open longer than a task takes.
+    # Keep connections open for longer than a task takes.
     config = uvicorn.Config(
         app, log_level="warning", timeout_keep_alive=120, timeout_graceful_shutdown=5
     )
@@ -59,7 +59,7 @@ def serve(
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket, so that the link is printed only when it works."""
+    """Return a listening socket, so that the link is not printed before it works."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -70,21 +70,21 @@ def listen(host: str, port: int) -> socket.socket:
         listening.close()
         raise InputError(
             f"cannot listen: {getattr(error, 'strerror', None) or error}", where=f"{host}:{port}",
-            fix="give another --port (0: any that is free), or end the program that uses it",
+            fix="give another --port (0: any free port), or end the program that uses it",
         ) from None  # fmt: skip
     listening.listen(128)
     return listening
 
 
 def shown_host(host: str) -> str:
-    """Return the host for links; for a wildcard address, the local host."""
+    """Return the host for links: the local host for a wildcard address."""
     if host in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not bound
         return "127.0.0.1"
     return f"[{host}]" if ":" in host else host
 
 
 def _local_secret(project: JudgingProject) -> str:
-    """Return a one-time secret of an admin, for the user who started the server."""
+    """Return a one-time secret that signs in the user who started the server as admin."""
     name = getpass.getuser()
     mine: list[Judge] = [
         each

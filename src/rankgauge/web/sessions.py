@@ -1,4 +1,4 @@
-"""Authentication: sign-in links, sessions, and the origin of forms."""
+"""Authentication: sign-in links, sessions, and origins of forms."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _DAYS = 30
 
 
 class RateLimit:
-    """Rate limits of events per sender and in total.
+    """Rate limit of events, per sender and in total.
 
-    Counts are kept in memory, separately in each process.
+    Counts are kept in the memory of each process.
 
     Args:
         each: The largest number of events per sender.
-        total: The largest number of events of all senders.
+        total: The largest number of events from all senders.
         seconds: The length of the window in seconds.
 
     Example:
@@ -49,12 +49,12 @@ class RateLimit:
         self._by_sender: defaultdict[str, deque[float]] = defaultdict(deque)
 
     def wait(self, sender: str) -> int:
-        """Return the seconds that a sender has to wait, or 0."""
+        """Return the seconds that a sender must wait, or 0."""
         with self._lock:
             return self._wait(sender, time.monotonic())
 
     def add(self, sender: str) -> int:
-        """Count an event if the limits allow it; return the value of :meth:`wait`."""
+        """Count an event if the limits allow it; return the result of :meth:`wait`."""
         with self._lock:
             now = time.monotonic()
             wait = self._wait(sender, now)
@@ -102,13 +102,13 @@ def is_own_form(request: Request, form: Mapping[str, str]) -> bool:
 
 
 def is_own_origin(request: Request) -> bool:
-    """Return whether a request comes from a page of this server, according to the browser."""
+    """Return whether the browser says that a request comes from a page of this server."""
     origin = request.headers.get("origin")
     return origin is None or urlsplit(origin).netloc == request.headers.get("host", "")
 
 
 async def _join(request: Request) -> Response:
-    """Sign in with a link: a page with a button, because programs open links to preview them."""
+    """Sign in with a link, after a button is pressed, because programs open links for previews."""
     form = await read_form(request) if request.method == "POST" else None
     return await run_in_threadpool(_signed_in, request, form is not None)
 
@@ -146,7 +146,7 @@ def _signed_in(request: Request, pressed: bool) -> Response:  # noqa: FBT001 - p
     with project.writing() as stored:
         stored.add_session(hash_secret(token), judge.id, ends)
         if more.get("once"):
-            # A hash without a known secret.
+            # A hash whose secret nobody knows.
             stored.add_judge(judge, hash_secret(secrets.token_urlsafe(32)), {})
     response = RedirectResponse("/", status_code=303)
     response.set_cookie(
@@ -195,7 +195,7 @@ class Visit:
     form: Mapping[str, str]
 
     def render(self, template: str, *, status: int = 200, **values: Any) -> Response:
-        """Return a page."""
+        """Return a page rendered for the judge."""
         return render(
             self.request, template, status=status, judge=self.judge,
             csrf=form_token(self.request), **values,
@@ -205,14 +205,14 @@ class Visit:
 def visited(
     handler: Callable[[Visit], Response], *, roles: tuple[str, ...] = ROLES
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Return an endpoint that calls a handler with the judge of the request in a thread."""
+    """Return an endpoint that runs a handler in a thread, with the judge of the request."""
 
     def answer(request: Request, form: Mapping[str, str]) -> Response:
         judge = signed_in(request)
         if judge is None:
             return error_page(
                 request, "You are not signed in.", status=401,
-                fix="Open your sign-in link. What you chose before is stored.",
+                fix="Open your sign-in link. Your earlier choices are stored.",
             )  # fmt: skip
         if judge.role not in roles:
             raise PageError(

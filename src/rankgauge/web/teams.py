@@ -1,4 +1,4 @@
-"""Team pages: people, settings, questions, guideline, progress, disagreements, and votes."""
+"""Pages for teams: people, settings, questions, guideline, progress, disagreements, and votes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _people(visit: Visit, *, invited: Judge | None = None, secret: str = "") -> 
 
 
 def _invite(visit: Visit) -> Response:
-    """Add a person or an application; show the link or token once."""
+    """Add a person or an application, and show the link or token once."""
     form, name = visit.form, " ".join(visit.form.get("name", "").split())
     kind = form.get("kind", "person")
     if kind not in {"person", "application"}:
@@ -89,7 +89,7 @@ def _judge(visit: Visit) -> Judge:
 
 
 def _other(visit: Visit) -> Judge:
-    """Return another judge, so that a project does not lose its last admin."""
+    """Return the judge of the form, who must be another person: projects must keep an admin."""
     judge = _judge(visit)
     if judge.id == visit.judge.id:
         raise InputError(
@@ -126,7 +126,7 @@ _MOST_GUIDELINE = 50_000
 
 
 def _questions(visit: Visit) -> Response:
-    """Return the questions written by a judge; for leads, all questions."""
+    """Show the questions written by a judge; show all questions to leads."""
     lead = visit.judge.role in LEADS
     found = [
         each
@@ -200,7 +200,7 @@ def _disputed(visit: Visit) -> list[DisputedSet]:
 
 
 def _describe_judgment(judgment: Judgment, names: dict[str, str], grades: tuple[str, ...]) -> str:
-    """Describe a choice; `names` are those of the documents."""
+    """Return a choice as text; `names` are the names of the documents."""
     choice = judgment.choice
     if choice is None:
         return "open"
@@ -240,13 +240,13 @@ def _disagreements(visit: Visit) -> Response:
         for each in disputed
     ]
     response = visit.render("disagreements.html", rows=rows)
-    # Next page of the script after a verdict.
+    # The script shows the page Disagreements after a verdict.
     response.headers["X-Location"] = "/disagreements"
     return response
 
 
 def differing_choices(visit: Visit, task: Task) -> list[tuple[str, str, Choice | None]]:
-    """Return judge, choice as text, and choice of each judge of the set of a task."""
+    """Return name, answer as text, and choice of each judge of a set of documents."""
     shown, judges = task.presentation, visit.project.judges
     names = {name: f"document {number}" for number, name in enumerate(shown.documents, 1)}
     return [

@@ -1,4 +1,4 @@
-"""`label_answers`: a page for verdicts of a person on claims, contexts and answers."""
+"""`label_answers`: a page on which a person gives verdicts on claims, contexts, and answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from rankgauge.web.pages import PageError, read_form, render, see_other
 from rankgauge.web.server import listen, shown_host
 from rankgauge.web.sessions import is_own_origin
 
-# The question, and the names of subject and target, by relation.
+# Question, and names of subject and target, by relation.
 _ASKED: Mapping[str, tuple[str, str, str]] = MappingProxyType({
     "answer-context": ("Does the context support the claim?", "Claim", "Context"),
     "answer-reference": ("Does the reference support the claim?", "Claim", "Reference"),
@@ -57,18 +57,18 @@ def verdict_app(
 ) -> Starlette:
     """Create the ASGI application for the verdicts of a person.
 
-    The person sees one item at a time, in an order independent of the system, without the verdicts
-    of other judges. A new verdict on an item replaces the previous one.
+    The person sees one item at a time, in an order that does not depend on the system, without the
+    verdicts of other judges. A new verdict on an item replaces the previous verdict.
 
     Args:
         items: The items to judge; equal items are shown once.
         records: The record of each question.
         store: The store of verdicts.
         person: The name of the person.
-        secret: The first part of each path, which restricts access to people with the link.
+        secret: The first part of each path, so that only people with the link have access.
     """
     by_key = {item.key: item for item in items}
-    # Keys are hashes: their order is random but the same for all people.
+    # Keys are hashes: their order is arbitrary, but the same for all people.
     order = sorted(by_key)
     home = f"/{secret}" if secret else ""
 
@@ -107,7 +107,7 @@ def verdict_app(
         ):
             raise PageError(
                 400, "The verdict was not stored.", where="form",
-                fix="Go to the start page and give it again.",
+                fix="Go to the start page and repeat the verdict.",
             )  # fmt: skip
         from starlette.concurrency import run_in_threadpool
 
@@ -139,7 +139,7 @@ def label_answers(
     port: int = 8765,
     echo: Callable[[str], None] = print,
 ) -> None:
-    """Serve the page for verdicts of a person on answers until Ctrl-C.
+    """Serve a page on which a person gives verdicts on answers, until Ctrl-C.
 
     Args:
         answers: The answers of one or more systems.
@@ -147,10 +147,10 @@ def label_answers(
         person: The name of the person in the store.
         relations: The relations to judge, keys of `rankgauge.answers.LABELS`.
         claims: Function that returns the claims of a record.
-        criteria: Further criteria to judge, as wordings by name.
+        criteria: Criteria to judge, as wordings by name.
         host: The address to listen on.
         port: The port; if 0, any free port.
-        echo: Called with the link to open when the server listens.
+        echo: Called with the link to open, once the server listens.
 
     Raises:
         InputError: If a relation is unknown, there are no items, or the port is in use.

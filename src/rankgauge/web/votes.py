@@ -1,4 +1,4 @@
-"""Votes of deployed applications: a JSON endpoint, and the script of an embeddable form."""
+"""Votes sent by deployed applications: a JSON endpoint, and the script of an embeddable form."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def _preflight(request: Request) -> Response:
 
 
 def _allow(request: Request, response: Response) -> Response:
-    """Let pages of the listed origins, and no others, send votes and read the response."""
+    """Allow only pages of the listed origins to send votes and read the response."""
     project: JudgingProject = request.app.state.project
     origin = request.headers.get("origin", "")
     response.headers["Vary"] = "Origin"
@@ -67,7 +67,7 @@ def _stored(request: Request, body: bytes) -> Response:
     wait = request.app.state.votes.add(application)
     if wait:
         raise PageError(
-            429, "there are too many votes of this application", fix=f"try again in {wait} seconds"
+            429, "too many votes from this application", fix=f"try again in {wait} seconds"
         )
     project: JudgingProject = request.app.state.project
     vote = _vote_of(body)
@@ -82,7 +82,7 @@ def _stored(request: Request, body: bytes) -> Response:
 
 
 def _application(request: Request) -> str:
-    """Return the application with the token of a request, if the origin is allowed."""
+    """Return the application that owns the token of a request, if the origin is allowed."""
     project: JudgingProject = request.app.state.project
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     found = None
@@ -134,7 +134,7 @@ def _vote_of(body: bytes) -> dict[str, Any]:
 
 
 def _question(project: JudgingProject, text: str) -> str:
-    """Return the identifier of a question of the project with this text, or the text itself."""
+    """Return the identifier of the question with this text, or the text if there is none."""
     text = " ".join(text.split())
     if not 1 <= len(text) <= _MOST_QUESTION:
         raise InputError(
@@ -160,7 +160,7 @@ def _answer(given: Any, side: str, question: str) -> Answer:
         raise InputError(
             "the sources are not a list", where=side, fix='send "sources": ["d1", "d2"]'
         )
-    # The default identifier is the same for equal answers of a system.
+    # The default identifier is a hash, equal for equal answers of a system.
     content = json.dumps([question, known, list(sources)], sort_keys=True)
     name = given.get("id") or str(uuid.uuid5(uuid.NAMESPACE_OID, content))
     return Answer(name, question, **known, sources=tuple(sources))

@@ -1,4 +1,4 @@
-"""Create the tables of evaluations, of their queries, and of their values."""
+"""Create the tables of evaluations, queries, and values."""
 
 from alembic import op
 from sqlalchemy import Column, ForeignKey, Integer, LargeBinary, String, Text
@@ -22,7 +22,7 @@ def upgrade() -> None:
         Column("queries", String(64), ForeignKey("rankgauge_queries.hash"), nullable=False),
         Column("head", Text, nullable=False),
         Column("seal", String(64), nullable=False),
-        sqlite_autoincrement=True,  # the number of a deleted evaluation is not used again
+        sqlite_autoincrement=True,  # numbers of deleted evaluations are not reused
     )
     op.create_table(
         "rankgauge_values",

@@ -1,5 +1,5 @@
-// A form for pages of other sites: two answers on random sides, and five buttons. It has no style of
-// its own and sends no cookie. See docs/howto/judge-as-a-team.md for the elements it expects.
+// A form for pages of other sites: two answers on random sides, and five buttons. It has no style
+// and sends no cookies. docs/howto/judge-as-a-team.md describes the required elements.
 "use strict";
 (() => {
   const server = new URL(document.currentScript.src).origin;
@@ -69,7 +69,7 @@
           console.error("rankgauge:", await response.json());
           break;
         }
-      } catch { /* the network: the same vote is sent again */ }
+      } catch { /* network error: send the same vote again */ }
       await new Promise((done) => { setTimeout(done, 1000 * 2 ** attempt); });
     }
     buttons.forEach((button) => { button.disabled = false; });

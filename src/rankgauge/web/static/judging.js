@@ -1,5 +1,5 @@
-// The judging page. Everything works without this script: it adds keys, the next task without a new
-// page, and an outbox, so that no answer is lost when the connection or the server is.
+// The judging page. Everything works without this script: it adds keys, loads the next task without
+// reloading the page, and keeps an outbox, so that no answer is lost if the connection or server fails.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -8,12 +8,12 @@
   const bar = find("#unsaved");
   if (!bar) return;
   const judge = bar.dataset.judge;
-  const GUARD = 250; // ms after a new task in which nothing is chosen: a second press of the first
+  const GUARD = 250; // ms after a new task in which choices are ignored: the key may be held down
   const PATIENCE = 40_000;
   let opened = performance.now(), hiddenSince = null, away = 0;
   let sending = false, waiting = null, failures = 0;
 
-  // ---- what this browser remembers; without storage it forgets
+  // ---- settings in the storage of this browser; defaults without storage
   const recall = (key, otherwise) => {
     try { return JSON.parse(localStorage.getItem(key)) ?? otherwise; } catch { return otherwise; }
   };
@@ -23,7 +23,7 @@
 
   // ---- the outbox: answers that the server has not confirmed, in this browser's storage
   const BOX = `rankgauge-outbox-${judge}`;
-  let kept = []; // where there is no storage
+  let kept = []; // used if there is no storage
   const outbox = () => recall(BOX, kept);
   const keep = (entries) => { kept = entries; remember(BOX, entries); show(); };
   const drop = (id) => keep(outbox().filter((entry) => entry.id !== id));
@@ -51,12 +51,12 @@
   function enqueue(url, fields) {
     const id = uuid();
     fields.set("choice", id);
-    // Another answer to the same task replaces one that is still on its way.
+    // Another answer to the same task replaces an unconfirmed answer.
     keep([...outbox().filter((entry) => entry.url !== url), { id, url, body: fields.toString() }]);
     send();
   }
 
-  /** Send again also what was refused: the judge may have signed in since. */
+  /** Send all entries again, refused entries too: the judge may have signed in since. */
   function retry() {
     keep(outbox().map(({ refused, ...entry }) => entry));
     send();
@@ -73,7 +73,7 @@
         method: "POST", body: entry.body, signal: AbortSignal.timeout(PATIENCE),
         headers: {
           "Content-Type": "application/x-www-form-urlencoded", "X-Rankgauge": "script",
-          // Of this session, even if the answer was kept from another.
+          // The token of this session, even if the answer is from an earlier session.
           "X-CSRF-Token": bar.dataset.csrf,
         },
       });
@@ -108,7 +108,7 @@
   const here = () => find("[data-task]")?.dataset.task ?? "";
 
   // ---- pages
-  /** Show a page of the server without loading it as a whole. */
+  /** Show a page of the server without a full page load. */
   function turn(page, path, add) {
     const next = new DOMParser().parseFromString(page, "text/html");
     const [to, from] = [find("#page", next), find("#page")];
@@ -123,7 +123,7 @@
     scrollTo(0, 0);
   }
 
-  /** Prepare the page that is shown now. */
+  /** Prepare the current page. */
   function begin() {
     opened = performance.now();
     away = 0;
@@ -153,7 +153,7 @@
     const fields = new URLSearchParams(new FormData(form));
     if (submitter?.name) fields.set(submitter.name, submitter.value);
     if (fields.get("pick") === "undone" && outbox().some((entry) => task(entry.url) === here())) {
-      enqueue(`/judge/${here()}`, new URLSearchParams({ pick: "undone" })); // of what was not sent yet
+      enqueue(`/judge/${here()}`, new URLSearchParams({ pick: "undone" })); // undo an answer that was not sent yet
       return;
     }
     if (sending || performance.now() - opened < GUARD) return;
@@ -165,7 +165,7 @@
   });
 
   document.addEventListener("click", (event) => {
-    // The second click of a double click would choose in the next task.
+    // The second click of a double click would answer the next task.
     if (event.detail > 1 && event.target.closest("button[name=pick], button[form=undo]")) event.preventDefault();
     const act = event.target.closest("[data-act]")?.dataset.act;
     if (act === "retry") retry();
@@ -200,7 +200,7 @@
     if (target.id === "together") remember("rankgauge-together", target.checked);
   });
 
-  // Documents scroll together by their share, because they differ in length.
+  // Documents scroll together in proportion, because they differ in length.
   let leader = null, release = null;
   document.addEventListener("scroll", ({ target }) => {
     if (!target.classList?.contains("pane") || !find("#together")?.checked) return;
@@ -230,7 +230,7 @@
   });
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
-  // ---- ranking: the selects of the form are what is sent; buttons and the list change them
+  // ---- ranking: the selects of the form are sent; buttons and the list change them
   const selects = () => all("select[data-place]");
   const order = () => selects().filter((each) => each.value)
     .sort((a, b) => a.value - b.value).map((each) => each.dataset.place);
@@ -257,7 +257,7 @@
       button.type = "button";
       button.draggable = true;
       button.dataset.placeButton = number;
-      button.setAttribute("aria-label", `Place ${index + 1}: document ${number}. Take it out`);
+      button.setAttribute("aria-label", `Place ${index + 1}: document ${number}. Remove`);
       button.textContent = `${index + 1}. Document ${number}`;
       item.append(button);
       return item;

@@ -1,4 +1,4 @@
-"""Partial evaluations: any split and any order of blocks give the same evaluation."""
+"""Evaluation in blocks: any split and any order of blocks give the same evaluation."""
 
 import pickle
 import random
@@ -20,8 +20,8 @@ from rankgauge import (
     evaluate,
     gate,
 )
+from rankgauge.evaluation.blocks import build_evaluation, make_context, measure_block, merge_blocks
 from rankgauge.evaluation.evaluation import make_plan
-from rankgauge.evaluation.partial import finish, make_context, measure_block, merge
 
 MEASURES = ("nDCG@5", "AP", "RR", "R@2", "P@3", "Bpref", "FirstRel")
 DOCS = [f"d{number}" for number in range(12)]
@@ -63,7 +63,8 @@ def split(run, rng):
 def evaluated(qrels, blocks, policies, measures=MEASURES):
     context = make_context(Qrels.of(qrels), make_plan(measures), policies, None)
     try:
-        return finish(merge([measure_block(block, context) for block in blocks]), context)
+        results = [measure_block(block, context) for block in blocks]
+        return build_evaluation(merge_blocks(results), context)
     except InputError as error:
         return str(error)
 
@@ -97,11 +98,12 @@ def test_merging_is_associative():
     run = {f"q{n}": {doc: rng.random() for doc in rng.sample(DOCS, 8)} for n in range(5, 35)}
     context = make_context(Qrels.of(qrels), make_plan(MEASURES), Policies(), None)
     parts = [measure_block({query: run[query]}, context) for query in run]
-    flat = finish(merge(parts), context)
-    assert (
-        finish(merge([merge(parts[:7]), merge([merge(parts[9:]), *parts[7:9]])]), context) == flat
-    )
-    assert finish(measure_block(run, context), context) == flat == evaluate(qrels, run, MEASURES)
+    flat = build_evaluation(merge_blocks(parts), context)
+    tail = merge_blocks([merge_blocks(parts[9:]), *parts[7:9]])
+    nested = merge_blocks([merge_blocks(parts[:7]), tail])
+    assert build_evaluation(nested, context) == flat
+    assert build_evaluation(measure_block(run, context), context) == flat
+    assert evaluate(qrels, run, MEASURES) == flat
 
 
 def test_faults_are_found_whatever_the_blocks_are():
@@ -121,19 +123,19 @@ def test_faults_are_found_whatever_the_blocks_are():
             assert evaluated(qrels, split(run, rng), Policies(), ("nDCG@10",)) == whole
 
 
-def test_a_partial_evaluation_can_be_pickled():
+def test_the_result_of_a_block_can_be_pickled():
     qrels, run = {"q1": {"d1": 1}, "q2": {"d2": 2}}, {"q1": ["d1"], "q2": ["d1", "d2"]}
     context = make_context(Qrels.of(qrels), make_plan(MEASURES), Policies(), None)
     parts = [measure_block({query: run[query]}, context) for query in run]
     sent = [pickle.loads(pickle.dumps(part)) for part in parts]
-    assert finish(merge(sent), context) == evaluate(qrels, run, MEASURES)
+    assert build_evaluation(merge_blocks(sent), context) == evaluate(qrels, run, MEASURES)
 
 
 def test_a_query_in_two_blocks_is_refused():
     context = make_context(Qrels.of({"q": {"d": 1}}), make_plan("RR"), Policies(), None)
     parts = [measure_block({"q": {"d": 1.0}}, context)] * 2
     with pytest.raises(InputError, match="query 'q'"):
-        finish(merge(parts), context)
+        build_evaluation(merge_blocks(parts), context)
 
 
 # ---- values computed elsewhere

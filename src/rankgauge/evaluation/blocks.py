@@ -1,8 +1,8 @@
-"""Partial evaluations: measure one block of queries, merge blocks in any order, finish.
+"""Evaluation in blocks: measure a block of queries, merge the results, build the evaluation.
 
-A block is a part of a run with all documents of its queries. A `Partial` is what one block adds to
-an evaluation. Merging is associative and commutative, so no value, note or finding depends on the
-number, size or order of the blocks.
+A block is a part of a run with all documents of its queries, and a `BlockResult` is its
+contribution to an evaluation. Merging is associative and commutative, so no value, note, or finding
+depends on the number, size, or order of the blocks.
 """
 
 from __future__ import annotations
@@ -47,41 +47,42 @@ from rankgauge.measures.counts import judged_shares
 from rankgauge.measures.measure import Measure
 
 if TYPE_CHECKING:
-    # Loaded where a measure reads more than grades.
+    # Only needed for measures that read more than grades.
     from rankgauge.data.special_qrels import SpecialQrels
 
-    # Loaded where judgments do not fit in memory.
+    # Only needed for judgments that do not fit in memory.
     from rankgauge.data.stored_qrels import StoredQrels
 
-# Weights up to here can be added without overflow.
+# The largest weight; sums of weights up to here do not overflow.
 _MOST_WEIGHT = 1e100
-# Orders of equal scores that do not depend on grades.
+# Tie policies that do not depend on grades.
 _PLAIN_TIES = ("trec", "input")
-# Up to so many documents a run is joined twice, for the compiled core and for NumPy, rather than
-# measured by NumPy alone.
+# Runs with at most this many documents are joined twice, for the compiled core and for NumPy;
+# larger runs are measured by NumPy alone.
 _SMALL = 20_000
-# With fewer queries without ties, they are measured like those with ties.
+# With ties=mean, up to this many queries without ties are measured together with those with ties.
 _FEW = 300
-# Queries that are not in the run, measured at once with judgments on disk.
+# Number of queries missing from the run that are measured at once with judgments on disk.
 _MISSING = 10_000
 
 
 class Context(NamedTuple):
-    """What all blocks of an evaluation share."""
+    """Data shared by all blocks of an evaluation."""
 
-    qrels: Qrels  # judgments with grades
-    graded: Qrels  # judgments that have the grades: mostly the same object
+    qrels: Qrels  # judgments
+    graded: Qrels  # judgments with grades; mostly the same object
     special: SpecialQrels | None  # special judgments, if a measure reads them
-    plan: Plan  # the measures and what they need
-    policies: Policies  # decisions that definitions leave open
-    # The measures as they are computed: without unjudged documents, if the policies remove them.
+    plan: Plan  # the measures and their inputs
+    policies: Policies  # the policies
+    # The measures to compute: without unjudged documents if the policies remove them.
     measures: Sequence[Measure]
-    first_ranks: Sequence[Measure]  # `Plan.first_ranks`, computed the same way
-    # The numbers of the measures that are estimated from orders drawn at random.
+    # `Plan.first_ranks`, with the same treatment of unjudged documents
+    first_ranks: Sequence[Measure]
+    # Numbers of the measures that are estimated from random orders of ties.
     estimated: Sequence[int]
-    wanted: BoolArray  # (Q,) whether each judged query is evaluated
+    selected: BoolArray  # (Q,) whether each judged query is evaluated
     notes: tuple[str, ...]  # notes of the reader of the judgments
-    # Judgments on disk, of which `qrels` has only what notes and checks read.
+    # Judgments on disk; `qrels` then has only the data for notes and checks.
     stored: StoredQrels | None = None
 
 
@@ -96,7 +97,7 @@ def make_context(
     notes: tuple[str, ...] = (),
     stored: StoredQrels | None = None,
 ) -> Context:
-    """Check that the measures can be evaluated by these judgments and policies."""
+    """Return the data shared by all blocks; raise an error if judgments or policies do not fit."""
     if not len(qrels):
         raise InputError(
             "the judgments have no queries", where="judgments", fix="give at least one"
@@ -105,17 +106,17 @@ def make_context(
         plan.refuse_special(policies.ties)
     if policies.ties == "mean":
         plan.refuse_open(policies.draws)
-    wanted = np.ones(len(qrels), dtype=bool)
+    selected = np.ones(len(qrels), dtype=bool)
     if queries is not None:
         numbers = [judged_number(qrels, query) for query in queries]
         if not numbers:
             raise InputError(
                 "the list of queries is empty", where="queries", fix="give at least one"
             )
-        wanted[:] = False
-        wanted[numbers] = True
+        selected[:] = False
+        selected[numbers] = True
     condensed, averaged = policies.unjudged == "removed", policies.ties == "mean"
-    # A mean of ranks over all orders is no rank of a document.
+    # The mean rank over all orders of ties is not the rank of a document.
     firsts = () if averaged else plan.first_ranks
     return Context(
         qrels,
@@ -126,24 +127,24 @@ def make_context(
         measures=plan.condensed if condensed else plan.measures,
         first_ranks=[first(judged_only=True) for first in firsts] if condensed else firsts,
         estimated=plan.open if averaged else (),
-        wanted=wanted,
+        selected=selected,
         notes=(*qrels.table.notes, *notes),
         stored=stored,
     )
 
 
 def _part_of(context: Context, stored: StoredQrels, numbers: IntArray) -> Context:
-    """Return the context of some queries (ascending), whose judgments are read."""
+    """Return a context with the judgments of the queries with these numbers (ascending)."""
     part = stored.part(numbers)
     return context._replace(
-        qrels=part, graded=part, wanted=context.wanted[numbers], notes=(), stored=None
+        qrels=part, graded=part, selected=context.selected[numbers], notes=(), stored=None
     )
 
 
 class Measured(NamedTuple):
-    """Values of queries, one row each."""
+    """Values of queries, one row per query."""
 
-    numbers: IntArray  # (n,) the numbers of the queries in the judgments, ascending
+    numbers: IntArray  # (n,) numbers of the queries in the judgments, ascending
     values: Values  # (n, M) the value of each measure, NaN where undefined
     judged: Values  # (n, D) the share of judged documents at each depth, NaN without results
     first_ranks: Values  # (n, F) the rank of the first relevant document, NaN without one
@@ -151,18 +152,18 @@ class Measured(NamedTuple):
     beyond: BoolArray  # (n, R) whether more than k documents are relevant, for each recall at k
 
 
-class Partial(NamedTuple):
+class BlockResult(NamedTuple):
     """The evaluation of one block of queries. Immutable; can be pickled."""
 
-    measured: Measured  # the values of its queries
-    tied: int  # how many of them another order of equal scores could change
-    summary: InputSummary  # input of the checks
+    measured: Measured  # values of the queries
+    tied: int  # number of queries that a different order of ties could change
+    summary: InputSummary  # data for the checks of the input
     name: str = Run.name  # name of the run
-    settings: Mapping[str, Any] = {}  # what made the run
+    settings: Mapping[str, Any] = {}  # settings of the retriever
 
 
-def measure_block(block: Any, context: Context) -> Partial:
-    """Join a block of a run with the judgments, and measure its queries."""
+def measure_block(block: Any, context: Context) -> BlockResult:
+    """Join a block of a run with the judgments and measure its queries."""
     if context.stored is not None:
         return _measure_stored(Run.of(block), context, context.stored)
     if context.graded is context.qrels:
@@ -170,11 +171,11 @@ def measure_block(block: Any, context: Context) -> Partial:
         compiled = _measure_compiled(dicts, context)
         if compiled is not None:
             return compiled
-        # A run of plain dicts is joined without a table of it.
+        # A run of plain dicts is joined without building a table.
         found = join_dicts(context.qrels, dicts, ties=context.policies.ties)
         if found is not None:
             summary = summarize_dicts(found)
-            return Partial(*_measure_joined(found.joined, found.joined, context), summary)
+            return BlockResult(*_measure_joined(found.joined, found.joined, context), summary)
     run = Run.of(block)
     table = run.without_repeats(context.policies.duplicates)
     joined = graded = join(context.qrels, run, ties=context.policies.ties, table=table)
@@ -182,18 +183,20 @@ def measure_block(block: Any, context: Context) -> Partial:
         graded = join(context.graded, run, ties=context.policies.ties, table=table)
     summary = summarize_table(run, table, joined)
     measured, tied = _measure_joined(joined, graded, context)
-    return Partial(measured, tied, summary, run.name, dict(run.settings))
+    return BlockResult(measured, tied, summary, run.name, dict(run.settings))
 
 
-def measure_file(path: Source, context: Context, memory: int | None = None) -> list[Partial] | None:
-    """Join a run in a file with the judgments, and measure it; None if the core cannot."""
+def measure_file(
+    path: Source, context: Context, memory: int | None = None
+) -> list[BlockResult] | None:
+    """Join a run file with the judgments and measure it; None if the core cannot."""
     if context.stored is not None or context.graded is not context.qrels:
         return None
     source, name = source_name(path), run_name(path)
 
-    def measure(part: JoinedLines) -> Partial:
+    def measure(part: JoinedLines) -> BlockResult:
         summary = summarize_lines(part, source)
-        return Partial(*_measure_joined(part.joined, part.joined, context), summary, name)
+        return BlockResult(*_measure_joined(part.joined, part.joined, context), summary, name)
 
     try:
         return join_file(
@@ -201,27 +204,27 @@ def measure_file(path: Source, context: Context, memory: int | None = None) -> l
             heads=(RANKINGS, DOCUMENTS), memory=memory,
         )  # fmt: skip
     except InputError:
-        # The reader that numbers lines reports it.
+        # The other reader reports the error with its line number.
         return None
 
 
-def _measure_stored(run: Run, context: Context, stored: StoredQrels) -> Partial:
-    """Measure a block with judgments on disk: those of its queries are read."""
+def _measure_stored(run: Run, context: Context, stored: StoredQrels) -> BlockResult:
+    """Measure a block with judgments on disk, reading only those of its queries."""
     numbers = stored.numbers_of(run.table.queries)
     known = np.sort(numbers[numbers >= 0])
-    partial = measure_block(run, _part_of(context, stored, known))
-    measured, summary = partial.measured, partial.summary
+    result = measure_block(run, _part_of(context, stored, known))
+    measured, summary = result.measured, result.summary
     rankings = {int(known[number]): docs for number, docs in summary.rankings.items()}
-    return partial._replace(
+    return result._replace(
         measured=measured._replace(numbers=known[measured.numbers]),
         summary=summary._replace(numbers=known[summary.numbers], rankings=rankings),
     )
 
 
-def _measure_compiled(block: Any, context: Context) -> Partial | None:
+def _measure_compiled(block: Any, context: Context) -> BlockResult | None:
     """Join and measure a run of plain dicts in the compiled core; None if it cannot.
 
-    In a small run, NumPy computes the measures that the core does not know.
+    In a small run, NumPy computes the measures that the core does not support.
     """
     plan, policies, qrels = context.plan, context.policies, context.qrels
     if (
@@ -230,7 +233,7 @@ def _measure_compiled(block: Any, context: Context) -> Partial | None:
         or policies.ties not in _PLAIN_TIES
         or policies.unjudged == "removed"
         or plan.program is None
-        or not context.wanted.all()
+        or not context.selected.all()
         or not all(type(ranking) is dict for ranking in block.values())
         or (len(plan.compiled) < len(plan.measures) and sum(map(len, block.values())) > _SMALL)
     ):
@@ -252,7 +255,7 @@ def _measure_compiled(block: Any, context: Context) -> Partial | None:
             return None
     numbered, cells, ends, tally, unknown, rankings = found
     numbers = np.frombuffer(numbered, np.int64)
-    # A row for each column of `Measured`.
+    # One row for each column of `Measured`.
     rows = np.frombuffer(cells, np.float64).reshape(len(plan.program), len(numbers))
     judged = len(plan.compiled)
     firsts = judged + len(plan.depths)
@@ -281,15 +284,15 @@ def _measure_compiled(block: Any, context: Context) -> Partial | None:
         first_ids(query.encode() for query in unknown),
         rankings,
     )
-    return Partial(measured, tied, summary)
+    return BlockResult(measured, tied, summary)
 
 
 def _measure_joined(joined: Joined, graded: Joined, context: Context) -> tuple[Measured, int]:
-    """Return the values of the wanted queries, and how many of these ties could change."""
+    """Return the values of the evaluated queries, and how many of them ties could change."""
     plan = context.plan
     condensed = context.policies.unjudged == "removed" and plan.all_condensed
     tied = joined.numbers[:0]
-    # By grades alone, if that is what any measure reads.
+    # Ties between different grades matter only if a measure reads grades.
     if plan.columns:
         tied = joined.tied(separate_judged=plan.separate_judged, condensed=condensed)
     if graded is not joined:
@@ -297,14 +300,14 @@ def _measure_joined(joined: Joined, graded: Joined, context: Context) -> tuple[M
         tied = distinct(np.append(tied, more))
     if context.special is not None:
         tied = distinct(np.append(tied, context.special.tied(joined)))
-    numbers = joined.numbers[context.wanted[joined.numbers]]
-    return _measure(joined, graded, numbers, context), int(context.wanted[tied].sum())
+    numbers = joined.numbers[context.selected[joined.numbers]]
+    return _measure(joined, graded, numbers, context), int(context.selected[tied].sum())
 
 
 def _measure(joined: Joined, graded: Joined, numbers: IntArray, context: Context) -> Measured:
-    """Measure queries; those that are not in the run have an empty ranking."""
+    """Measure queries; queries missing from the run have an empty ranking."""
     plan, queries = context.plan, len(numbers)
-    # Column after column: they are written and averaged one by one.
+    # Column-major: columns are written and averaged one by one.
     found = Measured(
         numbers,
         values=np.full((queries, len(plan.measures)), np.nan, order="F"),
@@ -328,7 +331,7 @@ def _measure(joined: Joined, graded: Joined, numbers: IntArray, context: Context
 def _measure_columns(
     joined: Joined, columns: Sequence[int], found: Measured, context: Context
 ) -> None:
-    """Fill in the values of these measures, and the data of the notes."""
+    """Fill in the values of these measures and the data for the notes."""
     estimated = [column for column in columns if column in context.estimated]
     for rows, block, tied in _blocks(joined, found.numbers, context):
         for column in columns:
@@ -362,10 +365,10 @@ def _describe(block: JudgedRun, rows: IntArray, found: Measured, context: Contex
 def _blocks(
     joined: Joined, numbers: IntArray, context: Context
 ) -> Iterator[tuple[IntArray, JudgedRun, bool]]:
-    """Judged runs of these queries with the places of their rows, and whether ties are averaged.
+    """Yield judged runs of these queries with their row positions and whether to average ties.
 
-    A query without ties has one order only, in which both ways give the same bits: a few of these
-    are quicker done with the others.
+    Both ways give identical bits for a query without ties, so a few of those are measured together
+    with the others, which is faster.
     """
     if context.policies.ties != "mean":
         yield from ((places, block, False) for places, block in joined.blocks(numbers))
@@ -379,21 +382,21 @@ def _blocks(
             yield rows[places], block, flag
 
 
-def merge(partials: Iterable[Partial]) -> Partial:
-    """Merge partial evaluations of different queries, in any order."""
-    parts = list(partials)
+def merge_blocks(results: Iterable[BlockResult]) -> BlockResult:
+    """Merge the results of blocks with different queries, in any order."""
+    parts = list(results)
     if len(parts) == 1:
         return parts[0]
     first = min(parts, key=lambda part: (part.name, repr(sorted(part.settings.items()))))
     name, settings, tied = first.name, first.settings, sum(part.tied for part in parts)
     measured, summaries = [part.measured for part in parts], [part.summary for part in parts]
-    # Of many queries there is no room for all parts beside the whole.
-    del partials, parts, first
-    return Partial(merge_measured(measured), tied, merge_summaries(summaries), name, settings)
+    # Free the parts: for many queries, memory cannot hold both them and the whole.
+    del results, parts, first
+    return BlockResult(merge_measured(measured), tied, merge_summaries(summaries), name, settings)
 
 
 def merge_measured(parts: list[Measured]) -> Measured:
-    """Put together the values of different queries by their numbers; the list is emptied."""
+    """Concatenate the values of different queries, sorted by number; `parts` is emptied."""
     columns = [[*column] for column in zip(*parts, strict=True)]
     parts.clear()
     order = np.argsort(np.concatenate(columns[0]), kind="stable")
@@ -405,28 +408,28 @@ def merge_measured(parts: list[Measured]) -> Measured:
 
 
 def measure_absent(numbers: IntArray, context: Context) -> Measured:
-    """Measure queries that a run lacks: each has an empty ranking."""
+    """Measure queries that are missing from the run: each has an empty ranking."""
     nothing = graded = Joined.empty(context.qrels)
     if context.graded is not context.qrels:
         graded = Joined.empty(context.graded)
     return _measure(nothing, graded, numbers, context)
 
 
-def finish(partial: Partial, context: Context) -> Evaluation:
-    """Make the evaluation of a whole run: queries that it lacks, counts, notes and findings."""
+def build_evaluation(result: BlockResult, context: Context) -> Evaluation:
+    """Build the evaluation of a whole run: add missing queries, counts, notes, and findings."""
     if context.stored is not None:
-        outline = context.stored.outline(partial.summary.rankings, SAMPLE)
+        outline = context.stored.outline(result.summary.rankings, SAMPLE)
         context = context._replace(qrels=outline, graded=outline)
-    qrels, policies, summary = context.qrels, context.policies, partial.summary
+    qrels, policies, summary = context.qrels, context.policies, result.summary
     seen = np.zeros(len(qrels), dtype=bool)
     seen[summary.numbers] = True
     if len(summary.numbers) > np.count_nonzero(seen):
         raise _repeated_query(summary, qrels)
-    if not len(partial.measured.numbers):
+    if not len(result.measured.numbers):
         raise _no_common_query(context, summary)
     checks = InputChecks(qrels, summary)
     checks.refuse_near_misses()
-    measured, absent = partial.measured, np.flatnonzero(context.wanted & ~seen)
+    measured, absent = result.measured, np.flatnonzero(context.selected & ~seen)
     missing = absent[:0] if policies.queries == "intersection" else absent
     if len(missing):
         measured = merge_measured([measured, *_measure_missing(missing, context)])
@@ -437,25 +440,25 @@ def finish(partial: Partial, context: Context) -> Evaluation:
         "queries": len(query_ids),
         "missing_from_run": len(missing),
         "without_judgments": summary.without_judgments,
-        "tied": partial.tied,
+        "tied": result.tied,
         "documents": summary.tally.documents,
         "duplicates_removed": summary.tally.removed,
     }
     made = Evaluation(
-        run_name=partial.name,
+        run_name=result.name,
         query_ids=query_ids,
         measures=context.plan.measures,
         per_query=measured.values,
         undefined=np.isnan(measured.values),
         policies=policies,
         counts=counts,
-        settings=partial.settings,
+        settings=result.settings,
     )
 
     def describe() -> tuple[dict[int, float], tuple[Finding, ...]]:
         coverage = _coverage(measured, context.plan)
-        wanted = int(np.count_nonzero(context.wanted))
-        faults = tuple(checks.mismatches(coverage.get(JUDGED_AT, 0.0), wanted, absent))
+        selected = int(np.count_nonzero(context.selected))
+        faults = tuple(checks.mismatches(coverage.get(JUDGED_AT, 0.0), selected, absent))
         empties: tuple[Finding, ...] = ()
         if not explaining(faults):
             without = int(np.count_nonzero(np.isnan(measured.judged[:, 0])))
@@ -466,14 +469,14 @@ def finish(partial: Partial, context: Context) -> Evaluation:
             *empties,
             notes.queries_note(counts, policies),
             notes.ties_note(counts["tied"], policies.ties),
-            *_notes(measured, coverage, partial, context),
+            *_notes(measured, coverage, result, context),
         )
 
     return describe_later(made, describe)
 
 
 def _measure_missing(missing: IntArray, context: Context) -> Iterator[Measured]:
-    """Measure queries that are not in the run; some at a time with judgments on disk."""
+    """Measure queries missing from the run, in batches if the judgments are on disk."""
     if context.stored is None:
         yield measure_absent(missing, context)
         return
@@ -485,11 +488,11 @@ def _measure_missing(missing: IntArray, context: Context) -> Iterator[Measured]:
 
 
 def _notes(
-    measured: Measured, coverage: Mapping[int, float], partial: Partial, context: Context
+    measured: Measured, coverage: Mapping[int, float], result: BlockResult, context: Context
 ) -> Iterator[Finding]:
-    """Notes on the values and on the inputs."""
+    """Yield notes on the values and on the inputs."""
     plan, policies, qrels = context.plan, context.policies, context.qrels
-    tally, undefined = partial.summary.tally, np.isnan(measured.values)
+    tally, undefined = result.summary.tally, np.isnan(measured.values)
     condensed = policies.unjudged == "removed"
     if context.estimated:
         names = [str(plan.measures[column]) for column in context.estimated]
@@ -504,13 +507,13 @@ def _notes(
     yield from notes.grades_note(qrels, plan.level)
     yield from notes.origin_note(qrels.table.source)
     yield from notes.recall_note(plan.recalls, measured.beyond)
-    deepest = int(partial.summary.ends[:, 0].max())
+    deepest = int(result.summary.ends[:, 0].max())
     constant = tally.longer > 0 and not tally.uneven
     yield from notes.ranking_notes(deepest, plan.deepest_asked, constant=constant)
     yield from notes.perfect_note(plan, measured.values)
     yield from notes.single_measure_note(plan.measures)
     yield from notes.input_notes(qrels, tally.removed, policies)
-    ordered = sorted(partial.summary.notes, key=lambda note: (partial.summary.notes[note], note))
+    ordered = sorted(result.summary.notes, key=lambda note: (result.summary.notes[note], note))
     yield from (notes.info(note) for note in dict.fromkeys((*context.notes, *ordered)))
 
 
@@ -542,7 +545,7 @@ def _no_common_query(context: Context, summary: InputSummary) -> MismatchError:
     ]
     if not theirs:
         return MismatchError("the run has no queries", where="run", fix="give at least one ranking")
-    mine = [context.qrels.query_ids[number] for number in np.flatnonzero(context.wanted).tolist()]
+    mine = [context.qrels.query_ids[number] for number in np.flatnonzero(context.selected).tolist()]
     known, have = ("judged", "the judgments have")
     if len(mine) < len(context.qrels):
         known, have = ("requested", "requested were")
@@ -579,8 +582,8 @@ def add_weights(evaluation: Evaluation, qrels: Qrels, weights: Any, groups: Any)
 
 
 def _per_query(given: Any, query_ids: Sequence[bytes], what: str) -> list[Any]:
-    """What is given for each query, in the order of the evaluation."""
-    # A pandas series has items too.
+    """Return the values of a mapping in the order of the evaluated queries."""
+    # A pandas series also has items.
     if not hasattr(given, "items"):
         raise InputError(
             f"got {type(given).__name__} for the {what}s, expected a mapping",
@@ -603,7 +606,7 @@ def _per_query(given: Any, query_ids: Sequence[bytes], what: str) -> list[Any]:
 
 
 def _groups(given: Any, query_ids: Sequence[bytes]) -> tuple[str, ...]:
-    """Return the group of each query, with lone surrogates escaped: no file could hold them."""
+    """Return the group of each query, with lone surrogates escaped so that files can store them."""
     groups = _per_query(given, query_ids, "group")
     return tuple(str(group).encode("utf-8", "backslashreplace").decode() for group in groups)
 

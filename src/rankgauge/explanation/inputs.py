@@ -1,4 +1,4 @@
-"""A case: the inputs and policies of one number, its values, and the ranking of one query."""
+"""Inputs of an explanation: the case, its values, and the ranking of one query."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rankgauge.profiles.deviations import Case
 ANY_GRADE = 1e-9
 
 
-def case_of(
+def make_case(
     qrels: Any,
     run: Any,
     measure: str | Measure,
@@ -35,7 +35,7 @@ def case_of(
     undefined: Undefined,
     unjudged: Unjudged,
 ) -> Case:
-    """What a number is made of; queries that were given by their ids are all that is left."""
+    """Return the inputs and policies of a number, reduced to the selected queries."""
     truth = Qrels.of(qrels)
     word = queries_policy(queries)
     ids = selected_ids(queries)
@@ -48,18 +48,18 @@ def case_of(
     return Case(truth, Run.of(run), parse(measure), policies)
 
 
-def evaluated(case: Case, measures: Sequence[Measure] = (), source: Any = None) -> Evaluation:
-    """The values of a case: of its measure, or of others instead; its run, or where it is."""
+def evaluate_case(case: Case, measures: Sequence[Measure] = (), source: Any = None) -> Evaluation:
+    """Evaluate a case, optionally with other measures or another source of the run."""
     policies = asdict(case.policies)
     if policies["queries"] == "given":
-        # The judged queries are unknown here; a case has only its own.
+        # The judgments of a case contain only its queries.
         policies["queries"] = "all"
     run = case.run if source is None else source
     return evaluate(case.qrels, run, measures or case.measure, **policies)
 
 
-def counted(evaluation: Evaluation, column: int = 0) -> dict[str, float]:
-    """Query to its value as it counts in the mean; a query that is left out is not there."""
+def counted_by_query(evaluation: Evaluation, column: int = 0) -> dict[str, float]:
+    """Return the values that are averaged, by query."""
     values = counted_values(evaluation, column)
     kept = ~np.isnan(values)
     return {
@@ -70,7 +70,7 @@ def counted(evaluation: Evaluation, column: int = 0) -> dict[str, float]:
 
 
 def counted_values(evaluation: Evaluation, column: int) -> Values:
-    """(Q,) the values of a measure as they count in the mean, NaN where one is left out."""
+    """Return the (Q,) values as counted in the mean, NaN for queries that are left out."""
     values: Values = evaluation.measures[column].counted(
         evaluation.per_query[:, column], skip_undefined=evaluation.policies.undefined == "skip"
     )
@@ -78,7 +78,10 @@ def counted_values(evaluation: Evaluation, column: int) -> Values:
 
 
 def ranked_query(case: Case, query: bytes) -> RankedQuery:
-    """A query of a case, read by a separate loop; a query missing from the run has no documents."""
+    """Return a query of a case, ranked independently of the join.
+
+    A query missing from the run has no documents.
+    """
     judgments = _rows(case.qrels, query)
     grades = dict(judgments)
     table = case.run.without_repeats(case.policies.duplicates)
@@ -106,31 +109,31 @@ def _rows(pairs: Qrels | Run, query: bytes) -> list[tuple[bytes, float]]:
 def _place(
     case: Case, found: Sequence[tuple[bytes, float]], grades: dict[bytes, float], row: int
 ) -> tuple[float, tuple[float, ...]]:
-    """Sort key of a document: its score, then the rule for ties."""
+    """Return the sort key of a document: its score, then the tie policy."""
     document, score = found[row]
-    # Ids in descending order; of two with a common prefix, the longer first.
+    # Ids in descending order; of two ids with a common prefix, the longer is first.
     rule: tuple[float, ...] = (*(-byte - 1 for byte in document), 0)
     match case.policies.ties:
         case "input":
             rule = (row,)
         case "best" | "worst" as side:
-            # Unjudged documents are last by best, and first by worst.
+            # Unjudged documents are last with ties=best and first with ties=worst.
             grade = grades.get(document, -math.inf)
             rule = (-grade if side == "best" else grade, *rule)
     return -score, rule
 
 
-def words_of(measure: Measure, query: RankedQuery) -> dict[str, Any]:
-    """All parameters of a measure; for a query, "best" is a grade."""
+def parameters_of(measure: Measure, query: RankedQuery) -> dict[str, Any]:
+    """Return all parameters of a measure, with rel=best replaced by the best grade of the query."""
     words: dict[str, Any] = measure.arguments
     if words.get("rel") == "best":
         highest = max((grade for _, grade in query.judgments), default=0.0)
-        # Of a query without a grade above 0 nothing is relevant.
+        # Without a grade above 0, no document is relevant.
         words["rel"] = highest if highest > 0 else math.inf
     return words
 
 
 def level_of(measure: Measure, query: RankedQuery) -> float:
-    """Return the grade from which a document counts: the relevance level, or any grade above 0."""
-    level = words_of(measure, query).get("rel")
+    """Return the lowest relevant grade: the relevance level, or any grade above 0."""
+    level = parameters_of(measure, query).get("rel")
     return float(level) if isinstance(level, int | float) else ANY_GRADE

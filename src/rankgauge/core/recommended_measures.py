@@ -1,4 +1,4 @@
-"""Which measures suit which use, and why."""
+"""Recommended measures by use case."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class UseCase:
-    """A use of retrieval and its recommended measures.
+    """A use case of retrieval with its recommended measures.
 
     Attributes:
-        name: Its name.
+        name: Name for lookup.
         title: A short description.
         measures: Names of measures, most important first.
-        why: The reason for these measures.
+        why: Reason for these measures.
     """
 
     name: str
@@ -71,10 +71,10 @@ USE_CASES: Mapping[str, UseCase] = {
 
 
 def use_case(name: str) -> UseCase:
-    """The use case of a name.
+    """Return the use case with this name.
 
     Raises:
-        UnknownName: With the most similar names.
+        UnknownName: If there is none; the error suggests similar names.
 
     Example:
         >>> use_case("qa").measures
