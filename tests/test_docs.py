@@ -279,7 +279,7 @@ def test_every_key_of_a_plan_is_on_its_page_with_its_default():
     for key in ("k", "timed"):
         assert plan[key] == f"`{getattr(rankgauge.BenchmarkPlan, key)}`"
     assert set(keys_on(page, "collection")) == set(planning._COLLECTION)  # noqa: SLF001 - no other list has them
-    assert set(keys_on(page, "retrievers")) == set(planning._OWN)  # noqa: SLF001 - no other list has them
+    assert set(keys_on(page, "retrievers")) == set(planning._PLAN_KEYS)  # noqa: SLF001 - no other list has them
     limits = keys_on(page, "limits")
     assert set(limits) == {one.name for one in dataclasses.fields(rankgauge.Limits)}
     for key, value in dataclasses.asdict(rankgauge.Limits()).items():

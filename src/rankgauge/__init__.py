@@ -1,8 +1,8 @@
-"""rankgauge measures retrieval: it compares returned documents with relevance judgments.
+"""Evaluate retrieval: compare returned documents with relevance judgments.
 
-This module is the public API: every name is loaded when it is first used. Importing it loads the
-standard library only. Other names are in their packages, such as ``rankgauge.measures.BPM``
-and ``rankgauge.gates.GateResult``.
+This module is the public API: names are loaded when first used. Importing it loads only the
+standard library. Other names are in their packages, such as ``rankgauge.measures.BPM`` and
+``rankgauge.gates.GateResult``.
 """
 
 from __future__ import annotations

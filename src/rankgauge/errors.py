@@ -1,16 +1,16 @@
-"""Every error this package raises on purpose.
+"""All errors that this package raises on purpose.
 
-* RankgaugeError                 catch this one to catch them all
-  x InputError (ValueError)      the data is not what we can work with
-    + FormatError                a file cannot be read: path, line, the line itself
-    + MismatchError              judgments and run do not belong together: ids of each side
+* RankgaugeError                 base class of all errors
+  x InputError (ValueError)      invalid data
+    + FormatError                a file cannot be parsed: path, line, text of the line
+    + MismatchError              judgments and run do not match: ids of each side
     + StorageError               a database or temporary file cannot be used (locked, disk full)
-  x UnknownName (ValueError)     an unknown measure, parameter or choice: shows the nearest
-  x MissingExtra (ImportError)   a library of an extra is not installed: shows the install line
+  x UnknownName (ValueError)     unknown measure, parameter, or choice: the nearest names
+  x MissingExtra (ImportError)   a library of an extra is not installed: the install command
 
-A message has three parts: *what* was found (and what was expected), *where*, and the one edit or
-command that fixes it (*fix*). The command line prints it and ends with exit code 2. Secrets are
-removed from all three (`core/redaction.py`).
+A message has three parts: *what* was found (and expected), *where*, and one edit or command that
+fixes it (*fix*). The command line prints it and exits with code 2. Secrets are removed from all
+three parts (`core/redaction.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
     "UnknownName",
 ]
 
-# Characters of a part of a message, and of its end where it is longer.
+# Maximum length of a part of a message, and length of its end if it is shortened.
 _MOST, _END = 1500, 200
 
 
@@ -49,13 +49,13 @@ class RankgaugeError(Exception):
     """
 
     def __init__(self, what: str, *, where: str = "", fix: str = "") -> None:
-        # Loaded by the first error, not by every start.
+        # Imported by the first error, not at startup.
         from rankgauge.core.redaction import redact
 
         self.what = _printable(redact(what))
         super().__init__(self.what)
         self.where = _printable(redact(where))
-        # A fix may show how a URL with a password is written.
+        # A fix may contain an example of a URL with a password.
         self.fix = _printable(redact(fix, patterns=False))
 
     def __str__(self) -> str:
@@ -63,12 +63,12 @@ class RankgaugeError(Exception):
         return f"{text}\nfix: {self.fix}" if self.fix else text
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # BaseException pickles positional arguments only; ours are keywords.
+        # BaseException pickles only positional arguments; ours are keywords.
         return (_rebuild, (type(self), self.__dict__.copy()))
 
 
 def _printable(text: str) -> str:
-    """The text as one line of a terminal, not longer than one reads."""
+    """Escape text for a terminal, on one line of limited length."""
     if len(text) > _MOST:
         text = f"{text[: _MOST - _END]} ... {text[-_END:]}"
     return for_terminal(text)
@@ -90,9 +90,9 @@ class FormatError(InputError):
 
     Attributes:
         path: The file, ``<stdin>`` for standard input.
-        line: The line number, from 1; 0 if no single line is affected.
-        column: The column (field) number, from 1; 0 if the whole line is affected.
-        text: The line itself, shortened.
+        line: Line number, from 1; 0 if no single line is affected.
+        column: Column (field) number, from 1; 0 if the whole line is affected.
+        text: Text of the line, shortened.
     """
 
     def __init__(
@@ -124,22 +124,22 @@ class FormatError(InputError):
 
 
 class MismatchError(InputError):
-    """Judgments and run do not belong together."""
+    """Judgments and run do not match."""
 
 
 class StorageError(InputError):
-    """A database cannot be used now: it is locked, its disk is full, its server is not reached.
+    """A database cannot be used: it is locked, its disk is full, or its server is unreachable.
 
-    Writing failed; what was stored before is unchanged.
+    Writing failed; previously stored data is unchanged.
     """
 
 
 class UnknownName(RankgaugeError, ValueError):  # noqa: N818 - a name in the field's words
-    """An unknown name; the message shows the nearest ones."""
+    """An unknown name; the message lists the nearest known names."""
 
     @classmethod
     def of(cls, what: str, got: str, known: Iterable[str], *, where: str = "") -> UnknownName:
-        """Return the error for an unknown name, with the nearest known ones."""
+        """Return the error for an unknown name, with the nearest known names."""
         import difflib
 
         names = list(known)
@@ -151,4 +151,4 @@ class UnknownName(RankgaugeError, ValueError):  # noqa: N818 - a name in the fie
 
 
 class MissingExtra(RankgaugeError, ImportError):  # noqa: N818 - a name in the field's words
-    """A library is not installed; the message is the line that installs it."""
+    """A library is not installed; the message gives the install command."""

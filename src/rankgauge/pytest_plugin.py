@@ -1,6 +1,6 @@
-"""A fixture for tests of retrieval: ``def test_retrieval(rankgauge): rankgauge.gate(...)``.
+"""A fixture for retrieval tests: ``def test_retrieval(rankgauge): rankgauge.gate(...)``.
 
-Loaded by pytest at its start; rankgauge is imported when a test first uses the fixture.
+pytest loads this module at startup; rankgauge is imported when a test first uses the fixture.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ __all__ = ["Gatekeeper"]
 _UPDATE = "--rankgauge-update-baseline"
 _STRICT = "--rankgauge-strict"
 _MESSAGE = "rankgauge"
-_CHANGES = "(C112)"  # several settings of answers changed: shown whatever the verdict is
+_CHANGES = "(C112)"  # several settings of answers changed: always reported
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Two options, as the command line has them."""
+    """Add the options of the fixture, named like those of the command line."""
     group = parser.getgroup("rankgauge")
     group.addoption(
         _UPDATE,
@@ -56,20 +56,20 @@ class Gatekeeper:
     ) -> GateResult | None:
         """Fail the test, with an explanation, unless the run may replace the baseline.
 
-        INCONCLUSIVE is a warning, or with ``--rankgauge-strict`` a failure; NOT COMPARABLE is a
+        INCONCLUSIVE is a warning, or a failure with ``--rankgauge-strict``; NOT COMPARABLE is a
         failure. The summary at the end lists all verdicts. Paths are relative to pytest's root
         directory.
 
         Args:
-            qrels: The judgments; or an evaluation, such as one of answers, and no run.
+            qrels: The judgments; or an evaluation, for example of answers, without a run.
             run: The run.
-            rules: The rules; without, those of ``pyproject.toml``.
+            rules: The rules; default: those in ``pyproject.toml``.
             baseline: A baseline or its path; default: the path in the rules. None checks only
                 contracts and floors.
-            anchor: A second baseline; without, that of the rules.
-            noise: Repeated runs of the system of the baseline.
-            latency: Latencies of baseline and new run.
-            allow_uncalibrated: Whether to gate answers by a judge that is not calibrated.
+            anchor: A second baseline; default: that of the rules.
+            noise: Repeated runs of the baseline system.
+            latency: Latencies of the baseline and the new run.
+            allow_uncalibrated: Whether to accept answers graded by an uncalibrated judge.
 
         Returns:
             The result; None if a baseline was written instead.
@@ -105,14 +105,14 @@ class Gatekeeper:
     def at_least(self, qrels: Any, run: Any, floors: dict[str, float]) -> GateResult:
         """Fail the test if a mean is below its floor: ``{"nDCG@10": 0.5}``.
 
-        If lower values are better, fail if it is above.
+        If lower values are better, fail if the mean is above it.
         """
         from rankgauge import GateRules, gate, parse
 
         measures = {}
         for name, floor in floors.items():
             low, high = parse(name).declaration.bounds
-            # Nothing is compared: any margin that is possible will do.
+            # Nothing is compared, so any valid margin works.
             measures[name] = {"floor": floor, "margin": min(1.0, (high - low) / 2)}
         result = gate(qrels, run, GateRules.of({"measures": measures}), baseline=None)
         self._assert_passed(result)
@@ -144,7 +144,7 @@ class Gatekeeper:
 
 
 def _in_pytest(text: str) -> str:
-    """A text that names the option of the command, with that of pytest."""
+    """Replace the command-line option in a text with that of pytest."""
     return re.sub(r"(rankgauge gate QRELS RUN )?--update-baseline", f"pytest {_UPDATE}", text)
 
 
@@ -160,12 +160,12 @@ def _explained(result: GateResult) -> str:
 
 @pytest.fixture(name="rankgauge")
 def gatekeeper(request: pytest.FixtureRequest) -> Gatekeeper:
-    """Hold runs against rules and baselines; see :class:`Gatekeeper`."""
+    """Compare runs with rules and baselines; see :class:`Gatekeeper`."""
     return Gatekeeper(request)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print every verdict, also of tests that passed: INCONCLUSIVE must be visible."""
+    """Print every verdict, also of passed tests: INCONCLUSIVE must be visible."""
     lines = []
     for reports in terminalreporter.stats.values():
         for report in reports:

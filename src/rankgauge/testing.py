@@ -1,4 +1,4 @@
-"""Checks for what others write: retrievers that keep to the contract; what this process uses."""
+"""Checks that a retriever fulfills the contract, and whether the compiled core is in use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from rankgauge.sample import sample_path
 __all__ = ["RetrieverCheck", "check_retriever", "has_compiled_core"]
 
 _ALONE = 5
-# What a product of floats may differ by when a query is in another batch.
+# Tolerance for floating-point products when a query is in a different batch.
 _CLOSE = 1e-4
 _SECRET = re.compile(r"(?i)(api_?key|token|secret|password|passwd|authorization|credential)s?$")
 _ODD_QUERIES = {
@@ -55,12 +55,13 @@ _ODD_DOCUMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class RetrieverCheck:
-    """One part of the contract that was checked.
+    """A requirement of the contract and its result.
 
     Attributes:
         name: The requirement.
-        passed: Whether it does; False where it does not apply, for a fault is an error.
-        remark: Why it does not apply, or a remark.
+        passed: Whether it is fulfilled; False if it does not apply, because violations raise an
+            error.
+        remark: Why it does not apply, or another remark.
     """
 
     name: str
@@ -71,8 +72,8 @@ class RetrieverCheck:
 def has_compiled_core() -> bool:
     """Return whether the compiled core is used; without it, NumPy computes all measures.
 
-    Values are the same to the last bit. The core is missing if there was no C compiler when
-    rankgauge was installed, and disabled with ``RANKGAUGE_NATIVE=0`` in the environment.
+    Values are bitwise equal. The core is missing if there was no C compiler when rankgauge was
+    installed; ``RANKGAUGE_NATIVE=0`` in the environment disables it.
 
     Example:
         >>> has_compiled_core() in {True, False}
@@ -92,23 +93,23 @@ def check_retriever(
     """Check a retriever against the contract of :class:`rankgauge.Retriever`.
 
     The retriever indexes test documents, which replaces its index, and is queried many times.
-    Requirements that do not apply, such as indexing for a callable, are reported as left out.
-    Quality is not checked; use `evaluate`.
+    Requirements that do not apply, such as indexing for a callable, are reported as not passed with
+    the reason. Quality is not checked; use `evaluate`.
 
     Args:
-        retriever: An object with ``index`` and ``search``, or a callable of a query's text.
-        documents: Documents, or anything that :meth:`Collection.of` takes; the sample collection
-            if omitted.
+        retriever: An object with ``index`` and ``search``, or a callable that takes query text.
+        documents: Documents, or anything that :meth:`Collection.of` accepts; default: the sample
+            collection.
         queries: Queries, likewise.
         k: Number of documents to request.
         indexing: False for a retriever whose index is built elsewhere, so that ``index()`` changes
             nothing. Ids are then compared with `documents`, if given.
 
     Returns:
-        The checks, in their order.
+        The checks, in order.
 
     Raises:
-        InputError: With the first violation, and how to fix it.
+        InputError: At the first violation, with a fix.
 
     Example:
         >>> def longest(text, k):
@@ -157,7 +158,7 @@ def check_retriever(
 
 
 class _Iterable(Iterable[Document]):
-    """Documents that can only be iterated, any number of times."""
+    """Documents that support iteration only, any number of times."""
 
     def __init__(self, documents: Sequence[Document]) -> None:
         self._documents = documents
@@ -169,7 +170,7 @@ class _Iterable(Iterable[Document]):
 def _given(
     given: Any, what: str, kind: type, read: Callable[[Any], Mapping[str, Any]]
 ) -> list[Any]:
-    """Documents or queries: a list of them, or what a collection can be read from."""
+    """Return a list of documents or queries, reading them with `read` if necessary."""
     if isinstance(given, Iterable) and not isinstance(given, Mapping | str):
         given = list(given)
     ready = isinstance(given, list) and all(isinstance(one, kind) for one in given)
@@ -183,10 +184,10 @@ def _given(
 
 
 class _CheckedRetriever:
-    """A retriever whose every response is checked against the contract.
+    """A retriever with a contract check of every response.
 
     Attributes:
-        known: The ids it may return, None if unknown.
+        known: Ids it may return; None if unknown.
     """
 
     def __init__(self, retriever: Any, k: int) -> None:
@@ -215,7 +216,7 @@ class _CheckedRetriever:
         return [self._hits(found, query, k) for found, query in zip(rankings, queries, strict=True)]
 
     def _hits(self, found: Any, query: Query, k: int) -> Hits:
-        """The hits of one query, after a check of what hits_of() would fix silently."""
+        """Return the hits of a query; refuse violations that hits_of() would fix silently."""
         where = f"query {query.id!r}"
         fix = "return a valid ranking, empty if nothing is found"
         if isinstance(found, Iterator):
@@ -251,14 +252,14 @@ class _CheckedRetriever:
 
 
 class _Recording:
-    """The raw return value of a retriever, sync or async."""
+    """Records the raw return value of a retriever, sync or async."""
 
     def __init__(self, responses: Callable[[Sequence[Query], int], Any]) -> None:
         self._responses = responses
         self.found: Any = None
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Nothing; a retriever has it."""
+        """Do nothing; retrievers must have this method."""
 
     def search(self, queries: Sequence[Query], k: int) -> Any:
         found = self._responses(queries, k)
@@ -275,7 +276,7 @@ class _Recording:
 
 
 def _checked(call: Callable[[], Any], what: str, fix: str) -> Any:
-    """Turn any exception into a fault that names the operation."""
+    """Convert any exception to an InputError that names the operation."""
     try:
         return call()
     except InputError as error:
@@ -355,7 +356,7 @@ def _repetition(asked: _CheckedRetriever, queries: Sequence[Query]) -> list[Retr
 
 
 def _swapped(query: Query, one: Hits, other: Hits) -> bool:
-    """Whether almost equal scores changed places; an error if more did."""
+    """Return whether only documents with almost equal scores changed ranks; else raise an error."""
     if one.ids == other.ids:
         return False
     scores = dict(other.pairs())
@@ -395,7 +396,7 @@ _OF_INDEXING = (
 def _indexing(
     asked: _CheckedRetriever, documents: Sequence[Document], queries: Sequence[Query]
 ) -> list[RetrieverCheck]:
-    """Empty, odd, the half, and the whole collection again."""
+    """Index no documents, odd documents, half of the documents, and all of them again."""
     before = asked(queries)
     known = asked.known
     asked.index([], "an empty collection")
@@ -466,14 +467,14 @@ def _settings(retriever: Any) -> RetrieverCheck:
 
 
 def _listed(value: Any) -> Any:
-    """A value with lists for tuples, as JSON has it."""
+    """Convert tuples to lists, as JSON does."""
     if isinstance(value, Mapping):
         return {key: _listed(inner) for key, inner in value.items()}
     return [_listed(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _secrets(settings: Any) -> Iterator[str]:
-    """Keys whose names look like secrets and whose values are text."""
+    """Yield keys whose names look like secrets and whose values are text."""
     if isinstance(settings, Mapping):
         for key, value in settings.items():
             if _SECRET.search(str(key)) and isinstance(value, str) and value not in {"", "..."}:
@@ -485,7 +486,7 @@ def _secrets(settings: Any) -> Iterator[str]:
 
 
 def _extras(retriever: Any) -> Iterator[RetrieverCheck]:
-    """Optional methods of a retriever: its size and its usage."""
+    """Check the optional attributes `size` and `usage`."""
     size = getattr(retriever, "size", None)
     if size is not None:
         if isinstance(size, bool) or not isinstance(size, int) or size < 0:

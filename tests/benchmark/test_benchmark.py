@@ -174,7 +174,7 @@ def test_repeats_hits_below_k_and_unknown_documents_are_left_out_or_counted(coll
         "9 hits removed: a higher-ranked document repeated",
         "18 hits removed: ranked below k",
         "not in the collection",
-        "nothing was found for 1 query",
+        "no results for 1 query",
     ):
         assert words in message
 
@@ -223,7 +223,7 @@ def test_a_retriever_that_always_fails_is_abandoned_and_reported(collection):
 
     run = Benchmark(collection, limits=Limits(stop_after=3, retries=0)).run("dead", retrieve)
     assert (run.tally.failed, run.tally.missing) == (3, 7)
-    with pytest.raises(InputError, match="7 were not run"):
+    with pytest.raises(InputError, match="7 were not sent"):
         run.evaluate("RR")
 
 

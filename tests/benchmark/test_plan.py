@@ -281,7 +281,7 @@ WRONG = {
     ),
     "k is text": (f"k = '5'\n{HEAD}[retrievers.a]\ntype = 'random'", "whole number"),
     "k is true": (f"k = true\n{HEAD}[retrievers.a]\ntype = 'random'", "whole number"),
-    "no type": (f"{HEAD}[retrievers.a]\nk1 = 2", "no type"),
+    "no type": (f"{HEAD}[retrievers.a]\nk1 = 2", "type is missing"),
     "unknown type": (f"{HEAD}[retrievers.a]\ntype = 'bm52'", "'bm52'"),
     "unknown limit": (f"{HEAD}[limits]\ntimeouts = 1\n[retrievers.a]\ntype = 'random'", "timeouts"),
     "bad limit": (f"{HEAD}[limits]\ntimeout = -1\n[retrievers.a]\ntype = 'random'", "timeout"),

@@ -625,7 +625,7 @@ def test_the_cost_is_that_of_the_answers_whose_price_is_known(collection, tmp_pa
 
 
 def test_usage_is_recorded_during_the_run(collection, tmp_path, monkeypatch):
-    monkeypatch.setattr(retriever_run, "_NOTED_EVERY", 0.0)
+    monkeypatch.setattr(retriever_run, "_RECORD_EVERY", 0.0)
     noted = []
 
     class Watched(Metered):

@@ -632,11 +632,11 @@ def test_arguments_of_the_wrong_size_are_refused():
     run, rest = {"q": {"d": 1.0}}, ((1, 1), True)
     assert native.core.measure_dicts(run, {"q": 0}, pools, columns, program, *rest)
     for names, given_pools, rows, message in (
-        ({"q": 1}, pools, program, "no such query"),
-        ({"q": 0}, [("d", "e")], program, "not a grade for each"),
-        ({"q": 0}, [], program, "no judgments"),
-        ({"q": 0}, pools, -program, "no measures"),
-        ({"q": 0}, pools, program[0, :3], "no measures"),
+        ({"q": 1}, pools, program, "invalid query number"),
+        ({"q": 0}, [("d", "e")], program, "one grade per document"),
+        ({"q": 0}, [], program, "invalid judgments"),
+        ({"q": 0}, pools, -program, "invalid measures"),
+        ({"q": 0}, pools, program[0, :3], "invalid measures"),
     ):
         with pytest.raises(ValueError, match=message):
             native.core.measure_dicts(run, names, given_pools, columns, rows, *rest)

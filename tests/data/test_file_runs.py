@@ -127,7 +127,7 @@ def test_the_first_documents_of_the_lowest_numbers_are_kept_in_any_order(tmp_pat
 
 def test_wrong_arguments_are_refused():
     qrels = rg.Qrels.of({"q1": {"d1": 1}})
-    with pytest.raises(ValueError, match="twice"):
+    with pytest.raises(ValueError, match="duplicate query"):
         native.core.lines_run([b"q1", b"q1"], 1, 1)
     run = native.core.lines_run([b"q1", b"q2"], 1, 1)
     text = np.frombuffer(b"q1 Q0 d1 1 1 t\n" + bytes(32), np.uint8)

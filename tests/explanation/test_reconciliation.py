@@ -140,7 +140,7 @@ def test_the_query_that_changed_most_is_shown_on_both_sides():
 def test_the_first_different_rank_is_reported_with_its_ties():
     found = reconcile(QRELS, RUN, "nDCG@3", profile(DEVIATIONS[0]), query="q1")
     text = render(found, "table", Options(full=True))
-    assert "the rankings differ from rank 1: another document (a tie here)" in text
+    assert "the rankings differ from rank 1: different documents (a tie here)" in text
     lines = [line for line in text.splitlines() if line.endswith("<")]
     assert len(lines) == 2
 

@@ -454,9 +454,9 @@ def test_csv_rows_of_another_width_are_refused_with_their_line(tmp_path):
         json.loads(line) for line in (tmp_path / "log" / "refused.jsonl").read_text().splitlines()
     ]
     assert {(each["source"].rpartition(":")[2], each["reason"]) for each in kept} == {
-        ("3", "another number of columns than the header"),
+        ("3", "the number of columns differs from the header"),
         ("4", "not UTF-8"),
-        ("5", "another number of columns than the header"),
+        ("5", "the number of columns differs from the header"),
     }
     assert dict(rows_of(tmp_path / "log", "question_id, source"))["q4"].endswith(":6")
 

@@ -1,4 +1,4 @@
-"""Retrievers run over a collection: journal, limits, latency, and comparison of runs."""
+"""Benchmarks of retrievers: runs over a collection, journal, limits, latency, and comparison."""
 
 from rankgauge.benchmark.benchmark import Benchmark
 from rankgauge.benchmark.calls import Limits

@@ -1,4 +1,4 @@
-"""Retrievers run over one collection: the same queries, documents and judgments."""
+"""Benchmark of retrievers on the same queries, documents, and judgments."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ _LIMITS = "give Limits(concurrency=8, timeout=10)"
 
 
 class Benchmark:
-    """A collection with judgments, on which retrievers are run and compared.
+    """A collection with judgments for running and comparing retrievers.
 
     Args:
         collection: Documents and queries: a :class:`Collection`, or anything that
-            :meth:`Collection.load` reads. None if queries are added one by one and retrievers have
-            their own documents.
-        qrels: The judgments: anything that :meth:`Qrels.of` takes; those of the collection if
-            omitted.
+            :meth:`Collection.load` reads; None if queries are added with :meth:`add_query` and
+            retrievers have their own documents.
+        qrels: The judgments, in any form accepted by :meth:`Qrels.of`; default: those of the
+            collection.
         k: Number of documents requested per query.
         store: The folder for responses: an interrupted run resumes, and stored responses are
-            reused. A temporary folder if omitted.
-        limits: Limits of calls, unless :meth:`run` sets others.
-        progress: Whether to show a progress bar; by default if standard error is a terminal.
+            reused; default: a temporary folder.
+        limits: Default limits of calls; :meth:`run` can override them.
+        progress: Whether to show a progress bar; default: only if standard error is a terminal.
 
     Example:
         >>> bench = Benchmark(k=3)
@@ -97,8 +97,8 @@ class Benchmark:
         """Add a query.
 
         Args:
-            query_id: Its id, which must be new.
-            text: What is asked.
+            query_id: The id, which must be new.
+            text: The text of the query.
             relevant: The ids of the relevant documents, or a mapping of document id to grade.
 
         Raises:
@@ -125,7 +125,7 @@ class Benchmark:
 
     @cached_property
     def _truth(self) -> tuple[Qrels, Mapping[str, Query]]:
-        """The judgments, and the queries that have judgments and a text."""
+        """Judgments, and the queries that have judgments and a text."""
         given = self._given
         if not self._added:
             qrels = Qrels.of({}) if given is None else given
@@ -145,17 +145,17 @@ class Benchmark:
 
     @property
     def qrels(self) -> Qrels:
-        """The judgments of the queries of the benchmark."""
+        """Judgments of the queries of the benchmark."""
         return self._truth[0]
 
     @property
     def queries(self) -> Mapping[str, Query]:
-        """The queries with judgments and a text."""
+        """Queries with judgments and a text."""
         return self._truth[1]
 
     @property
     def runs(self) -> Mapping[str, BenchmarkRun]:
-        """The runs made so far, by name."""
+        """Runs so far, by name."""
         return MappingProxyType(self._runs)
 
     @property
@@ -174,7 +174,7 @@ class Benchmark:
             found.append(f"not run, because they have no judgments: {many(others, 'query')}")
         return tuple(found)
 
-    # ---- asking
+    # ---- runs
 
     def run(
         self,
@@ -187,28 +187,28 @@ class Benchmark:
         timed: int = _TIMED,
         prices: Mapping[str, float] | None = None,
     ) -> BenchmarkRun:
-        """Send every query to a retriever, and store its responses.
+        """Send every query to a retriever, and store the responses.
 
-        Errors of single queries are recorded in ``failures`` of the result. After an interruption,
-        a call with the same store resumes.
+        Failed queries are recorded in ``failures`` of the result. After an interruption, a call
+        with the same store resumes the run.
 
         Args:
-            name: The name of the run; an existing run of that name is replaced.
-            retriever: An object with ``index`` and ``search`` (:class:`Retriever`), or a callable
-                of a text that returns ids, pairs of id and score, or documents with an id, best
-                first; either may be async. Or a saved run: a :class:`Run`, or the path of its file.
-            settings: Settings that identify the retriever, if it has none of its own. With
-                settings, stored responses are reused. Without them, only those of an unfinished run
-                are reused, if the code and the values that it uses are the same; code that may read
-                anything else, such as a file, must be the same object in the same process.
+            name: The name of the run; an existing run of this name is replaced.
+            retriever: An object with ``index`` and ``search`` (:class:`Retriever`); or a callable
+                that takes a text and returns ids, pairs of id and score, or documents with an id,
+                best first; or a saved run: a :class:`Run`, or the path of its file. Retrievers and
+                callables may be async.
+            settings: Settings that identify a retriever without its own settings. With settings,
+                stored responses are reused. Without settings, only the responses of an unfinished
+                run are reused, if the code and the values that it uses are unchanged; code that may
+                read anything else, such as a file, must be the same object in the same process.
             limits: Limits of calls for this retriever.
-            again: The queries to send: those ``missing`` in the store, also the ``failed`` ones, or
-                ``all``. ``resume`` is ``failed`` for a retriever without settings whose stored
-                responses are all still valid.
-            timed: Number of queries that are sent again, one at a time, to measure latency; 0 for
-                none.
-            prices: The price per unit of the usage that the retriever reports (``usage()``), such
-                as ``{"tokens": 2e-8}``.
+            again: The queries to send: ``missing`` (those without a stored response), ``failed``
+                (also failed queries), or ``all``. ``resume`` is like ``failed`` for a retriever
+                without settings whose stored responses are all still valid.
+            timed: The number of queries that are sent again, one at a time, to measure latency.
+            prices: Prices per unit of usage reported by the retriever
+                (``usage()``), such as ``{"tokens": 2e-8}``.
 
         Raises:
             InputError: If there are no queries, the object is not a retriever, the store cannot be
@@ -242,9 +242,9 @@ class Benchmark:
         return Session(self._corpus, options, name, retriever, limits, settings)
 
     def runner(self, *, timed: int = 50) -> Callable[[str, Any], tuple[Run, float | None]]:
-        """A function that runs a retriever and returns its rankings and its median latency.
+        """Return a function that runs a retriever and returns its rankings and median latency.
 
-        For :func:`explore`. Responses are kept in the store; :attr:`runs` does not change.
+        It is for :func:`explore`. Responses are stored; :attr:`runs` does not change.
 
         Args:
             timed: Number of queries to time; 0 for none.
@@ -259,11 +259,11 @@ class Benchmark:
 
         def run(name: str, retriever: Any) -> tuple[Run, float | None]:
             session = self._session(name, retriever, self.limits)
-            # Its name is a number, unrelated to the configuration.
+            # The name is a number that does not identify the configuration.
             made = session.run("missing" if session.identity.declared else "all", timed, {})
             close = attribute_of(retriever, "close")
             if callable(close):
-                with contextlib.suppress(Exception):  # its responses are stored, whatever it does
+                with contextlib.suppress(Exception):  # the responses are already stored
                     close()
             median = None if made.latency is None else made.latency.p50
             return made.ranked(), None if median is None else median.value
@@ -282,15 +282,17 @@ class Benchmark:
         """Compare the quality, latency, and cost of the runs so far.
 
         Args:
-            measures: The measures to show; the first is tested. Default: those of :func:`compare`.
-            baseline: The name of the run that the others are compared with; default: the first.
-            design: The tests, if not the default test of the first measure; it includes the
-                baseline.
-            errors: ``refuse`` runs with failed queries, or count these rankings as ``empty``.
+            measures: The measures to show, of which the first is tested; default: those of
+                :func:`compare`.
+            baseline: The name of the baseline run; default: the first run.
+            design: The design of the tests, including the baseline; default: the default test of
+                the first measure.
+            errors: ``refuse`` to compare runs with failed queries, or count their rankings as
+                ``empty``.
             jobs: As for :func:`compare`.
 
         Raises:
-            InputError: With fewer than two runs, runs over other queries, or failed queries.
+            InputError: With fewer than two runs, runs over different queries, or refused runs.
         """
         if baseline is not None and baseline not in self._runs:
             raise UnknownName.of("run", baseline, self._runs)
@@ -301,7 +303,7 @@ class Benchmark:
 
 
 class _Temporary:
-    """A folder that is removed once neither the benchmark nor a run of it is alive."""
+    """A folder that is removed when the benchmark and its runs are garbage collected."""
 
     def __init__(self) -> None:
         self.folder = tempfile.mkdtemp(prefix="rankgauge-")
@@ -309,7 +311,7 @@ class _Temporary:
 
 
 def check_prices(prices: Any) -> None:
-    """Refuse prices that are no mapping of units to numbers."""
+    """Raise an error unless prices are a mapping of units to numbers."""
     of_kind("prices", prices, Mapping | None, 'give a mapping: {"tokens": 2e-8}')
     for unit, price in (prices or {}).items():
         number(f"prices[{str(unit)[:40]!r}]", price)
@@ -320,5 +322,5 @@ def _retriever(given: Any) -> Any:
         from rankgauge.retrievers.baselines import SavedRun
 
         return SavedRun(given, missing="empty")
-    responses_of(given)  # refuses inputs that are not retrievers before anything is made
+    responses_of(given)  # rejects inputs that are not retrievers before anything is created
     return given

@@ -1,8 +1,7 @@
-"""Asking a retriever every query: in order, or side by side in threads.
+"""Calls of a retriever for all queries: sequential, or concurrent in threads.
 
-A thread waits for what an async retriever does in the event loop that all of them share.
-Failures of a query are recorded as its response; nothing that a retriever does ends the
-run, short of ending the process.
+For an async retriever, each thread waits for results from one shared event loop. The failure of a
+query is recorded as its response; no error of a retriever ends the run, unless it ends the process.
 """
 
 from __future__ import annotations
@@ -28,32 +27,32 @@ from rankgauge.retrievers.hits import Hits, hits_of, listed_hits
 from rankgauge.retrievers.protocol import aligned, describe_error, has_index, responses_of
 
 _LONGEST_WAIT = 120.0
-_POLL = 0.1  # seconds: on Windows a longer wait does not hear the keyboard
+_POLL = 0.1  # seconds: on Windows, a longer wait ignores Ctrl-C
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of the calls of a retriever. Immutable.
+    """Limits of the calls of a retriever.
 
     Attributes:
         concurrency: Maximum number of concurrent calls.
         rate: Maximum number of calls per second; None for no limit.
-        timeout: Maximum seconds per call; None for no limit. A synchronous callable that does not
-            return is abandoned in its thread and counted, because a thread cannot be killed; so is
-            an event loop that an async callable blocks.
-        index_timeout: Maximum seconds of ``index``; None for no limit. With a limit, it runs in a
-            thread, which is abandoned if it takes longer, and the retriever is skipped.
-        retries: Number of retries of a failed call. Not retried: invalid rankings, errors with
+        timeout: Maximum seconds per call; None for no limit. A thread cannot be killed: a
+            synchronous call that exceeds the limit is counted as failed and continues in its
+            abandoned thread, and an event loop that an async callable blocks is abandoned, too.
+        index_timeout: Maximum seconds of ``index``; None for no limit. With a limit, indexing runs
+            in a thread; if it takes longer, the thread is abandoned and the retriever skipped.
+        retries: Number of retries of a failed call. Invalid rankings, errors with
             ``retryable = False``, and programming errors (TypeError, KeyError, ZeroDivisionError,
-            ...).
-        backoff: Seconds before the first retry, doubled for each further one (at most two minutes);
-            ``retry_after`` of an error takes precedence.
-        batch: Queries per call of ``search`` (default 32; 1 with a timeout), or of a callable that
-            takes a list of texts and returns a list of rankings.
+            ...) are not retried.
+        backoff: Seconds before the first retry, doubled for each further retry (at most two
+            minutes); the ``retry_after`` of an error takes precedence.
+        batch: Queries per call of ``search`` (default 32; 1 with a timeout); or of a callable,
+            which then takes a list of texts and returns a list of rankings.
         stop_after: Number of consecutive failures after which the run ends; None for no limit.
 
     Raises:
-        InputError: For an invalid number.
+        InputError: If a number is invalid.
 
     Example:
         >>> Limits(concurrency=8, timeout=2.5).retries
@@ -81,23 +80,23 @@ class Limits:
                 number(name, getattr(self, name), above=True)
 
     def wait(self, attempts: int, error: BaseException | None) -> float:
-        """Seconds to wait before the next attempt, after this many."""
+        """Return the seconds to wait before the next attempt, after ``attempts`` attempts."""
         delay = getattr(error, "retry_after", None)
         if is_number(delay) and delay is not None and delay >= 0:
             return min(float(delay), _LONGEST_WAIT)
         return float(min(self.backoff * 2.0 ** (attempts - 1), _LONGEST_WAIT))
 
     def record(self) -> Mapping[str, Any]:
-        """The limits that are set, as plain values."""
+        """Return the limits that are set, as plain values."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
-class TimeLimit(Exception):  # noqa: N818 - an outcome, and no fault of ours
-    """A call took longer than it may."""
+class TimeLimit(Exception):  # noqa: N818 - an outcome, not an error
+    """A call exceeded its time limit."""
 
 
 def call_within(seconds: float | None, call: Callable[[], object]) -> None:
-    """Make a call in a thread, abandoned with TimeLimit if it takes longer."""
+    """Make a call in a thread; raise TimeLimit and abandon the thread if it takes longer."""
     if seconds is None:
         call()
         return
@@ -107,7 +106,7 @@ def call_within(seconds: float | None, call: Callable[[], object]) -> None:
     def work() -> None:
         try:
             call()
-        except BaseException as error:  # noqa: BLE001 - it is raised below, in the other thread
+        except BaseException as error:  # noqa: BLE001 - raised below, in the calling thread
             failed.append(error)
         finally:
             over.set()
@@ -123,15 +122,15 @@ def call_within(seconds: float | None, call: Callable[[], object]) -> None:
 
 
 _BATCH = 32
-_AHEAD = 8
-# Faults of the program that another attempt meets again.
-_FAULTS = (
+_QUEUED_AHEAD = 8
+# Programming errors, which a retry would repeat.
+_PROGRAMMING_ERRORS = (
     ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError,
     NotImplementedError, SyntaxError, TypeError,
 )  # fmt: skip
 
-# Anything else that a retriever raises is recorded: also what is no Exception, such as
-# SystemExit, the panic of a library written in Rust, or a cancellation of its own.
+# Everything else that a retriever raises is recorded, even if it is not an Exception, such as
+# SystemExit, a panic in a Rust library, or a cancellation.
 _INTERRUPTS = (KeyboardInterrupt,)
 
 Queries = Sequence[Query]
@@ -139,8 +138,8 @@ Record = Callable[[Response], None]
 Ask = Callable[[Queries, int], Any]
 
 
-class _Enough(Exception):  # noqa: N818 - an outcome, and no fault of ours
-    """Too many failures in a row: the remaining queries are not asked."""
+class _TooManyFailures(Exception):  # noqa: N818 - an outcome, not an error
+    """Too many consecutive failures: the remaining queries are not sent."""
 
 
 @dataclass(slots=True)
@@ -151,56 +150,58 @@ class _Task:
     attempts: int = 0
 
 
-class _Unusable(NamedTuple):
-    """A response that is not a ranking: the reason and the kind of failure."""
+class _InvalidResponse(NamedTuple):
+    """A response that is not a ranking: the message and the kind of failure."""
 
     said: str
     kind: str
 
 
-# The result of a call: one per query, or none if it is not a list of rankings.
-_Outcomes = Sequence[Hits | _Unusable] | _Unusable
+# The result of a call: an outcome per query, or a single failure if it is not a list of rankings.
+_Outcomes = Sequence[Hits | _InvalidResponse] | _InvalidResponse
 
 
 def _outcomes(found: Any, wanted: int, k: int) -> _Outcomes:
-    """What a call returned as hits; what cannot be read is a failure of its query."""
+    """Convert the result of a call to hits; rankings that cannot be read are failures."""
     try:
         listed = aligned(found, wanted)
         rankings = [listed[place] for place in range(wanted)]
     except _INTERRUPTS:
         raise
-    except BaseException as error:  # noqa: BLE001 - what it returned is an object of its own making
-        return _unusable(error)
+    except BaseException as error:  # noqa: BLE001 - the result may be any object
+        return _invalid(error)
     return [_outcome(ranking, k) for ranking in rankings]
 
 
-def _outcome(ranking: Any, k: int) -> Hits | _Unusable:
-    if isinstance(ranking, _Unusable):
+def _outcome(ranking: Any, k: int) -> Hits | _InvalidResponse:
+    if isinstance(ranking, _InvalidResponse):
         return ranking
     try:
         return hits_of(ranking, k)
     except _INTERRUPTS:
         raise
     except BaseException as error:  # noqa: BLE001 - a ranking may be an iterator that fails
-        return _unusable(error)
+        return _invalid(error)
 
 
-def _unusable(error: BaseException) -> _Unusable:
+def _invalid(error: BaseException) -> _InvalidResponse:
     if isinstance(error, InputError):
-        return _Unusable(f"{error.what}; fix: {error.fix}" if error.fix else error.what, "response")
-    return _Unusable(describe_error(error), "error")
+        return _InvalidResponse(
+            f"{error.what}; fix: {error.fix}" if error.fix else error.what, "response"
+        )
+    return _InvalidResponse(describe_error(error), "error")
 
 
-def _read_out(ranking: Any, k: int) -> Any:
-    """A ranking, read if it is made only while it is read."""
+def _materialized(ranking: Any, k: int) -> Any:
+    """Return a ranking; an iterator, which computes its hits lazily, is read here."""
     if not isinstance(ranking, Iterator):
         return ranking
     try:
         return listed_hits(ranking, k)
     except _INTERRUPTS:
         raise
-    except BaseException as error:  # noqa: BLE001 - it may fail as any code may
-        return _unusable(error)
+    except BaseException as error:  # noqa: BLE001 - its code may raise anything
+        return _invalid(error)
 
 
 class _Result(NamedTuple):
@@ -211,17 +212,17 @@ class _Result(NamedTuple):
     seconds: float
 
 
-def _called(
-    search: Ask, task: _Task, k: int, given_up: Callable[[], bool] | None = None
+def _timed_call(
+    search: Ask, task: _Task, k: int, cancelled: Callable[[], bool] | None = None
 ) -> _Result:
-    """Make a call in this thread; what it awaits is cancelled once it is given up."""
+    """Make a call in this thread; awaitables are cancelled once ``cancelled`` returns True."""
     start = time.perf_counter()
     try:
         found = search(task.queries, k)
         if inspect.isawaitable(found):
-            found = awaited(found, given_up)
+            found = awaited(found, cancelled)
         if type(found) is list:
-            found = [_read_out(one, k) for one in found]
+            found = [_materialized(one, k) for one in found]
         seconds = time.perf_counter() - start
         return _Result(_outcomes(found, len(task.queries), k), None, seconds)
     except BaseException as error:  # noqa: BLE001 - recorded; an interrupt is raised by the caller
@@ -230,7 +231,7 @@ def _called(
 
 @dataclass(slots=True)
 class _Recorder:
-    """What every way of asking shares: k, limits, and where responses go."""
+    """State shared by sequential and concurrent calls: k, limits, and the recorder of responses."""
 
     k: int
     limits: Limits
@@ -239,7 +240,7 @@ class _Recorder:
     next_start: float = 0.0
 
     def pause(self) -> float:
-        """Seconds until the next call may begin, which is then taken as begun."""
+        """Return the seconds until the next call may start, and count the call as started then."""
         if self.limits.rate is None:
             return 0.0
         now = time.monotonic()
@@ -248,16 +249,16 @@ class _Recorder:
         return start - now
 
     def finish(self, task: _Task, result: _Result) -> tuple[float | None, list[_Task]]:
-        """Record the end of a call; return seconds until it is repeated, and calls in its place."""
+        """Record a finished call; return the seconds until its retry, and replacement calls."""
         found, error, seconds = result
         if error is not None:
             wait = self._retry_wait(task, error)
             return wait, [] if wait is not None else self._give_up(task, error, seconds)
-        if isinstance(found, _Unusable):
+        if isinstance(found, _InvalidResponse):
             return None, self._failed(task, *found, seconds)
         share = seconds / len(task.queries)
         for query, one in zip(task.queries, found or (), strict=True):
-            if isinstance(one, _Unusable):
+            if isinstance(one, _InvalidResponse):
                 self._record_failure(query, *one, share, task.attempts)
                 continue
             self.failures = 0
@@ -265,14 +266,14 @@ class _Recorder:
         return None, []
 
     def _retry_wait(self, task: _Task, error: BaseException) -> float | None:
-        if task.attempts > self.limits.retries or isinstance(error, _FAULTS):
+        if task.attempts > self.limits.retries or isinstance(error, _PROGRAMMING_ERRORS):
             return None
         try:
-            # An error of ours says if it may pass; others are given the benefit of the doubt.
+            # Our errors say whether they are retryable; other errors are assumed to be.
             if not getattr(error, "retryable", not isinstance(error, RankgaugeError)):
                 return None
             return self.limits.wait(task.attempts, error)
-        except Exception:  # noqa: BLE001 - the error is of a retriever: its properties may raise
+        except Exception:  # noqa: BLE001 - properties of a retriever's error may raise anything
             return None
 
     def _give_up(self, task: _Task, error: BaseException, seconds: float) -> list[_Task]:
@@ -283,7 +284,7 @@ class _Recorder:
 
     def _failed(self, task: _Task, why: str, kind: str, seconds: float) -> list[_Task]:
         if len(task.queries) > 1:
-            # One of them may be to blame: each by itself.
+            # A single query may be the cause: send each separately.
             return [_Task([query]) for query in task.queries]
         self._record_failure(task.queries[0], why, kind, seconds, task.attempts)
         return []
@@ -294,13 +295,13 @@ class _Recorder:
         self.record(Response(query.id, query_key(query), None, why, kind, seconds, attempts))
         self.failures += 1
         if self.limits.stop_after is not None and self.failures >= self.limits.stop_after:
-            raise _Enough
+            raise _TooManyFailures
 
 
 def ask(
     retriever: Any, queries: Iterable[Query], k: int, *, limits: Limits, record: Record
 ) -> bool:
-    """Ask a retriever every query; False after `limits.stop_after` failures in a row."""
+    """Send every query to a retriever; return False after ``stop_after`` consecutive failures."""
     search = responses_of(retriever, batched=limits.batch is not None)
     together = has_index(retriever) and limits.timeout is None
     size = limits.batch or (_BATCH if together else 1)
@@ -308,53 +309,52 @@ def ask(
     recorder = _Recorder(k, limits, record)
     try:
         if limits.concurrency == 1 and limits.timeout is None:
-            _in_order(search, tasks, recorder)
+            _run_in_sequence(search, tasks, recorder)
         else:
             _Threads(search, recorder).run(tasks)
-    except _Enough:
+    except _TooManyFailures:
         return False
     return True
 
 
-# ---- in order, in this thread
+# ---- sequential calls in this thread
 
 
-def _in_order(search: Ask, tasks: Iterator[_Task], recorder: _Recorder) -> None:
+def _run_in_sequence(search: Ask, tasks: Iterator[_Task], recorder: _Recorder) -> None:
     waiting: list[_Task] = []
     while (task := waiting.pop(0) if waiting else next(tasks, None)) is not None:
         if pause := recorder.pause():
             time.sleep(pause)
         task.attempts += 1
-        result = _called(search, task, recorder.k)
+        result = _timed_call(search, task, recorder.k)
         if isinstance(result.error, _INTERRUPTS):
             raise result.error
-        wait, instead = recorder.finish(task, result)
-        waiting += instead
+        wait, replacements = recorder.finish(task, result)
+        waiting += replacements
         if wait is not None:
             time.sleep(wait)
             waiting.insert(0, task)
 
 
-# ---- side by side in threads, each call with a time limit
+# ---- concurrent calls in threads, each with a time limit
 
 
 @dataclass(slots=True)
 class _Call:
-    """A call that a thread will make, is making, or was abandoned with."""
+    """A pending, running, or abandoned call."""
 
     task: _Task
     started: float | None = None
-    back: bool = False
+    returned: bool = False
     abandoned: bool = False
 
 
 class _Threads:
-    """Workers that make the calls; one that does not come back in time is replaced.
+    """Worker threads that make the calls; a worker that exceeds the time limit is replaced.
 
-    Responses are recorded and time limits kept by the thread that runs it all, so that a journal is
-    written by one thread only, and an interrupt from the keyboard is met at once. Workers find a
-    few calls ahead in their queue: to wait for this thread after each would cost more than a quick
-    call.
+    The main thread records responses and checks time limits, so that only one thread writes the
+    journal, and Ctrl-C has an immediate effect. The queue of the workers contains a few calls in
+    advance: waiting for the main thread after each call would take longer than a quick call.
     """
 
     def __init__(self, search: Ask, recorder: _Recorder) -> None:
@@ -362,121 +362,121 @@ class _Threads:
         self._recorder = recorder
         self._todo: SimpleQueue[_Call | None] = SimpleQueue()
         self._done: SimpleQueue[tuple[_Call, _Result]] = SimpleQueue()
-        self._out: dict[int, _Call] = {}
-        self._later: list[tuple[float, int, _Task]] = []
-        self._again: list[_Task] = []
+        self._pending: dict[int, _Call] = {}
+        self._retries: list[tuple[float, int, _Task]] = []
+        self._resubmitted: list[_Task] = []
         self._number = itertools.count()
         self._workers = 0
-        # Whether a call returned or was abandoned is decided once.
+        # Guards the decision whether a call returned or was abandoned.
         self._lock = threading.Lock()
         limits = recorder.limits
-        # With a rate to keep, a call begins when it is handed out.
-        self._most = limits.concurrency + (_AHEAD if limits.rate is None else 0)
+        # With a rate limit, a call starts when it is queued.
+        self._capacity = limits.concurrency + (_QUEUED_AHEAD if limits.rate is None else 0)
 
     def run(self, tasks: Iterator[_Task]) -> None:
-        """Make all the calls."""
+        """Make all calls."""
         try:
             while True:
-                while len(self._out) < self._most:
+                while len(self._pending) < self._capacity:
                     task = self._next(tasks)
                     if task is None:
                         break
-                    self._hand_out(task)
-                if self._out:
-                    self._settle_one()
-                elif self._later:
-                    time.sleep(max(0.0, self._later[0][0] - time.monotonic()))
+                    self._submit(task)
+                if self._pending:
+                    self._wait_for_call()
+                elif self._retries:
+                    time.sleep(max(0.0, self._retries[0][0] - time.monotonic()))
                 else:
                     return
         finally:
             self._end_workers()
 
     def _next(self, tasks: Iterator[_Task]) -> _Task | None:
-        if self._later and self._later[0][0] <= time.monotonic():
-            return heapq.heappop(self._later)[2]
-        return self._again.pop(0) if self._again else next(tasks, None)
+        if self._retries and self._retries[0][0] <= time.monotonic():
+            return heapq.heappop(self._retries)[2]
+        return self._resubmitted.pop(0) if self._resubmitted else next(tasks, None)
 
-    def _hand_out(self, task: _Task) -> None:
+    def _submit(self, task: _Task) -> None:
         if pause := self._recorder.pause():
             self._wait(pause)
-        if self._workers < min(self._recorder.limits.concurrency, len(self._out) + 1):
+        if self._workers < min(self._recorder.limits.concurrency, len(self._pending) + 1):
             threading.Thread(target=self._work, daemon=True).start()
             self._workers += 1
         task.attempts += 1
         call = _Call(task)
-        self._out[id(call)] = call
+        self._pending[id(call)] = call
         self._todo.put(call)
 
     def _wait(self, pause: float) -> None:
-        """Wait, and record responses that arrive meanwhile: a kill would lose them."""
+        """Wait, and record responses that arrive in the meantime, which a kill would lose."""
         end = time.monotonic() + pause
         while (left := end - time.monotonic()) > 0:
-            if self._out:
-                self._settle_one(left)
+            if self._pending:
+                self._wait_for_call(left)
             else:
                 time.sleep(left)
 
-    def _settle_one(self, most: float | None = None) -> None:
-        """Wait until a call returns or times out, at most `most` seconds."""
-        # A retry that is due has to wait for a place among the calls that are out, or for the rate.
-        patience = self._patience(retries=most is None and len(self._out) < self._most)
+    def _wait_for_call(self, most: float | None = None) -> None:
+        """Wait at most ``most`` seconds until a call returns or times out."""
+        # A retry that is due waits for a free slot or for the rate limit.
+        wait = self._next_deadline(retries=most is None and len(self._pending) < self._capacity)
         if most is not None:
-            patience = most if patience is None else min(most, patience)
+            wait = most if wait is None else min(most, wait)
         try:
-            call, result = self._done.get(timeout=patience)
+            call, result = self._done.get(timeout=wait)
         except Empty:
-            self._leave_behind()
+            self._abandon_late_calls()
             return
         if call.abandoned:
-            return  # its thread returned after all, and ended: another has its place
-        del self._out[id(call)]
+            return  # its thread has ended and was already replaced
+        del self._pending[id(call)]
         self._finish(call.task, result)
 
     def _finish(self, task: _Task, result: _Result) -> None:
-        wait, instead = self._recorder.finish(task, result)
-        self._again += instead
+        wait, replacements = self._recorder.finish(task, result)
+        self._resubmitted += replacements
         if wait is not None:
-            heapq.heappush(self._later, (time.monotonic() + wait, next(self._number), task))
+            heapq.heappush(self._retries, (time.monotonic() + wait, next(self._number), task))
 
-    def _patience(self, *, retries: bool) -> float | None:
-        """Seconds until the first call runs out of time, or one is to be tried again."""
+    def _next_deadline(self, *, retries: bool) -> float | None:
+        """Return the seconds until the next timeout or retry."""
         timeout = self._recorder.limits.timeout
-        moments = [self._later[0][0]] if self._later and retries else []
+        moments = [self._retries[0][0]] if self._retries and retries else []
         if timeout is not None:
             now = time.monotonic()
             moments += [
                 (now if call.started is None else call.started) + timeout
-                for call in self._out.values()
+                for call in self._pending.values()
             ]
         return max(0.0, min(moments) - time.monotonic()) if moments else None
 
-    def _leave_behind(self) -> None:
+    def _abandon_late_calls(self) -> None:
         timeout = self._recorder.limits.timeout
         if timeout is None:
             return
         now = time.monotonic()
         left = []
-        for key, call in list(self._out.items()):
+        for key, call in list(self._pending.items()):
             if call.started is not None and call.started + timeout <= now:
                 with self._lock:
-                    call.abandoned = not call.back
-                if call.back:
+                    call.abandoned = not call.returned
+                if call.returned:
                     continue
-                del self._out[key]
+                del self._pending[key]
                 self._workers -= 1
                 left.append(call)
         if left:
-            # A coroutine may block the event loop for the others.
+            # A coroutine may be blocking the event loop that all calls share.
             abandon_blocked_loop()
         for call in left:
-            if self._workers < len(self._out):
+            if self._workers < len(self._pending):
                 threading.Thread(target=self._work, daemon=True).start()
                 self._workers += 1
             self._finish(call.task, _Result(None, TimeLimit(), timeout))
 
     def _end_workers(self) -> None:
-        """Stop threads from starting another call, and end waiting ones."""
-        for call in self._out.values():
+        """Keep the workers from starting further calls, and end idle workers."""
+        for call in self._pending.values():
             call.abandoned = True
         with contextlib.suppress(Empty):
             while True:
@@ -487,9 +487,9 @@ class _Threads:
     def _work(self) -> None:
         while (call := self._todo.get()) is not None:
             call.started = time.monotonic()
-            result = _called(self._search, call.task, self._recorder.k, lambda: call.abandoned)
+            result = _timed_call(self._search, call.task, self._recorder.k, lambda: call.abandoned)
             with self._lock:
-                call.back = True
+                call.returned = True
             self._done.put((call, result))
             if call.abandoned:
                 return

@@ -1,9 +1,9 @@
-"""A fingerprint of the code of a retriever, and of the values that it uses.
+"""Fingerprint of the code of a retriever and the values that it uses.
 
-It contains everything reachable that can be compared between processes: code, defaults, closures,
-attributes, the globals that the code names, and all of the modules among them that are not
+It covers everything reachable that can be compared between processes: code, defaults, closures,
+attributes, the globals that the code uses, and all contents of modules among them that are not
 libraries. Code that may read anything else, such as a file or the environment, is opaque: its
-fingerprint is that of the one object in the one process.
+fingerprint is valid only for one object in one process.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from typing import Any, NamedTuple
 from rankgauge.errors import RankgaugeError
 from rankgauge.retrievers.protocol import settings_of
 
-_MOST = 200_000  # values; larger objects are not compared
-_LARGEST = 64 << 20  # bytes of an array
+_MAX_VALUES = 200_000  # values; larger objects are not compared
+_MAX_BYTES = 64 << 20  # bytes of an array
 _ATOMS = frozenset({bool, int, float, complex, str, bytes, type(None), type(...)})
 _LOCKS = frozenset({type(threading.Lock()), type(threading.RLock())})
 _C_FUNCTIONS = (types.BuiltinFunctionType, types.MethodWrapperType)
 _DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType)
-# Values that are nothing but their parts.
+# Values that are determined by their parts.
 _PARTS: dict[type, Callable[[Any], Iterable[Any]]] = {
     tuple: tuple,
     list: tuple,
@@ -47,10 +47,10 @@ _PARTS: dict[type, Callable[[Any], Iterable[Any]]] = {
     classmethod: lambda method: (method.__func__,),
     functools.partial: lambda found: (found.func, found.args, found.keywords),
 }  # fmt: skip
-# Classes written in C whose state is seen: in their items, or in what repr() says.
+# Classes written in C whose state is visible in their items or their repr().
 _TEXTS_AND_NUMBERS = (str, bytes, int, float, complex)
-_SEEN = frozenset({object, bool, *_TEXTS_AND_NUMBERS, list, tuple, dict, set, frozenset})
-# Names in classes and modules that the import makes, or that only describe.
+_TRANSPARENT = frozenset({object, bool, *_TEXTS_AND_NUMBERS, list, tuple, dict, set, frozenset})
+# Names in classes and modules that the import system creates, or that are only descriptive.
 _NO_STATE = frozenset({
     "__abstractmethods__", "__annotate__", "__annotate_func__", "__annotations__",
     "__annotations_cache__", "__builtins__", "__cached__", "__dataclass_fields__",
@@ -59,8 +59,8 @@ _NO_STATE = frozenset({
     "__spec__", "__static_attributes__", "__weakref__", "_abc_impl",
 })  # fmt: skip
 _OWN = __name__.partition(".")[0]
-# Libraries whose results depend on nothing but their arguments, a clock or a random number. The
-# underscores of names such as _functools are left out.
+# Libraries whose results depend only on their arguments, the time, or random numbers; without the
+# underscores of names such as _functools.
 _PURE = frozenset({
     "abc", "array", "base64", "binascii", "bisect", "builtins", "collections", "contextlib", "copy",
     "copyreg", "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools",
@@ -75,7 +75,7 @@ _PURE_OWN = frozenset(
         "retrievers.hits", "retrievers.hybrid", "retrievers.protocol", "retrievers.rerank",
     )
 )  # fmt: skip
-# Names through which code reaches hidden state, also with the libraries above.
+# Names that give access to hidden state, even in the libraries above.
 _READERS = frozenset({
     "__annotations__", "__builtins__", "__doc__", "__globals__", "__import__", "__subclasses__",
     "environ", "eval", "exec", "fromfile", "fromregex", "genfromtxt", "getenv", "globals",
@@ -86,9 +86,9 @@ _READERS = frozenset({
 class CodeFingerprint(NamedTuple):
     """The fingerprint of code."""
 
-    digest: str  # equal for equal code that uses equal values
-    # What it uses that cannot be compared between processes, such as ``os``; empty if there is
-    # nothing of the kind. The digest is then equal for the same object only.
+    digest: str  # equal for equal code with equal values
+    # Something used by the code that cannot be compared between processes, such as ``os``, or
+    # empty. If not empty, digests are equal for the same object only.
     opaque: str
 
 
@@ -103,11 +103,11 @@ def code_fingerprint(retriever: Any) -> CodeFingerprint:
     walk = _Walk()
     try:
         digest = walk.of(retriever)
-    except Exception:  # noqa: BLE001 - it goes through objects of any make, which may refuse it
+    except Exception:  # noqa: BLE001 - arbitrary objects may raise anything
         digest = walk.unknown(retriever)
     if walk.opaque:
         owner = retriever
-        while type(owner) is types.MethodType:  # which lives for the one call only
+        while type(owner) is types.MethodType:  # a bound method lives only for the call
             owner = owner.__self__
         token = _TOKENS.get(owner) or secrets.token_hex(8)
         _TOKENS.keep(owner, token)
@@ -115,8 +115,8 @@ def code_fingerprint(retriever: Any) -> CodeFingerprint:
     return CodeFingerprint(digest.hex(), walk.opaque)
 
 
-class _Kept:
-    """A value for each object, by identity, as long as the object lives."""
+class _IdentityMap:
+    """Values by object identity, kept as long as the object lives."""
 
     def __init__(self) -> None:
         self._values: dict[int, tuple[weakref.ref[Any], Any]] = {}
@@ -126,29 +126,29 @@ class _Kept:
         return known[1] if known is not None and known[0]() is owner else None
 
     def keep(self, owner: Any, value: Any) -> None:
-        with contextlib.suppress(TypeError):  # it cannot be referred to weakly
+        with contextlib.suppress(TypeError):  # no weak reference
             self._values[id(owner)] = (weakref.ref(owner), value)
 
 
-_TOKENS = _Kept()
-_ARGUMENTS = _Kept()
+_TOKENS = _IdentityMap()
+_ARGUMENTS = _IdentityMap()
 
 
 def remember_arguments(made: Any, arguments: Any) -> None:
-    """Count the arguments that a plan made an object with as a part of it.
+    """Include the arguments with which a plan created an object in its fingerprint.
 
-    What they decide may be out of sight.
+    Their effect on the object may not be visible.
     """
     _ARGUMENTS.keep(made, arguments)
 
 
 class _Walk:
-    """Traverses a value and the objects it refers to, each once."""
+    """Traversal of a value and the objects it refers to, each once."""
 
     def __init__(self) -> None:
-        self._left = _MOST
+        self._left = _MAX_VALUES
         self._known: dict[int, bytes] = {}
-        self._held: list[Any] = []  # so that no id is given away
+        self._alive: list[Any] = []  # keeps objects alive, so that ids are not reused
         self._depth = 0
         self.opaque = ""
 
@@ -164,10 +164,10 @@ class _Walk:
             return self.unknown(value)
         self._left -= 1
         self._known[id(value)] = _hash("circle", str(self._depth))
-        self._held.append(value)
+        self._alive.append(value)
         self._depth += 1
         try:
-            found = self._found(value)
+            found = self._hash_value(value)
             if (arguments := _ARGUMENTS.get(value)) is not None:
                 found = _hash("made with", found, self.of(arguments))
         finally:
@@ -176,15 +176,15 @@ class _Walk:
         return found
 
     def unknown(self, value: Any) -> bytes:
-        """A value that cannot be compared."""
+        """Return the hash of a value that cannot be compared, and record it as opaque."""
         kind = type(value)
         few = self._left >= 0
-        self._cannot(
-            f"{kind.__module__}.{kind.__qualname__}" if few else f"more than {_MOST:,} values"
+        self._mark_opaque(
+            f"{kind.__module__}.{kind.__qualname__}" if few else f"more than {_MAX_VALUES:,} values"
         )
         return _hash("unknown")
 
-    def _cannot(self, name: str) -> None:
+    def _mark_opaque(self, name: str) -> None:
         self.opaque = self.opaque or name
 
     def _all(self, word: str, values: Iterable[Any]) -> bytes:
@@ -193,7 +193,7 @@ class _Walk:
     def _set(self, values: Iterable[Any]) -> bytes:
         return _hash("set", *sorted(map(self.of, values)))
 
-    def _found(self, value: Any) -> bytes:  # noqa: C901, PLR0911 - one kind of value after another
+    def _hash_value(self, value: Any) -> bytes:  # noqa: C901, PLR0911 - one branch per kind of value
         kind = type(value)
         if kind in _PARTS:
             return self._all(kind.__name__, _PARTS[kind](value))
@@ -217,7 +217,7 @@ class _Walk:
             return self._all(f"declared {kind.__qualname__}", (dict(declared), members))
         library = _is_library(kind.__module__)
         wrapped = getattr(value, "__wrapped__", None) if library else None
-        if isinstance(wrapped, types.FunctionType):  # functools.cache and its like
+        if isinstance(wrapped, types.FunctionType):  # such as functools.cache
             return self._all(f"wrapped {kind.__qualname__}", (wrapped,))
         if (buffer := self._buffer(value)) is not None:
             return buffer
@@ -227,13 +227,13 @@ class _Walk:
         return self.unknown(value) if library and top != _OWN else self._instance(value)
 
     def _function(self, function: types.FunctionType) -> bytes:
-        # A decorator of a library gives its function the __module__ of the one inside.
+        # A library's decorator gives its wrapper the __module__ of the wrapped function.
         module = str(function.__globals__.get("__name__"))
         cells = []
         for cell in function.__closure__ or ():
             try:
                 cells.append(cell.cell_contents)
-            except ValueError:  # nothing was put into it yet
+            except ValueError:  # the cell is empty
                 cells.append(None)
         held = self._all("held", (cells, vars(function)))
         if _is_library(module):
@@ -246,7 +246,7 @@ class _Walk:
         parts = self._all("parts", (function.__code__, *defaults, used))
         for code in codes:
             for name in [*sorted(_READERS.intersection(code.co_names)), *_impure_imports(code)]:
-                self._cannot(name)
+                self._mark_opaque(name)
         return _hash("function", parts, _source(module), held)
 
     def _class(self, kind: type) -> bytes:
@@ -260,7 +260,7 @@ class _Walk:
         return _hash(parts, _source(kind.__module__))
 
     def _module(self, module: types.ModuleType) -> bytes:
-        """A module by its source and all that it holds; a library by its version."""
+        """Hash a module by its source and contents; a library by its version."""
         name = module.__name__
         if _is_library(name):
             return self._named(name, "")
@@ -268,9 +268,9 @@ class _Walk:
         return _hash("module", name, _source(name), self.of(held))
 
     def _named(self, module: str, name: str) -> bytes:
-        """Something of a library."""
+        """Hash a library object by name and version."""
         if not _is_pure(module) or name in _READERS:
-            self._cannot(f"{module}.{name}" if name else module)
+            self._mark_opaque(f"{module}.{name}" if name else module)
         top = module.partition(".")[0]
         version = getattr(sys.modules.get(top), "__version__", "")
         return _hash(
@@ -279,9 +279,9 @@ class _Walk:
 
     def _instance(self, value: Any) -> bytes:
         kind = type(value)
-        if any(not base.__flags__ & (1 << 9) and base not in _SEEN for base in kind.__mro__):
-            return self.unknown(value)  # a class written in C, whose state is out of sight
-        # The default state, attributes and slots, whatever the class itself would pickle.
+        if any(not base.__flags__ & (1 << 9) and base not in _TRANSPARENT for base in kind.__mro__):
+            return self.unknown(value)  # a class written in C with hidden state
+        # The default state, attributes and slots, even if the class pickles something else.
         parts = [self.of(kind), self.of(object.__getstate__(value))]
         if isinstance(value, dict):
             parts.append(self.of(dict(value)))
@@ -293,10 +293,10 @@ class _Walk:
         return _hash("instance", *parts, "" if atom is None else atom.__repr__(value))
 
     def _buffer(self, value: Any) -> bytes | None:
-        """The bytes of an array or buffer; None for other values."""
+        """Hash the bytes of an array or buffer; None for other values."""
         try:
             with memoryview(value) as view:
-                if "O" in view.format or view.nbytes > _LARGEST:
+                if "O" in view.format or view.nbytes > _MAX_BYTES:
                     return self.unknown(value)
                 content = hashlib.blake2b(view.tobytes()).digest()
                 return _hash(
@@ -306,11 +306,11 @@ class _Walk:
             return None
 
     def _reduced(self, value: Any) -> bytes:
-        """An instance of the standard library: as it would be pickled, if it can be."""
+        """Hash an instance of a standard-library class by its pickled state."""
         try:
             reduce = copyreg.dispatch_table.get(type(value))
             reduced = value.__reduce_ex__(4) if reduce is None else reduce(value)
-        except Exception:  # noqa: BLE001 - the ways in which objects refuse to be pickled are many
+        except Exception:  # noqa: BLE001 - objects that cannot be pickled raise various errors
             return self.unknown(value)
         if isinstance(reduced, str):
             return _hash("global", type(value).__qualname__, reduced)
@@ -328,7 +328,7 @@ def _hash(*parts: bytes | str) -> bytes:
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """Code and that of the functions inside it."""
+    """Yield a code object and those of its inner functions."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -336,18 +336,18 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _impure_imports(code: types.CodeType) -> Iterator[str]:
-    """The modules that code imports while it runs, those of its own package with a dot."""
+    """Yield the impure modules that code imports at run time; relative imports start with a dot."""
     steps = list(dis.get_instructions(code))
     for place, step in enumerate(steps):
         if step.opname == "IMPORT_NAME":
-            # Before it, the level and the names wanted of it are loaded.
+            # The level and the imported names are loaded before this instruction.
             name = step.argval if steps[place - 2].argval == 0 else f".{step.argval}"
             if not _is_pure(name):
                 yield name
 
 
 def _declared(value: Any) -> Mapping[str, Any] | None:
-    """The settings of an object of ours that declares them. Others may leave out what decides."""
+    """Return the settings of our own objects; those of other objects may be incomplete."""
     if type(value).__module__.partition(".")[0] != _OWN:
         return None
     with contextlib.suppress(RankgaugeError):
@@ -357,7 +357,7 @@ def _declared(value: Any) -> Mapping[str, Any] | None:
 
 
 def _is_library(name: str | None) -> bool:
-    """Whether a module is of Python, of an installed package, or of this one."""
+    """Return whether a module belongs to Python, an installed package, or this package."""
     top = (name or "").partition(".")[0]
     if top == _OWN or top in sys.stdlib_module_names:
         return True
@@ -366,7 +366,7 @@ def _is_library(name: str | None) -> bool:
 
 
 def _is_pure(name: str) -> bool:
-    """Whether the code of a library, or of this one, depends on nothing that is out of sight."""
+    """Return whether the code of a library or our own module depends on no hidden state."""
     return name.partition(".")[0].strip("_") in _PURE or name in _PURE_OWN
 
 

@@ -1,4 +1,4 @@
-"""Comparison of runs of a benchmark: quality with its uncertainty, latency and cost."""
+"""Comparison of the runs of a benchmark: quality with uncertainty, latency, and cost."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _LOG = 20
 
 @dataclass(frozen=True)
 class ParetoPoint:
-    """How good something is, and how long it takes."""
+    """Quality and latency of a run or configuration."""
 
-    name: str  # what it is
-    quality: float  # the mean of a measure
+    name: str  # name of the run or configuration
+    quality: float  # mean of a measure
     latency: float  # seconds a query
 
 
 def pareto_front(points: Iterable[ParetoPoint], *, lower: bool = False) -> tuple[ParetoPoint, ...]:
-    """The points that no other is at least as good as in both and better than in one.
+    """Return the points that no other point dominates in quality and latency.
 
     Example:
         >>> rows = [("a", 0.5, 0.1), ("b", 0.6, 0.2), ("c", 0.5, 0.3)]
@@ -43,7 +43,8 @@ def pareto_front(points: Iterable[ParetoPoint], *, lower: bool = False) -> tuple
     sign = -1 if lower else 1
     known = [p for p in points if not (math.isnan(p.quality) or math.isnan(p.latency))]
     front: list[ParetoPoint] = []
-    # Fastest first, of equally fast ones the best: one is on it if it beats all that are faster.
+    # Fastest first, the best of equally fast points first: a point that beats all faster ones is on
+    # the front.
     for point in sorted(known, key=lambda p: (p.latency, -sign * p.quality)):
         last = front[-1] if front else None
         same = last and (last.latency, last.quality) == (point.latency, point.quality)
@@ -53,7 +54,7 @@ def pareto_front(points: Iterable[ParetoPoint], *, lower: bool = False) -> tuple
 
 
 def plot_pareto(points: Sequence[ParetoPoint], measure: str, *, lower: bool = False) -> Plot:
-    """Quality over latency, the front joined by a line (needs ``rankgauge[plots]`` to be shown)."""
+    """Plot quality over latency with the Pareto front (needs ``rankgauge[plots]``)."""
     front = pareto_front(points, lower=lower)
     if not front:
         raise InputError(
@@ -69,7 +70,7 @@ def plot_pareto(points: Sequence[ParetoPoint], measure: str, *, lower: bool = Fa
     panel = Panel(
         "points",
         tuple(series),
-        across="milliseconds a query",
+        across="milliseconds per query",
         down=measure,
         log=fast > 0 and max(p.latency for p in known) / fast > _LOG,
     )
@@ -93,10 +94,10 @@ def _series(name: str, points: Sequence[ParetoPoint]) -> Series:
 
 
 _SCHEMA = "rankgauge/benchmark/1"
-# Above this many hits, runs are evaluated in blocks and never held whole.
+# Above this number of hits, runs are evaluated in blocks to save memory.
 _IN_MEMORY = 20_000_000
 _MIB = 2**20
-# What differs without being a setting of the retriever.
+# Entries that may differ although they are not settings of the retriever.
 _ASIDE = frozenset({"versions"})
 
 
@@ -105,10 +106,10 @@ class BenchmarkComparison(Result):
     """Result of :meth:`Benchmark.compare`.
 
     Attributes:
-        comparison: The runs by quality: means, differences, intervals, p-values, sentences.
-        runs: The runs, in the same order, with latency, index and cost.
-        pareto: Names of the runs that no other run beats in both quality and latency (p50); empty
-            where latency was not measured.
+        comparison: The comparison of quality: means, differences, intervals, p-values, sentences.
+        runs: The runs in the same order, with latency, index, and cost.
+        pareto: Names of the runs on the Pareto front of quality and latency (p50); empty if not all
+            runs were timed.
         notes: Observations during the runs.
     """
 
@@ -120,11 +121,11 @@ class BenchmarkComparison(Result):
     notes: tuple[str, ...]
 
     def table(self) -> Table:
-        """Return the means, with a row for each measure and a column for each run."""
+        """Return the means, with a row per measure and a column per run."""
         return self.comparison.table()
 
     def cost_table(self) -> Table:
-        """Latency, throughput, index and cost, a row for each run."""
+        """Return latency, throughput, index, and cost, with a row per run."""
         marked = self.pareto if len(self.runs) > 2 else ()
         return cost_table(self.runs, pareto=marked, primary=str(self.comparison.primary))
 
@@ -162,7 +163,7 @@ def compare_runs(
     errors: Errors = "refuse",
     jobs: int = 1,
 ) -> BenchmarkComparison:
-    """Compare runs of one benchmark with one of them; the arguments are those of `compare`."""
+    """Compare the runs of a benchmark with a baseline; arguments as for `Benchmark.compare`."""
     if len(runs) < 2:
         raise InputError(
             f"got {many(len(runs), 'run')}, expected two or more", where="compare",
@@ -200,7 +201,7 @@ def _lower(comparison: Comparison) -> bool:
 
 
 def _points(runs: Sequence[BenchmarkRun], comparison: Comparison) -> list[ParetoPoint]:
-    """Quality and latency of each run; none where one of them was not timed: that were unfair."""
+    """Return quality and latency of each run, or nothing if any run was not timed."""
     means = [one.mean()[str(comparison.primary)] for one in comparison.evaluations]
     found = [
         ParetoPoint(run.name, mean, run.latency.p50.value)
@@ -242,7 +243,7 @@ def _compared(
 
 
 def changed_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
-    """The settings in which two retrievers differ, as dotted names.
+    """Return the dotted names of the settings in which two retrievers differ.
 
     Example:
         >>> changed_settings({"type": "bm25", "k1": 0.9}, {"type": "bm25", "k1": 1.2, "b": 0.4})
@@ -306,7 +307,7 @@ def before_after(before: Diagnosis, after: Diagnosis) -> Table:
     if before.failing is not None and after.failing is not None:
         rows.append(_counts(f"queries that miss a relevant document in the top {before.k}",
                             before.failing, after.failing))  # fmt: skip
-    # Where the input explains the numbers of one, no causes are named.
+    # If an input fault explains the numbers of one run, causes are not compared.
     for old, new in () if withheld else zip(before.totals, after.totals, strict=True):
         if not (old.checked and new.checked):
             continue
@@ -332,7 +333,7 @@ def _counts(what: str, before: int, after: int) -> tuple[Cell, ...]:
 def cost_table(
     runs: Sequence[BenchmarkRun], *, pareto: Sequence[str] = (), primary: str = ""
 ) -> Table:
-    """Latency, throughput, index and cost, a row for each run; empty columns are dropped."""
+    """Return latency, throughput, index, and cost, with a row per run and without empty columns."""
     columns: dict[str, list[Cell]] = {"run": [run.name for run in runs]}
     timed = [run.latency for run in runs]
     for name in ("p50", "p95", "p99"):
@@ -343,7 +344,7 @@ def cost_table(
     columns["index s"] = [_figures(one.seconds) if one else None for one in indexes]
     columns["index MiB"] = [_mib(one.size) if one else None for one in indexes]
     columns["peak MiB"] = [_mib(one.peak) if one else None for one in indexes]
-    # Exact search finds everything: the column is shown only if a run is approximate.
+    # The recall of exact search is 1: the column is shown only if a run is approximate.
     recalls = [one.recall if one else None for one in indexes]
     if any(recall is not None and recall < 1 for recall in recalls):
         columns["recall@10"] = [None if r is None else _figures(r) for r in recalls]
@@ -377,7 +378,7 @@ def _mib(size: int | None) -> str | None:
 
 
 def _figures(value: float) -> str:
-    """A number with three significant figures, and no exponent."""
+    """Format a number with three significant figures and without an exponent."""
     if not math.isfinite(value):
         return "–"
     if value == 0:

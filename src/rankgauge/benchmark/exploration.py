@@ -1,4 +1,4 @@
-"""``explore()``: configurations compared; chosen on some queries, measured on others."""
+"""Configuration search: selection on tuning queries, measurement on test queries."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class Trial:
     """One configuration that was tried.
 
     Attributes:
-        name: ``before``, or its number.
-        configuration: Its settings.
-        value: The mean over the tuning queries; NaN if it failed.
+        name: ``before``, or the number of the trial.
+        configuration: The settings.
+        value: The mean over the tuning queries; NaN if the trial failed.
         latency: Seconds per query; None if not measured.
-        seconds: How long it took to build and run.
-        error: The error message; empty if there is none.
+        seconds: The time to build and run the configuration.
+        error: The error message; empty without an error.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Trial:
     error: str = ""
 
     def differs(self, other: Mapping[str, Any]) -> tuple[str, ...]:
-        """The settings that differ from another configuration."""
+        """Return the settings that differ from another configuration."""
         mine = self.configuration
         names = dict.fromkeys([*mine, *other])
         return tuple(n for n in names if (n in mine, mine.get(n)) != (n in other, other.get(n)))
@@ -63,25 +63,25 @@ class Trial:
 
 @dataclass(frozen=True, repr=False)
 class Exploration(Result):
-    """Configurations compared: chosen on some queries, tested on others.
+    """Configurations chosen on tuning queries and tested on test queries.
 
     Returned by :func:`explore`.
 
     Attributes:
         measure: The measure that was optimized.
         method: ``grid`` or ``optuna``.
-        trials: The configurations tried, in this order.
-        points: Number of configurations in the space.
-        best: The best trial on the tuning queries; the first if there are several.
-        before: The current configuration; None if none was given, or it failed.
+        trials: The configurations tried, in order.
+        points: The number of configurations in the space.
+        best: The best trial on the tuning queries; the first of ties.
+        before: The current configuration; None if it was not given or failed.
         values: The means of ``best`` and ``before`` over the test queries.
         tuning: The tuning queries.
         test: The test queries.
         seed: The seed of the split.
         runs: The runs of ``best`` and ``before`` for the test queries.
         qrels: The judgments of the test queries.
-        comparison: The comparison of the two on the test queries; None if they are the same, or
-            there are too few queries.
+        comparison: The comparison of ``best`` and ``before`` on the test queries; None if they are
+            the same, or there are too few queries.
         sentences: The procedure and the result.
         warnings: Limitations.
         settings: The names of the settings that were searched.
@@ -111,9 +111,9 @@ class Exploration(Result):
 
     @property
     def pareto(self) -> tuple[Trial, ...]:
-        """The trials that no other one beats in both quality and latency.
+        """Trials on the Pareto front of quality and latency, fastest first.
 
-        By quality on the tuning queries and latency; fastest first. Empty without latencies.
+        Quality is measured on the tuning queries. Empty without latencies.
         """
         by_name = {trial.name: trial for trial in self.trials}
         points = [
@@ -124,7 +124,7 @@ class Exploration(Result):
         return tuple(by_name[point.name] for point in pareto_front(points, lower=self.lower))
 
     def plot(self) -> Plot:
-        """Quality over latency with the Pareto front (needs ``rankgauge[plots]`` to be shown).
+        """Plot quality over latency with the Pareto front (needs ``rankgauge[plots]``).
 
         Raises:
             InputError: If no latency was measured.
@@ -139,9 +139,9 @@ class Exploration(Result):
 
     @property
     def untried(self) -> tuple[Mapping[str, Any], ...]:
-        """The untried configurations that differ from ``before`` or ``best`` in one setting.
+        """Untried configurations between ``before`` and ``best``.
 
-        Each has one setting of ``before`` as in ``best``, or one of ``best`` as in ``before``.
+        Each is ``before`` with one setting of ``best``, or ``best`` with one setting of ``before``.
         Empty if the two differ in at most one setting.
         """
         if self.before is None:
@@ -160,7 +160,7 @@ class Exploration(Result):
         return tuple(found)
 
     def table(self) -> Table:
-        """Return a row for each trial, best first, with the sentences below."""
+        """Return a table of all trials, best first, with the conclusions as notes."""
         sign = 1 if self.lower else -1
         order = sorted(
             self.trials, key=lambda t: (math.isnan(t.value), 0 if t.error else sign * t.value)
@@ -196,9 +196,9 @@ class Exploration(Result):
             yield f"failed: {trial.error:.80}"
 
     def ablation(self) -> Table:
-        """Return the configurations tried that differ from the best one in a single setting.
+        """Return the tried configurations that differ from the best in a single setting.
 
-        It shows the effects of settings for the best configuration; they may differ for others.
+        The effects of settings may be different for other configurations.
         """
         rows: list[tuple[Cell, ...]] = []
         seen: set[str] = set()
@@ -252,7 +252,7 @@ class Exploration(Result):
         return old, new
 
     def before_after(self, collection: Collection | None = None, *, k: int = 5) -> Table:
-        """Failure patterns of ``before`` and ``best`` on the test queries, side by side."""
+        """Compare the failure patterns of ``before`` and ``best`` on the test queries."""
         return before_after(*self.diagnoses(collection, k=k))
 
     def summary(self) -> str:
@@ -267,14 +267,14 @@ class Exploration(Result):
 
 
 def _settings_text(configuration: Mapping[str, Any], names: Sequence[str] | None = None) -> str:
-    """Settings in one line, all or some of them."""
+    """Format all or some settings in one line."""
     wanted = configuration if names is None else names
     shown = (f"{name}={_value_text(configuration.get(name))}" for name in wanted)
     return ", ".join(shown) or "no settings"
 
 
 def _value_text(value: Any) -> str:
-    """A setting for people: a table with a type as ``type(other=...)``."""
+    """Format a setting; a table with a type becomes ``type(other=...)``."""
     if isinstance(value, Mapping):
         inner = ", ".join(f"{k}={_value_text(v)}" for k, v in value.items() if k != "type")
         return f"{value.get('type', '')}({inner})"
@@ -295,31 +295,31 @@ def explore(  # noqa: PLR0913 - each is a choice that is printed
     seed: int = 0,
     start: Mapping[str, Any] | None = None,
 ) -> Exploration:
-    """Try configurations, choose the best on some queries, and test it on the others.
+    """Choose the best configuration on tuning queries and measure it on test queries.
 
-    The judged queries are split in two, by SHA-256 of seed and id. Every configuration is evaluated
-    on the tuning queries. Only the best and the current one are evaluated on the test queries, so
-    that the reported value is not biased by the choice.
+    The judged queries are split into tuning and test queries by the SHA-256 of seed and id. Every
+    configuration is evaluated on the tuning queries. Only the best and the current configuration
+    are evaluated on the test queries, so that the reported value is not biased by the selection.
 
-    Results so far are returned when the budget is used up or Ctrl-C is pressed. A configuration
-    that fails is recorded with its error.
+    If the budget is used up or Ctrl-C is pressed, the results so far are returned. A failed
+    configuration is recorded with its error.
 
     Args:
-        build: Function from a configuration (setting to value) to a retriever, indexed or not.
-        run: Function from a name and a retriever to its run over all queries, and its latency in
-            seconds per query or None. It must close what it opens.
-        qrels: The judgments: anything that :meth:`Qrels.of` takes.
+        build: A function from a configuration (setting to value) to a retriever, indexed or not.
+        run: A function from a name and a retriever to the run over all queries and the latency in
+            seconds per query or None. It must close the resources it opens.
+        qrels: The judgments, in any form accepted by :meth:`Qrels.of`.
         space: The values to try for each setting.
         measure: The measure to optimize.
-        method: ``grid`` tries every combination, the last setting changing fastest; ``optuna``
-            proposes promising ones (needs ``rankgauge[tuning]``; TPE: Bergstra et al., Algorithms
-            for Hyper-Parameter Optimization, NeurIPS 2011).
+        method: ``grid`` tries every combination, with the last setting changing fastest; ``optuna``
+            proposes promising combinations (needs ``rankgauge[tuning]``; TPE: Bergstra et al.,
+            Algorithms for Hyper-Parameter Optimization, NeurIPS 2011).
         trials: Maximum number of configurations.
-        budget: Seconds after which no other configuration is started.
-        tuning_share: The share of the judged queries to choose on.
-        seed: Seed of the split, and of Optuna.
-        start: The current configuration. It is tried first, and the best is compared with it.
-            Settings that are not in the space are the same in all configurations.
+        budget: Seconds after which no further configuration is started.
+        tuning_share: The share of judged queries used for tuning.
+        seed: The seed of the split and of Optuna.
+        start: The current configuration, which is tried first and compared with the best. Its
+            settings outside the space are the same in all configurations.
 
     Raises:
         InputError: If the space is empty, there are fewer than two judged queries, or no
@@ -371,7 +371,7 @@ def _check(method: Any, trials: Any, budget: Any, share: Any) -> None:
 
 
 def _split(truth: Qrels, share: float, seed: int) -> tuple[list[bytes], list[bytes]]:
-    """Queries to choose on, and the others."""
+    """Return the tuning queries and the test queries."""
     order = drawn(truth.query_index, seed)
     if len(order) < 2:
         raise InputError(
@@ -383,17 +383,17 @@ def _split(truth: Qrels, share: float, seed: int) -> tuple[list[bytes], list[byt
 
 
 class _Search:
-    """Configurations tried one after the other; the runs of two are kept.
+    """A search that tries configurations in turn and keeps the runs of the best and the current.
 
     Attributes:
-        trials: What was tried.
-        best: The best on the tuning queries; of equals the first.
-        before: The current configuration; None if it failed or was not given.
-        runs: Their runs.
-        stopped: Why not all were tried; empty if they were.
+        trials: The trials so far.
+        best: The best trial on the tuning queries; the first of ties.
+        before: The current configuration; None if it was not given or failed.
+        runs: The runs of both.
+        stopped: Why the search stopped early; empty otherwise.
     """
 
-    def __init__(  # noqa: PLR0917 - what a search needs
+    def __init__(  # noqa: PLR0917 - the inputs of a search
         self,
         build: Build,
         run: Runner,
@@ -419,14 +419,14 @@ class _Search:
         limit: int,
         budget: float | None,
     ) -> None:
-        """Try until everything was tried, the time is over, or Ctrl-C is pressed."""
+        """Try configurations until none is left, the budget is used up, or Ctrl-C is pressed."""
         ends = math.inf if budget is None else time.monotonic() + budget
         known: set[str] = set()
         name = _BEFORE
         try:
             if start is not None:
                 known.add(key_of(start))
-                self._try(name, start, proposals)
+                self._run_trial(name, start, proposals)
             inside = int(start is not None and self.space.holds(start))
             for number in range(1 + inside, limit + 1):
                 if time.monotonic() >= ends:
@@ -438,14 +438,16 @@ class _Search:
                     return
                 name = str(number)
                 known.add(key_of(configuration))
-                self._try(name, configuration, proposals)
+                self._run_trial(name, configuration, proposals)
         except KeyboardInterrupt:
             if not self.trials:
                 raise
             self.stopped = f"interrupted in {name if name == _BEFORE else f'number {name}'}"
 
-    def _try(self, name: str, configuration: Mapping[str, Any], proposals: Grid | Sampler) -> None:
-        """Build one, run it, and measure it on the tuning queries."""
+    def _run_trial(
+        self, name: str, configuration: Mapping[str, Any], proposals: Grid | Sampler
+    ) -> None:
+        """Build and run a configuration, and measure it on the tuning queries."""
         began = time.perf_counter()
         value, latency, error, found = math.nan, None, "", None
         try:
@@ -459,7 +461,7 @@ class _Search:
         trial = Trial(name, dict(configuration), value, None if error else latency, seconds, error)
         self.trials.append(trial)
         if found is not None and not error:
-            # The first of equals stays, so that the current configuration has to be beaten.
+            # The first of ties is kept, so that the current configuration has to be beaten.
             if self.best is None or self._sign * value > self._sign * self.best.value:
                 self.best, self.runs[_BEST] = trial, found
             if name == _BEFORE:
@@ -468,7 +470,7 @@ class _Search:
             proposals.record(configuration, value)
 
     def mean(self, found: Run, queries: Sequence[bytes]) -> float:
-        """The mean over these queries."""
+        """Return the mean over the queries."""
         evaluation = evaluate(self.truth, found, self.measure, queries=list(queries))
         return evaluation.mean()[str(self.measure)]
 
@@ -491,10 +493,10 @@ def _checked_result(given: Any) -> tuple[Run, float | None]:
 # ---- the result
 
 
-def _exploration(  # noqa: PLR0917 - a search and what was asked of it
+def _exploration(  # noqa: PLR0917 - a search and its options
     search: _Search, best: Trial, test: Sequence[bytes], method: str, seed: int
 ) -> Exploration:
-    # By ids as bytes, so that each query counts once.
+    # Ids as bytes, so that each query counts once.
     runs = {name: replace(only(run, test), name=name) for name, run in search.runs.items()}
     qrels = only(search.truth, test)
     comparison = None

@@ -1,10 +1,9 @@
-"""The journal of a run: one line per response, appended immediately, so that none is lost.
+"""Journal of a run: one line per response, appended immediately.
 
-A journal is a folder of two files. ``responses.jsonl`` is only appended to, one write per line: a
-process that is killed loses the queries in flight and nothing else, and a line that it was writing
-is cut off when the journal is opened again. ``run.json`` says what was asked of whom; it is
-replaced whole. Each line and ``run.json`` end with a checksum: what is damaged counts as never
-written.
+A journal is a folder with two files. ``responses.jsonl`` is append-only, with one write per line: a
+killed process loses only the queries in flight, and an incomplete last line is truncated when the
+journal is opened again. ``run.json`` describes the run and is replaced atomically. Each line and
+``run.json`` have a checksum; damaged data is ignored.
 """
 
 from __future__ import annotations
@@ -38,21 +37,21 @@ _FORMAT = 3
 _TAIL = b',"sum":"%08x"}\n'
 _TAIL_LENGTH = len(_TAIL % 0)
 _FLAWS = ("repeated", "beyond", "ascending")
-_SYNC_EVERY = 1.0  # seconds: what a loss of power may cost; a killed process loses none of it
-_SAID = 500
+_SYNC_EVERY = 1.0  # seconds of responses that a power failure may lose; a killed process loses none
+_MAX_ERROR = 500
 
 
 class Response(NamedTuple):
     """The response to one query.
 
     Attributes:
-        query: Its id.
+        query: The query id.
         key: A hash of the id and the content of the query.
-        hits: The documents retrieved; None if the response is not valid.
-        error: The error message; empty if there is none.
-        kind: ``""`` without an error, else ``error`` (the retriever raised), ``timeout`` or
-            ``response`` (what it returned is not a ranking).
-        seconds: Duration of the last attempt; for a batch, the share of each query.
+        hits: The documents retrieved; None if the response is invalid.
+        error: The error message; empty without an error.
+        kind: ``""`` without an error; ``error`` (the retriever raised an exception), ``timeout``,
+            or ``response`` (the result is not a ranking).
+        seconds: Duration of the last attempt, divided by the number of queries of a batch.
         attempts: Number of attempts.
     """
 
@@ -66,7 +65,7 @@ class Response(NamedTuple):
 
 
 def query_key(query: Query) -> str:
-    """What a query is, by id and content: 32 hexadecimal digits.
+    """Return a hash of the id and content of a query: 32 hexadecimal digits.
 
     Example:
         >>> query_key(Query("q1", "late fees")) == query_key(Query("q1", "late fee"))
@@ -89,7 +88,7 @@ def _line(response: Response) -> bytes:
     if response.attempts != 1:
         row["attempts"] = response.attempts
     if hits is None:
-        row |= {"kind": response.kind, "error": response.error[:_SAID]}
+        row |= {"kind": response.kind, "error": response.error[:_MAX_ERROR]}
     else:
         row["ids"] = hits.ids
         if hits.scored:
@@ -112,21 +111,21 @@ def _response(row: Mapping[str, Any]) -> Response:
 
 
 class Journal:
-    """The responses of one retriever, stored immediately. Use it in a ``with``.
+    """Context manager that stores the responses of one retriever immediately.
 
-    Only one process writes a journal at a time. Of responses to the same query the last one counts.
+    Only one process can write to a journal at a time. The last response to a query counts.
 
     Attributes:
         folder: The folder.
-        head: What ``run.json`` says.
-        notes: What was found damaged, or of an old format, when it was opened and read.
-        resumed: Whether it held responses when it was opened.
+        head: The contents of ``run.json``.
+        notes: Warnings about damaged data found when the journal was opened.
+        resumed: Whether the journal contained responses when it was opened.
     """
 
     def __init__(self, folder: Path, *, keeper: object = None) -> None:
-        """Name a journal; nothing is made or read."""
+        """Set the folder; nothing is created or read."""
         self.folder = folder
-        self._keeper = keeper  # removes the folder when it is collected
+        self._keeper = keeper  # removes a temporary folder when garbage collected
         self.head: dict[str, Any] = {}
         self.notes: list[str] = []
         self._file = -1
@@ -137,10 +136,10 @@ class Journal:
     # ---- writing
 
     def open(self, *, fresh: bool = False) -> None:
-        """Open it for writing, created if missing; `fresh` discards its content."""
+        """Open the journal for writing, creating it if missing; ``fresh`` discards its content."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._lock = _locked(self.folder / ".lock")
+            self._lock = _lock_file(self.folder / ".lock")
             _JOURNALS.add(self)
             path = self.folder / RESPONSES
             self.notes.clear()
@@ -170,7 +169,7 @@ class Journal:
         self.head = {}
 
     def set_aside(self) -> None:
-        """Begin anew, and keep the responses next to it for :meth:`take_back`."""
+        """Start an empty journal, and keep the earlier responses for :meth:`take_back`."""
         try:
             self._add_to_earlier()
             os.ftruncate(self._file, 0)
@@ -180,7 +179,7 @@ class Journal:
         self.note(stamp=secrets.token_hex(8))
 
     def take_back(self) -> None:
-        """Take back the responses that were set aside; newer ones go before them."""
+        """Restore the responses that were set aside, after adding the newer ones to them."""
         earlier = self.folder / _EARLIER
         if not earlier.exists():
             return
@@ -200,7 +199,7 @@ class Journal:
             os.fsync(kept.fileno())
 
     def forget_earlier(self) -> None:
-        """Remove the responses that were set aside."""
+        """Delete the responses that were set aside."""
         with contextlib.suppress(OSError):
             (self.folder / _EARLIER).unlink(missing_ok=True)
 
@@ -209,10 +208,10 @@ class Journal:
         os.close(self._file)
         self._file = -1
         other.replace(path)
-        self._file = _opened(path)
+        self._file = _open_to_append(path)
 
     def _drop_damaged(self) -> None:
-        """Write the journal anew without its damaged lines, if it has any."""
+        """Rewrite the journal without its damaged lines, if any."""
         path = self.folder / RESPONSES
         whole = lines = 0
         with path.open("rb") as stream:
@@ -225,7 +224,7 @@ class Journal:
         self._file = -1
         with path.open("rb") as stream, write_atomically(path) as kept:
             kept.writelines(line for line in stream if self._row(line) is not None)
-        self._file = _opened(path)
+        self._file = _open_to_append(path)
         damaged = lines - whole
         self.notes.append(
             f"WARNING: {many(damaged, 'damaged line')} in {path}: "
@@ -234,11 +233,11 @@ class Journal:
         )
 
     def append(self, response: Response) -> None:
-        """Keep a response: it is with the operating system when this returns."""
+        """Append a response; when this returns, the operating system has it."""
         line = _line(response)
         try:
             written = os.write(self._file, line)
-            if written != len(line):  # a full disk; the torn line is cut off at the next opening
+            if written != len(line):  # full disk; truncated at the next opening
                 os.write(self._file, line[written:])
             now = time.monotonic()
             if now - self._synced > _SYNC_EVERY:
@@ -248,14 +247,14 @@ class Journal:
             raise _unwritable(self.folder, error) from None
 
     def note(self, **facts: Any) -> None:
-        """Write facts into ``run.json``, the whole of it or nothing."""
+        """Update ``run.json`` atomically with these facts."""
         self.head = {**self.head, "format": _FORMAT, **facts}
         text = json.dumps({**self.head, "sum": _head_sum(self.head)}, indent=1)
         with write_atomically(self.folder / HEAD) as stream:
             stream.write(text.encode())
 
     def close(self, *, sync: bool = True) -> None:
-        """Let others write; `sync`: bring everything to the disk first."""
+        """Close the journal and release its lock; with ``sync``, flush it to disk first."""
         if self._file >= 0:
             with contextlib.suppress(OSError):
                 if sync:
@@ -274,14 +273,14 @@ class Journal:
     # ---- reading
 
     def known(self, *, failed: bool) -> set[tuple[str, str]]:
-        """The queries that have a response, by id and key; failures count if `failed`."""
+        """Return the id and key of each query with a response; failures count if ``failed``."""
         good: dict[tuple[str, str], bool] = {}
         for row in self._rows():
             good[row["query"], row["key"]] = "ids" in row
         return {query for query, fine in good.items() if fine or failed}
 
     def responses(self, wanted: Callable[[Response], bool]) -> Iterator[Response]:
-        """The last response to each query, in order of arrival; one in memory at a time."""
+        """Yield the last response to each query, in order of arrival."""
         last: dict[tuple[str, str], int] = {}
         if self.resumed:
             for number, row in enumerate(self._rows()):
@@ -293,18 +292,18 @@ class Journal:
                     yield response
 
     def stamp(self) -> str:
-        """Identity of this start of the journal; empty if it was never started."""
+        """Return the identity of the current content; empty if the journal was never started."""
         return str(self._read_head().get("stamp", ""))
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
-        """The lines that can be read; a query whose line is damaged is as one never asked."""
+        """Yield the undamaged lines; a query with a damaged line counts as not sent."""
         path = self.folder / RESPONSES
         if path.is_file():
             with path.open("rb") as stream:
                 yield from filter(None, map(self._row, stream))
 
     def _row(self, line: bytes) -> Mapping[str, Any] | None:
-        """A line whose checksum is right."""
+        """Return a parsed line; None if it is damaged."""
         body = line[:-_TAIL_LENGTH]
         if line[-_TAIL_LENGTH:] != _TAIL % zlib.crc32(body):
             return None
@@ -315,7 +314,7 @@ class Journal:
         return row if isinstance(row, dict) and "query" in row else None
 
     def _read_head(self) -> dict[str, Any]:
-        """What ``run.json`` says; nothing if it is damaged or not there."""
+        """Return the contents of ``run.json``; empty if it is damaged or missing."""
         path = self.folder / HEAD
         try:
             text = path.read_text(encoding="utf-8")
@@ -337,7 +336,7 @@ class Journal:
 
 
 def _head(text: str) -> dict[str, Any] | None:
-    """A head whose checksum is right; that of another format is not known."""
+    """Return a head with a correct checksum, or of another format, whose checksum is unknown."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -345,7 +344,7 @@ def _head(text: str) -> dict[str, Any] | None:
     if not isinstance(found, dict) or type(found.get("format")) is not int:
         return None
     checksum, right = found.pop("sum", None), _head_sum(found)
-    # A format changed by a damaged bit is not a newer format.
+    # A format number changed by a damaged bit is not another format.
     return found if (checksum == right) == (found["format"] == _FORMAT) else None
 
 
@@ -355,7 +354,7 @@ def _head_sum(head: Mapping[str, Any]) -> str:
 
 
 def _cut_torn_line(file: int) -> None:
-    """Cut off a last line that was not written to its end."""
+    """Truncate an incomplete last line."""
     size = os.fstat(file).st_size
     end = size
     while end > 0:
@@ -370,8 +369,8 @@ def _cut_torn_line(file: int) -> None:
         os.ftruncate(file, end)
 
 
-def _locked(path: Path) -> int:
-    """A lock that ends with the process; where the system has none of the kind, none is held."""
+def _lock_file(path: Path) -> int:
+    """Lock a file until the process ends; on systems without flock, nothing is locked."""
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         import fcntl
@@ -388,8 +387,8 @@ def _locked(path: Path) -> int:
     return file
 
 
-# Journals of this process. A child that it forks inherits their files, and with them the lock,
-# which would outlive a process that is killed: the child closes them and writes no journal.
+# Open journals of this process. A forked child inherits their files and locks, which would outlive
+# a killed parent: the child closes them and writes no journal.
 _JOURNALS: weakref.WeakSet[Journal] = weakref.WeakSet()
 
 
@@ -402,7 +401,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_close_in_child)
 
 
-def _opened(path: Path) -> int:
+def _open_to_append(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0))
 
 
@@ -419,17 +418,17 @@ Again: TypeAlias = Literal["missing", "failed", "resume", "all"]
 
 @dataclass(frozen=True)
 class Identity:
-    """What a retriever is."""
+    """Identity of a retriever."""
 
-    # Its settings as plain values; without any, the name of the callable and the run. What its code
-    # is, :func:`code_fingerprint` says.
+    # Settings as plain values; without settings, the name of the callable and of the run, to which
+    # :func:`code_fingerprint` adds the code.
     settings: Mapping[str, Any]
-    declared: bool  # whether it, or the caller, declared settings
-    word: str  # a readable word that can be part of a file name
+    declared: bool  # whether the retriever or the caller declared settings
+    word: str  # a readable name for the folder
 
 
 def identify(retriever: Any, settings: Mapping[str, Any] | None, run: str) -> Identity:
-    """Return what a retriever declares, together with the settings that the caller gives.
+    """Return the identity of a retriever from its settings and those of the caller.
 
     Example:
         >>> identify(len, {"model": "e5"}, "dense").settings
@@ -447,7 +446,7 @@ def identify(retriever: Any, settings: Mapping[str, Any] | None, run: str) -> Id
     except (TypeError, ValueError) as error:
         raise InputError(
             f"the settings of the retriever are not plain values: {error}", where=name,
-            fix="use text, finite numbers, lists and mappings",
+            fix="use text, finite numbers, lists, and mappings",
         ) from None  # fmt: skip
     plain = json.loads(text)
     return Identity(plain, declared=True, word=_word(str(plain.get("type", name))))
@@ -459,16 +458,16 @@ def _word(name: str) -> str:
 
 
 class Reuse:
-    """Decides whether the responses in an open journal may be used again.
+    """Decides whether the responses in an open journal can be reused.
 
-    The journal of a retriever with settings has only responses of the same settings: all are used.
-    Without settings they are used if the run was not finished and the code is the same, else set
-    aside; ``again="resume"`` uses them all the same.
+    The journal of a retriever with settings contains only responses of the same settings, which are
+    all reused. Without settings, responses are reused if the run was not finished and the code is
+    the same, else set aside; ``again="resume"`` reuses them in any case.
 
     Attributes:
         code: The digest of the code; empty for a retriever with settings.
-        reason: Why responses are used again.
-        remark: Why they are not; empty if they are, or there were none.
+        reason: Why responses are reused.
+        remark: Why responses are not reused; empty if they are, or there are none.
     """
 
     def __init__(self, retriever: Any, journal: Journal, again: Again, *, declared: bool) -> None:
@@ -498,11 +497,11 @@ class Reuse:
             journal.set_aside()
             self.remark = (
                 f"every query was run again: {why}; give it settings, or use "
-                'again="resume" (--resume) where the earlier responses are right'
+                'again="resume" (--resume) if the earlier responses are still valid'
             )
 
     def note_code(self, *, changed: bool = False) -> None:
-        """Record the hash of the code before and after: queries may have changed its values."""
+        """Record the code before and after the run: queries may change values that it uses."""
         if not self._declared:
             now = code_fingerprint(self._retriever).digest if changed else self.code
             self._journal.note(code=[self._first, now])

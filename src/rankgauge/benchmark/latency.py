@@ -1,4 +1,4 @@
-"""Latency, asked for one query at a time, and the memory that it takes."""
+"""Latency of single queries; time and peak memory of a block of code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Quantile:
     """A quantile of latencies with its 95% interval, in seconds.
 
     Attributes:
-        value: The smallest latency that at least this share of the queries does not exceed.
+        value: The smallest latency that at least the given share of queries does not exceed.
         low: The lower end of the interval; NaN with too few queries.
         high: The upper end.
     """
@@ -49,8 +49,8 @@ class Latency:
 
     Attributes:
         seconds: Query id to seconds, in the order of the calls.
-        failures: Queries that failed; they have no latency.
-        warmup: Queries sent before, which were not timed.
+        failures: Number of failed queries, which have no latency.
+        warmup: Number of queries sent before timing.
 
     Source:
         J.-Y. Le Boudec, Performance Evaluation of Computer and Communication Systems, 2010, 2.2.
@@ -69,30 +69,30 @@ class Latency:
 
     @property
     def p50(self) -> Quantile | None:
-        """The median; None if nothing was timed."""
+        """Median; None if nothing was timed."""
         return self.quantile(0.5)
 
     @property
     def p95(self) -> Quantile | None:
-        """The 95th percentile; None for fewer than 20 queries."""
+        """95th percentile; None for fewer than 20 queries."""
         return self.quantile(0.95)
 
     @property
     def p99(self) -> Quantile | None:
-        """The 99th percentile; None for fewer than 100 queries."""
+        """99th percentile; None for fewer than 100 queries."""
         return self.quantile(0.99)
 
     @property
     def throughput(self) -> float:
-        """Queries per second, one after the other; NaN if nothing was timed."""
+        """Queries per second in sequence; NaN if nothing was timed."""
         whole = math.fsum(self.seconds.values())
         return len(self.seconds) / whole if whole > 0 else math.nan
 
     def quantile(self, share: float) -> Quantile | None:
-        """A quantile with its interval; None for too few queries.
+        """Return a quantile with its interval; None with too few queries.
 
         Args:
-            share: Between 0 and 1.
+            share: The share of queries, between 0 and 1.
         """
         times = sorted(self.seconds.values())
         count = len(times)
@@ -106,7 +106,7 @@ class Latency:
         )
 
     def record(self) -> dict[str, Any]:
-        """Its quantiles as plain values, in seconds."""
+        """Return the quantiles as plain values, in seconds."""
         found: dict[str, Any] = {"queries": len(self.seconds), "failures": self.failures}
         for name in ("p50", "p95", "p99"):
             quantile = getattr(self, name)
@@ -118,10 +118,10 @@ class Latency:
         return found
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write a CSV of ``query,latency``, as the gate's ``--latency`` reads it.
+        """Write a CSV file of ``query,latency``, the format of the gate's ``--latency``.
 
         Raises:
-            InputError: If it cannot be written.
+            InputError: If the file cannot be written.
         """
         import csv
         import io
@@ -136,7 +136,7 @@ class Latency:
 
 @lru_cache(maxsize=64)
 def _ranks(count: int, share: float) -> tuple[int, int]:
-    """The ranks (from 1) of the ends of the interval of a quantile; 0 if there is none.
+    """Return the ranks (from 1) of the ends of the interval of a quantile; 0 for no end.
 
     Rank l is the largest with P(B < l) <= (1 - level) / 2, u the smallest with P(B < u) >= level +
     (1 - level) / 2, B binomial of `count` and `share`.
@@ -169,7 +169,7 @@ def measure_latency(
     warmup: int = 3,
     bar: Progress | None = None,
 ) -> Latency:
-    """Time a retriever: one query in a call, one call at a time, after a warm-up, no retries."""
+    """Time a retriever: single queries in sequence, after a warm-up, without retries."""
     one = 1 if limits.batch is not None or has_index(retriever) else None
     alone = replace(limits, concurrency=1, batch=one, retries=0)
     ask(retriever, list(queries)[:warmup], k, limits=alone, record=lambda _: None)
@@ -189,22 +189,21 @@ def measure_latency(
     return Latency(seconds, failures, min(warmup, len(queries)))
 
 
-# ---- memory
+# ---- time and memory
 
 
 @dataclass(slots=True)
 class Used:
-    """What a piece of work took."""
+    """Time and memory used by a block of code."""
 
-    seconds: float = 0.0  # by the clock
-    # Bytes of memory it needed at its peak beyond what the process held before; None where the
-    # system does not tell.
+    seconds: float = 0.0  # wall-clock time
+    # Peak memory in bytes beyond that of the process before; None if unknown.
     peak: int | None = None
 
 
 @contextmanager
 def used() -> Iterator[Used]:
-    """Measure the work done inside: time, and the peak of this process's memory."""
+    """Measure the time and the peak memory of the block."""
     found = Used()
     before = _of_status("VmRSS") or _peak()
     _forget_peak()
@@ -231,7 +230,7 @@ def _of_status(name: str) -> int | None:
 
 
 def _forget_peak() -> None:
-    """Begin the peak anew, where the system can: without, it is the peak since the start."""
+    """Reset the peak if the system supports it; else it is the peak since process start."""
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     except OSError:

@@ -1,4 +1,4 @@
-"""A benchmark as a file: collection, retrievers and limits in TOML."""
+"""Benchmark plans: collection, retrievers, and limits in a TOML file."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _TOP = (
     "baseline", "collection", "explore", "k", "limits", "measures", "retrievers", "store", "timed",
 )  # fmt: skip
 _COLLECTION = ("source", "documents", "queries", "qrels", "split")
-# Keys of a retriever's table that are not options of its class.
-_OWN = ("type", "limits", "part", "prices", "settings")
-# Options that hold other retrievers, by name or as tables.
+# Keys in the table of a retriever that are not options of its class.
+_PLAN_KEYS = ("type", "limits", "part", "prices", "settings")
+# Options whose values are other retrievers, by name or as tables.
 _PARTS = ("of", "retriever")
-# Options that are paths: those are relative to the plan.
+# Options that are paths, relative to the plan.
 _PATHS = ("path", "run")
-# Options that hold other objects, as tables.
+# Options whose values are other objects, as tables.
 _TABLES = ("chunker", "encoder", "reranker")
-_CALLS = "python"
-_CALLED = ("call", "arguments")
-_CUT = "chunked"
+_PYTHON = "python"
+_PYTHON_OPTIONS = ("call", "arguments")
+_CHUNKED = "chunked"
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,13 @@ class PlannedRetriever:
     """A retriever of a plan.
 
     Attributes:
-        name: What its run is called.
-        type: One of the words in ``rankgauge.retrievers.TYPES``, or ``python``.
-        options: The options of that type.
-        limits: Its own limits, if any.
-        prices: The price of a unit of its usage.
-        settings: Settings that identify it; for ``python`` only.
-        part: Whether it is only part of other retrievers, and not run on its own.
+        name: The name of the run.
+        type: A key of ``rankgauge.retrievers.TYPES``, or ``python``.
+        options: The options of the type.
+        limits: The limits for this retriever; None for those of the plan.
+        prices: Prices per unit of usage.
+        settings: Settings that identify the retriever; for ``python`` only.
+        part: Whether the retriever is only part of others and not run itself.
     """
 
     name: str
@@ -65,7 +65,7 @@ class PlannedRetriever:
 
 @dataclass(frozen=True)
 class BenchmarkPlan:
-    """A benchmark described in a file: collection, retrievers, and limits.
+    """A benchmark described in a TOML file: collection, retrievers, and limits.
 
     .. code-block:: toml
 
@@ -85,16 +85,16 @@ class BenchmarkPlan:
         of = ["bm25", "dense"]
 
     Attributes:
-        path: The file; paths in it are relative to its folder.
-        collection: How the collection is loaded: the arguments of :meth:`Collection.load`.
+        path: The file; paths in the file are relative to its folder.
+        collection: The arguments of :meth:`Collection.load`.
         retrievers: The retrievers, including parts of others, in the order of the file.
-        k: How many documents are asked for.
-        store: The folder where responses are kept.
-        measures: The measures to show; the first is tested.
-        baseline: The run that others are compared with; the first if empty.
-        timed: Number of queries to time.
+        k: The number of documents requested per query.
+        store: The folder for responses.
+        measures: The measures to show, of which the first is tested.
+        baseline: The name of the baseline run; empty for the first.
+        timed: The number of queries to time.
         limits: Limits of calls.
-        explore: The configurations to try, see :func:`explore_plan`.
+        explore: The configurations to try; see :func:`explore_plan`.
     """
 
     path: Path
@@ -110,14 +110,15 @@ class BenchmarkPlan:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> BenchmarkPlan:
-        """Read a plan, or make one for a folder: BM25 and hashed dense vectors over its documents.
+        """Read a plan, or create one for a folder: BM25 and hashed dense vectors.
 
         Args:
             path: A TOML file, or a folder that :meth:`Collection.load` reads.
 
         Raises:
-            FormatError: If the file is not valid TOML, or a key is missing or of the wrong kind.
-            UnknownName: For an unknown key or type, with the most similar ones.
+            FormatError: If the file is not valid TOML, a key is missing, or a value has the wrong
+                type.
+            UnknownName: For an unknown key or type; the message suggests similar names.
         """
         place = Path(path)
         if place.is_dir():
@@ -141,7 +142,7 @@ class BenchmarkPlan:
         """Return the benchmark, with its collection loaded.
 
         Args:
-            store: Another folder for the responses.
+            store: The folder for responses; default: that of the plan.
             progress: Whether to show a progress bar.
         """
         given = dict(self.collection)
@@ -151,7 +152,7 @@ class BenchmarkPlan:
         )
 
     def measured(self, measures: Iterable[str]) -> BenchmarkPlan:
-        """The plan with other measures.
+        """Return the plan with other measures.
 
         Raises:
             UnknownName: For an unknown measure.
@@ -162,10 +163,10 @@ class BenchmarkPlan:
         return replace(self, measures=names)
 
     def chosen(self, only: Iterable[str] = ()) -> tuple[PlannedRetriever, ...]:
-        """The retrievers that are run, or those of them that are named.
+        """Return the retrievers to run: all that are not only parts, or those in `only`.
 
         Raises:
-            UnknownName: For a name that the plan does not have.
+            UnknownName: For a name that is not in the plan.
         """
         names = {one.name: one for one in self.retrievers}
         wanted = list(only)
@@ -177,19 +178,20 @@ class BenchmarkPlan:
         )
 
     def options(self, name: str) -> dict[str, Any]:
-        """The type and the options of a retriever as one table, with its parts inside it.
+        """Return the type and options of a retriever as one table, including its parts.
 
         Raises:
-            UnknownName: For a name that the plan does not have.
-            FormatError: If parts go in a circle.
+            UnknownName: For a name that is not in the plan.
+            FormatError: If retrievers contain each other.
         """
         return _nested_settings(self, name, ())
 
     def check(self) -> None:
-        """Raise an error for unknown types and options of all retrievers before any is created.
+        """Check the types and options of all retrievers before any is created.
 
         Raises:
-            UnknownName: With the place in the plan, and the nearest names.
+            UnknownName: For an unknown type or option; the message gives its location and similar
+                names.
         """
         for one in self.retrievers:
             _check_options(self.path, one.type, one.options, f"retrievers.{one.name}")
@@ -197,7 +199,7 @@ class BenchmarkPlan:
 
 @contextlib.contextmanager
 def _in_file(path: Path, where: str = "") -> Iterator[None]:
-    """Name the file, and where in it, in an error that does not."""
+    """Add the file and the location in the file to errors that lack them."""
     try:
         yield
     except RankgaugeError as error:
@@ -209,81 +211,83 @@ def _in_file(path: Path, where: str = "") -> Iterator[None]:
 
 
 class _PlanReader:
-    """Reads one file, and reports the location of errors."""
+    """Reader of a plan that reports the location of errors."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._folder = path.resolve().parent
 
     def plan(self, data: Mapping[str, Any]) -> BenchmarkPlan:
-        self._known(data, _TOP, "the plan")
+        self._check_keys(data, _TOP, "the plan")
         collection = data.get("collection")
         if isinstance(collection, str):
             collection = {"source": collection}
         if not isinstance(collection, Mapping) or not isinstance(collection.get("source"), str):
-            raise self._wrong(
-                "there is no collection",
+            raise self._error(
+                "the plan has no collection",
                 'write collection = "folder", or give the folder in place of the plan',
             )
-        self._known(collection, _COLLECTION, "collection")
+        self._check_keys(collection, _COLLECTION, "collection")
         tables = data.get("retrievers")
         if not isinstance(tables, Mapping) or not tables:
-            raise self._wrong("there is no retriever", 'write [retrievers.bm25] with type = "bm25"')
+            raise self._error(
+                "the plan has no retrievers", 'write [retrievers.bm25] with type = "bm25"'
+            )
         found = tuple(self._retriever(name, table) for name, table in tables.items())
         if all(one.part for one in found):
-            raise self._wrong(
+            raise self._error(
                 "all retrievers are parts of others", "remove part = true from a retriever to run"
             )
-        baseline = self._kind(data, "baseline", str, "")
+        baseline = self._typed(data, "baseline", str, "")
         if baseline and baseline not in tables:
             raise UnknownName.of("retriever", baseline, tables)
-        measures = self._kind(data, "measures", list, [])
-        k, timed = self._kind(data, "k", int, 100), self._kind(data, "timed", int, 200)
+        measures = self._typed(data, "measures", list, [])
+        k, timed = self._typed(data, "k", int, 100), self._typed(data, "timed", int, 200)
         integer("k", k)
         integer("timed", timed, least=0)
         plan = BenchmarkPlan(
             path=self._path,
-            collection={key: self._place(value) for key, value in collection.items()},
+            collection={key: self._resolve(value) for key, value in collection.items()},
             retrievers=found,
             k=k,
-            store=self._folder / self._kind(data, "store", str, f"{self._path.stem}.runs"),
+            store=self._folder / self._typed(data, "store", str, f"{self._path.stem}.runs"),
             baseline=baseline,
             timed=timed,
-            limits=self._limits(self._kind(data, "limits", dict, {}), "limits"),
-            explore=self._kind(data, "explore", dict, {}),
+            limits=self._limits(self._typed(data, "limits", dict, {}), "limits"),
+            explore=self._typed(data, "explore", dict, {}),
         )
-        # An unknown measure is refused before hours of asking.
+        # Rejects unknown measures before the retrievers run.
         return plan.measured(str(measure) for measure in measures)
 
     def _retriever(self, name: str, table: Any) -> PlannedRetriever:
         where = f"retrievers.{name}"
         if not isinstance(table, Mapping) or not isinstance(table.get("type"), str):
-            raise self._wrong("there is no type", f'write [{where}], with type = "bm25"', where)
+            raise self._error("type is missing", f'write [{where}], with type = "bm25"', where)
         kind = table["type"]
-        if kind not in retrievers.TYPES and kind != _CALLS:
-            raise UnknownName.of("type of retriever", kind, [*retrievers.TYPES, _CALLS])
+        if kind not in retrievers.TYPES and kind != _PYTHON:
+            raise UnknownName.of("type of retriever", kind, [*retrievers.TYPES, _PYTHON])
         limits = table.get("limits")
-        prices = self._kind(table, "prices", dict, {}, where)
+        prices = self._typed(table, "prices", dict, {}, where)
         with _in_file(self._path, where):
             check_prices(prices)
         return PlannedRetriever(
             name=name,
             type=kind,
-            options={key: value for key, value in table.items() if key not in _OWN},
+            options={key: value for key, value in table.items() if key not in _PLAN_KEYS},
             limits=None if limits is None else self._limits(limits, f"{where}.limits"),
             prices=prices,
-            settings=self._kind(table, "settings", dict, None, where),
-            part=self._kind(table, "part", bool, False, where),  # noqa: FBT003 - the default
+            settings=self._typed(table, "settings", dict, None, where),
+            part=self._typed(table, "part", bool, False, where),  # noqa: FBT003 - the default
         )
 
     def _limits(self, table: Any, where: str) -> Limits:
         if not isinstance(table, Mapping):
-            raise self._wrong(f"got {table!r:.60}", "write a table: [limits]", where)
-        self._known(table, [one.name for one in fields(Limits)], where)
+            raise self._error(f"got {table!r:.60}", "write a table: [limits]", where)
+        self._check_keys(table, [one.name for one in fields(Limits)], where)
         with _in_file(self._path, where):
             return Limits(**table)
 
-    def _kind(self, data: Mapping[str, Any], key: str, kind: type, *rest: Any) -> Any:
+    def _typed(self, data: Mapping[str, Any], key: str, kind: type, *rest: Any) -> Any:
         default, *where = rest
         value = data.get(key, default)
         if value is default or (
@@ -292,22 +296,22 @@ class _PlanReader:
             return value
         words = {str: "text in quotes", int: "a whole number", list: "a list", dict: "a table",
                  bool: "true or false"}  # fmt: skip
-        raise self._wrong(
+        raise self._error(
             f"got {value!r:.60} for {key}", f"give {words[kind]}", where[0] if where else ""
         )
 
-    def _known(self, table: Mapping[str, Any], known: Any, where: str) -> None:
+    def _check_keys(self, table: Mapping[str, Any], known: Any, where: str) -> None:
         for key in table:
             if key not in known:
                 raise UnknownName.of(f"key of {where}", key, known, where=str(self._path))
 
-    def _place(self, value: Any) -> Any:
-        """A path relative to the file, if it exists."""
+    def _resolve(self, value: Any) -> Any:
+        """Resolve a path relative to the file, if it exists there."""
         if isinstance(value, str) and (self._folder / value).exists():
             return str(self._folder / value)
         return value
 
-    def _wrong(self, what: str, fix: str, where: str = "") -> FormatError:
+    def _error(self, what: str, fix: str, where: str = "") -> FormatError:
         return FormatError(f"{where}: {what}" if where else what, path=str(self._path), fix=fix)
 
 
@@ -316,7 +320,7 @@ def _nested_settings(plan: BenchmarkPlan, name: str, above: tuple[str, ...]) -> 
     if name not in planned:
         raise UnknownName.of("retriever of the plan", name, planned)
     if name in above:
-        raise _circle(plan.path, [*above, name])
+        raise _cycle_error(plan.path, [*above, name])
 
     def inside(key: str, value: Any) -> Any:
         if key in _PARTS and isinstance(value, str):
@@ -332,15 +336,15 @@ def _nested_settings(plan: BenchmarkPlan, name: str, above: tuple[str, ...]) -> 
 
 
 def _check_options(path: Path, kind: str, options: Mapping[str, Any], where: str) -> None:
-    """Refuse unknown types and options, also of nested parts.
+    """Raise an error for unknown types and options, including those of nested parts.
 
-    No object is made: a plan with a typo in its last line must not load models first.
+    No object is created: a plan with a typo in its last line must not load models first.
     """
-    known: Iterable[str] = _CALLED
-    if kind != _CALLS:
+    known: Iterable[str] = _PYTHON_OPTIONS
+    if kind != _PYTHON:
         if kind not in retrievers.TYPES:
             raise UnknownName.of(
-                "type", kind, [*retrievers.TYPES, _CALLS], where=f"{path}, {where}"
+                "type", kind, [*retrievers.TYPES, _PYTHON], where=f"{path}, {where}"
             )
         known = inspect.signature(getattr(retrievers, retrievers.TYPES[kind])).parameters
     for key, value in options.items():
@@ -352,7 +356,7 @@ def _check_options(path: Path, kind: str, options: Mapping[str, Any], where: str
                 _check_options(path, inner["type"], rest, f"{where}.{key}")
 
 
-def _circle(path: Path, names: Iterable[str]) -> FormatError:
+def _cycle_error(path: Path, names: Iterable[str]) -> FormatError:
     return FormatError(
         f"retrievers contain each other: {' > '.join(names)}", path=str(path),
         fix="remove one of them",
@@ -360,10 +364,10 @@ def _circle(path: Path, names: Iterable[str]) -> FormatError:
 
 
 class PlanBuilder:
-    """Makes the retrievers of a plan; a part of several is made once.
+    """Creates the retrievers of a plan; a part shared by several is created once.
 
-    Only the part of a chunked one is made for it alone: it holds chunks. FormatError is raised for
-    options that do not fit, and for parts that go in a circle.
+    The parts of a chunked retriever are not shared, because they index chunks. FormatError is
+    raised for invalid options, and for retrievers that contain each other.
     """
 
     def __init__(
@@ -376,7 +380,7 @@ class PlanBuilder:
         self._making = list(making)
 
     def named(self, name: str, by: str = "retrievers") -> Any:
-        """The retriever of this name."""
+        """Return the retriever with this name."""
         if name in self._made:
             return self._made[name]
         if name not in self._planned:
@@ -384,22 +388,24 @@ class PlanBuilder:
                 "retriever of the plan", name, self._planned, where=f"{self._plan.path}, {by}"
             )
         if name in self._making:
-            raise _circle(self._plan.path, [*self._making, name])
+            raise _cycle_error(self._plan.path, [*self._making, name])
         self._making.append(name)
         planned = self._planned[name]
         try:
-            self._made[name] = self._object(planned.type, planned.options, f"retrievers.{name}")
+            self._made[name] = self._create(planned.type, planned.options, f"retrievers.{name}")
         finally:
             self._making.pop()
         return self._made[name]
 
-    def _object(self, kind: str, options: Mapping[str, Any], where: str) -> Any:
+    def _create(self, kind: str, options: Mapping[str, Any], where: str) -> Any:
         _check_options(self._plan.path, kind, options, where)
-        # What takes in chunks cannot hold the documents besides: its parts are its own.
-        maker = PlanBuilder(self._plan, self._bench, making=self._making) if kind == _CUT else self
+        # A retriever that indexes chunks cannot also index the documents: its parts are not shared.
+        maker = (
+            PlanBuilder(self._plan, self._bench, making=self._making) if kind == _CHUNKED else self
+        )
         made = {key: maker.value(key, value, f"{where}.{key}") for key, value in options.items()}
-        if kind == _CALLS:
-            return self._imported(made, where)
+        if kind == _PYTHON:
+            return self._import_call(made, where)
         call = getattr(retrievers, retrievers.TYPES[kind])
         parameters = inspect.signature(call).parameters
         for key, value in made.items():
@@ -419,10 +425,10 @@ class PlanBuilder:
             ) from None  # fmt: skip
 
     def value(self, key: str, value: Any, where: str) -> Any:
-        """An option as it is given to a class."""
+        """Convert an option to an argument of its class."""
         if isinstance(value, Mapping) and isinstance(value.get("type"), str):
             options = {name: inner for name, inner in value.items() if name != "type"}
-            return self._object(value["type"], options, where)
+            return self._create(value["type"], options, where)
         if key in _PARTS:
             if isinstance(value, str):
                 return self.named(value, where)
@@ -437,8 +443,8 @@ class PlanBuilder:
             return str(self._plan.path.resolve().parent / value)
         return value
 
-    def _imported(self, options: Mapping[str, Any], where: str) -> Callable[..., Any]:
-        """What ``call = "module:name"`` names; with ``arguments``, what calling it returns."""
+    def _import_call(self, options: Mapping[str, Any], where: str) -> Callable[..., Any]:
+        """Import the object of ``call = "module:name"``; with ``arguments``, call it."""
         named = str(options.get("call", ""))
         module, _, name = named.partition(":")
         folder = str(self._plan.path.resolve().parent)
@@ -460,10 +466,10 @@ class PlanBuilder:
                 path=str(self._plan.path), fix=fix,
             ) from error  # fmt: skip
         arguments = options.get("arguments", {} if isinstance(found, type) else None)
-        return found if arguments is None else self._called(found, arguments, where)
+        return found if arguments is None else self._call(found, arguments, where)
 
-    def _called(self, found: Any, arguments: Any, where: str) -> Any:
-        """What a function or a class of one's own makes of its arguments."""
+    def _call(self, found: Any, arguments: Any, where: str) -> Any:
+        """Call a user's function or class with its arguments."""
         if not isinstance(arguments, Mapping):
             raise FormatError(
                 f"{where}: got {arguments!r:.60} for arguments", path=str(self._plan.path),

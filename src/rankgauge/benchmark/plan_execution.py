@@ -1,4 +1,4 @@
-"""Plans executed: their retrievers run, repeated, and their configurations explored."""
+"""Execution of plans: run retrievers, repeat runs, and explore configurations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PlanOutcome:
 
     Attributes:
         bench: The benchmark with its runs.
-        failed: Retrievers that could not be run, each with the reason.
+        failed: Retrievers that could not be run, with the reasons.
     """
 
     bench: Benchmark
@@ -52,10 +52,10 @@ def run_plan(
 
     Args:
         plan: The plan.
-        only: Names of the retrievers to run; default: all of the plan.
+        only: Names of the retrievers to run; default: all in the plan.
         again: The queries to send, as for :meth:`Benchmark.run`.
         store: Another folder for the responses.
-        timed: Number of queries to time; default: that of the plan.
+        timed: The number of queries to time; default: that of the plan.
         progress: Whether to show a progress bar.
 
     Raises:
@@ -71,7 +71,7 @@ def run_plan(
         try:
             built[planned.name] = builder.named(planned.name)
         except (FormatError, UnknownName):
-            raise  # an error of the plan: nothing runs before it is fixed
+            raise  # errors in the plan stop the run
         except RankgaugeError as error:
             failed[planned.name] = error
     for planned in chosen:
@@ -88,7 +88,7 @@ def run_plan(
                 prices=planned.prices,
             )
         except RankgaugeError as error:
-            # One that cannot be made or indexed must not cost the others.
+            # A retriever that cannot be created or indexed must not affect the others.
             failed[planned.name] = error
     if failed and not bench.runs:
         raise next(iter(failed.values()))
@@ -98,26 +98,27 @@ def run_plan(
 def repeat_plan(
     plan: BenchmarkPlan, first: Benchmark, times: int, measure: str, *, errors: Errors = "refuse"
 ) -> Iterator[str]:
-    """Run the retrievers again without stored responses, and report whether results are equal.
+    """Repeat runs without stored responses, and report whether the results are equal.
 
     Args:
         plan: The plan.
         first: The first outcome.
-        times: Total number of runs, including the first.
+        times: The total number of runs, including the first.
         measure: The measure whose values are compared.
-        errors: ``refuse`` runs with failed queries, or count these rankings as ``empty``.
+        errors: ``refuse`` to compare runs with failed queries, or count their rankings as
+            ``empty``.
 
     Returns:
-        A sentence for each retriever.
+        One sentence per retriever.
 
     Raises:
-        InputError: With less than two times.
+        InputError: If `times` is less than two.
     """
     if times < 2:
         raise InputError(f"got {times} for repeat", where="repeat", fix="give 2 or more")
     runs: dict[str, list[BenchmarkRun]] = {name: [run] for name, run in first.runs.items()}
     for number in range(2, times + 1):
-        # In another store: every query is to be asked anew.
+        # A separate store, so that every query is sent again.
         store = first.store / f"repeat-{number}"
         made = run_plan(plan, only=tuple(runs), again="all", store=store, timed=0)
         for name, run in made.bench.runs.items():
@@ -152,7 +153,7 @@ def explore_plan(
     timed: int = 50,
     progress: bool | None = None,
 ) -> tuple[Exploration, Benchmark]:
-    """Try configurations of one retriever of a plan, by its table ``explore``.
+    """Search the configurations of a retriever that the table ``explore`` of a plan describes.
 
     .. code-block:: toml
 
@@ -174,14 +175,14 @@ def explore_plan(
     Args:
         plan: The plan.
         store: Another folder for the responses.
-        timed: Number of queries to time with each configuration; 0 for none.
+        timed: The number of queries to time with each configuration.
         progress: Whether to show progress bars.
 
     Returns:
         The result of the search, and the benchmark with its collection.
 
     Raises:
-        FormatError: If the table is missing, or does not fit the retriever.
+        FormatError: If the table is missing or does not match the retriever.
         UnknownName: For an unknown key, retriever, or option.
     """
     settings = plan.explore
@@ -224,7 +225,7 @@ def explore_plan(
 
 
 def _check_disjoint(plan: BenchmarkPlan, space: Mapping[str, Any]) -> None:
-    """Refuse a setting that is a part of another: the one would overwrite the other."""
+    """Raise an error for a setting that is part of another, which would overwrite it."""
     for one, other in itertools.permutations(space, 2):
         if other.startswith(f"{one}."):
             raise FormatError(
@@ -234,7 +235,7 @@ def _check_disjoint(plan: BenchmarkPlan, space: Mapping[str, Any]) -> None:
 
 
 def _read(plan: BenchmarkPlan, name: str, table: Any, setting: str) -> Any:
-    """The value of a setting today: that of the plan, or the default."""
+    """Return the current value of a setting: that of the plan, or the default."""
     *parts, last = setting.split(".")
     for place, part in enumerate(parts):
         table = _inside(table, part)
@@ -256,7 +257,7 @@ def _read(plan: BenchmarkPlan, name: str, table: Any, setting: str) -> Any:
 
 
 def _parameter(plan: BenchmarkPlan, table: Any, word: str) -> inspect.Parameter | None:
-    """An option of the type of a table; None where a table has no type with options."""
+    """Return the parameter of an option; None if the table has no type with options."""
     kind = table.get("type") if isinstance(table, Mapping) else None
     if not isinstance(kind, str) or kind not in retrievers.TYPES:
         return None

@@ -1,4 +1,4 @@
-"""Progress of a run: a bar on standard error, with rate and remaining time."""
+"""Progress of a run on standard error, with rate and remaining time."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _EVERY_LINE = 0.5
 _EVERY_IN_A_LOG = 10.0
 
 
-def _place(wanted: bool | None) -> str:  # noqa: FBT001 - its only argument
-    """Where it is shown: ``terminal``, ``notebook``, ``log``, or empty if nowhere.
+def _display(wanted: bool | None) -> str:  # noqa: FBT001 - its only argument
+    """Return the kind of display: ``terminal``, ``notebook``, ``log``, or empty for none.
 
-    A notebook is no terminal to draw on, but it can begin a line anew.
+    A notebook is not a terminal, but can overwrite a line.
     """
     notebook = type(sys.stderr).__module__.partition(".")[0] == "ipykernel"
     terminal = sys.stderr.isatty() and not notebook
@@ -30,7 +30,7 @@ def _place(wanted: bool | None) -> str:  # noqa: FBT001 - its only argument
 
 
 class Progress:
-    """Queries that have their response, counted; this one is not shown."""
+    """Count of queries with a response; this base class shows nothing."""
 
     def __init__(self, total: int = 0, done: int = 0, every: float = math.inf) -> None:
         self._total, self._done, self._every = total, done, every
@@ -38,7 +38,7 @@ class Progress:
         self._seen = self._failures = 0
 
     def step(self, *, failed: bool) -> None:
-        """Count one more, and show it now and then: each would cost more than asking."""
+        """Count one response, and update the display at intervals."""
         self._seen += 1
         self._done += 1
         self._failures += failed
@@ -49,14 +49,14 @@ class Progress:
             self._show(self._seen / (now - self._begun), bad)
 
     def _show(self, rate: float, bad: str) -> None:
-        """Show the count, so many in a second, and how many failed."""
+        """Show the count, the rate per second, and the failures."""
 
     def end(self) -> None:
-        """Take it away, where that is possible."""
+        """Remove the display if possible."""
 
 
 class _Line(Progress):
-    """A line of text: over itself in a notebook, a new one in a log."""
+    """A line of text, overwritten in a notebook and repeated in a log."""
 
     def __init__(self, what: str, total: int, done: int, *, notebook: bool) -> None:
         super().__init__(total, done, _EVERY_LINE if notebook else _EVERY_IN_A_LOG)
@@ -80,7 +80,7 @@ class _Line(Progress):
 
 
 class _Bar(Progress):
-    """A bar on a terminal; `between`: drawn between two queries only."""
+    """A bar on a terminal; with ``between``, it is drawn only between queries."""
 
     def __init__(self, what: str, total: int, done: int, *, between: bool) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -118,8 +118,8 @@ def _rich(columns: tuple[Any, ...], *, auto_refresh: bool = True) -> Any:
 def shown(
     what: str, total: int, *, done: int = 0, wanted: bool | None = None, between: bool = False
 ) -> Iterator[Progress]:
-    """Show the progress of a block; with `between`, drawn between two queries only."""
-    place, what = _place(wanted), for_terminal(what)
+    """Show the progress of a block; with ``between``, it is drawn only between queries."""
+    place, what = _display(wanted), for_terminal(what)
     made = Progress()
     if place == "terminal":
         made = _Bar(what, total, done, between=between)
@@ -133,8 +133,8 @@ def shown(
 
 @contextmanager
 def busy(what: str, *, wanted: bool | None = None) -> Iterator[None]:
-    """Show the current work, and on a terminal its duration."""
-    place, what = _place(wanted), for_terminal(what)
+    """Show the current task, and its duration on a terminal."""
+    place, what = _display(wanted), for_terminal(what)
     if place != "terminal":
         if place:
             sys.stderr.write(f"{what}\n")

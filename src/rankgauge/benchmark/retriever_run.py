@@ -1,4 +1,4 @@
-"""One retriever run over the queries of a benchmark: reuse, requests, timing and records."""
+"""Run of one retriever over the queries of a benchmark: reuse, requests, timing, and records."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from rankgauge.retrievers.protocol import (
     indexing_seconds,
 )
 
-_SAVED = "saved-run"  # reading it from memory is no latency
+_SAVED = "saved-run"  # not timed: it reads rankings from memory
 _MOST_IDS = 5_000_000
-_NOTED_EVERY = 1.0  # seconds
+_RECORD_EVERY = 1.0  # seconds
 
 
 class Corpus:
-    """The documents of a benchmark, and the retriever that indexed them last."""
+    """Documents of a benchmark, and the retriever that indexed them last."""
 
     def __init__(self, collection: Collection, *, progress: bool | None) -> None:
         self.collection = collection
@@ -50,7 +50,7 @@ class Corpus:
 
     @cached_property
     def fingerprints(self) -> tuple[str, str]:
-        """Of the documents, and of their order: an index may break ties by it."""
+        """Fingerprints of the documents and of their order, which may determine ties."""
         found = self.collection
         return (
             (found.documents_fingerprint, found.order_fingerprint) if found.documents else ("", "")
@@ -58,15 +58,15 @@ class Corpus:
 
     @cached_property
     def ids(self) -> frozenset[str] | None:
-        """The ids of the documents, where there are some, and not too many to hold."""
+        """Ids of the documents; None without documents or for too many to keep in memory."""
         documents = self.collection.documents
         return frozenset(documents) if 0 < len(documents) <= _MOST_IDS else None
 
     def index(self, retriever: Any, most: float | None) -> IndexCost | None:
-        """Have a retriever index the documents, once, in this many seconds at most."""
+        """Index the documents with a retriever, once, in at most ``most`` seconds."""
         if not has_index(retriever):
             return None
-        # Another benchmark, or a retriever it is part of, may have given it other documents.
+        # Another benchmark or a composite retriever may have indexed other documents with it.
         if self._indexed and self._indexed[0] is retriever and (
             holds(retriever, self._source) is not False
         ):  # fmt: skip
@@ -89,14 +89,14 @@ class Corpus:
                 fix="raise the limit: Limits(index_timeout=...)",
             ) from None  # fmt: skip
         except BaseException as error:
-            # Also SystemExit: it ends the retriever, and not the other runs.
+            # Even SystemExit must not end the other runs.
             raise RankgaugeError(
                 f"indexing failed: {describe_error(error)}", where=where,
                 fix="see the retriever's own error earlier in the traceback",
             ) from error  # fmt: skip
         size, recall = attribute_of(retriever, "size"), attribute_of(retriever, "recall")
-        # Parts that were indexed for another retriever are paid for here as well, in time; what
-        # memory they took then was measured together with other things.
+        # The time includes parts that were indexed for another retriever; their memory is unknown,
+        # because it was measured together with that retriever.
         seconds = indexing_seconds(retriever) or 0.0
         cost = IndexCost(
             seconds=max(took.seconds, seconds),
@@ -110,7 +110,7 @@ class Corpus:
 
 @dataclass(frozen=True, eq=False)
 class _Documents(Iterable[Document]):
-    """Documents that can be iterated again and again: one object, which is indexed once."""
+    """Documents that can be iterated repeatedly: a single object, so that it is indexed once."""
 
     documents: Mapping[str, Document]
 
@@ -123,7 +123,7 @@ class _Documents(Iterable[Document]):
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What a benchmark decides for all its runs."""
+    """Options that are the same for all runs of a benchmark."""
 
     k: int
     qrels: Qrels
@@ -137,10 +137,10 @@ class Session:
     """The run of one retriever.
 
     Attributes:
-        identity: What the retriever declares.
+        identity: The identity of the retriever.
     """
 
-    def __init__(  # noqa: PLR0917 - what a run needs
+    def __init__(  # noqa: PLR0917 - the inputs of a run
         self,
         corpus: Corpus,
         options: RunOptions,
@@ -167,14 +167,14 @@ class Session:
         self._remarks: list[str] = []
 
     def run(self, again: Again, timed: int, prices: Mapping[str, float]) -> BenchmarkRun:
-        """Ask the queries without a response, time them, and return the complete run."""
+        """Send the queries without a response, measure latency, and return the complete run."""
         queries = self._options.queries
         with self._journal as journal:
             journal.open(fresh=again == "all")
             self._reuse = Reuse(self._retriever, journal, again, declared=self.identity.declared)
             self._remarks += filter(None, [self._reuse.remark])
             try:
-                reused = self._ask(failed=again in {"failed", "resume"})
+                reused = self._send(failed=again in {"failed", "resume"})
                 if reused:
                     here, where = Path.cwd(), journal.folder
                     where = where.relative_to(here) if where.is_relative_to(here) else where
@@ -187,7 +187,7 @@ class Session:
                 if self._prepared:
                     self._reuse.note_code(changed=True)
             tally, failures = self._counted(reused)
-            # After failures the run is incomplete: the responses are used again.
+            # A run with failures is incomplete: its responses are reused.
             finished = not (tally.failed or tally.missing)
             journal.note(finished=finished)
             if finished:
@@ -212,8 +212,8 @@ class Session:
             stamp=head["stamp"],
         )
 
-    def _ask(self, *, failed: bool) -> int:
-        """Ask the queries that have no response yet; return how many had one."""
+    def _send(self, *, failed: bool) -> int:
+        """Send the queries without a response; return the number of the others."""
         journal, queries = self._journal, self._options.queries
         known = journal.known(failed=not failed)
         done = sum((one.id, query_key(one)) in known for one in queries.values()) if known else 0
@@ -228,7 +228,7 @@ class Session:
             started=journal.head.get("started") or datetime.now(UTC).isoformat(timespec="seconds"),
             limits=self._limits.record(),
         )  # fmt: skip
-        costs = _CostNotes(self._retriever, journal)
+        costs = _UsageRecorder(self._retriever, journal)
         progress = self._options.progress
         with shown(self._name, len(queries), done=done, wanted=progress) as bar:
 
@@ -249,23 +249,23 @@ class Session:
     def _counted(self, reused: int) -> tuple[Tally, tuple[Failure, ...]]:
         queries, counter = self._options.queries, self._counter
         if reused:
-            # Earlier responses count, too; and a failure that was asked again counts once.
+            # Earlier responses count, too, and a failed query that was sent again counts once.
             counter = TallyCounter(self._corpus.ids)
             for response in self._journal.responses(is_to(queries)):
                 counter.add(response)
         return counter.result(len(queries), reused)
 
     def _time(self, timed: int) -> None:
-        """Ask some queries one at a time, unless their latency is in the journal already."""
+        """Send some queries one at a time, unless the journal contains their latency."""
         queries = self._options.queries
         kept = self._journal.head.get("latency")
         if kept and not kept["seconds"].keys() <= queries.keys():
-            kept = None  # of other queries, asked with the same store
+            kept = None  # other queries of an earlier run with the same store
         enough = kept and len(kept["seconds"]) + kept["failures"] >= min(timed, len(queries))
         if timed < 1 or self.identity.word == _SAVED or enough:
             return
         self._prepare()
-        # Drawn, the same ones each time: the first ones of a file are often of one kind.
+        # A fixed random sample: the first queries of a file are often similar.
         lot = drawn((query.encode() for query in queries), 0)[:timed]
         chosen = [queries[query.decode()] for query in lot]
         what, progress = f"{self._name}: latency", self._options.progress
@@ -276,7 +276,7 @@ class Session:
         self._journal.note(latency=asdict(found))
 
     def _prepare(self) -> None:
-        """Index, if that has not been done in this process."""
+        """Index the documents, unless this process has already done so."""
         if not self._prepared:
             self._reuse.note_code()
         self._prepared = True
@@ -290,7 +290,7 @@ class Session:
         return None if kept is None else Latency(**kept)
 
     def _settings(self, latency: Latency | None) -> Mapping[str, Any]:
-        """What made the run, for the record."""
+        """Return the settings that produced the run."""
         head, collection = self._journal.head, self._corpus.collection
         timing = {"seconds": head.get("seconds", 0.0)}
         if latency is not None:
@@ -317,8 +317,8 @@ class Session:
         }  # fmt: skip
 
 
-class _CostNotes:
-    """Notes in a journal what asking has taken, so that a process that is killed loses little.
+class _UsageRecorder:
+    """Records time and usage of the queries in a journal, so that a killed process loses little.
 
     Attributes:
         failure: Why the usage is unknown; empty if it is known or not reported.
@@ -336,11 +336,11 @@ class _CostNotes:
     def step(self) -> None:
         """Count one response."""
         self._asked += 1
-        if time.monotonic() - self._noted > _NOTED_EVERY:
+        if time.monotonic() - self._noted > _RECORD_EVERY:
             self.note()
 
     def note(self) -> None:
-        """Write it down, together with how many responses it was for."""
+        """Record time, usage, and the number of responses that they cover."""
         self._noted = time.monotonic()
         earlier = self._earlier.get("usage", {})
         used = self._used()
@@ -356,14 +356,14 @@ class _CostNotes:
         self._journal.note(**facts)
 
     def _used(self) -> Mapping[str, float]:
-        """The usage of the retriever so far, if it reports it."""
+        """Return the usage so far; empty if the retriever does not report it."""
         try:
             usage = getattr(self._retriever, "usage", None)
             found = usage() if callable(usage) else {}
             amounts = dict(found) if isinstance(found, Mapping) else {}
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # noqa: BLE001 - the code of the retriever may do anything
+        except BaseException as error:  # noqa: BLE001 - code of the retriever may raise anything
             self.failure = f"usage() failed: {describe_error(error)}"
             return {}
         for unit, amount in amounts.items():
@@ -376,10 +376,10 @@ class _CostNotes:
 
 
 def attribute_of(retriever: Any, name: str) -> Any:
-    """An optional report of a retriever; None if it is missing or fails."""
+    """Return an optional attribute of a retriever; None if it is missing or fails."""
     try:
         return getattr(retriever, name, None)
     except KeyboardInterrupt:
         raise
-    except BaseException:  # noqa: BLE001 - a property of a retriever may do anything
+    except BaseException:  # noqa: BLE001 - a property may raise anything
         return None

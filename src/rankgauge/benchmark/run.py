@@ -1,4 +1,4 @@
-"""The run of one retriever: its rankings, failures, latency, and cost."""
+"""Run of one retriever: rankings, failures, latency, and cost."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from rankgauge.rendering.tables import Table
 Errors: TypeAlias = Literal["refuse", "empty"]
 _BLOCK = 10_000
 _LISTED = 1000
-# Above this share, a fault is in most responses, and decides the mean.
+# Above this share of responses, a fault determines the mean.
 _MOST = 0.5
 
 
@@ -42,9 +42,9 @@ class Failure:
     """A query without a valid response.
 
     Attributes:
-        query: Its id.
-        kind: ``error`` (the retriever raised), ``timeout``, or ``response`` (what it returned is
-            no ranking).
+        query: The query id.
+        kind: ``error`` (the retriever raised an exception), ``timeout``, or ``response`` (the
+            result is not a ranking).
         error: The error message.
         attempts: Number of attempts.
     """
@@ -63,14 +63,14 @@ class Tally:
         queries: Number of queries.
         reused: Responses reused from the journal.
         failed: Queries without a valid response.
-        missing: Queries that were not sent after too many consecutive failures.
+        missing: Queries not sent because of too many consecutive failures.
         empty: Queries with no results.
-        repeated: Duplicate documents in a ranking; removed.
-        beyond: Hits below k; removed.
-        unknown: Hits on a document that the collection does not have; they keep their rank, and
-            count as not relevant.
+        repeated: Duplicate documents removed from rankings.
+        beyond: Hits removed below rank k.
+        unknown: Hits that are not in the collection; they keep their ranks and count as not
+            relevant.
         ascending: Queries whose scores ascend in the original order.
-        hits: Hits that were kept.
+        hits: Hits in the final rankings.
     """
 
     queries: int = 0
@@ -85,7 +85,7 @@ class Tally:
     hits: int = 0
 
     def findings(self) -> Iterator[Finding]:
-        """Findings about the responses, independent of the judgments."""
+        """Yield findings about the responses, independent of the judgments."""
         answered = self.queries - self.failed - self.missing - self.empty
         if self.unknown > _MOST * self.hits:
             yield Finding(
@@ -105,9 +105,9 @@ class Tally:
             )  # fmt: skip
 
     def notes(self) -> Iterator[str]:
-        """Notes on interpretation."""
+        """Yield notes on interpretation."""
         if self.empty:
-            yield f"nothing was found for {many(self.empty, 'query')}"
+            yield f"no results for {many(self.empty, 'query')}"
         if self.repeated:
             yield (
                 f"WARNING: {many(self.repeated, 'hit')} removed: a higher-ranked document repeated"
@@ -121,7 +121,7 @@ class Tally:
             )
         if self.ascending:
             yield (
-                f"WARNING: the scores of {many(self.ascending, 'query')} rise from hit to hit; "
+                f"WARNING: the scores of {many(self.ascending, 'query')} increase with rank; "
                 "if they are distances, the rankings are reversed: negate them"
             )
 
@@ -131,12 +131,12 @@ class IndexCost:
     """Cost of indexing.
 
     Attributes:
-        seconds: Wall-clock time, including that of parts that were indexed earlier.
-        size: Bytes of the index, if the retriever reports it.
-        peak: Peak memory of indexing in bytes, beyond that of the process before; None if unknown,
+        seconds: Wall-clock time, including that of parts indexed earlier.
+        size: Bytes of the index, if reported by the retriever.
+        peak: Peak memory of indexing in bytes, beyond that of the process before; None if unknown
             or if parts were indexed earlier.
-        recall: Recall of approximate search compared with exact search, if the retriever reports
-            it.
+        recall: Recall of approximate search compared with exact search, if reported by the
+            retriever.
     """
 
     seconds: float = 0.0
@@ -149,22 +149,23 @@ class IndexCost:
 class BenchmarkRun(Result):
     """Responses of a retriever to the queries of a benchmark. Returned by :meth:`Benchmark.run`.
 
-    Rankings stay in the journal and are read when needed, so that a million queries fit in memory.
+    Rankings are kept in the journal and read when needed, so that a million queries fit in memory.
 
     Attributes:
-        name: Its name in tables.
+        name: The name of the run.
         settings: Settings of the retriever, k, limits, hashes, versions, timing.
         qrels: The judgments of the queries.
         tally: Counts of the responses.
-        failures: The first 1,000 queries without a valid response.
+        failures: Queries without a valid response, at most the first 1,000.
         latency: The latency of single queries; None if not measured.
         index: The cost of indexing; None if the retriever has no index.
         seconds: Wall-clock time of the queries, over all sessions.
-        usage: Usage of the queries, such as tokens, if the retriever reports it.
-        asked: Number of responses that `usage` covers; a killed process loses up to a second of it.
-        prices: The price of a unit of usage.
-        remarks: Responses that were reused, sent again, or damaged, and why.
-        journal: Where the responses are kept.
+        usage: Usage of the queries, such as tokens, if reported by the retriever.
+        asked: Number of responses that `usage` covers; a killed process loses up to the last
+            second.
+        prices: Prices per unit of usage.
+        remarks: Notes on responses that were reused, requested again, or damaged.
+        journal: The journal of the responses.
     """
 
     name: str
@@ -184,7 +185,7 @@ class BenchmarkRun(Result):
     stamp: str = field(default="", repr=False)
 
     def table(self) -> Table:
-        """The number of queries and their times."""
+        """Return the number of queries and their times."""
         rows = (
             ("queries", self.tally.queries),
             ("failed", self.tally.failed + self.tally.missing),
@@ -197,7 +198,7 @@ class BenchmarkRun(Result):
         """Return the conclusion in one or two sentences."""
         failed = self.tally.failed + self.tally.missing
         done = f"{self.name}: {many(self.tally.queries, 'query')} in {self.seconds:.1f} s"
-        return f"{self._failed()}. {done}" if failed else done
+        return f"{self._failure_text()}. {done}" if failed else done
 
     def _data(self) -> dict[str, Any]:
         latency, tally = self.latency, self.tally
@@ -220,7 +221,7 @@ class BenchmarkRun(Result):
 
     @property
     def cost(self) -> float | None:
-        """The price of 1,000 queries; None if no price was given for any of the usage."""
+        """Price of 1,000 queries; None without a price for any of the usage."""
         priced = [
             self.usage[unit] * price for unit, price in self.prices.items() if unit in self.usage
         ]
@@ -231,13 +232,13 @@ class BenchmarkRun(Result):
         """Notes on interpretation."""
         found = [*self.remarks, *self.tally.notes()]
         if self.tally.failed + self.tally.missing:
-            found.insert(0, f"WARNING: {self._failed()}")
+            found.insert(0, f"WARNING: {self._failure_text()}")
         return tuple(found)
 
-    def _failed(self) -> str:
+    def _failure_text(self) -> str:
         text = f"{many(self.tally.failed, 'query')} of {self.tally.queries} failed"
         if self.tally.missing:
-            text += f", {self.tally.missing} were not run after so many consecutive failures"
+            text += f", {self.tally.missing} were not sent after too many consecutive failures"
         kinds = {failure.error: failure.query for failure in reversed(self.failures)}
         shown = list(itertools.islice(((q, e) for e, q in reversed(kinds.items())), 2))
         return text + "".join(f"; {query}: {error}" for query, error in shown)
@@ -252,28 +253,28 @@ class BenchmarkRun(Result):
             raise UnknownName.of("errors", errors, get_args(Errors))
         if errors == "refuse" and self.tally.failed + self.tally.missing:
             raise InputError(
-                self._failed(), where=f"run {self.name!r}",
+                self._failure_text(), where=f"run {self.name!r}",
                 fix='run them again (again="failed", --failed), or count them as empty rankings '
                 '(errors="empty", --errors empty)',
             )  # fmt: skip
 
     @cached_property
     def run(self) -> Run:
-        """All rankings as a run, queries in the order of the benchmark.
+        """All rankings as a run, with queries in the order of the benchmark.
 
         Raises:
-            InputError: If queries failed; :meth:`ranked` counts them as empty if asked.
+            InputError: If queries failed; :meth:`ranked` can count them as empty.
         """
         return self.ranked()
 
     def ranked(self, errors: Errors = "refuse") -> Run:
-        """All rankings as a run.
+        """Return all rankings as a run.
 
         Args:
-            errors: ``refuse`` a run with queries that failed, or take their rankings as ``empty``.
+            errors: ``refuse`` runs with failed queries, or count their rankings as ``empty``.
 
         Raises:
-            InputError: If queries failed and are refused.
+            InputError: If queries failed and `errors` is ``"refuse"``.
         """
         self.check(errors)
         rankings = {
@@ -303,7 +304,7 @@ class BenchmarkRun(Result):
         self, measures: str | Measure | Iterable[str | Measure] | None = None, *,
         errors: Errors = "refuse",
     ) -> Evaluation:  # fmt: skip
-        """Evaluate its rankings, block by block.
+        """Evaluate the rankings in blocks.
 
         Args:
             measures: Names or measures; default: those of :func:`compare`.
@@ -336,7 +337,7 @@ class BenchmarkRun(Result):
 
 
 def is_to(queries: Mapping[str, Query]) -> Callable[[Response], bool]:
-    """Return a predicate: whether a response is to one of the current queries."""
+    """Return a predicate for responses to the current queries."""
 
     def wanted(response: Response) -> bool:
         query = queries.get(response.query)
@@ -375,7 +376,7 @@ class TallyCounter:
             counts["unknown"] += sum(name not in known for name in hits.ids)
 
     def result(self, queries: int, reused: int) -> tuple[Tally, tuple[Failure, ...]]:
-        """The counts, and the first failures."""
+        """Return the counts and the first failures."""
         missing = queries - self._seen
         tally = Tally(queries=queries, reused=reused, missing=missing, **self._counts)
         return tally, tuple(self._failures)
@@ -393,13 +394,13 @@ def write_benchmark_run(
     trec_eval and other tools reject a file with a header.
 
     Args:
-        run: What :meth:`Benchmark.run` made.
-        path: The file; with the extension ``.gz``, it is compressed and has no header.
-        errors: ``refuse`` a run in which queries failed, or take their rankings as ``empty``.
+        run: A result of :meth:`Benchmark.run`.
+        path: The file; with the extension ``.gz``, it is compressed and without a header.
+        errors: ``refuse`` runs with failed queries, or count their rankings as ``empty``.
         head: Whether to write the header.
 
     Raises:
-        InputError: If it cannot be written, or queries failed and are refused.
+        InputError: If the file cannot be written, or queries failed and `errors` is ``"refuse"``.
 
     Source:
         T. Breuer, J. Keller, P. Schaer, ir_metadata: An Extensible Metadata Schema for IR
@@ -439,6 +440,6 @@ def _metadata(run: BenchmarkRun, rankings: Run) -> str:
         "research goal": {"evaluation": {"timing": settings.get("timing", {})}},
         "run": {"sha256": fingerprint(rankings), "started": settings.get("started", "")},
     }  # fmt: skip
-    # JSON is YAML.
+    # JSON is valid YAML.
     rows = (f"{key}: {json.dumps(value, default=str)}" for key, value in head.items())
     return "".join(f"# {row}\n" for row in ("ir_metadata.start", *rows, "ir_metadata.end"))

@@ -1,4 +1,4 @@
-"""The next configuration to try: all in turn, or proposed by Optuna."""
+"""Search spaces and proposals of configurations: a grid, or Optuna's sampler."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from rankgauge.core.arguments import is_number, of_kind
 from rankgauge.core.libraries import library
 from rankgauge.errors import InputError
 
-# So often a proposal may be known already, before one that is not is looked for in the grid.
+# Maximum number of known proposals before the grid is searched for an unknown one.
 _PATIENCE = 50
 
 
 def key_of(configuration: Mapping[str, Any]) -> str:
-    """A key that is equal for equal configurations."""
+    """Return a key that is equal for equal configurations."""
     return json.dumps(configuration, sort_keys=True, default=repr)
 
 
 @dataclass(frozen=True)
 class Space:
-    """Settings with the values to try, and fixed settings."""
+    """A search space: settings with values to try, and fixed settings."""
 
     axes: Mapping[str, tuple[Any, ...]]
     fixed: Mapping[str, Any]
 
     @classmethod
     def of(cls, space: Any, start: Any) -> Space:
-        """A space as it is given."""
+        """Convert a mapping of settings to values to try."""
         wanted = 'give values for each setting: {"size": [128, 256], "k1": [0.9, 1.2]}'
         of_kind("the space", space or None, Mapping, wanted, where="explore")
         wanted = f"give a value for each: {', '.join(map(str, space))}"
@@ -48,30 +48,32 @@ class Space:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """The names of the settings that are searched."""
+        """Names of the settings to search."""
         return tuple(self.axes)
 
     @property
     def points(self) -> int:
-        """How many configurations it has."""
+        """Number of configurations."""
         return math.prod(map(len, self.axes.values()))
 
     def holds(self, configuration: Mapping[str, Any]) -> bool:
-        """Whether all its values are in the space."""
-        return all(_place(values, configuration[name]) >= 0 for name, values in self.axes.items())
+        """Return whether the values of a configuration are in the space."""
+        return all(
+            _position(values, configuration[name]) >= 0 for name, values in self.axes.items()
+        )
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for values in itertools.product(*self.axes.values()):
             yield {**self.fixed, **dict(zip(self.axes, values, strict=True))}
 
     def at(self, places: Mapping[str, int]) -> dict[str, Any]:
-        """The configuration with these numbers of values."""
+        """Return the configuration with the values at these positions."""
         chosen = {name: values[places[name]] for name, values in self.axes.items()}
         return {**self.fixed, **chosen}
 
     def places(self, configuration: Mapping[str, Any]) -> dict[str, int]:
-        """The number of each value of a configuration it holds."""
-        return {name: _place(values, configuration[name]) for name, values in self.axes.items()}
+        """Return the position of each value of a configuration in the space."""
+        return {name: _position(values, configuration[name]) for name, values in self.axes.items()}
 
 
 def _values(name: str, given: Any) -> tuple[Any, ...]:
@@ -86,7 +88,7 @@ def _values(name: str, given: Any) -> tuple[Any, ...]:
     return tuple(found.values())
 
 
-def _place(values: Sequence[Any], wanted: Any) -> int:
+def _position(values: Sequence[Any], wanted: Any) -> int:
     keys = [key_of({"": value}) for value in values]
     key = key_of({"": wanted})
     return keys.index(key) if key in keys else -1
@@ -99,17 +101,17 @@ class Grid:
         self._rest = iter(space)
 
     def propose(self) -> Mapping[str, Any] | None:
-        """The next one."""
+        """Return the next configuration; None at the end."""
         return next(self._rest, None)
 
     def record(self, configuration: Mapping[str, Any], value: float) -> None:
-        """Ignore it: a grid does not learn."""
+        """Do nothing: the grid does not use results."""
 
 
 class Sampler:
-    """Configurations that Optuna's TPE proposes, each once.
+    """Configurations proposed by Optuna's TPE sampler, without repetition.
 
-    Settings with three numbers or more are ordered to it, others are names.
+    Settings with at least three numbers are ordinal, others categorical.
     """
 
     def __init__(self, space: Space, seed: int, *, lower: bool) -> None:
@@ -121,7 +123,7 @@ class Sampler:
         }
         self._space = Space(axes, space.fixed)
         self._kinds = {n: self._distribution(v) for n, v in self._space.axes.items()}
-        # It takes no seed below 0 or beyond 32 bits.
+        # Optuna's seeds are unsigned 32-bit integers.
         sampler = optuna.samplers.TPESampler(seed=seed % 2**32)
         level = optuna.logging.get_verbosity()
         optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -141,7 +143,7 @@ class Sampler:
         return kinds.CategoricalDistribution(tuple(range(len(values))))
 
     def propose(self) -> Mapping[str, Any] | None:
-        """A configuration without a recorded value; None without one."""
+        """Return a configuration without a recorded value; None if there is none."""
         for _ in range(_PATIENCE):
             asked = self._study.ask(self._kinds)
             configuration = self._space.at(asked.params)
@@ -153,7 +155,7 @@ class Sampler:
         return next((one for one in self._space if key_of(one) not in self._known), None)
 
     def record(self, configuration: Mapping[str, Any], value: float) -> None:
-        """Its value; NaN for one that failed."""
+        """Record the value of a configuration; NaN if it failed."""
         self._known[key_of(configuration)] = value
         places = self._space.places(configuration)
         if self._asked is not None and self._asked.params == places:

@@ -202,7 +202,6 @@ class PairedComparison(Result):
         """
         every = self.design.pairs == "all"
         wanted = [d for d in self.differences if described or d.verdict is not None]
-        p = f"p ({'HSD' if self.design.test == 'tukey-hsd' else self.design.correction_name})"
         return Table(
             columns=(
                 "run",
@@ -212,7 +211,7 @@ class PairedComparison(Result):
                 "95% CI",
                 "dz",
                 "W/T/L",
-                p,
+                self.design.p_label,
                 "verdict",
             ),
             rows=tuple((d.run, *((d.baseline,) if every else ()), *_cells(d)) for d in wanted),

@@ -271,6 +271,11 @@ class Design:
         """Name of the correction in text."""
         return self.correction if self.correction == "max-t" else self.correction.title()
 
+    @property
+    def p_label(self) -> str:
+        """Label of the corrected p-value, such as ``p (Holm)``."""
+        return f"p ({'HSD' if self.test == 'tukey-hsd' else self.correction_name})"
+
     def describe(self) -> str:
         """Return tests, correction, and intervals in one sentence."""
         names = ", ".join(map(str, self.tested))

@@ -1,4 +1,4 @@
-"""``convert()``: judgments, runs, and texts from one format into another."""
+"""``convert()``: change the format of judgments, runs, and texts."""
 
 from rankgauge.conversion.conversion import Conversion, convert
 

@@ -1,4 +1,4 @@
-"""Detection of the content of a file: judgments, a run, queries or documents."""
+"""Detect the content of a file: judgments, a run, queries, or documents."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
 from rankgauge.formats.trec import is_line
 
 _SAID = {"qrels": "judgments", "run": "a run", "queries": "queries", "documents": "documents"}
-# Words in the names of files and folders.
+# Words in names of files and folders.
 _WORDS: dict[Content, set[str]] = {
     "qrels": {"qrels", "qrel", "judgments", "judgements", "ratings"},
     "run": {"run", "runs", "results"},
@@ -35,13 +35,13 @@ _WORDS: dict[Content, set[str]] = {
     "documents": {"corpus", "documents", "docs", "collection"},
 }
 _SIDES: tuple[tuple[Content, Layout], ...] = (("qrels", JUDGMENTS), ("run", RUN))
-# Formats of one kind of pairs only.
+# Formats for only one kind of pairs.
 _OF_FORM = {
     form.name: sides
     for form in FORMATS
     if len(sides := tuple(side for side in form.reads if side in {"qrels", "run"})) == 1
 }
-# Names of numbers that only judgments have, and only runs.
+# Names of number columns that only judgments have, or only runs.
 _GRADES = {"relevance", "rel", "grade", "label", "judgment", "rating"}
 _SCORES = {"sim", "similarity", "rank"}
 _BEIR = ("query-id", "corpus-id", "score")
@@ -54,11 +54,11 @@ _HEAD = 1 << 18
 
 @dataclass(frozen=True)
 class FileContent:
-    """The content of a file."""
+    """The detected content of a file."""
 
-    kind: Content  # judgments, a run, queries or documents
-    form: str  # its format, as far as name and first line determine it
-    columns: tuple[str, ...] = ()  # the names of its columns, where it has some
+    kind: Content  # judgments, a run, queries, or documents
+    form: str  # format, as far as determined by name and first line
+    columns: tuple[str, ...] = ()  # column names, if any
 
 
 def content_of(
@@ -68,7 +68,7 @@ def content_of(
     form: str | None = None,
     target: str = "",
 ) -> FileContent:
-    """The content of a file."""
+    """Detect the content of a file, or raise an error if it is ambiguous."""
     found, guessed, columns = _possible(source, form)
     if kind is not None:
         return FileContent(kind, form or guessed, columns)
@@ -89,7 +89,7 @@ def content_of(
 
 
 def _named(name: str) -> set[Content]:
-    """The content by the name of the file, or else of its folder."""
+    """Return the kinds of content suggested by the name of a file, or else of its folder."""
     folder, base = os.path.split(os.path.abspath(name))  # noqa: PTH100 - a name, perhaps no file
     for part in (base, os.path.basename(folder)):  # noqa: PTH119 - the same
         kinds = kinds_named(part)
@@ -99,7 +99,7 @@ def _named(name: str) -> set[Content]:
 
 
 def kinds_named(name: str) -> set[Content]:
-    """The content by the words of a name."""
+    """Return the kinds of content suggested by the words of a name."""
     words = set(re.split(r"[^a-z]+", os.path.basename(name).lower()))  # noqa: PTH119 - it is text
     return {kind for kind, those in _WORDS.items() if words & those}
 
@@ -108,7 +108,7 @@ _Possible: TypeAlias = tuple[tuple[Content, ...], str, tuple[str, ...]]
 
 
 def _possible(source: TextSource, form: str | None) -> _Possible:
-    """What it may be, its format, and the names of its columns."""
+    """Return the possible kinds of content, the format, and the column names of a file."""
     if source.path:
         with opened_bytes(source.path) as stream:
             start = start_of(stream)
@@ -129,7 +129,7 @@ def _possible(source: TextSource, form: str | None) -> _Possible:
         return _OF_FORM[form], form, ()
     first = lines[0]
     if sgml.begins(first):
-        # A document may name its topic.
+        # A document may mention its topic.
         element = re.search(rb"<(top|topic|doc)[\s>]", head, re.IGNORECASE)
         topics = element is not None and element[1].lower() != b"doc"
         return (("queries",) if topics else ("documents",)), "trec", ()
@@ -142,7 +142,7 @@ def _possible(source: TextSource, form: str | None) -> _Possible:
 
 
 def _by_columns(columns: tuple[str, ...]) -> tuple[Content, ...]:
-    """What has these columns or keys."""
+    """Return the kinds of content with these columns or keys."""
     names = tuple(name.strip().strip('"').lower() for name in columns)
     kinds = _pairs_by_columns(names)
     if kinds or not set(names) & set(IDS) or not set(names) & _TEXTS:
@@ -161,7 +161,7 @@ def _pairs_by_columns(names: tuple[str, ...]) -> tuple[Content, ...]:
     chosen = (columns_of(names, layout) for _, layout in _SIDES)
     values = {one.value for one in chosen if one is not None}
     if len(values) > 1:
-        values.discard("rank")  # judgments may have the rank of a document
+        values.discard("rank")  # judgments may include the rank of a document
     if not values:
         return ()
     if values <= _GRADES:
@@ -211,7 +211,7 @@ def _cells(line: bytes, mark: str) -> list[str]:
 
 
 def _of_fields(lines: list[bytes], cells: list[bytes]) -> tuple[Content, ...]:
-    """What lines of fields without a header may be."""
+    """Return the possible kinds of content of lines of fields without a header."""
     if len(cells) == 2 or (len(cells) == 3 and not is_line(cells, JUDGMENTS)):
         return ()
     width = len(lines[0].split())

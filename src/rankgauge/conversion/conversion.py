@@ -1,7 +1,7 @@
-"""``convert()``: judgments, runs and texts from one format into another.
+"""``convert()``: change the format of judgments, runs, and texts.
 
-What a target cannot hold is an error where a measure would notice it, or where a text would be
-another; what no measure reads (tags, ranks, columns of their own) is counted and said.
+If the target cannot represent something that affects measures, or would change a text, this is an
+error. Loss of what no measure reads (tags, ranks, extra columns) is counted and reported.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ from rankgauge.formats.writers import (
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-# Names of files that hold marked-up texts.
+# File names for texts with TREC markup.
 _TREC_NAME = re.compile(r"\.(trec|sgml?|xml|top|topics?|dat)$|topics[^/\\]*\.txt$")
 _FILES = (".txt", ".trec", ".qrels", ".run", ".sgml", ".xml")
 _TEXT_TARGETS = tuple(form.name for form in FORMATS if "documents" in form.writes)
-# The files of a collection as BEIR lays it out.
+# Files of a collection in BEIR layout.
 _CORPUS, _QUERIES, _QRELS = "corpus.jsonl", "queries.jsonl", "qrels/test.tsv"
 _SAID = {
     "qrels": "judgments of {}", "run": "a run of {}", "queries": "queries",
@@ -84,14 +84,14 @@ class Conversion(Result):
     """Summary of a conversion, with its losses.
 
     Attributes:
-        source: Where it was read from.
-        target: Where it was written.
-        kind: ``qrels``, ``run``, ``queries``, ``documents`` or ``collection``.
-        source_format: The format that was read.
-        target_format: The format that was written.
+        source: Name of the source.
+        target: Name of the target.
+        kind: ``qrels``, ``run``, ``queries``, ``documents``, or ``collection``.
+        source_format: Format that was read.
+        target_format: Format that was written.
         queries: Number of queries; 0 for documents.
-        rows: Number of judgments, scored documents, or texts; for a collection, of documents.
-        losses: Content that the new file lacks, one sentence each.
+        rows: Number of judgments, retrieved documents, or texts; for a collection, of documents.
+        losses: Content missing from the target, one sentence each.
         notes: Notes of the reader, and fields left to fill in.
 
     Example:
@@ -114,7 +114,7 @@ class Conversion(Result):
     notes: tuple[str, ...] = ()
 
     def table(self) -> Table:
-        """One line: source, target, and counts."""
+        """Return a one-row table: source, target, and counts."""
         return Table(
             ("source", "target", "kind", "from", "to", "queries", "rows"),
             ((self.source, self.target, self.kind, self.source_format, self.target_format,
@@ -129,7 +129,7 @@ class Conversion(Result):
         return f"{done} ({self.source_format} to {self.target_format})"
 
     def __str__(self) -> str:
-        """What was done in a line, and a line for each loss and note."""
+        """Return a line on what was written, and a line for each loss and note."""
         losses = [f"lost: {loss}" for loss in self.losses]
         lines = [self.summary(), *losses, *(f"note: {note}" for note in self.notes)]
         return "\n".join(map(for_terminal, lines))
@@ -145,27 +145,28 @@ def convert(
     name: str | None = None,
     lossy: bool = False,
 ) -> Conversion:
-    """Write judgments, a run, queries or documents in another format.
+    """Write judgments, a run, queries, or documents in another format.
 
     Args:
         source: A file, ``-`` for standard input; a folder or an archive that
-            :meth:`Collection.load` takes; or :class:`Qrels`, a :class:`Run`, a :class:`Collection`.
+            :meth:`Collection.load` accepts; or :class:`Qrels`, a :class:`Run`, a
+            :class:`Collection`.
         target: The file to write, ``-`` for standard output. Its name determines format and
             compression: ``.csv.gz``, ``.parquet``, ``.jsonl.zst``, ... A collection is written as a
-            new folder in BEIR layout, or with the extension ``.zip`` as an archive.
-        kind: The content of the source: ``qrels``, ``run``, ``queries`` or ``documents``. Required
+            new folder in BEIR layout, or as an archive if the name ends in ``.zip``.
+        kind: The content of the source: ``qrels``, ``run``, ``queries``, or ``documents``. Required
             if it is ambiguous. For a collection, the part to write.
-        source_format: Its format, if name and first line are misleading; or pass an
-            :class:`InFormat` as `source`.
+        source_format: Format of the source, if name and first line are misleading; alternatively,
+            pass an :class:`InFormat` as `source`.
         target_format: The format to write, if the name does not determine it.
         name: The tag of a run in TREC format; default: that of the source.
         lossy: Write the file even if the target cannot represent all of it (queries without
             judgments; titles, fields, and line breaks of texts), and count the losses.
 
     Raises:
-        InputError: If the source cannot be read or is ambiguous, if both are the same file, or if
-            the target cannot represent the data.
-        UnknownName: If there is no such kind or format.
+        InputError: If the source cannot be read or is ambiguous, if source and target are the same
+            file, or if the target cannot represent the data.
+        UnknownName: If a kind or format is unknown.
         MissingExtra: If a library that the format needs is not installed.
 
     Example:
@@ -196,7 +197,7 @@ def convert(
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What is to be written, and where."""
+    """The requested target and options."""
 
     target: Source
     format: str | None
@@ -205,18 +206,18 @@ class _Wanted:
 
     @property
     def pairs_form(self) -> str:
-        """The format of judgments or a run."""
+        """Target format for judgments or a run."""
         named = None if self.target == "-" else target_format(source_name(self.target))
         return self.format or named or "trec"
 
     @property
     def target_name(self) -> str:
-        """The name of the target for messages."""
+        """Name of the target for messages."""
         return "<stdout>" if self.target == "-" else source_name(self.target)
 
 
 def _is_collection(source: Any) -> bool:
-    """Whether it is a folder or an archive."""
+    """Return whether the source is a folder or an archive."""
     if source == "-" or not isinstance(source, str | os.PathLike):
         return False
     name = os.fspath(source)
@@ -229,7 +230,7 @@ def _named(source: Any, held: Collection) -> str:
 
 
 def _refuse_itself(source: Source, target: Source) -> None:
-    """Refuse to write over what is read."""
+    """Refuse to overwrite the source."""
     if source == "-" or target == "-":
         return
     try:
@@ -244,7 +245,7 @@ def _refuse_itself(source: Source, target: Source) -> None:
 
 @contextmanager
 def _reopenable(source: Source) -> Iterator[TextSource]:
-    """A source that can be opened again: standard input is copied into a file first."""
+    """Yield a source that can be opened repeatedly; standard input is first copied to a file."""
     if source != "-" and os.path.isfile(source):  # noqa: PTH113 - a path may be text
         yield TextSource.of(source)
         return
@@ -267,10 +268,10 @@ def _pairs_converted(
         if held.form == "trec":
             with source.open() as stream:
                 found = unread_fields(stream, layout)
-            # Where the document is another field the lines are not of TREC, but only as wide.
+            # If this is not the document that was read, the file only has as many fields as TREC.
             unread = found if found.doc in {b"", _first_doc(first.table)} else unread
             if unread.scattered and first.table.lines is None:
-                # Which rank belongs to a row is known by the numbers of lines.
+                # Ranks can be assigned to rows only by line number.
                 raise NotInBlocksError
         tally = Tally(wanted.pairs_form, unread)
         tag = next(iter(unread.tags), b"").decode("utf-8", "replace")
@@ -290,12 +291,12 @@ def _pairs_converted(
     if layout is RUN and _is_plain(source):
         with suppress(NotInBlocksError, InputError):
             return copied(sure_blocks(InFormat(source.path, form) if form else source.path))
-    # What was refused of a block is refused of the whole, with the numbers of its lines.
+    # If a block is refused, read the whole file to report the error with line numbers.
     return copied(iter([_read(source, layout, form)]))
 
 
 def _is_plain(source: TextSource) -> bool:
-    """Whether the source is a file as it was given, and not compressed."""
+    """Return whether the source is an original, uncompressed file, not a copy."""
     if source.name != source.path:
         return False
     with opened_bytes(source.path) as stream:
@@ -303,11 +304,11 @@ def _is_plain(source: TextSource) -> bool:
 
 
 def _read_as(source: TextSource, form: str | None) -> str | None:
-    """The format by whose reader it is read; None: that of its name or first bytes."""
+    """Return the format to read the source as; None to detect it by name or first bytes."""
     if form is not None and form in TARGET_FORMATS and not format_named(form).named:
         form = format_named(form).read_as or None
     if form == "json" and ".csv" in source.name.lower():
-        return "csv"  # what OpenSearch imports as a table
+        return "csv"  # table for import into OpenSearch
     return form
 
 
@@ -316,21 +317,21 @@ def _read(source: TextSource, layout: Layout, form: str | None) -> Qrels | Run:
         if layout is RUN:
             return read_run(source.path, format=form)
         return read_qrels(source.path, format=form)
-    # A copy of a stream: messages have the name of that.
+    # For a copied stream, messages use the name of the stream.
     with source.open() as stream:
         table = read_stream(stream, source.name, layout, form)
     return Run(table, name="run") if layout is RUN else Qrels(table)
 
 
 def _first_doc(table: PairTable) -> bytes:
-    """The document of the first line."""
+    """Return the document of the first line."""
     if not len(table):
         return b""
     return table.docs[0 if table.lines is None else int(np.argmin(table.lines))]
 
 
 def _convert_in_memory(held: Qrels | Run, wanted: _Wanted) -> Conversion:
-    """Convert judgments or a run in memory: a file may lack its name and settings."""
+    """Convert judgments or a run in memory; most formats cannot store its name and settings."""
     losses: list[str] = []
     tag = ""
     if isinstance(held, Run):
@@ -350,7 +351,7 @@ def _written(
     origin: tuple[str, str, str],
     tally: Tally | None = None,
 ) -> Conversion:
-    """Write judgments or a run, whose parts have different queries."""
+    """Write judgments or a run, given in parts with different queries."""
     source, source_form, tag = origin
     tally = tally or Tally(wanted.pairs_form, UnreadFields())
     refuse_ending(wanted.target, wanted.format)
@@ -381,13 +382,13 @@ def _written(
 
 
 def _without_empty(held: Qrels | Run, wanted: _Wanted) -> tuple[PairTable, tuple[str, ...]]:
-    """The table without the queries that the target has no line for, and a sentence on them."""
+    """Drop queries that the target has no line for, and describe them."""
     table = held.table
     sizes = np.diff(table.offsets)
     empty = np.flatnonzero(sizes == 0)
     if not len(empty) or format_named(wanted.pairs_form).empty_queries:
         return table, ()
-    # Judgments of no document change means; a ranking of none is as good as no ranking.
+    # Queries without judgments affect means; an empty ranking is equivalent to a missing one.
     if isinstance(held, Qrels) and not wanted.lossy:
         return table, ()
     rows = np.flatnonzero(sizes)
@@ -403,7 +404,7 @@ def _without_empty(held: Qrels | Run, wanted: _Wanted) -> tuple[PairTable, tuple
 
 
 class _Seen:
-    """A reader that notes what its texts have, on its first way through them."""
+    """A reader that profiles texts on its first pass."""
 
     def __init__(self, reader: TextReader) -> None:
         self._reader, self._done = reader, False
@@ -435,7 +436,7 @@ def _texts_converted(
         for row in asked.values():
             profile.see(row)
         return _lines_written((asked.values, profile), held, source.name, wanted)
-    # Once through all of them: each must be good, and occur once, before the first is written.
+    # Read everything once to check all texts and ids before the first is written.
     reader = _Seen(TextReader(source, given))
     return _lines_written((kept(reader).values, reader.profile), held, source.name, wanted)
 
@@ -465,7 +466,7 @@ def _lines_written(
 
 
 def _texts_form(kind: str, wanted: _Wanted) -> str:
-    """The format of texts."""
+    """Return the target format for texts."""
     name = wanted.target_name
     form = wanted.format or (None if wanted.target == "-" else target_format(name))
     if form is None and _TREC_NAME.search(unpacked(name).lower()):
@@ -489,9 +490,9 @@ def _texts_form(kind: str, wanted: _Wanted) -> str:
 def _collection_or_part(
     source: Any, kind: Content | None, form: str | None, wanted: _Wanted
 ) -> Conversion:
-    """A collection, or what a kind says of it."""
+    """Convert a collection, or the part of it selected by `kind`."""
     if not isinstance(source, Collection) and kind in {"qrels", "run"}:
-        # One of the files inside is enough: there need be no texts.
+        # A single file inside is sufficient; texts are not required.
         return _inside_converted(source, kind, form, wanted)
     loaded = source if isinstance(source, Collection) else Collection.load(source)
     if kind is None or kind == "collection":
@@ -500,7 +501,7 @@ def _collection_or_part(
 
 
 def _part_named(wanted: _Wanted) -> Content | None:
-    """The part of a collection by the name of a file; None for a folder or an archive."""
+    """Return the part of a collection named by the target file; None for a folder or archive."""
     name = wanted.target_name
     file = target_format(name) or unpacked(name).lower().endswith(_FILES)
     if wanted.target == "-" or wanted.format == "beir" or not file or os.path.isdir(name):  # noqa: PTH112
@@ -516,7 +517,7 @@ def _part_named(wanted: _Wanted) -> Content | None:
 
 
 def _collection_converted(held: Collection, source: str, wanted: _Wanted) -> Conversion:
-    """All of a collection, in BEIR layout."""
+    """Write a whole collection in BEIR layout."""
     name = source_name(wanted.target)
     if wanted.format not in {None, "beir"} or wanted.target == "-":
         raise InputError(
@@ -552,7 +553,7 @@ def _collection_converted(held: Collection, source: str, wanted: _Wanted) -> Con
 def _inside_converted(
     source: Source, kind: Content, form: str | None, wanted: _Wanted
 ) -> Conversion:
-    """Judgments or a run in a folder or an archive."""
+    """Convert judgments or a run inside a folder or archive."""
     read = read_run(source, format=form) if kind == "run" else read_qrels(source, format=form)
     layout = "zip" if os.path.isfile(source) else "folder"  # noqa: PTH113 - a path may be text
     tag = wanted.name or (read.name if isinstance(read, Run) else "")
@@ -560,7 +561,7 @@ def _inside_converted(
 
 
 def _part_converted(held: Collection, source: str, kind: Content, wanted: _Wanted) -> Conversion:
-    """One part of a collection."""
+    """Convert one part of a collection."""
     if kind == "qrels" and held.qrels is not None:
         return replace(_convert_in_memory(held.qrels, wanted), source=source)
     if kind in {"run", "qrels"}:

@@ -1,4 +1,4 @@
-"""Losses of a conversion: unknown fields and columns, scores, tags."""
+"""Losses of a conversion: dropped fields and columns, scores, and tags."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ from rankgauge.formats.trec import ranked_rows
 _PIECE = 1 << 22
 _SHOWN = 3
 _COMMENT = ord("#")
-# What is read around a number.
+# Margin that is read around a number.
 _SPARE = bytes(32)
-# The number of fields of a full line, and its usual second field.
+# Number of fields of a complete line, and its usual second field.
 _WIDTHS = {"run": 6, "judgments": 4}
 _USUAL = {"run": b"Q0", "judgments": b"0"}
 
 
 @dataclass(slots=True)
 class UnreadFields:
-    """The fields of a TREC file that are not read."""
+    """Fields of a TREC file that the reader ignores."""
 
-    # The second fields other than `Q0` (run) or `0` (judgments), with counts.
+    # Counts of second fields other than `Q0` (run) or `0` (judgments).
     seconds: Counter[bytes] = field(default_factory=Counter)
-    # The last fields of a run, with counts, the first one first.
+    # Counts of the last fields of a run, in order of first appearance.
     tags: Counter[bytes] = field(default_factory=Counter)
-    # The rank of each line, in the order of the file; NaN where it is not a number.
+    # Rank of each line, in file order; NaN if it is not a number.
     ranks: list[FloatArray] = field(default_factory=list)
-    # The queries of a run in the order of the file, and whether one begins a second time.
+    # Queries of a run in file order, and whether the lines of a query are not adjacent.
     queries: dict[bytes, None] = field(default_factory=dict)
     scattered: bool = False
-    comments: int = 0  # how many lines are comments
-    doc: bytes = b""  # the third field of the first line that has as many as it should
+    comments: int = 0  # number of comment lines
+    doc: bytes = b""  # third field of the first complete line
 
     def add_queries(self, names: Iterable[bytes]) -> None:
-        """Add the queries of adjacent lines, each once for all that are adjacent."""
+        """Add the queries of consecutive lines, each once per run of adjacent lines."""
         last = next(reversed(self.queries), None)
         for name in names:
             if name != last:
@@ -60,7 +60,7 @@ class UnreadFields:
 
 
 def unread_fields(stream: BinaryIO, layout: Layout) -> UnreadFields:
-    """The second field, the rank and the tag of each line of a file in TREC format."""
+    """Collect the second field, the rank, and the tag of each line of a file in TREC format."""
     found = UnreadFields()
     alike = False
     for text in _pieces(stream):
@@ -71,7 +71,7 @@ def unread_fields(stream: BinaryIO, layout: Layout) -> UnreadFields:
 
 
 def _pieces(stream: BinaryIO) -> Iterator[bytes]:
-    """Whole lines, many at a time; the first and the comments before it alone."""
+    """Yield blocks of complete lines; comments at the beginning and the first line separately."""
     for line in stream:
         yield line
         if is_content(line):
@@ -87,7 +87,7 @@ def _pieces(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _add_lines(found: UnreadFields, text: bytes, layout: Layout) -> bool:
-    """Add lines one by one; whether the last had the usual number of fields."""
+    """Add lines one by one; return whether the last had the usual number of fields."""
     usual = False
     ranks = []
     for line in text.splitlines():
@@ -110,7 +110,7 @@ def _add_lines(found: UnreadFields, text: bytes, layout: Layout) -> bool:
 
 
 def _add_arrays(found: UnreadFields, text: bytes, layout: Layout) -> bool:
-    """Add lines as whole arrays, if all have the usual number of fields and none is a comment."""
+    """Add lines as arrays; return False if widths are unusual or there are comments."""
     text = text if text.endswith(b"\n") else text + b"\n"
     data = np.frombuffer(b"".join([_SPARE, text, _SPARE]), dtype=np.uint8)
     grid = field_grid(data[len(_SPARE) : -len(_SPARE)], _WIDTHS[layout.name])
@@ -146,13 +146,13 @@ def _add_arrays(found: UnreadFields, text: bytes, layout: Layout) -> bool:
 
 
 class Tally:
-    """Counts of tables on their way into a file.
+    """Counts of tables while they are written to a file.
 
     Attributes:
-        form: The format of the file.
-        queries: How many queries there are.
+        form: Format of the file.
+        queries: Number of queries.
         rows: Number of rows.
-        notes: Notes of their reader.
+        notes: Notes of the reader.
     """
 
     def __init__(self, form: str, unread: UnreadFields) -> None:
@@ -165,7 +165,7 @@ class Tally:
         self._only_ranks = True
 
     def each(self, tables: Iterable[PairTable]) -> Iterator[PairTable]:
-        """The tables, each counted."""
+        """Yield the tables and count their contents."""
         for table in tables:
             ranks = self._ranks[self.rows : self.rows + len(table)]
             wrong = _contradicted(table, ranks) if len(ranks) == len(table) else ()
@@ -180,11 +180,11 @@ class Tally:
 
     @property
     def contradicted(self) -> list[str]:
-        """The queries in which a document of a worse rank has a better score."""
+        """Queries in which a document with a worse rank has a better score."""
         return self._contradicted if len(self._ranks) == self.rows else []
 
     def target_losses(self, tag: str) -> Iterator[str]:
-        """Changes made by the format itself."""
+        """Yield the losses caused by the target format."""
         if not self._only_ranks:
             yield f"{many(self.rows, 'score')}: {self.form} stores only ranks"
         if self._negative and format_named(self.form).ratings:
@@ -197,7 +197,7 @@ class Tally:
 def unread_losses(
     tally: Tally, unread: UnreadFields, layout: Layout, *, name: str | None
 ) -> Iterator[str]:
-    """Losses of fields of TREC lines."""
+    """Yield the losses of ignored fields of TREC lines."""
     is_run, form = layout is RUN, tally.form
     if unread.comments:
         yield f"{many(unread.comments, 'comment line')} dropped"
@@ -224,7 +224,7 @@ def unread_losses(
 
 
 def _contradicted(table: PairTable, ranks: FloatArray) -> list[int]:
-    """The queries in which a document of a worse rank has a better score; ranks by line."""
+    """Return the queries in which a document with a worse rank (by line) has a better score."""
     of_row = ranks
     if table.lines is not None:
         of_row = np.empty(len(table))
@@ -240,7 +240,7 @@ def _contradicted(table: PairTable, ranks: FloatArray) -> list[int]:
 
 
 def column_losses(source: TextSource, content: FileContent, layout: Layout) -> Iterator[str]:
-    """Columns or keys other than query, document and number."""
+    """Yield the losses of columns or keys other than query, document, and number."""
     if not format_named(content.form).columns:
         return
     names = dict.fromkeys(content.columns)
@@ -257,11 +257,11 @@ def column_losses(source: TextSource, content: FileContent, layout: Layout) -> I
 
 
 def _only_ranks(table: PairTable) -> bool:
-    """Whether the scores are the ranks 1 to n with a minus, which is how ranks are read."""
+    """Return whether the scores are the negated ranks 1 to n, as produced by reading ranks."""
     places = np.arange(len(table)) - table.offsets[table.query_numbers()]
     return np.array_equal(table.values[ranked_rows(table)], -1.0 - places)
 
 
 def rest(count: int, shown: int = 1) -> str:
-    """The number of those not shown."""
+    """Return the number of items not shown, as text."""
     return f" and {count - shown} more" if count > shown else ""

@@ -1,4 +1,4 @@
-"""Judgments and runs, joined and ranked once: what every measure reads."""
+"""Judgments and runs, joined and ranked once as the input of all measures."""
 
 from __future__ import annotations
 

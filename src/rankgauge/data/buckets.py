@@ -1,7 +1,7 @@
-"""Rows split by a hash of their query into buckets on disk, to be read back in whole queries.
+"""Partition rows by a hash of their query into buckets on disk, to read back whole queries.
 
-The file has no name, so nothing stays behind, however a process ends. It is in the folder for
-temporary files, which the variable TMPDIR names.
+The temporary file is unnamed, so nothing remains however a process ends. It is created in the
+folder for temporary files, set by the environment variable TMPDIR.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from rankgauge.errors import StorageError
 
 _BITS = 9
 _COUNT = 1 << _BITS
-# Splits of splits: a bucket that is too large after them has a query that is.
+# Levels of recursive splitting: a bucket that is still too large contains a query that is.
 _LEVELS = 4
 _ONE = 0.9
 _MIX = np.uint64(0xA0761D6478BD642F)
 _SPARE = 8
-# The share of memory that the bytes of a bucket take, since evaluating it takes far more; and the
-# most: what is in the cache of a core is quicker.
+# Share of memory for the raw bytes of a bucket (evaluating it takes far more), and their maximum:
+# smaller buckets fit into the CPU cache and are faster.
 _SHARE, _MOST = 24, 1 << 24
-# Segments that are split again are read so many bytes at a time.
+# Bytes to read at a time when a bucket is split again.
 _PIECE = 1 << 23
 
 
 class Positioned(NamedTuple):
-    """A table with the place of the first row of each query in the order of all queries."""
+    """A table, with the position of each query in the order of first appearance."""
 
     table: PairTable
     positions: IntArray
 
 
 def positioned(pieces: Iterable[PairTable]) -> Iterator[Positioned]:
-    """The pieces of a file with the positions of their queries."""
+    """Yield tables with the positions of their queries."""
     before = 0
     for table in pieces:
         yield Positioned(table, np.arange(before, before + len(table.queries)))
@@ -48,16 +48,16 @@ def positioned(pieces: Iterable[PairTable]) -> Iterator[Positioned]:
 
 
 class Buckets:
-    """Rows of pieces, split by a hash of their query.
+    """Rows partitioned by a hash of their query.
 
     Args:
         pieces: Tables of consecutive rows, each with the positions of its queries.
-        level: Which bits of the hash decide.
+        level: Number of the bits of the hash to use.
     """
 
     def __init__(self, pieces: Iterable[Positioned], level: int = 0) -> None:
         self._level = level
-        # A row for each segment: its bucket, where it begins, queries, rows, and bytes of ids.
+        # One row per segment: bucket, offset, and numbers of queries, rows, and bytes of ids.
         self._segments = np.zeros((0, 6), dtype=np.int64)
         self._file = temporary_file(self)
         self._source, self._notes = "", dict[str, None]()
@@ -75,11 +75,11 @@ class Buckets:
         ).astype(np.int64)
 
     def tables(self, most: int) -> Iterator[Positioned]:
-        """Read whole queries back, about so many bytes at a time, or one query that has more."""
+        """Yield whole queries, about `most` bytes at a time; larger queries alone."""
         waiting: list[int] = []
         for bucket in np.flatnonzero(self._sizes).tolist():
             size = int(self._sizes[bucket])
-            # What has nearly all rows is one query, which cannot be split.
+            # A bucket with nearly all rows contains one large query, which cannot be split.
             if most < size < _ONE * self._sizes.sum() and self._level < _LEVELS:
                 again = Buckets(self._parts_of(bucket), self._level + 1)
                 yield from again.tables(most)
@@ -92,7 +92,7 @@ class Buckets:
             yield self._read(np.isin(self._segments[:, 0], waiting))
 
     def _parts_of(self, bucket: int) -> Iterator[Positioned]:
-        """The rows of a bucket in pieces."""
+        """Yield the rows of a bucket in pieces."""
         rows = np.flatnonzero(self._segments[:, 0] == bucket)
         ends = np.cumsum(_bytes_of(self._segments[rows])) // _PIECE
         for chosen in np.split(rows, np.flatnonzero(np.diff(ends)) + 1):
@@ -145,12 +145,12 @@ class Buckets:
 
 
 def most_bytes(memory: int) -> int:
-    """Bytes of a bucket that is read at once where all may take so much memory."""
+    """Return the maximum bytes of a bucket that is read at once, given a memory limit."""
     return min(memory // _SHARE, _MOST)
 
 
 def temporary_file(owner: object) -> BinaryIO:
-    """Return a file without a name, which is gone with its owner, or when the process ends."""
+    """Return an unnamed file that is deleted with its owner or when the process ends."""
     try:
         file = cast("BinaryIO", tempfile.TemporaryFile(buffering=0))  # noqa: SIM115 - its owner's
     except OSError as error:
@@ -160,7 +160,7 @@ def temporary_file(owner: object) -> BinaryIO:
 
 
 def write_all(file: BinaryIO, parts: Iterable[memoryview]) -> int:
-    """Write all of these bytes; how many they are."""
+    """Write all bytes and return their number."""
     data = memoryview(b"".join(parts))
     done = 0
     try:
@@ -181,7 +181,7 @@ def _unwritable(error: OSError) -> StorageError:
 
 
 def _ids_of(parts: Iterable[npt.NDArray[np.generic]], lengths: IntArray) -> Ids:
-    """Ids out of their bytes, one after the other."""
+    """Build ids from their concatenated bytes."""
     data = np.concatenate([*parts, np.zeros(_SPARE, dtype=np.uint8)])
     return Ids(data.view(np.uint8), offsets_of(lengths)[:-1], lengths)
 
@@ -196,7 +196,7 @@ def _bytes_of(segments: IntArray) -> IntArray:
 
 
 def _split(piece: Positioned, level: int, end: int) -> tuple[IntArray, list[memoryview]]:
-    """Return the segments of a piece, one for each bucket that it has rows of, and their bytes."""
+    """Return the segments of a piece, one for each nonempty bucket, and their bytes."""
     table = piece.table
     hashes = table.queries.hashes() * _MIX
     hashes ^= hashes >> np.uint64(29)

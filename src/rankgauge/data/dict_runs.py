@@ -1,10 +1,10 @@
-"""A run of plain dicts joined with judgments as it is, without a table of it.
+"""Join a run of plain dicts with judgments directly, without building a table of the run.
 
-What measures read of a run are the ranks of its judged documents. A dict finds these documents by
-itself, and their ranks are counted in the sorted scores; ids are compared only inside groups of
-equal scores that hold a judged document. Everything that a table of the run would refuse is still
-looked for, a whole query at a time: where something is unusual in any way, this module declines,
-and the table is made, which finds it and says what it is.
+Measures read only the ranks of judged documents. The dicts look these documents up, and their ranks
+are counted in the sorted scores; ids are compared only within groups of equal scores that contain a
+judged document. Everything that a table of the run would refuse is still checked, a whole query at
+a time: if anything is unusual, this module declines, and the table is built, which reports the
+fault.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from rankgauge.formats.numbers import is_lost
 # Types whose iteration has no side effects.
 _DICTS = {dict, defaultdict, OrderedDict}
 _NUMBERS = (float, int, np.floating, np.integer)
-# Up to here a whole number is the same as a float.
+# Integers of smaller magnitude are exact as floats.
 _EXACT = 2.0**53
-# With more groups of equal scores, one pass over the ranking is faster than one for each group.
+# With more groups of equal scores, one pass over the ranking is faster than one per group.
 _FEW_GROUPS = 16
-# Queries joined at a time: bounds the memory of their Python objects.
+# Queries joined at a time, to bound the memory of their Python objects.
 _BLOCK = 2048
-# Of dicts with tables of two to this or more the size says nothing: there each key is checked.
+# From tables of 2**15 slots on, size says nothing about key types; each key is checked.
 _SIZED = 15
 # Shorter rankings may rise by chance.
 _LEAST = 3
@@ -50,33 +50,33 @@ _LEAST = 3
 class JoinedDicts:
     """A run of dicts and its join."""
 
-    joined: Joined  # the ranks of its judged documents
-    queries: Sequence[str]  # its queries
-    rankings: Sequence[Mapping[str, float]]  # the documents of each
+    joined: Joined  # ranks of the judged documents
+    queries: Sequence[str]  # queries of the run
+    rankings: Sequence[Mapping[str, float]]  # ranking of each query
 
     def documents(self) -> int:
-        """Count its rows."""
+        """Return the number of rows."""
         return sum(map(len, self.rankings))
 
     def spread(self) -> tuple[int, int]:
-        """Return 1 if a ranking has two or more documents, and 1 if one has different scores."""
+        """Return two flags, 0 or 1: whether a ranking has two documents, and two scores."""
         longer = 0
         for ranking in self.rankings:
             if len(ranking) > 1:
-                # The first check decides most runs.
+                # Usually decided by the first pair.
                 if any(score != other for score, other in pairwise(ranking.values())):
                     return 1, 1
                 longer = 1
         return longer, 0
 
     def rising(self) -> tuple[int, int]:
-        """Count the rankings whose scores rise in the order given, as `PairTable.rising` does."""
+        """Count rankings with rising and with different scores, like `PairTable.rising`."""
         rising = varied = 0
         for ranking in self.rankings:
             if len(ranking) < _LEAST:
                 continue
             scores = iter(ranking.values())
-            # The first check decides most rankings.
+            # Usually decided by the first pair.
             if next(scores) > next(scores) or any(
                 score > other for score, other in pairwise(ranking.values())
             ):
@@ -90,7 +90,7 @@ class JoinedDicts:
         return [self.queries[place].encode() for place in self.joined.unknown_queries.tolist()]
 
     def first_documents(self, queries: int, documents: int) -> dict[int, Sequence[str | bytes]]:
-        """Return the first documents of the first judged queries, as given, by query number."""
+        """Return the first documents of the first judged queries, by query number."""
         places = zip(
             self.joined.numbers.tolist(), self.joined.in_run[:queries].tolist(), strict=False
         )
@@ -98,9 +98,9 @@ class JoinedDicts:
 
 
 def scored(run: Any) -> Any:
-    """Return a run of plain lists as dicts, its first documents with the highest scores.
+    """Convert a run of plain lists to dicts, giving the first documents the highest scores.
 
-    Any other run is returned as it is, and so is one in which a list has a document twice.
+    Any other run is returned unchanged, as is one in which a list contains a duplicate.
     """
     if type(run) is not dict or set(map(type, run.values())) != {list}:
         return run
@@ -113,7 +113,7 @@ def scored(run: Any) -> Any:
         try:
             ranking = dict(zip(docs, islice(scores, longest - len(docs), None), strict=True))
         except TypeError:
-            # A document that is a list of its own, or has no hash.
+            # A document that is a list or otherwise unhashable.
             return run
         if len(ranking) < len(docs):
             return run
@@ -135,7 +135,7 @@ def join_dicts(qrels: Qrels, run: Any, *, ties: Ties) -> JoinedDicts | None:
     for start in range(0, len(queries), _BLOCK):
         part = slice(start, start + _BLOCK)
         try:
-            # Numbers of NumPy warn where they are added; here that only leads to another look.
+            # Adding NumPy numbers may emit warnings; such sums are only a preliminary check here.
             with np.errstate(all="ignore"):
                 ranks = _ranks_of(rankings[part], pools[part], ties)
         except (TypeError, ValueError, ArithmeticError, RuntimeError):
@@ -168,7 +168,7 @@ class _Ranks(NamedTuple):
 def _ranks_of(
     rankings: list[Mapping[str, float]], pools: list[tuple[str, ...]], ties: Ties
 ) -> _Ranks | None:
-    """Return the ranks of judged documents, by the compiled core if it can."""
+    """Return the ranks of judged documents, using the compiled core if possible."""
     if native.core is not None:
         found = native.core.join_dicts(rankings, pools, ties == "trec")
         if found is not None:
@@ -180,11 +180,11 @@ def _ranks_of(
 def _ranks(
     rankings: Sequence[Mapping[str, float]], pools: Sequence[tuple[str, ...]], ties: Ties
 ) -> _Ranks | None:
-    """Return the ranks of judged documents; None where something about a ranking is not simple."""
-    # For each judgment its document's score; for each that is there, how many are lower.
+    """Return the ranks of judged documents; None if a ranking is unusual."""
+    # Score of each judged document or None; for retrieved ones, the number of lower scores.
     scores: list[float | None] = []
     lower: list[int] = []
-    # For each query how many are there, and how many documents were retrieved.
+    # Per query: number of judged documents retrieved, and number of documents retrieved.
     found: list[int] = []
     sizes: list[int] = []
     tied: dict[int, tuple[int, int]] = {}
@@ -228,18 +228,18 @@ def _ranks(
 
 
 def _above(ranking: Mapping[str, float], equal: set[float], ties: Ties) -> dict[str, int]:
-    """How many documents of the same score are above each of those with these scores."""
+    """Return, for each document with one of these scores, how many with its score rank above it."""
     above: dict[str, int] = {}
     for group in _groups(ranking, equal):
         if ties == "trec":
-            # Text is in the order of its characters, which is that of their bytes.
+            # Strings sort by code point, which is the order of their UTF-8 bytes.
             group.sort(reverse=True)
         above.update(zip(group, range(len(group)), strict=True))
     return above
 
 
 def _groups(ranking: Mapping[str, float], equal: set[float]) -> Iterator[list[str]]:
-    """The documents of each of these scores, in the order given."""
+    """Yield the documents with each of these scores, in input order."""
     if len(equal) > _FEW_GROUPS:
         groups: dict[float, list[str]] = {score: [] for score in equal}
         for doc, score in ranking.items():
@@ -254,7 +254,7 @@ def _groups(ranking: Mapping[str, float], equal: set[float]) -> Iterator[list[st
 
 
 def are_ids(text: str, ids: Container[str]) -> bool:
-    """Return whether these ids, joined to a text, are sound: not empty, no NUL, no surrogate."""
+    """Return whether these ids, joined into `text`, are valid: not empty, no NUL, no surrogate."""
     if "" in ids or "\0" in text:
         return False
     if text.isascii():
@@ -267,16 +267,16 @@ def are_ids(text: str, ids: Container[str]) -> bool:
 
 
 def _ascending(ranking: Mapping[str, float]) -> list[float] | None:
-    """Its scores, sorted; None where they are not surely comparable as floats are.
+    """Return the sorted scores; None if they may not compare like floats.
 
-    A sum tells at once whether all are finite. It is a float if all scores are, or whole numbers
-    next to floats, which compare like floats where they are not too large.
+    Their sum shows whether all are finite. It is a float if all scores are floats, or integers
+    mixed with floats, which compare like floats if they are not too large.
     """
     scores = [*ranking.values()]
     whole = sum(scores)
     if type(whole) is not float or not math.isfinite(whole):
         return None
-    # Most rankings have the best first: turned round they are nearly sorted.
+    # Most rankings are best first: reversed, they are nearly sorted.
     scores.reverse()
     scores.sort()
     lowest, highest = scores[0], scores[-1]
@@ -287,10 +287,10 @@ def _ascending(ranking: Mapping[str, float]) -> list[float] | None:
 
 
 def _of_floats(ranking: Mapping[str, float]) -> dict[str, float] | None:
-    """The ranking with floats for its numbers; None if some are of another kind, or not finite."""
+    """Convert scores to floats; return None if some are of another type or not finite."""
     if not all(issubclass(kind, _NUMBERS) for kind in set(map(type, ranking.values()))):
         return None
-    with np.errstate(over="ignore"):  # too large is infinite
+    with np.errstate(over="ignore"):  # overflow gives infinity
         scores = np.fromiter(ranking.values(), np.float64, len(ranking))
     if not np.isfinite(scores).all():
         return None
@@ -301,23 +301,23 @@ def _of_floats(ranking: Mapping[str, float]) -> dict[str, float] | None:
 
 
 def _all_plain(ranking: Mapping[str, float]) -> bool:
-    """Return whether all its keys are text and of no class of their own.
+    """Return whether all keys are plain strings, not of a subclass.
 
-    Such a class may define its own hash: then a dict does not find its members by their text.
+    A subclass may define its own hash, so that lookup by plain text would fail.
     """
     return sys.getsizeof(ranking) in _plain_sizes() or set(map(type, ranking)) == {str}
 
 
 @cache
 def _plain_sizes() -> frozenset[int]:
-    """The sizes that only dicts have whose keys are all plain text, as far as they are known.
+    """Return the known dict sizes that imply that all keys are plain strings.
 
-    CPython needs no room for the hashes of such keys, so that its size can tell what
-    is in a dict. With any other Python the sizes are the same, and none is left.
+    CPython does not store hashes for such keys, so the size of a dict can reveal its key types. On
+    other Pythons the sizes are equal, and the result is empty.
     """
     plain, others = set[int](), set[int]()
     for power in range(3, _SIZED):
-        # A table is filled to two thirds.
+        # Tables are filled to at most two thirds.
         keys = [str(number) for number in range((1 << power) * 2 // 3)]
         plain.add(sys.getsizeof(dict.fromkeys(keys)))
         others.add(sys.getsizeof(dict.fromkeys([_Text(""), *keys[1:]])))
@@ -325,6 +325,6 @@ def _plain_sizes() -> frozenset[int]:
 
 
 class _Text(str):
-    """A class of text, as good as any."""
+    """An arbitrary subclass of str."""
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""The fingerprint of judgments and of a run: equal for equal content, independent of its source."""
+"""Fingerprints of judgments and runs: equal for equal content, independent of its source."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from rankgauge.data.qrels import Qrels
 
 
 def fingerprint(source: Any) -> str:
-    """Return SHA-256 of the content of judgments or a run, as 64 hexadecimal digits.
+    """Return the SHA-256 of the content of judgments or a run, as 64 hexadecimal digits.
 
-    It does not depend on the format of the file, on the order of queries or of rows, or on the name
-    and settings of a run. It changes with any id, grade or score, and with a query that has no
-    document. Scores are taken as the 64-bit floats they were read as. The order of documents with
-    equal scores is not part of it.
+    It does not depend on the file format, on the order of queries or rows, or on the name and
+    settings of a run. It changes with any id, grade, or score, and with a query that has no
+    documents. Scores are the 64-bit floats that were read. The order of documents with equal scores
+    does not matter.
 
-    The bytes that are hashed: a line that names the kind; the number of queries and of rows; of the
-    queries in ascending order of their bytes the lengths, the numbers of rows, and the ids; then of
-    the rows, by query, descending document id and score, the lengths, the ids, and the numbers. All
-    are little-endian 64-bit integers and floats, and -0 is 0. For judgments with more than a grade,
-    a row is a document, a NUL and a subtopic.
+    The hashed bytes are: a line that names the kind; the number of queries and of rows; for the
+    queries in ascending order of their bytes the lengths, the numbers of rows, and the ids; then
+    for the rows, sorted by query, descending document id, and score, the lengths, the ids, and the
+    numbers. All are little-endian 64-bit integers and floats, and -0 becomes 0. For judgments with
+    more than a grade, a row id is the document, a NUL, and its labels.
 
     Args:
         source: Judgments (`Qrels`, or special ones such as `SubtopicQrels`) or a run.

@@ -1,4 +1,4 @@
-"""Ids that mean the same and are written differently: which way, and which id is which."""
+"""Match ids that are written differently in a run and in judgments."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import numpy as np
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
 
-# Fewer than one new id in this many that met already is taken for chance.
+# Matches of fewer new ids than this fraction of those already matching count as chance.
 _CHANCE = 50
 _ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
 _POINT = re.compile(r"^(-?\d+)\.0+$")
 _PREFIX = re.compile(r"^.*[_:/#|\-\s](?=[^_:/#|\-\s]+$)")
-# The beginning of an id up to its last mark.
+# The part of an id up to its last separator.
 _HEAD = re.compile(rb".*[_:/#|\-\s.]", re.DOTALL)
 _SUFFIX = re.compile(r"(?<=[^_:/#|\-\s.])[_:/#|\-\s.][^_:/#|\-\s.]+$")
-# Numbers of chunks: 12_chunk_5, 12.md::5, 12#5, 12-5.
+# Chunk numbers: 12_chunk_5, 12.md::5, 12#5, 12-5.
 _CHUNK = re.compile(r"(?<=.)(?:\.[A-Za-z]\w{0,4})?(?:[_:/#|\-.]chunk[_:#|\-.]?|::|#|-)\d+$")
-# A word hard before a number: DOC486.
+# A word directly before a number: DOC486.
 _WORD = re.compile(r"^[A-Za-z]+(?=[0-9]+$)")
-# What ids have, one on a line, if a way can change any of them.
+# Patterns that ids, one per line, must contain for a transformation to change any of them.
 _BLANKS = re.compile(r"[^\S\n]|[\"']")
 _POINTS = re.compile(r"(?m)^-?\d+\.0+$")
 _MARKS = re.compile(r"[_:/#|\-.]|[^\S\n]")
@@ -36,16 +36,15 @@ _Turn: TypeAlias = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Way:
-    """A way in which ids can be written differently."""
+    """A transformation that removes a difference in spelling."""
 
-    by: str  # the transformation that makes them equal, in words: `"without leading zeros"`
-    turn: _Turn  # makes it of an id
-    # Whether it can change any of these ids, one on a line; looked at before all else, since most
-    # ids are written in one way only.
+    by: str  # description: `"without leading zeros"`
+    turn: _Turn  # transforms an id
+    # Whether it can change any of these ids, one per line; checked first, since most ids are
+    # spelled in one way only.
     possible: Callable[[str], object] = lambda _: True
-    both: bool = True  # whether it is done to the ids of both sides; else to those of one side
-    # Whether even a few ids that meet by it mean the same: nobody writes `7` and `007` for two
-    # documents.
+    both: bool = True  # whether it is applied to ids of both sides, or only to one side
+    # Whether even a few matches are conclusive: nobody uses `7` and `007` for different documents.
     sure: bool = False
     # Whether it removes a prefix or suffix shared by all ids of one side; `by` names it.
     shared: bool = False
@@ -53,7 +52,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Spelling:
-    """Ids of a run and the ids of the judgments that they match."""
+    """Ids of a run and the matching ids of the judgments."""
 
     by: str
     names: Mapping[bytes, bytes]
@@ -148,14 +147,14 @@ def way_of(
         least = 1 if way.sure else max(1, met // _CHANCE)
         if found >= least and found > most:
             best, most = way, found
-    # What takes a part of the id away meets by chance; it has to explain nearly all.
+    # Removing parts of ids can match by chance; it must explain nearly all ids.
     if worth is None and best is not None and not best.both and most <= met:
         return None
     return best
 
 
 def _plain(ours: Iterable[bytes], theirs: Iterable[bytes]) -> bool:
-    """Return whether all are whole numbers without leading zeros: then none can mean another."""
+    """Return whether all ids are integers without leading zeros, which have only one spelling."""
     return all(
         all(map(bytes.isdigit, ids)) and not any(value.startswith(b"0") for value in ids)
         for ids in (ours, theirs)
@@ -163,7 +162,7 @@ def _plain(ours: Iterable[bytes], theirs: Iterable[bytes]) -> bool:
 
 
 def _shared(ours: Collection[bytes], theirs: Collection[bytes]) -> Iterator[Way]:
-    """Without what all ids of one side begin and end with, up to a mark, and the others do not."""
+    """Yield the removal of a prefix or suffix up to a separator that only one side's ids share."""
     if min(len(ours), len(theirs)) < 2:
         return
     heads, tails = ([_head(ids) for ids in (ours, theirs)], [_tail(ids) for ids in (ours, theirs)])
@@ -190,7 +189,7 @@ def _tail(ids: Collection[bytes]) -> str:
 
 
 def _common(one: bytes, other: bytes) -> bytes:
-    """Return the beginning that two ids share."""
+    """Return the common prefix of two ids."""
     pairs = zip(one, other, strict=False)
     return one[: next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))]
 
@@ -237,13 +236,13 @@ def _text(value: bytes) -> str:
 
 
 def _known(way: Way, theirs: Iterable[bytes]) -> dict[str, list[bytes]]:
-    """Return the ids of the judgments by what makes them equal."""
+    """Index the ids of the judgments by their transformed text."""
     known: dict[str, list[bytes]] = {}
     for value in theirs:
         text = _text(value)
         for key in {way.turn(text)} if way.both else {text, way.turn(text)}:
             known.setdefault(key, []).append(value)
-    # What is nothing when turned is the id of nothing.
+    # An empty result does not identify an id.
     known.pop("", None)
     return known
 
@@ -254,7 +253,7 @@ def _candidates(way: Way, known: Mapping[str, list[bytes]], value: bytes) -> lis
     turned = way.turn(text)
     if way.both:
         return known.get(turned, [])
-    # Of one side only: both without a part would meet by chance.
+    # Only one of the two is transformed: with parts removed from both, they would match by chance.
     return [
         *(other for other in known.get(turned, ()) if _text(other) == turned),
         *(other for other in known.get(text, ()) if _text(other) != text),
@@ -264,7 +263,7 @@ def _candidates(way: Way, known: Mapping[str, list[bytes]], value: bytes) -> lis
 def matches(
     way: Way, run_ids: Iterable[bytes], judged_ids: Iterable[bytes]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Ids of a run that match judged ids only when transformed, each with its first match."""
+    """Yield ids of a run that match judged ids only when transformed, with their first match."""
     judged = list(dict.fromkeys(judged_ids))
     known, there = _known(way, judged), set(judged)
     for value in run_ids:
@@ -274,7 +273,7 @@ def matches(
 
 
 def spelled(way: Way, run_ids: Iterable[Ids], judged_ids: Collection[bytes]) -> Spelling:
-    """Which id of a run means which of the judgments."""
+    """Map ids of a run to the ids of the judgments that they match."""
     judged = set(judged_ids)
     known = _known(way, judged)
     there: set[bytes] = set()
@@ -284,7 +283,7 @@ def spelled(way: Way, run_ids: Iterable[Ids], judged_ids: Collection[bytes]) -> 
         there |= different & judged
         for one in different - judged:
             found.update((one, other) for other in _candidates(way, known, one))
-    # Sorted, so that messages do not change between calls.
+    # Sorted for reproducible messages.
     pairs = sorted(found)
     names: dict[bytes, bytes] = {}
     for ours, theirs in pairs:
@@ -295,7 +294,7 @@ def spelled(way: Way, run_ids: Iterable[Ids], judged_ids: Collection[bytes]) -> 
 
 
 def _replaced(ids: Ids, names: Mapping[bytes, bytes]) -> Ids:
-    """Return a column with other names for some of its ids."""
+    """Rename some ids of a column."""
     ours = np.unique(Ids.of(list(names)).hashes())
     rows = np.flatnonzero(np.isin(ids.hashes(), ours))
     old = ids.take(rows).tolist()
@@ -306,7 +305,7 @@ def _replaced(ids: Ids, names: Mapping[bytes, bytes]) -> Ids:
 
 
 def renamed(table: PairTable, queries: Spelling | None, docs: Spelling | None) -> PairTable:
-    """Return a table of a run with the ids of the judgments; of equal documents the best."""
+    """Rename the ids of a run to those of the judgments."""
     if docs is not None:
         names = docs.names
         table = replace(

@@ -1,13 +1,13 @@
-"""Judgments and a run joined and ranked, once: what every measure then reads.
+"""Join and rank judgments and a run once, as the input of every measure.
 
-Three steps, each over whole columns:
+Three steps operate on whole columns:
 
-1. *match*: which rows of the run are judged. A 64-bit key proposes, the ids themselves decide, so a
-   collision costs time and never changes a number;
-2. *rank*: the rank of those rows by their scores, ids compared only inside groups of equal scores
-   with a judged document;
-3. *lay out*: rows of one query side by side, in blocks of bounded size. No value depends on
-   how the queries were cut into blocks.
+1. *match*: find the rows of the run that are judged. Candidates are found by 64-bit keys and
+   confirmed by comparing ids, so a collision costs time but never changes a number;
+2. *rank*: compute the ranks of those rows from their scores, comparing ids only within groups of
+   equal scores that contain a judged document;
+3. *lay out*: arrange the rows of each query side by side, in blocks of bounded size. No value
+   depends on how queries are divided into blocks.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from rankgauge.data.run import Run
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """The judged documents of a run, ranked; by query as numbered in the judgments, best first."""
+    """Ranked judged documents of a run, in order of query number and rank."""
 
     qrels: Qrels  # the judgments
-    numbers: IntArray  # (n,) the numbers of the judged queries that the run has, ascending
-    offsets: IntArray  # (n + 1,) the entries of its i-th query are `offsets[i]:offsets[i + 1]`
+    numbers: IntArray  # (n,) numbers in the judgments of the queries that the run has, ascending
+    offsets: IntArray  # (n + 1,) entries of its i-th query are `offsets[i]:offsets[i + 1]`
     rank: IntArray  # rank of each entry
     tie_first: IntArray  # first rank of its group of equal scores
-    tie_last: IntArray  # last rank of it
+    tie_last: IntArray  # last rank of its group
     grade: FloatArray  # its grade
-    retrieved: IntArray  # (n,) documents retrieved
-    in_run: IntArray  # (n,) the numbers of these queries in the run
-    unknown_queries: IntArray  # queries of the run (by its own numbers) without judgments
-    rows: IntArray  # the row of each entry's judgment
+    retrieved: IntArray  # (n,) number of documents retrieved
+    in_run: IntArray  # (n,) numbers of these queries in the run
+    unknown_queries: IntArray  # numbers in the run of queries without judgments
+    rows: IntArray  # row of each entry's judgment
 
     @classmethod
     def of_entries(
@@ -62,16 +62,16 @@ class Joined:
         retrieved: IntArray,
         ties: str,
     ) -> Joined:
-        """Join entries in any order: the rows of their judgments, and their ranks by score and id.
+        """Join entries in any order, given their judgment rows and their ranks by score and id.
 
-        `of_run` has the number in the judgments of each query of the run, -1 for unknown ones, and
-        `retrieved` how many documents it has.
+        `of_run` is the number in the judgments of each query of the run, or -1; `retrieved` is its
+        number of documents.
         """
         rank, first, last = ranks
         number, grade = query_of(qrels.table, rows), qrels.table.values[rows]
         if ties in BY_GRADE:
             rank = by_grade(number, (first, last), grade, ties)
-        # By number, as in the judgments; unknown ones come first and are dropped.
+        # By number in the judgments; queries without judgments sort first and are dropped.
         by_number = np.argsort(of_run, kind="stable")
         by_number = by_number[of_run[by_number] >= 0]
         numbers = of_run[by_number]
@@ -102,36 +102,36 @@ class Joined:
         )  # fmt: skip
 
     def blocks(self, queries: IntArray, cells: int = CELLS) -> Iterator[tuple[IntArray, JudgedRun]]:
-        """The judged runs of these queries, each with the places (in `queries`) of its rows.
+        """Yield judged runs of blocks of these queries, with their indices in `queries`.
 
-        A query that the run does not have retrieved nothing.
+        Queries that the run does not have retrieve nothing.
         """
         ideal_offsets = self.qrels.ideal[1]
         _, found, _ = self._entries(queries)
         pool = ideal_offsets[queries + 1] - ideal_offsets[queries]
         width = np.maximum(np.maximum(found, pool), 1)
-        # Queries of similar width together, so that one deep query does not pad the others.
+        # Group queries of similar width, so that a deep query does not pad the others.
         order = np.argsort(width, kind="stable")
         for places in cut(order, width, cells):
             yield places, self._block(queries[places])
 
     def by_rows(self, numbered: Qrels) -> Joined:
-        """Return the same with the rows of judgments in the place of grades.
+        """Return the join with judgment rows in place of grades.
 
-        For special judgments: the positions of their entries.
+        Used by special judgments to look up entries.
         """
         return replace(self, qrels=numbered, grade=self.rows.astype(np.float64))
 
     def reordered(self, ties: str) -> Joined:
-        """Return the same with equal scores in the order of their grades."""
+        """Return the join with equal scores ordered by grade."""
         numbers = np.repeat(self.numbers, np.diff(self.offsets))
         rank = by_grade(numbers, (self.tie_first, self.tie_last), self.grade, ties)
         order = np.lexsort((rank, numbers))
-        # What is in one group stays there: its bounds need not move.
+        # Documents stay within their groups, whose bounds do not change.
         return replace(self, rank=rank[order], grade=self.grade[order], rows=self.rows[order])
 
     def _entries(self, queries: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Where the entries of each query start, how many there are, and documents retrieved."""
+        """Return the first entry, number of entries, and documents retrieved for each query."""
         nothing = np.zeros(len(queries), dtype=np.int64)
         if not len(self.numbers):
             return nothing, nothing, nothing
@@ -163,16 +163,16 @@ class Joined:
         )
 
     def touched(self, queries: IntArray) -> npt.NDArray[np.bool_]:
-        """Which of these queries have a judged document in a group of equal scores."""
+        """Return which of these queries have a judged document in a group of equal scores."""
         tied = np.append(0, np.cumsum(self.tie_first < self.tie_last))
         starts, sizes, _ = self._entries(queries)
         return tied[starts + sizes] > tied[starts]
 
     def tied(self, *, separate_judged: bool = False, condensed: bool = False) -> IntArray:
-        """Queries in which a tie could change a value.
+        """Return the queries in which a tie could change a value.
 
-        They have a group of equal scores that holds documents of different grades; no grade and a
-        negative one count as 0.
+        They have a group of equal scores with documents of different grades; missing and negative
+        grades count as 0.
         """
         numbers, _ = self.deciding(separate_judged=separate_judged, condensed=condensed)
         return distinct(numbers) if len(numbers) else numbers
@@ -180,7 +180,7 @@ class Joined:
     def deciding(
         self, *, separate_judged: bool = False, condensed: bool = False
     ) -> tuple[IntArray, IntArray]:
-        """The groups of equal scores that could change a value: their queries and their sizes."""
+        """Return query and size of each group of equal scores whose order could change a value."""
         if not len(self.rank) or (self.tie_first == self.tie_last).all():
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         numbers = np.repeat(self.numbers, np.diff(self.offsets))
@@ -188,7 +188,8 @@ class Joined:
         members = np.diff(np.append(heads, len(numbers)))
         worth = self.grade if separate_judged else np.maximum(self.grade, 0.0)
         if condensed:
-            # Documents that are only pooled are removed too: they tie with any grade.
+            # Documents that are only pooled are removed, too: give them the highest grade of their
+            # group.
             beside = np.maximum.reduceat(worth, heads).repeat(members)
             worth = np.where(self.grade >= 0, self.grade, beside)
         unjudged = -np.inf if separate_judged else 0.0
@@ -204,8 +205,8 @@ class Joined:
 def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
     """Join a run with judgments and rank its judged documents.
 
-    The cost depends on the run, not on the number of judgments: what is prepared of them is
-    kept with them, so a run may come in many small blocks.
+    The cost depends on the run, not on the number of judgments: their preparation is cached, so a
+    run may be joined in many small blocks.
     """
     of_run = _judged_numbers(qrels, run)
     retrieved = np.diff(table.offsets)
@@ -225,7 +226,7 @@ def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
 
 
 def numbered(qrels: Qrels) -> Qrels:
-    """Return the judgments with the numbers of their rows for grades."""
+    """Return the judgments with row numbers as grades."""
     table = qrels.table
     return Qrels(replace(table, values=np.arange(len(table), dtype=np.float64)))
 
@@ -236,7 +237,7 @@ def match(qrels: Qrels, run: Run) -> tuple[IntArray, IntArray]:
 
 
 def _judged_numbers(qrels: Qrels, run: Run) -> IntArray:
-    """Return the number in the judgments of each query of the run, -1 for unknown ones."""
+    """Return the number in the judgments of each query of the run, or -1."""
     known = qrels.query_index
     return np.array([known.get(query, -1) for query in run.query_index], dtype=np.int64)
 
@@ -244,7 +245,7 @@ def _judged_numbers(qrels: Qrels, run: Run) -> IntArray:
 def _match(qrels: Qrels, table: PairTable, of_run: IntArray) -> tuple[IntArray, IntArray]:
     keys, judgments = qrels.index
     hashes = table.docs.hashes()
-    # Most documents are judged for no query at all: those are not processed further.
+    # Drop documents that are not judged for any query, which are most.
     rows = qrels.judged_docs.likely(hashes)
     numbers = of_run[query_of(table, rows)]
     wanted = pair_keys(hashes[rows], numbers)
@@ -254,7 +255,7 @@ def _match(qrels: Qrels, table: PairTable, of_run: IntArray) -> tuple[IntArray, 
     place = np.searchsorted(keys, wanted)
     matched = np.full(len(rows), -1, dtype=np.int64)
     open_rows = np.arange(len(rows))
-    # Mostly one round: a second one only where two different pairs have the same key.
+    # Usually one round: more only if different pairs have the same key.
     while len(open_rows):
         at = place[open_rows]
         alive = (at < len(keys)) & (keys[np.minimum(at, len(keys) - 1)] == wanted[open_rows])

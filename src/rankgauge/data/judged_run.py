@@ -1,4 +1,4 @@
-"""A run seen through judgments: what every measure reads, and all that it reads."""
+"""Judged runs: the complete input of ordinary measures."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from rankgauge.core.ids import IntArray, freeze
 from rankgauge.core.pair_table import FloatArray
 
 Values: TypeAlias = FloatArray
-# For one order they are integers, for all orders their means.
+# Integers for one order, means over all orders for averaged runs.
 Counts: TypeAlias = IntArray | FloatArray
-# From which grade on a document counts as relevant; "best" is the highest grade of each query.
+# Lowest grade that counts as relevant; "best" is the highest grade of each query.
 Level: TypeAlias = float | str
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 _T = TypeVar("_T")
 
-# Past every cut-off, and still safe to add 1 to.
+# Greater than any cutoff, and safe to add 1 to.
 UNRANKED = 2**62
-# From this many rows on, adding whole columns is faster than row by row.
+# From this number of rows on, adding whole columns is faster than adding along rows.
 _TALL = 64
 
 
 class _Discounts:
-    """Discounts by rank, made once with ``math`` so that every block has the same."""
+    """Discounts by rank, computed once with ``math`` so that they are the same in every block."""
 
     def __init__(self, of_rank: Callable[[int], float]) -> None:
         self._table = np.zeros(1)
@@ -40,14 +40,14 @@ class _Discounts:
         if len(table) <= ranks:
             size = max(1024, 1 << int(ranks).bit_length())
             table = np.array([0.0, *map(self._of_rank, range(1, size))])
-            # One assignment: another thread sees the old table or the new one, both right.
+            # A single assignment: other threads see either table, and both are correct.
             self._table = table
         return table
 
 
 @lru_cache(maxsize=16)
 def _discounts_of(b: float | None) -> _Discounts:
-    """1 / log2(rank + 1); with `b` no discount before that rank, then 1 / log_b(rank)."""
+    """Return 1 / log2(rank + 1); with `b`, 1 up to rank b, then 1 / log_b(rank)."""
     if b is None:
         return _Discounts(lambda rank: 1 / math.log2(rank + 1))
     return _Discounts(lambda rank: 1.0 if rank <= b else math.log(b) / math.log(rank))
@@ -59,31 +59,31 @@ def discounts(ranks: IntArray, b: float | None = None) -> FloatArray:
 
 
 def discount_table(ranks: int) -> FloatArray:
-    """Return the discounts of the ranks 0, 1 ... up to this one, or further."""
+    """Return the discounts of ranks 0, 1, ... up to at least `ranks`."""
     return _discounts_of(None).upto(ranks)
 
 
 def _of_ranks(ranks: IntArray, table: Callable[[int], FloatArray]) -> FloatArray:
-    """Return the entry of each rank; that of 0 for padding."""
+    """Return the table entry for each rank; that of rank 0 for padding."""
     ranked = np.where(ranks < UNRANKED, ranks, 0)
     result: FloatArray = table(int(ranked.max(initial=0)))[ranked]
     return result
 
 
 def best_grade(pool: FloatArray) -> FloatArray:
-    """(Q, 1) the highest grade of each query as a relevance level; infinite if none is above 0."""
+    """Return the highest grade of each query as a level, (Q, 1); infinite if none is above 0."""
     highest: FloatArray = pool.max(axis=1, keepdims=True)
     return np.where(highest > 0, highest, np.inf)
 
 
 @dataclass(frozen=True, eq=False)
 class Cached:
-    """What several measures read of a run is made once: neither compared nor pickled."""
+    """Cache for arrays that several measures use; it is neither compared nor pickled."""
 
     _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
 
     def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """What several measures read: made when the first of them asks; arrays are read-only."""
+        """Return the cached value for `key`, computing it if missing; arrays become read-only."""
         found: _T | None = self._made.get(key)
         if found is None:
             found = self._made[key] = make()
@@ -96,21 +96,21 @@ class Cached:
 class JudgedRun(Cached):
     """A run joined with judgments: the input of measures.
 
-    Row q is a query; column j is the j-th document that it retrieved and that is in the
-    judgments, best rank first. There is always at least one column, and a row is padded at its end.
+    Row q is a query; column j is the j-th document that was retrieved and is in the judgments, best
+    rank first. There is always at least one column; rows are padded at the end.
 
     Attributes:
-        rank: (Q, J) int, the 1-based rank in the run; `UNRANKED` where padded.
-        grade: (Q, J) float, its grade; 0 where padded.
+        rank: (Q, J) int, 1-based rank in the run; `UNRANKED` where padded.
+        grade: (Q, J) float, grade; 0 where padded.
         in_qrels: (Q, J) bool, False where padded.
-        judged: (Q, J) bool, in the judgments with a grade >= 0. A negative grade means pooled but
-            not judged.
-        tie_first: (Q, J) int, the first rank of its group of equal scores (its rank if alone).
-        tie_last: (Q, J) int, the last one.
-        retrieved: (Q,) int, documents retrieved.
-        ideal: (Q, I) float, every grade >= 0 of the query, descending, also of documents that were
-            not retrieved; padded with -1.
-        n_judged: (Q,) int, documents with a grade >= 0.
+        judged: (Q, J) bool, whether it is in the judgments with a grade >= 0. A negative grade
+            means pooled but not judged.
+        tie_first: (Q, J) int, first rank of its group of equal scores (its own rank if untied).
+        tie_last: (Q, J) int, last rank of that group.
+        retrieved: (Q,) int, number of documents retrieved.
+        ideal: (Q, I) float, all grades >= 0 of the query in descending order, including documents
+            that were not retrieved; padded with -1.
+        n_judged: (Q,) int, number of documents with a grade >= 0.
 
     Example:
         >>> JudgedRun.from_grades([3, 0, 2]).rank.tolist()
@@ -131,11 +131,11 @@ class JudgedRun(Cached):
     def from_grades(
         cls, grades: Sequence[float], ideal: Sequence[float] | None = None
     ) -> JudgedRun:
-        """One query whose ranking has these grades from rank 1 on, every document judged.
+        """Return a run of one query whose ranking has these grades from rank 1 on, all judged.
 
         Args:
-            grades: (n,) the grades in rank order.
-            ideal: All grades >= 0 of the query; those of the ranking if omitted.
+            grades: (n,) grades in rank order.
+            ideal: All grades >= 0 of the query; default: those of the ranking.
         """
         row = np.array([list(grades) or [0.0]], dtype=np.float64)
         known = np.full(row.shape, bool(len(grades)))
@@ -175,35 +175,35 @@ class JudgedRun(Cached):
         self.__dict__.update(state, _made={})
 
     def within(self, k: int) -> BoolArray:
-        """(Q, J) whether a document is in the first `k`."""
+        """Return whether each document is in the first `k`, (Q, J)."""
         return self.once(("within", k), lambda: self.rank <= k)
 
     def share(self, k: int) -> FloatArray:
-        """(Q, J) how much of a document is in the first `k`: 1 or 0."""
+        """Return the share of each document in the first `k`, (Q, J): 1 or 0."""
         return self.once(("share", k), lambda: self.within(k).astype(np.float64))
 
     def least(self, rel: Level) -> float | FloatArray:
-        """Return the least grade that is relevant: one for all queries, or (Q, 1) one for each."""
+        """Return the lowest relevant grade: a number for all queries, or (Q, 1) for each."""
         if isinstance(rel, str):
             return best_grade(self.ideal[:, :1])
         return rel
 
     def hits(self, rel: Level, k: int | None = None) -> BoolArray:
-        """(Q, J) whether a document is relevant: judged, grade >= `rel`, rank <= `k`."""
+        """Return whether each document is relevant, (Q, J): judged, grade >= `rel`, rank <= `k`."""
         if k is None:
             return self.once(("hits", rel), lambda: self.judged & (self.grade >= self.least(rel)))
         return self.once(("hits", rel, k), lambda: self.hits(rel) & self.within(k))
 
     def found(self, rel: Level, k: int | None = None) -> Counts:
-        """(Q,) the relevant documents that were retrieved, in the first `k`."""
+        """Return the number of relevant documents retrieved in the first `k`, (Q,)."""
         return self.once(("found", rel, k), lambda: self.count(self.hits(rel, k)))
 
     def among(self, flags: BoolArray, k: int | IntArray | None) -> Counts:
-        """(Q,) how many of the documents that are flagged are in the first `k`.
+        """Return the number of flagged documents in the first `k`, (Q,).
 
         Args:
-            flags: (Q, J) which.
-            k: A rank, or (Q,) one for each query; all that was retrieved if None.
+            flags: (Q, J) flags.
+            k: A rank, or (Q,) one for each query; None counts all that were retrieved.
         """
         if k is None:
             return self.count(flags)
@@ -211,38 +211,38 @@ class JudgedRun(Cached):
         return self.count(flags & within)
 
     def first(self, rel: Level) -> IntArray:
-        """(Q,) the rank of the first relevant document; `UNRANKED` if there is none."""
+        """Return the rank of the first relevant document, (Q,); `UNRANKED` if there is none."""
         return self.once(
             ("first", rel), lambda: np.where(self.hits(rel), self.rank, UNRANKED).min(axis=1)
         )
 
     def relevant(self, rel: Level) -> IntArray:
-        """(Q,) all relevant documents of the query, retrieved or not."""
+        """Return the number of relevant documents of the query, (Q,), retrieved or not."""
         return self.once(("relevant", rel), lambda: self.count(self.ideal >= self.least(rel)))
 
     def divisor(self, rel: Level) -> FloatArray:
-        """(Q,) the same as a divisor: NaN without one, which makes a value undefined."""
+        """Return the same as a divisor: NaN instead of 0, which makes a value undefined."""
         whole = self.relevant(rel)
         return self.once(("divisor", rel), lambda: np.where(whole > 0, whole, np.nan))
 
     def non_relevant(self, rel: Level) -> IntArray:
-        """(Q,) all documents judged not relevant, retrieved or not."""
+        """Return the number of documents judged not relevant, (Q,), retrieved or not."""
         return self.count((self.ideal >= 0) & (self.ideal < self.least(rel)))
 
     def discounts(self, k: int | None = None, b: float | None = None) -> FloatArray:
-        """(Q, J) the discount of each document's rank, 0 past `k` and where padded."""
+        """Return the discount of each document's rank, (Q, J); 0 past `k` and where padded."""
         return self.weights(("discounts", b), _discounts_of(b).upto, k)
 
     def weights(
         self, key: Hashable, table: Callable[[int], FloatArray], k: int | None = None
     ) -> FloatArray:
-        """(Q, J) weight of each document's rank, 0 past `k` and where padded.
+        """Return the weight of each document's rank, (Q, J); 0 past `k` and where padded.
 
         Args:
-            key: What the weights are: a name with every parameter that they depend on.
-            table: Makes the weights of the ranks 0, 1 ... up to at least the one that it is given,
-                none of rank 0.
-            k: How many ranks have a weight.
+            key: Cache key: a name with all parameters of the weights.
+            table: Function that returns the weights of ranks 0, 1, ... up to at least its argument;
+                rank 0 has weight 0.
+            k: Number of ranks with a weight.
         """
         if k is not None:
             return self.once(
@@ -251,9 +251,9 @@ class JudgedRun(Cached):
         return self.once(key, lambda: _of_ranks(self.rank, table))
 
     def in_groups(self, flags: BoolArray) -> tuple[IntArray, IntArray]:
-        """Of groups of equal scores: (Q, J) how many flagged are above each document's group.
+        """Return the number of flagged documents above each group of equal scores, (Q, J).
 
-        And (Q, J) how many of them are in it.
+        Also return the number within the group, (Q, J). Both are given for each document.
         """
         upto = np.cumsum(flags, axis=1, dtype=np.int64)
         above = _group_bound(self.tie_first, upto - flags)
@@ -261,26 +261,26 @@ class JudgedRun(Cached):
         return above, last - above
 
     def averaged(self) -> Averaged:
-        """Return the same run averaged over all orders of equal scores."""
+        """Return the run averaged over all orders of equal scores."""
         return self.once("averaged", lambda: Averaged(**self.__getstate__()))
 
     @staticmethod
     def count(flags: BoolArray) -> IntArray:
-        """(Q,) how many are set in each row; `np.count_nonzero` takes longer to begin."""
+        """Return the number of flags set in each row, (Q,); cheaper than `np.count_nonzero`."""
         counts: IntArray = np.add.reduce(flags, axis=1, dtype=np.int64)
         return counts
 
     @staticmethod
     def total(values: npt.NDArray[Any]) -> FloatArray:
-        """(Q,) the sum of each row, added one after the other from the left.
+        """Return the sum of each row, (Q,), added one by one from the left.
 
-        The only way a kernel adds numbers: other sums of NumPy add in an order that depends on the
-        padding, and the last bit of a value would depend on its neighbors.
+        Kernels add numbers only this way: other NumPy sums add in an order that depends on the
+        padding, so that the last bit of a value would depend on other queries in the block.
         """
         if len(values) < _TALL:
             result: FloatArray = np.cumsum(values, axis=1, dtype=np.float64)[:, -1]
             return result
-        # The same additions, of one column to all rows at a time.
+        # The same additions, one column at a time for all rows.
         first, *others = values.T
         result = first.astype(np.float64)
         for column in others:
@@ -288,18 +288,18 @@ class JudgedRun(Cached):
         return result
 
     def depth(self, k: int | None) -> IntArray:
-        """(Q,) number of retrieved documents, at most `k`."""
+        """Return the number of retrieved documents, (Q,), at most `k`."""
         return self.retrieved if k is None else np.minimum(self.retrieved, k)
 
     def judged_only(self) -> JudgedRun:
-        """Return the run without documents that have no grade >= 0, ranked again."""
+        """Return the run without documents that lack a grade >= 0, ranked again."""
         return self.once("judged_only", self._of_judged)
 
     def _of_judged(self) -> JudgedRun:
         first = np.argsort(~self.judged, axis=1, kind="stable")
         judged = np.take_along_axis(self.judged, first, axis=1)
         rank = np.where(judged, np.arange(1, judged.shape[1] + 1), UNRANKED)
-        # What is removed may not lengthen a group of equal scores that it was in.
+        # Removed documents must not count in the group of equal scores that they were in.
         old_first = np.where(judged, np.take_along_axis(self.tie_first, first, axis=1), UNRANKED)
         return JudgedRun(
             rank=rank,
@@ -317,9 +317,9 @@ class JudgedRun(Cached):
 class Averaged(JudgedRun):
     """A judged run averaged over all orders of equal scores, all equally likely.
 
-    For a measure that is a sum of rank weights, its value here is the mean over all orders: the
-    mean of a sum is the sum of the means. So its kernel may be called with this run instead of a
-    run in one order. Methods for which this does not hold raise an error.
+    For a measure that is a sum of rank weights, its value on this run is the mean over all orders,
+    because the mean of a sum is the sum of the means. Its kernel can therefore be called with this
+    run instead of a run in one order. Methods for which this does not hold raise an error.
 
     Example:
         >>> from dataclasses import replace
@@ -330,26 +330,26 @@ class Averaged(JudgedRun):
     """
 
     def share(self, k: int | IntArray) -> FloatArray:
-        """(Q, J) how likely each document is in the first `k`."""
+        """Return the probability that each document is in the first `k`, (Q, J)."""
         last = k[:, None] if isinstance(k, np.ndarray) else k
         size = self.tie_last - self.tie_first + 1
         within = np.minimum(self.tie_last, last) - self.tie_first + 1
         return np.where(self.in_qrels, np.maximum(within, 0) / size, 0.0)
 
     def within(self, k: int) -> BoolArray:
-        """There is no single order of which it could be said."""
+        """Raise an error: the answer differs between orders."""
         raise TypeError(f"whether a document is in the top {k} depends on the order")
 
     def first(self, rel: Level) -> IntArray:
-        """There is no single order of which it could be said."""
+        """Raise an error: the answer differs between orders."""
         raise TypeError(f"the first document of grade {rel} depends on the order")
 
     def found(self, rel: Level, k: int | None = None) -> Counts:
-        """(Q,) the relevant documents that were retrieved, in the first `k` on the average."""
+        """Return the mean number of relevant documents retrieved in the first `k`, (Q,)."""
         return self.once(("found", rel, k), lambda: self.among(self.hits(rel), k))
 
     def among(self, flags: BoolArray, k: int | IntArray | None) -> Counts:
-        """(Q,) mean number of flagged documents in the first `k`."""
+        """Return the mean number of flagged documents in the first `k`, (Q,)."""
         if k is None:
             return self.count(flags)
         return self.total(np.where(flags, self.share(k), 0.0))
@@ -357,7 +357,7 @@ class Averaged(JudgedRun):
     def weights(
         self, key: Hashable, table: Callable[[int], FloatArray], k: int | None = None
     ) -> FloatArray:
-        """(Q, J) mean weight of the ranks of each document's tie group."""
+        """Return the mean weight of the ranks of each document's tie group, (Q, J)."""
         return self.once((key, k), lambda: self._means(table, k))
 
     def _means(self, table: Callable[[int], FloatArray], k: int | None) -> FloatArray:
@@ -375,17 +375,17 @@ class Averaged(JudgedRun):
 
 
 def _sums(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The running sum, and what rounding took from it: together as exact as twice the digits."""
+    """Return cumulative sums and their rounding errors: together, twice the precision."""
     sums = np.cumsum(values)
     before = np.zeros_like(sums)
     before[1:] = sums[:-1]
-    # Knuth: the exact rounding error of one addition.
+    # Knuth: exact rounding error of one addition.
     added = sums - before
     return sums, np.cumsum((before - (sums - added)) + (values - added))
 
 
 def _group_bound(groups: IntArray, rank: IntArray) -> IntArray:
-    """Return the rank at which each group of equal neighbors starts, read from the left."""
+    """Propagate the value of `rank` at the start of each run of equal groups, from the left."""
     starts = np.ones(groups.shape, dtype=bool)
     starts[:, 1:] = groups[:, 1:] != groups[:, :-1]
     columns = np.where(starts, np.arange(groups.shape[1]), 0)

@@ -1,4 +1,4 @@
-"""What judgments and runs share: numbers of (query, document) pairs, in columns."""
+"""Base of judgments and runs: columns of (query, document) pairs with numbers."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from rankgauge.formats.rows import OnError, finite
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pairs(Mapping[str, Mapping[str, float]]):
-    """Query id to document id to number, in columns."""
+    """Mapping of query id to document id to number, stored in columns."""
 
     table: PairTable
 
     @cached_property
     def query_index(self) -> dict[bytes, int]:
-        """The number of each query."""
+        """Number of each query by id."""
         return {query: number for number, query in enumerate(self.table.queries.tolist())}
 
     @cached_property
     def query_ids(self) -> tuple[str, ...]:
-        """The query ids as text, in order of first appearance."""
+        """Query ids as text, in order of first appearance."""
         return tuple(self.table.queries.shown())
 
     def number_of(self, query: bytes) -> int | None:
-        """Return the number of a query, if there is one."""
+        """Return the number of a query, or None."""
         return self.query_index.get(query)
 
     def __len__(self) -> int:
@@ -60,7 +60,7 @@ class Pairs(Mapping[str, Mapping[str, float]]):
             number = self.query_index.get(id_bytes(query))
         except InputError:
             return None
-        # An id that is displayed escaped is found by that text, too.
+        # Ids that are displayed escaped can also be looked up by that text.
         return self._rows_by_query.get(query) if number is None else number
 
     @cached_property
@@ -68,7 +68,7 @@ class Pairs(Mapping[str, Mapping[str, float]]):
         return {query: number for number, query in enumerate(self.query_ids)}
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is cached can be made again; it need not travel.
+        # Cached values can be recomputed and are not pickled.
         return {part.name: getattr(self, part.name) for part in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -88,7 +88,7 @@ class Pairs(Mapping[str, Mapping[str, float]]):
 def table_of_input(
     source: Any, layout: Layout, *, ranks: bool = False, on_error: OnError | None = None
 ) -> PairTable:
-    """Convert any supported source to rows, duplicate pairs included."""
+    """Convert any supported source to rows, including duplicate pairs."""
     if isinstance(source, PairTable):
         return finite(source, layout, on_error)
     if isinstance(source, str | os.PathLike):

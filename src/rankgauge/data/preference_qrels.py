@@ -1,4 +1,4 @@
-"""Judgments of preference between documents, and a run joined with them."""
+"""Judgments of preference between documents, and runs joined with them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MAPPING = '{"q1": {"group": {"d1": 2, "d2": 1}}}'
 
 
 def _rows_of(data: Mapping[Any, Any]) -> Iterator[tuple[Any, ...]]:
-    """The rows of query -> group -> sub-group -> document -> grade; sub-groups may be left out."""
+    """Yield rows of query -> group -> subgroup -> document -> grade; subgroups are optional."""
     for query, groups in data.items():
         for group, own in as_mapping(groups, f"query {query!r}", "groups", _MAPPING).items():
             where = f"query {query!r}, group {group!r}"
@@ -46,30 +46,30 @@ def _rows_of(data: Mapping[Any, Any]) -> Iterator[tuple[Any, ...]]:
 class _Group(NamedTuple):
     """The preferences of one group."""
 
-    docs: IntArray  # (n,) its documents, by their numbers within the query
-    grade: FloatArray  # (n,) their grades; of several sub-groups the highest
-    # (n, n) whether one is preferred to the other; None where the grades say it.
+    docs: IntArray  # (n,) its documents, numbered within the query
+    grade: FloatArray  # (n,) their grades; the highest if there are several subgroups
+    # (n, n) whether row document is preferred to column document; None if grades determine this.
     over: BoolArray | None
 
     def matrix(self) -> BoolArray:
-        """(n, n) whether one is preferred to the other."""
+        """Return whether each document is preferred to each other one, (n, n)."""
         by_grade: BoolArray = self.grade[:, None] > self.grade[None, :]
         return by_grade if self.over is None else self.over
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PreferenceQrels(SpecialQrels):
-    """Preferences: query id to group to sub-group to document to grade. Immutable.
+    """Preferences: query id to group to subgroup to document to grade. Immutable.
 
-    In a *sub-group* a document of a higher grade is preferred to each of a lower one; what the
-    grades are does not matter, but that 0 means not relevant. A *group* is what one person wants at
-    one time: the preferences of its sub-groups are taken together, with what follows from them (A
-    over B in one and B over C in another make A over C). Groups may contradict each other. Make it
-    with :meth:`of`. In a mapping sub-groups may be left out; columns and rows are ``query_id,
-    group_id, subgroup_id, doc_id, relevance``. Ordinary judgments are preferences of one group for
-    each query.
+    In a *subgroup*, a document with a higher grade is preferred to each with a lower one; only the
+    order of grades matters, except that 0 means not relevant. A *group* is the information need of
+    one person at one time: the preferences of its subgroups are combined, and closed under
+    transitivity (A over B in one and B over C in another imply A over C). Groups may contradict
+    each other. Create it with :meth:`of`. Subgroups are optional in a mapping; columns and rows are
+    ``query_id, group_id, subgroup_id, doc_id, relevance``. Ordinary judgments are preferences with
+    one group per query.
 
-    A document with a negative grade was not judged: it is in no preference.
+    A document with a negative grade was not judged and is in no preference.
 
     Example:
         >>> judged = PreferenceQrels.of({"q1": {"ann": {"d1": 2, "d2": 1}, "bob": {"d2": 1}}})
@@ -93,12 +93,12 @@ class PreferenceQrels(SpecialQrels):
         mapping=_MAPPING,
         rows_of=_rows_of,
     )
-    # A query is processed group by group, not as an array with an axis of groups.
+    # Kernels process each query group by group, without an array axis for groups.
     width = 1
 
     @classmethod
     def of(cls, source: Any) -> Self:
-        """Convert preferences, or ordinary judgments as such; like :meth:`SubtopicQrels.of`."""
+        """Convert preferences or ordinary judgments; like :meth:`SubtopicQrels.of`."""
         if isinstance(source, cls | Run):
             return super().of(source)
         if isinstance(source, Qrels) or hasattr(type(source), "reads"):
@@ -107,14 +107,14 @@ class PreferenceQrels(SpecialQrels):
 
     @classmethod
     def read(cls, path: Any, form: str | None = None) -> Self:
-        """Preferences from a file, or ordinary judgments read as such."""
+        """Read preferences from a file, or ordinary judgments as preferences."""
         try:
             return super().read(path, form)
         except InputError as error:
             try:
                 ordinary = Qrels.of(path if form is None else InFormat(path, form))
             except InputError:
-                # The original error says more.
+                # The original error is more specific.
                 raise error from None
             return cls._of_ordinary(ordinary)
 
@@ -142,10 +142,10 @@ class PreferenceQrels(SpecialQrels):
 
     @cached_property
     def by_group(self) -> tuple[tuple[_Group, ...], ...]:
-        """The groups of each query, with what follows from their sub-groups.
+        """Groups of each query, with preferences closed under transitivity.
 
         Raises:
-            InputError: If one contradicts itself.
+            InputError: If a group contradicts itself.
         """
         group, subgroup = (labels.unique()[0] for labels in self.labels)
         firsts = self.qrels.table.offsets.tolist()
@@ -163,7 +163,7 @@ class PreferenceQrels(SpecialQrels):
         return tuple(found)
 
     def _group(self, part: IntArray, subgroup: IntArray, first: int) -> _Group:
-        """Return a group, from its entries."""
+        """Build a group from its entries."""
         row, grade = self.row[part], self.grade[part]
         ends = np.append(np.flatnonzero(np.diff(subgroup)) + 1, len(part))
         if len(ends) == 1:
@@ -214,13 +214,13 @@ class PreferenceQrels(SpecialQrels):
         return PreferenceRun(tuple(ranked))
 
     def tied(self, joined: Joined) -> IntArray:
-        """Queries in which a tie could change a value: of documents that differ in a grade."""
-        # A document in no preference has no effect.
+        """Return the queries in which a tie between documents with different grades exists."""
+        # Documents in no preference have no effect.
         return replace(joined, grade=self._kinds[joined.rows]).tied(condensed=True)
 
     @cached_property
     def _kinds(self) -> FloatArray:
-        """A number for each row, the same where the grades in all sub-groups are; -1 for none."""
+        """A number for each row, equal if the grades in all subgroups are; -1 without grades."""
         preferences: dict[int, list[tuple[int, float]]] = {}
         group, subgroup = (labels.ascending() for labels in self.labels)
         place = (group * len(self.row) + subgroup).tolist()
@@ -235,13 +235,13 @@ class PreferenceQrels(SpecialQrels):
 
 
 class _Ranked(NamedTuple):
-    """The groups of one query, and where a run has their documents."""
+    """The groups of one query, and the positions of their documents in a run."""
 
-    groups: tuple[_Group, ...]  # the groups
-    # (N,) the place of each document, from 0; those that were not retrieved come after all others,
-    # ids ascending.
+    groups: tuple[_Group, ...]  # groups of the query
+    # (N,) position of each document, from 0; documents that were not retrieved follow all others,
+    # by ascending id.
     place: IntArray
-    retrieved: int  # how many were
+    retrieved: int  # number of documents retrieved
 
     @classmethod
     def of(cls, groups: tuple[_Group, ...], found: IntArray, size: int) -> _Ranked:
@@ -252,7 +252,7 @@ class _Ranked(NamedTuple):
         return cls(groups, place, len(found))
 
     def ordered(self, group: _Group) -> tuple[_Group, int]:
-        """A group with its documents best rank first, and how many of them were retrieved."""
+        """Return a group with its documents in ranked order, and the number retrieved."""
         place = self.place[group.docs]
         order = np.argsort(place)
         over = None if group.over is None else group.over[order[:, None], order[None, :]]
@@ -262,10 +262,10 @@ class _Ranked(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PreferenceRun(Cached):
-    """A run joined with preferences: the input of measures of preferences.
+    """A run joined with preferences: the input of preference measures.
 
-    A run *satisfies* a preference if the preferred document is above the other one, or only the
-    preferred one was retrieved.
+    A run *satisfies* a preference if the preferred document is ranked above the other one, or if
+    only the preferred one was retrieved.
 
     Attributes:
         ranked: (Q,) the groups of each query, with the ranks of their documents.
@@ -277,28 +277,29 @@ class PreferenceRun(Cached):
         return len(self.ranked)
 
     def groups(self) -> IntArray:
-        """(Q,) how many groups each query has."""
+        """Return the number of groups of each query, (Q,)."""
         return np.array([len(one.groups) for one in self.ranked], dtype=np.int64)
 
     def counts(self) -> IntArray:
-        """(Q, G, 5) preferences of each group; 0 if there is none.
+        """Return counts of preferences in each group, (Q, G, 5); 0 for missing groups.
 
-        Of those with both documents retrieved how many are kept, of those with one; then how many
-        there are with both, with one, with none.
+        The counts are: satisfied with both documents retrieved, satisfied with one retrieved, all
+        with both retrieved, all with one, and all with none.
         """
         return self.once("counts", lambda: self._by_group(_counted, 5))
 
     def evened(self) -> IntArray:
-        """(Q, G, 4) preferences with as many documents that are not relevant as relevant ones.
+        """Return counts among equal numbers of relevant and nonrelevant documents, (Q, G, 4).
 
-        How many are kept, how many there are; then the same of those with both retrieved.
+        The counts are: satisfied preferences and all preferences; then both again for preferences
+        with both documents retrieved.
         """
         return self.once("evened", lambda: self._by_group(_evened, 4))
 
     def pairs(self) -> FloatArray:
-        """(Q, 5) the same as counts, of pairs of documents: each is 1, however many judged it.
+        """Return the counts of document pairs, (Q, 5): each pair counts once over all groups.
 
-        Where groups contradict each other a pair is kept in part.
+        If groups contradict each other, a pair is satisfied in part.
         """
         return self.once("pairs", lambda: np.array([_paired(one) for one in self.ranked]))
 
@@ -312,7 +313,7 @@ class PreferenceRun(Cached):
 
 
 def _counted(group: _Group, there: int) -> tuple[int, int, int, int, int]:
-    """`PreferenceRun.counts` of a group whose first documents were retrieved."""
+    """Return `PreferenceRun.counts` of a group whose first `there` documents were retrieved."""
     over = group.matrix()
     both, one = over[:there, :there], over[:there, there:]
     kept = int(np.count_nonzero(np.triu(both))), int(np.count_nonzero(one))
@@ -322,7 +323,7 @@ def _counted(group: _Group, there: int) -> tuple[int, int, int, int, int]:
 
 
 def _evened(group: _Group, there: int) -> tuple[int, int, int, int]:
-    """`PreferenceRun.evened` of a group, counted as trec_eval does."""
+    """Return `PreferenceRun.evened` of a group, counted as trec_eval does."""
     kept_both, kept_one, both, one, none = _counted(group, there)
     relevant = group.grade > 0
     good, rest = int(relevant.sum()), int((~relevant).sum())
@@ -334,7 +335,7 @@ def _evened(group: _Group, there: int) -> tuple[int, int, int, int]:
         few = _counted(*_with(group, there, good))
         kept, whole = few[0] + few[1], sum(few[2:])
         if group.over is None:
-            # The others that are not relevant are counted as if they were preferred to these.
+            # Remaining nonrelevant documents count as if they were preferred to these.
             kept += sum(min(above, rest_there) for above in range(good))
             whole += rest * good
     if good_there >= rest_there:
@@ -349,7 +350,7 @@ def _evened(group: _Group, there: int) -> tuple[int, int, int, int]:
 
 
 def _with(group: _Group, there: int, most: int) -> tuple[_Group, int]:
-    """Return a group with the first so many of its documents that are not relevant."""
+    """Return a group with only its first `most` nonrelevant documents."""
     relevant = group.grade > 0
     chosen = np.flatnonzero(relevant | (np.cumsum(~relevant) <= most))
     over = None if group.over is None else group.over[chosen[:, None], chosen[None, :]]
@@ -357,7 +358,7 @@ def _with(group: _Group, there: int, most: int) -> tuple[_Group, int]:
 
 
 def _paired(ranked: _Ranked) -> tuple[float, ...]:
-    """`PreferenceRun.pairs` of a query."""
+    """Return `PreferenceRun.pairs` of a query."""
     if len(ranked.groups) <= 1:
         return _single(ranked)
     there, size = ranked.retrieved, len(ranked.place)
@@ -378,13 +379,13 @@ def _paired(ranked: _Ranked) -> tuple[float, ...]:
 
 
 def _single(ranked: _Ranked) -> tuple[float, ...]:
-    """Return the same where no pair was judged in two groups."""
+    """Return `PreferenceRun.pairs` of a query with at most one group."""
     counts = [_counted(*ranked.ordered(group)) for group in ranked.groups] or [(0,) * 5]
     return tuple(map(float, counts[0]))
 
 
 def _shares(kept: IntArray, lost: IntArray) -> float:
-    """Return the sum of kept / (kept + lost), exactly rounded: it depends on no order."""
+    """Return the sum of kept / (kept + lost), exactly rounded and thus independent of order."""
     return math.fsum((kept / (kept + lost)).tolist())
 
 
@@ -393,14 +394,14 @@ def read_preference_qrels(path: Source, *, format: str | None = None) -> Prefere
 
     Args:
         path: A file in the format ``prefs`` of trec_eval (``query group subgroup document grade``),
-            CSV, TSV or JSON lines with a header or keys (``query_id, group_id, subgroup_id, doc_id,
-            relevance``), or JSON (query to group to document to grade); compressed, too; ``-`` for
-            standard input; or ordinary judgments, whose grades say what is preferred.
-        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, if name and first line are
+            CSV, TSV, or JSON lines with a header or keys (``query_id, group_id, subgroup_id,
+            doc_id, relevance``), or JSON (query to group to document to grade), also compressed;
+            ``-`` for standard input; or ordinary judgments, whose grades determine the preferences.
+        format: ``trec``, ``csv``, ``tsv``, ``json``, or ``jsonl``, if name and first line are
             ambiguous.
 
     Raises:
         FormatError: With path and line, if a line is invalid.
-        InputError: If there is no such file, or a group contradicts itself.
+        InputError: If the file does not exist, or a group contradicts itself.
     """
     return PreferenceQrels.read(path, format)

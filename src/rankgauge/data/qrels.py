@@ -21,7 +21,7 @@ from rankgauge.formats import frames, mappings, readers
 from rankgauge.formats.columns import JUDGMENTS
 from rankgauge.formats.lines import Source
 
-# Far above any scale, and the sum of many is still a number.
+# Far above any scale, yet sums of many remain finite.
 _MOST = 1e100
 _NO_TEXT = "\0"
 
@@ -34,7 +34,7 @@ class Qrels(Pairs):
     :meth:`from_rankings`. It is a mapping: ``qrels["q1"]["d1"]`` is a grade.
 
     Grades are numbers. A document is relevant if its grade reaches the relevance level ``rel`` of
-    the measure (1 by default); 0 is judged and not relevant; a negative grade means pooled but not
+    the measure (1 by default); 0 means judged not relevant; a negative grade means pooled but not
     judged.
 
     Example:
@@ -74,14 +74,14 @@ class Qrels(Pairs):
         """Convert any supported source to judgments.
 
         Args:
-            source: A mapping of query id to ``{document id: grade}``, to a set or list of relevant
-                documents (grade 1); a data frame (pandas, polars, pyarrow, DuckDB) with columns
-                ``query_id, doc_id, relevance``; a path (see :func:`read_qrels`); rows
-                ``(query, document, grade)``; or judgments, which are returned as they are.
+            source: A mapping of query id to ``{document id: grade}``, or to a set or list of
+                relevant documents (grade 1); a data frame (pandas, polars, pyarrow, DuckDB) with
+                columns ``query_id, doc_id, relevance``; a path (see :func:`read_qrels`); rows
+                ``(query, document, grade)``; or judgments, which are returned unchanged.
 
         Raises:
-            InputError: If the source is not supported, a grade is not a finite number, or a pair
-                occurs twice.
+            InputError: If the source is not supported, a grade is not a finite number, or there is
+                a duplicate pair.
 
         Example:
             >>> Qrels.of({"q1": {"d3"}})["q1"]
@@ -92,7 +92,7 @@ class Qrels(Pairs):
         if isinstance(getattr(type(source), "reads", None), str):
             # Special judgments (`data.special_qrels`) contain ordinary ones.
             return cls.of(source.qrels)
-        if isinstance(source, Pairs):  # a run, which this module does not know
+        if isinstance(source, Pairs):  # a run, whose class this module does not import
             raise InputError(
                 f"got the run {vars(source)['name']!r} where judgments were expected",
                 where=JUDGMENTS.name,
@@ -102,7 +102,7 @@ class Qrels(Pairs):
 
     @classmethod
     def from_columns(cls, query_ids: Any, doc_ids: Any, grades: Any) -> Qrels:
-        """Judgments from three columns of equal length (lists or NumPy arrays).
+        """Create judgments from three columns of equal length (lists or NumPy arrays).
 
         Example:
             >>> Qrels.from_columns(["q1", "q1"], ["d1", "d2"], [2, 0])["q1"]
@@ -144,7 +144,7 @@ class Qrels(Pairs):
 
     @cached_property
     def judged(self) -> Any:
-        """The judged documents of each query as the compiled core has them; None without it."""
+        """Judged documents of each query in the form of the compiled core; None without it."""
         docs = self.table.docs
         if native.core is None:
             return None
@@ -152,19 +152,19 @@ class Qrels(Pairs):
 
     @cached_property
     def judged_docs(self) -> Sieve:
-        """Lets the hash of a document pass if some query may have a judgment of it."""
+        """Filter that passes the hashes of documents that may be judged for some query."""
         return Sieve(self.table.docs.hashes())
 
     @cached_property
     def judged_pairs(self) -> Sieve:
-        """Lets the key of a pair pass if it may be judged."""
+        """Filter that passes the keys of pairs that may be judged."""
         return Sieve(self.index[0])
 
     @cached_property
     def texts(self) -> tuple[dict[str, int], list[tuple[str, ...]]]:
-        """The number of each query by its text, and the documents of each query as text.
+        """Number of each query by its text, and the documents of each query as text.
 
-        An id that is no text in UTF-8 is a NUL here, which no text may be.
+        Ids that are not UTF-8 are replaced by a NUL, which is not allowed in text.
         """
         ends = self.table.offsets.tolist()
         docs = _decoded(self.table.docs)
@@ -174,25 +174,25 @@ class Qrels(Pairs):
 
     @cached_property
     def low_grades(self) -> FloatArray:
-        """The grades below 1 that are not 0: pooled only, or relevant to less than 1."""
+        """Nonzero grades below 1: pooled only, or relevant to a degree below 1."""
         values = self.table.values
         low: FloatArray = values[values < 1]
         return low[low != 0] if len(low) else low
 
     @property
     def judgments(self) -> int:
-        """The number of judgments."""
+        """Number of judgments."""
         return len(self.table)
 
     def lacking(self, level: float) -> npt.NDArray[np.bool_]:
-        """(Q,) the queries without a grade of this level or more."""
+        """Return which queries lack a grade of at least `level`, (Q,)."""
         enough = self.table.query_numbers()[self.table.values >= level]
         lack: npt.NDArray[np.bool_] = np.bincount(enough, minlength=len(self)) == 0
         return lack
 
     @cached_property
     def ideal(self) -> tuple[FloatArray, IntArray]:
-        """All grades >= 0, descending within each query, and the offsets of the queries."""
+        """All grades >= 0 in descending order within each query, and offsets by query."""
         rows = np.flatnonzero(self.table.values >= 0)
         numbers, grades = self.table.query_numbers()[rows], self.table.values[rows]
         grades = grades[np.lexsort((-grades, numbers))]
@@ -202,12 +202,12 @@ class Qrels(Pairs):
 
     @cached_property
     def largest_pool(self) -> int:
-        """The most documents that any query has."""
+        """Largest number of documents judged for a query."""
         return int(np.diff(self.table.offsets).max(initial=0))
 
 
 def _decoded(ids: Ids) -> list[str]:
-    """Every id as text; `_NO_TEXT` where it is none."""
+    """Decode all ids; use `_NO_TEXT` for those that are not UTF-8."""
     values = ids.tolist()
     try:
         return [value.decode() for value in values]
@@ -223,20 +223,20 @@ def read_qrels(path: Source, *, format: str | None = None, split: str | None = N
     """Read judgments from a file or an object.
 
     Args:
-        path: A file in TREC format (``query iteration document grade``, or three columns), CSV, TSV
-            or JSON lines with a header or keys, a JSON mapping, JSON of a search tool, Parquet or
-            Arrow; also compressed (gzip, bzip2, xz, zstd, lz4); ``-`` for standard input. The
-            format is detected by the first bytes, the name, and the first line. Or a folder or a
-            zip archive in BEIR layout, or with ``questions.csv``; that file alone (``question``,
-            ``relevant``); a zip archive with one file, ``archive.zip!member``, ``ir_datasets:NAME``
-            or ``hf:NAME``.
+        path: A file in TREC format (``query iteration document grade``, or three columns), CSV,
+            TSV, or JSON lines with a header or keys, a JSON mapping, JSON of a search tool,
+            Parquet, or Arrow; also compressed (gzip, bzip2, xz, zstd, lz4); ``-`` for standard
+            input. The format is detected from the first bytes, the name, and the first line. Or a
+            folder or zip archive in BEIR layout, or one with ``questions.csv``; that file alone
+            (``question``, ``relevant``); a zip archive with one file, ``archive.zip!member``,
+            ``ir_datasets:NAME``, or ``hf:NAME``.
         format: One of `QRELS_FORMATS`, if detection fails: ``trec``, ``csv``, ``tsv``, ``json``,
-            ``jsonl``, ``smart``, ``npl`` or ``letor``.
-        split: The split of the judgments of a collection; default: ``test``, or the only one.
+            ``jsonl``, ``smart``, ``npl``, or ``letor``.
+        split: Split of the judgments of a collection; default: ``test``, or the only one.
 
     Raises:
-        FormatError: With path, line and column, if a line is invalid.
-        InputError: If there is no such file, or a pair is judged twice.
+        FormatError: With path, line, and column, if a line is invalid.
+        InputError: If the file does not exist, or a pair is judged twice.
         MissingExtra: If a required library is not installed.
 
     Example:
@@ -248,16 +248,17 @@ def read_qrels(path: Source, *, format: str | None = None, split: str | None = N
 
 
 def write_qrels(qrels: Any, path: Source) -> None:
-    r"""Write judgments to a file, completely or not at all.
+    r"""Write judgments to a file atomically.
 
     Args:
-        qrels: Anything that :meth:`Qrels.of` takes.
-        path: ``.csv``, ``.tsv``, ``.json``, ``.jsonl``, ``.parquet`` or ``.arrow`` by name, else
-            TREC format; ``.gz``, ``.xz``, ``.bz2``, ``.zst`` or ``.lz4`` behind it packs it; ``-``
-            for standard output. :func:`convert` writes more.
+        qrels: Anything that :meth:`Qrels.of` accepts.
+        path: A name that ends in ``.csv``, ``.tsv``, ``.json``, ``.jsonl``, ``.parquet``, or
+            ``.arrow`` selects that format, any other TREC format; an additional ``.gz``, ``.xz``,
+            ``.bz2``, ``.zst``, or ``.lz4`` compresses it; ``-`` is standard output.
+            :func:`convert` supports more formats.
 
     Raises:
-        InputError: If an id cannot be carried by the format, or the file cannot be written.
+        InputError: If the format cannot represent an id, or the file cannot be written.
 
     Example:
         >>> import pathlib, tempfile
@@ -272,10 +273,10 @@ def write_qrels(qrels: Any, path: Source) -> None:
 
 
 def judged_number(qrels: Qrels, query: Any) -> int:
-    """Return the number of a query among the judgments; an id that is shown escaped is found, too.
+    """Return the number of a query among the judgments; ids as displayed (escaped) also match.
 
     Raises:
-        MismatchError: If it is not judged.
+        MismatchError: If the query is not judged.
     """
     wanted = id_bytes(query, "query id")
     number = qrels.query_index.get(wanted)

@@ -1,4 +1,4 @@
-"""Ranks of documents within each query, and how ties of scores are broken."""
+"""Rank documents within each query, breaking ties in scores by a policy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rankgauge.core.pair_table import (
 from rankgauge.core.policies import BY_GRADE, Order, order_of
 from rankgauge.data.run import Run
 
-# Cells of one block: small enough for the cache, large enough to make NumPy worth calling.
+# Cells per block: small enough for the CPU cache, large enough to amortize NumPy calls.
 CELLS = 1 << 17
 _T = TypeVar("_T", bound=np.generic)
 
@@ -30,10 +30,11 @@ _T = TypeVar("_T", bound=np.generic)
 def by_grade(
     query: IntArray, group: tuple[IntArray, IntArray], grade: FloatArray, ties: str
 ) -> IntArray:
-    """Return the ranks of judged documents where grades decide inside groups of equal scores.
+    """Return the ranks of judged documents if ties are broken by grade.
 
-    The higher grade comes first, documents without a judgment come last; by ``worst`` all of it the
-    other way round. Ids do not matter: documents of the same grade are equal to every measure.
+    Within groups of equal scores, higher grades come first and unjudged documents last; ``worst``
+    reverses this. Ids do not matter: documents with equal grades are interchangeable in every
+    measure.
     """
     first, last = group
     rank = first.copy()
@@ -47,26 +48,26 @@ def by_grade(
     members = np.diff(np.append(heads, len(order)))
     places = np.arange(len(order)) - np.repeat(heads, members)
     if ties == "worst":
-        # Those without a judgment stand above.
+        # Unjudged documents come first.
         places += last - first + 1 - np.repeat(members, members)
     rank[tied[order]] = first + places
     return rank
 
 
 def ranked(run: Run, *, ties: Order = "trec", depth: int | None = None) -> Run:
-    """Return the same run with the documents of each query in the order of their ranks.
+    """Return the run with the documents of each query in ranked order.
 
-    An evaluation does not need it, since it ranks only judged documents. Use it to print rankings
-    or to create other runs.
+    Evaluation does not need this, since it ranks only judged documents. Use it to print rankings or
+    to create other runs.
 
     Args:
         run: The run.
         ties: Order of documents with equal scores.
-        depth: How many documents of each query are kept; all of them if omitted.
+        depth: Number of documents to keep for each query; default: all.
 
     Raises:
-        InputError: If a document occurs twice in a ranking.
-        UnknownName: For a policy of ties that takes judgments.
+        InputError: If a ranking has a duplicate document.
+        UnknownName: If the tie policy requires judgments.
 
     Example:
         >>> list(ranked(Run.of({"q1": {"d1": 0.5, "d2": 0.75, "d3": 0.5}}))["q1"])
@@ -97,7 +98,7 @@ def _rank_rows(table: PairTable, ties: str, depth: int | None) -> IntArray | Non
     heads = _heads(table.values[order], table.offsets)
     tied = np.flatnonzero(np.diff(heads) > 1)
     if depth is not None:
-        # What is below is cut off: its order need not be known.
+        # Documents below `depth` are dropped, so their order does not matter.
         above = heads[tied] - table.offsets[query_of(table, heads[tied])]
         tied = tied[above < depth]
     at, by_rule = _in_groups(table, order, (heads[tied], heads[tied + 1]), ties)
@@ -106,7 +107,7 @@ def _rank_rows(table: PairTable, ties: str, depth: int | None) -> IntArray | Non
 
 
 def tie_groups(table: PairTable) -> tuple[IntArray, IntArray]:
-    """The groups of two or more documents with equal scores: their queries and their sizes."""
+    """Return the query and the size of each group of two or more documents with equal scores."""
     order = _best_first(table.values, table.offsets)
     heads = _heads(table.values if order is None else table.values[order], table.offsets)
     sizes = np.diff(heads)
@@ -120,7 +121,7 @@ def query_of(table: PairTable, rows: IntArray) -> IntArray:
 
 
 def ranks_of(table: PairTable, rows: IntArray, ties: str) -> tuple[IntArray, IntArray, IntArray]:
-    """Rank of these rows among all of their query, and the ranks their tie group spans."""
+    """Return the ranks of these rows within their queries, and of the ends of their tie groups."""
     query = query_of(table, rows)
     start, stop = table.offsets[query], table.offsets[query + 1]
     scores, place = table.values, rows
@@ -133,12 +134,12 @@ def ranks_of(table: PairTable, rows: IntArray, ties: str) -> tuple[IntArray, Int
         place = _first_place(scores, start, stop, table.values[rows])
     rank = place - start
     first, last = rank.copy(), rank.copy()
-    # Apparent ties across the border of two queries are checked again.
+    # Neighbors may belong to different queries; the next step checks this.
     below = np.minimum(place + 1, len(scores) - 1)
     same = (scores[place - 1] == scores[place]) | (scores[below] == scores[place])
     tied = np.flatnonzero(same)
     if len(tied):
-        # Few documents have tied scores: only their queries are ranked again.
+        # Few documents are tied: rank only their queries again.
         rank[tied], first[tied], last[tied] = _ranks_in_ties(table, rows[tied], query[tied], ties)
     return rank + 1, first + 1, last + 1
 
@@ -146,7 +147,7 @@ def ranks_of(table: PairTable, rows: IntArray, ties: str) -> tuple[IntArray, Int
 def _ranks_in_ties(
     table: PairTable, rows: IntArray, query: IntArray, ties: str
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Ranks from 0 of rows that have the score of others of their query, and of their groups."""
+    """Return ranks from 0 of tied rows, and the first and last ranks of their groups."""
     queries = distinct(query)
     spans, offsets = _spans(table, queries)
     number = np.searchsorted(queries, query)
@@ -168,7 +169,7 @@ def _ranks_in_ties(
 def _first_place(
     scores: FloatArray, start: IntArray, stop: IntArray, wanted: FloatArray
 ) -> IntArray:
-    """Return where each of these scores is first in its part of the scores, which descend there."""
+    """Return the first index of each score in its range of `scores`, which is descending."""
     low, high = start.copy(), stop.copy()
     for _ in range(int((stop - start).max()).bit_length()):
         middle = (low + high) >> 1
@@ -180,13 +181,13 @@ def _first_place(
 
 
 def _spans(table: PairTable, queries: IntArray) -> tuple[IntArray, IntArray]:
-    """The rows of these queries (ascending) one after the other, and where each starts there."""
+    """Return the concatenated rows of these queries (ascending), and their offsets."""
     sizes = np.diff(table.offsets)[queries]
     return ranges_of(table.offsets[queries], sizes), offsets_of(sizes)
 
 
 def _heads(scores: FloatArray, offsets: IntArray) -> IntArray:
-    """Return where each group of equal scores of one query starts, and after the last its end."""
+    """Return the start of each group of equal scores within a query, and the total length."""
     starts = np.ones(len(scores) + 1, dtype=bool)
     np.not_equal(scores[1:], scores[:-1], out=starts[1:-1])
     starts[offsets] = True
@@ -196,7 +197,7 @@ def _heads(scores: FloatArray, offsets: IntArray) -> IntArray:
 def _in_groups(
     table: PairTable, members: IntArray, groups: tuple[IntArray, IntArray], ties: str
 ) -> tuple[IntArray, IntArray]:
-    """The places of groups of equal scores, and the order of their members by the tie policy."""
+    """Return the indices in groups of equal scores, and their order by the tie policy."""
     starts, stops = groups
     sizes = stops - starts
     at = ranges_of(starts, sizes)
@@ -207,7 +208,7 @@ def _in_groups(
 
 
 def _unsorted(values: FloatArray, offsets: IntArray) -> IntArray:
-    """Which queries have a score above the one before it."""
+    """Return the queries in which a score is greater than the previous one."""
     rising = np.zeros(len(values) + 1, dtype=bool)
     np.greater(values[1:], values[:-1], out=rising[1:-1])
     rising[offsets] = False
@@ -222,9 +223,9 @@ def _unsorted(values: FloatArray, offsets: IntArray) -> IntArray:
 def _blocks_of(
     values: FloatArray, offsets: IntArray, queries: IntArray
 ) -> Iterator[tuple[IntArray, npt.NDArray[np.bool_], FloatArray]]:
-    """Queries of similar length side by side: their rows, which are not padding, their scores.
+    """Yield blocks of queries of similar length: rows, mask of cells that are not padding, scores.
 
-    The scores are negative, so that the best is first when they ascend; padding comes last.
+    Scores are negated, so that ascending order is best first and padding comes last.
     """
     sizes = np.diff(offsets)[queries]
     for chosen in cut(np.argsort(sizes, kind="stable"), sizes, CELLS):
@@ -234,7 +235,7 @@ def _blocks_of(
 
 
 def _descending(table: PairTable, queries: IntArray) -> FloatArray:
-    """All scores, those of these queries in descending order."""
+    """Return all scores, sorted in descending order for these queries."""
     scores = table.values.copy()
     for rows, filled, found in _blocks_of(table.values, table.offsets, queries):
         found.sort(axis=1)
@@ -243,9 +244,9 @@ def _descending(table: PairTable, queries: IntArray) -> FloatArray:
 
 
 def _best_first(values: FloatArray, offsets: IntArray) -> IntArray | None:
-    """Return the rows of each query by score descending, equal scores in any order.
+    """Return the rows of each query by descending score, equal scores in any order.
 
-    None if they are in that order already.
+    Return None if they are already in that order.
     """
     unsorted = _unsorted(values, offsets)
     if not len(unsorted):
@@ -258,7 +259,7 @@ def _best_first(values: FloatArray, offsets: IntArray) -> IntArray | None:
 
 
 def _moved(place: IntArray, spans: IntArray, order: IntArray) -> IntArray:
-    """Places after what was at `spans` (ascending) was put in this order."""
+    """Map positions after the members at `spans` (ascending) were reordered by `order`."""
     new = np.empty(len(spans), dtype=np.int64)
     new[order] = spans
     at = np.minimum(np.searchsorted(spans, place), len(spans) - 1)
@@ -272,7 +273,7 @@ def _inverse(order: IntArray) -> IntArray:
 
 
 def cut(order: IntArray, width: IntArray, cells: int) -> Iterator[IntArray]:
-    """Pieces of `order` (by width ascending) whose padded rows have at most so many cells."""
+    """Split `order` (by ascending width) into pieces with at most `cells` padded cells each."""
     start = 0
     while start < len(order):
         ahead = width[order[start : start + cells]]
@@ -283,7 +284,7 @@ def cut(order: IntArray, width: IntArray, cells: int) -> Iterator[IntArray]:
 
 
 def padded(starts: IntArray, sizes: IntArray) -> tuple[IntArray, npt.NDArray[np.bool_]]:
-    """(n, J) the rows from each start on, J at least 1, and which cells are not padding."""
+    """Return row indices from each start on, (n, J) with J >= 1, and a mask without padding."""
     columns = np.arange(max(1, int(sizes.max(initial=0))))
     filled = columns < sizes[:, None]
     return np.where(filled, starts[:, None] + columns, 0), filled
@@ -292,7 +293,7 @@ def padded(starts: IntArray, sizes: IntArray) -> tuple[IntArray, npt.NDArray[np.
 def gather(
     values: npt.NDArray[_T], rows: IntArray, filled: npt.NDArray[np.bool_], pad: float
 ) -> npt.NDArray[_T]:
-    """Return the cells of a block; `pad` if there is none."""
+    """Return the values at these rows; `pad` in padding cells."""
     if not len(values):
         return np.full(rows.shape, pad, dtype=values.dtype)
     cells = values[rows]

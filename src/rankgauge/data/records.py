@@ -1,4 +1,4 @@
-"""Records that carry a ranking and its judgments together, as judgments and a run."""
+"""Split records that contain rankings and judgments into judgments and a run."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Records:
     """Records, split into judgments and a run. Create them with :meth:`of`.
 
     A record contains the retrieved and the relevant documents of a query, and optionally grades and
-    scores of the retriever.
+    retrieval scores.
 
     Attributes:
-        qrels: The judgments for measures that only ask whether a document is relevant.
-        graded: The judgments for measures that read grades; the same object where the two agree.
+        qrels: Judgments for binary measures.
+        graded: Judgments for graded measures; the same object if the two agree.
         run: The rankings.
-        notes: What a reader of the numbers has to know.
+        notes: Notes on interpretation.
 
     Example:
         >>> records = Records.of([{"id": "q1", "retrieved": ["d2", "d1"], "relevant": {"d1"}}])
@@ -51,29 +51,29 @@ class Records:
     def of(cls, source: Any) -> Records:
         """Convert any supported source to records.
 
-        Each has the parts ``id``, ``retrieved`` (best first, or document id to score),
+        The fields of a record are ``id``, ``retrieved`` (best first, or document id to score),
         ``relevant`` (document ids, or document id to grade), ``relevance_scores`` (document id to
-        grade) and ``retrieval_scores`` (one for each retrieved document). Only the ranking and one
-        kind of judgments must be there. Other names for them: ``query_id``, ``qid``,
-        ``question_id``; ``retrieved_ids``, ``retrieved_doc_ids``, ``retrieved_docs``;
-        ``relevant_ids``, ``relevant_doc_ids``, ``relevant_docs``; ``relevance_grades``; ``scores``.
-        Without ids the queries are numbered from 1.
+        grade), and ``retrieval_scores`` (one for each retrieved document). Only the ranking and one
+        kind of judgments are required. Alternative names: ``query_id``, ``qid``, ``question_id``;
+        ``retrieved_ids``, ``retrieved_doc_ids``, ``retrieved_docs``; ``relevant_ids``,
+        ``relevant_doc_ids``, ``relevant_docs``; ``relevance_grades``; ``scores``. Without ids,
+        queries are numbered from 1.
 
-        If ``relevant`` and the grades disagree, binary measures use ``relevant``, and measures of
-        gains use the grades, with a note. If the order of the list and the retriever's scores
-        disagree, the scores determine the ranking, with a note.
+        If ``relevant`` and the grades disagree, binary measures use ``relevant`` and graded
+        measures use the grades, with a note. If list order and retrieval scores disagree, the
+        scores determine the ranking, with a note.
 
         Args:
             source: A list (or any iterable) of mappings, of tuples ``(retrieved, relevant)`` or
-                ``(id, retrieved, relevant)`` with grades at the end if there are any, or of objects
-                with such attributes; parallel lists ``{"retrieved": [[...]], "relevant": [[...]]}``
-                or a data frame with such columns; records by query id; the path of a file of JSON
-                lines, or of a JSON list; or records, which are returned as they are.
+                ``(id, retrieved, relevant)``, optionally followed by grades, or of objects with
+                such attributes; parallel lists ``{"retrieved": [[...]], "relevant": [[...]]}`` or a
+                data frame with such columns; records by query id; the path of a file of JSON lines
+                or a JSON list; or records, which are returned unchanged.
 
         Raises:
-            InputError: If something is missing, occurs twice or does not fit together; the message
-                names the record, or the line of the file.
-            UnknownName: If a key is a misspelled one of these.
+            InputError: If a field is missing, duplicated, or inconsistent; the message names the
+                record or the line of the file.
+            UnknownName: If a key is a misspelling of one of these names.
 
         Example:
             >>> Records.of([(["d2", "d1"], {"d1"}), (["d3"], {"d4"})]).run.query_ids
@@ -105,7 +105,7 @@ class Records:
 
 
 def _queries(read: RecordRows) -> tuple[Ids, bool]:
-    """Return the query ids, numbered if no record has one."""
+    """Return the query ids, and whether they were generated because no record has one."""
     without = [row for row in read.rows if row.id is None]
     if len(without) == len(read.rows):
         return Ids.of([str(number) for number in range(1, len(read.rows) + 1)]), True
@@ -129,7 +129,7 @@ def _queries(read: RecordRows) -> tuple[Ids, bool]:
 
 
 def _run(read: RecordRows, queries: Ids) -> tuple[Run, int]:
-    """Return the run, and for how many queries scores and order disagree."""
+    """Return the run, and the number of queries whose scores and order disagree."""
     docs = _packed(read.rows, lambda row: row.docs, "document id")
     # A plain list is a ranking: the first document gets the highest score.
     scores = _numbers(
@@ -140,13 +140,13 @@ def _run(read: RecordRows, queries: Ids) -> tuple[Run, int]:
     offsets = offsets_of([len(row.docs) for row in read.rows])
     rising = np.flatnonzero(scores[1:] > scores[:-1]) + 1
     row = np.searchsorted(offsets, rising, side="right") - 1
-    # The first score of a row rises above no other of it.
+    # Ignore the first score of each query, which follows another query's score.
     reordered = len(distinct(row[offsets[row] != rising]))
     return Run.of(PairTable(queries, offsets, docs, scores, source=read.source)), reordered
 
 
 def _judgments(read: RecordRows, queries: Ids) -> tuple[Qrels, Qrels, list[str]]:
-    """Judgments for binary measures, those for gains, and notes on them."""
+    """Return judgments for binary measures and for graded measures, and notes on them."""
     binary: list[dict[bytes, float]] = []
     graded: list[dict[bytes, float]] = []
     split = fractions = 0
@@ -159,7 +159,7 @@ def _judgments(read: RecordRows, queries: Ids) -> tuple[Qrels, Qrels, list[str]]
         if row.relevant is None or set(relevant) == {d for d, g in grades.items() if g >= 1}:
             binary.append(grades)
             continue
-        # Documents keep their grades as far as they do not contradict `relevant`.
+        # Keep grades except where they contradict `relevant`.
         own = {doc: max(g, 1.0) if doc in relevant else min(g, 0.0) for doc, g in grades.items()}
         binary.append(dict.fromkeys(relevant, 1.0) | own)
         if set(relevant) == {doc for doc, grade in grades.items() if grade > 0}:
@@ -182,7 +182,7 @@ def _judgments(read: RecordRows, queries: Ids) -> tuple[Qrels, Qrels, list[str]]
 
 
 def _relevant_sets(rows: Sequence[Record]) -> list[dict[bytes, None]]:
-    """Return the relevant documents of each record, in the order given."""
+    """Return the relevant documents of each record, in input order."""
     ids = iter(_packed(rows, lambda row: row.relevant or [], "document id").tolist())
     sets = []
     for row in rows:
@@ -198,7 +198,7 @@ def _relevant_sets(rows: Sequence[Record]) -> list[dict[bytes, None]]:
 
 
 def _grade_maps(rows: Sequence[Record]) -> list[dict[bytes, float]]:
-    """Document id to grade for each record."""
+    """Return document id to grade for each record."""
     docs = _packed(rows, lambda row: [doc for doc, _ in row.grades or []], "document id").tolist()
     values = _numbers(rows, lambda row: [grade for _, grade in row.grades or []], JUDGMENTS)
     pairs = zip(docs, values.tolist(), strict=True)
@@ -232,7 +232,7 @@ def _qrels(queries: Ids, rows: Sequence[dict[bytes, float]], source: str) -> Qre
 
 
 def _packed(rows: Sequence[Record], cells: Callable[[Record], Sequence[Any]], what: str) -> Ids:
-    """Return the ids of all records in one column; an error names the record."""
+    """Return the ids of all records in one column; errors name the record."""
     columns = [cells(row) for row in rows]
     return Ids.of(_chained(columns), what, _blame(rows, columns))
 
@@ -240,7 +240,7 @@ def _packed(rows: Sequence[Record], cells: Callable[[Record], Sequence[Any]], wh
 def _numbers(
     rows: Sequence[Record], cells: Callable[[Record], Sequence[Any]], layout: Layout
 ) -> FloatArray:
-    """The numbers of all records in one column, all of them finite; an error names the record."""
+    """Return the finite numbers of all records in one column; errors name the record."""
     columns = [cells(row) for row in rows]
     return finite_numbers(_chained(columns), layout, _blame(rows, columns))
 
@@ -250,7 +250,7 @@ def _chained(columns: Iterable[Sequence[Any]]) -> list[Any]:
 
 
 def _blame(rows: Sequence[Record], columns: Sequence[Sequence[Any]]) -> Blame:
-    """Errors for a cell of a column made from the records."""
+    """Return a factory of errors that locate a cell of a flattened column in its record."""
     ends = list(itertools.accumulate(map(len, columns)))
 
     def error(cell: int, what: str, fix: str) -> InputError:

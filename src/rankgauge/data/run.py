@@ -1,4 +1,4 @@
-"""Runs: what a retriever returned for each query, with scores."""
+"""Runs: the documents that a retriever returned for each query, with scores."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _ENDINGS = (".zip", ".run", ".txt", ".trec", *SUFFIXES)
 class Run(Pairs):
     """Documents with scores that a retriever returned, by query id; immutable.
 
-    It is ranked when joined with judgments, by the tie policy. Create it with :meth:`of` or
-    :meth:`from_columns`. It is a mapping: ``run["q1"]["d1"]`` is a score.
+    Documents are ranked when joined with judgments, using the tie policy. Create it with :meth:`of`
+    or :meth:`from_columns`. It is a mapping: ``run["q1"]["d1"]`` is a score.
 
     Attributes:
-        name: The name of the run in tables.
-        settings: The settings that produced it; any mapping of text to plain values.
+        name: Name of the run in tables.
+        settings: Settings that produced it; a mapping of text to plain values.
 
     Example:
         >>> run = Run.of({"q1": ["d2", "d1"]}, name="bm25")
@@ -61,7 +61,7 @@ class Run(Pairs):
                 object.__setattr__(self, part.name, getattr(made, part.name))
         where = f"run {self.name!r}"
         of_kind("the settings", self.settings, Mapping, 'give them as {"k1": 0.9}', where=where)
-        # A copy that cannot be changed.
+        # An immutable copy.
         settings = MappingProxyType(copy.deepcopy(dict(self.settings)))
         object.__setattr__(self, "settings", settings)
 
@@ -79,15 +79,15 @@ class Run(Pairs):
         """Convert any supported source to a run.
 
         Args:
-            source: A mapping of query id to ``{document id: score}``, to a list of document ids,
-                best first, or to a list of pairs ``(document id, score)``; a data frame with
+            source: A mapping of query id to ``{document id: score}``, to a list of document ids
+                (best first), or to a list of pairs ``(document id, score)``; a data frame with
                 columns ``query_id, doc_id, score``; a path (see :func:`read_run`); rows ``(query,
                 document, score)``; or a run.
-            name: Its name in tables.
-            settings: What made it.
+            name: Name in tables.
+            settings: Settings that produced it.
 
         Raises:
-            InputError: If it is none of these, or a score is not a finite number.
+            InputError: If the source is not supported, or a score is not a finite number.
 
         Example:
             >>> Run.of({"q1": {"d1": 0.5, "d2": 0.25}})["q1"]["d2"]
@@ -111,7 +111,7 @@ class Run(Pairs):
 
     @classmethod
     def from_columns(cls, query_ids: Any, doc_ids: Any, scores: Any, *, name: str = "run") -> Self:
-        """Return a run from three columns of equal length (lists or NumPy arrays).
+        """Create a run from three columns of equal length (lists or NumPy arrays).
 
         Example:
             >>> Run.from_columns([1, 1], [7, 9], [0.5, 2.0])["1"]
@@ -132,14 +132,14 @@ class Run(Pairs):
 
     @cached_property
     def repeats(self) -> list[list[int]]:
-        """Rows of each document that occurs more than once in its ranking."""
+        """Return groups of rows of documents that occur more than once in a ranking."""
         return self.table.repeats()
 
     def without_repeats(self, policy: Duplicates) -> PairTable:
-        """Return the table with each document once in a ranking.
+        """Return the table without duplicate documents, by this policy.
 
         Raises:
-            InputError: By the policy ``error``, if one occurs more than once.
+            InputError: If the policy is ``error`` and a ranking has a duplicate document.
         """
         if not self.repeats:
             return self.table
@@ -161,18 +161,18 @@ def read_run(path: Source, *, format: str | None = None, name: str | None = None
     """Read a run from a file.
 
     Args:
-        path: A file in TREC format (``query Q0 document rank score tag``), CSV, TSV or JSON lines
-            with a header or keys, a JSON mapping, Parquet or Arrow; also compressed (gzip, bzip2,
+        path: A file in TREC format (``query Q0 document rank score tag``), CSV, TSV, or JSON lines
+            with a header or keys, a JSON mapping, Parquet, or Arrow; also compressed (gzip, bzip2,
             xz, zstd, lz4); ``-`` for standard input; a zip archive with one file, or
             ``archive.zip!member``.
         format: One of `RUN_FORMATS`, if name and first line are ambiguous: ``trec``, ``csv``,
-            ``tsv``, ``json``, ``jsonl``, ``msmarco`` (query, document, rank) or ``trec3`` (query,
+            ``tsv``, ``json``, ``jsonl``, ``msmarco`` (query, document, rank), or ``trec3`` (query,
             document, score).
-        name: The name of the run; default: the file name without extensions.
+        name: Name of the run; default: the file name without extensions.
 
     Raises:
-        FormatError: With path, line and column, if a line is invalid.
-        InputError: If there is no such file.
+        FormatError: With path, line, and column, if a line is invalid.
+        InputError: If the file does not exist.
         MissingExtra: If a required library is not installed.
 
     Example:
@@ -185,10 +185,10 @@ def read_run(path: Source, *, format: str | None = None, name: str | None = None
 
 
 def run_blocks(path: Source) -> Iterator[Run | None]:
-    """Read a run in blocks of whole queries, so that not all of it is in mappings.
+    """Yield a run in blocks of whole queries, to limit memory.
 
-    None, and no more, where the file is not as simple as that: :func:`read_run` reads it then. A
-    block is good until the next is asked for.
+    Yield None last if the file cannot be read in blocks; use :func:`read_run` instead. A block is
+    valid only until the next one is yielded.
     """
     name = run_name(path)
     for table in pieces.read_blocks(path, RUN):
@@ -196,14 +196,14 @@ def run_blocks(path: Source) -> Iterator[Run | None]:
 
 
 class NotInBlocksError(Exception):
-    """A file has to be read whole."""
+    """A file must be read whole."""
 
 
 def sure_blocks(source: Any) -> Iterator[Run]:
-    """The blocks of a run in a file as :func:`run_blocks`, one at the least; or a run.
+    """Yield the blocks of a run file like :func:`run_blocks`, at least one; or yield a `Run`.
 
     Raises:
-        NotInBlocksError: Perhaps after some blocks, if the file must be read whole.
+        NotInBlocksError: If the file must be read whole; possibly after some blocks.
     """
     if isinstance(source, Run):
         yield source
@@ -224,13 +224,13 @@ def map_blocks(
     *,
     memory: int | None = None,
 ) -> list[_T]:
-    """Call a function with each block of a run.
+    """Call `function` with each block of a run, and return the results.
 
-    A block has whole queries, and is good during the call only. A file comes in one block where it
-    has to be read whole, and so does anything else that :meth:`Run.of` takes. What a function that
-    was called with blocks has to refuse, it is asked once more with the whole run, so that messages
-    name lines. With so many bytes of `memory` no file is read whole: where the rows of a query are
-    not adjacent, they are split into buckets on disk first.
+    A block contains whole queries and is valid only during the call. A file that cannot be read in
+    blocks, and any other source that :meth:`Run.of` accepts, is passed as one block. If the
+    function rejects a block, it is called again with the whole run, so that messages contain line
+    numbers. With a limit of `memory` bytes, no file is read whole: if the rows of a query are not
+    adjacent, they are first partitioned into buckets on disk.
     """
     if memory is not None and isinstance(source, str | os.PathLike):
         return _map_in_memory(source, function, name, memory)
@@ -260,7 +260,7 @@ def _map_in_memory(
     def call(table: PairTable) -> _T:
         return function(Run(parts.whole(table), name=called))
 
-    # What can be read once only is split at once.
+    # A source that can be read only once is partitioned at once.
     if parts.again:
         try:
             return [call(table) for table in pieces.whole_queries((part, False) for part in parts)]
@@ -271,7 +271,7 @@ def _map_in_memory(
 
 
 def read_part(source: Any, part: Callable[[Run], Run]) -> Run:
-    """Keep a part of a run; of a file the rest is then never in memory as a whole."""
+    """Apply `part` to a run; for a file, block by block, so that only the result is kept."""
     in_file = isinstance(source, str | os.PathLike)
 
     def kept(block: Run) -> Run:
@@ -282,14 +282,14 @@ def read_part(source: Any, part: Callable[[Run], Run]) -> Run:
 
 
 def joined_run(parts: Sequence[Run]) -> Run:
-    """One run of several with different queries."""
+    """Join runs with different queries into one."""
     if len(parts) == 1:
         return parts[0]
     return replace(parts[0], table=PairTable.joined([part.table for part in parts]))
 
 
 def readable_again(source: Any) -> Any:
-    """Return the path of a file, which can be read as often as needed; else the run."""
+    """Return the path of a file, which can be read repeatedly; otherwise the run."""
     path = source.path if isinstance(source, InFormat) else source
     if isinstance(path, str | os.PathLike) and os.path.isfile(path):  # noqa: PTH113 - may be "-"
         return source
@@ -297,14 +297,14 @@ def readable_again(source: Any) -> Any:
 
 
 def name_of(source: Any) -> str:
-    """What a run or the run of a file (see :func:`readable_again`) is called."""
+    """Return the name of a run or of a run file (see :func:`readable_again`)."""
     return source.name if isinstance(source, Run) else run_name(source)
 
 
 def run_name(path: Source) -> str:
-    """Return the name of a run from its file name, without extensions."""
+    """Return the name of a run: its file name without extensions."""
     path = path.path if isinstance(path, InFormat) else path
-    # A folder may end with a separator. "-" and bytes are no Path.
+    # A path of a folder may end with a separator. Path does not support "-" and bytes.
     base = os.path.basename(os.path.normpath(os.fspath(path)))  # noqa: PTH119
     base = unpacked(base.rpartition(".zip!")[2])
     for ending in _ENDINGS:
@@ -313,12 +313,12 @@ def run_name(path: Source) -> str:
 
 
 def named_runs(runs: Any) -> list[Run]:
-    """Return two runs or more, given as a mapping of name to run or as runs with names."""
+    """Return at least two runs, given as a mapping of name to run or as runs with names."""
     return [Run.of(run, name=name) for name, run in named_sources(runs)]
 
 
 def named_sources(runs: Any) -> list[tuple[str, Any]]:
-    """Return two runs or more with their names; of a run in a file its path."""
+    """Return names and sources of at least two runs; the source of a run file is its path."""
     if isinstance(runs, Mapping):
         named = [(str(name), readable_again(run)) for name, run in runs.items()]
     elif isinstance(runs, Iterable) and not isinstance(runs, str | bytes | os.PathLike):
@@ -339,14 +339,14 @@ def named_sources(runs: Any) -> list[tuple[str, Any]]:
 
 
 def write_run(run: Any, path: Source) -> None:
-    r"""Write a run to a file, completely or not at all.
+    r"""Write a run to a file atomically.
 
     Args:
-        run: Anything that :meth:`Run.of` takes; its name becomes the tag.
+        run: Anything that :meth:`Run.of` accepts; its name becomes the tag.
         path: As for :func:`write_qrels`.
 
     Raises:
-        InputError: If an id cannot be carried by the format, or the file cannot be written.
+        InputError: If the format cannot represent an id, or the file cannot be written.
 
     Example:
         >>> import pathlib, tempfile

@@ -1,4 +1,4 @@
-"""Judgments of a sample of the pool, and a run seen through them."""
+"""Judgments of a sample of the pool, and runs joined with them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAPPING = '{"q1": {"stratum": {"d1": grade, "d2": -1}}}'
 
 
 def _rows_of(data: Mapping[Any, Any]) -> Iterator[tuple[Any, ...]]:
-    """The rows of query -> stratum -> document -> grade."""
+    """Yield rows of query -> stratum -> document -> grade."""
     for query, strata in data.items():
         for stratum, docs in as_mapping(strata, f"query {query!r}", "strata", _MAPPING).items():
             where = f"query {query!r}, stratum {stratum!r}"
@@ -33,9 +33,9 @@ def _rows_of(data: Mapping[Any, Any]) -> Iterator[tuple[Any, ...]]:
 class SampledQrels(SpecialQrels):
     """Judgments of a sample: query id to stratum to document to grade. Immutable.
 
-    The pool of a query was divided into *strata*, and a random sample of each was judged; the other
-    documents of the pool have a negative grade. Measures of samples (``infNDCG``, ``xinfAP``)
-    estimate their value as if all had been judged. Make it with :meth:`of`. It is a mapping:
+    The pool of a query is divided into *strata*, and a random sample of each is judged; other
+    documents of the pool have a negative grade. Measures for samples (``infNDCG``, ``xinfAP``)
+    estimate the value for a fully judged pool. Create it with :meth:`of`. It is a mapping:
     ``judgments["q1"]["2"]["d1"]`` is a grade. Columns and rows are ``query_id, doc_id, stratum,
     relevance``.
 
@@ -68,7 +68,7 @@ class SampledQrels(SpecialQrels):
 
     @cached_property
     def stratum(self) -> IntArray:
-        """(R,) the stratum of each row of ``qrels.table``, by its number within the query."""
+        """(R,) stratum of each row of ``qrels.table``, numbered within the query."""
         found = np.empty(len(self.row), dtype=np.int64)
         found[self.row] = self.label_number[0]
         return found
@@ -89,7 +89,7 @@ class SampledQrels(SpecialQrels):
         )
 
     def tied(self, joined: Joined) -> IntArray:
-        """Queries in which a tie could change a value: of other strata, or of other grades."""
+        """Return the queries with a tie between documents of different strata or grades."""
         grades = np.maximum(joined.grade, -1.0)
         kinds = np.searchsorted(distinct(grades), grades) * self.width + self.stratum[joined.rows]
         return replace(joined, grade=(kinds + 1).astype(np.float64)).tied()
@@ -97,19 +97,19 @@ class SampledQrels(SpecialQrels):
 
 @dataclass(frozen=True, eq=False)
 class SampledRun:
-    """A run joined with judgments of a sample: the input of measures of samples.
+    """A run joined with judgments of a sample: the input of measures for samples.
 
-    Row q is a query; column j is the j-th document that it retrieved and that is in the pool,
-    best rank first.
+    Row q is a query; column j is the j-th document that was retrieved and is in the pool, best rank
+    first.
 
     Attributes:
-        rank: (Q, J) int, the 1-based rank in the run; `UNRANKED` where padded.
-        grade: (Q, J) float, its grade; 0 where padded.
-        stratum: (Q, J) int, the number of its stratum; -1 where padded.
-        judged: (Q, J) bool, whether it was drawn and judged.
-        pool: (Q, N) float, the grade of every document of the pool; 0 where padded.
-        pool_stratum: (Q, N) int, its stratum; -1 where padded.
-        pool_judged: (Q, N) bool, whether it was judged.
+        rank: (Q, J) int, 1-based rank in the run; `UNRANKED` where padded.
+        grade: (Q, J) float, grade; 0 where padded.
+        stratum: (Q, J) int, number of the stratum; -1 where padded.
+        judged: (Q, J) bool, whether the document was sampled and judged.
+        pool: (Q, N) float, grade of each document in the pool; 0 where padded.
+        pool_stratum: (Q, N) int, stratum of each document in the pool; -1 where padded.
+        pool_judged: (Q, N) bool, whether each document in the pool was judged.
     """
 
     rank: IntArray
@@ -121,14 +121,14 @@ class SampledRun:
     pool_judged: BoolArray
 
     def least(self, rel: Level) -> float | FloatArray:
-        """Return the least grade that is relevant; see :meth:`JudgedRun.least`."""
+        """Return the lowest relevant grade; see :meth:`JudgedRun.least`."""
         if isinstance(rel, str):
             return best_grade(np.where(self.pool_judged, self.pool, 0.0))
         return rel
 
     @property
     def strata(self) -> int:
-        """The largest number of strata of a query."""
+        """Largest number of strata of a query."""
         return int(self.pool_stratum.max(initial=-1)) + 1
 
 
@@ -136,15 +136,15 @@ def read_sampled_qrels(path: Source, *, format: str | None = None) -> SampledQre
     r"""Read judgments of a sample from a file.
 
     Args:
-        path: A file as sample_eval.pl of NIST takes it (``query 0 document stratum grade``, -1 for
-            what is in the stratum and was not drawn), CSV, TSV or JSON lines with a header or keys
-            (``query_id, doc_id, stratum, relevance``), or JSON (query to stratum to document to
-            grade); compressed, too; ``-`` for standard input.
-        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, if name and first line are
+        path: A file in the format of sample_eval.pl by NIST (``query 0 document stratum grade``,
+            grade -1 for documents of the stratum that were not sampled), CSV, TSV, or JSON lines
+            with a header or keys (``query_id, doc_id, stratum, relevance``), or JSON (query to
+            stratum to document to grade), also compressed; ``-`` for standard input.
+        format: ``trec``, ``csv``, ``tsv``, ``json``, or ``jsonl``, if name and first line are
             ambiguous.
 
     Raises:
         FormatError: With path and line, if a line is invalid.
-        InputError: If there is no such file, or it has a document of a query twice.
+        InputError: If the file does not exist, or a query has a duplicate document.
     """
     return SampledQrels.read(path, format)

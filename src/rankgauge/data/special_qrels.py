@@ -1,7 +1,7 @@
-"""Base of judgments with more than a grade for each document.
+"""Base of judgments with labels in addition to grades.
 
-A kind has labels next to the grade: the subtopic, the stratum, or group and sub-group. Rows with
-these columns are read by `formats.extra_columns`; here they become columns by query.
+Labels are the subtopic, the stratum, or group and subgroup. `formats.extra_columns` reads rows with
+these columns; this module arranges them by query.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _CELLS = 1 << 17
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SpecialQrels(Mapping[str, Any]):
-    """Judgments with labels: entries by query, each a document, its labels and its grade.
+    """Judgments with labels: entries by query, each with a document, labels, and a grade.
 
     Attributes:
-        qrels: The same as ordinary judgments: of each document its highest grade.
-        offsets: (Q + 1,) the entries of query q are ``offsets[q]:offsets[q + 1]``.
-        row: (E,) the row of its document in ``qrels.table``.
-        labels: The labels of each entry, a column of ids for each kind of label.
-        grade: (E,) its grade.
+        qrels: The same as ordinary judgments, with the highest grade of each document.
+        offsets: (Q + 1,) entries of query q are ``offsets[q]:offsets[q + 1]``.
+        row: (E,) row of the entry's document in ``qrels.table``.
+        labels: Labels of the entries, one column of ids per kind of label.
+        grade: (E,) grade of the entry.
     """
 
     reads: ClassVar[str]
@@ -83,7 +83,7 @@ class SpecialQrels(Mapping[str, Any]):
 
     @classmethod
     def read(cls, path: Source, form: str | None = None) -> Self:
-        """Judgments of this kind from a file: TREC format, CSV, TSV, JSON or JSON lines."""
+        """Read judgments of this kind from a file: TREC format, CSV, TSV, JSON, or JSON lines."""
         return cls._of_rows(wide_rows(path, cls.layout, form))
 
     @classmethod
@@ -92,7 +92,7 @@ class SpecialQrels(Mapping[str, Any]):
 
     @classmethod
     def _made(cls, rows: WideRows, query: IntArray, queries: Ids, *notes: str) -> Self:
-        """Return the judgments of rows, by query (as they came); documents by id ascending."""
+        """Build judgments from rows: queries in order of appearance, documents by ascending id."""
         codes = {name: labels.ascending() for name, labels in rows.labels.items()}
         codes["document"] = doc = rows.docs.ascending()
         cls._refuse_repeated(rows, query, codes)
@@ -140,15 +140,15 @@ class SpecialQrels(Mapping[str, Any]):
         )  # fmt: skip
 
     def write(self, path: Source, form: str | None = None) -> None:
-        """Write the judgments: the whole file or, if something fails, nothing.
+        """Write the judgments to a file atomically.
 
         Args:
-            path: The file, by whose name the format is chosen, TREC format if it says none; ``-``
-                is standard output.
-            form: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``.
+            path: The file, whose name determines the format (default: TREC format); ``-`` is
+                standard output.
+            form: ``trec``, ``csv``, ``tsv``, ``json``, or ``jsonl``.
 
         Raises:
-            InputError: If the format cannot hold an identifier, or the file cannot be written.
+            InputError: If the format cannot represent an id, or the file cannot be written.
         """
         rows = list(self.rows())
         nested: dict[str, Any] = {}
@@ -162,10 +162,10 @@ class SpecialQrels(Mapping[str, Any]):
         write_wide(texts, nested, self.layout, path, form=form)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the entries as rows in the order of the columns, identifiers as exact text.
+        """Yield the entries as rows in column order, with exact ids as text.
 
         Raises:
-            InputError: If an identifier is not UTF-8.
+            InputError: If an id is not UTF-8.
         """
         cells: dict[str, list[Any]] = {
             "query": id_texts(self.qrels.table.queries.take(self.query)),
@@ -205,7 +205,7 @@ class SpecialQrels(Mapping[str, Any]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, type(self)):
             return NotImplemented
-        # By their bytes: iteration gives ids as people see them.
+        # Compare exact ids; iteration yields them as displayed.
         mine, theirs = (each.qrels.table.queries.tolist() for each in (self, other))
         return {q: self[q] for q in mine} == {q: other[q] for q in theirs}
 
@@ -213,12 +213,12 @@ class SpecialQrels(Mapping[str, Any]):
 
     @cached_property
     def query(self) -> IntArray:
-        """(E,) the number of each entry's query."""
+        """(E,) number of each entry's query."""
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
     @cached_property
     def label_number(self) -> tuple[IntArray, int]:
-        """(E,) the number of each entry's first label within its query, and how many there are."""
+        """(E,) number of each entry's first label within its query, and their total number."""
         codes = self.labels[0].ascending()
         wide = int(codes.max(initial=0)) + 1
         pairs = self.query * wide + codes
@@ -228,12 +228,12 @@ class SpecialQrels(Mapping[str, Any]):
 
     @cached_property
     def width(self) -> int:
-        """The most labels a query has."""
+        """Largest number of labels of a query."""
         return int(self.label_number[0].max(initial=0)) + 1
 
     @cached_property
     def keyed(self) -> PairTable:
-        """The same as pairs: each document followed by a NUL and its labels, and the grade."""
+        """The entries as pairs: each document followed by a NUL and its labels, with its grade."""
         docs = self.qrels.table.docs.take(self.row).tolist()
         names = map(b"\0".join, zip(*(labels.tolist() for labels in self.labels), strict=True))
         keyed = Ids.keyed(zip(docs, names, strict=True))
@@ -246,22 +246,22 @@ class SpecialQrels(Mapping[str, Any]):
     def blocks(
         self, joined: Joined, queries: IntArray, cells: int = _CELLS
     ) -> Iterator[tuple[IntArray, Any]]:
-        """What kernels see of these queries, each block with the places of its rows."""
+        """Yield kernel inputs for blocks of these queries, with the indices of their rows."""
         joined = joined.by_rows(self._numbered)
         for places, block in joined.blocks(queries, max(1, cells // self.width)):
             yield places, self._seen(block, queries[places])
 
     @abstractmethod
     def _seen(self, block: JudgedRun, queries: IntArray) -> Any:
-        """What kernels see of a block whose grades are the rows of documents."""
+        """Return the kernel input for a block whose grades are row numbers of documents."""
 
     @abstractmethod
     def tied(self, joined: Joined) -> IntArray:
-        """Queries in which a tie could change a value."""
+        """Return the queries in which a tie could change a value."""
 
 
 def as_mapping(found: Any, where: str, wanted: str, layout: str) -> Mapping[Any, Any]:
-    """Return a level of a nested mapping."""
+    """Check that a level of a nested mapping is a mapping, and return it."""
     of_kind(wanted, found, Mapping, f"write {layout}", where=f"judgments, {where}")
     level: Mapping[Any, Any] = found
     return level

@@ -1,4 +1,4 @@
-"""Judgments on disk, for judgments that do not fit in memory."""
+"""Judgments stored on disk, for judgments that do not fit into memory."""
 
 from __future__ import annotations
 
@@ -29,17 +29,18 @@ _SPARE = 8
 
 
 class StoredQrels:
-    """Judgments on disk: of all queries the ids are in memory, of a few at a time the documents.
+    """Judgments on disk: query ids are in memory, documents are loaded for a few queries at a time.
 
-    Made by :func:`rankgauge.evaluation.read_judgments` with `memory`; evaluates any number of runs.
+    Created by :func:`rankgauge.evaluation.read_judgments` with `memory`; evaluates any number of
+    runs.
 
     Attributes:
-        queries: The ids of the queries, in order of first appearance.
-        judgments: The number of judgments.
-        source: Where they come from.
-        notes: What their reader says.
-        low_grades: As of `Qrels`.
-        highest: (Q,) the highest grade of each query.
+        queries: Query ids, in order of first appearance.
+        judgments: Number of judgments.
+        source: Name of the source.
+        notes: Notes of the reader.
+        low_grades: As in `Qrels`.
+        highest: (Q,) highest grade of each query.
     """
 
     def __init__(self, source: Source, memory: int) -> None:
@@ -59,7 +60,7 @@ class StoredQrels:
         names, positions, sizes, widths, highest, low = [], [], [], [], [], [np.zeros(0)]
         notes: dict[str, None] = {}
         for table, places in tables:
-            qrels = Qrels(table)  # which refuses what no judgments may be
+            qrels = Qrels(table)  # refuses invalid judgments
             offsets = table.offsets
             names.append(table.queries.compact())
             positions.append(places)
@@ -77,14 +78,15 @@ class StoredQrels:
         if (order[1:] < order[:-1]).any():
             self.queries = self.queries.take(order)
         rows, width = np.concatenate(sizes), np.concatenate(widths)
-        # For each query where its rows and the bytes of its documents begin, and how many they are.
+        # For each query, the offsets of its rows and of the bytes of its documents, and their
+        # numbers.
         self._starts = offsets_of(rows)[:-1][order], offsets_of(width)[:-1][order]
         self._counts = rows[order].astype(np.int32), width[order]
         self.judgments = int(rows.sum())
         self.highest = np.concatenate(highest)[order]
         self.low_grades = np.concatenate(low)
         self.notes = tuple(notes)
-        # Of a copy, which keeps them no longer than needed.
+        # Hash a copy, so that the hashes are not cached with `queries`.
         hashes = self.queries.take(slice(None)).hashes()
         self._by_hash = np.argsort(hashes, kind="stable")
         self._hashes = hashes[self._by_hash]
@@ -97,16 +99,16 @@ class StoredQrels:
 
     @cached_property
     def query_ids(self) -> tuple[str, ...]:
-        """The query ids as text, which all evaluations share."""
+        """Query ids as text, shared by all evaluations."""
         return tuple(self.queries.shown())
 
     def numbers_of(self, queries: Ids) -> IntArray:
-        """Return the number of each of these queries, -1 for those that are not judged."""
+        """Return the number of each query, or -1 if it is not judged."""
         found = np.full(len(queries), -1, dtype=np.int64)
         hashes = queries.hashes()
         places = np.searchsorted(self._hashes, hashes)
         rows = np.arange(len(queries))
-        # Mostly one round: more only where different ids have the same hash.
+        # Usually one round: more only if different ids have the same hash.
         while len(rows):
             rows = rows[places[rows] < len(self)]
             rows = rows[self._hashes[places[rows]] == hashes[rows]]
@@ -141,7 +143,7 @@ class StoredQrels:
         return Qrels(table.with_notes(source=self.source))
 
     def _read(self, file: BinaryIO, starts: IntArray, counts: IntArray, item: int) -> bytes:
-        """Return the items of some ranges, ascending; adjacent ones are read at once."""
+        """Return the items in these ascending ranges; adjacent ranges are read together."""
         if not len(starts):
             return b""
         ends = np.cumsum(counts)
@@ -154,9 +156,9 @@ class StoredQrels:
         return b"".join(parts)
 
     def outline(self, numbers: Iterable[int] = (), leading: int = 0) -> Qrels:
-        """All queries, but only the documents of these and of the first queries.
+        """Return all queries, but documents only for `numbers` and the first queries.
 
-        So many documents at least are from the first queries, where there are so many.
+        The first queries have at least `leading` documents in total, if there are that many.
         """
         first = int(np.searchsorted(np.cumsum(self._counts[0]), leading)) + 1 if leading else 0
         chosen = sorted({*range(min(first, len(self))), *islice(numbers, len(self))})
@@ -171,7 +173,7 @@ class StoredQrels:
 
 
 class _Outline(Qrels):
-    """Judgments on disk as the notes and checks of an evaluation read them."""
+    """Judgments on disk, in the form needed by notes and checks of an evaluation."""
 
     stored: StoredQrels
 
@@ -201,7 +203,7 @@ class _Outline(Qrels):
 
 
 def _highest(table: PairTable) -> FloatArray:
-    """Return the highest number of each query."""
+    """Return the highest value of each query."""
     sizes = np.diff(table.offsets)
     found = np.full(len(sizes), -np.inf)
     filled = sizes > 0
@@ -210,7 +212,7 @@ def _highest(table: PairTable) -> FloatArray:
 
 
 def _all_of(file: BinaryIO, size: int) -> bytes:
-    """So many bytes, which may come in parts."""
+    """Read exactly `size` bytes, in several reads if necessary."""
     data = file.read(size)
     while len(data) < size:
         data += file.read(size - len(data))

@@ -1,4 +1,4 @@
-"""Parts of runs and judgments: the top of each ranking, and some of the queries."""
+"""Subsets of runs and judgments: the top of each ranking, or some of the queries."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def cut(run: Any, k: int, *, ties: Order = "trec", duplicates: Duplicates = "err
     """Return the first k documents of each query of a run.
 
     Args:
-        run: Anything that :meth:`Run.of` takes.
+        run: Anything that :meth:`Run.of` accepts.
         k: Number of ranks to keep.
         ties: Order of documents with equal scores.
-        duplicates: A document twice in a ranking is an ``error``; ``first`` or ``best`` keeps one,
-            before ranks are counted.
+        duplicates: Policy for duplicate documents in a ranking: ``error``, or keep the ``first`` or
+            ``best`` one before counting ranks.
 
     Raises:
-        UnknownName: If k is not a whole number from 1, or for an unknown policy.
-        InputError: If a document occurs twice in a ranking, and none is to be kept.
+        UnknownName: If k is not a positive integer, or a policy is unknown.
+        InputError: If a ranking has a duplicate document and the policy is ``error``.
 
     Example:
         >>> list(cut({"q1": {"d1": 0.5, "d2": 0.75, "d3": 0.5}}, 2)["q1"])
@@ -56,22 +56,22 @@ def cut(run: Any, k: int, *, ties: Order = "trec", duplicates: Duplicates = "err
 def sample_queries(
     sources: Any, n: int, *, seed: int = 0, among: Among = "intersection"
 ) -> tuple[str, ...]:
-    """Draw n queries, the same for several runs and judgments.
+    """Draw the same n queries for several runs and judgments.
 
-    Queries are sorted by a SHA-256 of seed and id, and the first n are taken. The same queries are
-    therefore drawn on every machine and from files in any order, and a larger sample contains the
+    Queries are sorted by a SHA-256 of seed and id, and the first n are selected. The result is
+    therefore the same on every machine and for files in any order, and a larger sample contains the
     smaller one.
 
     Args:
         sources: Judgments, a run, or several of them.
-        n: How many.
+        n: Number of queries.
         seed: The seed.
-        among: ``intersection`` draws from the queries that all sources have, ``union`` from those
-            that any has. A query for which a run found nothing is missing from its file: to keep
-            such queries in the sample of several runs, choose ``union``.
+        among: ``intersection`` draws from queries that all sources have, ``union`` from queries
+            that any source has. Queries without results are missing from the file of a run: choose
+            ``union`` to include them in a sample for several runs.
 
     Returns:
-        The ids, in ascending order.
+        The query ids, in ascending order.
 
     Raises:
         InputError: If there are fewer than n queries.
@@ -105,7 +105,7 @@ def sample_queries(
 
 
 def drawn(ids: Iterable[bytes], seed: int) -> list[bytes]:
-    """All ids in the order in which they are drawn: by SHA-256 of seed and id."""
+    """Return all ids in drawing order: by SHA-256 of seed and id."""
 
     def lot(query: bytes) -> tuple[bytes, bytes]:
         return hashlib.sha256(b"%d:" % seed + query).digest(), query
@@ -118,12 +118,12 @@ def keep_queries(source: Qrels, queries: Any) -> Qrels: ...
 @overload
 def keep_queries(source: Run, queries: Any) -> Run: ...
 def keep_queries(source: Qrels | Run, queries: Any) -> Qrels | Run:
-    """Judgments or a run with some of the queries only, in the order they had.
+    """Return judgments or a run restricted to some queries, in their original order.
 
     Args:
         source: Judgments or a run.
-        queries: Their ids, or the path of a file with one id per line. One that the source does not
-            have is passed over.
+        queries: Query ids, or the path of a file with one id per line. Ids that the source does not
+            have are ignored.
 
     Raises:
         MismatchError: If the source has none of them.
@@ -146,10 +146,10 @@ def keep_queries(source: Qrels | Run, queries: Any) -> Qrels | Run:
 
 
 def only(source: _T, queries: Iterable[Any]) -> _T:
-    """Return the same, except for a source that has none of them: then nothing is left."""
+    """Restrict a source to these queries; the result may be empty."""
     given = list(queries)
     ids = {id_bytes(query, "query id") for query in given}
-    # An id that is displayed escaped is found by that text, too.
+    # Ids that are displayed escaped can also be selected by that text.
     shown_ids = {query for query in given if isinstance(query, str)}
     numbers = [
         number
@@ -163,7 +163,7 @@ def only(source: _T, queries: Iterable[Any]) -> _T:
 
 
 def given_ids(queries: Any) -> list[Any]:
-    """Ids as given, or from a file."""
+    """Return ids as given, or read them from a file."""
     if isinstance(queries, os.PathLike):
         return list(read_ids(queries))
     if isinstance(queries, str | bytes) or not isinstance(queries, Iterable):
@@ -175,7 +175,7 @@ def given_ids(queries: Any) -> list[Any]:
 
 
 def of_queries(table: PairTable, numbers: IntArray) -> PairTable:
-    """Return the rows of these queries, in this order of queries."""
+    """Return the rows of these queries, in this order."""
     sizes = np.diff(table.offsets)[numbers]
     rows = ranges_of(table.offsets[numbers], sizes)
     return replace(

@@ -1,4 +1,4 @@
-"""Judgments with subtopics, and a run seen through them: what measures of diversity read."""
+"""Judgments by subtopic, and runs joined with them: the input of diversity measures."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from rankgauge.formats.extra_columns import Wide, WideRows
 from rankgauge.formats.lines import Source
 
 _MAPPING = '{"q1": {"d1": {"subtopic": grade}}}'
-# The second field of judgments that have no subtopics.
+# Values of the second field in judgments without subtopics.
 _ITERATIONS = {b"0", b"Q0"}
 
 
 def _rows_of(data: Mapping[Any, Any]) -> Iterator[tuple[Any, ...]]:
-    """The rows of query -> document -> subtopic -> grade, or -> the subtopics it covers."""
+    """Yield rows of query -> document -> subtopic -> grade, or -> list of covered subtopics."""
     for query, docs in data.items():
         for doc, covered in as_mapping(docs, f"query {query!r}", "documents", _MAPPING).items():
             if isinstance(covered, list | tuple | set | frozenset):
@@ -42,10 +42,10 @@ def _rows_of(data: Mapping[Any, Any]) -> Iterator[tuple[Any, ...]]:
 class SubtopicQrels(SpecialQrels):
     """Judgments by subtopic: query id to document id to subtopic to grade. Immutable.
 
-    A query may have several meanings or aspects, its *subtopics*. Measures of diversity
-    (``alpha_nDCG``, ``ERR_IA``, ...) measure how many of them a ranking covers. Make it with
+    A query may have several meanings or aspects, its *subtopics*. Diversity measures
+    (``alpha_nDCG``, ``ERR_IA``, ...) measure how many of them a ranking covers. Create it with
     :meth:`of`. It is a mapping: ``judgments["q1"]["d1"]["2"]`` is the grade of the document for
-    subtopic 2 of the query; a list of subtopics stands for grade 1 each. Columns and rows are
+    subtopic 2 of the query; a list of subtopics means grade 1 for each. Columns and rows are
     ``query_id, subtopic_id, doc_id, relevance``.
 
     Example:
@@ -77,7 +77,7 @@ class SubtopicQrels(SpecialQrels):
     def _made(cls, rows: WideRows, query: IntArray, queries: Ids, *notes: str) -> Self:
         names = rows.labels["subtopic"].unique()[1].tolist()
         if len(names) == 1 and names[0] in _ITERATIONS:
-            # Ordinary judgments, whose second field is no subtopic.
+            # Ordinary judgments: the second field is not a subtopic.
             raise InputError(
                 f"these judgments have no subtopics: all are of '{names[0].decode()}'",
                 where=rows.source,
@@ -98,7 +98,7 @@ class SubtopicQrels(SpecialQrels):
 
     @cached_property
     def _per_row(self) -> IntArray:
-        """(R,) how many grades the document of each row of ``qrels.table`` has."""
+        """(R,) number of grades for the document in each row of ``qrels.table``."""
         return np.bincount(self.row, minlength=len(self.qrels.table))
 
     def _seen(self, block: JudgedRun, queries: IntArray) -> SubtopicRun:
@@ -107,9 +107,9 @@ class SubtopicQrels(SpecialQrels):
         at = ranges_of(start, sizes)
         query = np.repeat(np.arange(len(queries)), sizes)
         number = self.label_number[0][at]
-        # Subtopics first, so that each is a contiguous matrix.
+        # Subtopics are the first axis, so that each is a contiguous matrix.
         pool = np.zeros((int(number.max(initial=0)) + 1, len(queries), block.ideal.shape[1]))
-        # Ids ascend in the table, and ties of the ideal ranking go to the highest.
+        # Descending ids, because ties in the ideal ranking are broken by the highest id.
         pool[number, query, (stop - 1)[query] - self.row[at]] = self.grade[at]
         rows = block.grade.astype(np.int64)
         place = np.where(block.in_qrels, (stop - 1)[:, None] - rows, 0)
@@ -125,14 +125,14 @@ class SubtopicQrels(SpecialQrels):
         )
 
     def tied(self, joined: Joined) -> IntArray:
-        """Queries in which a tie could change a value: its documents cover different subtopics."""
+        """Return the queries with a tie between documents that cover different subtopics."""
         inside = np.flatnonzero(joined.tie_first != joined.tie_last)
         kind = np.zeros(len(joined.rank))
         kind[inside] = self._kinds(joined.rows[inside])
         return replace(joined, grade=kind).tied()
 
     def _kinds(self, rows: IntArray) -> FloatArray:
-        """A number for each of these documents, the same where the grades are; 0 without any."""
+        """Number documents so that equal numbers mean equal grades; 0 if none is positive."""
         wide = np.zeros((len(rows), self.width))
         sizes = self._per_row[rows]
         at = ranges_of(offsets_of(self._per_row)[rows], sizes)
@@ -147,19 +147,19 @@ class SubtopicQrels(SpecialQrels):
 
 @dataclass(frozen=True, eq=False)
 class SubtopicRun(Cached):
-    """A run joined with judgments by subtopic: the input of measures of diversity.
+    """A run joined with judgments by subtopic: the input of diversity measures.
 
-    Row q is a query; column j is the j-th document that it retrieved and that is in the
-    judgments, best rank first. S is the most subtopics that one of the queries has; one that a
-    query does not have is a subtopic without a relevant document.
+    Row q is a query; column j is the j-th document that was retrieved and is in the judgments, best
+    rank first. S is the largest number of subtopics of these queries; a missing subtopic is one
+    without relevant documents.
 
     Attributes:
-        rank: (Q, J) int, the 1-based rank in the run; `UNRANKED` where padded.
-        grade: (Q, J, S) float, its grade for each subtopic; 0 where padded.
-        judged: (Q, J) bool, whether its highest grade is 0 or more.
-        pool: (Q, N, S) float, the grades of every document in the judgments, document ids
-            descending; 0 where padded.
-        retrieved: (Q,) int, documents retrieved.
+        rank: (Q, J) int, 1-based rank in the run; `UNRANKED` where padded.
+        grade: (Q, J, S) float, grade for each subtopic; 0 where padded.
+        judged: (Q, J) bool, whether the highest grade is 0 or more.
+        pool: (Q, N, S) float, grades of all judged documents by descending document id; 0 where
+            padded.
+        retrieved: (Q,) int, number of documents retrieved.
     """
 
     rank: IntArray
@@ -172,41 +172,41 @@ class SubtopicRun(Cached):
         return len(self.retrieved)
 
     def reaches(self, grades: FloatArray, rel: Level) -> BoolArray:
-        """(Q, N, S) which of these grades are relevant; with ``best``, the highest of the query."""
+        """Return which grades are relevant, (Q, N, S); ``best`` is the highest of the query."""
         if isinstance(rel, str):
             return grades >= best_grade(self.pool.reshape(len(self.pool), -1))[:, :, None]
         return grades >= rel
 
     def hits(self, rel: Level) -> BoolArray:
-        """(Q, J, S) whether a document is relevant to a subtopic."""
+        """Return whether each document is relevant to each subtopic, (Q, J, S)."""
         return self.once(("hits", rel), lambda: self.reaches(self.grade, rel))
 
     def within(self, k: int) -> BoolArray:
-        """(Q, J) whether a document is in the first `k`."""
+        """Return whether each document is in the first `k`, (Q, J)."""
         return self.once(("within", k), lambda: self.rank <= k)
 
     def relevant(self, rel: Level) -> IntArray:
-        """(Q, S) the relevant documents of each subtopic, retrieved or not."""
+        """Return the number of relevant documents of each subtopic, (Q, S), retrieved or not."""
         return self.once(
             ("relevant", rel),
             lambda: np.add.reduce(self.reaches(self.pool, rel), axis=1, dtype=np.int64),
         )
 
     def subtopics(self, rel: Level) -> FloatArray:
-        """(Q,) the subtopics with a relevant document; NaN if there is none.
+        """Return the number of subtopics with a relevant document, (Q,); NaN if there is none.
 
-        A value divided by it is then undefined.
+        Dividing by it then gives an undefined value.
         """
         found = JudgedRun.count(self.relevant(rel) > 0)
         return np.where(found > 0, found, np.nan)
 
     @staticmethod
     def total(values: npt.NDArray[Any]) -> FloatArray:
-        """(Q,) the sum of each row; see :meth:`JudgedRun.total`."""
+        """Return the sum of each row, (Q,); see :meth:`JudgedRun.total`."""
         return JudgedRun.total(values)
 
     def judged_only(self) -> SubtopicRun:
-        """Return the run without documents that have no grade >= 0, ranked again."""
+        """Return the run without documents that lack a grade >= 0, ranked again."""
         return self.once("judged_only", self._of_judged)
 
     def _of_judged(self) -> SubtopicRun:
@@ -226,15 +226,15 @@ def read_subtopic_qrels(path: Source, *, format: str | None = None) -> SubtopicQ
     r"""Read judgments by subtopic from a file.
 
     Args:
-        path: A file in the format of the diversity judgments of TREC (``query subtopic document
-            grade``), CSV, TSV or JSON lines with a header or keys (``query_id, subtopic_id, doc_id,
-            relevance``), or JSON (query to document to subtopic to grade); packed too; ``-`` for
-            standard input; or ``ir_datasets:NAME``.
-        format: ``trec``, ``csv``, ``tsv``, ``json`` or ``jsonl``, if name and first line are
+        path: A file in the format of TREC diversity judgments (``query subtopic document grade``),
+            CSV, TSV, or JSON lines with a header or keys (``query_id, subtopic_id, doc_id,
+            relevance``), or JSON (query to document to subtopic to grade), also compressed; ``-``
+            for standard input; or ``ir_datasets:NAME``.
+        format: ``trec``, ``csv``, ``tsv``, ``json``, or ``jsonl``, if name and first line are
             ambiguous.
 
     Raises:
         FormatError: With path and line, if a line is invalid.
-        InputError: If there is no such file, or it has a grade twice.
+        InputError: If the file does not exist, or a grade is duplicated.
     """
     return SubtopicQrels.read(path, format)

@@ -358,7 +358,7 @@ def _measure(given: str | Measure) -> Measure:
         raise UnknownName(
             f"{by} is not better when higher: queries cannot be ordered by it",
             where="measure",
-            fix="choose a measure that is, such as nDCG@10",
+            fix="choose a measure for which higher is better, such as nDCG@10",
         )
     return by
 

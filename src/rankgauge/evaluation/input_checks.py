@@ -118,7 +118,7 @@ class InputChecks:
             ours, theirs = map(show_id, near)
             raise MismatchError(
                 f"no retrieved document is judged: the run has '{ours}', the judgments have "
-                f"'{theirs}', which differ only in leading zeros, spaces or case",
+                f"'{theirs}', which differ only in leading zeros, spaces, or case",
                 fix=f"use the same document ids in both: {self._copy_command()}",
             )
 
@@ -259,7 +259,7 @@ class InputChecks:
             if _more(met, now):
                 return _finding(
                     "P109",
-                    f"more {unit} ids match the judgments with those of the run one {word}: "
+                    f"more {unit} ids match the judgments if those of the run are one {word}: "
                     f"{self._evidence(now, met)}",
                     f"number both from 0 or both from 1; {self._command()} shows the effect",
                 )
@@ -320,9 +320,7 @@ class InputChecks:
         sure = tally.varied >= _LEAST_QUERIES and (better > worse or (paired and better == worse))
         if not sure and not paired:
             return None
-        text = (
-            f"they increase in the given order in {tally.rising} of {many(tally.varied, 'ranking')}"
-        )
+        text = f"they increase in input order in {tally.rising} of {many(tally.varied, 'ranking')}"
         if better:
             text += f", and {_nearer_to_the_end(better, worse)}"
         return self._distances(text, "error" if sure else "warning")
@@ -365,8 +363,8 @@ def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Fi
         return (
             _finding(
                 "T104",
-                f"none of the {len(ours)} documents is in the collection, such as {ours[0]!r}: its "
-                "texts are not used",
+                f"none of the {len(ours)} documents of the run is in the collection, such as "
+                f"{ours[0]!r}: the texts are not used",
                 "give the collection that was searched",
             ),
         )
@@ -375,7 +373,7 @@ def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Fi
             "T104",
             f"document ids match the collection only {named(way, met)}: "
             f"{_example(*met[0], 'collection')}",
-            "write the ids the same way in run, judgments and collection",
+            "write the ids the same way in run, judgments, and collection",
         ),
     )
 

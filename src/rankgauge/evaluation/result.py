@@ -178,7 +178,7 @@ class Evaluation(Result):
         for what, given in {"query": ids, "measure": measures}.items():
             if not given or len(set(given)) < len(given):
                 raise InputError(
-                    f"a {what} is given twice, or there are none", where="values",
+                    f"a {what} occurs twice, or there are none", where="values",
                     fix=f"give each {what} once",
                 )  # fmt: skip
         try:
@@ -354,7 +354,7 @@ class Evaluation(Result):
             raise InputError(
                 f"the settings of the run cannot be written as JSON: {error}",
                 where=f"run {self.run_name!r}",
-                fix="use text, finite numbers, lists and mappings",
+                fix="use text, finite numbers, lists, and mappings",
             ) from None
         return data
 

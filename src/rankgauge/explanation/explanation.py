@@ -48,7 +48,7 @@ class RelatedQuery:
     """Another query of interest.
 
     Attributes:
-        what: ``lowest``, ``median`` or ``highest`` value.
+        what: ``lowest``, ``median``, or ``highest`` value.
         query: The query id, as text.
         value: The value of the query.
     """

@@ -482,7 +482,7 @@ def _of_mean(fits: Sequence[_Trial], given: GivenValues) -> tuple[str, str]:
     text = (
         f"{len(fitting)} of {len(means)} different variants "
         f"{'give' if len(fitting) > 1 else 'gives'} this mean to {many(given.digits, 'digit')}; "
-        f"{chance:.2g} would by chance"
+        f"{chance:.2g} expected by chance"
     )
     if len(fitting) > 1 or chance > (_CHANCE if joined == _MOST else _LIKELY):
         return "undecided", f"{text}; give the values of each query"

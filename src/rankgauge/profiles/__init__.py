@@ -1,4 +1,4 @@
-"""How other tools compute their numbers, each as deviations from ours."""
+"""Profiles of other tools: how their computations deviate from ours."""
 
 from rankgauge.profiles.deviations import Case, Deviation, Profile
 from rankgauge.profiles.registry import PROFILES, profile_of

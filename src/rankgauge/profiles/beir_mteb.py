@@ -1,4 +1,4 @@
-"""BEIR and MTEB: pytrec_eval for most, and loops of their own for the rest."""
+"""BEIR and MTEB: pytrec_eval for most measures, custom loops for the others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _offer(tool: str) -> Offer:
 
 
 def _beir(measure: Measure) -> tuple[Deviation, ...]:
-    if measure.name in {"RR", "RelP", "Success"}:  # loops of its own
+    if measure.name in {"RR", "RelP", "Success"}:  # computed by custom loops
         return NO_SELF, INPUT_TIES
     return NO_SELF, SINGLE_PRECISION, RUN_QUERIES_ONLY
 
@@ -36,7 +36,7 @@ def _mteb(measure: Measure) -> tuple[Deviation, ...]:
 
 
 def _mteb_skipping_the_first(measure: Measure) -> tuple[Deviation, ...]:
-    # R_cap is computed by tasks, of the results as they were.
+    # R_cap is computed by tasks from the original results.
     return _mteb(measure) if measure.name == "RelP" else (NO_FIRST, *_mteb(measure))
 
 

@@ -1,4 +1,4 @@
-"""Another tool's computation as deviations from ours: the change, and the reason."""
+"""Deviations of another tool's computation from ours, with reasons."""
 
 from __future__ import annotations
 
@@ -15,14 +15,7 @@ from rankgauge.measures.measure import Measure
 
 
 class Case(NamedTuple):
-    """The inputs of a number.
-
-    Attributes:
-        qrels: The judgments.
-        run: The run.
-        measure: The measure.
-        policies: The policies.
-    """
+    """The inputs of an evaluation with one measure."""
 
     qrels: Qrels
     run: Run
@@ -35,15 +28,15 @@ Change: TypeAlias = Callable[[Case], Case]
 
 @dataclass(frozen=True)
 class Deviation:
-    """One deviation of another tool.
+    """A deviation of another tool.
 
     Attributes:
-        name: A few words: ``32-bit scores``.
+        name: A short name: ``32-bit scores``.
         why: What the tool does, in one sentence.
-        of: What it changes: the ``run``, the ``order`` of equal scores (rows of the run and the
-            policy for ties), the ``judgments``, a ``policy`` or the ``measure``.
-        change: Function from the previous case to that with this deviation. It changes only the
-            part named by `of`.
+        of: What it changes: the ``run``, the ``order`` of equal scores (rows of the run and the tie
+            policy), the ``judgments``, a ``policy``, or the ``measure``.
+        change: Function that applies the deviation to a case. It changes only the part named by
+            `of`.
     """
 
     name: str
@@ -53,20 +46,20 @@ class Deviation:
 
 
 def apply_all(case: Case, deviations: Iterable[Deviation]) -> Case:
-    """The case after every deviation, one after the other."""
+    """Apply the deviations in order."""
     return reduce(lambda changed, deviation: deviation.change(changed), deviations, case)
 
 
 class Offer(NamedTuple):
     """The measures of a tool."""
 
-    tool: str  # its name
-    # For each measure (by our name) the parameters that it may have there; one that it must have
-    # ends in `!`.
+    tool: str  # name of the tool
+    # For each measure (by our name), the parameters that the tool supports; required ones end in
+    # `!`.
     words: Mapping[str, str]
-    # What to ask for instead of measures that it does not have, by name.
+    # What to use instead of unsupported measures, by name.
     near: Mapping[str, str] = {}
-    beyond: Mapping[str, str] = {}  # why measures that it has cannot be reproduced, by name
+    beyond: Mapping[str, str] = {}  # why other measures of the tool cannot be reproduced, by name
 
     def check(self, measure: Measure) -> None:
         """Refuse a measure that the tool does not have, or that cannot be reproduced."""
@@ -90,7 +83,7 @@ class Offer(NamedTuple):
             )
 
     def _shown(self, name: str) -> str:
-        """Its name as it may be asked for: with ``@k`` where it must have a cut-off."""
+        """Return the name as the user must write it: with ``@k`` if a cutoff is required."""
         return f"{name}@k" if "k!" in self.words[name].split() else name
 
 
@@ -99,12 +92,12 @@ class Profile:
     """How another tool computes its numbers.
 
     Attributes:
-        name: Its name, such as ``pytrec_eval``.
+        name: Name of the profile, such as ``pytrec_eval``.
         tool: The tool, and the versions it was verified against.
-        steps: The deviations of the tool for a measure, in the order in which they apply.
+        steps: Function that returns the deviations for a measure, in the order of application.
         offer: The measures of the tool.
-        digits: The decimals to which its means are rounded; None if they are not.
-        unrounded: Measures whose means it nevertheless does not round.
+        digits: Number of decimals to which means are rounded; None if they are not.
+        unrounded: Measures whose means are nevertheless not rounded.
         beware: Numbers that cannot be reproduced, or their requirements; empty if there are none.
 
     Example:
@@ -123,19 +116,19 @@ class Profile:
     beware: str = ""
 
     def deviations(self, measure: Measure) -> tuple[Deviation, ...]:
-        """Return the deviations from the default to the tool for a measure; none if they agree.
+        """Return the deviations of the tool from our defaults for a measure; empty if they agree.
 
         Raises:
-            UnknownName: For a measure that the tool does not have.
+            UnknownName: If the tool does not have the measure, or it cannot be reproduced.
         """
         if self.offer is not None:
             self.offer.check(measure)
         return self.steps(measure)
 
     def case(self, case: Case) -> Case:
-        """Return the case with all deviations of the tool."""
+        """Apply all deviations of the tool to a case."""
         return apply_all(case, self.deviations(case.measure))
 
     def decimals(self, measure: Measure) -> int | None:
-        """Return the decimals to which the mean of a measure is rounded; None if it is not."""
+        """Return the number of decimals to which means of a measure are rounded, or None."""
         return None if measure.name in self.unrounded else self.digits

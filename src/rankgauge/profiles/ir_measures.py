@@ -1,4 +1,4 @@
-"""ir_measures: a measure goes to the first of its providers that has it; each has its own ties."""
+"""ir_measures: the first provider that supports a measure computes it; tie policies differ."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rankgauge.profiles.shared_deviations import (
 from rankgauge.profiles.trec import of_trec_eval
 
 _DEPTH = 1000
-# From here on what lies below rank 1000 is seen in the value, which is scaled up for it.
+# From this persistence on, documents below rank 1000 affect the value noticeably.
 _MOST_PATIENT = 0.97
 _ALL = "rel judged_only"
 _WITH_TOP = {
@@ -108,7 +108,7 @@ def _of_cwl(measure: Measure) -> tuple[Deviation, ...]:
 
 
 def _of_a_reader(measure: Measure) -> tuple[Deviation, ...]:
-    """cwl_eval, too: a model of a reader, by grades on a scale whose top is stated."""
+    """Return the deviations of cwl_eval for user models based on grades with a stated maximum."""
     if measure.k is not None and measure.k > _DEPTH:  # type: ignore[operator] # k is a number
         raise UnknownName(
             f"{measure} cannot be reproduced: cwl_eval evaluates only the first {_DEPTH} ranks",
@@ -126,7 +126,7 @@ def _accuracy(measure: Measure) -> tuple[Deviation, ...]:
 
 
 def _of_gdeval(measure: Measure) -> tuple[Deviation, ...]:
-    """It keeps scores in 64 bits and orders ties as we do."""
+    """Return the deviations of gdeval, which has 64-bit scores and our order of ties."""
     if "k" not in dict(measure.params) or dict(measure.params).get("judged_only"):
         raise UnknownName(
             f"ir_measures has no {measure}",

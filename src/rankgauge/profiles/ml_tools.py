@@ -1,4 +1,4 @@
-"""Tools for machine learning, which read scores and targets side by side, and frameworks."""
+"""Machine learning tools that take parallel scores and targets, and retrieval frameworks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _sentence_transformers(measure: Measure) -> tuple[Deviation, ...]:
 
 
 def _only(offer: Offer, measure: Measure, word: str, value: str) -> None:
-    """Nothing, if this parameter is left out or has the one value that it has there."""
+    """Check that a parameter is omitted or has the only value that the tool supports."""
     found = dict(measure.params).get(word, value)
     if found != value:
         raise UnknownName(
@@ -76,7 +76,7 @@ def _torchmetrics(measure: Measure) -> tuple[Deviation, ...]:
 
 
 def _judged_ideal(offer: Offer, measure: Measure) -> tuple[Deviation, ...]:
-    """Where only what was retrieved is known, both ideal rankings are one."""
+    """Return the deviation for `ideal`; both choices agree if only retrieved documents count."""
     if "ideal" not in dict(measure.params):
         return ()
     _only(offer, measure, "ideal", "retrieved")

@@ -30,7 +30,7 @@ _OFFER = Offer(
 
 @lru_cache(maxsize=64)
 def _both(level: float) -> Deviation:
-    """Refuse judgments for which bpref of ranx is NaN; one object for each level."""
+    """Refuse judgments for which bpref of ranx is NaN; cached, so that deviations compare equal."""
 
     def change(case: Case) -> Case:
         table = case.qrels.table

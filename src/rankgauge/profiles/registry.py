@@ -1,4 +1,4 @@
-"""The profiles by name."""
+"""Registry of profiles by name."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
 
 
 def profile_of(name: str | Profile) -> Profile:
-    """Return the profile of this name, or the profile itself.
+    """Return the profile with this name, or a given profile itself.
 
     Raises:
-        UnknownName: With the most similar names.
+        UnknownName: If the name is unknown; the message lists the most similar names.
 
     Example:
         >>> profile_of("pytrec_eval").tool

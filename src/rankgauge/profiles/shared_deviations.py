@@ -1,4 +1,4 @@
-"""Deviations that several tools share, of scores, order, queries and judgments."""
+"""Deviations shared by several tools, concerning scores, order, queries, and judgments."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from rankgauge.profiles.deviations import Case, Deviation
 
 
 def rewritten(name: str, why: str, **params: Any) -> Deviation:
-    """The tool's measure of this name is ours with these parameters."""
+    """Return a deviation that replaces the measure by ours with these parameters."""
     return Deviation(
         name, why, "measure", lambda case: case._replace(measure=case.measure(**params))
     )
 
 
 def of_run(name: str, why: str, change: Callable[[PairTable], PairTable]) -> Deviation:
-    """A deviation that changes the table of the run."""
+    """Return a deviation that changes the table of the run."""
 
     def changed(case: Case) -> Case:
         return case._replace(run=replace(case.run, table=change(case.run.table)))
@@ -40,7 +40,7 @@ def _of_judgments(name: str, why: str, change: Callable[[Case], PairTable]) -> D
 
 
 def of_grades(name: str, why: str, change: Callable[[FloatArray], FloatArray]) -> Deviation:
-    """A deviation that changes the grades of the judgments."""
+    """Return a deviation that changes the grades of the judgments."""
 
     def table(case: Case) -> PairTable:
         return replace(case.qrels.table, values=change(case.qrels.table.values))
@@ -49,7 +49,7 @@ def of_grades(name: str, why: str, change: Callable[[FloatArray], FloatArray]) -
 
 
 def of_policy(name: str, why: str, **policies: Any) -> Deviation:
-    """A deviation that sets policies."""
+    """Return a deviation that sets policies."""
 
     def changed(case: Case) -> Case:
         return case._replace(policies=replace(case.policies, **policies))
@@ -61,7 +61,7 @@ def of_policy(name: str, why: str, **policies: Any) -> Deviation:
 
 
 def _single(table: PairTable) -> PairTable:
-    with np.errstate(over="ignore"):  # beyond the largest one is infinite there, too
+    with np.errstate(over="ignore"):  # overflow gives infinity in the tool, too
         values = table.values.astype(np.float32).astype(np.float64)
     return replace(table, values=values)
 
@@ -86,7 +86,7 @@ def _without_first(table: PairTable) -> PairTable:
 
 
 def _best_first(table: PairTable) -> IntArray:
-    """The rows of each query by score descending, equal scores as given."""
+    """Return the rows of each query by descending score, equal scores in input order."""
     numbers = table.query_numbers()
     if ((table.values[1:] > table.values[:-1]) & (numbers[1:] == numbers[:-1])).any():
         return np.lexsort((-table.values, numbers))
@@ -138,7 +138,7 @@ def _ascending(case: Case) -> Case:
     sizes = np.diff(np.append(heads_of(table.query_numbers(), table.values[order]), len(order)))
     tied = np.flatnonzero(np.repeat(sizes > 1, sizes))
     group = np.repeat(np.arange(len(sizes))[sizes > 1], sizes[sizes > 1])
-    # Backwards, so that descending is ascending.
+    # Reversed, so that descending order becomes ascending.
     back = order[tied[::-1]]
     order[tied] = back[table.docs.descending(back, len(sizes) - group[::-1])][::-1]
     docs, values = table.docs.take(order), table.values[order]
@@ -165,7 +165,7 @@ def _of_relevant_queries(case: Case) -> PairTable:
 
 
 def _found(case: Case, wanted: Callable[[FloatArray], npt.NDArray[np.bool_]]) -> IntArray:
-    """The rows of the judgments whose document is in the run with a score that is wanted."""
+    """Return the judged rows whose documents are in the run with a score that meets a condition."""
     rows, judged = match(case.qrels, case.run)
     return distinct(judged[wanted(case.run.table.values[rows])])
 
@@ -225,7 +225,7 @@ NEGATIVES_JUDGED = of_grades(
 
 @lru_cache(maxsize=64)
 def clipped(top: float) -> Deviation:
-    """Grades above a top count as it; one and the same for each top."""
+    """Return the deviation that clips grades at `top`; cached, so that deviations compare equal."""
     return of_grades(
         "grades clipped at the top",
         f"grades above the stated top ({top:g}) count as the top",

@@ -1,4 +1,4 @@
-"""trec_eval and its binding."""
+"""trec_eval and its Python bindings."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NEAR = {
 }
 _PYTREC_EVAL = Offer(
     "pytrec_eval",
-    # Other worths than those by default are not read, and the value is then 0.
+    # Parameters other than the defaults are ignored, and the value is then 0.
     {**_WORDS, "Utility": "rel judged_only"},
     {**_NEAR, "Utility": "other values than the defaults are not supported there: use Utility"},
 )
@@ -50,7 +50,7 @@ _TREC_EVAL_10 = Offer(
 
 
 def of_trec_eval(measure: Measure) -> tuple[Deviation, ...]:
-    """How its measures differ from ours of the same name, up to version 9."""
+    """Return how measures of trec_eval up to version 9 differ from ours with the same name."""
     if measure.name == "SetF" and measure.beta != 1:
         why = "set_F weights recall by beta instead of its square"
         root = math.sqrt(measure.beta)  # type: ignore[arg-type] # beta is a number

@@ -1,4 +1,4 @@
-"""Reports: every result as tables and pages, in every format."""
+"""Reports: results as tables and pages in every format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Annotations of GitHub: lines of a log that are shown next to the code and on top of a run."""
+"""GitHub annotations: workflow commands that show messages next to the code."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import NamedTuple
 
 from rankgauge.core.escaping import for_annotation
 
-# GitHub shows ten annotations of a kind a step and drops the others without a word.
+# GitHub shows ten annotations of each kind per step and silently drops the others.
 MOST = 10
 _MESSAGE = 4000
 _TITLE = 200
 
 
 class Annotation(NamedTuple):
-    """A workflow command, escaped by its rules.
+    """An annotation, printed as an escaped workflow command.
 
     Example:
         >>> print(Annotation("error", "R101 twice", "d1, d1", "a,b.run", 3))
         ::error file=a%2Cb.run,line=3,title=R101 twice::d1, d1
     """
 
-    kind: str  # ``error``, ``warning`` or ``notice``
-    title: str  # what it is about
-    message: str  # the text
-    file: str = ""  # the file it is about, if any
-    line: int = 0  # its line, 0 for none
+    kind: str  # ``error``, ``warning``, or ``notice``
+    title: str  # title
+    message: str  # text
+    file: str = ""  # file, if any
+    line: int = 0  # line; 0 if unknown
 
     def __str__(self) -> str:
         words = [f"file={for_annotation(self.file, is_property=True)}"] if self.file else []
@@ -35,7 +35,7 @@ class Annotation(NamedTuple):
 
 
 def annotation_lines(found: Iterable[Annotation], title: str, hint: str = "") -> str:
-    """Return as many annotations of each kind as are shown; the last one counts the others."""
+    """Return the annotations up to GitHub's limit per kind; the last one counts the rest."""
     by_kind: dict[str, list[Annotation]] = {}
     for each in found:
         by_kind.setdefault(each.kind, []).append(each)

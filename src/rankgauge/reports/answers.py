@@ -1,4 +1,4 @@
-"""Answers as a report: both stages, what limits the answers, and the worst of them."""
+"""Reports on answers: retrieval and generation, limiting causes, and the worst answers."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from rankgauge.reports.registry import Options, Report
 from rankgauge.reports.sections import Details, Part, Section, comparison_result
 
 _WIDTH = 79
-# Measures of answers on one screen.
+# Measures of answers in a short report.
 _FIRST = (
     "AnswerCorrectness", "Faithfulness", "AnswerRelevance", "Completeness", "Contradicted",
     "NotStated", "TokenF1", "KPrecision",
 )  # fmt: skip
-_RETRIEVAL = ("R@", "nDCG@")  # measures of the rankings, where several systems share a screen
-_CAUSES = 3  # causes on one screen
-_WORST = 3  # examples of each cause
+_RETRIEVAL = ("R@", "nDCG@")  # measures of rankings in a short comparison of systems
+_CAUSES = 3  # causes in a short report
+_WORST = 3  # examples per cause
 _BAR = 12
 _TEXT = 1_200  # characters of an answer or context
-_ROWS = 40  # claims of one answer
-# The label that decides on a claim, the first that some context has.
+_ROWS = 40  # claims per answer
+# The first of these labels that any context has decides on the claim.
 _DECIDING = ("supported", "contradicted", "not stated")
 
 
 def answer_sections(found: AnswerDiagnosis) -> Iterator[Section]:
-    """Yield the parts of a report on answers: both stages, causes, groups, the worst answers.
+    """Yield the sections of a report on answers: both stages, causes, groups, and worst answers.
 
     Args:
         found: Returned by :func:`rankgauge.answers.diagnose_answers`.
@@ -61,7 +61,7 @@ def answer_sections(found: AnswerDiagnosis) -> Iterator[Section]:
 
 
 def answer_conclusions(found: AnswerDiagnosis) -> Iterator[tuple[str, str]]:
-    """Yield headings and conclusions of a diagnosis of answers, the next step last."""
+    """Yield headings and conclusions of a diagnosis of answers, ending with the next step."""
     yield "Limiting stage", "; ".join((found.summary(), *found.retrieval_first[1:]))
     yield "Next step", _next_step(found)
 
@@ -85,7 +85,7 @@ def _doubts(found: AnswerDiagnosis) -> Iterator[str]:
 
 
 def _causes(blame: Blame) -> Table:
-    """Causes with a bar for the number of questions."""
+    """Return the causes with a bar for the number of questions."""
     most = max(blame.totals().values(), default=1)
     rows = tuple(
         (*row[:3], "█" * math.ceil(_BAR * int(str(row[2])) / most), *row[3:])
@@ -123,7 +123,7 @@ def _groups(blame: Blame) -> Table:
 
 
 def _examples(found: AnswerDiagnosis) -> Iterator[Details]:
-    """The worst answers of each cause: question, answer, contexts, claims and verdicts."""
+    """Yield the worst answers for each cause: question, answer, contexts, claims, and verdicts."""
     judged = {each.record.id: each for each in found.judged}
     for cause in found.blame.totals():
         if cause not in CAUSES:
@@ -168,7 +168,7 @@ def _example(
 
 
 def _claim_rows(found: AnswerDiagnosis, judged: JudgedAnswer) -> Iterator[tuple[Cell, ...]]:
-    """For each claim the verdict that decides, with the context and the quote."""
+    """Yield for each claim the deciding verdict with its context and quote."""
     contexts = judged.record.contexts
     for name, relation in (("answer", "answer-context"), ("reference", "reference-context")):
         rows: dict[int, list[tuple[str | None, int, str]]] = {}
@@ -201,7 +201,7 @@ def _short(text: str, most: int = _TEXT) -> str:
 def _blocks(
     several: Sequence[AnswerDiagnosis], format: str, options: Options
 ) -> Iterator[Table | str]:
-    """One system by itself; several side by side, with everything below if wanted."""
+    """Yield one system, or several side by side and, for full reports, each system in detail."""
     if len(several) == 1:
         yield from _one(several[0], format, options)
         return
@@ -217,7 +217,7 @@ def _one(found: AnswerDiagnosis, format: str, options: Options) -> Iterator[Tabl
         return
     yield _wrapped(found.summary() + ".")
     for table in _screen(found, full=options.full):
-        # Notes are wrapped: a screen has 80 columns.
+        # Notes are wrapped to 80 columns.
         yield replace(table, notes=())
         if table.notes:
             yield "".join(_wrapped(f"• {note}") for note in table.notes)
@@ -260,7 +260,7 @@ def _screen(found: AnswerDiagnosis, *, full: bool) -> Iterator[Table]:
 def _side_by_side(
     several: Sequence[AnswerDiagnosis], format: str, options: Options
 ) -> Iterator[Table | str]:
-    """The means of each system, the verdict, and what limits each."""
+    """Yield the means of each system, the verdict, and the limits of each system."""
     answers = [found.answers for found in several]
     means = [
         (found.retrieval.mean() if found.retrieval else {}) | found.answers.mean()
@@ -292,7 +292,7 @@ def _side_by_side(
 
 
 def _verdict(systems: Sequence[AnswerEvaluation]) -> tuple[str, str]:
-    """The result of the comparison, or why there is none; and the system with the best mean."""
+    """Return the conclusion of the comparison, and the system with the best mean."""
     try:
         compared = compare(systems)
     except RankgaugeError as error:
@@ -327,7 +327,7 @@ def _wrapped(text: str) -> str:
 def _compared(
     systems: Sequence[AnswerEvaluation], format: str, options: Options
 ) -> Iterable[Table | str]:
-    """One system with its intervals; several side by side."""
+    """Report one system with its intervals, or several side by side."""
     if options.per_query:
         return _PLAIN.blocks(systems, format, options)
     if len(systems) == 1 and format == "table":
@@ -356,7 +356,7 @@ def _compared(
 
 
 def _short_table(found: AnswerEvaluation) -> Iterator[Table | str]:
-    """The means, warnings and the judge; why questions are undefined is in the other formats."""
+    """Yield means, warnings, and the judge; other formats explain undefined values."""
     table = found.table()
     yield replace(table, notes=())
     notes = [one.note for one in found.findings if one.severity != "info"]
@@ -367,7 +367,7 @@ def _short_table(found: AnswerEvaluation) -> Iterator[Table | str]:
 
 
 def _diagnosis_data(several: Sequence[AnswerDiagnosis], _options: Options) -> Table:
-    """The rows of all systems, with the name of the system where there are several."""
+    """Return the rows of all systems, with a column for the system if there are several."""
     tables = [found.data_table() for found in several]
     if len(tables) == 1:
         return tables[0]

@@ -1,4 +1,4 @@
-"""A benchmark as text: the comparison of its runs, then latency and cost."""
+"""Reports on benchmarks: comparison of runs, latency, and cost."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rankgauge.reports.diagnoses import diagnosis_tables
 from rankgauge.reports.registry import Options, Report
 from rankgauge.reports.sections import Section
 
-_TRIALS, _SENTENCES = 8, 3  # of a short report of an exploration
+_TRIALS, _SENTENCES = 8, 3  # number of rows in a short report on an exploration
 
 
 def _blocks(found: BenchmarkComparison, format: str, options: Options) -> Iterator[Table]:
-    """Everything, or the means with the median latency and what decides, on one screen."""
+    """Yield the full report, or means, median latency, and conclusion on one screen."""
     if not options.full:
         yield _overview(found, options.diagnosis, format)
         return
@@ -32,7 +32,7 @@ def _blocks(found: BenchmarkComparison, format: str, options: Options) -> Iterat
 
 
 def _overview(found: BenchmarkComparison, diagnosis: Diagnosis | None, format: str) -> Table:
-    """The means with the median latency, and below them what decides, on one screen."""
+    """Return the means with the median latency and, below, the conclusion."""
     means, costs, first = found.table(), found.cost_table(), found.runs[0]
     rows = means.rows
     for head in ("p50 ms", "failed"):
@@ -63,11 +63,11 @@ def _overview(found: BenchmarkComparison, diagnosis: Diagnosis | None, format: s
 
 
 def benchmark_section(found: BenchmarkComparison, *, plots: bool = True) -> Section:
-    """Return latency and cost as a section of a report, see :func:`html_report`.
+    """Return latency and cost as a section of a report (see :func:`html_report`).
 
     Args:
         found: Returned by :meth:`Benchmark.compare`.
-        plots: Whether to plot quality over latency, if there are more than two runs and all were
+        plots: Whether to plot quality over latency if there are more than two runs and all were
             timed; needs ``rankgauge[plots]``.
     """
     table = replace(found.cost_table(), title="")
@@ -76,7 +76,7 @@ def benchmark_section(found: BenchmarkComparison, *, plots: bool = True) -> Sect
 
 
 def _data(found: BenchmarkComparison, _options: Options) -> Table:
-    """A row for each run, in plain numbers: seconds, bytes."""
+    """Return one row for each run with unformatted numbers (seconds, bytes)."""
     measures = [str(measure) for measure in found.comparison.evaluations[0].measures]
     rows: list[tuple[Cell, ...]] = []
     for evaluation, run in zip(found.comparison.evaluations, found.runs, strict=True):
@@ -107,14 +107,14 @@ def _data(found: BenchmarkComparison, _options: Options) -> Table:
 
 
 def _costs(runs: tuple[BenchmarkRun, ...], _format: str, _options: Options) -> Iterator[Table]:
-    """Latency, index and cost, with remarks on the runs."""
+    """Yield latency, index, and cost, with remarks on the runs."""
     table = cost_table(runs)
     notes = [f"{run.name}: {note}" for run in runs for note in run.notes]
     yield replace(table, notes=(*table.notes, *notes))
 
 
 def _exploration(found: Exploration, format: str, options: Options) -> Iterator[Table]:
-    """What was tried, what the best does on other queries, and one setting changed at a time."""
+    """Yield the trials, the best trial on other queries, and the effect of single settings."""
     table = found.table()
     if format == "table" and not options.full:
         more = "failure patterns before and after, and one setting changed at a time: --full"

@@ -1,4 +1,4 @@
-"""The catalogue of measures as a table, and one measure explained."""
+"""The list of measures, and the description of a single measure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from rankgauge.rendering.tables import WIDTH, Table
 
 
 def measures_table(*, full: bool = True) -> Table:
-    """Return all measures, one per line.
+    """Return all measures, one per row.
 
     Args:
-        full: Whether to say also whether higher is better, and what trec_eval calls it.
+        full: Whether to include the better direction and the name in trec_eval.
 
     Example:
         >>> measures_table().columns
@@ -41,14 +41,14 @@ def measures_table(*, full: bool = True) -> Table:
 
 
 def describe(name: str | Measure, *, full: bool = True) -> str:
-    """One measure explained: definition, range, parameters, twin, source.
+    """Describe a measure: definition, range, parameters, name in trec_eval, and source.
 
     Args:
-        name: A measure, with or without parameters.
+        name: Name of a measure, with or without parameters.
         full: Whether to show details, sources, and the names of other tools.
 
     Raises:
-        UnknownName: With the most similar names.
+        UnknownName: For an unknown measure; the message suggests similar names.
 
     Example:
         >>> describe("RR").startswith("RR: Reciprocal rank of the first relevant document")
@@ -67,16 +67,16 @@ def _declared(name: str | Measure) -> Measure:
 
 
 def example(measure: Measure) -> Measure:
-    """The measure with its required parameters."""
+    """Return the measure with example values for its required parameters."""
     needed = {"k": 10, "mult": 0.4, "recall": 0.1}
     return measure(**{word: needed[word] for word in measure.declaration.required})
 
 
 def summary(declared: Declaration) -> str:
-    """The first sentence of a measure's page."""
+    """Return the first sentence of a measure's documentation."""
     text = declared.doc.split("\n\n", 1)[0].replace("\n", " ")
     head, colon, rest = text.partition(": ")
-    # "Precision: the share ...": the name is next to it already.
+    # "Precision: the share ...": drop the name, which is shown next to it.
     return (rest if colon and len(head) < 40 else text).rstrip(".")
 
 
@@ -84,7 +84,7 @@ def _described(declared: Declaration, *, full: bool) -> Iterator[str]:
     first, *paragraphs = declared.doc.replace("``", "").split("\n\n")
     yield from _filled(f"{declared.name}: {first}")
     for paragraph in paragraphs:
-        # The formula, and when to use the measure; the rest is detail.
+        # Show the formula and when to use the measure; the rest is detail.
         parts = re.split(r"\n(?=(?:Use|Beware|Source): )", paragraph)
         shown = [part for part in parts if full or part.startswith(("$$", "Use:", "Beware:"))]
         if shown:
@@ -133,7 +133,7 @@ def _filled(text: str, indent: str = "") -> list[str]:
 
 
 def over_ties(declared: Declaration) -> str:
-    """What is known of a measure over all orders of equal scores.
+    """Describe how a measure is averaged over all orders of equal scores.
 
     Example:
         >>> over_ties(Measure("SetP").declaration)
@@ -164,7 +164,7 @@ def _upset(declared: Declaration) -> str:
 
 
 def elsewhere(declared: Declaration) -> Iterator[tuple[str, list[str]]]:
-    """Names of the measure in other tools and in everyday writing.
+    """Yield names of the measure in other tools and common spellings.
 
     Example:
         >>> dict(elsewhere(Measure("SetR").declaration))["torchmetrics"]

@@ -1,4 +1,4 @@
-"""What a check found as text: for people, for machines, next to the lines of files."""
+"""Reports on checks: for people, for programs, and as annotations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FIXES = {
 
 
 def finding_kinds_table() -> Table:
-    """Return all kinds of findings, one per line.
+    """Return all kinds of findings, one per row.
 
     Example:
         >>> finding_kinds_table().rows[0]
@@ -55,10 +55,10 @@ def explain_problem(code: str) -> str:
     """Describe a kind of finding.
 
     Args:
-        code: Its code, or its name.
+        code: Code or name of the kind.
 
     Raises:
-        UnknownName: If there is none.
+        UnknownName: For an unknown code or name.
 
     Example:
         >>> print(explain_problem("J107").splitlines()[0])
@@ -85,7 +85,7 @@ def explain_problem(code: str) -> str:
 
 
 def _blocks(result: CheckResult, format: str, options: Options) -> Iterator[Table | str]:
-    """The table; on a terminal, what was found as text."""
+    """Yield the table or, for a terminal, the findings as text."""
     if options.quiet:
         columns = ("code", "name", "source", "count", "of")
         found = result.to_columns()
@@ -99,7 +99,7 @@ def _blocks(result: CheckResult, format: str, options: Options) -> Iterator[Tabl
 
 
 def _text(result: CheckResult, *, color: bool, full: bool) -> Iterator[str]:
-    """Findings by input, the worst first; then how many there are."""
+    """Yield findings by input, most severe first, then their counts."""
     by_source: dict[str, list[Finding]] = {source: [] for source in result.inputs}
     for found in result.findings:
         by_source.setdefault(found.evidence.source, []).append(found)
@@ -120,7 +120,7 @@ def _text(result: CheckResult, *, color: bool, full: bool) -> Iterator[str]:
 
 
 def _closing(result: CheckResult, clean: Sequence[str], *, full: bool) -> Iterator[str]:
-    """What a reader needs next to the problems."""
+    """Yield the closing lines: what was checked, fixes, and the next step."""
     if not result.findings:
         yield f"inputs: {', '.join(result.inputs)}"
         yield f"checked: {len(FINDING_KINDS)} kinds of findings (rankgauge check --list)"
@@ -144,7 +144,7 @@ def _closing(result: CheckResult, clean: Sequence[str], *, full: bool) -> Iterat
 
 
 def _of_finding(found: Finding, *, color: bool, full: bool) -> Iterator[str]:
-    """What was found, its effect and its fix; short unless it is an error."""
+    """Yield a finding, its effect, and its fix; short unless it is an error."""
     kind = FINDING_KINDS[found.code]
     level = _styled(f"{kind.severity:<7}", _COLORS[kind.severity], color=color)
     yield f"  {level}  {_styled(f'{kind.code} {kind.name}', '1', color=color)}"
@@ -166,7 +166,7 @@ def _of_finding(found: Finding, *, color: bool, full: bool) -> Iterator[str]:
 
 
 def _effects(found: Finding) -> Iterator[str]:
-    """What changes: the measures of a run side by side; a sentence if nothing does."""
+    """Yield the changed measures of each run, or a sentence if nothing changes."""
     groups: dict[tuple[str, str], list[Effect]] = {}
     for effect in found.evidence.effects:
         groups.setdefault((effect.run, effect.by), []).append(effect)
@@ -190,7 +190,7 @@ def _places(locations: Sequence[Location]) -> str:
 
 
 def _place(location: Location) -> str:
-    """As an editor takes it, and the ids."""
+    """Format a location as ``path:line``, as editors expect, with the ids."""
     ids = [
         f"{word} {_cut(value)}"
         for word, value in (("query", location.query), ("document", location.document))
@@ -227,9 +227,9 @@ def _styled(text: str, code: str, *, color: bool) -> str:
 
 
 def _annotation(found: Finding) -> Annotation:
-    """A finding at the first line of the file that has it."""
+    """Return a finding as an annotation at its first line."""
     lined = next((location for location in found.evidence.locations if location.line), None)
-    # What has no line may be no file.
+    # A source without line numbers may not be a file.
     what = found.message if lined else f"{found.evidence.source}: {found.message}"
     parts = [what, *list(_effects(found))[:_EFFECTS], f"fix: {found.fix}"]
     return Annotation(

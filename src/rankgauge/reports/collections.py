@@ -1,4 +1,4 @@
-"""What is in a collection, as text."""
+"""Reports on collections."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rankgauge.corpus.description import CollectionInfo
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.registry import Options, Report
 
-_GRADES, _CHARACTERS = "judgments of grade", "characters"  # rows of a full report only
+_GRADES, _CHARACTERS = "judgments of grade", "characters"  # rows that only a full report shows
 _EFFECTS = 2
 
 
@@ -46,7 +46,7 @@ def _numbers(spread: object) -> dict[str, float]:
 
 
 def _blocks(info: CollectionInfo, format: str, options: Options) -> Iterator[Table]:
-    """Counts, lengths and quality problems; on a terminal without grades and some lengths."""
+    """Yield counts, lengths, and quality problems; short on a terminal."""
     short = format == "table" and not options.full
     notes = list(info.notes)
     if info.judgments is None:

@@ -1,4 +1,4 @@
-"""Comparisons: means side by side, then the differences; and reports of ties."""
+"""Reports on comparisons: means side by side, then differences."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rankgauge.rendering.tables import BEST, Cell, Table
 from rankgauge.reports.registry import Options, Report
 from rankgauge.sensitivity.tie_sensitivity import TieReport
 
-# Measures of a short report if there are more than fit a screen.
+# Number of measures in a short report, if there are more than fit on a screen.
 _MOST, FITTING = 6, 9
 
 
 def comparison_tables(found: PairedComparison, format: str, options: Options) -> Iterator[Table]:
-    """The means, and the differences with conclusions."""
+    """Yield the means, and the differences with conclusions."""
     means = found.table(transposed=options.transposed)
     marks = (BEST,) if format == "table" and means.best else ()
     notes = (*marks, *means.notes)
@@ -46,16 +46,16 @@ def comparison_tables(found: PairedComparison, format: str, options: Options) ->
 
 
 def conclusions(found: PairedComparison) -> Iterator[str]:
-    """The conclusion about the runs, and the first of the warnings."""
+    """Yield the conclusion about the runs and the first warning."""
     said = found.sentences[len(found.withheld_sentences) :]
-    # Of two runs the first sentence names the better one; the second has the difference, too.
+    # For two runs, the second sentence names the better run and the difference.
     yield from said[1:2] if len(found.means()) == 2 and len(said) > 1 else said[:1]
     for text in found.warnings[:1]:
         yield f"WARNING: {text}"
 
 
 def overview(measures: Sequence[Measure], tested: Sequence[Measure]) -> list[int]:
-    """Return the places of the tested measures, and of some others at the same or no cut-off."""
+    """Return the positions of the tested measures and of some with the same or no cut-off."""
     cut = dict(tested[0].params).get("k")
     own = [m for m in measures if m in tested]
     near = [m for m in measures if m not in own and dict(m.params).get("k") in {cut, None}]
@@ -64,8 +64,8 @@ def overview(measures: Sequence[Measure], tested: Sequence[Measure]) -> list[int
 
 
 def _by_run(found: PairedComparison, table: Table) -> Iterator[Table]:
-    """The differences for a terminal: of a single measure in one table, of several one a pair."""
-    heads = table.columns.index("measure")  # columns that name the runs
+    """Yield the differences for a terminal: one table for a single measure, else one per pair."""
+    heads = table.columns.index("measure")  # number of columns that name the runs
     measures = {row[heads] for row in table.rows}
     if len(measures) == 1:
         columns = [n for n in range(len(table.columns)) if n != heads]

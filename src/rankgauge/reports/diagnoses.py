@@ -1,4 +1,4 @@
-"""A diagnosis as text: quality, likely causes, and suggested fixes."""
+"""Reports on diagnoses: quality, likely causes, and suggested fixes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FIX_OF = {cause.name: cause.fix for cause in CAUSES}
 
 
 def diagnosis_tables(found: Diagnosis, *, full: bool = True) -> Iterator[Table]:
-    """Quality, causes, the worst queries, fixes; then potential gains, cut-offs and slices."""
+    """Yield quality, causes, worst queries, and fixes, then gains, cut-offs, and slices."""
     if found.withheld:
         yield _withheld(found)
         return
@@ -43,7 +43,7 @@ def diagnosis_tables(found: Diagnosis, *, full: bool = True) -> Iterator[Table]:
 
 
 def _withheld(found: Diagnosis) -> Table:
-    """The means, and the findings that explain them."""
+    """Return the means and the findings that invalidate them."""
     texts = [f"no diagnosis of {found.run_name}: {one}" for one in found.withheld]
     return Table(
         columns=("measure", "mean"),
@@ -57,14 +57,14 @@ def _withheld(found: Diagnosis) -> Table:
 
 
 def _first(found: Diagnosis) -> Iterator[Table]:
-    """Quality, causes, and the worst queries."""
+    """Yield quality, causes, and the worst queries."""
     yield _quality(found)
     yield _causes(found)
     yield from (_query(found, finding) for finding in found.worst)
 
 
 def _rest(found: Diagnosis) -> Iterator[Table]:
-    """The suggested fixes with their evidence, other cut-offs and thresholds, slices of queries."""
+    """Yield the suggested fixes with evidence, other cut-offs and thresholds, and query slices."""
     yield _fixes(found)
     yield _potential(found)
     yield _cutoffs(found)
@@ -75,7 +75,7 @@ def _rest(found: Diagnosis) -> Iterator[Table]:
 
 
 def _short(found: Diagnosis) -> Iterator[Table]:
-    """Quality, causes, and the suggested fix, on one screen."""
+    """Return quality, causes, and the suggested fix on one screen."""
     quality, causes = _quality(found), _causes(found)
     lines = found.precision_recall.sentences
     # The last sentence is about drift.
@@ -152,14 +152,14 @@ def _causes(found: Diagnosis) -> Table:
 
 
 def _query(found: Diagnosis, finding: QueryDiagnosis) -> Table:
-    """One of the worst queries."""
+    """Return one of the worst queries as a table."""
     shown = finding.missed[:_SHOWN]
     rows: list[tuple[Cell, ...]] = [
         (
             doc.doc_id,
             f"{doc.grade:g}",
             doc.rank,
-            # The rank has a column of its own.
+            # The rank has its own column.
             "; ".join(text for text in doc.evidence if text != f"rank {doc.rank}"),
         )
         for doc in shown
@@ -213,7 +213,8 @@ def _fixes(found: Diagnosis) -> Table:
         reasons = fix.evidence or ("no evidence in this run",)
         rows.append((f"{number}. {fix.name}", reasons[0]))
         rows += [("", text) for text in reasons[1:]]
-    # Judging more and removing duplicates do not change the retriever, but are measured as well.
+    # Judging more and removing duplicates do not change the retriever, but their effect is measured
+    # too.
     name = str(found.measure)
     for one in found.gains:
         if one.fix not in FIXES:
@@ -296,7 +297,7 @@ def _slices(found: Diagnosis, shown: Iterable[Slice]) -> Table:
 
 
 def _missed_table(found: Diagnosis, _options: Options) -> Table:
-    """For programs: every missed document, and queries without any, with their causes."""
+    """Return every missed document, and queries without missed documents, with causes."""
     rows: list[tuple[Cell, ...]] = []
     for one in found.diagnoses:
         head = (one.query_id, one.value, one.attainable, one.primary)

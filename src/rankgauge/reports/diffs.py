@@ -1,4 +1,4 @@
-"""What changed from one run to another as text: the queries, then both rankings of each."""
+"""Reports on diffs: changed queries, then both rankings of each."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rankgauge.reports.explanations import middle_cut
 from rankgauge.reports.registry import Options, Report
 
 _WIDE = 80
-# With more queries a short report has no rankings.
+# Beyond this number of queries, a short report has no rankings.
 _RANKINGS = 2
 _NEXT = "rankings side by side: --query ID for one query, --full (full=True) for all"
-# Room for a document on either side, next to ranks, grades and moves.
+# Width of a document on either side, next to ranks, grades, and moves.
 _DOCUMENT = 19
-# With less room than this next to the id, the title is on a separate line.
+# If less width remains next to the id, the title is on a separate line.
 _TITLE = 12
-# The longest name of a run above a column of values.
+# Maximum length of a run name above a column of values.
 _NAME = 11
 _GAP = 3
 _UNJUDGED = "·"
@@ -31,12 +31,12 @@ _LEGEND = (
 
 
 def _blocks(diff: RunDiff, format: str, options: Options) -> Iterator[Table]:
-    """The queries, then both rankings of each; short on a terminal, where long texts are cut."""
+    """Yield the queries, then both rankings of each; short on a terminal, with truncated texts."""
     narrow = format == "table"
     short = narrow and not options.full and len(diff.shown) > _RANKINGS
     overview = _overview(diff, narrow=narrow)
     if short:
-        # The legend is that of the rankings.
+        # The last note explains the rankings, which are omitted.
         yield replace(overview, notes=(*overview.notes[:-1], _NEXT))
         return
     yield overview
@@ -45,7 +45,7 @@ def _blocks(diff: RunDiff, format: str, options: Options) -> Iterator[Table]:
 
 
 def _overview(diff: RunDiff, *, narrow: bool) -> Table:
-    """The queries that are shown, one line each."""
+    """Return the shown queries, one per row."""
     rows: list[tuple[Cell, ...]] = [
         (
             query.query,
@@ -70,7 +70,7 @@ def _overview(diff: RunDiff, *, narrow: bool) -> Table:
         "no query to show" if diff.wins + diff.losses else f"no query changed its {diff.measure}"
     )
     first = [f"WARNING: {run}: {one}" for run, one in diff.findings if one.severity == "error"]
-    # The title has these.
+    # The titles of the rankings include these.
     warnings = {f"WARNING: {run}: {one}" for run, one in diff.findings if one.severity == "error"}
     notes = [note for note in diff.notes if note not in warnings]
     notes.append(_LEGEND if diff.shown else nothing)
@@ -85,14 +85,14 @@ def _overview(diff: RunDiff, *, narrow: bool) -> Table:
 
 
 def _column_widths(heads: Sequence[str], rows: Sequence[tuple[Cell, ...]]) -> Iterator[int]:
-    """Widths of the columns on a terminal, including the gap after each."""
+    """Yield the widths of the columns on a terminal, including the gap after each."""
     shown = Table(tuple(heads), tuple(rows))
     for column, head in enumerate(heads):
         yield max(len(head), *(len(shown.text(row[column])) for row in rows)) + _GAP
 
 
 def _side_by_side(diff: RunDiff, query: QueryDiff, *, narrow: bool) -> Table:
-    """Both rankings of a query."""
+    """Return both rankings of a query side by side."""
     cells_a, cells_b = (
         _documents(ranking, narrow=narrow) for ranking in (query.ranking_a, query.ranking_b)
     )
@@ -129,7 +129,7 @@ def _facts(diff: RunDiff, query: QueryDiff) -> str:
 
 
 def _notes(diff: RunDiff, query: QueryDiff) -> Iterator[str]:
-    """Details: missing queries, and relevant documents gained and lost."""
+    """Yield notes on missing queries, and on relevant documents gained and lost."""
     for run, retrieved in ((diff.run_a, query.retrieved_a), (diff.run_b, query.retrieved_b)):
         if retrieved is None:
             yield f"the query is not in {run}: an empty ranking"
@@ -154,7 +154,7 @@ def _relevant(diff: RunDiff, at: DocumentDiff | None) -> bool:
 
 
 def _documents(ranking: Sequence[DocumentDiff], *, narrow: bool) -> list[tuple[str, str]]:
-    """Ids with their titles: side by side if there is room, else on a second line."""
+    """Return ids with titles: on one line if they fit, otherwise on two."""
     if not narrow:
         return [(f"{at.document}: {at.text}" if at.text else at.document, "") for at in ranking]
     longest = max((len(at.document) for at in ranking), default=0)
@@ -176,7 +176,7 @@ def _grade(at: DocumentDiff | None) -> str:
 
 
 def _moved(at: DocumentDiff | None) -> str:
-    """Where it is in the other ranking, with an arrow from A to B."""
+    """Format the rank in the other ranking, with an arrow from A to B."""
     if at is None:
         return ""
     if at.move == "same":
@@ -194,7 +194,7 @@ def _value(value: float) -> str:
 
 
 def _cut(text: str, width: int) -> str:
-    """The beginning of a text, in at most so many cells of a terminal."""
+    """Truncate a text to `width` terminal cells."""
     from rich.cells import cell_len
 
     if cell_len(text) <= width:

@@ -1,4 +1,4 @@
-"""Evaluations as tables: cut-offs down and measures across, or runs down; and as files."""
+"""Reports on evaluations: measures by cut-off or by run, and trec_eval's format."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from rankgauge.measures.measure import Measure
 from rankgauge.rendering.tables import BEST, Cell, Table
 from rankgauge.reports.registry import Options, Report
 
-_MOST = 3  # measures whose means of groups are all shown
-_NOTES = 2  # notes of a short report where there are means of groups, too
+_MOST = 3  # maximum number of measures for which all group means are shown
+_NOTES = 2  # number of notes in a short report with group means
 
 
 def _blocks(evaluations: Sequence[Evaluation], format: str, options: Options) -> list[Table]:
-    """Return the tables of a report, the last one with the notes.
+    """Return the tables of a report; the last one has the notes.
 
-    Measures with cut-offs are cut-offs down and measures across, one table a run; otherwise runs
-    down and measures across.
+    Measures with cut-offs are shown as one grid per run (cut-offs by measures); otherwise there is
+    one row for each run.
     """
     short = format == "table" and not options.full
     if options.per_query:
@@ -52,7 +52,7 @@ def _blocks(evaluations: Sequence[Evaluation], format: str, options: Options) ->
 
 
 def _overview(evaluations: Sequence[Evaluation]) -> Table:
-    """Runs down; of measures with cut-offs only the largest where there are many."""
+    """Return one row for each run; if there are many cut-offs, only the largest."""
     measures = _all_measures(evaluations)
     if not all(is_grid(evaluation.measures) for evaluation in evaluations):
         return _run_table(evaluations)
@@ -64,7 +64,7 @@ def _overview(evaluations: Sequence[Evaluation]) -> Table:
 
 
 def notes_of(evaluations: Sequence[Evaluation]) -> list[str]:
-    """Return the notes of all runs: shared ones once, the others with the name of their run.
+    """Return the notes of all runs: shared notes once, the others with the name of their run.
 
     Example:
         >>> import rankgauge
@@ -78,7 +78,7 @@ def notes_of(evaluations: Sequence[Evaluation]) -> list[str]:
 
 
 def _short(evaluations: Sequence[Evaluation], notes: Sequence[str]) -> list[str]:
-    """Notes shared by all runs, and warnings; of one run, the first notes."""
+    """Return warnings and the notes shared by all runs; for a single run, its first notes."""
     shared = [note for note in notes if all(note in e.notes for e in evaluations)]
     if len(evaluations) == 1:
         shared = shared[:_NOTES]
@@ -92,12 +92,12 @@ def _short(evaluations: Sequence[Evaluation], notes: Sequence[str]) -> list[str]
 
 
 def _family(measure: Measure) -> str:
-    """The name without its cut-off."""
+    """Return the name of a measure without its cut-off."""
     return str(Measure(measure.name, tuple(p for p in measure.params if p[0] != "k")))
 
 
 def is_grid(measures: Sequence[Measure]) -> bool:
-    """Whether there are several measures and cut-offs, and a grid of them is mostly full."""
+    """Return whether measures and cut-offs form a mostly complete grid."""
     cut = [measure for measure in measures if "k" in dict(measure.params)]
     families, cutoffs = {_family(m) for m in cut}, {m.k for m in cut}
     cells = len(families) * len(cutoffs)
@@ -110,13 +110,13 @@ def grids(
     means: Mapping[str, float],
     best: Collection[Measure] = (),
 ) -> Iterator[Table]:
-    """Yield means with cut-offs down and measures across, then those without a cut-off.
+    """Yield a table of means (cut-offs by measures), then those without a cut-off.
 
     Args:
-        title: The name of the run.
-        measures: The measures.
-        means: Their means by name.
-        best: The measures by which it is the best of several runs.
+        title: Name of the run.
+        measures: Measures.
+        means: Means by name of the measure.
+        best: Measures by which the run is the best of several.
     """
     cut = [m for m in measures if "k" in dict(m.params)]
     families = list(dict.fromkeys(map(_family, cut)))
@@ -144,7 +144,7 @@ def grids(
 
 
 def _best_of(evaluations: Sequence[Evaluation]) -> list[set[Measure]]:
-    """Of each run, the measures by which it is the best of several."""
+    """Return for each run the measures by which it is the best."""
     best: list[set[Measure]] = [set() for _ in evaluations]
     if _disjoint(evaluations):
         return best
@@ -156,19 +156,19 @@ def _best_of(evaluations: Sequence[Evaluation]) -> list[set[Measure]]:
 
 
 def _disjoint(evaluations: Sequence[Evaluation]) -> bool:
-    """Whether two of them have no query in common, so that none is the better one."""
+    """Return whether two runs have no query in common, so that neither is better."""
     sets = {evaluation.query_ids: set(evaluation.query_ids) for evaluation in evaluations}
     return any(one.isdisjoint(other) for one, other in itertools.combinations(sets.values(), 2))
 
 
 def _ahead(measure: Measure, values: Sequence[float]) -> tuple[int, ...]:
-    """The positions of the best values, if there are several."""
+    """Return the positions of the best values if there are several values."""
     several = sum(not math.isnan(value) for value in values) > 1
     return measure.best(values) if several else ()
 
 
 def _all_measures(evaluations: Sequence[Evaluation]) -> tuple[Measure, ...]:
-    """The measures of all runs, each once; a run need not have every one."""
+    """Return the measures of all runs, each once; runs may lack some of them."""
     return tuple(dict.fromkeys(m for evaluation in evaluations for m in evaluation.measures))
 
 
@@ -190,7 +190,7 @@ def _run_table(
 
 
 def _best(rows: Sequence[Sequence[Cell]], measures: Sequence[Measure]) -> Iterator[tuple[int, int]]:
-    """The cells that hold the best value of a measure; all of them where some are equal."""
+    """Yield the cells with the best value of a measure, including ties."""
     for column, measure in enumerate(measures, start=1):
         cells = [row[column] for row in rows]
         values = [cell if isinstance(cell, int | float) else math.nan for cell in cells]
@@ -225,7 +225,7 @@ def _data(evaluations: Sequence[Evaluation], options: Options) -> Table:
 
 
 def _trec(evaluations: Sequence[Evaluation], options: Options) -> str:
-    """What trec_eval prints."""
+    """Format the values as trec_eval prints them."""
     lines = (_trec_lines(one, per_query=options.per_query) for one in evaluations)
     return "".join(line for of_one in lines for line in of_one)
 
@@ -244,7 +244,7 @@ def _trec_lines(evaluation: Evaluation, *, per_query: bool) -> Iterator[str]:
 
 
 def _trec_line(name: str, query: str, measure: Measure, value: float) -> str:
-    value = 0.0 if math.isnan(value) else value  # trec_eval has no word for undefined
+    value = 0.0 if math.isnan(value) else value  # trec_eval has no undefined values
     shown = f"{value:.0f}" if measure.declaration.mean == "sum" else f"{value:6.4f}"
     return f"{name:<22}\t{for_terminal(query)}\t{shown}\n"
 

@@ -1,4 +1,4 @@
-"""An explanation as text: the ranking, the ideal, the formula with the numbers put in."""
+"""Reports on explanations: ranking, ideal ranking, and formula with numbers."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _ESCAPES = {
     "table": for_terminal, "markdown": for_markdown, "html": for_html, "latex": for_latex
 }  # fmt: skip
 _BETWEEN = 3
-# Columns that a terminal shows in a table of their own.
+# Columns that have a separate table on a terminal.
 _FACTS = {"score", "relevant"}
-# However wide the rest is, so much of an id is shown.
+# Minimum width of an id.
 _SHORTEST = 16
 _MISSED = 5
 
 
 def _blocks(found: Explanation, format: str, options: Options) -> Iterator[Table | str]:
-    """The ranking, the ideal, the formula with the numbers put in, and notes."""
+    """Yield the ranking, the ideal ranking, the formula with numbers, and notes."""
     short = format == "table" and not options.full
     if not found.rows:
         text = f"{found.measure} = {number(found.value)} of query {found.query}"
@@ -47,18 +47,18 @@ def _blocks(found: Explanation, format: str, options: Options) -> Iterator[Table
 
 
 def _without(table: Table, names: Container[str]) -> Table:
-    """A table without these columns."""
+    """Return a table without these columns."""
     kept = [place for place, name in enumerate(table.columns) if name not in names]
     return table.part(columns=kept)
 
 
 def _without_gaps(table: Table) -> Table:
-    """A table without the lines that only count omitted rows."""
+    """Return a table without the rows that count omitted rows."""
     return table.part(rows=[place for place, row in enumerate(table.rows) if row[0] != GAP])
 
 
 def _table_text(table: Table, *, color: bool) -> str:
-    """A table with its lines for omitted rows, which span the columns."""
+    """Format a table, with rows that count omitted rows spanning all columns."""
     gaps = {place: str(row[1]) for place, row in enumerate(table.rows) if row[0] == GAP}
     lines = render_table(_narrowed(table, gaps), "table", color=color).splitlines()
     above = 3 if table.title else 2
@@ -68,7 +68,7 @@ def _table_text(table: Table, *, color: bool) -> str:
 
 
 def _narrowed(table: Table, gaps: Container[int]) -> Table:
-    """A table for a terminal: ids that are too long for it without their middle."""
+    """Return a table for a terminal, with the middle of long ids omitted."""
     column = table.columns.index("document")
     rows = [
         (*row[:column], "" if place in gaps else row[column], *row[column + 1 :])
@@ -85,7 +85,7 @@ def _narrowed(table: Table, gaps: Container[int]) -> Table:
 
 
 def steps_text(steps: Sequence[str], format: str) -> str:
-    """Lines of a formula, where each format keeps them as they are."""
+    """Format the lines of a formula as preformatted text."""
     if format == "html":
         return "<pre>" + "\n".join(map(for_html, steps)) + "</pre>\n"
     if format == "latex":
@@ -100,7 +100,7 @@ def steps_text(steps: Sequence[str], format: str) -> str:
 
 
 def notes_text(notes: Sequence[str], format: str) -> str:
-    """Sentences below tables."""
+    """Format sentences below tables."""
     if not notes:
         return ""
     if format == "html":
@@ -114,7 +114,7 @@ def notes_text(notes: Sequence[str], format: str) -> str:
 
 
 def _folded(line: str) -> str:
-    """A line of a formula, continued below its equals sign, or below where its words begin."""
+    """Wrap a line of a formula, aligned below its equals sign or first word."""
     before = line.partition("= ")[0]
     words = len(line) - len(line.removeprefix("there: ").removeprefix("here:  ").lstrip())
     indent = " " * (2 + (len(before) + 2 if len(before) < WIDTH // 2 and "= " in line else words))
@@ -131,7 +131,7 @@ def _wrapped(text: str) -> str:
 
 
 def middle_cut(text: str, room: int) -> str:
-    """A long id without its middle: ids of one kind differ at the end."""
+    """Shorten a long id in the middle: ids of one kind usually differ at the end."""
     if len(text) <= room:
         return text
     begin = room // 3
@@ -145,7 +145,7 @@ def _notes(found: Explanation, *, short: bool) -> Iterator[str]:
     measure = found.measure
     kind = {"arithmetic": "mean", "geometric": "geometric mean", "sum": "sum"}
     how = kind[measure.declaration.mean]
-    # Why the query was chosen may name the mean.
+    # The reason for choosing the query may name the mean.
     if not short or f"({number(found.mean)})" not in found.why:
         yield f"{how} over {many(found.queries, 'query')}: {number(found.mean)}"
     others = ", ".join(

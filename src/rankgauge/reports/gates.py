@@ -1,4 +1,4 @@
-"""A gate's result: terminal, HTML page, Markdown, JUnit XML, annotations of GitHub, JSON."""
+"""Reports on gates: terminal, HTML, Markdown, JUnit XML, GitHub annotations, JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rankgauge.reports.registry import Options, Report
 from rankgauge.reports.sections import Section
 from rankgauge.reports.templating import page
 
-# What a short report shows: columns of the checks, and queries.
+# Columns of the checks and number of queries in a short report.
 _COLUMNS, _LOSERS = 6, 3
 _KINDS: dict[GateVerdict, str] = {
     "FAIL": "error",
@@ -26,9 +26,9 @@ _KINDS: dict[GateVerdict, str] = {
 
 
 def gate_page(result: GateResult) -> str:
-    """Return the verdict of a gate as one HTML file: why, the next step, checks, lost queries.
+    """Return the result of a gate as one self-contained HTML file without scripts.
 
-    It is self-contained, and has no script.
+    It has the verdict with reasons, the next step, the checks, and the queries that lost.
 
     Args:
         result: Returned by :func:`rankgauge.gate`.
@@ -58,11 +58,11 @@ def _bottom_line(result: GateResult) -> Iterator[tuple[str, str]]:
 
 def _sections(result: GateResult) -> Iterator[Section]:
     table, losers = result.table(), result.losers_table()
-    # The bottom line has the first sentence and the first limit.
+    # The bottom line shows the first sentence and the first limit.
     said = (*result.limits()[1:], *result.sentences()[1:])
     yield Section("Checks", (replace(table, title="", notes=said),))
     if losers.rows:
-        # Several checks may have lost.
+        # A single check needs no column of its own.
         first = 1 if len({row[0] for row in losers.rows}) == 1 else 0
         shown = losers.part(columns=range(first, len(losers.columns)))
         yield Section(losers.title, (replace(shown, title=""),))
@@ -70,7 +70,7 @@ def _sections(result: GateResult) -> Iterator[Section]:
 
 
 def _blocks(result: GateResult, format: str, options: Options) -> list[Table]:
-    """The checks and the queries that lost most; short on a terminal."""
+    """Return the checks and the queries with the largest losses; short on a terminal."""
     table, losers = result.table(), result.losers_table()
     if format == "table" and not options.full:
         more = len(losers.rows) - _LOSERS
@@ -114,7 +114,7 @@ def _text(check: GateCheck) -> str:
 
 
 def _worst_first(result: GateResult) -> list[GateCheck]:
-    """Failures first; among them what lost most in units of its margin."""
+    """Return failures first, sorted by loss relative to the margin."""
 
     def key(check: GateCheck) -> tuple[int, float]:
         order = ("FAIL", "NOT COMPARABLE", "INCONCLUSIVE", "IDENTICAL", "PASS").index(check.verdict)

@@ -1,4 +1,4 @@
-"""A history as text: a list, one entry, a comparison of two, a measure over time."""
+"""Reports on histories: list, entry, comparison of two entries, and trend."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HASHES = {
 
 
 def _entries(entries: HistoryEntries, options: Options, *, plain: bool) -> Table:
-    """One line an evaluation; plain with whole times, fingerprints and commits."""
+    """Return one row for each evaluation; `plain` has full times, fingerprints, and commits."""
     names = _names(entries, options.measures)
     shown = entries if options.last is None else entries[-options.last :]
     rows = tuple(_row(entry, names, plain=plain) for entry in shown)
@@ -37,7 +37,7 @@ def _entries(entries: HistoryEntries, options: Options, *, plain: bool) -> Table
 
 
 def _entry(entry: HistoryEntry, format: str, options: Options) -> Iterator[Table]:
-    """Means and what made them; on a terminal without fingerprints and most notes."""
+    """Yield means and provenance; on a terminal without fingerprints and most notes."""
     short = format == "table" and not options.full
     most = _HASH if format == "table" else None
     rows = tuple(
@@ -56,7 +56,7 @@ def _entry(entry: HistoryEntry, format: str, options: Options) -> Iterator[Table
 
 
 def _compared(found: HistoryComparison, format: str, options: Options) -> Iterator[Table]:
-    """All measures; on a terminal the tested one, and some others at the same cut-off."""
+    """Yield all measures; on a terminal the tested one and some others at the same cut-off."""
     table = found.table()
     measures = [each.measure for each in found.differences]
     if format == "table" and not options.full and len(measures) > FITTING:
@@ -84,7 +84,7 @@ def _names(entries: Sequence[HistoryEntry], measures: Sequence[str | Measure]) -
 def _without_empty(
     columns: tuple[str, ...], rows: tuple[tuple[Cell, ...], ...]
 ) -> tuple[tuple[str, ...], tuple[tuple[Cell, ...], ...]]:
-    """Without empty columns: no label, no commit."""
+    """Return columns and rows without empty columns, such as label or commit."""
     kept = [n for n in range(len(columns)) if not rows or any(row[n] != "" for row in rows)]
     return tuple(columns[n] for n in kept), tuple(tuple(row[n] for n in kept) for row in rows)
 

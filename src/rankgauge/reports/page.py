@@ -1,4 +1,4 @@
-"""A report as one self-contained HTML file: no network, no other file, no account."""
+"""Reports as single self-contained HTML files."""
 
 from __future__ import annotations
 
@@ -67,36 +67,37 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
     sections: Iterable[Section] = (),
     plots: bool | None = None,
 ) -> str:
-    """Return a report as one HTML file: conclusions, tables, plots, example queries, provenance.
+    """Return a report as one HTML file: conclusions, tables, plots, queries, and provenance.
 
-    It is self-contained: it loads no scripts, fonts, or images. Tables can be sorted; the page
-    follows the light or dark mode of the system, and can be printed. The same input gives the same
-    bytes, so it contains no date except `date`.
+    The page is self-contained: it loads no scripts, fonts, or images. Tables can be sorted; the
+    page follows the light or dark mode of the system, and can be printed. The same input gives the
+    same bytes: the only date is `date`.
 
     Args:
-        qrels: The judgments: anything that :meth:`Qrels.of` takes. Or, without runs, an evaluation,
-            several of the same queries, a comparison of them, or a diagnosis of answers.
-        runs: One or more: a mapping of name to run, or runs with names of their own (a path is
-            named by its file). Each is anything that :meth:`Run.of` takes.
-        measures: The measures; the first is the primary one. Default: those of `compare`.
-        result: The result of `evaluate` (for one run) or `compare` for these runs, if made with
-            other settings; it determines measures and baseline.
-        baseline: The name of the run the others are compared with; the first if omitted.
-        collection: The texts: a :class:`Collection` or the path of its folder.
-        diagnosed: The name of a run to diagnose by the primary measure; ``best`` and ``worst`` are
-            those with the best and the worst mean.
-        title: The heading; the names of the runs if omitted.
-        date: The date to print.
-        sections: Additional sections, at the end.
-        plots: Whether to include plots, which need ``rankgauge[plots]``; by default if it is
-            installed, else with a note.
+        qrels: The judgments: anything that :meth:`Qrels.of` takes. Or, without `runs`, an
+            evaluation, several evaluations of the same queries, a comparison, or a diagnosis of
+            answers.
+        runs: One or more: a mapping of name to run, or named runs (a path is named after its file).
+            Each is anything that :meth:`Run.of` takes.
+        measures: Measures; the first is the primary one. Default: those of `compare`.
+        result: Result of `evaluate` (for one run) or `compare` for these runs, to use other
+            settings; it determines measures and baseline.
+        baseline: Name of the run that the others are compared with; default: the first.
+        collection: Texts: a :class:`Collection` or the path of its folder.
+        diagnosed: Name of a run to diagnose by the primary measure; ``best`` and ``worst`` select
+            the run with the best or the worst mean.
+        title: Heading; default: the names of the runs.
+        date: Date to print.
+        sections: Additional sections for the end of the page.
+        plots: Whether to include plots, which need ``rankgauge[plots]``. By default, plots are
+            included if it is installed; otherwise a note says so.
 
     Returns:
-        A whole HTML page.
+        A complete HTML page.
 
     Raises:
         MissingExtra: If plots are requested and matplotlib is not installed.
-        InputError: If an input is not valid.
+        InputError: If an input is invalid.
 
     Example:
         >>> qrels, runs = {"q1": {"d1"}, "q2": {"d2"}}, {"mine": {"q1": ["d1"], "q2": ["d1"]}}
@@ -159,7 +160,7 @@ def _report_of_values(
     sections: Iterable[Section],
     plots: bool | None,
 ) -> str:
-    """A report on values alone, from any source."""
+    """Return a report on evaluations without judgments and runs."""
     if any(other is not None for other in others):
         raise InputError(
             "there are no runs", where="html_report",
@@ -203,7 +204,7 @@ def _texts(collection: Any) -> Collection:
 
 
 def _named(runs: Any) -> dict[str, Run]:
-    """Runs by name; files of the same name are distinguished by their full path."""
+    """Return runs by name; files of the same name are distinguished by their full path."""
     if isinstance(runs, Mapping):
         named = [(str(name), Run.of(run, name=str(name))) for name, run in runs.items()]
     elif isinstance(runs, Iterable) and not isinstance(runs, str | bytes | os.PathLike):
@@ -250,7 +251,7 @@ def _measured(
 
 
 def _inputs(qrels: Any, truth: Qrels, runs: Any, named: Mapping[str, Run]) -> Table:
-    """What went in: sizes, and the checksums of files."""
+    """Return the sizes of the inputs and the checksums of files."""
     sources = list(runs.values()) if isinstance(runs, Mapping) else [None] * len(named)
     if not isinstance(runs, Mapping | Iterator):
         sources = list(runs)
@@ -263,7 +264,7 @@ def _inputs(qrels: Any, truth: Qrels, runs: Any, named: Mapping[str, Run]) -> Ta
 
 
 def _file(source: Any) -> tuple[str, str]:
-    """The name of a file and its checksum; empty for other sources and streams."""
+    """Return name and checksum of a file; empty for streams and other sources."""
     if not _is_path(source) or not Path(source).is_file():
         return "", ""
     with Path(source).open("rb") as stream:
@@ -271,7 +272,7 @@ def _file(source: Any) -> tuple[str, str]:
 
 
 def _merged(warnings: Iterable[str], runs: Sequence[str]) -> Iterator[str]:
-    """Warnings, those that several runs share once with the names of these runs."""
+    """Yield warnings; a warning shared by several runs is given once, with their names."""
     found: dict[str, list[str]] = {}
     for text in warnings:
         run = next((name for name in runs if text.startswith(f"{name}: ")), "")
@@ -282,7 +283,7 @@ def _merged(warnings: Iterable[str], runs: Sequence[str]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Report:
-    """What a page is made from."""
+    """Content of a page."""
 
     truth: Qrels
     runs: Mapping[str, Run]
@@ -291,8 +292,8 @@ class _Report:
     texts: Collection
     plots: bool
     lacking: bool
-    conclusions: tuple[tuple[str, str], ...] = ()  # of a diagnosis of answers
-    first: Sequence[Section] = ()  # before the values
+    conclusions: tuple[tuple[str, str], ...] = ()  # from a diagnosis of answers
+    first: Sequence[Section] = ()  # sections before the values
 
     @property
     def primary(self) -> Measure:
@@ -310,11 +311,11 @@ class _Report:
         return " and ".join(names)
 
     def diagnosis(self, wanted: str) -> Section:
-        """The diagnosis of a run."""
+        """Return the diagnosis of a run."""
         return diagnosis_section(self._diagnosed(self.named(wanted)))
 
     def named(self, wanted: str) -> str:
-        """The name of a run; ``best`` and ``worst`` are those with the best and worst mean."""
+        """Resolve the name of a run; ``best`` and ``worst`` refer to the means."""
         names = [e.run_name for e in self.evaluations]
         if wanted in _ENDS and wanted not in names:
             wanted = self._end(wanted)
@@ -323,7 +324,7 @@ class _Report:
         return wanted
 
     def _end(self, which: str) -> str:
-        """The run with the best or the worst mean, the first of several."""
+        """Return the run with the best or the worst mean; of ties, the first."""
         sign = -1 if self.primary.declaration.better == "lower" else 1
         means = {e.run_name: sign * e.mean()[str(self.primary)] for e in self.evaluations}
         return (max if which == "best" else min)(means, key=means.__getitem__)
@@ -341,7 +342,7 @@ class _Report:
         )
 
     def _bottom_line(self, diagnosed: str) -> Iterator[tuple[str, str]]:
-        """The result, why a run is worse, and the next step; each with its heading."""
+        """Yield result, reason, and next step, each with its heading."""
         yield "Result", self._result()
         if self._withheld:
             finding = self._withheld[0][1]
@@ -362,7 +363,7 @@ class _Report:
             yield "Next step", "Find the likely causes: rankgauge report QRELS RUN --diagnose"
 
     def _cause(self, diagnosed: str) -> Iterator[tuple[str, str]]:
-        """Why the run with the worst mean is worse, and what to do."""
+        """Yield why the run with the worst mean is worse, and what to do."""
         try:
             found = self._diagnosed(self._end("worst"))
         except (InputError, UnknownName):
@@ -389,7 +390,7 @@ class _Report:
 
     @property
     def _withheld(self) -> tuple[tuple[str, Finding], ...]:
-        """Findings that explain the numbers of a run: there is no verdict on it."""
+        """Findings that invalidate a run, so that there is no verdict on it."""
         if self.comparison:
             return self.comparison.withheld
         return tuple((e.run_name, one) for e in self.evaluations for one in explaining(e.findings))
@@ -422,7 +423,7 @@ class _Report:
         )  # fmt: skip
 
     def _measures(self) -> Iterator[tuple[str, str]]:
-        """The meaning of each measure; those that differ only in the cut-off together."""
+        """Yield descriptions; measures that differ only in the cut-off share one."""
         found: dict[tuple[str, Any], list[Measure]] = {}
         for measure in self.evaluations[0].measures:
             rest = tuple(p for p in measure.params if p[0] != "k")
@@ -449,7 +450,7 @@ class _Report:
         return [*facts, f"primary measure {self.primary}", *(f"judge: {one}" for one in stamps)]
 
     def _result(self) -> str:
-        """Which run is better, by how much and how sure; or why there is no verdict."""
+        """Return the conclusion in one sentence, or why there is no verdict."""
         if self.comparison:
             return comparison_result(self.comparison)
         (one,) = self.evaluations
@@ -465,7 +466,7 @@ class _Report:
         return f"{one.run_name}: {self.primary} is {mean:.4f} over {queries}{sure}"
 
     def _warnings(self) -> Iterator[str]:
-        """Limitations, missing texts, and missing plots."""
+        """Yield limitations, missing texts, and missing plots."""
         if self.comparison:
             yield from _merged(self.comparison.warnings, [e.run_name for e in self.evaluations])
         else:
@@ -479,7 +480,7 @@ class _Report:
             yield "without plots: matplotlib is not installed (pip install 'rankgauge[plots]')"
 
     def _without_plots(self, section: Section) -> Section:
-        """A given section, as far as it can be drawn."""
+        """Return a section without plots if plots are not available."""
         if not self.lacking:
             return section
         parts = (part for part in section.parts if not isinstance(part, Plot))
@@ -494,7 +495,7 @@ class _Report:
             table = replace(means, title="Means by measure and run", notes=(*legend, *means.notes))
             yield Section("Means", (table, *self._plots("means")))
             conclusions = self.comparison.sentences[len(self.comparison.withheld_sentences) :]
-            # Of two runs the result at the top has the first two.
+            # For two runs, the result at the top contains the first two sentences.
             more = (
                 (Details("Conclusions in sentences", conclusions),) if len(conclusions) > 2 else ()
             )
@@ -509,7 +510,7 @@ class _Report:
             yield Section("Values by query and run", tuple(self._plots("heat-map")))
 
     def _differences(self) -> Iterator[Part]:
-        """All for one run; for several, the tested ones, and the others folded."""
+        """Yield the differences; for more than two runs, untested ones are collapsed."""
         if self.comparison is None:
             return
         every = self.comparison.design.pairs == "all"
@@ -537,8 +538,8 @@ class _Report:
                 yield plot(self.comparison or self.evaluations, kind)
 
     def _curves(self) -> Iterator[Plot]:
-        """Plots of measures that the report has not: on the same queries, by its policies."""
-        # By their bytes: an escaped id is not found by its displayed text.
+        """Yield plots that need more measures, evaluated on the same queries and policies."""
+        # As bytes: the displayed text of an escaped id does not match the id.
         ids = dict(zip(self.truth.query_ids, self.truth.table.queries.tolist(), strict=True))
         wanted = [name for kind in _CURVES for name in plot_measures(kind)]
         found = [
@@ -551,7 +552,7 @@ class _Report:
                 duplicates=e.policies.duplicates,
                 undefined=e.policies.undefined,
                 unjudged=e.policies.unjudged,
-                # A curve may be of measures without a closed form that were not asked for.
+                # Curves may need measures without a closed form even if the report has none.
                 draws=e.policies.draws or (_DRAWS if e.policies.ties == "mean" else 0),
                 seed=e.policies.seed,
             )
@@ -564,7 +565,7 @@ class _Report:
             yield plot(named, kind)
 
     def _details(self, queries: Queries) -> Iterator[tuple[str, str, list[QueryDetails]]]:
-        """Headings with example queries."""
+        """Yield headings with example queries."""
         if not self.runs:
             return
         lost = queries.losses(_MOST_LOOKED)

@@ -1,4 +1,4 @@
-"""Results of production as text, and a page with a map of both sets of a drift report."""
+"""Reports on production data, and the page of a drift report with its map."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from rankgauge.reports.sections import Details, Section
 from rankgauge.reports.templating import asset, page
 
 _WIDTH, _HEIGHT, _MARGIN = 1000, 640, 24
-_MOST = 1500  # points of a set that are drawn
+_MOST = 1500  # maximum number of points per set
 _LONGEST = 300
 
 
 @dataclass(frozen=True)
 class _Drawn:
-    """A question in the units of the map."""
+    """A question in the coordinates of the map."""
 
     x: float
     y: float
@@ -34,13 +34,13 @@ class _Drawn:
 
 
 def drift_page(report: DriftReport) -> str:
-    """Return drift as one HTML file: bottom line, map, clusters, questions to add.
+    """Return drift as one HTML file: conclusion, map, clusters, and questions to add.
 
-    It is self-contained. The pointer and the arrow keys show the text of a question. If a set has
-    more than 1,500 questions, an even selection is plotted.
+    The page is self-contained. The pointer and the arrow keys show the text of a question. For sets
+    of more than 1,500 questions, an even selection is plotted.
 
     Args:
-        report: Made by `measure_drift`.
+        report: Result of `measure_drift`.
 
     Example:
         >>> from rankgauge.production import measure_drift
@@ -131,7 +131,7 @@ def _interval(given: tuple[float, float]) -> str:
 
 
 def _drawn(points: Sequence[QuestionPoint]) -> list[_Drawn]:
-    """An even selection of each set, scaled; evaluation questions last, so that they are on top."""
+    """Scale an even selection of each set; evaluation questions come last, to be drawn on top."""
     chosen: list[QuestionPoint] = []
     for evaluation in (False, True):
         some = sorted(
@@ -159,7 +159,7 @@ def _drawn(points: Sequence[QuestionPoint]) -> list[_Drawn]:
 
 
 def _names(drawn: Sequence[_Drawn]) -> list[tuple[float, float, int]]:
-    """The number of each cluster at the median of its points."""
+    """Return each cluster number at the median position of its points."""
     found = []
     for number in sorted({point.cluster for point in drawn}):
         members = [point for point in drawn if point.cluster == number]

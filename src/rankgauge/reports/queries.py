@@ -1,4 +1,4 @@
-"""The queries of a report: all of them as a table, and examples with their rankings."""
+"""Queries of a report: a table of all queries, and examples with rankings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DEPTH = 10
 _MOST_MISSED = 12
 _MOST_COLUMNS = 2
 _DIGITS = 4
-# For all measures if they take less than this; else for the primary one only.
+# Maximum number of values on the page: beyond it, only values of the primary measure.
 _MOST_VALUES = 400_000
 _ROWS = 50
 _TITLE = 90
@@ -29,7 +29,7 @@ _TITLE = 90
 
 @dataclass(frozen=True)
 class Hit:
-    """A document in a ranking; its grade is None where it is not judged."""
+    """A document in a ranking; the grade is None if it is unjudged."""
 
     id: str
     title: str
@@ -37,12 +37,12 @@ class Hit:
 
     @property
     def shown(self) -> str:
-        """The grade as text."""
+        """Grade as text."""
         return "not judged" if self.grade is None else f"grade {self.grade:g}"
 
     @property
     def kind(self) -> str:
-        """The kind of mark."""
+        """CSS class of the mark."""
         if self.grade is None:
             return "unjudged"
         return "relevant" if self.grade > 0 else "irrelevant"
@@ -50,7 +50,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Missed:
-    """A relevant document, and where each run has it (None: nowhere)."""
+    """A relevant document with its rank in each run (None if not retrieved)."""
 
     hit: Hit
     ranks: tuple[int | None, ...]
@@ -58,7 +58,7 @@ class Missed:
 
 @dataclass(frozen=True)
 class QueryDetails:
-    """An example query."""
+    """An example query with its rankings."""
 
     id: str
     text: str
@@ -71,7 +71,7 @@ class QueryDetails:
 
 @dataclass(frozen=True)
 class ByQuery:
-    """The table of queries: its first lines, and all values for the script of the page."""
+    """Table of queries: its first rows, and all values for the script of the page."""
 
     table: Table
     data: str
@@ -80,27 +80,27 @@ class ByQuery:
 
 @dataclass(frozen=True)
 class Queries:
-    """Runs query by query, by one measure."""
+    """Values and rankings of runs by query, for one measure."""
 
-    evaluations: Sequence[Evaluation]  # of the same queries, one a run
-    base: str  # the run the others are compared with
-    measure: Measure  # the measure that decides
-    truth: Qrels  # the judgments
-    runs: Mapping[str, Run]  # the runs by name
-    texts: Collection  # the texts of the ids; may be empty
+    evaluations: Sequence[Evaluation]  # one for each run, all of the same queries
+    base: str  # name of the baseline
+    measure: Measure  # primary measure
+    truth: Qrels  # judgments
+    runs: Mapping[str, Run]  # runs by name
+    texts: Collection  # texts of queries and documents; may be empty
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The queries."""
+        """Query ids."""
         return self.evaluations[0].query_ids
 
     @property
     def sign(self) -> float:
-        """-1 where lower is better."""
+        """-1 if lower is better, otherwise 1."""
         return -1.0 if self.measure.declaration.better == "lower" else 1.0
 
     def losses(self, most: int) -> list[str]:
-        """The queries with the largest losses against the baseline, the largest first."""
+        """Return the queries with the largest losses against the baseline, largest first."""
         found: dict[int, float] = {}
         for place, (value, others) in enumerate(self._against_base()):
             apart = [self.sign * (v - value) for v in others if not math.isnan(v - value)]
@@ -109,10 +109,10 @@ class Queries:
         return [self.ids[p] for p in sorted(found, key=lambda p: (found[p], p))[:most]]
 
     def hard(self, most: int, but: Sequence[str] = ()) -> list[str]:
-        """Queries in which every run is worse than its mean, worst first, without `but`."""
+        """Return the queries in which every run is below its mean, worst first, except `but`."""
         columns = [counted(e, self.measure) for e in self.evaluations]
         means = [e.mean()[str(self.measure)] for e in self.evaluations]
-        # An undefined value counts 0 in the mean, but there is nothing to show.
+        # An undefined value counts as 0 in the mean, but has nothing to show.
         undefined = [e.undefined[:, e.measures.index(self.measure)] for e in self.evaluations]
         best: dict[int, float] = {}
         for place, query in enumerate(self.ids):
@@ -126,12 +126,12 @@ class Queries:
         return [self.ids[p] for p in sorted(best, key=lambda p: (best[p], p))[:most]]
 
     def details(self, queries: Sequence[str]) -> list[QueryDetails]:
-        """These queries with the first documents of every run."""
+        """Return the queries with the first documents of every run."""
         orders = {e.run_name: self._orders(e, queries) for e in self.evaluations}
         return [self._details_of(query, orders) for query in queries]
 
     def table(self) -> ByQuery:
-        """Every query with its values; the largest losses, or the lowest values, first."""
+        """Return the values of every query, with the largest losses or lowest values first."""
         names = [e.run_name for e in self.evaluations]
         origin = names.index(self.base)
         others = [n for n in range(len(names)) if n != origin]
@@ -169,10 +169,8 @@ class Queries:
         left = "" if few else f"of {self.measure} only: all would make the page too large"
         return ByQuery(Table(heads, rows, digits=_DIGITS), _script_safe(data), left)
 
-    # ---- parts of these
-
     def _against_base(self) -> Iterator[tuple[float, list[float]]]:
-        """The value of the baseline and those of the others, by query."""
+        """Yield the value of the baseline and the values of the other runs for each query."""
         base = next(e for e in self.evaluations if e.run_name == self.base)
         others = [counted(e, self.measure) for e in self.evaluations if e.run_name != self.base]
         for place, value in enumerate(counted(base, self.measure)):
@@ -189,9 +187,9 @@ class Queries:
     def _in_units(
         self, measure: Measure, origin: int, apart: Sequence[int]
     ) -> list[list[int | None]]:
-        """Values, then differences, in units of the last digit shown: as short as can be.
+        """Return values and differences as integers, in units of the last digit shown.
 
-        They are rounded here, so that the script has nothing to round.
+        This is compact, and the script need not round.
         """
         columns = [counted(e, measure) for e in self.evaluations]
         minus = [
@@ -203,7 +201,7 @@ class Queries:
     def _first(
         self, columns: Sequence[Sequence[float]], origin: int, others: Sequence[int]
     ) -> list[int]:
-        """The queries in order of interest."""
+        """Return the query positions in order of interest."""
 
         def key(place: int) -> tuple[float, int]:
             value = columns[others[0] if others else origin][place]
@@ -222,7 +220,7 @@ class Queries:
         part = {query: run[query] for query in queries if query in run}
         if not part:
             return {}
-        # By the other policies there is no order without judgments; shown is the usual one.
+        # Other tie policies define no order without judgments: show the default order.
         order = ranked(
             Run.of(part), ties="input" if evaluation.policies.ties == "input" else "trec"
         )
@@ -261,13 +259,13 @@ class Queries:
     def _hit(self, doc: str, grades: Mapping[str, float]) -> Hit:
         document = self.texts.documents.get(doc)
         grade = grades.get(doc)
-        # A negative grade: it was in the pool and not judged.
+        # A negative grade means pooled but unjudged.
         known = None if grade is None or grade < 0 else grade
         return Hit(doc, document.snippet(_TITLE) if document else "", known)
 
 
 def _script_safe(data: object) -> str:
-    """JSON that cannot end the script element it is in."""
+    """Return JSON that cannot close its script element."""
     return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c").replace("&", "\\u0026")
 
 

@@ -1,4 +1,4 @@
-"""Why two numbers differ: the steps between them, the queries, one query on both sides."""
+"""Reports on reconciliations: steps between two numbers, queries, and one query in detail."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHOWN, _WAY, _SAME = 4, 58, 3
 
 
 def _blocks(found: Reconciliation, format: str, options: Options) -> Iterator[Table | str]:
-    """The parts of it, one after the other; on a terminal the first ones."""
+    """Yield all parts, or the first ones on a terminal."""
     short = format == "table" and not options.full
     yield _steps(found)
     more = _largest(found) if short and found.moved else ()
@@ -38,11 +38,11 @@ def _blocks(found: Reconciliation, format: str, options: Options) -> Iterator[Ta
         ours, theirs = found.sides
         yield _side_by_side(ours, theirs, _NARROW if format == "table" else _DOCUMENT)
         yield steps_text(_formulas(ours, theirs), format)
-        yield notes_text((parted(ours, theirs),), format)
+        yield notes_text((first_difference(ours, theirs),), format)
 
 
 def _steps(found: Reconciliation) -> Table:
-    """The steps from our mean to the other; changes are differences of the printed means."""
+    """Return the steps from our mean to the other; changes are differences of the printed means."""
     digits = _digits(found)
     rows: list[tuple[Cell, ...]] = [("rankgauge", f"{found.ours:.{digits}f}", "", "")]
     before = round(found.ours, digits)
@@ -66,7 +66,7 @@ def _steps(found: Reconciliation) -> Table:
 
 
 def _digits(found: Reconciliation) -> int:
-    """Number of decimals that make the smallest change visible."""
+    """Return the number of decimals that makes the smallest change visible."""
     changes = [abs(one.change) for one in found.contributions] + [abs(found.rest)]
     least = min((change for change in changes if change > 10.0**-_MANY), default=1.0)
     return min(max(_FEWEST, 2 - math.floor(math.log10(least))), _MANY)
@@ -117,7 +117,7 @@ def _change(one: QueryChange) -> str:
 def _by(one: QueryChange) -> str:
     if len(one.by) == 1:
         return middle_cut(one.by[0][0], _BY)
-    # Largest change first; of those without room, the number.
+    # Largest change first; changes that do not fit are counted.
     by = sorted(one.by, key=lambda part: -math.inf if math.isnan(part[1]) else -abs(part[1]))
     parts = [
         middle_cut(name, _BY // 2) + ("" if math.isnan(change) else f" {change:+.4f}")
@@ -129,7 +129,7 @@ def _by(one: QueryChange) -> str:
 
 
 def _side_by_side(ours: Explanation, theirs: Explanation, room: int) -> Table:
-    """The same query on both sides, rank by rank; ids are cut to fit."""
+    """Return both rankings of a query side by side, with ids shortened to fit."""
     pairs = list(zip_longest(ours.rows, theirs.rows))
     kept = [
         place
@@ -159,7 +159,7 @@ def _head(found: Explanation) -> str:
 
 
 def _contribution(found: Explanation) -> int:
-    """The most informative term of a document."""
+    """Return the column of the most informative term of a document."""
     columns = found.calculation.columns
     return columns.index("contribution") if "contribution" in columns else len(columns) - 1
 
@@ -191,7 +191,7 @@ def _seen(row: Step) -> tuple[str, float | None]:
 
 
 def _formulas(ours: Explanation, theirs: Explanation) -> tuple[str, ...]:
-    """The lines of the workings that differ."""
+    """Return the lines that differ between the two calculations."""
     same = set(ours.steps) & set(theirs.steps)
     lines: list[str] = []
     for side, found in (("here:  ", ours), ("there: ", theirs)):
@@ -200,8 +200,8 @@ def _formulas(ours: Explanation, theirs: Explanation) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def parted(ours: Explanation, theirs: Explanation) -> str:
-    """Where two workings of a query part, in a sentence."""
+def first_difference(ours: Explanation, theirs: Explanation) -> str:
+    """Describe the first difference between two calculations of a query."""
     if str(ours.measure) != str(theirs.measure):
         also = f"; here {ours.measure}, there {theirs.measure}"
     else:
@@ -209,11 +209,11 @@ def parted(ours: Explanation, theirs: Explanation) -> str:
     for rank, (left, right) in enumerate(zip_longest(ours.rows, theirs.rows), start=1):
         if left is None or right is None:
             side = "there" if left is None else "here"
-            return f"the rankings differ from rank {rank}: only evaluated {side}{also}"
+            return f"the rankings differ from rank {rank}: evaluated only {side}{also}"
         if left.ranked.document != right.ranked.document:
             tie = " (a tie here)" if left.ranked.tied else ""
             tie += " (a tie there)" if right.ranked.tied and not left.ranked.tied else ""
-            return f"the rankings differ from rank {rank}: another document{tie}{also}"
+            return f"the rankings differ from rank {rank}: different documents{tie}{also}"
         if left.ranked.grade != right.ranked.grade:
             grades = f"grade {_graded(left)} here, {_graded(right)} there"
             return f"the grades differ from rank {rank}: {grades}{also}"
@@ -245,7 +245,7 @@ def _reproduction(found: Reproduction, format: str, options: Options) -> Iterato
 
 
 def _ways(found: Reproduction) -> Table:
-    """The ways that fit best, and ours."""
+    """Return the variants that fit best, and ours."""
     whole = bool(found.given.values)
     ours = next(fit for fit in found.fits if not fit.deviations or fit.ours)
     shown = list(found.fits[:_SHOWN])

@@ -1,4 +1,4 @@
-"""One function renders every result: which tables a result has, and in which formats."""
+"""`render` formats every result; the registry lists the reports and their formats."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _NUMBER = re.compile(r"[+-]?\d")
 FORMATS: tuple[str, ...] = get_args(Format)
-# Results whose report is more than their table, each with its module.
+# Results with a module for their report.
 _MODULES = {
     "AnswerDiagnosis": "answers",
     "AnswerEvaluation": "answers",
@@ -56,20 +56,21 @@ _WITH_FULL_TABLE = frozenset({
 
 @dataclass(frozen=True)
 class Options:
-    """Options of a report. A result that has no such part ignores the option.
+    """Options of a report. Results ignore options that do not apply to them.
 
     Attributes:
-        color: Whether a table may use the colors of a terminal.
+        color: Whether to use terminal colors.
         full: Whether to show everything.
-        quiet: Numbers only: tables without titles, marks and notes.
-        per_query: The values of every query instead of the means.
-        transposed: Print runs as rows and measures as columns.
+        quiet: Whether to show numbers only: tables without titles, marks, and notes.
+        per_query: Whether to show the values of every query instead of the means.
+        transposed: Whether to show runs as rows and measures as columns.
         strict: Whether JUnit and annotations show INCONCLUSIVE as a failure.
-        last: Number of latest entries of a history to show; all if None.
-        measures: The measures of entries; nDCG@10, or the first of the latest, if empty.
-        diagnosis: The diagnosis of one of the runs of a benchmark, reported after them.
-        collection: The texts, which distinguish more failure patterns of an exploration.
-        k: The cut-off of these failure patterns.
+        last: Number of latest history entries to show; default: all.
+        measures: Measures of history entries; default: nDCG@10, or the first measure of the latest
+            entry.
+        diagnosis: Diagnosis of a run of a benchmark, to show after the runs.
+        collection: Texts, which reveal more failure patterns in an exploration.
+        k: Cut-off of these failure patterns.
     """
 
     color: bool = False
@@ -87,15 +88,16 @@ class Options:
 
 @dataclass(frozen=True)
 class Report:
-    """How a class of results is reported."""
+    """Report of a class of results."""
 
-    # Makes the tables, and texts that are ready for the format, one below the other.
+    # Yields tables and formatted texts, in order.
     blocks: Callable[[Any, str, Options], Iterable[Table | str]]
-    # Makes the table of plain values for CSV; `data_table` of the result if None.
+    # Returns the table of unformatted values for CSV; if None, `data_table` of the result.
     data: Callable[[Any, Options], Table] | None = None
-    # Formats that only this class has, or writes otherwise than as its blocks.
+    # Formats that only this class has, or that are not built from its tables.
     formats: Mapping[str, Callable[[Any, Options], str]] = field(default_factory=dict)
-    several: bool = False  # whether several results make one report: both functions take a sequence
+    # Whether several results make one report; both functions then take a sequence.
+    several: bool = False
 
 
 _DEFAULT = Report(lambda result, _format, _options: (result.table(),))
@@ -106,15 +108,15 @@ _NO_OPTIONS = Options()
 def render(
     result: Result | Sequence[Result], format: str = "table", options: Options = _NO_OPTIONS
 ) -> str:
-    """Return results as text.
+    """Format results as text.
 
     Args:
-        result: One, or several of the same class.
-        format: ``table`` (for a terminal), ``markdown``, ``latex``, ``html``, ``csv`` (plain
-            values, one table), ``json`` (everything; one document a result, each on a line of its
-            own); for evaluations also ``trec`` (as trec_eval prints), for a gate ``junit``, for a
-            gate and a check ``github`` (annotations).
-        options: What is shown.
+        result: A result, or several results of the same class.
+        format: ``table`` (for a terminal), ``markdown``, ``latex``, ``html``, ``csv`` (one table of
+            unformatted values), ``json`` (complete; one document per line); for evaluations also
+            ``trec`` (as trec_eval prints), for a gate ``junit``, for a gate and a check ``github``
+            (annotations).
+        options: Options of the report.
 
     Raises:
         UnknownName: For a format that the result does not have.
@@ -156,7 +158,7 @@ def render(
 
 
 def _numbers(parts: Sequence[Table | str]) -> Iterator[Table | str]:
-    """The tables with numbers; their titles only where they distinguish several."""
+    """Yield the tables with numbers; titles only if there are several tables."""
     tables = [part for part in parts if isinstance(part, Table)]
     if not tables:
         yield from parts  # formats for programs

@@ -1,4 +1,4 @@
-"""Parts of a report: sections of texts, tables and plots, and sections of results."""
+"""Sections of a report: texts, tables, and plots."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Part: TypeAlias = "str | Table | Plot | Details"
 
 @dataclass(frozen=True)
 class Details:
-    """A collapsed part of a report.
+    """Collapsed part of a report.
 
     Attributes:
-        title: Its visible title.
-        parts: Its content.
+        title: Visible title.
+        parts: Content.
     """
 
     title: str
@@ -36,12 +36,12 @@ class Details:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report.
+    """Section of a report.
 
     Attributes:
-        title: Its heading.
-        parts: What is below it: texts (a paragraph each, escaped), tables (as `table()` of an
-            evaluation gives them), plots, and a :class:`Details` of them.
+        title: Heading.
+        parts: Content: texts (each is a paragraph, and is escaped), tables (as returned by
+            `table()` of a result), plots, and :class:`Details`.
 
     Example:
         >>> Section("What was tried", ("The new index, with stemming.",)).title
@@ -53,7 +53,7 @@ class Section:
 
 
 def diagnosis_section(diagnosis: Diagnosis) -> Section:
-    """Return a diagnosis as a section of a report: bands, causes, potential gains, suggested fixes.
+    """Return a diagnosis as a section of a report: quality, causes, potential gains, and fixes.
 
     The worst queries with their causes, and the distribution over queries, are collapsed.
 
@@ -88,10 +88,10 @@ def diagnosis_section(diagnosis: Diagnosis) -> Section:
 
 
 def deciding_difference(comparison: Comparison) -> Difference | None:
-    """Return the difference that a bottom line reports, by the primary measure.
+    """Return the difference that decides a comparison by the primary measure.
 
-    That of the best run from the baseline; if the best run is the baseline, from the run that is
-    farthest from it. None where nothing was tested.
+    It is the largest tested difference of the best run, or of any run if the best run was not
+    tested. None if nothing was tested.
     """
     tested = [
         d
@@ -105,7 +105,7 @@ def deciding_difference(comparison: Comparison) -> Difference | None:
 
 
 def comparison_result(comparison: Comparison) -> str:
-    """Return which run is better, by how much and how surely; or why there is no verdict."""
+    """Return the conclusion in one sentence, or why there is no verdict."""
     if comparison.withheld:
         return "; ".join(
             no_verdicts((run, replace(one, code="", fix="")) for run, one in comparison.withheld)
@@ -116,18 +116,17 @@ def comparison_result(comparison: Comparison) -> str:
         return first
     sentence = difference_sentence(found)
     if found.corrected is not None and "p = " not in sentence:
-        # The column of the p-value, second to last, names the correction.
-        sentence += f"; {comparison.differences_table().columns[-2]} = {found.corrected:.4f}"
-    # Of two runs the difference says which one is better.
+        sentence += f"; {comparison.design.p_label} = {found.corrected:.4f}"
+    # For two runs, the difference names the better run.
     return sentence if len(comparison.evaluations) == 2 else f"{first}; {sentence}"
 
 
 def trend_section(trend: Trend, *, plots: bool = True) -> Section:
-    """Return a measure over time as a section of a report.
+    """Return a trend as a section of a report.
 
     Args:
         trend: Returned by :meth:`History.trend`.
-        plots: Whether there is a plot, which needs ``rankgauge[plots]`` when the report is made.
+        plots: Whether to include a plot, which needs ``rankgauge[plots]``.
     """
     warnings = tuple(f"Warning: {text}" for text in trend.warnings)
     rows = tuple(map(_trend_row, trend.points))

@@ -1,4 +1,4 @@
-"""Templates of pages, and the files that are written into them."""
+"""Templates of pages, and their assets."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from rankgauge.reports.sections import Details
 
 
 def asset(name: str) -> str:
-    """Return a file of the folder of templates."""
+    """Return the text of a file from the templates folder."""
     return (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
 
 
 def _digest(script: str) -> str:
-    """The hash by which the policy of a page allows its script."""
+    """Return the hash with which the content security policy of a page allows its script."""
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def readable(value: Any) -> str:
-    """Return a setting as text for people.
+    """Format a setting as text.
 
     Example:
         >>> readable({"name": "rules", "calibrated": [], "prompts": ["a", "b"]})
@@ -44,7 +44,7 @@ def readable(value: Any) -> str:
 
 
 def page(template: str, *, script: str = "", **values: Any) -> str:
-    """Return a page from a template and its values, with style, script and version."""
+    """Render a template with its values, style, script, and version."""
     return str(
         _environment()
         .get_template(template)
@@ -56,7 +56,7 @@ def page(template: str, *, script: str = "", **values: Any) -> str:
 
 
 def _environment() -> Any:
-    """The environment of Jinja, with tests for the parts of a section."""
+    """Return the Jinja environment with tests for the parts of a section."""
     from jinja2 import FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 

@@ -45,7 +45,7 @@ class _Loop:
         if not self._loop.is_running():
             self._loop.close()
 
-    def result(self, found: Awaitable[Any], given_up: Callable[[], bool] | None) -> Any:
+    def result(self, found: Awaitable[Any], cancelled: Callable[[], bool] | None) -> Any:
         """Return the result; on Ctrl-C, cancel the task and wait for it."""
         over = threading.Event()
         tasks: list[asyncio.Task[Any]] = []
@@ -64,7 +64,7 @@ class _Loop:
         try:
             # Short waits: on Windows, a long wait is not interrupted by Ctrl-C.
             while not over.wait(_WAIT):
-                if given_up is not None and given_up():
+                if cancelled is not None and cancelled():
                     self._loop.call_soon_threadsafe(cancel)
                     raise asyncio.CancelledError
         except KeyboardInterrupt:
@@ -85,10 +85,10 @@ _loop: _Loop | None = None
 _making = threading.Lock()
 
 
-def awaited(found: Awaitable[Any], given_up: Callable[[], bool] | None = None) -> Any:
+def awaited(found: Awaitable[Any], cancelled: Callable[[], bool] | None = None) -> Any:
     """Return the result of an awaitable from synchronous code, even if an event loop is running.
 
-    The awaitable is cancelled once ``given_up``, which is polled, returns True.
+    The awaitable is cancelled once ``cancelled``, which is polled, returns True.
     """
     global _loop  # noqa: PLW0603 - one loop per process
     with _making:
@@ -96,7 +96,7 @@ def awaited(found: Awaitable[Any], given_up: Callable[[], bool] | None = None) -
             _loop = _Loop()
         loop = _loop
     if threading.current_thread() is not loop.thread:
-        return loop.result(found, given_up)
+        return loop.result(found, cancelled)
     # Synchronous code called from the loop itself: waiting for the same loop would never end.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, _await(found)).result()
