@@ -403,9 +403,9 @@ def events(source: str, shifts: Mapping[str, int], timezone: str | None) -> str:
             AND coalesce(value, lower(label), '') NOT IN {_BAD} THEN 'a value that cannot be read'
           WHEN ranks IS NOT NULL AND (list_count(rank_numbers) < len(ranks)
             OR len([r FOR r IN rank_numbers IF r <> floor(r) OR r + {shift} < 1 OR r > 2e9]) > 0)
-            THEN 'a rank that is no rank'
+            THEN 'an invalid rank'
           WHEN ranks IS NOT NULL AND len(ranks) <> coalesce(len(documents), 0)
-            THEN 'not as many ranks as documents'
+            THEN 'the numbers of ranks and documents differ'
           WHEN scores IS NOT NULL AND (list_count(score_numbers) < len(scores)
             OR len(scores) <> coalesce(len(documents), 0)) THEN 'scores that cannot be read'
           WHEN latency_ms IS NOT NULL AND (latency IS NULL OR NOT isfinite(latency) OR latency < 0)
