@@ -345,7 +345,7 @@ def shared_fields(collection: Collection) -> list[str]:
 
 
 def _moved_up(found: _Docs) -> _Change:
-    """Return a change that moves each of these documents to the first document of a lower grade.
+    """Return a change that moves documents up to the rank of the first one with a lower grade.
 
     The replaced document moves to the next document of a still lower grade, and so on; the last one
     is appended. The grade at each rank does not decrease.
