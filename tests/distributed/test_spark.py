@@ -293,13 +293,13 @@ def test_a_master_that_does_not_answer_is_refused_within_seconds(url):
         master = url.format(probe.getsockname()[1])
         start = time.monotonic()
         with (
-            pytest.raises(InputError, match=r"master: no Spark answers at .*refused"),
+            pytest.raises(InputError, match=r"master: no Spark master at .*refused"),
             spark.open_session(master),
         ):
             pass
     assert time.monotonic() - start < 15
     with (
-        pytest.raises(InputError, match="no Spark answers at host"),
+        pytest.raises(InputError, match="no Spark master at host"),
         spark.open_session("spark://host"),
     ):
         pass
@@ -317,7 +317,7 @@ def test_impossible_arguments_are_refused_before_a_job_starts(session):
             "decimal(9,2)",
             r"'query_id' has values of type decimal\(9,2\), which cannot be",
         ),
-        ("score", "date", "'score' has values of type date, which are no numbers"),
+        ("score", "date", "'score' has values of type date, which are not numbers"),
     ):
         wrong = run.withColumn(column, pyspark.sql.functions.lit(None).cast(kind))
         with pytest.raises(InputError, match=f"run: column {message}"):
