@@ -225,7 +225,7 @@ def _calibrated(
         _rate(positive[0], positive[1], clusters, level),
         _rate(~positive[0], ~positive[1], clusters, level),
         judge_gain(positive[0], positive[1] * 1.0, clusters, level=level),
-        _differing(_ratings(repeats, codes, items, conversations), options),
+        _flip_rate(_ratings(repeats, codes, items, conversations), options),
         krippendorff_alpha(_by_person(labels, codes, keys), **options),
         _biases(both, positive[0] * 1.0 - positive[1], clusters, level),
     )  # fmt: skip
@@ -309,7 +309,7 @@ def _ratings(
     return np.array(table, dtype=np.float64), clusters
 
 
-def _differing(
+def _flip_rate(
     ratings: tuple[np.ndarray[Any, Any], list[str]], options: Mapping[str, Any]
 ) -> Agreement:
     """Return the share of pairs of replicates with different labels."""

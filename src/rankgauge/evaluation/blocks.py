@@ -459,14 +459,14 @@ def build_evaluation(result: BlockResult, context: Context) -> Evaluation:
         coverage = _coverage(measured, context.plan)
         selected = int(np.count_nonzero(context.selected))
         faults = tuple(checks.mismatches(coverage.get(JUDGED_AT, 0.0), selected, absent))
-        empties: tuple[Finding, ...] = ()
+        empty_rankings: tuple[Finding, ...] = ()
         if not explaining(faults):
             without = int(np.count_nonzero(np.isnan(measured.judged[:, 0])))
-            faults += checks.fair_zero()
-            empties = checks.empties(len(query_ids), without, len(missing))
+            faults += checks.no_matches()
+            empty_rankings = checks.empty_rankings(len(query_ids), without, len(missing))
         return coverage, (
             *faults,
-            *empties,
+            *empty_rankings,
             notes.queries_note(counts, policies),
             notes.ties_note(counts["tied"], policies.ties),
             *_notes(measured, coverage, result, context),

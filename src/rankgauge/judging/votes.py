@@ -266,7 +266,7 @@ def summarize_votes(
             sides[kind]["left" if preferred is left else "right"] += 1
         if choice.outcome == "cannot tell":
             continue
-        reason = _uncredited(left, right)
+        reason = _uncredited_reason(left, right)
         if reason:
             uncredited[reason] += 1
             continue
@@ -298,7 +298,7 @@ def vote_report(project: JudgingProject) -> VoteReport:
     return summarize_votes(project.judgments(), project.answers(), kinds)
 
 
-def _uncredited(left: Answer, right: Answer) -> str:
+def _uncredited_reason(left: Answer, right: Answer) -> str:
     """Return the reason why a vote credits no document; empty if it credits one."""
     changed = sum(getattr(left, name) != getattr(right, name) for name in CHANGES)
     if changed > 1:
