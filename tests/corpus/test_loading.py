@@ -277,7 +277,7 @@ def test_an_archive_of_several_collections_is_not_guessed_at(tmp_path):
 
 def test_an_archive_of_texts_says_to_unpack_it(tmp_path):
     path = zipped(tmp_path / "a.zip", {"a/b.MD": "x", "a/questions.txt": "y"})
-    with pytest.raises(InputError, match=r"not read from an archive\nfix: unpack it"):
+    with pytest.raises(InputError, match=r"not read from archives\nfix: unpack the archive"):
         Collection.load(path)
 
 

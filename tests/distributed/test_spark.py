@@ -136,6 +136,15 @@ def test_runs_are_compared_as_on_one_machine_for_any_partitioning(session):
     assert "detectable with 80% power" in str(one)
 
 
+def test_two_queries_with_equal_differences_are_compared_as_on_one_machine(session):
+    rows = [
+        (run, query, value) for run, value in (("a", 1.0), ("b", 0.5)) for query in ("q1", "q2")
+    ]
+    values = session.createDataFrame(rows, "run string, query_id string, RR double")
+    local = rankgauge.compare(list(spark.to_evaluations(values).values()), test="t", interval="t")
+    assert spark.compare(values).differences == local.differences
+
+
 def test_impossible_comparisons_are_refused(session):
     rows = [("a", "q1", 1.0), ("b", "q1", 0.5), ("a", "q2", 1.0)]
     values = session.createDataFrame(rows, "run string, query_id string, RR double")
@@ -284,13 +293,13 @@ def test_a_master_that_does_not_answer_is_refused_within_seconds(url):
         master = url.format(probe.getsockname()[1])
         start = time.monotonic()
         with (
-            pytest.raises(InputError, match=r"master: no Spark answers at .*refused"),
+            pytest.raises(InputError, match=r"master: no Spark master at .*refused"),
             spark.open_session(master),
         ):
             pass
     assert time.monotonic() - start < 15
     with (
-        pytest.raises(InputError, match="no Spark answers at host"),
+        pytest.raises(InputError, match="no Spark master at host"),
         spark.open_session("spark://host"),
     ):
         pass
@@ -308,7 +317,7 @@ def test_impossible_arguments_are_refused_before_a_job_starts(session):
             "decimal(9,2)",
             r"'query_id' has values of type decimal\(9,2\), which cannot be",
         ),
-        ("score", "date", "'score' has values of type date, which are no numbers"),
+        ("score", "date", "'score' has values of type date, which are not numbers"),
     ):
         wrong = run.withColumn(column, pyspark.sql.functions.lit(None).cast(kind))
         with pytest.raises(InputError, match=f"run: column {message}"):

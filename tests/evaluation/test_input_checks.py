@@ -45,10 +45,10 @@ FAULTS = {
     ),
     "chunk": (lambda q, d, s: (q, f"{d}#3", s), "P103", "without the suffix '#3'"),
     "documents one higher": (
-        lambda q, d, s: (q, str(int(d) + 1), s), "P109", "with those of the run one lower",
+        lambda q, d, s: (q, str(int(d) + 1), s), "P109", "if those of the run are one lower",
     ),
     "documents one lower": (
-        lambda q, d, s: (q, str(int(d) - 1), s), "P109", "with those of the run one higher",
+        lambda q, d, s: (q, str(int(d) - 1), s), "P109", "if those of the run are one higher",
     ),
     "queries one higher": (lambda q, d, s: (str(int(q) + 1), d, s), "P109", "more query ids match"),
     "some queries": (
@@ -159,8 +159,8 @@ def test_ids_that_differ_in_case_alone_are_refused_with_the_command_that_fixes_t
 @pytest.mark.parametrize(
     ("write", "said"),
     [
-        (lambda q, d: (q, d.upper()), "differ only in leading zeros, spaces or case"),
-        (lambda q, d: (q, f"0{d}"), "differ only in leading zeros, spaces or case"),
+        (lambda q, d: (q, d.upper()), "differ only in leading zeros, spaces, or case"),
+        (lambda q, d: (q, f"0{d}"), "differ only in leading zeros, spaces, or case"),
         (lambda q, d: (f"q_{q}", d), "no query of the run is judged"),
     ],
     ids=["case", "leading zeros", "query prefix"],
@@ -395,7 +395,7 @@ def test_lists_in_ascending_order_are_named_even_for_few_queries():
     run = {"q1": UP, "q2": UP, "q3": [("d1", 0.5)], "q4": []}
     (found,) = order_found(run)
     assert found.severity == "warning"
-    assert "they increase in the given order in 2 of 2 rankings" in found.message
+    assert "they increase in input order in 2 of 2 rankings" in found.message
     assert order_found(Run.of(run)) == [found]
     assert order_found(iter([Run.of({"q1": UP}), Run.of({"q2": UP})])) == [found]
     assert Run.of(run).table.rising() == (2, 2)

@@ -391,7 +391,7 @@ def test_inputs_without_a_common_query_are_refused_as_without_a_limit(tmp_path):
     with pytest.raises(MismatchError, match="no query of the run is judged"):
         evaluate(judged, path, "AP", memory=LIMIT)
     path = write_rows(tmp_path / "a.csv", [(q, d.upper(), s) for q, d, s in ROWS], "score")
-    with pytest.raises(MismatchError, match="differ only in leading zeros, spaces or case"):
+    with pytest.raises(MismatchError, match="differ only in leading zeros, spaces, or case"):
         evaluate(judged, path, "AP", memory=LIMIT)
 
 

@@ -58,6 +58,17 @@ def test_a_missing_document_is_refused(notes):
         read_qrels(notes)
 
 
+@pytest.mark.parametrize(
+    ("missing", "suggested"), [("refund.md", "refunds.md"), ("lat.md", "late.txt"), ("zzz.md", "")]
+)
+def test_only_documents_with_a_similar_name_are_suggested(notes, missing, suggested):
+    (notes / "questions.csv").write_text(f"question,relevant\nlong?,{missing}\n")
+    with pytest.raises(FormatError) as caught:
+        read_qrels(notes)
+    fix = f"did you mean {suggested!r}?" if suggested else "give the id of a document: its path"
+    assert caught.value.fix == fix
+
+
 def test_every_function_takes_questions_and_their_folder(notes):
     run_a = {"q1": ["refunds.md", "late.txt"], "q2": ["late.txt"]}
     run_b = {"q1": ["late.txt"], "q2": ["refunds.md"]}
@@ -96,7 +107,7 @@ def test_a_collection_of_other_documents_is_not_silently_ignored(notes, tmp_path
         "diff", notes / "questions.csv", tmp_path / "a.run", tmp_path / "a.run",
         "--collection", notes,
     )  # fmt: skip
-    assert "none of the 2 documents is in the collection, such as 'd1'" in " ".join(
+    assert "none of the 2 documents of the run is in the collection, such as 'd1'" in " ".join(
         printed.stdout.split()
     )
 

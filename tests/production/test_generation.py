@@ -95,7 +95,7 @@ def test_refused_proposals_are_kept_with_the_reason(tmp_path):
     reasons = {each.document: each.refused for each in made.proposals}
     assert reasons["fees"] == "copied from the document"
     assert sorted((reasons["cards"], reasons["wifi"])) == ["", "repeats a question"]
-    assert reasons["rooms"] == "nothing to ask for"
+    assert reasons["rooms"] == "no question"
     assert reasons["printing"] == "too long"
     assert reasons["parking"] == "not answerable from the document alone"
     assert reasons["lockers"] == "no passage of the document answers it"
@@ -214,7 +214,7 @@ def test_copied_runs_are_those_of_a_slow_loop(own, theirs):
 
 
 def test_too_few_documents_are_an_error():
-    with pytest.raises(rankgauge.InputError, match="the collection has 8 with a text"):
+    with pytest.raises(rankgauge.InputError, match="the collection has 8 with text"):
         generated(kind, n=9)
     with pytest.raises(rankgauge.UnknownName, match="prompt"):
         generated(kind, prompts={"other": "x"})

@@ -225,7 +225,7 @@ def test_faults_are_counted_and_written_down(tmp_path):
     assert report.events == {"question": 1}
     assert {each.reason: each.rows for each in report.refused} == {
         "not a JSON object": 5, "not UTF-8": 1, "neither a query nor an event of UBI": 1,
-        "a value that cannot be read": 1, "a rank that is no rank": 3,
+        "a value that cannot be read": 1, "an invalid rank": 3,
     }  # fmt: skip
     kept = [
         json.loads(line) for line in (tmp_path / "log" / "refused.jsonl").read_text().splitlines()
@@ -363,7 +363,7 @@ def test_a_mapping_reads_any_table_alike(tmp_path, suffix):
     assert report.events == {"question": 1, "impression": 1, "click": 1, "thumbs": 1, "other": 1}
     assert {each.reason: each.rows for each in report.refused} == {
         "a value that cannot be read": 1,
-        "not as many ranks as documents": 1,
+        "the numbers of ranks and documents differ": 1,
         "a time without a zone": 1,
     }
     assert rows_of(
@@ -454,9 +454,9 @@ def test_csv_rows_of_another_width_are_refused_with_their_line(tmp_path):
         json.loads(line) for line in (tmp_path / "log" / "refused.jsonl").read_text().splitlines()
     ]
     assert {(each["source"].rpartition(":")[2], each["reason"]) for each in kept} == {
-        ("3", "another number of columns than the header"),
+        ("3", "the number of columns differs from the header"),
         ("4", "not UTF-8"),
-        ("5", "another number of columns than the header"),
+        ("5", "the number of columns differs from the header"),
     }
     assert dict(rows_of(tmp_path / "log", "question_id, source"))["q4"].endswith(":6")
 

@@ -14,7 +14,7 @@ from tests.online_loops import START, write_events
 from rankgauge import Evaluation, parse
 from rankgauge.errors import InputError
 from rankgauge.production import Event, production_health
-from rankgauge.production.monitor import offline_signal, online_signals, verdict_of
+from rankgauge.production.monitor import Signal, offline_signal, online_signals, verdict_of
 from rankgauge.stats import first_change
 
 
@@ -98,6 +98,18 @@ def test_weeks_have_the_rates_of_their_days_and_the_latest_evaluation(tmp_path):
     ]  # fmt: skip
     assert math.isnan(found.weeks[1].offline)
     assert all(week.online["thumbs_ratio"] == pytest.approx(0.8) for week in found.weeks)
+
+
+def test_small_changes_are_shown_with_significant_digits():
+    assert Signal("AP", "steady", 0.0, 0.0, 0.0).sentence == (
+        "AP: steady: change 0 (no value changed)"
+    )
+    assert Signal("AP", "steady", 0.00002, -0.00034, 0.00038).sentence == (
+        "AP: steady: change +2e-05 (95% interval -0.0003 to +0.0004)"
+    )
+    assert Signal("AP", "worse", -0.2, -0.3, -0.0996).sentence == (
+        "AP: worse: change -0.200 (95% interval -0.300 to -0.100)"
+    )
 
 
 @pytest.mark.parametrize(("before", "after", "state"), [

@@ -207,8 +207,8 @@ class Benchmark:
                 (also failed queries), or ``all``. ``resume`` is like ``failed`` for a retriever
                 without settings whose stored responses are all still valid.
             timed: The number of queries that are sent again, one at a time, to measure latency.
-            prices: Prices per unit of usage reported by the retriever
-                (``usage()``), such as ``{"tokens": 2e-8}``.
+            prices: Prices per unit of usage reported by the retriever (``usage()``), such as
+                ``{"tokens": 2e-8}``.
 
         Raises:
             InputError: If there are no queries, the object is not a retriever, the store cannot be

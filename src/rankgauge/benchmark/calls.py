@@ -32,7 +32,7 @@ _POLL = 0.1  # seconds: on Windows, a longer wait ignores Ctrl-C
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of the calls of a retriever.
+    """Immutable limits of the calls of a retriever.
 
     Attributes:
         concurrency: Maximum number of concurrent calls.
@@ -193,7 +193,7 @@ def _invalid(error: BaseException) -> _InvalidResponse:
 
 
 def _materialized(ranking: Any, k: int) -> Any:
-    """Return a ranking; an iterator, which computes its hits lazily, is read here."""
+    """Read a ranking that is a lazy iterator, so that reading it is timed."""
     if not isinstance(ranking, Iterator):
         return ranking
     try:

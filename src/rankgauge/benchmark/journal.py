@@ -179,7 +179,7 @@ class Journal:
         self.note(stamp=secrets.token_hex(8))
 
     def take_back(self) -> None:
-        """Restore the responses that were set aside, after adding the newer ones to them."""
+        """Restore the responses that were set aside, followed by the newer ones."""
         earlier = self.folder / _EARLIER
         if not earlier.exists():
             return
@@ -336,7 +336,7 @@ class Journal:
 
 
 def _head(text: str) -> dict[str, Any] | None:
-    """Return a head with a correct checksum, or of another format, whose checksum is unknown."""
+    """Parse a head; None if damaged. Checksums of other formats are unknown and not verified."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -381,7 +381,7 @@ def _lock_file(path: Path) -> int:
     except OSError:
         os.close(file)
         raise InputError(
-            "another process is running this retriever over this collection",
+            "another process is running this retriever on this collection",
             where=str(path.parent), fix="wait for it, or use another store",
         ) from None  # fmt: skip
     return file
@@ -446,7 +446,7 @@ def identify(retriever: Any, settings: Mapping[str, Any] | None, run: str) -> Id
     except (TypeError, ValueError) as error:
         raise InputError(
             f"the settings of the retriever are not plain values: {error}", where=name,
-            fix="use text, finite numbers, lists and mappings",
+            fix="use text, finite numbers, lists, and mappings",
         ) from None  # fmt: skip
     plain = json.loads(text)
     return Identity(plain, declared=True, word=_word(str(plain.get("type", name))))

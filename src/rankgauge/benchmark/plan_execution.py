@@ -153,14 +153,14 @@ def explore_plan(
     timed: int = 50,
     progress: bool | None = None,
 ) -> tuple[Exploration, Benchmark]:
-    """Search the configurations of a retriever that the table ``explore`` of a plan describes.
+    """Search the configurations of a retriever described in the table ``explore`` of a plan.
 
     .. code-block:: toml
 
         [explore]
-        retriever = "passages"     # the current configuration is what is in the plan
-        measure = "nDCG@10"        # the first of the plan if omitted
-        method = "optuna"          # or "grid", which tries them all
+        retriever = "passages"     # the plan describes the current configuration
+        measure = "nDCG@10"        # default: the first measure of the plan
+        method = "optuna"          # or "grid", which tries all configurations
         budget = 600               # seconds
 
         [explore.space]

@@ -213,7 +213,7 @@ class Session:
         )
 
     def _send(self, *, failed: bool) -> int:
-        """Send the queries without a response; return the number of the others."""
+        """Send the queries without a stored response; return how many have one."""
         journal, queries = self._journal, self._options.queries
         known = journal.known(failed=not failed)
         done = sum((one.id, query_key(one)) in known for one in queries.values()) if known else 0

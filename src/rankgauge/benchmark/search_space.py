@@ -31,7 +31,7 @@ class Space:
 
     @classmethod
     def of(cls, space: Any, start: Any) -> Space:
-        """Convert a mapping of settings to values to try."""
+        """Create a space from the values to try and the current configuration."""
         wanted = 'give values for each setting: {"size": [128, 256], "k1": [0.9, 1.2]}'
         of_kind("the space", space or None, Mapping, wanted, where="explore")
         wanted = f"give a value for each: {', '.join(map(str, space))}"

@@ -1,4 +1,4 @@
-"""Faults of judgments, runs and texts, their effect on the numbers, and fixes."""
+"""Faults of judgments, runs, and texts, their effects on the numbers, and fixes."""
 
 from rankgauge.checks.check_inputs import check
 from rankgauge.checks.fixes import FixedInputs, fix_inputs

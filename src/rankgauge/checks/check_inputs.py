@@ -1,4 +1,4 @@
-"""check(): faults of judgments and runs, their effect on the numbers, and fixes."""
+"""``check()``: faults of judgments and runs, and their effects on the numbers."""
 
 from __future__ import annotations
 
@@ -32,23 +32,22 @@ def check(
     ignore: Iterable[str] = (),
     scale: str | None = None,
 ) -> CheckResult:
-    """Check judgments and runs for errors that make numbers wrong.
+    """Check judgments and runs for faults that distort the numbers.
 
-    The effect of a finding on the numbers is measured by evaluating twice: the data as given, and
-    as fixed.
+    The effect of a finding is measured by evaluating twice: with the data as given, and as fixed.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
-        runs: A run (anything that :meth:`Run.of` takes), several in a list, or a mapping of name to
-            run. May be left out.
-        measures: The measures of effects; default ``nDCG@10``.
-        collection: A collection, whose texts are checked too: anything that a
-            :class:`Collection` is made of.
+        runs: A run (anything that :meth:`Run.of` takes), a list of runs, or a mapping of name to
+            run. Optional.
+        measures: Measures of the effects; default: ``nDCG@10``.
+        collection: Collection whose texts are checked as well: anything that :class:`Collection`
+            accepts.
         ignore: Codes to skip.
-        scale: The scale of the grades, such as ``"0..3"``.
+        scale: Scale of the grades, such as ``"0..3"``.
 
     Returns:
-        The findings, the worst first.
+        The findings, most severe first.
 
     Raises:
         InputError: If an input cannot be read at all.
@@ -87,7 +86,7 @@ def check(
         findings += [*of_run, *check_pair(run, ascending=ascending)]
     findings += check_runs(checked)
     if collection is not None:
-        # Only here runs are read as a whole.
+        # Collection checks are the only ones that load whole runs.
         texts = collection_of(collection, truth)
         whole = {one.source: Run(one.whole, name=one.name) for one in (r.given for r in checked)}
         findings += check_texts(texts, truth, whole, chosen)

@@ -1,4 +1,4 @@
-"""A run under check: what one pass through it counts, and its judged documents with their ranks."""
+"""Statistics of a run from a single pass, for the checks."""
 
 from __future__ import annotations
 
@@ -32,58 +32,60 @@ _Change: TypeAlias = Callable[[PairTable], PairTable]
 
 @dataclass(slots=True)
 class Occurrences:
-    """How often something was seen, and its first locations."""
+    """Number of occurrences of a fault, with the first locations."""
 
     count: int = 0
     locations: tuple[Location, ...] = ()
 
     def add(self, count: int, locations: tuple[Location, ...]) -> None:
-        """Count more of it."""
+        """Add occurrences."""
         self.count += count
         self.locations = (*self.locations, *locations)[:SHOWN]
 
 
 @dataclass(eq=False)
 class CheckedRun:
-    """A run, the judgments, the measures of effects, and what one pass through the run counted."""
+    """A run with its judgments, and statistics from one pass through the run."""
 
-    given: Given  # the run
-    qrels: Qrels  # the judgments
-    measures: tuple[Measure, ...]  # the measures of effects
-    joined: Joined  # its judged documents, each once, with their ranks
-    now: list[float] = field(default_factory=list)  # the means of the measures
-    queries: list[bytes] = field(default_factory=list)  # its queries
-    # The number of documents of each.
+    given: Given
+    qrels: Qrels
+    measures: tuple[Measure, ...]  # measures of the effects
+    joined: Joined  # judged documents with ranks, without repeats
+    now: list[float] = field(default_factory=list)  # means of the measures
+    queries: list[bytes] = field(default_factory=list)  # query ids
+    # Number of documents per query.
     sizes: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    unknown: list[bytes] = field(default_factory=list)  # its queries without judgments
+    unknown: list[bytes] = field(default_factory=list)  # query ids without judgments
     several: int = 0  # queries with two or more documents
-    constant: Occurrences = field(default_factory=Occurrences)  # of these, with equal scores only
+    # Of these, queries whose scores are all equal.
+    constant: Occurrences = field(default_factory=Occurrences)
     rising: int = 0  # queries whose scores ascend from line to line
-    varied: int = 0  # queries whose scores differ
-    ranked: int = 0  # queries of two or more documents with ranks
+    varied: int = 0  # queries with different scores
+    ranked: int = 0  # queries with ranks and two or more documents
     # Queries whose ranks and scores give different orders.
     contradicted: Occurrences = field(default_factory=Occurrences)
     turned: int = 0  # queries whose ranks ascend with the scores
     lowest_rank: float = np.inf  # the lowest rank
     highest_rank: float = -np.inf  # the highest rank
-    repeated: Occurrences = field(default_factory=Occurrences)  # repeated documents of a ranking
-    alike: bool = True  # whether each of these repeats its score
-    # Documents whose score equals that of the next one in 32 bits only.
+    # Repeated documents within a ranking.
+    repeated: Occurrences = field(default_factory=Occurrences)
+    alike: bool = True  # whether all repeats have the same score
+    # Documents whose score equals the next score only in 32 bits.
     collapsed: Occurrences = field(default_factory=Occurrences)
-    # Documents with the id of their query that are not judged relevant.
+    # Documents that have the id of their query and are not judged relevant.
     own: Occurrences = field(default_factory=Occurrences)
-    own_first: int = 0  # of these, with the best score
+    own_first: int = 0  # of these, documents with the best score
     not_text: set[bytes] = field(default_factory=set)  # ids that are not UTF-8
-    # Queries with their first documents.
+    # Queries paired with their first documents.
     sample: list[tuple[bytes, bytes]] = field(default_factory=list)
-    # Query to a number that no other ranking has; empty unless asked for.
+    # Query to a hash of its ranking; empty unless several runs are compared.
     digest: dict[bytes, int] = field(default_factory=dict)
 
     @classmethod
     def of(
         cls, given: Given, qrels: Qrels, measures: tuple[Measure, ...], *, several: bool
     ) -> CheckedRun:
-        """Read a run once; `several` if there are other runs that it may be identical to."""
+        """Read a run once; `several` means that other runs may be identical to it."""
         found = cls(given, qrels, measures, _concatenated([], qrels))
         parts: list[Joined] = []
         try:
@@ -99,23 +101,23 @@ class CheckedRun:
 
     @property
     def name(self) -> str:
-        """The name of the run."""
+        """Name of the run."""
         return self.given.name
 
     @property
     def source(self) -> str:
-        """The path of the run, or its name."""
+        """Path of the run, or its name."""
         return self.given.source
 
     @property
     def documents(self) -> int:
-        """The number of documents."""
+        """Number of documents."""
         return int(self.sizes.sum())
 
     def rejoined(
         self, change: _Change = without_repeats, *, qrels: Qrels | None = None, ties: str = "trec"
     ) -> Joined:
-        """Return its judged documents with their ranks after a change of each of its tables."""
+        """Return the judged documents with ranks, after applying a change to each table."""
         judged = self.qrels if qrels is None else qrels
         parts = []
         for table in self.given.blocks():
@@ -131,7 +133,7 @@ class CheckedRun:
         now: Joined | Sequence[float] | None = None,
         measures: Sequence[Measure] = (),
     ) -> tuple[Effect, ...]:
-        """Return the effects on its means, each side given as ranks or as means."""
+        """Return the effects on the means; each side is given as ranks or as means."""
         chosen = measures or self.measures
         if now is None:
             now = self.joined if measures else self.now
@@ -144,10 +146,8 @@ class CheckedRun:
         )
 
     def if_read(self, by: str) -> tuple[Effect, ...]:
-        """Return the effects of a fault that an evaluation refuses: from no value to its means."""
+        """Return the effects of a fault that evaluations reject: from undefined to the means."""
         return self.effects(self.now, by, now=[math.nan] * len(self.measures))
-
-    # ---- the pass
 
     def _add(self, table: PairTable) -> Joined:
         once = self._without_repeats(table)
@@ -232,7 +232,7 @@ class CheckedRun:
 
 
 def if_in_32_bits(run: CheckedRun) -> Joined:
-    """Return the judged documents of a run as ranked by scores of 32 bits."""
+    """Return the judged documents of a run, ranked by 32-bit scores."""
     return run.rejoined(lambda table: _in_32_bits(without_repeats(table)))
 
 
@@ -264,7 +264,7 @@ def query_locations(table: PairTable, numbers: IntArray, source: str) -> tuple[L
 
 
 def _digests(table: PairTable) -> dict[bytes, int]:
-    """Return a number for each query that only the same documents with the same scores have."""
+    """Return a hash of each ranking that does not depend on the order of its rows."""
     scores = table.values.view(np.uint64).astype(np.int64)
     keys = pair_keys(table.docs.hashes(), scores) * _ODD
     sums = np.zeros(len(keys) + 1, dtype=np.uint64)
@@ -274,7 +274,7 @@ def _digests(table: PairTable) -> dict[bytes, int]:
 
 
 def _concatenated(parts: Sequence[Joined], qrels: Qrels) -> Joined:
-    """Return blocks of a run as one."""
+    """Concatenate the blocks of a run."""
     if len(parts) == 1:
         return parts[0]
 
@@ -305,12 +305,12 @@ def _is_text(value: bytes) -> bool:
 
 
 def _per_query(flags: npt.NDArray[np.bool_], table: PairTable) -> IntArray:
-    """Count the rows of each query that have a flag."""
+    """Count the flagged rows of each query."""
     return np.bincount(query_of(table, np.flatnonzero(flags)), minlength=len(table.queries))
 
 
 def _inside(table: PairTable) -> npt.NDArray[np.bool_]:
-    """Return which rows are followed by another of the same query."""
+    """Return which rows are followed by a row of the same query."""
     inside = np.ones(max(len(table) - 1, 0), dtype=bool)
     cuts = table.offsets[1:-1]
     inside[cuts[(cuts > 0) & (cuts < len(table))] - 1] = False

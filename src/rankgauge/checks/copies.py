@@ -1,4 +1,4 @@
-"""A copy of a file of judgments or of a run, with some lines left out and some fields changed."""
+"""Copies of judgment and run files with some lines removed and some fields changed."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from rankgauge.formats.writers import write_table, written
 
 _FIELD = re.compile(rb"\S+")
 _BOM = b"\xef\xbb\xbf"
-# The fields of a run without scores: query, document, rank.
+# Number of fields of a run without scores: query, document, rank.
 _RANKED = 3
 _Fields: TypeAlias = tuple[bytes, bytes, bytes | None]
-# Rows that are Python's objects at a time: bounds the memory.
+# Rows converted to Python objects at a time, to limit memory.
 _AT_ONCE = 1 << 16
 _END: tuple[int, bool, _Fields] = (0, False, (b"", b"", None))
 
 
 def copy_name(source: str, layout: Layout) -> str:
-    """What the copy of an input is called."""
+    """Return the file name for the copy of an input."""
     name = PurePath(source).name or layout.name
     if name.endswith(".zip"):
         name = name.removesuffix(".zip")
@@ -44,7 +44,7 @@ def copy_name(source: str, layout: Layout) -> str:
 def copy_lines(
     source: str, target: Path, pair: tuple[PairTable, PairTable], layout: Layout
 ) -> bool:
-    """Write a copy of an input: its original lines if it has any, else its rows."""
+    """Write a copy of an input, with its original lines if possible; return whether it was."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -55,7 +55,7 @@ def copy_lines(
     edit = _Edit.of(source, pair, layout)
     ranked = edit is not None and _counts_ranks(source, pair[0], layout)
     if edit is None or (ranked and len(pair[0]) != len(pair[1])):
-        # Ranks with a gap would be taken for scores, so they are counted anew.
+        # Ranks with gaps would be read as scores: write new ranks.
         form = "msmarco" if ranked else None
         write_table(pair[1], target, layout, PurePath(target).stem, form=form)
         return False
@@ -65,7 +65,7 @@ def copy_lines(
 
 
 def _counts_ranks(source: str, before: PairTable, layout: Layout) -> bool:
-    """Whether the lines have ranks in place of scores, without a header that names them."""
+    """Return whether the lines have ranks instead of scores and no header that says so."""
     if layout is not RUN or before.lines is None or not len(before):
         return False
     row = int(np.argmin(before.lines))
@@ -77,9 +77,9 @@ def _counts_ranks(source: str, before: PairTable, layout: Layout) -> bool:
 
 
 def _rows_span_lines(source: str, layout: Layout) -> bool:
-    """Whether a row of a table spans several lines: a quote is open at the end of one.
+    """Return whether any row spans several lines: a quotation mark is open at the end of a line.
 
-    A lone quote inside a cell is taken for one, too; then all rows are written anew.
+    A single quotation mark inside a cell also counts; then all rows are rewritten.
     """
     with opened(source) as stream:
         lines = (line for _, line in numbered_lines(stream, source))
@@ -91,7 +91,7 @@ def _rows_span_lines(source: str, layout: Layout) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Edit:
-    """The lines of a file without those of removed rows."""
+    """The lines of a file to keep, with changed fields."""
 
     layout: Layout
     numbers: IntArray
@@ -103,7 +103,7 @@ class _Edit:
 
     @classmethod
     def of(cls, source: str, pair: tuple[PairTable, PairTable], layout: Layout) -> _Edit | None:
-        """None for sources without a line for each row, or with lines that are not changed here."""
+        """Return None if rows do not match lines, or if changed lines cannot be edited in place."""
         before, after = pair
         if before.lines is None or after.lines is None or not Path(source).is_file():
             return None
@@ -119,7 +119,7 @@ class _Edit:
         other = before.values[old] != values
         same = before.queries.take(before.query_numbers()[old]).same(rows, queries, rows)
         same &= before.docs.take(old).same(rows, docs, rows) & ~other
-        # In TREC format a field is changed where it is; other formats have quotes and escapes.
+        # Fields are edited in place only in TREC format; other formats have quotes and escapes.
         if not same.all() and format_of(source) is not None:
             return None
         if _rows_span_lines(source, layout):
@@ -127,8 +127,8 @@ class _Edit:
         return cls(layout, numbers, ~same, other, queries, docs, values)
 
     def lines(self, source: str) -> Iterator[bytes]:
-        """The lines of the copy."""
-        # Behind a header, and in JSON lines, a line that begins with # is a row as any other.
+        """Yield the lines of the copy."""
+        # After a header, and in JSON Lines, a line that begins with # is an ordinary row.
         remarks, begun = format_of(source) != "jsonl", False
         rows = self._rows()
         at, changed, new = next(rows, _END)
@@ -147,7 +147,7 @@ class _Edit:
                     remarks, begun = False, True
 
     def _rows(self) -> Iterator[tuple[int, bool, _Fields]]:
-        """The line of each row, whether it changes, and its fields as they are to be written."""
+        """Yield for each row its line number, whether it changes, and the fields to write."""
         for start in range(0, len(self.numbers), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
             values = (
@@ -164,10 +164,10 @@ class _Edit:
             )
 
     def _with_fields(self, line: bytes, new: _Fields) -> bytes:
-        """The line with other fields and the original separators."""
+        """Replace the fields of a line, keeping the separators."""
         found = list(_FIELD.finditer(line))
         places = places_of([one[0] for one in found], self.layout) or (0, 0, 0)
-        # From the right: earlier positions stay valid.
+        # From right to left, so that earlier positions stay valid.
         for at, text in sorted(zip(places, new, strict=True), key=lambda pair: -pair[0]):
             if text is not None:
                 line = line[: found[at].start()] + text + line[found[at].end() :]

@@ -1,4 +1,4 @@
-"""Tables without a fault, and the effects of faults on measures."""
+"""Corrected tables, and the effects of faults on measures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rankgauge.sensitivity.unjudged import filled
 def without_repeats(
     table: PairTable, keep: Literal["first", "best", "lowest"] = "best", *, alike: bool = False
 ) -> PairTable:
-    """Return the table with each document once per query."""
+    """Return the table with each document only once per query."""
     kept = np.ones(len(table), dtype=bool)
     for group in table.repeats():
         values = table.values[group]
@@ -36,26 +36,26 @@ def without_repeats(
 
 
 def own_rows(table: PairTable) -> IntArray:
-    """Return the rows whose document has the id of the query."""
+    """Return the rows whose document id equals the query id."""
     numbers = table.query_numbers()
     rows = np.flatnonzero(table.docs.hashes() == table.queries.hashes()[numbers])
     return rows[table.docs.same(rows, table.queries, numbers[rows])]
 
 
 def without_own(table: PairTable) -> PairTable:
-    """Return the table without documents that have the id of the query."""
+    """Return the table without documents whose id equals the query id."""
     rows = own_rows(table)
     return table.keep(np.delete(np.arange(len(table)), rows)) if len(rows) else table
 
 
 def negated(table: PairTable) -> PairTable:
-    """Return the table with the lowest scores best."""
-    # Not -0.0, which is written otherwise than 0.
+    """Return the table with negated scores."""
+    # Subtract from 0 instead of negating: -0.0 would be written differently.
     return replace(table, values=0.0 - table.values)
 
 
 def ranks_as_scores(table: PairTable) -> PairTable:
-    """Return the table with scores that descend with the ranks: of n documents the first gets n."""
+    """Return the table with scores that descend with rank: n for the first of n documents."""
     if table.ranks is None:
         return table
     numbers = table.query_numbers()
@@ -77,9 +77,9 @@ def values_of(
     *,
     view: _View | None = None,
 ) -> Values | None:
-    """Return the value of a measure for these queries (by default all) of the judgments.
+    """Return the values of a measure for these queries (default: all judged queries).
 
-    None if the measure refuses the judgments. `view` replaces each judged run before it is
+    None if the measure rejects the judgments. `view` transforms each judged run before it is
     measured.
     """
     wanted = np.arange(len(joined.qrels)) if queries is None else queries
@@ -99,24 +99,24 @@ def means(
     *,
     view: _View | None = None,
 ) -> list[float]:
-    """Return the mean of each measure over these queries; NaN if it refuses the judgments."""
+    """Return the mean of each measure over these queries; NaN if it rejects the judgments."""
     columns = [(measure, values_of(joined, measure, queries, view=view)) for measure in measures]
     return [math.nan if values is None else measure.mean(values) for measure, values in columns]
 
 
 def least_rel(measures: Iterable[Measure]) -> float:
-    """Return the lowest grade that makes a document relevant to one of the measures."""
+    """Return the lowest grade that is relevant for one of the measures."""
     return min((m.level for m in measures if m.level is not None), default=1.0)
 
 
 def cutoff_of(measures: Iterable[Measure]) -> int:
-    """Return the deepest cut-off of the measures; 10 without one."""
+    """Return the largest cut-off of the measures; 10 if there is none."""
     found = [value for m in measures for word, value in m.params if word == "k"]
     return max((int(value) for value in found if isinstance(value, int)), default=_DEPTH)
 
 
 def reversed_rankings(joined: Joined) -> Joined:
-    """Return the ranks as they are if the lowest scores are the best."""
+    """Return the ranks for reversed rankings."""
     sizes = np.diff(joined.offsets)
     last = np.repeat(joined.retrieved, sizes) + 1
     first = last - joined.tie_last
@@ -133,7 +133,7 @@ def reversed_rankings(joined: Joined) -> Joined:
 
 
 def best_rankings(joined: Joined, depth: int) -> Joined:
-    """Return the best rankings of the same queries that end at this depth."""
+    """Return the ideal rankings of the same queries, cut at this depth."""
     table = joined.qrels.table
     query = table.query_numbers()
     order = np.lexsort((-table.values, query))
@@ -145,7 +145,7 @@ def best_rankings(joined: Joined, depth: int) -> Joined:
 
 
 def all_found(k: int, grade: float) -> _View:
-    """Return a view in which every unjudged document of the first k ranks has this grade."""
+    """Return a view that gives this grade to every unjudged document in the first k ranks."""
 
     def view(block: JudgedRun) -> JudgedRun:
         depth = block.depth(k)

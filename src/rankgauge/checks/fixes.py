@@ -1,4 +1,4 @@
-"""``fix_inputs()``: copies of judgments and runs without the faults that a check found."""
+"""``fix_inputs()``: copies of judgments and runs with findings of a check fixed."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 
 _SAMPLE = 20_000
-# Faults that a reader leaves out.
+# Findings whose rows the reader drops.
 _UNREAD = ("F101", "R102")
 
 _Fix: TypeAlias = Callable[[PairTable], PairTable]
-# In this order.
+# Applied in this order.
 _FIXES: dict[str, _Fix] = {
     "R104": negated,
     "R103": ranks_as_scores,
@@ -37,13 +37,13 @@ _FIXES: dict[str, _Fix] = {
     "R101": without_repeats,
     "R108": without_own,
 }
-# What is safe of a fix that is not: a document that occurs twice with one score.
+# The safe part of an unsafe fix: repeated documents with the same score.
 _SAFE: dict[str, _Fix] = {"R101": partial(without_repeats, keep="first", alike=True)}
 
 
 @dataclass(frozen=True, eq=False)
 class _Copy:
-    """An input and its fixed copy."""
+    """An input and its fixed version."""
 
     given: Given
     layout: Layout
@@ -57,7 +57,7 @@ class _Copy:
         return bool(self.fixed) and not self.left
 
     def write(self, path: Path | None) -> str:
-        """Write the copy and return a sentence about it; empty without a change."""
+        """Write the copy and return a sentence about it; empty if nothing changed."""
         source = self.given.source
         if self.left:
             codes = " ".join(f"--fix-also {code}" for code in self.left)
@@ -72,7 +72,7 @@ class _Copy:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FixedInputs:
-    """Judgments and runs in which the findings of a check are fixed.
+    """Judgments and runs with the findings of a check fixed.
 
     Returned by :func:`fix_inputs`.
     """
@@ -81,29 +81,29 @@ class FixedInputs:
 
     @property
     def fixed(self) -> dict[str, dict[str, int]]:
-        """Input to code to the number of rows that were fixed."""
+        """Number of fixed rows by input and code."""
         return {copy.given.source: dict(copy.fixed) for copy in self._copies if copy.changed}
 
     def qrels(self) -> Qrels:
-        """Return the judgments.
+        """Return the fixed judgments.
 
         Raises:
-            InputError: If something else is still wrong with them.
+            InputError: If the judgments have other faults.
         """
         return Qrels(self._copies[0].after)
 
     def runs(self) -> tuple[Run, ...]:
-        """Return the runs, in the order given."""
+        """Return the fixed runs in the order given."""
         return tuple(Run(copy.after, name=copy.given.name) for copy in self._copies[1:])
 
     def write(self, folder: str | os.PathLike[str]) -> list[str]:
-        """Write a copy of each input that was fixed into a folder, which is made.
+        """Write a copy of each fixed input into a folder, which is created if necessary.
 
-        A copy has the name and the lines of its file, except for removed and fixed lines. If the
+        A copy has the name and the lines of its file, except for removed and changed lines. If the
         input has no lines, or another format, its rows are rewritten.
 
         Returns:
-            A sentence for each file written.
+            One sentence for each file written.
 
         Raises:
             InputError: If a copy cannot be written, or would replace an input.
@@ -113,11 +113,11 @@ class FixedInputs:
         for number, copy in enumerate(self._copies):
             if copy.changed:
                 name = copy_name(copy.given.source, copy.layout)
-                # Files of one name from several folders get the number of the input.
+                # Files with the same name from different folders are numbered.
                 while name.casefold() in {path.name.casefold() for path in paths.values()}:
                     name = f"{number}-{name}"
                 path = paths[number] = Path(folder, name)
-                # All are checked before the first is written.
+                # Check all targets before writing the first.
                 if path.exists() and any(o.exists() and path.samefile(o) for o in originals):
                     raise InputError(
                         "the copy would overwrite an input", where=os.fspath(path),
@@ -132,17 +132,16 @@ def fix_inputs(
 ) -> FixedInputs:
     """Fix the findings of a check in copies of the inputs.
 
-    Safe fixes are always applied; fixes that guess the intention, only if their code is named:
-    lines that cannot be read are left out (F101), as are scores that are no numbers (R102) and
-    documents with the id of their query (R108); of a repeated document its best rank is kept
-    (R101); ranks become scores (R103); scores are negated (R104). Nothing else changes: neither
-    order nor any other row.
+    Safe fixes are always applied. Fixes that guess the intention are applied only if their code is
+    named: dropping unreadable lines (F101), scores that are not numbers (R102), and documents with
+    the id of their query (R108); keeping the best rank of a repeated document (R101); converting
+    ranks to scores (R103); and negating scores (R104). The order and all other rows are unchanged.
 
     Args:
-        found: The result of :func:`check` for these inputs.
-        qrels: The judgments, as they were checked.
-        runs: The runs, as they were checked.
-        also: Codes to fix although they are not safe.
+        found: Result of :func:`check` for these inputs.
+        qrels: The checked judgments.
+        runs: The checked runs.
+        also: Codes of additional findings to fix.
 
     Raises:
         UnknownName: For an unknown code, or one that cannot be fixed.
@@ -185,7 +184,7 @@ def _fixed(
         if one.evidence.source == given.source
     }
     before = table = _all_rows(given)
-    # What cannot be read was left out by the reader.
+    # The reader has already dropped unreadable rows.
     fixed = {code: counts[code] for code in _UNREAD if code in counts and code in wanted}
     if "P103" in counts and layout is RUN:
         table, number = _as_judged(table, judged)
@@ -195,7 +194,7 @@ def _fixed(
         if code in counts and fix is not None:
             after = fix(table)
             if after is not table:
-                # Rows are dropped, or the values of all are changed.
+                # Either rows were dropped, or all values changed.
                 fixed[code] = len(table) - len(after) or len(table)
             table = after
     left = tuple(code for code in _UNREAD if code in counts and code not in wanted)
@@ -203,13 +202,13 @@ def _fixed(
 
 
 def _all_rows(given: Given) -> PairTable:
-    """All readable rows, with their lines and ranks."""
+    """Return all readable rows with their lines and ranks."""
     found = given if given.table is not None else read_into_memory(given)
     return found.whole
 
 
 def _as_judged(table: PairTable, judged: PairTable) -> tuple[PairTable, int]:
-    """A run with its ids written as in the judgments, where each can mean one only."""
+    """Return a run with ids spelled as in the judgments, where this is unambiguous."""
     queries = _spelling(table.queries, judged.queries)
     docs = _spelling(table.docs, judged.docs)
     if queries is None and docs is None:
@@ -223,13 +222,13 @@ def _as_judged(table: PairTable, judged: PairTable) -> tuple[PairTable, int]:
 
 
 def _spelling(ours: Ids, theirs: Ids) -> Spelling | None:
-    """Which id means which; None where one could mean two.
+    """Return the mapping from ids to their spelling in the judgments; None if ambiguous.
 
-    If the judgments have the shorter way to write ids, it is taken for all ids of the run, also for
-    those that are not judged: one file must not mix two conventions.
+    If the judgments use the shorter spelling, it applies to all ids of the run, including unjudged
+    ones: a file must not mix two conventions.
     """
     mine, known = set(ours.tolist()), set(theirs.tolist())
-    # Some tell the way, as when the fault was found.
+    # A sample shows the convention, as it did when the fault was found.
     spread = np.linspace(0, len(ours) - 1, _SAMPLE).astype(np.int64)
     ids = ours.compact() if len(ours) <= _SAMPLE else ours.take(spread)
     way = way_of(set(ids.tolist()), known)
@@ -241,7 +240,7 @@ def _spelling(ours: Ids, theirs: Ids) -> Spelling | None:
     names = {
         value: new for value in mine if value not in known and (new := _turned(way, value)) != value
     }
-    # Ids that are written anew may equal no other id.
+    # New ids must not equal existing ids.
     new_ids = set(names.values())
     unique = len(new_ids) == len(names) and new_ids.isdisjoint(mine - names.keys())
     return replace(found, names=names) if unique else found

@@ -1,4 +1,4 @@
-"""Checks of judgments and a run together: ids that do not match, gaps, and chance."""
+"""Checks of judgments and a run together: mismatched ids, gaps, and chance."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ UNRELATED_JUDGMENTS = FindingKind(
 
 
 def check_pair(run: CheckedRun, *, ascending: bool) -> Iterator[Finding]:
-    """Check the judgments and a run together; `ascending` if its scores are distances."""
-    # One reason is enough for ids that do not match.
+    """Check the judgments and a run together; `ascending` means that scores are distances."""
+    # Report only one reason for mismatched ids.
     reasons = list(_written_differently(run)) or list(_off_by_one(run))
     yield from reasons
     if not len(run.joined.numbers):
@@ -125,7 +125,7 @@ def _written_differently(run: CheckedRun) -> Iterator[Finding]:
     way = way_of(run.queries, judged_queries)
     if way is not None:
         spellings["query"] = spelled(way, [Ids.of(run.queries)], judged_queries)
-    # What is retrieved for judged queries is what can match a judgment.
+    # Only documents retrieved for judged queries can match a judgment.
     written = document_way(run.sample, run.qrels)
     way = way_of({doc for _, doc in run.sample}, judged_docs) if written is None else written[0]
     if way is not None:
@@ -137,7 +137,7 @@ def _written_differently(run: CheckedRun) -> Iterator[Finding]:
     joined = run.rejoined(
         lambda table: without_repeats(renamed(table, spellings["query"], spellings["document"]))
     )
-    # If no more judged documents are found, the match is chance.
+    # If this finds no more judged documents, the match is accidental.
     more = len(joined.rank) > len(run.joined.rank)
     if not more and len(joined.numbers) <= len(run.joined.numbers):
         return
@@ -182,14 +182,14 @@ def _unknown(run: CheckedRun) -> Iterator[Finding]:
 
 
 def _unjudged(run: CheckedRun) -> Iterator[Finding]:
-    """Unjudged documents in the first k, unless only relevant documents were written down."""
+    """Report unjudged documents in the first k if any document is judged not relevant."""
     joined, rel = run.joined, least_rel(run.measures)
     grades = run.qrels.table.values
     if not ((grades >= 0) & (grades < rel)).any():
         return
     k = cutoff_of(run.measures)
     shown = int(np.minimum(joined.retrieved, k).sum())
-    # A negative grade means pooled, but not judged.
+    # A negative grade means pooled but not judged.
     unjudged = shown - int(((joined.rank <= k) & (joined.grade >= 0)).sum())
     if unjudged <= _UNJUDGED * shown:
         return
@@ -220,7 +220,7 @@ def _perfect(run: CheckedRun) -> Iterator[Finding]:
 
 
 def _all_ones(run: CheckedRun) -> Iterator[str]:
-    """Measures of the whole order that are 1 for every query."""
+    """Yield order-sensitive measures that are 1 for every query."""
     for measure in run.measures:
         if measure.name not in {"nDCG", "AP"}:
             continue
@@ -231,21 +231,21 @@ def _all_ones(run: CheckedRun) -> Iterator[str]:
 
 
 def _made_of_judgments(run: CheckedRun) -> Iterator[str]:
-    """Signs that a run was made from the judgments."""
+    """Yield evidence that a run was made from the judgments."""
     joined, rel = run.joined, least_rel(run.measures)
     sizes = np.diff(joined.offsets)
     relevant = np.concatenate([[0], np.cumsum(joined.grade >= rel)])
     good = relevant[joined.offsets[1:]] - relevant[joined.offsets[:-1]]
     only = (sizes == joined.retrieved) & (good == sizes) & (sizes > 0)
     pools = relevant_counts(joined.qrels, rel)[joined.numbers]
-    # One relevant document, and it alone retrieved, may be a good retriever cut at rank 1.
+    # A single relevant document as the only result may come from a good retriever cut at rank 1.
     several = only & (pools > 1) & (pools == sizes)
     if several.sum() >= 2 and only.sum() >= _SAME * len(sizes):
         yield (f"{int(only.sum())} of {len(sizes)} rankings contain exactly the relevant documents")
 
 
 def _scores_are_grades(run: CheckedRun) -> Iterator[str]:
-    """Whether the judged documents of the first queries have their grades for scores."""
+    """Yield a reason if the judged documents of the first queries have their grades as scores."""
     table = next(run.given.blocks())
     same, grades = 0, set[float]()
     for number, query in enumerate(table.queries.tolist()[:_LOOKED_AT]):
@@ -264,18 +264,18 @@ def _scores_are_grades(run: CheckedRun) -> Iterator[str]:
 
 
 def _unrelated(run: CheckedRun) -> Iterator[Finding]:
-    """Rankings that fit the judgments of other queries as well as their own.
+    """Report rankings that fit the judgments of other queries as well as their own.
 
-    Measured only where the values are low. The judgments are dealt to other queries five times; if
-    one of these is as good as the right one, the right one is chance.
+    Checked only if values are low. Judgments are assigned to other queries five times; if one
+    assignment is as good as the correct one, the correct one fits by chance.
     """
     queries, measure = run.joined.numbers, parse("nDCG@10")
     own = means(run.joined, [measure])[0]
     low = len(queries) >= _QUERIES and own < _LOW * len(queries) / len(run.qrels)
     if not low or not _by_chance(run):
         return
-    dealt = (_dealt(run.qrels, queries, turn) for turn in range(1, _TURNS + 1))
-    most = max(means(run.rejoined(qrels=qrels), [measure])[0] for qrels in dealt)
+    rotated = (_rotated_judgments(run.qrels, queries, turn) for turn in range(1, _TURNS + 1))
+    most = max(means(run.rejoined(qrels=qrels), [measure])[0] for qrels in rotated)
     if own <= 1.25 * most:
         yield UNRELATED_JUDGMENTS.finding(
             f"{measure} is {own:.4f}, but up to {most:.4f} with the judgments of other queries",
@@ -284,28 +284,28 @@ def _unrelated(run: CheckedRun) -> Iterator[Finding]:
 
 
 def _by_chance(run: CheckedRun) -> bool:
-    """Whether the first documents of each query are relevant for other queries as often."""
+    """Return whether the first documents of queries are as often relevant for other queries."""
     relevant = _relevant(run)
     queries = run.qrels.table.queries.take(run.joined.numbers).tolist()
     now = sum(pair in relevant for pair in run.sample)
-    dealt = 0
+    rotated = 0
     for turn in range(1, _TURNS + 1):
         other = dict(zip(queries, [*queries[turn:], *queries[:turn]], strict=True))
-        dealt += sum((other.get(query, b""), doc) in relevant for query, doc in run.sample)
+        rotated += sum((other.get(query, b""), doc) in relevant for query, doc in run.sample)
     # Twice the standard deviation of such a count.
-    return now - dealt / _TURNS <= 2 * math.sqrt(now)
+    return now - rotated / _TURNS <= 2 * math.sqrt(now)
 
 
 def _relevant(run: CheckedRun) -> set[_Pair]:
-    """The pairs of query and document that are judged relevant."""
+    """Return the (query, document) pairs that are judged relevant."""
     table = run.qrels.table
     good = np.flatnonzero(table.values >= least_rel(run.measures))
     queries = table.queries.take(table.query_numbers()[good]).tolist()
     return set(zip(queries, table.docs.take(good).tolist(), strict=True))
 
 
-def _dealt(qrels: Qrels, numbers: IntArray, turn: int) -> Qrels:
-    """Judgments in which each of these queries has those of a later one."""
+def _rotated_judgments(qrels: Qrels, numbers: IntArray, turn: int) -> Qrels:
+    """Return judgments in which each of these queries has the judgments of a later one."""
     order = np.arange(len(qrels))
     order[numbers] = np.roll(numbers, turn)
     table = qrels.table
@@ -316,10 +316,11 @@ def _dealt(qrels: Qrels, numbers: IntArray, turn: int) -> Qrels:
 
 
 def _off_by_one(run: CheckedRun) -> Iterator[Finding]:
-    """Numbers that count from 0 on one side and from 1 on the other.
+    """Report ids that are numbered from 0 on one side and from 1 on the other.
 
-    The first documents of each query are looked up with ids one higher and one lower. Many more
-    than chance brings must be relevant then, and the value must be better by half.
+    The first documents of each query are looked up with ids one higher and one lower. A finding
+    requires many more relevant documents than expected by chance, and a value that is at least 50%
+    higher.
     """
     relevant, pairs = _relevant(run), run.sample
     now = most = sum(pair in relevant for pair in pairs)

@@ -1,4 +1,4 @@
-"""Checks of judgments: repeats, grades, queries without relevant documents."""
+"""Checks of judgments: repeats, grades, and queries without relevant documents."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure, parse
 
 _POOLED = -2.0
-# A grade so many times the next one below it is taken for a mistake.
+# A grade so many times the next lower one is considered a mistake.
 _FAR = 10.0
 _RARE = 50
-# R is not reported if its mean can reach as much as this.
+# Recall is not reported if its mean can reach this value.
 _NEARLY = 0.99
 
 JUDGED_TWICE = FindingKind(
@@ -95,7 +95,7 @@ SINGLE_MEASURE = FindingKind(
 
 @dataclass(frozen=True)
 class Scale:
-    """The lowest and the highest possible grade."""
+    """Lowest and highest possible grade."""
 
     low: float
     high: float
@@ -116,7 +116,7 @@ class Scale:
         return cls(low, high)
 
     def outside(self, grades: np.ndarray) -> IntArray:
-        """Return the rows of grades that are not on the scale; -1 and -2 mean not judged."""
+        """Return the rows with grades outside the scale; -1 and -2 mean not judged."""
         off = (grades < self.low) | (grades > self.high)
         if self.low.is_integer() and self.high.is_integer():
             off |= grades != np.rint(grades)
@@ -126,7 +126,7 @@ class Scale:
 
 @dataclass(frozen=True, eq=False)
 class _Checked:
-    """Judgments, each pair once, and the runs on which effects are measured."""
+    """Judgments without repeats, and the runs on which effects are measured."""
 
     qrels: Qrels
     source: str
@@ -267,7 +267,7 @@ def _out_of_scale(judged: _Checked, scale: Scale | None) -> Iterator[Finding]:
 
 
 def _outliers(grades: np.ndarray) -> IntArray:
-    """Grades below -2, few decimals among whole numbers, and few that are far above the others."""
+    """Return grades below -2, rare decimals among whole numbers, and rare very high grades."""
     few = max(1, len(grades) // _RARE)
     found = grades < _POOLED
     broken = grades != np.rint(grades)

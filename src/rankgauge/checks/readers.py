@@ -1,4 +1,4 @@
-"""Judgments and runs as a check reads them: again, and past the rows that an evaluation refuses."""
+"""Readers of judgments and runs for checks: repeatable, and tolerant of bad rows."""
 
 from __future__ import annotations
 
@@ -29,13 +29,12 @@ _SHOWN = 5
 
 @dataclass(slots=True)
 class RefusedRows:
-    """Rows that were left out: how many, and the first of them.
+    """Dropped rows: their number and the first of them.
 
     Attributes:
-        lines: How many lines cannot be read.
-        first_lines: The first of them.
-        numbers: How many rows have a score or grade that is missing or not finite.
-        first_numbers: The first of them.
+        lines: Number of unreadable lines. first_lines: First unreadable lines.
+        numbers: Number of rows whose score or grade is missing or not finite.
+        first_numbers: First of these rows.
     """
 
     lines: int = 0
@@ -55,17 +54,17 @@ class RefusedRows:
 
 
 def fault_locations(faults: Iterable[RowFault], source: str) -> tuple[Location, ...]:
-    """Where rows are that were left out."""
+    """Return the locations of dropped rows."""
     return tuple(Location(source, f.line, f.query, f.document) for f in faults)
 
 
 class NotInBlocks(InputError):  # noqa: N818 - it says what a file is; nobody is told of it
-    """A file has to be read as a whole."""
+    """Raised if a file must be read as a whole."""
 
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """An input that can be read again and again."""
+    """An input that can be read repeatedly."""
 
     name: str
     source: str
@@ -74,7 +73,7 @@ class Given:
     form: str | None = None
 
     def blocks(self) -> Iterator[PairTable]:
-        """Its rows, whole queries at a time. A block is valid until the next is asked for."""
+        """Yield blocks of whole queries; each is valid only until the next is requested."""
         if self.table is not None:
             yield self.table
             return
@@ -85,28 +84,28 @@ class Given:
 
     @property
     def file(self) -> str | InFormat:
-        """The path, with its format where it was given with one."""
+        """Path, with the format if one was specified."""
         return self.source if self.form is None else InFormat(self.source, self.form)
 
     @cached_property
     def whole(self) -> PairTable:
-        """All of its rows, in memory or not."""
+        """Return all rows in one table, which need not be in memory."""
         return read_table(self.file, RUN) if self.table is None else self.table
 
 
 def given_qrels(source: Any) -> Given:
-    """Judgments, with pairs that occur twice."""
+    """Return judgments, including repeated pairs."""
     if isinstance(source, Qrels):
         return Given("judgments", "judgments", source.table)
     if isinstance(source, Run):
-        Qrels.of(source)  # which refuses it
+        Qrels.of(source)  # which raises an error for it
     name = os.fspath(source) if isinstance(source, str | os.PathLike) else "judgments"
     table, faults = _read(source, JUDGMENTS)
     return Given(name, name, table, faults)
 
 
 def given_runs(runs: Any) -> list[Given]:
-    """Runs, each with a unique name."""
+    """Return runs with unique names."""
     if isinstance(runs, Iterator):
         runs = list(runs)
     if _is_one(runs):
@@ -117,7 +116,7 @@ def given_runs(runs: Any) -> list[Given]:
         named = [("", run) for run in runs]
     found = [_given_run(run, name, number) for number, (name, run) in enumerate(named)]
     names = [one.name for one in found]
-    # Files of one name are in different folders; others are numbered.
+    # Files with the same name are in different folders; other runs are numbered.
     sources = [one.source for one in found]
     return [
         one
@@ -130,7 +129,7 @@ def given_runs(runs: Any) -> list[Given]:
 
 
 def _is_one(runs: Any) -> bool:
-    """Whether it is one run; else a container of runs."""
+    """Return whether the argument is one run rather than a container of runs."""
     if isinstance(runs, Mapping):
         return _is_one_mapping(runs)
     if isinstance(runs, str | os.PathLike | Run | np.ndarray) or is_frame(runs):
@@ -139,12 +138,12 @@ def _is_one(runs: Any) -> bool:
     if isinstance(first, Mapping):
         columns = columns_of(first, RUN)
         return columns is not None and isinstance(first[columns.query], str | int | bytes)
-    # Rows are short: a query, a document, a score.
+    # A row is short: query, document, score.
     return isinstance(first, tuple) and not isinstance(first[0], Run | Mapping)
 
 
 def _is_one_mapping(runs: Mapping[Any, Any]) -> bool:
-    """Whether a mapping has queries or columns; else it maps names to runs."""
+    """Return whether a mapping has queries or columns; otherwise it maps names to runs."""
     inner = next(iter(runs.values()), None)
     if columns_of(runs, RUN) is not None:
         return True
@@ -166,24 +165,24 @@ def _given_run(run: Any, name: str, number: int) -> Given:
         name = name or run.name
         return Given(name, name, run.table)
     if isinstance(run, Qrels):
-        Run.of(run)  # which refuses it
+        Run.of(run)  # which raises an error for it
     name = name or (f"run {number + 1}" if number else "run")
     table, faults = _read(run, RUN)
     return Given(name, name, _with_ranks(table, run), faults)
 
 
 def read_into_memory(given: Given) -> Given:
-    """The same run of a file, fully in memory."""
+    """Return the run with its file read into memory."""
     table, faults = _read(given.file, RUN)
     return replace(given, table=table, faults=faults)
 
 
 def _read(source: Any, layout: Layout) -> tuple[PairTable, RefusedRows | None]:
-    """All rows that can be read."""
+    """Return all readable rows, and the dropped ones."""
     try:
         return table_of_input(source, layout, ranks=True), None
     except InputError as error:
-        # Its traceback would keep everything read before in memory.
+        # The traceback would keep all rows read so far in memory.
         refused = error.with_traceback(None)
     faults = RefusedRows()
     try:
@@ -194,14 +193,14 @@ def _read(source: Any, layout: Layout) -> tuple[PairTable, RefusedRows | None]:
         )
     except InputError:
         table = None
-    # Without rows to drop, the input as a whole is at fault.
+    # If no row was dropped, the input as a whole is at fault.
     if table is None or not len(table) or not (faults.lines or faults.numbers):
         raise refused
     return table, faults
 
 
 def _with_ranks(table: PairTable, source: Any) -> PairTable:
-    """The table with the ranks next to the scores in columns of a mapping or a frame."""
+    """Return the table with the ranks that a mapping or data frame has next to the scores."""
     if not isinstance(source, Mapping | Sequence | np.ndarray) and is_frame(source):
         data = frame_columns(source, RUN.name)
     elif isinstance(source, Mapping) and columns_of(source, RUN) is not None:

@@ -1,4 +1,4 @@
-"""What a check found, and every kind of finding."""
+"""Result of a check, and all kinds of findings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rankgauge.rendering.tables import Table
 _MODULES = (qrels_checks, run_checks, pair_checks, text_checks, description)
 _ORDER = "FJRPMT"
 
-#: Files, judgments, runs, both together, measures, texts.
+#: Subjects: files, judgments, runs, judgments with runs, measures, texts.
 FINDING_KINDS: Mapping[str, FindingKind] = MappingProxyType(
     {
         kind.code: kind
@@ -34,15 +34,15 @@ _SCHEMA = "rankgauge/check/1"
 
 @dataclass(frozen=True)
 class CheckResult(Result):
-    """The findings of a check, the worst first.
+    """Findings of a check, most severe first.
 
     Returned by :func:`check`.
 
     Attributes:
-        findings: The findings, errors first, then by code.
-        inputs: The inputs: the judgments, then the runs.
-        measures: The measures of effects.
-        notes: Checks that were not made, and why.
+        findings: Findings, errors first, then by code.
+        inputs: Inputs: judgments, then runs.
+        measures: Measures of the effects.
+        notes: Skipped checks, with reasons.
     """
 
     _schema = _SCHEMA
@@ -58,7 +58,7 @@ class CheckResult(Result):
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """The codes that were found, each once, in the order of the findings."""
+        """Distinct codes in the order of the findings."""
         return tuple(dict.fromkeys(found.code for found in self.findings))
 
     def of(self, code: str) -> tuple[Finding, ...]:
@@ -66,12 +66,12 @@ class CheckResult(Result):
         return tuple(found for found in self.findings if found.code == code)
 
     def at_least(self, severity: Severity) -> tuple[Finding, ...]:
-        """Return the findings of this severity and of worse ones."""
+        """Return the findings of at least this severity."""
         worse = SEVERITIES[: SEVERITIES.index(severity) + 1]
         return tuple(found for found in self.findings if found.severity in worse)
 
     def table(self) -> Table:
-        """Return a table with one row per finding."""
+        """Return one row for each finding."""
         columns = ("severity", "code", "name", "source", "message", "effects", "fix")
         rows = (
             {**_record(found), "effects": "; ".join(map(str, found.evidence.effects))}
@@ -85,7 +85,7 @@ class CheckResult(Result):
         )
 
     def summary(self) -> str:
-        """Return how many findings of each severity there are."""
+        """Return the number of findings by severity."""
         counts = Counter(found.severity for found in self.findings)
         parts = [
             f"{counts[name]} {name}{'s' * (counts[name] > 1 and name != 'info')}"
@@ -113,7 +113,7 @@ class CheckResult(Result):
 
 
 def _record(found: Finding) -> dict[str, Any]:
-    """Return a finding and its evidence as one flat record of plain values."""
+    """Return a finding with its evidence as one flat record."""
     kind = FINDING_KINDS[found.code]
     data = found.to_dict()
     evidence = data.pop("evidence", None) or asdict(found.evidence)

@@ -1,4 +1,4 @@
-"""Checks of runs: repeats, scores, ranks, depth."""
+"""Checks of runs: repeats, scores, ranks, and depth."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST = 0.9
 _ENOUGH = 3
 _COLLAPSED = 0.01
 _OWN = 0.5
-# A smaller difference is not visible in three digits.
+# Smaller differences are not visible in three digits.
 _VISIBLE = 0.0005
 _UNLIMITED = {"Rprec", "NumRel", "NumRet"}
 
@@ -137,7 +137,7 @@ def check_lines(
 
 
 def check_run(run: CheckedRun) -> Iterator[Finding]:
-    """Check one run, and measure the effects on its means."""
+    """Check a run, and measure the effects on its means."""
     if run.not_text:
         message = f"{many(len(run.not_text), 'id')} not in UTF-8"
         yield IDS_NOT_UTF8.finding(message, run.source, len(run.not_text))
@@ -153,7 +153,7 @@ def check_run(run: CheckedRun) -> Iterator[Finding]:
 
 
 def run_notes(run: CheckedRun) -> Iterator[str]:
-    """Yield notes on checks that were skipped, and why."""
+    """Yield notes on skipped checks, with reasons."""
     if run.ranked and run.lowest_rank == run.highest_rank:
         yield f"{run.source}: the rank is {run.lowest_rank:g} on every line, which carries no order"
     elif run.ranked and run.lowest_rank == 0:
@@ -177,7 +177,7 @@ def _repeated(run: CheckedRun) -> Iterator[Finding]:
     now = means(run.rejoined(lambda table: table), run.measures)
     best = run.effects(run.now, "duplicates=best", now=now)
     first = run.rejoined(lambda table: without_repeats(table, "first"))
-    same = "each time with the same score" if run.alike else "with other scores"
+    same = "each time with the same score" if run.alike else "with different scores"
     yield DOCUMENT_TWICE.finding(
         f"{many(run.repeated.count, 'document')} repeated in the same ranking, {same}",
         run.source, run.repeated.count, run.documents, "document",
@@ -188,14 +188,14 @@ def _repeated(run: CheckedRun) -> Iterator[Finding]:
 
 
 def _ascending(run: CheckedRun) -> Iterator[Finding]:
-    """Distances given as scores.
+    """Report distances given as scores.
 
-    The order of lines is no evidence: any order of lines is a run. Three things do, in this
-    order: judged documents that rank clearly better the other way round, for at least three
-    queries and four times as many as not; ranks that ascend with the scores, unless the judged
-    documents rank better as it is; and lines in ascending order of scores together with judged
-    documents that rank somewhat better the other way round. So neither negative scores (log
-    likelihoods) nor small ones (cosines) are taken for distances, nor a bad run.
+    The order of lines alone is no evidence, because lines may be in any order. Three observations
+    are, in this order: judged documents rank clearly better in the reversed order, for at least
+    three queries and four times as many queries as the opposite; ranks ascend with the scores,
+    unless judged documents rank better in the given order; or lines are in ascending order of
+    scores and judged documents rank somewhat better in the reversed order. Negative scores (log
+    likelihoods), small scores (cosines), and bad runs are thus not mistaken for distances.
     """
     measure = parse("AP")
     now = values_of(run.joined, measure) if run.varied else None
@@ -245,7 +245,7 @@ def _cut(run: CheckedRun) -> Iterator[Finding]:
     k = cutoff_of(run.measures)
     deepest = int(run.sizes.max(initial=0))
     full = int((run.sizes == deepest).sum())
-    # Rankings of many lengths end where nothing more was found.
+    # Rankings of varying lengths end where nothing more was found.
     if not 0 < deepest < k or len(run.sizes) < 2 or full < _MOST * len(run.sizes):
         return
     cut = [m for m in run.measures if isinstance(dict(m.params).get("k"), int)]
@@ -260,7 +260,7 @@ def _cut(run: CheckedRun) -> Iterator[Finding]:
         for effect in run.effects(
             [then], f"{other}, which the run reaches", now=[mean], measures=[measure]
         )
-        # A measure that only counts retrieved documents, as R does, is the same at both depths.
+        # Measures that only count retrieved documents, such as R, are equal at both depths.
         if effect.changes()
     )
     yield CUT_BELOW_K.finding(
@@ -325,17 +325,17 @@ def _collapsed(run: CheckedRun) -> Iterator[Finding]:
 
 
 def _own(run: CheckedRun) -> Iterator[Finding]:
-    """Documents with the id of the query.
+    """Report documents that have the id of the query.
 
-    Where ids are plain numbers a query and a document often share one by chance: then only a run
-    that has them on the first rank of most queries is meant.
+    Numeric ids often coincide by chance: then only runs with such documents at rank 1 of most
+    queries are reported.
     """
     numbered = all(query.isdigit() for query in run.queries)
     if not run.own.count or (numbered and run.own_first < max(2, _OWN * len(run.queries))):
         return
     fixed = run.rejoined(lambda table: without_repeats(without_own(table)))
     yield SELF_RETRIEVED.finding(
-        f"{run.own.count} of {many(len(run.queries), 'query')} with the document of their own id "
+        f"{run.own.count} of {many(len(run.queries), 'query')} with a document of the same id "
         f"in the ranking, {run.own_first} of them first",
         run.source, run.own.count, len(run.queries), "query", locations=run.own.locations,
         effects=run.effects(fixed, "without the query's own document"),
@@ -343,7 +343,7 @@ def _own(run: CheckedRun) -> Iterator[Finding]:
 
 
 def check_runs(runs: Sequence[CheckedRun]) -> Iterator[Finding]:
-    """Check runs together: identical ones, and ones of another depth."""
+    """Compare runs with each other: identical runs, and runs of different depths."""
     for place, run in enumerate(runs):
         same = [other for other in runs[:place] if run.digest and run.digest == other.digest]
         if same:
@@ -354,7 +354,7 @@ def check_runs(runs: Sequence[CheckedRun]) -> Iterator[Finding]:
     depths = [_common_depth(run) for run in runs]
     deepest = max(depths, default=0)
     for run, depth in zip(runs, depths, strict=True):
-        # Rankings that are cut above the cut-off of a measure are another finding.
+        # Another finding covers rankings cut above the cut-off of a measure.
         whole = [
             m for m in run.measures if dict(m.params).get("k") is None and m.name not in _UNLIMITED
         ]
@@ -373,7 +373,7 @@ def check_runs(runs: Sequence[CheckedRun]) -> Iterator[Finding]:
 
 
 def _common_depth(run: CheckedRun) -> int:
-    """The depth at which nearly all rankings end; 0 if there is none."""
+    """Return the depth at which nearly all rankings end; 0 if there is none."""
     if len(run.sizes) < 2:
         return 0
     depth, times = Counter(run.sizes.tolist()).most_common(1)[0]
@@ -381,7 +381,7 @@ def _common_depth(run: CheckedRun) -> int:
 
 
 def _top(table: PairTable, depth: int) -> PairTable:
-    """The best documents of each query, each once."""
+    """Return the best documents of each query, without repeats."""
     table = without_repeats(table)
     numbers = table.query_numbers()
     order = np.lexsort((-table.values, numbers))

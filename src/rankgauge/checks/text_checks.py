@@ -36,7 +36,7 @@ _RELEVANT = 1
 
 @dataclass(frozen=True)
 class _Checked:
-    """The collection, what one pass through it saw, judgments and runs."""
+    """A collection, statistics from one pass through it, judgments, and runs."""
 
     collection: Collection
     scan: Scan
@@ -56,7 +56,7 @@ class _Checked:
         queries: Iterable[str] | None = None,
         without: frozenset[str] = frozenset(),
     ) -> tuple[Effect, ...]:
-        """Return what other judgments, queries or rankings change in the means of each run."""
+        """Return how other judgments, queries, or rankings change the means of each run."""
         judged = self.qrels if qrels is None else qrels
         found: list[Effect] = []
         for run in self.runs:
@@ -71,20 +71,20 @@ class _Checked:
         return tuple(found)
 
     def _means(self, qrels: Qrels, run: Run, queries: Iterable[str]) -> Mapping[str, float]:
-        """Return the means; none if the evaluation is refused."""
+        """Return the means; empty if the evaluation is rejected."""
         wanted = [query for query in queries if query in qrels]
         if not wanted:
             return {}
         try:
             found = evaluate(qrels, run, self.measures, queries=wanted, duplicates="first")
         except InputError:
-            # No query in common, a grade above the top of ERR: reported as other findings.
+            # Other findings report the cause, such as no common query or grades above the scale.
             return {}
         return found.mean()
 
 
 def collection_of(given: Any, qrels: Qrels) -> Collection:
-    """Return the collection; rows of its files that do not fit are skipped."""
+    """Return the collection; invalid rows of its files are skipped."""
     if isinstance(given, Collection):
         return given
     if isinstance(given, Mapping) and not type(given).__module__.startswith("datasets"):
@@ -95,7 +95,7 @@ def collection_of(given: Any, qrels: Qrels) -> Collection:
 def check_texts(
     collection: Collection, qrels: Qrels, runs: Mapping[str, Run], measures: Sequence[str | Measure]
 ) -> Iterator[Finding]:
-    """Check the texts of a collection, as far as judgments and runs are affected."""
+    """Check the texts of a collection, and measure the effects on the runs."""
     scanned = scan(collection, qrels, tuple(runs.values()))
     checked = _Checked(collection, scanned, qrels, tuple(runs.values()), measures)
     if collection.documents:
@@ -132,7 +132,7 @@ def _repeated(checked: _Checked) -> Iterator[Finding]:
         return
     first = [document for document, _ in scanned.first_repeats]
     message = f"{many(scanned.repeats, 'document')} with the same text as another"
-    shared, unjudged = _sharing(checked.qrels, scanned.twins)
+    shared, unjudged = _share_grades(checked.qrels, scanned.twins)
     if scanned.twins:
         first = [document for group in scanned.twins for document in group]
         message += (
@@ -201,15 +201,15 @@ def _absent_queries(checked: _Checked) -> Iterator[Finding]:
 
 
 def _others(table: PairTable, documents: Container[str]) -> PairTable:
-    """The rows of other documents; queries stay, even without rows."""
+    """Return the rows of other documents; queries remain even without rows."""
     keep = [document not in documents for document in table.docs.shown()]
     return table.keep(np.flatnonzero(keep))
 
 
-def _sharing(
+def _share_grades(
     qrels: Qrels, twins: Iterable[Sequence[str]]
 ) -> tuple[Qrels, list[tuple[str, str, float]]]:
-    """The judgments with equal grades for equal texts, and the added ones."""
+    """Return judgments with equal grades for equal texts, and the added judgments."""
     group_of = {document: group for group in twins for document in group}
     new: dict[tuple[str, str], float] = {}
     for query in qrels:

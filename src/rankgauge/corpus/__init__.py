@@ -1,4 +1,4 @@
-"""Collections: documents and queries, loaded, chunked, and described."""
+"""Collections of documents and queries: loading, chunking, spans, and description."""
 
 from rankgauge.corpus.chunking import Chunk, Chunker, chunk_documents
 from rankgauge.corpus.collection import Collection, Document, Query, read_documents, read_queries

@@ -1,7 +1,7 @@
-"""Documents cut into chunks, which are retrieved in their place.
+"""Chunking of documents for retrieval.
 
-A chunk knows where it is: ``text[chunk.start:chunk.end] == chunk.text``, in characters. So what
-was retrieved can be compared with the spans that are relevant, however the text was cut.
+A chunk contains its position in characters: ``text[chunk.start:chunk.end] == chunk.text``. So
+retrieved chunks can be compared with relevant spans independently of the chunking.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from rankgauge.errors import InputError, MissingExtra, UnknownName
 
 Cut: TypeAlias = Callable[[str], Sequence[str]]
 
-# A word with the blanks after it, so that joined pieces are the text.
+# A word with the following blanks, so that the joined pieces equal the text.
 _WORD = re.compile(r"^\s+|\S+\s*")
 _MARK = "#"
-# How the id of the chunk ends that a document begins with.
+# The end of the id of the first chunk of a document.
 FIRST = f"{_MARK}0001"
-# UTF-8 cannot encode a lone surrogate, and chonkie needs UTF-8: replace it by one letter.
+# chonkie needs UTF-8, which cannot encode lone surrogates: each is replaced by one character.
 _HALVES = re.compile("[\ud800-\udfff]")
 _SIZES = {"size": "chunk_size", "overlap": "chunk_overlap"}
 
@@ -33,8 +33,8 @@ class Chunk:
     """A part of a text.
 
     Attributes:
-        start: The position of its first character, from 0.
-        end: The position after its last character.
+        start: The position of the first character, from 0.
+        end: The position after the last character.
         text: The text of the chunk.
     """
 
@@ -47,8 +47,8 @@ class Chunk:
 class Chunker(Protocol):
     """Protocol of a chunker: a callable from a text to its chunks, in order.
 
-    It may have ``settings`` (a mapping of plain values); equal settings give equal chunks. A text
-    without a visible character has no chunk.
+    The optional attribute ``settings`` is a mapping of plain values; equal settings give equal
+    chunks. A blank text has no chunks.
     """
 
     def __call__(self, text: str, /) -> Sequence[Chunk]:
@@ -57,14 +57,14 @@ class Chunker(Protocol):
 
 
 class FixedChunker:
-    """Chunks of a fixed number of characters, regardless of words. It needs no library.
+    """Chunks of a fixed number of characters, regardless of words; no library is needed.
 
     Args:
         size: Characters per chunk.
         overlap: The overlap with the previous chunk; less than `size`.
 
     Raises:
-        InputError: If an argument is not valid.
+        InputError: If an argument is invalid.
 
     Example:
         >>> [chunk.text for chunk in FixedChunker(8, 3)("We open at nine.")]
@@ -81,20 +81,20 @@ class FixedChunker:
         if not text.strip():
             return []
         step = self._size - self._overlap
-        # What begins in the last overlap is in the chunk before.
+        # A chunk that starts in the last overlap would be contained in the previous chunk.
         starts = range(0, max(len(text) - self._overlap, 1), step)
         return [_part(text, start, min(start + self._size, len(text))) for start in starts]
 
 
 class _ChonkieChunker:
-    """A chunker of chonkie, made with options by our names."""
+    """Base of chunkers by chonkie; options are renamed to those of chonkie."""
 
     settings: Mapping[str, Any] | None
 
     def _make(
         self, kind: str, tokenizer: str | Cut, names: Mapping[str, str], **options: int
     ) -> None:
-        cut = _cut_of(tokenizer)
+        cut = _tokenizer_function(tokenizer)
         chonkie = _chonkie()
         given = {names[name]: value for name, value in options.items()}
         made = getattr(chonkie, type(self).__name__)
@@ -113,10 +113,10 @@ class TokenChunker(_ChonkieChunker):
         size: Tokens per chunk.
         overlap: The overlap with the previous chunk; less than `size`.
         tokenizer: ``word`` (separated by spaces), ``character``, or a function that splits a text
-            into pieces (joined, they must give the text). Nothing is ever downloaded.
+            into pieces, which must equal the text when joined. Nothing is downloaded.
 
     Raises:
-        InputError: If an argument is not valid.
+        InputError: If an argument is invalid.
         MissingExtra: If chonkie is not installed.
 
     Example:
@@ -130,10 +130,10 @@ class TokenChunker(_ChonkieChunker):
 
 
 class SentenceChunker(_ChonkieChunker):
-    """Chunks of whole sentences, as many as fit, by chonkie (needs ``rankgauge[chunking]``).
+    """Chunks of as many whole sentences as fit, by chonkie (needs ``rankgauge[chunking]``).
 
-    A sentence ends with a period, question mark, or exclamation mark and a space, or with a line. A
-    sentence that is longer than `size` is a chunk of its own.
+    A sentence ends with a period, question mark, or exclamation mark followed by a space, or with
+    the line. A sentence longer than `size` is a separate chunk.
 
     Args:
         size: Maximum tokens per chunk.
@@ -143,7 +143,7 @@ class SentenceChunker(_ChonkieChunker):
         shortest: Sentences with fewer bytes are merged with an adjacent one.
 
     Raises:
-        InputError: If an argument is not valid.
+        InputError: If an argument is invalid.
         MissingExtra: If chonkie is not installed.
 
     Example:
@@ -179,7 +179,7 @@ class RecursiveChunker(_ChonkieChunker):
         shortest: Pieces with fewer bytes are merged with an adjacent one.
 
     Raises:
-        InputError: If an argument is not valid.
+        InputError: If an argument is invalid.
         MissingExtra: If chonkie is not installed.
 
     Example:
@@ -203,15 +203,15 @@ class RecursiveChunker(_ChonkieChunker):
 def chunk_documents(
     documents: Iterable[Document], chunker: Chunker, *, titles: bool = True
 ) -> Iterable[Document]:
-    """Return the chunks of documents as documents, one after the other on demand.
+    """Return the chunks of documents as documents, generated lazily.
 
-    The third chunk of document ``d7`` has the id ``d7#0003`` and the fields ``{"document": "d7",
-    "start": 812, "end": 1204}``, in characters of the text (without the title), in addition to
-    those of the document. A document without text is one chunk if it has a title that is included,
-    and none otherwise.
+    The third chunk of document ``d7`` has the id ``d7#0003`` and the fields of the document with
+    ``{"document": "d7", "start": 812, "end": 1204}``, in characters of the text (without the
+    title). A document without text is one chunk if it has a title and `titles` is set; otherwise it
+    has no chunks.
 
     Args:
-        documents: The documents. The result can be iterated as often as they can.
+        documents: The documents. The result can be iterated as often as these.
         chunker: The chunker.
         titles: Whether each chunk includes the title of its document.
 
@@ -226,7 +226,7 @@ def chunk_documents(
     if not callable(chunker):
         raise InputError(
             f"got {chunker!r:.60} for a chunker", where="chunk_documents",
-            fix="give one of rankgauge.corpus.chunking, such as TokenChunker(256, 32)",
+            fix="give a chunker, such as TokenChunker(256, 32)",
         )  # fmt: skip
     return _ChunkedDocuments(documents, chunker, titles)
 
@@ -259,7 +259,7 @@ def _check_chunk(chunk: Any, document: Document) -> None:
         )  # fmt: skip
 
 
-# ---- input and output of chonkie
+# ---- interface to chonkie
 
 
 def _chonkie() -> Any:
@@ -274,11 +274,11 @@ def _chonkie() -> Any:
 
 
 def _chonkie_pieces(cut: Cut) -> Any:
-    """Return a tokenizer that returns its input.
+    """Return a chonkie tokenizer whose tokens are the pieces of ``cut``.
 
-    Those of chonkie drop a blank between chunks of words, so that offsets no longer fit. Tokens are
-    the pieces themselves: no vocabulary that grows, nothing that threads share. (Some
-    versions take a class without the name of chonkie in its own for one that only counts.)
+    Chonkie's own tokenizers drop a blank between chunks of words, which makes offsets wrong. The
+    tokens are the pieces themselves, so there is no growing vocabulary or state shared by threads.
+    (Some versions of chonkie use any other class only for counting.)
     """
     from chonkie.tokenizer import WordTokenizer
 
@@ -327,7 +327,7 @@ def _words(text: str) -> list[str]:
 _CUTS: Mapping[str, Cut] = {"word": _words, "character": list}
 
 
-def _cut_of(tokenizer: Any) -> Cut:
+def _tokenizer_function(tokenizer: Any) -> Cut:
     if isinstance(tokenizer, str):
         if tokenizer not in _CUTS:
             raise UnknownName.of("tokenizer", tokenizer, _CUTS)
@@ -353,7 +353,7 @@ def _cut_of(tokenizer: Any) -> Cut:
 
 
 def _settings(kind: str, tokenizer: Any, **sizes: int) -> Mapping[str, Any] | None:
-    """Its identity; None for a function, since two may share a name."""
+    """Return the settings; None for a function, since two functions may share a name."""
     if not isinstance(tokenizer, str):
         return None
     from importlib.metadata import version

@@ -38,7 +38,7 @@ def _refuse(*_: object, **__: object) -> NoReturn:
 
 
 class _FrozenDict(dict[Any, Any]):
-    """Shared fields: a read-only dict, also for JSON and ``isinstance``."""
+    """A read-only dict for fields, compatible with JSON and ``isinstance``."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __ior__ = _refuse
@@ -55,7 +55,7 @@ class _FrozenDict(dict[Any, Any]):
 
 
 class _FrozenList(list[Any]):
-    """A list in such fields."""
+    """A read-only list for fields."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
@@ -77,7 +77,7 @@ _PLAIN = frozenset({str, int, float, bool, type(None), _FrozenDict, _FrozenList}
 
 
 def _frozen(value: Any) -> Any:
-    """Return a deep read-only copy of dicts, lists and sets; other values unchanged."""
+    """Return a deep read-only copy of dicts, lists, and sets; other values unchanged."""
     kind = type(value)
     if kind in _PLAIN:
         return value
@@ -95,7 +95,7 @@ def _frozen(value: Any) -> Any:
 def _freeze(row: Document | Query) -> None:
     try:
         object.__setattr__(row, "fields", _frozen(row.fields) if row.fields else _NO_FIELDS)
-    except RecursionError:  # a self-reference is refused when it is written
+    except RecursionError:  # a self-reference raises an error when written
         return
 
 
@@ -104,9 +104,9 @@ class Document:
     """A document.
 
     Attributes:
-        id: Its id, as text.
-        title: Its title, empty without one.
-        text: Its text, without the title.
+        id: The id.
+        title: The title, or empty.
+        text: The text, without the title.
         fields: Further fields; a read-only copy.
 
     Example:
@@ -125,14 +125,14 @@ class Document:
 
     @property
     def whole(self) -> str:
-        """Title and text; the title once if the text begins with it."""
+        """Title and text; only the text if it begins with the title."""
         if not self.title or self.text.startswith(self.title):
             return self.text
         joint = " " if self.title.endswith((".", "?", "!")) else ". "
         return self.title + joint + self.text if self.text else self.title
 
     def snippet(self, most: int = _SNIPPET) -> str:
-        """The title, or the beginning of the text: one line of at most so many characters."""
+        """Return the title or the beginning of the text, at most `most` characters in one line."""
         line = " ".join((self.title or self.text).split())
         return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 
@@ -142,9 +142,9 @@ class Query:
     """A query.
 
     Attributes:
-        id: Its id, as text.
-        text: What is asked.
-        fields: Further fields, such as its type or language; a read-only copy.
+        id: The id.
+        text: The text of the query.
+        fields: Further fields, such as type or language; a read-only copy.
     """
 
     id: str
@@ -158,19 +158,19 @@ class Query:
 
 @dataclass(frozen=True, repr=False)
 class Collection:
-    """Documents and queries by id, optionally with judgments. Immutable; each may be missing.
+    """Documents and queries by id, optionally with judgments. Immutable; each part may be empty.
 
-    Create it with :meth:`load` (from any supported source), or with :meth:`of` (from objects in
-    memory). Documents with more than 32 MiB of text remain in their file; iterating reads it again,
-    one document at a time.
+    Create a collection with :meth:`load` (from any supported source) or :meth:`of` (from objects in
+    memory). If the documents have more than 32 MiB of text, they remain in their file, and each
+    iteration reads them again, one at a time.
 
     Attributes:
         documents: Document id to document.
         queries: Query id to query.
-        name: Its name.
-        qrels: The judgments that are part of it.
+        name: The name.
+        qrels: The judgments of the collection; None without any.
         notes: Notes of the reader.
-        faults: Rows that it skipped, if requested.
+        faults: Rows that the reader skipped, if requested.
 
     Example:
         >>> collection = Collection.of({"d1": "We open at nine."}, {"q1": "opening hours"})
@@ -188,7 +188,7 @@ class Collection:
     def __post_init__(self) -> None:
         for part in ("documents", "queries"):
             given = getattr(self, part)
-            # What stays in a file cannot be changed anyway.
+            # Documents in a file are read-only already.
             if not isinstance(given, _Documents):
                 object.__setattr__(self, part, MappingProxyType(dict(given)))
 
@@ -196,17 +196,17 @@ class Collection:
     def of(
         cls, documents: Any = None, queries: Any = None, *, name: str = "collection"
     ) -> Collection:
-        """Make a collection from objects in memory.
+        """Create a collection from objects in memory.
 
         Args:
             documents: The path of a file (see :func:`read_documents`), or a mapping of document id
                 to text, to ``{"title": ..., "text": ...}`` or to a :class:`Document`.
             queries: The path of a file, or a mapping of query id to text, to ``{"text": ...}`` or
                 to a :class:`Query`.
-            name: Its name.
+            name: The name.
 
         Raises:
-            InputError: If it is neither.
+            InputError: If an argument is neither a path nor a mapping of texts.
         """
         return cls(_documents(documents), _queries(queries), name)
 
@@ -225,23 +225,25 @@ class Collection:
 
         Args:
             source: A folder in BEIR layout (``corpus.jsonl``, ``queries.jsonl``,
-                ``qrels/test.tsv``) or a zip archive of one; a folder with documents, topics and
-                judgments of TREC; a folder of Markdown or text files; a file of documents (JSON
-                lines, CSV, TSV, TREC); ``ir_datasets:NAME``, ``hf:NAME``, ``mteb:NAME``; or a
-                dataset, a mapping of datasets or a task of these libraries.
-            documents: Documents that replace those of the source: a path, or as in :meth:`of`.
-            queries: Queries: the same; or a file of questions that names the relevant documents of
-                each, which gives the judgments, too.
-            qrels: Judgments: anything that :meth:`Qrels.of` takes.
-            split: The split of the judgments, if there are several; default: ``test``, or the only
-                one.
-            broken: ``error`` raises for the first invalid line or file; ``skip`` skips it and
-                counts it in ``faults``.
+                ``qrels/test.tsv``) or a zip archive of it; a folder with TREC documents, topics,
+                and judgments; a folder of Markdown or text files; a file of documents (JSON lines,
+                CSV, TSV, TREC); ``ir_datasets:NAME``, ``hf:NAME``, or ``mteb:NAME``; or a dataset,
+                a mapping of datasets, or a task of these libraries.
+            documents: Documents that replace those of the source: a path, or a mapping as in
+                :meth:`of`.
+            queries: Queries that replace those of the source: a path, a mapping as in :meth:`of`,
+                or a file of questions with their relevant documents, which also contains the
+                judgments.
+            qrels: Judgments that replace those of the source, in any form accepted by
+                :meth:`Qrels.of`.
+            split: The split of the judgments; default: ``test``, or the only split.
+            broken: ``error`` raises an error for the first invalid line or file; ``skip`` skips
+                invalid lines and files and counts them in ``faults``.
 
         Raises:
-            InputError: If there is no such collection.
-            FormatError: With the first invalid line, or for an id that occurs twice.
-            MissingExtra: If the library that has it is not installed.
+            InputError: If the collection does not exist.
+            FormatError: For the first invalid line, or for a duplicate id.
+            MissingExtra: If the library of the source is not installed.
 
         Example:
             >>> from rankgauge.sample import sample_path
@@ -270,12 +272,12 @@ class Collection:
 
     @classmethod
     def read(cls, source: Any) -> Collection:
-        """Read the texts of any source of :meth:`load`, with all of its queries.
+        """Read the documents and all queries from any source of :meth:`load`.
 
         Judgments in separate files are not read.
 
         Raises:
-            InputError: If there are no texts.
+            InputError: If the source contains no texts.
 
         Example:
             >>> from rankgauge.sample import sample_path
@@ -294,12 +296,12 @@ class Collection:
 
     @property
     def order_fingerprint(self) -> str:
-        """SHA-256 of the ids of the documents in their order, which may break ties."""
+        """SHA-256 of the document ids in their order, which may determine ties."""
         return self._digests[1]
 
     @cached_property
     def _digests(self) -> tuple[str, str]:
-        """Both fingerprints of the documents, of one pass through them."""
+        """Both fingerprints of the documents, computed in one pass."""
         order = hashlib.sha256(b"rankgauge order of documents 1\n")
 
         def passing() -> Iterator[Document]:
@@ -318,7 +320,7 @@ class Collection:
         return hashlib.sha256(both.encode()).hexdigest()
 
     def __getstate__(self) -> dict[str, Any]:
-        # A view of a mapping does not travel.
+        # A mapping proxy cannot be pickled.
         return {
             name: dict(value) if isinstance(value, MappingProxyType) else value
             for name, value in self.__dict__.items()
@@ -338,7 +340,7 @@ class Collection:
 
 
 class _Documents(Streamed[Document]):
-    """Documents that stay where their texts are."""
+    """Documents that remain in their file or dataset."""
 
     def __init__(self, rows: Streamed[TextRow]) -> None:
         self._rows = rows
@@ -360,7 +362,7 @@ def _made(rows: Mapping[str, TextRow]) -> Mapping[str, Document]:
 
 
 def _is_data(given: Any) -> bool:
-    """Return whether this is texts, and not a dataset of another library."""
+    """Return whether the argument contains texts and is not a dataset of another library."""
     if isinstance(given, str | os.PathLike) or given is None:
         return False
     return isinstance(given, Mapping) and not type(given).__module__.startswith("datasets")
@@ -370,12 +372,12 @@ def read_documents(path: Source) -> dict[str, Document]:
     """Read documents from a file.
 
     Args:
-        path: JSON lines with an id (``_id``, ``id``, ``doc_id``, ``docno``), a ``text`` and
-            perhaps a ``title``; or TSV or CSV of id and text or of id, title and text. Packed, too
-            (gzip, bzip2, xz, zstd, lz4); ``-`` for standard input.
+        path: JSON lines with an id (``_id``, ``id``, ``doc_id``, ``docno``), a ``text``, and
+            optionally a ``title``; or TSV or CSV with id and text, or id, title, and text. The file
+            may be compressed (gzip, bzip2, xz, zstd, lz4); ``-`` is standard input.
 
     Raises:
-        FormatError: With the invalid line, or for an id that occurs twice.
+        FormatError: For an invalid line, or for a duplicate id.
 
     Example:
         >>> from rankgauge.sample import sample_path
@@ -386,10 +388,10 @@ def read_documents(path: Source) -> dict[str, Document]:
 
 
 def read_queries(path: Source) -> dict[str, Query]:
-    """Read queries from a file, of the same kinds as documents; other keys become fields.
+    """Read queries from a file in a format of :func:`read_documents`; other keys become fields.
 
     Raises:
-        FormatError: With the invalid line, or for an id that occurs twice.
+        FormatError: For an invalid line, or for a duplicate id.
 
     Example:
         >>> from rankgauge.sample import sample_path
@@ -400,20 +402,20 @@ def read_queries(path: Source) -> dict[str, Query]:
 
 
 def fingerprint_documents(documents: Iterable[Document]) -> str:
-    """SHA-256 of documents, as 64 hexadecimal digits.
+    """Return the SHA-256 of documents as 64 hexadecimal digits.
 
-    It does not depend on the format they were read from, nor on their order; it changes with any
-    id, title, text or field. A field without a value (None, empty) is as good as none.
+    It is independent of the file format and of the order, and changes with any id, title, text, or
+    field. Empty fields are ignored.
 
-    Each document has a SHA-256 of its id, title, text and fields (JSON with sorted keys, all in
-    UTF-8), each behind its length; these are added as whole numbers, modulo 2^256, and sum and
-    count are hashed again. So one document is in memory at a time.
+    For each document, the SHA-256 of id, title, text, and fields (JSON with sorted keys, all in
+    UTF-8), each preceded by its length, is computed. These hashes are added as integers modulo
+    2^256, and count and sum are hashed again, so only one document is in memory at a time.
 
     Args:
         documents: The documents, in any order.
 
     Raises:
-        InputError: If fields are no mapping of text to values.
+        InputError: If fields cannot be written as JSON.
 
     Example:
         >>> one, other = Document("d1", text="We open at nine."), Document("d2", "Fees")
@@ -428,7 +430,7 @@ def _digest(kind: bytes, rows: Iterable[tuple[Document | Query, tuple[str, ...]]
     for row, texts in rows:
         one = hashlib.sha256()
         for part in (row.id, *texts, _fields_text(row)):
-            # A lone surrogate is not UTF-8; it must not raise an error.
+            # A lone surrogate, which is not valid UTF-8, must not raise an error.
             raw = part.encode("utf-8", "surrogatepass")
             one.update(len(raw).to_bytes(8, "little"))
             one.update(raw)
@@ -486,7 +488,7 @@ def _items(given: Any, what: str, example: str) -> Iterator[tuple[str, Any]]:
 
 
 def _row(key: str, value: Any, what: str) -> TextRow:
-    """One text given as text or as a mapping."""
+    """Convert a text or a mapping to a row."""
     if isinstance(value, str):
         return TextRow(key, "", value, {})
     if not isinstance(value, Mapping) or not isinstance(value.get("text"), str):

@@ -1,4 +1,4 @@
-"""``describe_collection()``: the content of a collection, and findings that affect numbers."""
+"""Description of the content of a collection, with findings that affect evaluations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from rankgauge.rendering.tables import Table
 _EXAMPLES = 3
 _RELEVANT = 1
 
-# The kinds that only a description finds.
+# Kinds of findings that only descriptions report.
 UNREADABLE_TEXT = FindingKind(
     "T106", "unreadable-text", "warning",
     "lines or files of a collection that cannot be read",
@@ -98,12 +98,12 @@ class CollectionInfo(Result):
     """Description of the content of a collection.
 
     Attributes:
-        name: Its name.
+        name: The name of the collection.
         documents: Number of documents.
         queries: Number of queries.
-        judgments: Number of judgments; None without any.
+        judgments: Number of judgments; None without judgments.
         grades: Number of judgments of each grade.
-        judged_documents: Number of documents judged for any query.
+        judged_documents: Number of documents judged for at least one query.
         spreads: Distributions of lengths and of numbers of relevant documents, by name.
         findings: Findings that affect evaluations.
         notes: Notes of the reader.
@@ -123,11 +123,11 @@ class CollectionInfo(Result):
 
     @property
     def judged_share(self) -> float:
-        """The share of documents that are judged for any query."""
+        """Share of documents that are judged for at least one query."""
         return self.judged_documents / self.documents if self.documents else 0.0
 
     def table(self) -> Table:
-        """Return a row for each number and for each finding."""
+        """Return a table with a row per count and per finding."""
         counts = (("documents", self.documents), ("queries", self.queries))
         found = ((one.message, one.evidence.count) for one in self.findings)
         return Table(("what", "number"), (*counts, *found), title=self.name, notes=self.notes)
@@ -158,22 +158,22 @@ def describe_collection(
     runs: Sequence[Run] = (),
     split: str | None = None,
 ) -> CollectionInfo:
-    """Describe the content of a collection, with findings that affect numbers made with it.
+    """Describe the content of a collection, with findings that affect evaluations.
 
-    Documents are read once, one at a time (twice, if some are repeated). A text is inside
-    another if its words are, in sequence, ignoring case and punctuation; only queries of at least
-    four words are looked for.
+    Documents are read once, one at a time (twice if some are repeated). A query occurs in a
+    document if the document contains the words of the query in sequence, ignoring case and
+    punctuation; only queries with at least four words are searched for.
 
     Args:
-        collection: A collection, or anything that :meth:`Collection.load` takes. Of the latter,
-            lines and files that do not fit are passed over and counted.
-        qrels: Judgments that take the place of those that came with it.
-        queries: Queries that take the place of those that came with it.
-        runs: Runs, to see whether what they retrieved is there.
-        split: Which judgments, where there are several.
+        collection: A collection, or anything that :meth:`Collection.load` accepts; in this case,
+            invalid lines and files are skipped and counted.
+        qrels: Judgments that replace those of the collection.
+        queries: Queries that replace those of the collection.
+        runs: Runs whose documents are checked against the collection.
+        split: The split of the judgments.
 
     Raises:
-        InputError: If there is no such collection, or its judgments cannot be read.
+        InputError: If the collection does not exist, or its judgments cannot be read.
 
     Example:
         >>> texts = Collection.of({"d1": "Fees", "d2": "fees "}, {"q1": "fees"})
@@ -251,7 +251,7 @@ def _spreads(
 
 
 def _relevant(judged: Qrels) -> dict[str, int]:
-    """How many relevant documents each judged query has."""
+    """Return the number of relevant documents of each judged query."""
     numbers = judged.table.query_numbers()[judged.table.values >= _RELEVANT]
     return dict(
         zip(judged.query_ids, np.bincount(numbers, minlength=len(judged)).tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""Loading of collections: folders, archives, other libraries -> texts and judgments."""
+"""Loading of collections from folders, archives, and other libraries."""
 
 from __future__ import annotations
 
@@ -52,25 +52,25 @@ from rankgauge.formats.texts import (
 
 @dataclass(frozen=True)
 class Loaded:
-    """A collection as it was read."""
+    """Contents of a loaded collection."""
 
-    documents: Mapping[str, TextRow] = field(default_factory=dict)  # document id to its text
-    queries: Mapping[str, TextRow] = field(default_factory=dict)  # query id to its text
-    qrels: Qrels | None = None  # the judgments, if there are any
-    name: str = "collection"  # its name
+    documents: Mapping[str, TextRow] = field(default_factory=dict)  # document id to text
+    queries: Mapping[str, TextRow] = field(default_factory=dict)  # query id to text
+    qrels: Qrels | None = None  # judgments; None without any
+    name: str = "collection"  # name of the collection
     notes: tuple[str, ...] = ()  # notes of the reader
-    # Whether the judgments was with the queries: they are for these queries alone.
+    # Whether the judgments come from the file of queries and apply only to these queries.
     beside: bool = False
 
 
 class RowReader:
-    """Reads texts from what hands out rows again and again.
+    """Reads texts from a repeatable source of rows.
 
     Args:
-        rows: Gives all rows: mappings with an id and a text.
-        name: Its name for messages.
-        row: Gives the row at a place, if that is quick.
-        size: Bytes of all texts, about.
+        rows: Function that returns all rows: mappings with an id and a text.
+        name: The name for messages.
+        row: Function that returns the row at a position, if fast.
+        size: Approximate bytes of all texts.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class RowReader:
         self._rows, self._row = rows, row
 
     def rows(self, faults: Faults | None = None) -> Iterator[Placed]:
-        """Every text, in order."""
+        """Yield every text in order."""
         for place, row in enumerate(self._rows()):
             try:
                 yield Placed(place + 1, place, self._text(row, place))
@@ -94,11 +94,11 @@ class RowReader:
                 add_fault(error, faults)
 
     def at(self, offset: int) -> TextRow | None:
-        """Return the text at this place, from 0."""
+        """Return the text at a position from 0; None without random access."""
         return None if self._row is None else self._text(self._row(offset), offset)
 
     def stamp(self) -> object:
-        """Always the same: rows are assumed not to change."""
+        """Return None: rows are assumed not to change."""
         return None
 
     def _text(self, row: Mapping[str, Any], place: int) -> TextRow:
@@ -121,19 +121,19 @@ def file_set(path: Path) -> FileSet | None:
 def load_folder(
     files: FileSet, *, split: str | None = None, faults: Faults | None = None, judged: bool = True
 ) -> Loaded:
-    """Return the parts of a collection in one folder or archive."""
+    """Load a collection from a folder or archive."""
     documents, notes = documents_in(files, faults)
     asked = queries_in(files)
     if asked is None and not documents:
         if any(PurePosixPath(name).suffix.lower() in TEXTS for name in files.names):
             raise InputError(
-                "files of text are not read from an archive", where=files.name,
-                fix="unpack it, and name the folder",
+                "text files are not read from archives", where=files.name,
+                fix="unpack the archive, and load the folder",
             )  # fmt: skip
         raise InputError(
             "there are neither documents nor queries", where=files.name,
-            fix="give corpus.jsonl and queries.jsonl (.gz, .tsv, .csv), documents and topics of "
-            "TREC, or files of text (.md, .txt)",
+            fix="give corpus.jsonl and queries.jsonl (.gz, .tsv, .csv), TREC documents and topics, "
+            "or text files (.md, .txt)",
         )  # fmt: skip
     queries: Mapping[str, TextRow] = {}
     qrels = None
@@ -161,7 +161,7 @@ def other_splits(files: FileSet, split: str | None) -> dict[str, Qrels]:
     }
 
 
-# More than this many documents are not kept in memory.
+# Above this number, documents are not kept in memory.
 _MANY = 20_000
 _EACH = 2_000
 _TITLES = ("title", "headline", "name")
@@ -172,17 +172,17 @@ _JUDGED = ("qrels", "default", "relevant_docs")
 
 
 def load_ir_datasets(source: Any, split: str | None, faults: Faults | None) -> Loaded:
-    """Return a collection of ir_datasets, by its id or as an object.
+    """Load a collection of ir_datasets, given by id or as an object.
 
     Raises:
         MissingExtra: If ir_datasets is not installed.
-        InputError: If there is no such collection, or a split is asked for.
+        InputError: If the collection does not exist, or a split is given.
     """
     name = source if isinstance(source, str) else ""
     no_split(name, split)
     data = ir_dataset(name, split) if name else source
     shown = f"ir_datasets:{name or getattr(data, 'dataset_id', lambda: 'dataset')()}"
-    # The library downloads only now.
+    # ir_datasets downloads data only now.
     return got_from(lambda: _ir_parts(data, shown, faults), shown, FETCHED)
 
 
@@ -209,7 +209,7 @@ def _ir_at(data: Any) -> Callable[[int], Mapping[str, Any]] | None:
 
 
 def _ir_row(found: Any) -> dict[str, Any]:
-    """One of its documents or queries as id, title, text, and the rest as fields."""
+    """Convert a document or query to id, title, text, and further fields."""
     row = found._asdict()
     key = row.pop("doc_id" if "doc_id" in row else "query_id")
     title = next((row.pop(name) for name in _TITLES if isinstance(row.get(name), str)), "")
@@ -224,18 +224,18 @@ def _ir_row(found: Any) -> dict[str, Any]:
 
 
 def load_hub(source: Any, split: str | None, faults: Faults | None) -> Loaded:
-    """A collection of Hugging Face: ``corpus``, ``queries`` and judgments, by name or as objects.
+    """Load ``corpus``, ``queries``, and judgments of Hugging Face, by name or as objects.
 
     Args:
         source: The name of a repository with these configurations (judgments in ``qrels`` or
-            ``default``, or in a repository of the same name with ``-qrels``); a mapping of these
-            words to datasets; or a dataset of documents.
-        split: Which judgments; ``test``, or the only ones, if omitted.
-        faults: Where given, what does not fit is counted there and passed over.
+            ``default``, or in a repository whose name ends with ``-qrels``); a mapping of these
+            names to datasets; or a dataset of documents.
+        split: The split of the judgments; default: ``test``, or the only split.
+        faults: If given, invalid rows are skipped and counted in it.
 
     Raises:
         MissingExtra: If datasets is not installed.
-        InputError: If it has no documents, or cannot be loaded.
+        InputError: If the collection has no documents or cannot be loaded.
     """
     if isinstance(source, str):
         return _from_parts(_hub_parts(source), f"hf:{source}", split, faults)
@@ -252,7 +252,7 @@ def _hub_parts(name: str) -> dict[str, Any]:
     wanted = [part for part in ("corpus", "queries") if part in configs]
     if "corpus" not in wanted:
         raise InputError(
-            f"it has no part named corpus, only: {', '.join(configs[:8])}", where=where,
+            f"there is no part named corpus; parts: {', '.join(configs[:8])}", where=where,
             fix="load its parts with datasets.load_dataset, and give them: Collection.load("
             '{"corpus": ..., "queries": ..., "qrels": ...})',
         )  # fmt: skip
@@ -291,10 +291,10 @@ def _judgments(data: Any) -> Qrels:
 
 
 def rows_reader(data: Any, name: str) -> RowReader:
-    """Return a reader of a dataset of Hugging Face, or of any sequence of mappings.
+    """Return a reader of a Hugging Face dataset or another sequence of mappings.
 
     Raises:
-        InputError: If it is neither.
+        InputError: If the data is neither.
     """
     if isinstance(data, str | bytes | Mapping) or not hasattr(data, "__iter__"):
         raise InputError(
@@ -316,11 +316,11 @@ def rows_reader(data: Any, name: str) -> RowReader:
 
 
 def load_mteb(source: Any, split: str | None, faults: Faults | None) -> Loaded:
-    """Return a retrieval task of MTEB, by its name (and ``/subset``) or as an object.
+    """Load a retrieval task of MTEB, given by name (and ``/subset``) or as an object.
 
     Raises:
         MissingExtra: If mteb is not installed.
-        InputError: If there is no such task, or it is not about retrieval.
+        InputError: If the task does not exist, or is not a retrieval task.
     """
     task, subset = source, ""
     if isinstance(source, str):
@@ -344,7 +344,7 @@ def load_mteb(source: Any, split: str | None, faults: Faults | None) -> Loaded:
 
 
 def _mteb_parts(task: Any, where: str) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
-    """The parts by subset and split, as version 2 of MTEB keeps them, or version 1."""
+    """Yield the parts by subset and split, in the layout of MTEB version 2 or 1."""
     data = getattr(task, "dataset", None)
     if isinstance(data, Mapping) and data:
         for subset, splits in data.items():
@@ -363,7 +363,7 @@ def _mteb_parts(task: Any, where: str) -> Iterator[tuple[tuple[str, str], dict[s
 
 def _no_retrieval(where: str) -> InputError:
     return InputError(
-        "the task has no documents, queries and judgments", where=where,
+        "the task lacks documents, queries, or judgments", where=where,
         fix="choose a task of the type Retrieval",
     )  # fmt: skip
 
@@ -378,7 +378,9 @@ def _mteb_chosen(
         fitting = [key for key in fitting if key[1] == TEST] or fitting
     if len(fitting) != 1:
         raise InputError(
-            "it was not found" if not fitting else "there are several subsets or splits",
+            "there is no such subset or split"
+            if not fitting
+            else "there are several subsets or splits",
             where=where,
             fix="choose one, as mteb:NAME/SUBSET and split=...: "
             + ", ".join(f"{subset} {split}" for subset, split in parts),
@@ -387,7 +389,7 @@ def _mteb_chosen(
 
 
 def _mteb_rows(data: Any) -> Any:
-    """Rows with ids; version 1 has a mapping of id to text or to its parts."""
+    """Return rows with ids; version 1 has a mapping of id to text or to parts."""
     if not isinstance(data, Mapping):
         return data
     return [
@@ -413,13 +415,13 @@ def load(
     faults: Faults | None = None,
     judged: bool = True,
 ) -> Loaded:
-    """Load a collection from any supported source; named parts replace its own."""
+    """Load a collection from any supported source; named parts replace those of the source."""
     found = _load(source, split, faults, judged=judged)
     if documents is not None:
         found = replace(found, documents=kept(_reader(documents, "documents"), faults))
     if queries is not None:
         asked, grades = _queries(queries, found, faults)
-        # Judgments of other queries would be of no use.
+        # Judgments of the replaced queries may not apply.
         found = replace(found, queries=asked, qrels=grades)
     if qrels is not None:
         found = replace(found, qrels=Qrels.of(qrels))

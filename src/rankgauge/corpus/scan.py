@@ -1,4 +1,4 @@
-"""One pass through the documents of a collection: lengths, repeats, and queries inside them."""
+"""Single pass over the documents of a collection: lengths, repeats, and embedded queries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LEAST_WORDS = 4
 
 
 class _Blanked(dict[int, str]):
-    """For ``str.translate``: a blank for whatever is neither letter nor digit."""
+    """Translation table that replaces everything except letters and digits with blanks."""
 
     def __missing__(self, code: int) -> str:
         self[code] = found = chr(code) if chr(code).isalnum() else " "
@@ -35,17 +35,18 @@ _BLANKED = _Blanked()
 
 @dataclass
 class Scan:
-    """What was seen in the documents."""
+    """Results of a pass over the documents."""
 
     characters: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
     words: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
     empty: int = 0
     first_empty: list[str] = field(default_factory=list)
-    # A document, and the first one of the same text; all that share one with a relevant document.
+    # Pairs of a document and the first with the same text; groups of documents with the same text
+    # as a relevant document.
     repeats: int = 0
     first_repeats: list[tuple[str, str]] = field(default_factory=list)
     twins: list[tuple[str, ...]] = field(default_factory=list)
-    # A query, and the first document that contains its words.
+    # Query id to the first document that contains its words.
     leaks: dict[str, str] = field(default_factory=dict)
     same_ids: list[str] = field(default_factory=list)
     judged_ids: dict[str, None] = field(default_factory=dict)
@@ -55,7 +56,7 @@ class Scan:
 
 
 def folded(text: str) -> Iterator[str]:
-    """A text in small letters with one blank between words, in pieces that join without a sign."""
+    """Yield pieces of a text in lower case with single blanks between words."""
     begun = gap = False
     for start in range(0, len(text), _PIECE):
         piece = text[start : start + _PIECE].casefold()
@@ -73,7 +74,7 @@ def plain_words(text: str) -> str:
 
 
 class _Leaks:
-    """Queries to be looked for in documents, each by its longest word."""
+    """Queries to find in documents, indexed by their longest words."""
 
     def __init__(self, collection: Collection) -> None:
         self._by_word: dict[str, list[tuple[str, str, frozenset[str]]]] = {}
@@ -88,7 +89,7 @@ class _Leaks:
                 self._by_word.setdefault(anchor, []).append(row)
                 self._longest = max(self._longest, len(text) + 2)
 
-    def look(self, document: Document) -> None:
+    def search(self, document: Document) -> None:
         """Record the queries whose text occurs in a document in sequence."""
         if not self._by_word:
             return
@@ -97,7 +98,7 @@ class _Leaks:
         for start in range(0, len(text), _PIECE):
             here = tail + text[start : start + _PIECE].casefold().translate(_BLANKED)
             words = here.split()
-            # Words cut by the piece do not count, neither at its beginning nor at its end.
+            # Words truncated at the start or end of the piece do not count.
             ends = here.endswith(" ") or start + _PIECE >= len(text)
             here = " " * here.startswith(" ") + " ".join(words) + " " * ends
             self._find_copies(here, set(words), document.id)
@@ -111,7 +112,7 @@ class _Leaks:
 
 
 def scan(collection: Collection, judged: Qrels | None, runs: Sequence[Run]) -> Scan:
-    """Go through the documents once; a second time for the names of the first repeated ones."""
+    """Scan the documents once, and again for the ids of repeated documents if there are any."""
     found = Scan()
     relevant: set[str] = set()
     if judged is not None:
@@ -131,7 +132,7 @@ def scan(collection: Collection, judged: Qrels | None, runs: Sequence[Run]) -> S
             count += piece.count(" ") + (not count)
         characters.append(len(document.whole))
         words.append(count)
-        # Empty texts are not duplicates: each has its own number.
+        # Empty texts are not duplicates: each has a unique number.
         number = int.from_bytes(digest.digest(), "little") if count else len(hashes)
         hashes.append(number)
         if not count:
@@ -147,7 +148,7 @@ def scan(collection: Collection, judged: Qrels | None, runs: Sequence[Run]) -> S
             found.same_ids.append(key)
         for ids_of_run in wanted:
             ids_of_run.pop(key, None)
-        leaks.look(document)
+        leaks.search(document)
     found.characters, found.words = np.array(characters), np.array(words)
     found.missing = [list(rest) for rest in wanted]
     found.leaks = leaks.found
@@ -166,7 +167,7 @@ def _repeats(
     hashes: npt.NDArray[np.uint64],
     relevant: Sequence[int],
 ) -> None:
-    """Name the first repeated documents, and all that repeat a relevant one."""
+    """Record the first repeated documents, and all that repeat a relevant document."""
     if len(hashes) < 2:
         return
     _, first, numbers = np.unique(hashes, return_index=True, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Share of the retrieved tokens that is relevant, independent of the chunking."""
+"""Precision and recall of retrieved tokens, independent of the chunking."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _TOKEN = re.compile(r"\S+")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """A part of a document's text, in characters from 0; `end` is after the last one.
+    """A part of a document's text, in characters from 0; `end` is exclusive.
 
     Raises:
-        InputError: If it ends before it starts, or starts before the text does.
+        InputError: If `end` is less than `start`, or `start` is negative.
     """
 
     document: str
@@ -54,10 +54,10 @@ class Span:
 
 @dataclass(frozen=True)
 class QuerySpans:
-    """One query: its counts of tokens (or characters), and the values.
+    """Counts of tokens (or characters) and values of one query.
 
     Attributes:
-        query_id: The query.
+        query_id: The query id.
         relevant: Relevant tokens; each counts once.
         retrieved: Retrieved tokens; see `repeats` of :func:`span_scores`.
         common: Relevant tokens that were retrieved; each counts once.
@@ -70,12 +70,12 @@ class QuerySpans:
 
     @property
     def precision(self) -> float:
-        """The share of the retrieved tokens that is relevant; 0 if nothing was retrieved."""
+        """Share of the retrieved tokens that are relevant; 0 if nothing was retrieved."""
         return self.common / self.retrieved if self.retrieved else 0.0
 
     @property
     def recall(self) -> float:
-        """The share of the relevant tokens that was retrieved."""
+        """Share of the relevant tokens that were retrieved."""
         return self.common / self.relevant if self.relevant else math.nan
 
     @property
@@ -87,15 +87,15 @@ class QuerySpans:
 
 @dataclass(frozen=True, repr=False)
 class SpanScores(Result):
-    """Precision, recall and IoU of spans, by query and as means.
+    """Precision, recall, and IoU of spans, by query and as means.
 
     Returned by :func:`span_scores`. Notebooks display it as a table.
 
     Attributes:
-        queries: One for each query that has a relevant span.
+        queries: The counts of each query with a relevant span.
         unit: ``token`` or ``character``.
-        repeats: How tokens were counted that were retrieved more than once.
-        left_out: Queries with retrieved spans, but without relevant ones.
+        repeats: How tokens retrieved more than once are counted.
+        left_out: Number of queries with retrieved but no relevant spans.
     """
 
     queries: tuple[QuerySpans, ...]
@@ -104,14 +104,14 @@ class SpanScores(Result):
     left_out: int = 0
 
     def mean(self) -> dict[str, float]:
-        """Means over the queries that have a relevant span."""
+        """Return the means over the queries with a relevant span."""
         return {
             name: math.fsum(getattr(query, name) for query in self.queries) / len(self.queries)
             for name in ("precision", "recall", "iou")
         }
 
     def table(self) -> Table:
-        """Return a row for each query, the mean below."""
+        """Return a table with a row per query and the means in the last row."""
         rows = [
             (q.query_id, q.precision, q.recall, q.iou, q.relevant, q.retrieved, q.common)
             for q in self.queries
@@ -145,29 +145,29 @@ def span_scores(
     texts: Collection | Mapping[str, str] | None = None,
     repeats: Repeats = "counted",
 ) -> SpanScores:
-    """Precision, recall and intersection over union of retrieved text, in tokens.
+    """Return precision, recall, and intersection over union of retrieved text, in tokens.
 
-    With E the relevant tokens and T the retrieved ones of a query::
+    With the relevant tokens E and the retrieved tokens T of a query::
 
         precision = |E and T| / |T|    recall = |E and T| / |E|
         IoU = |E and T| / (|E| + |T| - |E and T|)
 
     A token counts once in the intersection and in E. In T, a token in several chunks counts as
     often as it was retrieved, so that overlap lowers precision; with ``repeats="once"``, it counts
-    once. Ranks of spans do not matter: pass those that are used.
+    once. The ranks of spans are ignored: pass only the spans that are used.
 
     Args:
         retrieved: Query id to retrieved spans or chunks.
-        relevant: Query id to relevant spans. Queries without any are left out; queries without
-            retrieved spans have 0 in all three.
+        relevant: Query id to relevant spans. Queries without relevant spans are omitted; for
+            queries without retrieved spans, all three values are 0.
         texts: A collection, or document id to text: tokens are separated by blanks, and a span
-            contains those it touches. Without texts, characters are counted.
+            contains the tokens it overlaps. Without texts, characters are counted.
         repeats: ``counted`` or ``once``.
 
     Raises:
         InputError: If no query has a relevant span, or a text is missing or shorter than a span.
-        UnknownName: For another choice of repeats.
-        MismatchError: If no query with relevant spans was retrieved for.
+        UnknownName: For an unknown value of `repeats`.
+        MismatchError: If no query with relevant spans has retrieved spans.
 
     Source:
         B. Smith and A. Troynikov: Evaluating Chunking Strategies for Retrieval. Chroma Technical
@@ -204,10 +204,10 @@ def span_scores(
 
 
 def read_spans(path: Source) -> dict[str, list[Span]]:
-    """Read spans from a file of JSON lines with ``query_id``, ``doc_id``, ``start``, ``end``.
+    """Read spans from a file of JSON lines with ``query_id``, ``doc_id``, ``start``, and ``end``.
 
     Raises:
-        FormatError: With the invalid line.
+        FormatError: For an invalid line.
 
     Example:
         >>> import pathlib, tempfile
@@ -254,7 +254,7 @@ def _spans(given: Any, query: str) -> list[Span]:
 
 
 class _Units:
-    """Convert spans to ranges of counted units, by document."""
+    """Converts spans to ranges of counted units, by document."""
 
     def __init__(self, texts: Any) -> None:
         if isinstance(texts, Collection):
@@ -276,13 +276,13 @@ class _Units:
             return span.start, span.end
         starts, ends = self._tokens(span)
         first = bisect.bisect_right(ends, span.start)
-        # An empty span touches nothing, also in the middle of a token.
+        # An empty span contains no token, even within a token.
         return first, max(
             first, bisect.bisect_left(starts, span.end)
         ) if span.end > span.start else first
 
     def _tokens(self, span: Span) -> tuple[list[int], list[int]]:
-        """Return where the tokens of its document start, and where they end."""
+        """Return the starts and the ends of the tokens of the document."""
         text = (self._texts or {}).get(span.document)
         text = text.text if isinstance(text, Document) else text
         if not isinstance(text, str) or span.end > len(text):
@@ -322,7 +322,7 @@ def _merged(ranges: _Ranges) -> _Ranges:
 
 
 def _overlap(ours: _Ranges, theirs: _Ranges) -> int:
-    """What two lists of ranges have in common; each is in order and without overlap."""
+    """Return the size of the intersection of two sorted lists of disjoint ranges."""
     mine = other = total = 0
     while mine < len(ours) and other < len(theirs):
         start = max(ours[mine][0], theirs[other][0])

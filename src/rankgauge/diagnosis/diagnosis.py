@@ -358,7 +358,7 @@ def _measure(given: str | Measure) -> Measure:
         raise UnknownName(
             f"{by} is not better when higher: queries cannot be ordered by it",
             where="measure",
-            fix="choose a measure that is, such as nDCG@10",
+            fix="choose a measure for which higher is better, such as nDCG@10",
         )
     return by
 
@@ -418,7 +418,7 @@ def _others(
 
 
 def _last_read(by: Measure, k: int, depth: int, others: Mapping[str, RankedQuery]) -> int:
-    """Return the last rank at which a cut can explain a low value or a lower one than `others`."""
+    """Return the last rank at which a cut can explain a low value or a loss to another run."""
     cut_off: Any = dict(by.params).get("k")
     read = max(k, cut_off or depth)
     deepest = max((len(query.docs) for query in others.values()), default=0)

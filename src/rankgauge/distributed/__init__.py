@@ -1,4 +1,4 @@
-"""Evaluation where the data already is: on Spark, and by SQL in warehouses."""
+"""Evaluation on Spark, and by SQL in databases and warehouses."""
 
 from __future__ import annotations
 

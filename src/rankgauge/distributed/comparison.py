@@ -1,4 +1,4 @@
-"""The comparison of runs from sums over all queries, without the values of each."""
+"""Comparison of runs from sums over all queries, without values per query."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ from rankgauge.stats.poisson_bootstrap import interval_of_sums
 
 @dataclass(frozen=True, repr=False)
 class DistributedComparison(PairedComparison):
-    """Runs side by side, and conclusions about their differences, without values per query.
+    """Comparison of runs without values per query, with conclusions about their differences.
 
-    Returned by :func:`rankgauge.distributed.spark.compare`. A subset of what
-    :class:`rankgauge.comparison.Comparison` has, with the same numbers.
+    Returned by :func:`rankgauge.distributed.spark.compare`. It has a subset of the content of
+    :class:`rankgauge.comparison.Comparison`, with the same numbers.
 
     Attributes:
         run_means: Run to measure to mean.
-        design: What is compared and how it is tested.
-        differences: One for each pair of runs and measure, by pair.
+        design: What is compared, and how it is tested.
+        differences: One difference for each pair of runs and measure, by pair.
         sentences: Conclusions.
         findings: Properties of the inputs that limit the conclusions.
     """
@@ -62,7 +62,7 @@ class DistributedComparison(PairedComparison):
     findings: tuple[Finding, ...]
 
     def means(self) -> dict[str, dict[str, float]]:
-        """Return run to measure to mean, in the order given."""
+        """Return a dictionary of run to measure to mean, in the order of the input."""
         return {run: dict(by_measure) for run, by_measure in self.run_means.items()}
 
     def _data(self) -> dict[str, Any]:
@@ -87,13 +87,13 @@ class DistributedComparison(PairedComparison):
 def spread_job(
     pairs: PairJob, sums: Mapping[Key, PairSums], design: Design
 ) -> SpreadJob:  # fmt: skip
-    """Return what the second pass adds up, for the sums of the first one."""
+    """Return the settings of the second pass, from the sums of the first one."""
     centers = {key: (s.exponent, s.center) for key, s in sums.items() if s.spreads}
     draws = design.draws if design.interval == "percentile" else 0
     return SpreadJob(pairs, centers, draws, design.seed)
 
 
-def compare_sums(  # noqa: PLR0917 - what workers found
+def compare_sums(  # noqa: PLR0917 - results of the workers
     runs: Sequence[str],
     design: Design,
     values: Mapping[tuple[str, str], Sum],
@@ -102,15 +102,15 @@ def compare_sums(  # noqa: PLR0917 - what workers found
     *,
     skip_undefined: bool,
 ) -> DistributedComparison:
-    """Return the comparison that sums over all queries give.
+    """Compare runs from sums over all queries.
 
     Args:
-        runs: Their names.
+        runs: Names of the runs.
         design: A t test, with intervals by t or percentile.
-        values: The values by run and measure.
-        sums: The differences of each pair by each measure.
-        spreads: Of those that spread.
-        skip_undefined: Whether undefined values are left out of the means.
+        values: Sum of the values for each run and measure.
+        sums: Sums of the differences for each pair and measure.
+        spreads: Sums around the mean, for differences that vary.
+        skip_undefined: Whether undefined values are excluded from the means.
 
     Raises:
         InputError: If there are fewer than two queries.
@@ -147,19 +147,19 @@ def compare_sums(  # noqa: PLR0917 - what workers found
         if d.measure == design.tested[0]:
             doubts += doubts_of_difference(d, skewness_of(total, spread))
     primary = {run: of_run[str(design.tested[0])] for run, of_run in means.items()}
-    told = (best_sentence(primary, design, found, None), *difference_sentences(found))
-    return DistributedComparison(means, design, tuple(found), told, tuple(doubts))
+    sentences = (best_sentence(primary, design, found, None), *difference_sentences(found))
+    return DistributedComparison(means, design, tuple(found), sentences, tuple(doubts))
 
 
 def _p(mean: float, sd: float, queries: int) -> float:
-    """The p-value of a pair by itself: as `compare` has it by the t test."""
+    """Return the uncorrected p-value of a pair, equal to that of the t test in `compare`."""
     return stats.t_test_from_moments(mean, sd, queries).p if queries >= 2 and (mean or sd) else 1.0
 
 
 def _interval(
     moments: tuple[float, float], sums: PairSums, spread: SpreadSums | None, design: Design
 ) -> tuple[float, float]:
-    """Lower and upper end; NaN if too few queries differ."""
+    """Return the bounds of the interval; NaN if too few queries differ."""
     mean, sd = moments
     if spread is None or not sd or sums.above + sums.below < FEWEST_FOR_INTERVAL:
         return math.nan, math.nan

@@ -1,8 +1,8 @@
-"""What one worker does to compare runs: add up the differences of the queries of a partition.
+"""Worker tasks of a comparison: sums over the differences in a partition of the queries.
 
-Values come as Arrow batches in which all rows of a query are neighbors: one row for each run.
-All sums are exact, so that no split of the queries changes them. It takes two passes: the first
-one finds means, the second one the spread around them.
+Values are Arrow batches in which the rows of a query, one for each run, are adjacent. All sums are
+exact, and therefore do not depend on the partitioning. The first of two passes computes means, the
+second one the spread around them.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from rankgauge.errors import InputError
 from rankgauge.measures.measure import parse
 from rankgauge.stats.poisson_bootstrap import query_keys, weighted_sums, whole_differences
 
-# Rows that are held at a time, besides the rest of the query that they end with.
+# Rows in memory at a time, besides the rest of the last query.
 _ROWS = 250_000
 #: Run, baseline and measure.
 Key: TypeAlias = tuple[str, str, str]
 
 
 class PairJob(NamedTuple):
-    """What is compared.
+    """Settings of a comparison.
 
     Attributes:
         measures: Names of measures.
         runs: Names of the runs, each with a row for every query.
         pairs: Run and baseline of each comparison.
-        skip_undefined: Whether an undefined value is left out; else it counts 0.
+        skip_undefined: Whether undefined values are excluded; otherwise they count as 0.
     """
 
     measures: tuple[str, ...]
@@ -43,22 +43,22 @@ class PairJob(NamedTuple):
     skip_undefined: bool
 
     def each(self) -> list[Key]:
-        """Each pair by each measure."""
+        """Return each pair with each measure."""
         return [(*pair, measure) for pair in self.pairs for measure in self.measures]
 
 
 class PairSums(NamedTuple):
-    """The differences of a pair by a measure in a part of the queries.
+    """Sums over the differences of a pair by a measure, for a part of the queries.
 
     Attributes:
-        whole: Their sum times 2 ** 1074.
-        queries: How many they are.
-        above: How many are above 0.
-        below: How many are below 0.
-        lowest: The lowest.
-        highest: The highest.
-        nearest_below: The one below 0 that is nearest to it; -inf without any.
-        nearest_above: The one above 0 that is nearest to it.
+        whole: Sum of the differences times 2 ** 1074.
+        queries: Number of differences.
+        above: Number of differences above 0.
+        below: Number of differences below 0.
+        lowest: Smallest difference.
+        highest: Largest difference.
+        nearest_below: Largest difference below 0; -inf if there is none.
+        nearest_above: Smallest difference above 0; inf if there is none.
     """
 
     whole: int = 0
@@ -71,12 +71,12 @@ class PairSums(NamedTuple):
     nearest_above: float = math.inf
 
     @classmethod
-    def of(cls, moved: FloatArray) -> PairSums:
-        """Add up differences."""
-        above, below = moved[moved > 0], moved[moved < 0]
+    def of(cls, differences: FloatArray) -> PairSums:
+        """Return the sums over these differences."""
+        above, below = differences[differences > 0], differences[differences < 0]
         return cls(
-            as_integer(moved), len(moved), len(above), len(below),
-            float(moved.min(initial=math.inf)), float(moved.max(initial=-math.inf)),
+            as_integer(differences), len(differences), len(above), len(below),
+            float(differences.min(initial=math.inf)), float(differences.max(initial=-math.inf)),
             float(below.max(initial=-math.inf)), float(above.min(initial=math.inf)),
         )  # fmt: skip
 
@@ -91,23 +91,23 @@ class PairSums(NamedTuple):
 
     @property
     def extremes(self) -> FloatArray:
-        """The lowest, those on both sides of 0, and the highest: sorted."""
+        """Smallest and largest difference, and those nearest to 0, sorted."""
         known = (self.lowest, self.nearest_below, self.nearest_above, self.highest)
         return np.array([each for each in known if math.isfinite(each)])
 
     @property
     def exponent(self) -> int:
-        """The power of two above all sizes."""
+        """Exponent of the power of two above all absolute differences."""
         return math.frexp(float(np.abs(self.extremes).max(initial=0.0)))[1]
 
     @property
     def center(self) -> float:
-        """The mean times 2 ** -exponent, as `stats.moments` has it."""
+        """Mean times 2 ** -exponent, as in `stats.moments`."""
         return math.ldexp(as_float(self.whole), -self.exponent) / self.queries
 
     @property
     def spreads(self) -> bool:
-        """Whether there are differences around the mean that rounding cannot explain."""
+        """Whether differences vary by more than rounding errors."""
         if self.queries < 2 or self.lowest == self.highest:
             return False
         top = float(np.abs(self.extremes).max())
@@ -115,13 +115,13 @@ class PairSums(NamedTuple):
 
 
 class SpreadJob(NamedTuple):
-    """What is added up around the means.
+    """Settings of the second pass of a comparison.
 
     Attributes:
-        pairs: What is compared.
-        centers: Exponent and mean of each key that spreads.
-        draws: Draws of the bootstrap; 0 for none.
-        seed: Their seed.
+        pairs: Settings of the comparison.
+        centers: Exponent and mean of each key whose differences vary.
+        draws: Number of bootstrap draws; 0 for none.
+        seed: Seed of the draws.
     """
 
     pairs: PairJob
@@ -131,13 +131,13 @@ class SpreadJob(NamedTuple):
 
 
 class SpreadSums(NamedTuple):
-    """Powers of the distances to the mean, in units of 2 ** exponent, and bootstrap sums.
+    """Sums of powers of deviations from the mean, in units of 2 ** exponent, and bootstrap sums.
 
     Attributes:
-        squares: The sum of their squares times 2 ** 1074.
-        cubes: The sum of their cubes times 2 ** 1074.
-        weights: The sum of the weights of each draw.
-        sums: The weighted sum of each draw, as of `whole_differences`.
+        squares: Sum of the squares times 2 ** 1074.
+        cubes: Sum of the cubes times 2 ** 1074.
+        weights: Sum of the weights in each draw.
+        sums: Weighted sum of the `whole_differences` in each draw.
     """
 
     squares: int
@@ -154,7 +154,7 @@ class SpreadSums(NamedTuple):
 
 
 def sum_pairs(batches: Iterable[Any], job: PairJob) -> Iterator[Any]:
-    """Add up the values and the differences of a partition: one row of JSON."""
+    """Yield one row of JSON with the sums of the values and the differences in a partition."""
     values: dict[tuple[str, str], Sum] = {}
     found: dict[Key, PairSums] = {}
     for _, tables in _values_of(batches, job):
@@ -163,12 +163,12 @@ def sum_pairs(batches: Iterable[Any], job: PairJob) -> Iterator[Any]:
                 known = values.get((run, measure), Sum(0, 0, 0))
                 values[run, measure] = known + sum_of(measure, column)
         for key in job.each():
-            found[key] = found.get(key, PairSums()) + PairSums.of(_moved(tables, key, job)[1])
+            found[key] = found.get(key, PairSums()) + PairSums.of(_differences(tables, key, job)[1])
     yield from _packed([list(values.items()), list(found.items())])
 
 
 def read_sums(texts: Iterable[str]) -> tuple[dict[tuple[str, str], Sum], dict[Key, PairSums]]:
-    """Add up the rows of `sum_pairs`: by run and measure, and by key."""
+    """Return the sums of the rows of `sum_pairs`, by run and measure, and by key."""
     values: dict[tuple[str, str], Sum] = {}
     found: dict[Key, PairSums] = {}
     for text in texts:
@@ -181,25 +181,25 @@ def read_sums(texts: Iterable[str]) -> tuple[dict[tuple[str, str], Sum], dict[Ke
 
 
 def sum_spreads(batches: Iterable[Any], job: SpreadJob) -> Iterator[Any]:
-    """Add up distances to the means, and weighted differences, of a partition: one row of JSON."""
+    """Yield one row of JSON with the sums of deviations and the bootstrap sums in a partition."""
     found: dict[Key, SpreadSums] = {}
     for ids, tables in _values_of(batches, job.pairs):
         keys = query_keys(ids, job.seed) if job.draws else np.zeros(len(ids), dtype=np.uint64)
         for key, (exponent, center) in job.centers.items():
-            known, moved = _moved(tables, key, job.pairs)
-            scaled = np.ldexp(moved, -exponent).tolist()
-            # Not NumPy's powers: their last bit may differ from those of `stats.moments`.
+            known, differences = _differences(tables, key, job.pairs)
+            scaled = np.ldexp(differences, -exponent).tolist()
+            # Not NumPy's powers: their last bit may differ from that in `stats.moments`.
             part = SpreadSums(
                 as_integer(np.array([(value - center) ** 2 for value in scaled])),
                 as_integer(np.array([(value - center) ** 3 for value in scaled])),
-                *_bootstrap(keys[known], whole_differences(moved, exponent), job.draws),
+                *_bootstrap(keys[known], whole_differences(differences, exponent), job.draws),
             )
             found[key] = found[key] + part if key in found else part
     yield from _packed(list(found.items()))
 
 
 def read_spreads(texts: Iterable[str]) -> dict[Key, SpreadSums]:
-    """Add up the rows of `sum_spreads`."""
+    """Return the sums of the rows of `sum_spreads`."""
     found: dict[Key, SpreadSums] = {}
     for text in texts:
         for key, (squares, cubes, weights, sums) in json.loads(text):
@@ -209,7 +209,7 @@ def read_spreads(texts: Iterable[str]) -> dict[Key, SpreadSums]:
 
 
 def moments_of(sums: PairSums, spread: SpreadSums | None) -> tuple[float, float]:
-    """Mean and standard deviation of all differences: those of `stats.moments`."""
+    """Return the mean and standard deviation of all differences, equal to `stats.moments`."""
     if not sums.queries:
         return 0.0, 0.0
     if spread is None:
@@ -222,7 +222,7 @@ def moments_of(sums: PairSums, spread: SpreadSums | None) -> tuple[float, float]
 
 
 def skewness_of(sums: PairSums, spread: SpreadSums | None) -> float:
-    """Skewness of all differences; 0 without spread."""
+    """Return the skewness of all differences; 0 if they do not vary."""
     if spread is None:
         return 0.0
     variance = as_float(spread.squares) / sums.queries
@@ -234,22 +234,22 @@ def _bootstrap(keys: Any, whole: FloatArray, draws: int) -> tuple[tuple[int, ...
     return tuple(sums[:, 0].tolist()), tuple(sums[:, 1].tolist())
 
 
-def _moved(
+def _differences(
     tables: Mapping[str, Mapping[str, FloatArray]], key: Key, job: PairJob
 ) -> tuple[Any, FloatArray]:
-    """Which queries count, and their differences."""
+    """Return which queries count, and their differences."""
     run, base, name = key
-    moved = parse(name).differences(
+    differences = parse(name).differences(
         tables[run][name], tables[base][name], skip_undefined=job.skip_undefined
     )
-    known = ~np.isnan(moved)
-    return known, moved[known]
+    known = ~np.isnan(differences)
+    return known, differences[known]
 
 
 def _values_of(
     batches: Iterable[Any], job: PairJob
 ) -> Iterator[tuple[list[str], dict[str, dict[str, FloatArray]]]]:
-    """The ids of queries, and the values of each run by each measure, NaN where undefined."""
+    """Yield query ids and the values of each run by each measure, NaN where undefined."""
     for table in whole_queries(batches, _ROWS):
         ids = table["query_id"].combine_chunks().dictionary_encode()
         queries, codes = ids.dictionary.to_pylist(), ids.indices.to_numpy()
@@ -266,7 +266,7 @@ def _values_of(
 
 
 def _check_counts(counts: Any, queries: list[str], run: str) -> None:
-    """Refuse a run that has not one row for each query."""
+    """Raise InputError unless the run has one row for each query."""
     wrong = np.flatnonzero(counts != 1)
     if not len(wrong):
         return

@@ -1,8 +1,8 @@
-"""What one worker does: measure the queries of a partition, and add up values exactly.
+"""Worker tasks of an evaluation: values of the queries in a partition, and their exact sums.
 
-Rows come as Arrow batches in which all rows of a query are neighbors. Nothing here depends on the
-engine, on how rows were split into partitions and batches, on a clock or on chance, so that a task
-that is repeated gives the same rows.
+Rows are Arrow batches in which all rows of a query are adjacent. Results do not depend on the
+engine, on partitions and batches, on time, or on random numbers, so a repeated task gives the same
+rows.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from rankgauge.evaluation.blocks import (
 from rankgauge.evaluation.evaluation import make_plan
 from rankgauge.measures.measure import parse
 
-# Rows that are held at a time, besides the rest of the query that they end with.
+# Rows in memory at a time, besides the rest of the last query.
 CHUNK_ROWS = 500_000
-# The least value that a geometric mean counts.
+# Floor of values in a geometric mean.
 _SMALLEST = 1e-5
 
 
 class Job(NamedTuple):
-    """What is measured.
+    """Settings of an evaluation.
 
     Attributes:
         measures: Names of measures.
-        runs: Names of all runs: one without rows in a partition has empty rankings there.
-        policies: What is decided where definitions are silent.
+        runs: Names of all runs; a run without rows in a partition has empty rankings there.
+        policies: Policies of the evaluation.
     """
 
     measures: tuple[str, ...]
@@ -52,19 +52,19 @@ def measure_batches(batches: Iterable[Any], job: Job) -> Iterator[Any]:
     """Measure the queries of a partition.
 
     Args:
-        batches: Record batches with the columns query_id, doc_id, value, run and judged: a grade
-            if judged, else a score. Sorted by query_id.
-        job: What is measured.
+        batches: Record batches with the columns query_id, doc_id, value (a grade if judged,
+            otherwise a score), run, and judged, sorted by query_id.
+        job: Settings of the evaluation.
 
     Yields:
-        Record batches with the columns run, query_id, and one for each measure.
+        Record batches with the columns run, query_id, and one column for each measure.
     """
     for table in whole_queries(batches, CHUNK_ROWS):
         yield from _measure_table(table, job)
 
 
 def whole_queries(batches: Iterable[Any], rows: int) -> Iterator[Any]:
-    """Tables of whole queries, of about so many rows each."""
+    """Yield tables of whole queries, of about `rows` rows each."""
     import pyarrow as pa
 
     held: list[Any] = []
@@ -81,13 +81,13 @@ def whole_queries(batches: Iterable[Any], rows: int) -> Iterator[Any]:
             continue
         table = pa.Table.from_batches(held).combine_chunks()
         ids = table["query_id"]
-        # Where the last query begins, which may go on in the next batch.
+        # Start of the last query, which may continue in the next batch.
         start = _first_of(ids, last)
         if start:
             yield table.slice(0, start)
         rest = table.slice(start)
         held, size = rest.to_batches(), rest.num_rows
-        # A query larger than a chunk is not put together again for each batch that it has.
+        # A query larger than a chunk is not combined again for each of its batches.
         wanted = max(rows, 2 * size)
     if held:
         yield pa.Table.from_batches(held).combine_chunks()
@@ -100,7 +100,7 @@ def _first_of(ids: Any, query: str) -> int:
 
 
 def _check_order(batch: Any, last: str) -> None:
-    """Refuse what is no id, or not in order."""
+    """Raise InputError if a query id is missing, or rows are not sorted by query."""
     import pyarrow.compute as pc
 
     ids = batch["query_id"]
@@ -131,7 +131,7 @@ def _measure_table(table: Any, job: Job) -> Iterator[Any]:
     if rows["run"].null_count:
         raise InputError("a row has no run name", where="run", fix="filter out rows without one")
     plan = make_plan(job.measures)
-    # Not `Qrels.of`, which takes narwhals: workers may lack it.
+    # Not `Qrels.of`: it needs narwhals, which workers may lack.
     try:
         qrels = Qrels.from_columns(*_columns(judgments))
     except RankgaugeError as error:
@@ -158,7 +158,7 @@ def _columns(rows: Any) -> tuple[Any, Any, Any]:
 
 
 def _measure_run(rows: Any, name: str, context: Any) -> Measured | None:
-    """The values of a run; None if it has none of the queries and these do not count."""
+    """Return the values of a run; None if it has none of the queries and they do not count."""
     parts = []
     seen = np.zeros(len(context.qrels), dtype=bool)
     if rows.num_rows:
@@ -176,7 +176,7 @@ def _measure_run(rows: Any, name: str, context: Any) -> Measured | None:
 
 
 def sum_batches(batches: Iterable[Any], measures: Sequence[str]) -> Iterator[Any]:
-    """Add up the values of a partition, by run and measure."""
+    """Yield the sums of the values in a partition, by run and measure."""
     import pyarrow as pa
 
     sums: dict[tuple[str, str], Sum] = {}
@@ -198,12 +198,12 @@ def sum_batches(batches: Iterable[Any], measures: Sequence[str]) -> Iterator[Any
 
 
 class Sum(NamedTuple):
-    """The values of a measure in a part of the queries, added exactly.
+    """Exact sum of the values of a measure, for a part of the queries.
 
     Attributes:
-        whole: The sum of the defined ones times 2 ** 1074: of logarithms for a geometric mean.
-        defined: How many they are.
-        queries: How many queries there are.
+        whole: Sum of the defined values (of their logarithms for a geometric mean) times 2 ** 1074.
+        defined: Number of defined values.
+        queries: Number of queries.
     """
 
     whole: int
@@ -215,17 +215,17 @@ class Sum(NamedTuple):
 
 
 def sum_of(measure: str, values: Sequence[float] | np.ndarray) -> Sum:
-    """Add up the values of a measure; NaN where undefined."""
+    """Return the sum of the values of a measure, which are NaN where undefined."""
     given = np.asarray(values, dtype=np.float64)
     known = given[~np.isnan(given)]
     if parse(measure).declaration.mean == "geometric":
-        # Not np.log: its last bit may depend on where in memory a number is.
+        # Not np.log: its last bit may depend on the memory address of a number.
         known = np.array([math.log(value) for value in np.maximum(known, _SMALLEST).tolist()])
     return Sum(as_integer(known), len(known), len(given))
 
 
 def mean_of(measure: str, total: Sum, *, skip_undefined: bool = False) -> float:
-    """The mean of a measure from the sum over all queries: that of `Evaluation.mean`."""
+    """Return the mean of a measure from the sum over all queries, equal to `Evaluation.mean`."""
     from rankgauge.core.exact_sum import as_float
 
     declared = parse(measure).declaration

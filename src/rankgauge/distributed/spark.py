@@ -1,7 +1,7 @@
-"""Evaluation on Apache Spark: values per query as a DataFrame, with the digits of `evaluate`.
+"""Evaluation on Apache Spark: values per query as a DataFrame, equal to those of `evaluate`.
 
-PySpark is imported where a function is called with one of its DataFrames. It uses DataFrames and
-``mapInArrow`` only, so that classic sessions and Spark Connect work alike, from Spark 3.4 on.
+PySpark is imported when a function is called. Only DataFrames and ``mapInArrow`` are used, so that
+classic sessions and Spark Connect work alike, from Spark 3.4 on.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from rankgauge.measures import Measure, parse
 from rankgauge.stats.arrays import check_draws
 
 _ROLES = ("query_id", "doc_id", "score", "grade", "run")
-# What workers need of this package.
+# Subpackages that workers need.
 _PACKAGES = ("core", "data", "distributed", "evaluation", "formats", "measures", "profiles",
              "rendering", "stats")  # fmt: skip
 # An error of this package at the end of the traceback of a task.
 _OWN_ERROR = re.compile(r"rankgauge\.errors\.\w+: (?P<what>.+)\nfix: (?P<fix>.+)")
-# Errors of Spark whose first line does not say what to do.
+# Errors of Spark whose first line does not say how to fix them.
 _KNOWN_ERRORS = (
     (
         r"No module named '(?P<name>numpy|pyarrow)|\[PACKAGE_NOT_INSTALLED\] (?P<other>\w+)",
         "the Python of Spark's workers lacks {name}{other}",
-        "install numpy and pyarrow there, or name a Python that has them: PYSPARK_PYTHON=PATH",
+        "install numpy and pyarrow there, or set PYSPARK_PYTHON to a Python that has them",
     ),
     (
         r"JAVA_GATEWAY_EXITED",
@@ -59,7 +59,7 @@ _KNOWN_ERRORS = (
         "write to a new folder, or delete this one",
     ),
 )
-_SECONDS = 5  # to connect to a master
+_SECONDS = 5  # timeout of the connection to a master
 _WHOLE = re.compile(r"(string|varchar.*|char.*|tinyint|smallint|int|bigint|decimal\(\d+,0\))")
 _NUMBER = re.compile(r"(string|tinyint|smallint|int|bigint|decimal.*|float|double|boolean)")
 _TEXT_ENDINGS = (".txt", ".run", ".qrels", ".trec")
@@ -77,8 +77,8 @@ def open_session(master: str) -> Iterator[Any]:
         The session.
 
     Raises:
-        InputError: For every error of Spark in between, in one sentence: that of a task of this
-            package, if there is one.
+        InputError: If Spark raises an error before the end: the error of a task of this package, or
+            the first sentence of Spark's message.
         MissingExtra: If pyspark is not installed.
 
     Example:
@@ -89,7 +89,7 @@ def open_session(master: str) -> Iterator[Any]:
     java = library("py4j.protocol", extra="spark", of="Spark")
     builder = library("pyspark.sql", extra="spark", of="Spark").SparkSession.builder
     if master.startswith("local"):
-        # Spark's default is python3, which may be another one.
+        # Spark's default is python3, which may be another Python.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     connect = master.startswith("sc://")
     _check_reachable(master)
@@ -103,7 +103,7 @@ def open_session(master: str) -> Iterator[Any]:
         session = builder.getOrCreate()
         try:
             if not connect:
-                # The error that is raised says it already, without hundreds of lines of Java.
+                # Errors are raised as one sentence, without hundreds of lines of Java.
                 session.sparkContext.setLogLevel("OFF")
             yield session
         finally:
@@ -113,12 +113,12 @@ def open_session(master: str) -> Iterator[Any]:
 
 
 def _check_reachable(master: str) -> None:
-    """Refuse a master that no connection can be made to: Spark would try for minutes."""
+    """Raise InputError if the master cannot be reached: Spark would try for minutes."""
     scheme, _, rest = master.partition("://")
     if scheme not in {"spark", "sc"}:
         return
     reasons = []
-    # A master of Spark may have several addresses, of which one is active.
+    # A Spark master may have several addresses, one of them active.
     for address in rest.partition("/")[0].split(","):
         host, _, port = address.rpartition(":") if ":" in address else (address, "", "15002")
         try:
@@ -128,13 +128,13 @@ def _check_reachable(master: str) -> None:
         else:
             return
     raise InputError(
-        f"no Spark answers at {'; '.join(reasons)}", where="master",
+        f"no Spark master at {'; '.join(reasons)}", where="master",
         fix=f"start it, or correct the URL: {scheme}://HOST:PORT",
     )  # fmt: skip
 
 
 def _readable(text: str, master: str) -> InputError:
-    """The error of a task of this package, or else the first sentence of Spark's."""
+    """Return the error of a task of this package, or the first sentence of Spark's message."""
     for pattern, what, fix in _KNOWN_ERRORS:
         found = re.search(pattern, text)
         if found:
@@ -144,9 +144,9 @@ def _readable(text: str, master: str) -> InputError:
     if own:
         return InputError(own[-1]["what"], fix=own[-1]["fix"])
     lines = [line.strip(" :") for line in text.splitlines() if line.strip(" :")]
-    said = [line for line in lines if not line.startswith("An error occurred while calling")]
+    messages = [line for line in lines if not line.startswith("An error occurred while calling")]
     return InputError(
-        (said or ["an error without a message"])[0], where=f"Spark ({master})",
+        (messages or ["an error without a message"])[0], where=f"Spark ({master})",
         fix="check paths, the master, and the logs of Spark",
     )  # fmt: skip
 
@@ -154,21 +154,21 @@ def _readable(text: str, master: str) -> InputError:
 def read_files(session: Any, path: str, kind: Literal["run", "qrels"]) -> Any:
     """Read a run or judgments from any storage that Spark reads.
 
-    The name decides the format: CSV or TSV with a header (``.csv``, ``.tsv``), JSON lines
+    The format follows from the file name: CSV or TSV with a header (``.csv``, ``.tsv``), JSON lines
     (``.json``, ``.jsonl``), TREC (``.txt``, ``.run``, ``.qrels``, ``.trec``), each also with
-    ``.gz`` or ``.bz2``; else Parquet. Columns have the names that `rankgauge.evaluate` knows.
+    ``.gz`` or ``.bz2``; otherwise Parquet. Columns have the names that `rankgauge.evaluate` knows.
 
     Args:
         session: A Spark session.
-        path: A file, a folder or a pattern of files of one format.
-        kind: What the rows are.
+        path: A file, a folder, or a pattern of files of one format.
+        kind: Whether the rows are a ``run`` or judgments (``qrels``).
 
     Returns:
         A DataFrame with query_id, doc_id, and score (of a run) or grade.
 
     Raises:
-        InputError: For columns that are not those of a run or of judgments. A line of TREC with
-            another number of fields is an error of the task that reads it.
+        InputError: If the columns are not those of a run or of judgments. A TREC line with a wrong
+            number of fields fails the task that reads it.
 
     Example:
         >>> qrels = read_files(session, "s3://logs/qrels.parquet", "qrels")  # doctest: +SKIP
@@ -191,23 +191,23 @@ def read_files(session: Any, path: str, kind: Literal["run", "qrels"]) -> Any:
         raise InputError(what, where=path, fix=fix)
     names = dict(zip(("query_id", "doc_id", layout.value), found.read, strict=True))
     rows = _rows(functions, frame, names, value=layout.value, run=None)
-    # Less is better.
+    # Lower ranks are better.
     value = -functions.col("value") if found.has_ranks else functions.col("value")
     return rows.select("query_id", "doc_id", value.alias(layout.value))
 
 
 def read_runs(session: Any, paths: Mapping[str, str]) -> Any:
-    """Read several runs as one DataFrame, with the name of the run in its column run.
+    """Read several runs as one DataFrame, with the name of the run in the column ``run``.
 
     Args:
         session: A Spark session.
-        paths: Name to path, as `read_files` takes it.
+        paths: Name to path, as in `read_files`.
 
     Returns:
         A DataFrame with query_id, doc_id, score, and run.
 
     Raises:
-        InputError: As `read_files`.
+        InputError: As in `read_files`.
 
     Example:
         >>> runs = {"bm25": "s3://logs/bm25.run", "dense": "s3://logs/dense"}
@@ -222,7 +222,7 @@ def read_runs(session: Any, paths: Mapping[str, str]) -> Any:
 
 
 def _trec_rows(functions: Any, lines: Any, path: str, value: str) -> Any:
-    """The fields of lines in TREC format; a task that reads a broken line ends with an error."""
+    """Return the fields of TREC lines; a task that reads an invalid line fails."""
     line = functions.regexp_replace("value", r"^\s+|\s+$", "")
     fields = functions.split(line, r"\s+")
     count = functions.size(fields)
@@ -246,7 +246,7 @@ def _trec_rows(functions: Any, lines: Any, path: str, value: str) -> Any:
     )
 
 
-def evaluate(  # noqa: PLR0913 - one parameter a choice
+def evaluate(  # noqa: PLR0913 - one parameter per choice
     run: Any,
     qrels: Any,
     measures: str | Measure | Iterable[str | Measure] | None = None,
@@ -263,34 +263,34 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     """Evaluate runs in Spark: the value of each measure for each judged query.
 
     Judgments and runs are shuffled once, by query. Values are equal to those of
-    :func:`rankgauge.evaluate`, bit by bit, for any partitioning. For less than about 10 million
+    :func:`rankgauge.evaluate`, bit by bit, for any partitioning. For fewer than about 10 million
     rows, a single machine finishes before a Spark session has started.
 
     Args:
-        run: A Spark DataFrame with the columns query_id, doc_id, score; and run, the name of the
-            run, if there are several.
-        qrels: A Spark DataFrame with the columns query_id, doc_id, grade.
-        measures: As of :func:`rankgauge.evaluate`; measures that read more than grades are an
+        run: A Spark DataFrame with the columns query_id, doc_id, and score, and with several runs
+            also run, the name of the run.
+        qrels: A Spark DataFrame with the columns query_id, doc_id, and grade.
+        measures: As in :func:`rankgauge.evaluate`; measures that read more than grades are an
             error.
         columns: Names of columns that differ: ``{"grade": "relevance"}``.
-        runs: The names of the runs, if there are several. By default, they are determined by a pass
+        runs: Names of the runs, if there are several. By default, they are determined by a pass
             over the run.
-        ties: As of :func:`rankgauge.evaluate`, without ``input``: rows have no order in Spark.
-        queries: ``all`` that are judged, or the ``intersection`` with each run.
-        duplicates: A document twice in a ranking is an ``error``; ``best`` keeps the highest score.
-        unjudged: As of :func:`rankgauge.evaluate`.
-        partitions: Number of shuffle partitions; default: that of Spark.
-        ship: ``value`` sends the code to the workers, which need NumPy and PyArrow only;
-            ``installed`` uses the package that is installed there, with its compiled core.
+        ties: As in :func:`rankgauge.evaluate`, except ``input``: rows have no order in Spark.
+        queries: ``all`` judged queries, or their ``intersection`` with those of each run.
+        duplicates: ``error`` if a document is twice in a ranking; ``best`` keeps the highest score.
+        unjudged: As in :func:`rankgauge.evaluate`.
+        partitions: Number of shuffle partitions; by default, that of Spark.
+        ship: ``value`` sends the code to the workers, which need only NumPy and PyArrow;
+            ``installed`` uses the package installed there, with its compiled core.
 
     Returns:
         A lazy DataFrame with run, query_id, and a column of doubles for each measure, null where
-        it is undefined. Write it with its own writer.
+        undefined. Save it with its own writer.
 
     Raises:
-        InputError: For a missing column, or ids that are decimal numbers. When the result is used,
+        InputError: If a column is missing, or ids are decimal numbers. When the result is used,
             Spark reports duplicates and missing values of the input.
-        UnknownName: For an unknown measure or choice.
+        UnknownName: If a measure or an option is unknown.
         MissingExtra: If pyspark or pyarrow is not installed.
 
     Example:
@@ -303,7 +303,7 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
     plan = make_plan(measures)
     if plan.special:
         raise UnknownName(
-            f"{plan.measures[plan.special[0]]} reads {plan.reads}, which rows of Spark do not have",
+            f"{plan.measures[plan.special[0]]} reads {plan.reads}, which Spark rows do not have",
             fix="evaluate it with rankgauge.evaluate",
         )
     for word, value, refused, other in (
@@ -335,17 +335,17 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
 
 
 def check_queries(run: Any, qrels: Any, *, columns: Mapping[str, str] | None = None) -> None:
-    """Refuse a run that has no query of the judgments: all of its values would be 0.
+    """Raise an error if a run has no query of the judgments: all of its values would be 0.
 
-    A pass over the run that `evaluate` does not make; means that are all 0 are a reason for it.
+    Call it if all means are 0: it takes a pass over the run, which `evaluate` avoids.
 
     Args:
-        run: As of `evaluate`.
-        qrels: As of `evaluate`.
-        columns: As of `evaluate`.
+        run: As in `evaluate`.
+        qrels: As in `evaluate`.
+        columns: As in `evaluate`.
 
     Raises:
-        InputError: If they have no query in common; with an example of both sides.
+        InputError: If they have no query in common, with an example from each.
 
     Example:
         >>> check_queries(run_df, qrels_df)  # doctest: +SKIP
@@ -371,9 +371,10 @@ def summarize(
     """Return the mean of each measure by run: exact sums, equal to `Evaluation.mean`.
 
     Args:
-        values: What `evaluate` returned, or the same columns read from storage.
-        undefined: An undefined value counts as ``zero`` in the mean, or is excluded (``skip``).
-        ship: As of `evaluate`.
+        values: Result of `evaluate`, or the same columns read from storage.
+        undefined: Whether undefined values count as ``zero`` in the mean, or are excluded
+            (``skip``).
+        ship: As in `evaluate`.
 
     Returns:
         Run to measure to mean.
@@ -401,7 +402,7 @@ def summarize(
     }
 
 
-def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
+def compare(  # noqa: PLR0913 - one parameter per choice
     values: Any,
     *,
     runs: Iterable[str] | None = None,
@@ -415,35 +416,36 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     undefined: Undefined = "zero",
     ship: Literal["value", "installed"] = "value",
 ) -> DistributedComparison:
-    """Compare runs by the paired t test, without bringing the values of queries to this machine.
+    """Compare runs by the paired t test, without collecting the values per query.
 
-    Means, differences, standard deviations, t intervals, p-values and verdicts are equal to those
+    Means, differences, standard deviations, t intervals, p-values, and verdicts are equal to those
     of :func:`rankgauge.compare` with ``test="t", interval="t"``, bit by bit, for any partitioning
-    (of a geometric mean but for the last digit). Values are shuffled by query and read twice:
-    write them to storage first. For up to some millions of queries use `to_evaluations` and
+    (for geometric means, except for the last digit). Values are shuffled by query and read twice:
+    write them to storage first. For up to a few million queries, use `to_evaluations` and
     :func:`rankgauge.compare`, whose tests do not assume that means are normally distributed.
 
     Args:
-        values: What `evaluate` returned for all runs in one call, or the same columns read from
+        values: Result of `evaluate` for all runs in one call, or the same columns read from
             storage.
-        runs: The names of the runs; all, in the order of the alphabet, if omitted, which takes a
-            pass over the values.
-        baseline: As of :func:`rankgauge.compare`.
-        pairs: As of :func:`rankgauge.compare`.
-        tested: The measures whose differences are tested; the first if omitted.
-        correction: As of :func:`rankgauge.compare`.
+        runs: Names of the runs. By default, all runs in alphabetical order, which takes a pass over
+            the values.
+        baseline: As in :func:`rankgauge.compare`.
+        pairs: As in :func:`rankgauge.compare`.
+        tested: Measures whose differences are tested; by default, the first one.
+        correction: As in :func:`rankgauge.compare`.
         interval: ``t``, or ``percentile``:
-            :func:`rankgauge.stats.poisson_bootstrap_interval`, whose draws depend on seed and query
-            ids only.
-        draws: Draws of the bootstrap; 1,000 take about 7 CPU minutes for 10^8 queries, per measure.
+            :func:`rankgauge.stats.poisson_bootstrap_interval`, whose draws depend only on the seed
+            and the query ids.
+        draws: Number of bootstrap draws; 1,000 draws for 10^8 queries take about 7 CPU minutes per
+            measure.
         seed: Seed of the draws.
-        undefined: As of `summarize`.
-        ship: As of `evaluate`.
+        undefined: As in `summarize`.
+        ship: As in `evaluate`.
 
     Raises:
         InputError: If there are fewer than two runs or queries, or the columns are not those of
             `evaluate`. Spark reports a run without a row for a query, or with two of them.
-        UnknownName: For an unknown run, measure or choice.
+        UnknownName: If a run, a measure, or an option is unknown.
 
     Example:
         >>> values = session.read.parquet("s3://logs/values")  # doctest: +SKIP
@@ -455,7 +457,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     if len(names) < 2:
         raise InputError(
             f"got {many(len(names), 'run')}, expected two or more", where="values",
-            fix="evaluate several runs, named by a column run",
+            fix="evaluate several runs, named in the column run",
         )  # fmt: skip
     for name in [] if baseline is None else [baseline]:
         if name not in names:
@@ -482,14 +484,14 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
 
 
 def to_evaluations(values: Any) -> dict[str, Evaluation]:
-    """Bring the values of all queries to this machine, to compare, gate, save or report them.
+    """Collect the values of all queries on this machine, to compare, gate, save, or report them.
 
     Args:
-        values: What `evaluate` returned, or the same columns read from storage. A value takes 8
-            bytes, an id about 60.
+        values: Result of `evaluate`, or the same columns read from storage. A value takes 8 bytes,
+            an id about 60.
 
     Returns:
-        Run to `Evaluation`, with the queries sorted.
+        Run to `Evaluation`, with sorted queries.
 
     Raises:
         InputError: If the columns are not those of `evaluate`.
@@ -512,7 +514,7 @@ def to_evaluations(values: Any) -> dict[str, Evaluation]:
 
 
 def _names_of(run: Any, column: str, given: Iterable[str] | None) -> tuple[str, ...]:
-    """The names of the runs."""
+    """Return the names of the runs."""
     if given is not None:
         return tuple(dict.fromkeys(given))
     names = [row[0] for row in run.select(run[column].cast("string")).distinct().collect()]
@@ -529,7 +531,7 @@ def _names_of(run: Any, column: str, given: Iterable[str] | None) -> tuple[str, 
 def _rows(
     functions: Any, frame: Any, names: Mapping[str, str], *, value: str, run: str | None
 ) -> Any:
-    """The rows of a run or of judgments, in the columns that workers read."""
+    """Return the rows of a run or of judgments, with the columns that workers read."""
     what = "run" if value == "score" else "judgments"
     types = dict(frame.dtypes)
     for role in ("query_id", "doc_id", value):
@@ -546,8 +548,8 @@ def _rows(
             )  # fmt: skip
         if role == value and not _NUMBER.fullmatch(kind):
             raise InputError(
-                f"column {names[role]!r} has values of type {kind}, which are no numbers",
-                where=what, fix=f"cast it, or name another one: columns={{{role!r}: ...}}",
+                f"column {names[role]!r} has values of type {kind}, which are not numbers",
+                where=what, fix=f"cast it, or name another column: columns={{{role!r}: ...}}",
             )  # fmt: skip
     column = functions.col
     name = functions.lit("run") if run is None else column(f"`{run}`").cast("string")
@@ -560,7 +562,7 @@ def _rows(
 
 
 def _measures_of(values: Any) -> tuple[str, ...]:
-    """The measures that are columns of values per query."""
+    """Return the measures among the columns of values per query."""
     measures = tuple(name for name in values.columns if name not in {"run", "query_id"})
     try:
         known = bool(measures) and len(values.columns) == len(measures) + 2
@@ -570,16 +572,16 @@ def _measures_of(values: Any) -> tuple[str, ...]:
         known = False
     if not known:
         raise InputError(
-            f"the columns are {', '.join(values.columns)}; expected run, query_id and measures",
+            f"the columns are {', '.join(values.columns)}; expected run, query_id, and measures",
             where="values", fix="give the result of rankgauge.distributed.spark.evaluate",
         )  # fmt: skip
     return measures
 
 
 def _on_worker(name: str, settings: object, ship: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """A function of batches that runs where this package need not be installed.
+    """Return a function of batches that workers can run without this package.
 
-    What is nested in a function is pickled with its code and not by its name.
+    Nested functions are pickled with their code, not by their name.
     """
     if ship not in {"value", "installed"}:
         raise UnknownName(f"ship={ship!r} is not valid", fix="choose value or installed")
@@ -595,7 +597,7 @@ def _on_worker(name: str, settings: object, ship: str) -> Callable[[Iterator[Any
         import sys
         import zlib
 
-        # A process of Spark serves one job after the other: the code may be that of another one.
+        # A Spark process runs several jobs, so the loaded code may be that of another job.
         finders: list[Any] = [each for each in sys.meta_path if hasattr(each, "rankgauge")]
         known = finders[0].rankgauge if finders else ""
         if known != digest:
@@ -606,7 +608,7 @@ def _on_worker(name: str, settings: object, ship: str) -> Callable[[Iterator[Any
             texts = pickle.loads(zlib.decompress(sources))  # noqa: S301 - made below
 
             class Sources(importlib.abc.InspectLoader, importlib.abc.MetaPathFinder):
-                """Imports modules from their texts: no file is written on a worker."""
+                """Importer of modules from their source, without files on the worker."""
 
                 rankgauge = digest
 
@@ -630,7 +632,7 @@ def _on_worker(name: str, settings: object, ship: str) -> Callable[[Iterator[Any
 
 @lru_cache(maxsize=1)
 def _sources() -> tuple[bytes, str]:
-    """The texts of the modules that workers need, and what tells versions apart."""
+    """Return the packed source of the modules that workers need, and its digest."""
     root = Path(__file__).parents[1]
     files = [root / "__init__.py", root / "errors.py"]
     files += [path for name in _PACKAGES for path in sorted((root / name).rglob("*.py"))]

@@ -1,7 +1,7 @@
-"""Queries in SQL that compute common measures where runs and judgments already are.
+"""SQL queries that compute common measures in a database or warehouse.
 
-Written once in the dialect of DuckDB and translated by sqlglot. What all dialects must agree on is
-explicit: numbers are doubles, ids are text, ties are broken by document id byte by byte.
+The queries are written in the dialect of DuckDB and translated by sqlglot. So that all dialects
+agree, numbers are cast to doubles, ids to text, and ties are broken by document id, byte by byte.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DIALECTS = ("bigquery", "duckdb", "postgres", "snowflake", "spark")
 
 _ROLES = ("query_id", "doc_id", "score", "grade")
-# A rank below all others, for judged documents that were not retrieved.
+# Rank of judged documents that were not retrieved, below all others.
 _NOT_RETRIEVED = 2**31 - 1
 _ONE, _ZERO = "CAST(1 AS DOUBLE)", "CAST(0 AS DOUBLE)"
 _Params = Mapping[str, Any]
@@ -34,31 +34,31 @@ def sql_query(
     columns: Mapping[str, str] | None = None,
     per_query: bool = False,
 ) -> str:
-    """Write a query that computes measures of a run in a database or warehouse.
+    """Return a query that computes measures of a run in a database or warehouse.
 
-    It follows the default policies of `evaluate`: all judged queries count, one without results
-    has the value 0; unjudged documents are not relevant; equal scores are ordered by document id,
-    descending; undefined values are NULL per query and 0 in the mean. Sums of an engine differ in
-    the last digits from `evaluate`'s, which are exact. Duplicates and missing values are not
-    detected: run the query of `sql_checks` first.
+    It follows the default policies of `evaluate`: all judged queries count, and those without
+    results have the value 0; unjudged documents are not relevant; equal scores are ordered by
+    document id, descending; undefined values are NULL per query and 0 in the mean. The sums of an
+    engine differ in the last digits from those of `evaluate`, which are exact. Duplicates and
+    missing values are not detected: run the query of `sql_checks` first.
 
     Args:
-        measures: P, R, RelP, F, Success, RR, AP, Rprec, DCG, nDCG and RBP, with ``k``, a number as
-            ``rel`` and, of DCG and nDCG, ``gain``.
-        dialect: One of `DIALECTS`. The results of DuckDB, PostgreSQL and Spark are tested; the
-            queries for BigQuery and Snowflake are translated but were never run.
-        run: The table of the run, as in the dialect: ``project.dataset.table``. One run only: use
-            a view where a table has several.
-        qrels: The table of the judgments.
+        measures: P, R, RelP, F, Success, RR, AP, Rprec, DCG, nDCG, and RBP, with ``k``, a numeric
+            ``rel``, and for DCG and nDCG, ``gain``.
+        dialect: One of `DIALECTS`. The results of DuckDB, PostgreSQL, and Spark are tested; the
+            queries for BigQuery and Snowflake are translated, but were never run.
+        run: Table with a single run, in the syntax of the dialect: ``project.dataset.table``. Use a
+            view if a table has several runs.
+        qrels: Table of the judgments.
         columns: Names of columns that differ from ``query_id``, ``doc_id``, ``score``, ``grade``.
-        per_query: One row for each query instead of one with the means.
+        per_query: Whether the query returns one row for each query instead of the means.
 
     Returns:
-        The query. Its columns are named as ``ndcg_10`` for nDCG@10.
+        The query. Its columns have names such as ``ndcg_10`` for nDCG@10.
 
     Raises:
-        InputError: For a table or column that is not a name.
-        UnknownName: For a dialect, a measure or a parameter that cannot be written in SQL.
+        InputError: If a table or column is not a name.
+        UnknownName: If a dialect is unknown, or a measure or parameter cannot be written in SQL.
         MissingExtra: If sqlglot is not installed.
 
     Example:
@@ -97,21 +97,21 @@ def sql_checks(
     qrels: str = "qrels",
     columns: Mapping[str, str] | None = None,
 ) -> str:
-    """Write a query that counts what `evaluate` refuses and `sql_query` does not detect.
+    """Return a query that counts problems that `evaluate` rejects and `sql_query` ignores.
 
     Args:
-        dialect: As of `sql_query`.
-        run: As of `sql_query`.
-        qrels: As of `sql_query`.
-        columns: As of `sql_query`.
+        dialect: As in `sql_query`.
+        run: As in `sql_query`.
+        qrels: As in `sql_query`.
+        columns: As in `sql_query`.
 
     Returns:
-        The query, which returns one row with a count for each problem, all 0 if the data is good,
+        The query, which returns one row with a count for each problem, all 0 if the data is valid,
         and the number of judged queries in the run, which should not be 0.
 
     Raises:
-        InputError: For a table or column that is not a name.
-        UnknownName: For an unknown dialect.
+        InputError: If a table or column is not a name.
+        UnknownName: If the dialect is unknown.
         MissingExtra: If sqlglot is not installed.
 
     Example:
@@ -160,7 +160,7 @@ WITH ranked AS (
 )
 """
 
-# Of a relevance level: relevant documents of the query, and those down to this rank.
+# For a relevance level: relevant documents of the query, and those down to this rank.
 _LEVEL = """,
     SUM(CASE WHEN grade >= {level} THEN 1 ELSE 0 END)
       OVER (PARTITION BY query_id) AS relevant_{tag},
@@ -204,18 +204,18 @@ def _count(condition: str) -> str:
 
 
 def _relevant(params: _Params) -> str:
-    """The relevant documents, NULL if there are none: what divides by it is undefined."""
+    """Return the number of relevant documents, NULL if it is 0, so that quotients are NULL."""
     return f"NULLIF(CAST(MAX(relevant_{_tag(params['rel'])}) AS DOUBLE), 0)"
 
 
 def _discounted(condition: str, gain: Any, doc_rank: str) -> str:
-    worth = "POWER(CAST(2 AS DOUBLE), grade) - 1" if gain == "exp" else "grade"
+    gained = "POWER(CAST(2 AS DOUBLE), grade) - 1" if gain == "exp" else "grade"
     discount = f"LN(CAST(2 AS DOUBLE)) / LN(CAST({doc_rank} + 1 AS DOUBLE))"
-    return _sum(condition, f"({worth}) * {discount}")
+    return _sum(condition, f"({gained}) * {discount}")
 
 
 def _gaining(params: _Params, doc_rank: str) -> str:
-    """The condition that a document has a gain, within the first k of an order."""
+    """Return the condition that a document has a gain and is in the first k of an order."""
     least = "" if params["rel"] is None else f" AND grade >= {params['rel']}"
     return f"grade > 0{least} AND {doc_rank} <= {params['k'] or _NOT_RETRIEVED - 1}"
 
@@ -265,7 +265,7 @@ def _rbp(params: _Params) -> str:
 
 
 class _Template(NamedTuple):
-    """How a measure is written, and which of its parameters may differ from their defaults."""
+    """SQL of a measure, and the parameters that may differ from their defaults."""
 
     write: Callable[[_Params], str]
     takes: tuple[str, ...] = ("k", "rel")
@@ -298,13 +298,13 @@ def _value_of(measure: Measure) -> str:
             word == "rel" and not isinstance(value, int | float)
         ):  # fmt: skip
             raise UnknownName(
-                f"{measure}: {word}={value} cannot be written in SQL", fix=f"leave {word} out"
+                f"{measure}: {word}={value} cannot be written in SQL", fix=f"omit {word}"
             )
     return template.write(measure.arguments)
 
 
 def _level_of(measure: Measure) -> list[str]:
-    """The relevance level that needs running counts."""
+    """Return the relevance level whose running counts the measure needs, if any."""
     needs = {"R", "RelP", "F", "RR", "AP", "Rprec"}
     return [str(measure.arguments["rel"])] if measure.name in needs else []
 
@@ -314,12 +314,12 @@ def _tag(level: object) -> str:
 
 
 def _output_names(measures: Iterable[Measure]) -> dict[Measure, str]:
-    """Names of columns that every dialect allows: ``ndcg_10`` for nDCG@10."""
+    """Return column names that every dialect allows: ``ndcg_10`` for nDCG@10."""
     return {each: re.sub(r"\W+", "_", str(each)).strip("_").lower() for each in measures}
 
 
 def column_names(given: Mapping[str, str] | None, roles: Sequence[str]) -> dict[str, str]:
-    """The name of the column of each role: the one given, or the role itself."""
+    """Return the column name of each role: from the mapping, or the role itself."""
     unknown = sorted(set(given or {}) - set(roles))
     if unknown:
         raise UnknownName(
@@ -331,7 +331,7 @@ def column_names(given: Mapping[str, str] | None, roles: Sequence[str]) -> dict[
 def _tables(
     dialect: str, run: str, qrels: str, columns: Mapping[str, str] | None
 ) -> dict[str, str]:
-    """Tables and columns as identifiers in the dialect of DuckDB."""
+    """Return tables and columns as identifiers in the dialect of DuckDB."""
     if dialect not in DIALECTS:
         raise UnknownName(
             f"unknown dialect {dialect!r:.60}", fix=f"choose from {', '.join(DIALECTS)}"
@@ -353,20 +353,20 @@ def _tables(
             what = "table" if role in {"run", "qrels"} else "column"
             raise InputError(
                 f"{name!r:.60} is not the name of a {what}", where=role,
-                fix=f"give the name only, quoted as in {dialect} where it has to be",
+                fix=f"give only the name, quoted as in {dialect} if necessary",
             )  # fmt: skip
         identifiers[role] = ".".join(part.sql(dialect="duckdb") for part in parts)
     return identifiers
 
 
 def _collation(dialect: str) -> str:
-    """What orders document ids byte by byte, where the default depends on the locale."""
+    """Return the collation that orders ids byte by byte, if the default depends on the locale."""
     return ' COLLATE "C"' if dialect == "postgres" else ""
 
 
 def _translated(text: str, dialect: str) -> str:
     sqlglot = library("sqlglot", extra="sql", of="SQL")
-    # What a dialect does with NULL in an order does not matter: nothing is ordered by a NULL.
+    # The order of NULL in a dialect does not matter: nothing is ordered by NULL.
     (query,) = sqlglot.transpile(
         text, read="duckdb", write=dialect, pretty=True,
         unsupported_level=sqlglot.ErrorLevel.IGNORE,

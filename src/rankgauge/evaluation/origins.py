@@ -117,7 +117,7 @@ def add_origins(evaluation: Evaluation, fields: Fields, *, mix_origins: bool) ->
     if number < total and not mix_origins:
         raise InputError(
             f"{number} of {many(total, 'query')} are generated and {total - number} are not: "
-            "they have no common mean, since generated questions differ from those of users",
+            "a common mean would mislead, since generated questions differ from those of users",
             where="questions",
             fix=(
                 "evaluate each separately (queries=), or average both deliberately: "

@@ -25,7 +25,7 @@ _MEANS = {"all", "mean", "average", "avg", "amean"}
 _EXACT, _SINGLE = 6, 1e-6
 _OURS = "rankgauge/evaluation/1"
 _WANTED = (
-    "a value of each query: lines of trec_eval -q or ir_measures, CSV, TSV, JSON or JSON lines"
+    "a value of each query: lines of trec_eval -q or ir_measures, CSV, TSV, JSON, or JSON lines"
 )
 
 

@@ -7,6 +7,7 @@ import difflib
 import itertools
 import re
 from collections.abc import Container, Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
 from rankgauge.core.ids import id_text
@@ -41,6 +42,7 @@ _SEPARATOR = re.compile(r"[;|\n]")
 _OTHERS = re.compile(r"[;|\t]")
 # A file with this name is not a table of id and text.
 _QUESTIONS = re.compile(r"questions\.[a-z]+$")
+_SIMILAR = 0.5
 _EXAMPLE = "question,relevant and a line: how long do refunds take,refunds.md;orders/faq.md"
 
 # Query id to document id to grade.
@@ -181,7 +183,9 @@ class _Answers:
             return "separate documents with ';'"
         known = list(itertools.islice(self._documents, 5000))
         near = [name for name in known if name.casefold() == key.casefold()]
-        near = near or difflib.get_close_matches(key, known, 1, 0.5)
+        near = near or [
+            name for name in difflib.get_close_matches(key, known, 10, 0.5) if _similar(key, name)
+        ]
         return f"did you mean {near[0]!r}?" if near else "give the id of a document: its path"
 
     def _grade(self, number: int, given: Any) -> float:
@@ -236,6 +240,12 @@ def named_rows(source: TextSource, faults: Faults | None) -> Iterator[tuple[int,
                     yield number, {_word(k): v for k, v in found.items()}
             except FormatError as error:
                 add_fault(error, faults)
+
+
+def _similar(key: str, name: str) -> bool:
+    """Return whether two paths have similar file names, apart from the extension."""
+    a, b = (PurePosixPath(path).stem.casefold() for path in (key, name))
+    return difflib.SequenceMatcher(None, a, b).ratio() >= _SIMILAR
 
 
 def _word(column: str) -> str:

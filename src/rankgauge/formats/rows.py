@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from rankgauge.core import native
-from rankgauge.core.ids import Blame, Ids, IntArray, show_id
+from rankgauge.core.ids import Blame, IdRuns, Ids, IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.columns import RUN, Columns, Layout
@@ -179,7 +179,7 @@ def _text(value: Any) -> str:
 
 
 def table_of(
-    queries: Ids,
+    queries: Ids | IdRuns,
     docs: Ids,
     values: FloatArray,
     layout: Layout,

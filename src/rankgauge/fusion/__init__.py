@@ -1,4 +1,4 @@
-"""``fuse()``: several runs combined into one, with or without tuning."""
+"""Fusion of several runs into one, with or without tuning."""
 
 from rankgauge.fusion.fusion import FUSION_METHODS, FUSION_NORMS, Fusion, fuse, fuse_files
 from rankgauge.fusion.tuning import Fold, TunedFusion, tune_fusion, weight_grid

@@ -1,4 +1,4 @@
-"""Several runs side by side: each document of a query once, with its row in every run."""
+"""Alignment of runs: each document of a query once, with its row in every run."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ from rankgauge.errors import InputError
 
 _T = TypeVar("_T")
 
-# Rows of all runs that are aligned at once: small enough for the cache.
+# Number of rows of all runs that are aligned at once: fits in the cache.
 _ROWS = 1 << 15
-# Rows of each run, documents of the pairs, pairs of each query, and places with the same document.
+# Rows per run, documents of the pairs, pairs per query, and positions with the same document.
 _Aligned: TypeAlias = tuple[IntArray, IntArray, IntArray, tuple[IntArray, IntArray]]
-# A key holds the number of the query in its block above so many bits of the hash of a document.
+# A key consists of the number of the query in its block and this many bits of a document hash.
 _HASH_BITS = 48
 _QUERIES = 1 << (64 - _HASH_BITS)
 
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """R runs side by side: Q queries with U pairs of query and document, each once.
+    """Aligned runs: R runs, Q queries, and U distinct pairs of query and document.
 
     Attributes:
-        tables: The runs, each in the order of its ranks.
-        queries: The queries that any run has, in order of first appearance.
-        offsets: (Q + 1,) the pairs of query q are ``offsets[q]:offsets[q + 1]``.
+        tables: The runs, each in rank order.
+        queries: The queries of all runs, in order of first appearance.
+        offsets: (Q + 1,) offsets of the queries: the pairs of query q are
+            ``offsets[q]:offsets[q + 1]``.
         docs: The document of each pair.
-        rows: (U, R) its row in each table, -1 where a run has not retrieved it.
+        rows: (U, R) the row of each pair in each table; -1 if the run has not retrieved it.
         starts: (Q, R) the first row of each query in each table.
-        retrieved: (Q, R) how many documents each run retrieved for each query.
+        retrieved: (Q, R) the number of documents retrieved by each run for each query.
     """
 
     tables: tuple[PairTable, ...]
@@ -55,9 +56,9 @@ class Alignment:
         freeze(self.offsets, self.rows, self.starts, self.retrieved)
 
     def blocks(self, runs: IntArray) -> Iterator[Block]:
-        """All pairs that one of these runs retrieved, whole queries at a time."""
+        """Yield the pairs retrieved by any of these runs, in blocks of whole queries."""
         sizes = np.diff(self.offsets)
-        for first, stop in _cut(sizes * len(runs)):
+        for first, stop in _row_ranges(sizes * len(runs)):
             pairs = np.arange(self.offsets[first], self.offsets[stop])
             query = np.repeat(np.arange(stop - first), sizes[first:stop])
             rows = self.rows[self.offsets[first] : self.offsets[stop]]
@@ -78,15 +79,15 @@ class Alignment:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some queries of aligned runs.
+    """A block of queries of aligned runs.
 
     Attributes:
-        pairs: (U,) which pairs they are.
-        rows: (U, R) the row of each in the table of each run, -1 where it is missing.
-        rank: (U, R) its rank in each run, from 1; 0 where it is missing.
+        pairs: (U,) the numbers of the pairs.
+        rows: (U, R) the row of each pair in each table; -1 if missing.
+        rank: (U, R) the rank in each run, from 1; 0 if missing.
         found: (U, R) whether a run retrieved it.
-        query: (U,) the number of its query in this block, ascending.
-        retrieved: (Q, R) how many documents each run retrieved for each query.
+        query: (U,) the number of the query in this block, ascending.
+        retrieved: (Q, R) the number of documents retrieved by each run for each query.
     """
 
     pairs: IntArray
@@ -98,12 +99,12 @@ class Block:
 
     @property
     def sizes(self) -> IntArray:
-        """(Q,) how many different documents each query has."""
+        """(Q,) number of distinct documents of each query."""
         return np.bincount(self.query, minlength=len(self.retrieved))
 
 
 class _Queue:
-    """Queries of a run that were read and not taken yet, the last in memory that is used again."""
+    """Queries of a run that were read but not yet taken; the last block is in a reused buffer."""
 
     def __init__(self, source: Any) -> None:
         self._blocks = sure_blocks(source)
@@ -111,7 +112,7 @@ class _Queue:
         self.ended = False
 
     def read(self) -> None:
-        """Read a block."""
+        """Read the next block."""
         if self._parts:
             last = self._parts.pop()
             self._parts += [replace(last, table=last.table.compact())] * bool(len(last))
@@ -121,11 +122,11 @@ class _Queue:
 
     @property
     def queries(self) -> list[bytes]:
-        """Their ids, in the order of the file."""
+        """Query ids in the order of the file."""
         return [query for part in self._parts for query in part.query_index]
 
     def take(self, queries: Collection[bytes]) -> Run:
-        """Take these queries out, those that are there."""
+        """Remove these queries from the queue, if present, and return them as a run."""
         taken = []
         for place, part in enumerate(self._parts):
             inside = np.array([query in queries for query in part.query_index], dtype=bool)
@@ -142,13 +143,13 @@ class _Queue:
 
 
 def query_blocks(sources: Sequence[Any]) -> Iterator[list[Run]]:
-    """Some queries of all runs at a time, in order of first appearance; of files as little as can.
+    """Yield blocks of queries of all runs, in order of first appearance, reading files lazily.
 
-    A block is good until the next is asked for. Files whose queries are in different orders stay
-    in memory until both have been read.
+    A block is valid until the next is requested. If files have different orders of queries, queries
+    are kept in memory until they were read from every file.
 
     Raises:
-        NotInBlocksError: If one of the files must be read whole.
+        NotInBlocksError: If a file cannot be read in blocks.
     """
     queues = [_Queue(source) for source in sources]
     for place, lead in enumerate(queues):
@@ -172,18 +173,18 @@ def query_blocks(sources: Sequence[Any]) -> Iterator[list[Run]]:
 
 
 def map_query_blocks(sources: Sequence[Any], function: Callable[[Iterator[list[Run]]], _T]) -> _T:
-    """Call a function with the blocks of runs; again with whole runs if one cannot be cut."""
+    """Call a function with blocks of runs; again with whole runs if a run cannot be split."""
     with suppress(NotInBlocksError, InputError):
         return function(query_blocks(sources))
-    # What was refused of a block is refused of the whole, with the numbers of its lines.
+    # An error in a block occurs again here, with the correct line numbers.
     return function(query_blocks([Run.of(source) for source in sources]))
 
 
 def align(runs: Sequence[Run]) -> Alignment:
-    """Put runs side by side.
+    """Align runs.
 
     Args:
-        runs: Each in the order of its ranks (see `ranked`), every document once.
+        runs: The runs, each in rank order (see `ranked`) and without duplicate documents.
     """
     tables = tuple(run.table for run in runs)
     codes, queries = Ids.joined([table.queries.compact() for table in tables]).unique()
@@ -210,7 +211,7 @@ def align(runs: Sequence[Run]) -> Alignment:
 def _documents(
     tables: Sequence[PairTable], starts: IntArray, sizes: IntArray
 ) -> tuple[IntArray, IntArray, Ids]:
-    """Rows of each document in each table, documents of each query, and the documents."""
+    """Return rows of documents in each table, numbers of documents per query, and documents."""
     if native.core is not None:
         columns = [(*table.docs.columns(), table.docs.hashes()) for table in tables]
         found = native.core.align(columns, starts, sizes)
@@ -221,19 +222,19 @@ def _documents(
             return rows.reshape(-1, len(tables)), counts, docs
     docs = Ids.joined([table.docs for table in tables])
     bases = offsets_of([len(table) for table in tables])[:-1]
-    cuts = [*_cut(sizes.sum(axis=1))] or [(0, 0)]
-    parts = [_side_by_side(docs, bases, starts[a:b].T, sizes[a:b].T) for a, b in cuts]
+    cuts = [*_row_ranges(sizes.sum(axis=1))] or [(0, 0)]
+    parts = [_align_block(docs, bases, starts[a:b].T, sizes[a:b].T) for a, b in cuts]
     alike = np.concatenate([part[3] for part in parts], axis=1)
     if not docs.same(alike[0], docs, alike[1]).all():
-        # Two different ids have one hash.
+        # Two different ids have the same hash.
         parts = [
-            _side_by_side(docs, bases, starts[a:b].T, sizes[a:b].T, by_id=True) for a, b in cuts
+            _align_block(docs, bases, starts[a:b].T, sizes[a:b].T, by_id=True) for a, b in cuts
         ]
     rows, heads, counts = (np.concatenate([part[n] for part in parts]) for n in range(3))
     return rows, counts, docs.take(heads)
 
 
-def _side_by_side(
+def _align_block(
     docs: Ids, bases: IntArray, starts: IntArray, sizes: IntArray, *, by_id: bool = False
 ) -> _Aligned:
     """Align queries by the hashes of their documents, or by their ids."""
@@ -262,8 +263,8 @@ def _side_by_side(
     return rows, at[new], counts, (at[alike], at[alike - 1])
 
 
-def _cut(width: IntArray) -> Iterator[tuple[int, int]]:
-    """Ranges of queries with at most so many rows, one query at least."""
+def _row_ranges(width: IntArray) -> Iterator[tuple[int, int]]:
+    """Yield ranges of at least one query with at most _ROWS rows."""
     ends = np.cumsum(width)
     first = 0
     while first < len(width):

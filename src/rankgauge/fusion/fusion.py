@@ -1,4 +1,4 @@
-"""``fuse()``: several runs made into one, by their ranks or by their scores."""
+"""Fusion of runs by ranks or by scores."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from rankgauge.formats.lines import Source
 from rankgauge.formats.writers import write_tables
 from rankgauge.fusion.alignment import Alignment, Block, align, map_query_blocks
 
-# Far above any scale, and sums of products of two are still numbers.
+# Far above any real score; sums of products of two such values are still finite.
 _MOST = 1e100
 _K = 60.0
 _PHI = 0.8
 # Votes are counted in 64 bits.
 _VOTES = 2**62
-# Pairs of documents that are compared at once.
+# Number of pairs of documents compared at once.
 _PAIRS = 1 << 18
 
 
 @dataclass(frozen=True)
 class Fusion:
-    """A method of fusion with its parameters; None for defaults, and for those it does not read.
+    """A fusion method with its parameters; None for defaults and unused parameters.
 
     Attributes:
         method: One of `FUSION_METHODS`.
@@ -68,16 +68,16 @@ class Fusion:
 
     @classmethod
     def of(cls, method: str, runs: Sequence[str], given: Mapping[str, Any]) -> Fusion:
-        """Return a method with all parameters it reads: those given, else their defaults.
+        """Return a method with its parameters: the given values or the defaults.
 
         Args:
-            method: The name of the method, in any spelling of case and joints.
+            method: The name of the method; case, hyphens, and underscores are ignored.
             runs: The names of the runs.
-            given: ``norm``, ``weights``, ``k``, ``phi``; None for what is not given.
+            given: The parameters ``norm``, ``weights``, ``k``, and ``phi``; None for defaults.
 
         Raises:
             UnknownName: For an unknown method or norm.
-            InputError: For a value that is not possible, or a parameter the method does not read.
+            InputError: For an invalid value, or a parameter that the method does not use.
         """
         name = find_method(method)
         declared = METHODS[name]
@@ -104,7 +104,7 @@ class Fusion:
         )
 
     def settings(self) -> dict[str, Any]:
-        """Return the parameters that are read, as plain values."""
+        """Return the used parameters as plain values."""
         words = ("method", "norm", "weights", "k", "phi")
         values = {word: getattr(self, word) for word in words if getattr(self, word) is not None}
         return values | ({} if self.weights is None else {"weights": list(self.weights)})
@@ -123,7 +123,7 @@ def fuse(
 ) -> Run:
     """Fuse runs into one.
 
-    For each query every document that any run retrieved gets one score, from its rank r or its
+    For each query, every retrieved document gets a score, computed from its rank r or its
     normalized score s in each of the N runs that retrieved it:
 
     ============= ============================================ ======================
@@ -132,8 +132,8 @@ def fuse(
     ``rrf``       the sum of w / (k + r)                       Cormack et al. 2009
     ``isr``       N times the sum of 1 / r^2                   Mourão et al. 2014
     ``rbc``       the sum of w (1 - phi) phi^(r - 1)           Bailey et al. 2017
-    ``borda``     the sum of w b, with b points for its place  Aslam, Montague 2001
-    ``condorcet`` how many it beats minus how many beat it     Montague, Aslam 2002
+    ``borda``     the sum of w b, with b points for the rank   Aslam, Montague 2001
+    ``condorcet`` documents it beats minus those that beat it  Montague, Aslam 2002
     ``combsum``   the sum of s                                 Fox, Shaw 1994
     ``combmnz``   N times the sum of s                         Fox, Shaw 1994
     ``combanz``   the sum of s / N                             Fox, Shaw 1994
@@ -152,30 +152,30 @@ def fuse(
     outweigh those that rank it lower; its score is the number of documents that it beats minus the
     number of those that beat it (Copeland).
 
-    *Queries missing from a run* are fused from the others. *Ties*: ranks within a run follow the
-    policy `ties`; equal fused scores are written by document id, descending. Sums are rounded once,
-    and do not depend on the order of runs, queries, or documents.
+    *Queries missing from a run* are fused from the other runs. *Ties*: ranks within a run follow
+    the policy `ties`; ties of fused scores are broken by document id, descending. Sums are rounded
+    once and do not depend on the order of runs, queries, or documents.
 
     Args:
-        runs: At least two: a mapping of name to run, or runs; each is anything that :meth:`Run.of`
-            takes.
+        runs: At least two runs, or a mapping of name to run, in any form accepted by
+            :meth:`Run.of`.
         method: One of `FUSION_METHODS`.
         norm: The normalization of the scores of each query in each run, for methods that use
             scores. ``min-max`` (the default): (s - min) / (max - min), 1 if all are equal.
             ``z-score``: (s - mean) / sd with the standard deviation of these n scores, 0 if all are
             equal. ``sum``: (s - min) / sum of (s - min), 1/n if all are equal. ``rank``: 1 - (r -
             1) / n. ``none``: scores unchanged.
-        weights: A number >= 0 for each run, in their order or by name; a run of weight 0 is
-            ignored. For ``wsum``, ``rrf``, ``rbc``, ``borda`` and ``condorcet``.
-        k: The rank constant of ``rrf``, 60 if omitted.
-        phi: The persistence of ``rbc``, between 0 and 1; 0.8 if omitted.
+        weights: A number >= 0 for each run, in order or by name; runs with weight 0 are ignored.
+            For ``wsum``, ``rrf``, ``rbc``, ``borda``, and ``condorcet``.
+        k: The rank constant of ``rrf``; default: 60.
+        phi: The persistence of ``rbc``, between 0 and 1; default: 0.8.
         ties: Order of documents with equal scores within each run.
         name: The name of the fused run; default: the method.
 
     Raises:
-        UnknownName: For an unknown method, norm or policy.
-        InputError: With fewer than two runs, a document twice in a ranking, or a parameter that
-            the method does not read.
+        UnknownName: For an unknown method, norm, or policy.
+        InputError: With fewer than two runs, a duplicate document in a ranking, or a parameter that
+            the method does not use.
 
     Example:
         >>> run = fuse([{"q1": ["d1", "d2", "d3"]}, {"q1": ["d3", "d2"]}], k=1)
@@ -199,17 +199,17 @@ def fuse_files(
 ) -> tuple[Fusion, int]:
     """Fuse runs into a file, like :func:`fuse` and :func:`write_run`, in blocks of queries.
 
-    Neither the runs nor the result are in memory as a whole.
+    Neither the runs nor the result are kept in memory as a whole.
 
     Args:
-        runs: At least two, as for :func:`fuse`.
+        runs: At least two runs, as for :func:`fuse`.
         path: The file to write, as for :func:`write_run`.
         how: The method and its parameters.
         ties: Order of documents with equal scores within each run.
         name: The name of the fused run; default: the method.
 
     Returns:
-        How they were fused, with the defaults, and the number of queries.
+        The method with all parameters, and the number of queries.
 
     Example:
         >>> import pathlib, tempfile
@@ -244,12 +244,12 @@ def fuse_files(
 
 
 def find_method(method: Any) -> str:
-    """Return the name of a method, from any spelling of case and joints."""
+    """Return the name of a method, ignoring case, hyphens, and underscores."""
     return _spelled(method, "fusion method", METHODS)
 
 
 def rank_runs(runs: Any, ties: Order) -> list[Run]:
-    """Return the runs, each in the order of its ranks."""
+    """Return the runs, each in rank order."""
     order_of(ties)
     return [ranked(run, ties=ties) for run in named_runs(runs)]
 
@@ -280,7 +280,7 @@ def fuse_aligned(aligned: Alignment, how: Fusion, *, name: str, runs: Sequence[s
     return ranked(Run(table, name=name, settings={"fusion": {**how.settings(), "runs": [*runs]}}))
 
 
-# ---- what is given
+# ---- arguments
 
 
 def _spelled(given: Any, what: str, known: Iterable[str]) -> str:
@@ -350,11 +350,11 @@ def _weights(given: Any, runs: Sequence[str]) -> tuple[float, ...] | None:
     return weights
 
 
-# ---- scores made comparable
+# ---- normalization of scores
 
 
 def _normalized(table: PairTable, norm: str) -> FloatArray:
-    """Return the scores of a run that is in rank order, normalized within each query."""
+    """Return the scores of a run in rank order, normalized per query."""
     values = table.values
     if len(values) and float(np.abs(values).max()) > _MOST:
         raise InputError(
@@ -375,7 +375,7 @@ def _normalized(table: PairTable, norm: str) -> FloatArray:
     lowest[filled] = values[table.offsets[filled + 1] - 1]
     span = (highest - lowest)[query]
     flat = span == 0
-    # In shares of the span, squares cannot fall below the smallest number.
+    # Relative to the span, squares cannot underflow.
     shares = (values - lowest[query]) / np.where(flat, 1.0, span)
     if norm == "min-max":
         return np.where(flat, 1.0, shares)
@@ -389,7 +389,7 @@ def _normalized(table: PairTable, norm: str) -> FloatArray:
 
 
 def _scores(block: Block, columns: Sequence[FloatArray]) -> FloatArray:
-    """(U, R) the normalized scores of a block, 0 where a run lacks a document."""
+    """Return the (U, R) normalized scores of a block; 0 for documents missing from a run."""
     scores = np.zeros(block.rows.shape)
     for column, values in enumerate(columns):
         found = block.found[:, column]
@@ -397,12 +397,12 @@ def _scores(block: Block, columns: Sequence[FloatArray]) -> FloatArray:
     return scores
 
 
-# ---- the methods: from a block to a score for each document
+# ---- methods: from a block to a score per document
 
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """What a method sees."""
+    """Input of a method."""
 
     block: Block
     scores: FloatArray
@@ -411,7 +411,7 @@ class _Task:
 
     @property
     def count(self) -> IntArray:
-        """(U,) how many runs retrieved each document."""
+        """(U,) number of runs that retrieved each document."""
         return np.count_nonzero(self.block.found, axis=1)
 
 
@@ -435,7 +435,7 @@ def _isr(task: _Task) -> FloatArray:
 def _rbc(task: _Task) -> FloatArray:
     phi = float(task.how.phi or 0)
     deepest = int(task.block.rank.max(initial=1))
-    # Rank 0 stands for a document that is missing.
+    # Rank 0 represents a missing document.
     terms = np.array([0.0, *((1 - phi) * phi**rank for rank in range(deepest))])
     return total(*product(terms[task.block.rank], task.weights))
 
@@ -461,12 +461,12 @@ def _condorcet(task: _Task) -> FloatArray:
         step = max(1, _PAIRS // max(1, stop - first))
         for start in range(0, stop - first, step):
             some = slice(start, min(start + step, stop - first))
-            result[first + some.start : first + some.stop] = _beaten(inside, some, votes)
+            result[first + some.start : first + some.stop] = _pairwise_wins(inside, some, votes)
     return result
 
 
-def _beaten(ranks: npt.NDArray[Any], some: slice, votes: npt.NDArray[Any]) -> IntArray:
-    """Of some documents, how many others each beats minus how many beat it."""
+def _pairwise_wins(ranks: npt.NDArray[Any], some: slice, votes: npt.NDArray[Any]) -> IntArray:
+    """Return the number of documents that each beats minus the number of those that beat it."""
     balance = np.zeros((some.stop - some.start, ranks.shape[1]), dtype=votes.dtype)
     for of_run, vote in zip(ranks, votes, strict=True):
         mine = of_run[some, None]
@@ -476,7 +476,7 @@ def _beaten(ranks: npt.NDArray[Any], some: slice, votes: npt.NDArray[Any]) -> In
 
 
 def _votes(weights: FloatArray) -> npt.NDArray[Any]:
-    """Weights as whole numbers in the proportion of their decimals: 0.1 and 0.2 make 0.3."""
+    """Return integer weights in exact decimal proportion: 0.1 and 0.2 add up to 0.3."""
     parts = [Fraction(repr(weight)) for weight in weights.tolist()]
     scale = Fraction(
         math.lcm(*(part.denominator for part in parts)),
@@ -527,7 +527,7 @@ def _wsum(task: _Task) -> FloatArray:
 
 @dataclass(frozen=True)
 class _Method:
-    """A method: what it computes, which parameters it reads, and what it is in one line."""
+    """A method: its function, parameters, and description."""
 
     function: Callable[[_Task], FloatArray]
     reads: tuple[str, ...]

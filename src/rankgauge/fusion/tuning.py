@@ -1,4 +1,4 @@
-"""``tune_fusion()``: parameters of a fusion, chosen without the queries they are used for."""
+"""Tuning of fusion parameters on queries other than those to fuse."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ _SHOWN = 10
 
 @dataclass(frozen=True)
 class Fold:
-    """Queries that were fused with parameters chosen on others.
+    """Queries that were fused with parameters chosen on other queries.
 
     Attributes:
         chosen: The parameters.
-        train: The queries they were chosen on.
-        test: The queries that were fused with them.
-        train_value: The mean over `train`, which is too optimistic.
+        train: The queries that the parameters were chosen on.
+        test: The queries that were fused with the parameters.
+        train_value: The mean over `train`, which is optimistic.
         test_value: The mean over `test`.
     """
 
@@ -67,18 +67,19 @@ class Fold:
 
 @dataclass(frozen=True, repr=False)
 class TunedFusion(Result):
-    """A fused run in which no query was fused with parameters chosen on it.
+    """A fused run whose parameters were chosen, for each query, on other queries.
 
     Returned by :func:`tune_fusion`. Notebooks display it as a table.
 
     Attributes:
         run: The fused run.
         measure: The measure that was optimized.
-        candidates: All choices of parameters, in the order of the grid.
+        candidates: All combinations of parameters, in the order of the grid.
         folds: The parameters chosen for each fold.
-        seed: The seed of the folds; None for a fixed list of queries to train on.
-        evaluation: The fused run by the measure, over the queries of all folds.
-        others: The same for the first candidate and for each of the runs that were fused, by name.
+        seed: The seed of the folds; None for a fixed list of training queries.
+        evaluation: The evaluation of the fused run over the test queries of all folds.
+        others: The means of the first candidate and of each input run over the same queries, by
+            name.
         sentences: Sentences on the tuning and the result.
         warnings: Warnings about the result.
     """
@@ -94,12 +95,15 @@ class TunedFusion(Result):
     warnings: tuple[str, ...]
 
     def table(self) -> Table:
-        """Return a row for each fold, with the sentences below."""
+        """Return a table with a row per fold and the conclusions as notes."""
         return Table(
-            columns=("fold", "chosen on", "chosen", f"{self.measure} there", "used for", "there"),
+            columns=(
+                "fold", "train", "parameters", f"{self.measure}, train", "test",
+                f"{self.measure}, test",
+            ),
             rows=tuple(
-                (number, many(len(fold.train), "query"), str(fold.chosen), fold.train_value,
-                 many(len(fold.test), "query"), fold.test_value)
+                (number, len(fold.train), str(fold.chosen), fold.train_value, len(fold.test),
+                 fold.test_value)
                 for number, fold in enumerate(self.folds, start=1)
             ),
             title=self.run.name,
@@ -115,7 +119,7 @@ class TunedFusion(Result):
 
 
 def weight_grid(runs: int, step: float = 0.1) -> tuple[tuple[float, ...], ...]:
-    """Return weights that add up to 1, in equal steps, most uniform first.
+    """Return all weights that sum to 1 in equal steps, most uniform first.
 
     Args:
         runs: Number of runs.
@@ -173,28 +177,28 @@ def tune_fusion(
     and the fused run contains only the others. Unjudged queries are fused with the parameters that
     are best on all training queries.
 
-    Folds depend on the query ids and the seed (by SHA-256), not on the order of queries. Of
+    Folds depend on the query ids and the seed (by SHA-256), not on the order of queries. Among
     candidates with equal means, the first in the grid is chosen.
 
     Args:
-        qrels: The judgments: anything that :meth:`Qrels.of` takes.
-        runs: At least two, as for :func:`fuse`.
+        qrels: The judgments, in any form accepted by :meth:`Qrels.of`.
+        runs: At least two runs, as for :func:`fuse`.
         measure: The measure to optimize.
         method: One of `FUSION_METHODS`.
-        grid: Parameter (``norm``, ``weights``, ``k``, ``phi``) to the values that are tried, in
-            every combination; one value fixes it. Defaults: for ``rrf`` k from 1 to 500, for
-            ``rbc`` phi from .5 to .99, for ``wsum`` weights in steps of 0.1 (see
-            :func:`weight_grid`), for the other methods of scores all norms but ``none``.
+        grid: Parameter (``norm``, ``weights``, ``k``, ``phi``) to the values to try, in every
+            combination; a single value fixes the parameter. Defaults: for ``rrf``, k from 1 to 500;
+            for ``rbc``, phi from 0.5 to 0.99; for ``wsum``, weights in steps of 0.1 (see
+            :func:`weight_grid`); for the other score-based methods, all norms except ``none``.
         folds: Number of folds.
-        train: The ids of the queries to train on, or the path of a file with one id per line; no
-            cross-validation then.
-        seed: The seed.
+        train: The ids of the training queries, or the path of a file with one id per line; replaces
+            cross-validation.
+        seed: The seed of the folds.
         ties: Order of documents with equal scores.
 
     Raises:
         InputError: If the grid is empty, or there are too few queries for the folds.
         MismatchError: If judgments and runs have no query in common.
-        UnknownName: For an unknown method, measure or parameter.
+        UnknownName: For an unknown method, measure, or parameter.
 
     Example:
         >>> qrels = {f"q{n}": {"d1"} for n in range(6)}
@@ -214,7 +218,7 @@ def tune_fusion(
             "judgments and runs have no query in common", where="tune_fusion",
             fix="give judgments of the queries that the runs have",
         )  # fmt: skip
-    splits = _folds(truth, folds, seed) if train is None else [_fixed(truth, train)]
+    splits = _folds(truth, folds, seed) if train is None else [_fixed_split(truth, train)]
     search = _Search(truth, wanted, ties, tuple(named), candidates)
     made = tuple(search.fold(*split) for split in splits)
     queries = [query for _, test in splits for query in test]
@@ -237,13 +241,13 @@ def tune_fusion(
         evaluation=evaluation,
         others=others,
         sentences=(
-            f"tried: {_tried(candidates)}",
+            f"tried: {_grid_text(candidates)}",
             *_method_sentences(made, wanted, len(queries), seed if train is None else None),
             *([rest] if rest else []),
             f"{wanted} over {unseen} not used to choose it: {mean:.4f}; {compared}",
         ),
         warnings=(
-            *_doubts(made, candidates),
+            *_tuning_warnings(made, candidates),
             *(
                 f"{name} has the higher {wanted} on the same queries"
                 for name, value in others.items()
@@ -258,7 +262,7 @@ def tune_fusion(
 
 def _candidates(method: str, names: Sequence[str], grid: Any) -> tuple[Fusion, ...]:
     name = find_method(method)
-    given = _given(grid)
+    given = _checked_grid(grid)
     tried: dict[str, list[Any]] = {}
     if name == "rrf":
         tried["k"] = list(_K)
@@ -287,7 +291,7 @@ def _candidates(method: str, names: Sequence[str], grid: Any) -> tuple[Fusion, .
     return tuple(dict.fromkeys(found))
 
 
-def _given(grid: Any) -> dict[str, list[Any]]:
+def _checked_grid(grid: Any) -> dict[str, list[Any]]:
     if grid is None:
         return {}
     if not isinstance(grid, Mapping):
@@ -305,14 +309,14 @@ def _given(grid: Any) -> dict[str, list[Any]]:
     return {word: list(values) for word, values in grid.items()}
 
 
-# ---- which queries
+# ---- folds
 
 
 _Split: TypeAlias = tuple[list[bytes], list[bytes]]
 
 
 def _folds(truth: Qrels, folds: int, seed: int) -> list[_Split]:
-    """Of each fold the other queries, and its own."""
+    """Return the training and test queries of each fold."""
     integer("folds", folds, least=None)
     integer("seed", seed, least=None)
     order = drawn(truth.query_index, seed)
@@ -329,8 +333,8 @@ def _folds(truth: Qrels, folds: int, seed: int) -> list[_Split]:
     ]
 
 
-def _fixed(truth: Qrels, train: Any) -> _Split:
-    """Return the queries given, and all others that are judged."""
+def _fixed_split(truth: Qrels, train: Any) -> _Split:
+    """Return the given training queries and all other judged queries."""
     given = {id_bytes(query, "query id") for query in given_ids(train)}
     judged = list(truth.query_index)
     chosen = [query for query in judged if query in given]
@@ -350,7 +354,7 @@ def _fixed(truth: Qrels, train: Any) -> _Split:
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """Runs, and the values of every candidate fusion of them."""
+    """Values of all candidate fusions of runs."""
 
     truth: Qrels
     measure: Measure
@@ -360,12 +364,12 @@ class _Search:
 
     @cached_property
     def rows(self) -> dict[bytes, int]:
-        """The row of each judged query among the values."""
+        """Row of each judged query in ``values``."""
         return {query: row for row, query in enumerate(self.truth.query_index)}
 
     @cached_property
     def values(self) -> Values:
-        """(Q, C) the value of each judged query by each candidate: one fusion each serves all."""
+        """(Q, C) value of each judged query for each candidate, which is fused once."""
         judged = align([only(run, self.rows) for run in self.runs])
         runs = (self.fuse(judged, how) for how in self.candidates)
         return np.concatenate(
@@ -377,7 +381,7 @@ class _Search:
         return fuse_aligned(aligned, how, name=how.method, runs=[run.name for run in self.runs])
 
     def best(self, queries: Iterable[bytes]) -> int:
-        """Return the first of the best candidates on these queries."""
+        """Return the number of the best candidate on these queries; the first of ties."""
         lower = self.measure.declaration.better == "lower"
         means = [self.mean(number, queries) for number in range(len(self.candidates))]
         worth = [-math.inf if math.isnan(m) else -m if lower else m for m in means]
@@ -399,7 +403,7 @@ class _Search:
         )
 
     def run(self, folds: Sequence[Fold]) -> tuple[Run, str]:
-        """Return the run of all folds, and a sentence about queries that are not judged."""
+        """Return the run of all folds, and a sentence about unjudged queries."""
         parts = [(fold.chosen, fold.test) for fold in folds]
         known = dict.fromkeys(query for run in self.runs for query in run.query_ids)
         used = {query for fold in folds for query in (*fold.train, *fold.test)}
@@ -429,13 +433,13 @@ class _Search:
         return Run(table, name=f"{method}-tuned", settings={"fusion": settings}), text
 
     def evaluation(self, run: Run, queries: Iterable[bytes]) -> Evaluation:
-        """Return a run by the measure, over these queries in the order of the judgments."""
+        """Evaluate a run over these queries, in the order of the judgments."""
         chosen = sorted(queries, key=self.rows.__getitem__)
         return evaluate(self.truth, run, self.measure, ties=self.ties, queries=chosen)
 
 
 def _joined(tables: Sequence[PairTable], order: Sequence[str]) -> PairTable:
-    """Tables of different queries as one, in this order of queries."""
+    """Concatenate tables of different queries, in the given order of queries."""
     queries = Ids.joined([table.queries for table in tables])
     table = PairTable(
         queries=queries,
@@ -472,7 +476,7 @@ def _method_sentences(
         )
 
 
-def _doubts(folds: Sequence[Fold], candidates: Sequence[Fusion]) -> Iterator[str]:
+def _tuning_warnings(folds: Sequence[Fold], candidates: Sequence[Fusion]) -> Iterator[str]:
     fewest = min(len(fold.train) for fold in folds)
     if fewest < _FEW:
         yield f"{many(fewest, 'query')} are few for choosing parameters"
@@ -485,7 +489,7 @@ def _doubts(folds: Sequence[Fold], candidates: Sequence[Fusion]) -> Iterator[str
             yield f"{word}={end:g} is an end of the grid: the best value may be outside"
 
 
-def _tried(candidates: Sequence[Fusion]) -> str:
+def _grid_text(candidates: Sequence[Fusion]) -> str:
     """Describe the grid."""
     parts = []
     for word in _WORDS:

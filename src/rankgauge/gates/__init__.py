@@ -1,4 +1,4 @@
-"""The release gate: whether a run may replace the previous one, by rules set in advance."""
+"""Release gates: whether a run may replace the previous one, by rules set in advance."""
 
 from rankgauge.gates.baseline import Baseline, BaselineQuery, Noise
 from rankgauge.gates.non_inferiority import untestable_margins

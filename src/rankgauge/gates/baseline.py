@@ -1,4 +1,4 @@
-"""Baselines of a gate: values and top documents per query, in a reviewable file."""
+"""Baselines of a gate: values and top documents per query, in a file that can be reviewed."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ from rankgauge.measures.measure import Measure, parse
 
 _SCHEMA = "rankgauge/baseline/"
 _VERSION = 2
-# Of a normal distribution, 95% lie within so many standard deviations.
+# 95% of a normal distribution are within this many standard deviations.
 _BAND = 1.959963984540054
 _SHORT = 16  # hexadecimal digits: 64 bits
 _MARKS = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
 _RENEW = "write it again: rankgauge gate QRELS RUN --update-baseline"
-# At the root of a parsed file: a query may have the name of a key.
+# Keys at the root of the file; within it, a query may have the same name.
 _KEYS = ("schema", "rankgauge", "run", "depth", "measures", "fingerprints", "noise", "queries")
 
 
 class FirstDocuments(NamedTuple):
-    """The first documents of each query of a run, or of a block of it."""
+    """First documents of each query of a run or part of a run."""
 
     documents: Mapping[str, tuple[str, ...]]
-    depth: int  # the length of its longest ranking
+    depth: int  # length of the longest ranking
 
     @classmethod
     def of(cls, run: Run, top: int = 10) -> FirstDocuments:
-        """Return this many documents of each query."""
+        """Return the first `top` documents of each query."""
         best = ranked(run, depth=top)
         docs, parts = best.table.docs.shown(), pairwise(best.table.offsets.tolist())
         documents = {q: tuple(docs[a:b]) for q, (a, b) in zip(best.query_ids, parts, strict=True)}
@@ -55,13 +55,13 @@ class FirstDocuments(NamedTuple):
 
 @dataclass(frozen=True)
 class Noise:
-    """Differences between repeated runs of one system.
+    """Differences between repeated runs of the same system.
 
     Attributes:
-        runs: The number of runs.
-        bands: Measure to the noise band: 95% of pairs of runs differ by less, if many queries vary
+        runs: Number of runs.
+        bands: Noise band by measure: 95% of pairs of runs differ by less, if many queries vary
             independently.
-        jitter: Query to measure to the largest value less the smallest.
+        jitter: Range (largest minus smallest value) by query and measure.
     """
 
     runs: int
@@ -70,15 +70,15 @@ class Noise:
 
     @classmethod
     def of(cls, evaluations: Sequence[Evaluation]) -> Noise:
-        """Return the noise of the evaluations of repeated runs.
+        """Return the noise of repeated runs from their evaluations.
 
-        If queries vary independently, with standard deviation s_q over the runs, the difference of
+        If queries vary independently with standard deviation s_q over the runs, the difference of
         two means has variance 2 sum(s_q^2) / Q^2, and the band is 1.96 standard deviations. If the
-        observed means differ by more (queries vary together), it is the 95% quantile of their
-        differences, which is too small with few runs, or if only a few queries vary.
+        observed means differ by more (queries vary together), the band is the 95% quantile of their
+        differences, which is too small for few runs or if only a few queries vary.
 
         Raises:
-            InputError: If there are fewer than two runs, or runs of different queries.
+            InputError: If there are fewer than two runs, or the runs have different queries.
         """
         if len(evaluations) < 2:
             raise InputError(
@@ -96,7 +96,7 @@ class Noise:
         bands = {}
         jitter: dict[str, dict[str, float]] = {query: {} for query in query_ids}
         for column, measure in enumerate(evaluations[0].measures):
-            # What has no value in some run, and is left out of means, jitters in none.
+            # Values that are missing in some run and excluded from means have no range.
             counted = measure.counted(values[:, :, column])
             known = ~np.isnan(counted).any(axis=1)
             bands[str(measure)] = _band(counted[known].T)
@@ -107,10 +107,11 @@ class Noise:
 
 
 def _band(values: Values) -> float:
-    """Return the band of one measure; `values` are (runs, queries)."""
+    """Return the noise band of one measure; `values` has shape (runs, queries)."""
     queries = values.shape[1]
     if not (values != values[0]).any():
-        return 0.0  # exactly: a mean of equal numbers may differ from them in the last bit
+        # Exactly 0: the mean of equal numbers may differ from them in the last bit.
+        return 0.0
     variances = values.var(axis=0, ddof=1).tolist()
     independent = _BAND * math.sqrt(2 * math.fsum(variances)) / queries
     means = [math.fsum(row) / queries for row in values.tolist()]
@@ -120,12 +121,12 @@ def _band(values: Values) -> float:
 
 @dataclass(frozen=True)
 class BaselineQuery:
-    """One query of a baseline.
+    """A query of a baseline.
 
     Attributes:
-        values: Measure to value; NaN where undefined.
-        top: The first documents, best first; None if the ranking is unknown.
-        judgments: Fingerprint of its judgments; None if unknown.
+        values: Value by measure; NaN if undefined.
+        top: First documents, best first; None if the ranking is unknown.
+        judgments: Fingerprint of the judgments; None if unknown.
     """
 
     values: Mapping[str, float]
@@ -135,20 +136,20 @@ class BaselineQuery:
 
 @dataclass(frozen=True, repr=False)
 class Baseline:
-    """The values of a run, with fingerprints that show whether another run is comparable.
+    """Values of a run, with fingerprints that show whether another run is comparable.
 
-    Made by :meth:`from_run`, :meth:`from_evaluation` or :meth:`read`; kept as a small file next to
-    the code, one line a query, sorted, so that its changes can be reviewed like code.
+    Created by :meth:`from_run`, :meth:`from_evaluation`, or :meth:`read`; stored as a small file
+    next to the code with one line per query, sorted, so that changes can be reviewed.
 
     Attributes:
-        run_name: The name of the run.
-        version: The version of rankgauge that created it.
-        depth: Length of its longest ranking; None if the rankings are unknown.
-        measures: Measure to fingerprint of its definition.
-        queries: Query to values, first documents and fingerprint of the judgments, sorted.
+        run_name: Name of the run.
+        version: Version of rankgauge that created the baseline.
+        depth: Length of the longest ranking; None if the rankings are unknown.
+        measures: Fingerprint of the definition by measure.
+        queries: Values, first documents, and fingerprint of the judgments by query, sorted.
         noise: Differences between repeated runs of the same system; None if not measured.
-        settings: For generated answers, the versions of prompt, model, retrieval, and judge; empty
-            for a run.
+        settings: Versions of prompt, model, retrieval, and judge for generated answers; empty for
+            runs.
 
     Example:
         >>> made = Baseline.from_run({"q1": {"d1"}, "q2": {"d2"}}, {"q1": ["d1"], "q2": ["x"]})
@@ -173,13 +174,13 @@ class Baseline:
         Args:
             qrels: The judgments: anything that :meth:`Qrels.of` takes.
             run: The run: anything that :meth:`Run.of` takes.
-            rules: Anything that :meth:`GateRules.of` takes; they name the measures.
-            noise: Repeated runs of the same system, two or more, to measure differences by chance.
-            top: The number of documents of each ranking to store, for reports.
+            rules: Rules that name the measures: anything that :meth:`GateRules.of` takes.
+            noise: Two or more repeated runs of the same system, to measure random differences.
+            top: Number of documents of each ranking to store for reports.
 
         Raises:
-            InputError: If too many queries have no ranking, a fault of the input explains the
-                values, or an input cannot be worked with.
+            InputError: If too many queries have no ranking, a fault of the input invalidates the
+                values, or an input is invalid.
         """
         wanted = GateRules.of(rules)
         truth = Qrels.of(qrels)
@@ -204,12 +205,12 @@ class Baseline:
         """Create a baseline from values only, without judgments and rankings.
 
         Args:
-            evaluation: The values of any measures.
-            noise: Evaluations of repeated runs of the same system, two or more.
+            evaluation: Values of any measures.
+            noise: Evaluations of two or more repeated runs of the same system.
             max_failed: Largest share of queries without a ranking, from 0 to 1.
 
         Raises:
-            InputError: As :meth:`from_run`; or if queries do not all count the same in the means.
+            InputError: As for :meth:`from_run`, or if the means are weighted.
 
         Example:
             >>> made = evaluate({"q1": {"d1"}, "q2": {"d2"}}, {"q1": ["d1"], "q2": ["x"]}, "RR")
@@ -256,7 +257,7 @@ class Baseline:
 
     @property
     def unit(self) -> str:
-        """The unit of a value: ``question`` for generated answers, else ``query``."""
+        """Unit of the values: ``question`` for generated answers, otherwise ``query``."""
         return "question" if self.settings else "query"
 
     def empty(self) -> list[str]:
@@ -264,7 +265,7 @@ class Baseline:
         return [query for query, seen in self.queries.items() if seen.top == ()]
 
     def failure(self, evaluation: Evaluation, max_failed: float) -> str:
-        """Return a message if more queries than allowed have no ranking, else empty."""
+        """Return a message if more queries than allowed have no ranking, otherwise ""."""
         empty, queries = self.empty(), len(self.queries)
         number = len(empty)
         if self.depth is None:
@@ -278,7 +279,7 @@ class Baseline:
         )
 
     def mean(self, measure: str | Measure, queries: Iterable[str] | None = None) -> float:
-        """Return the mean of a measure over these queries (all, if none are named).
+        """Return the mean of a measure over these queries (default: all).
 
         Raises:
             InputError: If the baseline does not have the measure or a query.
@@ -294,16 +295,16 @@ class Baseline:
         return wanted.mean([self.queries[query].values[str(wanted)] for query in chosen])
 
     def to_json(self) -> str:
-        """Return the file: JSON with one line per query; the same baseline gives the same bytes."""
+        """Return the content of the file: JSON with one line per query, always the same bytes."""
         heads = {**self._heads(), "fingerprints": self._prints()}
         keys = [key for key in (*_KEYS[:-1], "settings") if key in heads]
         top = "".join(f"{_json(key)}: {_json(heads[key])},\n" for key in keys)
         return "{\n" + top + '"queries": {\n' + ",\n".join(self._lines()) + "\n}\n}\n"
 
     def _heads(self) -> dict[str, Any]:
-        """Return the header of the file, without the fingerprints."""
+        """Return the header of the file without the fingerprints."""
         noise = self.noise
-        # Only of answers: the file of a run stays as it was.
+        # Only for answers, so that files of runs do not change.
         settings = {"settings": dict(self.settings)} if self.settings else {}
         return settings | {
             "schema": f"{_SCHEMA}{_VERSION}",
@@ -336,20 +337,21 @@ class Baseline:
         }
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the file atomically.
+        """Write the baseline to a file, atomically.
 
         Raises:
-            InputError: If it cannot be written.
+            InputError: If the file cannot be written.
         """
         with write_atomically(path) as stream:
             stream.write(self.to_json().encode())
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Baseline:
-        """Read the file.
+        """Read a baseline from a file.
 
         Raises:
-            FormatError: If it is damaged, edited by hand, or contains merge conflict markers.
+            FormatError: If the file is damaged, was edited manually, or contains merge conflict
+                markers.
             InputError: If the file does not exist, or a newer version of rankgauge wrote it.
         """
         name = str(path)
@@ -381,7 +383,7 @@ class Baseline:
 def _finished(
     made: Baseline, evaluation: Evaluation, max_failed: float, *, repeats: Sequence[Evaluation]
 ) -> Baseline:
-    """Return a baseline with its noise; a run that is not fit to be one is refused."""
+    """Return a baseline with its noise, or raise an error for an unsuitable run."""
     failure = made.failure(evaluation, max_failed)
     if failure:
         raise InputError(
@@ -397,7 +399,7 @@ def _finished(
 
 
 def input_faults(evaluation: Evaluation) -> list[Finding]:
-    """Return findings that explain the values of a run, including too many empty rankings."""
+    """Return the findings that invalidate a run, including too many empty rankings."""
     return [found for found in explaining(evaluation.findings) if found.code != "P104"]
 
 
@@ -486,7 +488,7 @@ def _value(number: Any) -> float:
 
 def _finite(number: Any) -> float:
     if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
-        raise TypeError(f"{number!r} is not a value")  # caught by the reader, which knows the file
+        raise TypeError(f"{number!r} is not a value")  # the reader catches this and adds the file
     return float(number)
 
 
@@ -495,7 +497,7 @@ def _reason(error: Exception) -> str:
 
 
 def _judgment_prints(truth: Qrels) -> dict[str, str]:
-    """Return a fingerprint of each query's judgments: independent of their order; 1 equals 1.0."""
+    """Return a fingerprint of each query's judgments, independent of order; 1 equals 1.0."""
     docs, grades = truth.table.docs.tolist(), truth.table.values.tolist()
     offsets = truth.table.offsets.tolist()
     prints = {}
@@ -510,7 +512,7 @@ def _judgment_prints(truth: Qrels) -> dict[str, str]:
 
 
 def _definition(measure: Measure, evaluation: Evaluation) -> str:
-    """Return a fingerprint of all that is declared about a measure, and of the policies."""
+    """Return a fingerprint of the declaration of a measure and the policies."""
     policies = evaluation.policies
     declared = measure.declaration
     words = measure.arguments
@@ -522,7 +524,7 @@ def _definition(measure: Measure, evaluation: Evaluation) -> str:
         declared.undefined,
         policies.ties,
     ]
-    # Unusual ones only: a baseline of the usual ones keeps its fingerprint.
+    # Include only non-default policies, so that default baselines keep their fingerprints.
     parts += [policies.unjudged] if policies.unjudged != "not relevant" else []
     parts += [f"{policies.draws} draws, seed {policies.seed}"] if policies.draws else []
     parts += [evaluation.profile.name] if evaluation.profile is not None else []

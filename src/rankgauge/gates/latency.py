@@ -1,4 +1,4 @@
-"""The latency gate: two systems timed in one job, query by query; never against stored numbers."""
+"""Latency gate: two systems timed in the same job, query by query, never with stored numbers."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ _SHARES = {"p50": 0.5, "p95": 0.95}
 
 
 def latency_checks(limits: Mapping[str, float], pair: tuple[Any, Any] | None) -> list[GateCheck]:
-    """Check the ratio new to baseline of each limited quantile.
+    """Check the ratio of new to baseline latency for each limited quantile.
 
-    Queries are drawn with replacement, both systems together (paired bootstrap, 10,000 draws, from
-    a seed that the data give). PASS if the one-sided 95% upper bound of the ratio is below the
+    Queries are resampled with replacement, both systems together (paired bootstrap, 10,000 draws,
+    seed derived from the data). PASS if the one-sided 95% upper bound of the ratio is below the
     limit; otherwise FAIL if its 99% lower bound is above 1; otherwise INCONCLUSIVE. A quantile q
-    has an upper bound only if some query is likely to be above it: with n queries, if q^n is at
-    most .05 (5 queries for p50, 59 for p95).
+    has an upper bound only if a query is likely to be above it: for n queries, if q^n is at most
+    .05 (5 queries for p50, 59 for p95).
 
     Args:
-        limits: Quantile (``p50``, ``p95``) to the largest ratio.
-        pair: Latencies of baseline and new run: mappings of query to a time, or to the times of
-            repeated measurements (their median counts), or paths of CSV files ``query,latency``.
-            Measured in the same job, in turns. None if nothing was measured.
+        limits: Largest accepted ratio by quantile (``p50``, ``p95``).
+        pair: Latencies of baseline and new run, measured alternately in the same job: mappings of
+            query to a time or to repeated times (their median is used), or paths of CSV files
+            ``query,latency``. None if nothing was measured.
 
     Raises:
         InputError: If a latency is not a positive number, or latencies are given without a limit.
-        MismatchError: If the two do not have the same queries.
+        MismatchError: If the two have different queries.
     """
     if pair is None:
         return [_not_measured(name) for name in limits]
@@ -136,7 +136,7 @@ def _rows(path: Path) -> Iterator[tuple[str, str]]:
     text = read_text(path)
     for number, row in enumerate(csv.reader(text.splitlines()), start=1):
         if not row or (number == 1 and not _is_number(row[-1])):
-            continue  # a header
+            continue  # header
         if len(row) != 2:
             raise FormatError(
                 f"{many(len(row), 'field')}, expected two", path=str(path), line=number,

@@ -1,9 +1,9 @@
-"""Non-inferiority: a run compared with a baseline, query by query, and the verdict on each measure.
+"""Non-inferiority tests of a run against a baseline, query by query.
 
-IDENTICAL if all values and the first documents of every ranking are those of the baseline. PASS if
-the one-sided 95% lower bound of the mean gain (`stats.mean_lower_bound`) is above minus the margin.
-Otherwise FAIL if the p-value of "there is no loss" (paired t), corrected by Holm over everything
-that is gated, is below .01. Otherwise INCONCLUSIVE.
+IDENTICAL if all values and the first documents of every ranking equal those of the baseline. PASS
+if the one-sided 95% lower bound of the mean gain (`stats.mean_lower_bound`) is above the negative
+margin. Otherwise FAIL if the Holm-corrected p-value of "there is no loss" (paired t), over all
+gated measures and references, is below .01. Otherwise INCONCLUSIVE.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _NOTED = 0.05
 _RENEW = "--update-baseline"
 
 
-# ---- the decision, from gains
+# ---- decisions from gains
 
 
-# Reasons for lost values, and the measure to gate in addition.
+# Reasons for missing values, and the additional measure to gate.
 _LOST = {
     "query": "nothing relevant was found), which no mean shows; gate R@k or Success@k as well",
     "question": 'nothing to judge, as in "I don\'t know"), which no mean shows; gate Completeness',
@@ -51,13 +51,13 @@ _LOST = {
 
 @dataclass(frozen=True)
 class Decision:
-    """Verdict on one measure.
+    """Verdict on a measure.
 
     Attributes:
-        verdict: ``PASS``, ``FAIL`` or ``INCONCLUSIVE``.
-        bounds: The confidence bounds of the mean gain; None with fewer than two queries.
-        p_worse: One-sided p-value of "there is no loss", corrected by Holm.
-        changed: The number of queries whose value changed.
+        verdict: ``PASS``, ``FAIL``, or ``INCONCLUSIVE``.
+        bounds: Confidence bounds of the mean gain; None with fewer than two queries.
+        p_worse: One-sided p-value of "there is no loss", Holm-corrected.
+        changed: Number of queries whose value changed.
     """
 
     verdict: Literal["PASS", "FAIL", "INCONCLUSIVE"]
@@ -69,16 +69,17 @@ class Decision:
 def decide(
     gains: Sequence[FloatArray], margins: Sequence[float], lowest: Sequence[float]
 ) -> list[Decision]:
-    """Return the verdicts on several measures, tested together.
+    """Return the verdicts on several measures that are tested together.
 
-    The upper bound agrees with the corrected p-value: with m measures of which Holm finds r to be
-    worse, the i-th smallest p-value (i = 0, 1, ...) is compared with .01 / (m - min(i, r)), and the
-    bound has that level, so that it is below 0 exactly if the p-value is below that.
+    The upper bounds agree with the corrected p-values. With m measures, of which Holm's procedure
+    finds r to be worse, the i-th smallest p-value (i = 0, 1, ...) is compared with .01 / (m -
+    min(i, r)). The bound uses the same level and is thus below 0 exactly if the p-value is below
+    that level.
 
     Args:
-        gains: The gain of each query (new minus baseline, positive if better) by measure.
-        margins: The accepted loss of each measure.
-        lowest: The lowest possible gain of each measure, such as -1 for nDCG.
+        gains: Gains of the queries by measure (new minus baseline, positive if better).
+        margins: Accepted loss of each measure.
+        lowest: Lowest possible gain of each measure, such as -1 for nDCG.
 
     Example:
         >>> found = decide([np.array([0.2, 0.0, 0.4, 0.0, 0.1])], [0.02], [-1.0])
@@ -114,12 +115,12 @@ def decide(
 
 
 def queries_to_decide(bounds: Bounds, queries: int) -> int | None:
-    """Return the approximate number of queries for a decision, given the mean and spread.
+    """Return the approximate number of queries for a decision, given mean and spread.
 
-    The fewest for which one of the bounds is expected to be beyond its limit with 80% power:
-    (t + 0.84) * sd / sqrt(n) is at most the distance of the mean gain to 0 (for FAIL), or to minus
-    the margin less 2 / n of the loss that was not seen (for PASS); without any spread, 3 / n of it
-    is. None beyond ten million.
+    It is the smallest n for which a bound is expected to exceed its limit with 80% power: (t +
+    0.84) * sd / sqrt(n) is at most the distance of the mean gain from 0 (for FAIL), or from the
+    negative margin minus 2 / n of the unobserved loss (for PASS). Without spread, 3 / n of the
+    unobserved loss is used. None above ten million.
 
     Example:
         >>> gains = [0.2, -0.1, 0.1, -0.2, 0.0]
@@ -145,19 +146,19 @@ def testable_margin(bounds: Bounds, queries: int) -> float | None:
     spread, unseen = _spread(bounds, queries)
     if not math.isfinite(unseen):
         return None
-    # Where nothing changed, the half-width itself is more.
+    # Without changes, the half-width itself is larger.
     return max(_reach(spread, unseen, queries, bounds.level), bounds.mean - bounds.lower)
 
 
 def _spread(bounds: Bounds, queries: int) -> tuple[float, float]:
-    """Return the standard deviation of the gains, and twice the loss that was not seen."""
+    """Return the standard deviation of the gains, and twice the unobserved loss."""
     sd = (bounds.upper - bounds.mean) / stats.student_t_quantile(bounds.upper_level, queries - 1)
     return sd * math.sqrt(queries), 2 * (bounds.mean - bounds.unseen)
 
 
 def _reach(spread: float, unseen: float, n: int, level: float) -> float:
     wide = stats.student_t_quantile(level, n - 1) + _POWER_80
-    # Without any spread the bound is that of Clopper and Pearson: about 3 / n of the unseen loss.
+    # Without spread, the bound is Clopper-Pearson's: about 3 / n of the unobserved loss.
     nothing_seen = unseen / 2 * (1 - (1 - level) ** (1 / n))
     return max(wide * spread / math.sqrt(n) + unseen / n, nothing_seen)
 
@@ -178,7 +179,7 @@ def _needed(spread: float, unseen: float, distance: float, level: float) -> int 
 
 
 def untestable_margins(baseline: Baseline, rules: GateRules) -> Iterator[str]:
-    """Yield the margins of the rules that even an unchanged run does not pass with these queries.
+    """Yield a message for each margin that even an unchanged run does not pass.
 
     With few queries, an unobserved loss cannot be excluded.
     """
@@ -200,17 +201,17 @@ def untestable_margins(baseline: Baseline, rules: GateRules) -> Iterator[str]:
             )
 
 
-# ---- a run and its references
+# ---- comparisons with references
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A baseline that a run is compared with.
+    """A baseline as the reference of a comparison.
 
     Attributes:
         kind: ``baseline`` or ``anchor``.
-        stored: Its values.
-        queries: The compared queries.
+        stored: The baseline.
+        queries: Compared queries.
     """
 
     kind: Literal["baseline", "anchor"]
@@ -219,15 +220,15 @@ class Reference:
 
 
 def refusal(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> str:
-    """Return the reason why two baselines cannot be compared, or empty."""
+    """Return why two baselines are not comparable; empty if they are."""
     mine, theirs = set(new.queries), set(stored.queries)
     both, unit = mine & theirs, new.unit
     if rules.queries == "same" and mine != theirs:
         gone, came = sorted(theirs - mine), sorted(mine - theirs)
         parts = [f"{many(len(came), unit)} new ({some(came)})"] if came else []
-        parts += [f"{many(len(gone), unit)} gone ({some(gone)})"] if gone else []
+        parts += [f"{many(len(gone), unit)} missing ({some(gone)})"] if gone else []
         return (
-            f"the {_plural(unit)} are not those of the {kind}: {', '.join(parts)}; update it "
+            f"the {_plural(unit)} differ from those of the {kind}: {', '.join(parts)}; update it "
             f"with {_RENEW}, "
             'or write queries = "intersection" in the rules to compare those in both'
         )
@@ -243,12 +244,12 @@ def refusal(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> str
 
 
 def _redefined(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> str:
-    """Return why judgments, definitions or depth differ; empty if they do not."""
+    """Return why judgments, definitions, or depths differ; empty if they do not."""
     both = set(new.queries) & set(stored.queries)
     other = [q for q in sorted(both) if _rejudged(stored, new, q)]
     if other:
         return (
-            f"the judgments of {many(len(other), new.unit)} are not those of the {kind} "
+            f"the judgments of {many(len(other), new.unit)} differ from those of the {kind} "
             f"({some(other)}); evaluate its run on the new judgments: {_RENEW}"
         )
     for name, definition in new.measures.items():
@@ -256,7 +257,7 @@ def _redefined(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> 
             return f"the {kind} has no {name}; add it with {_RENEW}"
         if stored.measures[name] != definition:
             return (
-                f"{name} had another definition in rankgauge {stored.version}, which made the "
+                f"{name} was defined differently in rankgauge {stored.version}, which made the "
                 f"{kind}; update it with {_RENEW}"
             )
     return "" if rules.depth == "any" else _depth(kind, stored, new, rules)
@@ -291,15 +292,15 @@ def loss_checks(
     truth: Qrels | None,
     rankings: Callable[[Collection[str]], Run],
 ) -> Iterator[GateCheck]:
-    """Yield a check for each reference and measure, decided together.
+    """Yield a check for each reference and measure; the verdicts are decided together.
 
     Args:
-        references: The baselines that can be compared.
-        new: The values of the run.
-        rules: With the measures and margins.
-        noise: The jitter of the baseline's system, if known.
-        truth: The judgments, if at hand.
-        rankings: Returns the rankings of some queries; called if judgments are at hand.
+        references: Comparable baselines.
+        new: Values of the run.
+        rules: Rules with measures and margins.
+        noise: Noise of the baseline system, if known.
+        truth: Judgments, if available.
+        rankings: Function that returns the rankings of some queries; called only with judgments.
     """
     pairs = [(reference, gated) for reference in references for gated in rules.measures]
     columns = [_values(gated.measure, new, reference) for reference, gated in pairs]
@@ -377,7 +378,7 @@ def loss_checks(
 def _values(
     measure: Measure, new: Baseline, reference: Reference
 ) -> tuple[list[str], FloatArray, FloatArray]:
-    """Return the queries that have a value in both, their values before and now."""
+    """Return the queries with a value in both, their old values, and their new values."""
     name, queries, stored = str(measure), reference.queries, reference.stored.queries
     pairs = [(stored[q].values[name], new.queries[q].values[name]) for q in queries]
     values = measure.counted(np.array(pairs, dtype=float).reshape(-1, 2))
@@ -386,9 +387,9 @@ def _values(
 
 
 def _lowest_gain(measure: Measure, before: FloatArray) -> float:
-    """Return the lowest gain that is possible, from the bounds of the measure.
+    """Return the lowest possible gain, from the bounds of the measure.
 
-    A measure without an upper bound cannot lose more than the highest value that was seen.
+    A measure without an upper bound cannot lose more than the highest observed value.
     """
     low, high = measure.declaration.bounds
     if measure.declaration.better == "higher":
@@ -404,14 +405,14 @@ def _lowest_gain(measure: Measure, before: FloatArray) -> float:
 
 
 def _same_rankings(reference: Reference, new: Baseline) -> bool:
-    """Return whether the first documents of every ranking are known, and the same."""
+    """Return whether the first documents of every ranking are known and the same."""
     stored = reference.stored.queries
     pairs = [(stored[query].top, new.queries[query].top) for query in reference.queries]
     return all(before is not None and before == now for before, now in pairs)
 
 
 def _check_margin(gated: GatedMeasure, mean: float) -> None:
-    """Refuse a margin as large as the mean of the baseline, where the mean cannot be below 0."""
+    """Refuse a margin as large as the baseline mean if the mean cannot be below 0."""
     declared = gated.measure.declaration
     if declared.better == "higher" and declared.bounds[0] == 0 and 0 < mean <= gated.margin:
         raise InputError(
@@ -446,7 +447,7 @@ def _mean(values: FloatArray) -> float:
 def _losers(
     queries: Sequence[str], before: FloatArray, after: FloatArray, gain: FloatArray
 ) -> list[tuple[float, str, float, float]]:
-    """Return the gain, query and values of the largest losses."""
+    """Return the largest losses as (gain, query, old value, new value)."""
     rows = sorted(zip(gain.tolist(), queries, before.tolist(), after.tolist(), strict=True))
     return [row for row in rows[:_LOSERS] if row[0] < 0]
 
@@ -454,7 +455,7 @@ def _losers(
 def _moved(
     level: float, query: str, top: Sequence[str] | None, *, truth: Qrels | None, run: Run | None
 ) -> str:
-    """Return the changed ranks of the relevant documents among the first of the baseline."""
+    """Describe rank changes of relevant documents among the first of the baseline."""
     if truth is None or run is None or top is None:
         return ""
     if query not in run or not run[query]:
@@ -471,7 +472,7 @@ def _moved(
     return ", ".join(fallen[:_MOVED]) + more if fallen else f"only below the first {len(top)}"
 
 
-# ---- sentences of the verdict
+# ---- sentences
 
 
 def _sentence(
@@ -518,7 +519,7 @@ def _these(queries: int, unit: str) -> str:
 
 
 def _unseen(queries: int, unit: str) -> str:
-    """Return the rule of three: the 95% bound of a share with no observed case."""
+    """Apply the rule of three: the 95% bound of a share with no observed case."""
     return f"up to {min(1.0, 3 / queries):.0%} of all {_plural(unit)}"
 
 
@@ -536,12 +537,13 @@ def _would_decide(n: GateNumbers, unit: str) -> str:
     digits = _digits(n.margin)
     if math.isinf(n.lower):
         return f"compare more {_plural(unit)}"
-    # Rounded up, so that the margin named does pass.
+    # Rounded up, so that the reported margin passes.
     margin = math.ceil(-n.lower * 10**digits + TOLERANCE) / 10**digits
     if n.queries_needed is None:
         return f"a margin of {margin:g} would pass"
     step: int = 10 ** max(0, len(str(n.queries_needed)) - 2)
-    needed = -(-n.queries_needed // step) * step  # two figures: an estimate should not look exact
+    # Two significant digits: an estimate should not look exact.
+    needed = -(-n.queries_needed // step) * step
     return (
         f"needs about {needed:,} {_plural(unit)} ({needed - n.queries:,} more of this kind) or "
         f"a margin of {margin:g}"
@@ -550,7 +552,9 @@ def _would_decide(n: GateNumbers, unit: str) -> str:
 
 def _note(reference: Reference, verdict: GateVerdict, n: GateNumbers) -> str:
     if verdict == "INCONCLUSIVE" and n.gain < -n.margin:
-        return f"suspect: the loss seen ({-n.gain:.{_digits(n.margin)}f}) is above the margin"
+        return (
+            f"suspicious: the observed loss ({-n.gain:.{_digits(n.margin)}f}) is above the margin"
+        )
     if verdict == "PASS" and n.gain < 0 and n.p_worse < _NOTED:
         return (
             f"worse than the {reference.kind}, but within the margin; an anchor detects the "
@@ -560,5 +564,5 @@ def _note(reference: Reference, verdict: GateVerdict, n: GateNumbers) -> str:
 
 
 def _digits(margin: float) -> int:
-    """Return the decimals that show two significant figures of a margin, at least three."""
+    """Return the decimals that show two significant digits of a margin, at least three."""
     return max(3, 1 - math.floor(math.log10(margin)))

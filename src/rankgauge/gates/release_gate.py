@@ -1,4 +1,4 @@
-"""``gate()``: whether this run may replace the previous one."""
+"""``gate()``: whether a run may replace the previous one."""
 
 from __future__ import annotations
 
@@ -41,32 +41,33 @@ def gate(
     latency: tuple[Any, Any] | None = None,
     allow_uncalibrated: bool = False,
 ) -> GateResult:
-    """Compare a run with rules and a baseline: PASS, FAIL or INCONCLUSIVE, or NOT COMPARABLE.
+    """Check a run against rules and a baseline: PASS, FAIL, INCONCLUSIVE, or NOT COMPARABLE.
 
-    First the contracts of single queries, then the floors of means, then non-inferiority: PASS if
-    the one-sided 95% lower bound of the mean paired gain (t) is above minus the margin; otherwise
-    FAIL if its upper bound (99%, Holm over all measures and references) is below 0; otherwise
-    INCONCLUSIVE, with the number of queries or the margin that would decide.
+    Contracts of single queries are checked first, then floors of means, then non-inferiority: PASS
+    if the one-sided 95% lower bound of the mean paired gain (t) is above the negative margin;
+    otherwise FAIL if its upper bound (99%, Holm over all measures and references) is below 0;
+    otherwise INCONCLUSIVE, with the number of queries or the margin that would decide.
 
-    The input is checked first: if ids do not match the judgments, or scores look like distances,
+    Input faults take precedence: if ids do not match the judgments, or scores look like distances,
     the run is NOT COMPARABLE, and nothing else is checked.
 
     Args:
-        qrels: The judgments: anything that :meth:`Qrels.of` takes. Or an :class:`Evaluation`,
-            whatever produced it, and no run: its values decide; the notes say what is not checked.
+        qrels: The judgments: anything that :meth:`Qrels.of` takes. Or an :class:`Evaluation` from
+            any source, without a run: its values decide, and the notes list the skipped checks.
         run: The run: anything that :meth:`Run.of` takes.
-        rules: Anything that :meth:`GateRules.of` takes; without, nDCG@10 with a margin of 0.02.
-        baseline: The baseline, or its path. None checks only contracts and floors.
+        rules: Anything that :meth:`GateRules.of` takes; default: nDCG@10 with a margin of 0.02.
+        baseline: The baseline or its path. None checks only contracts and floors.
         anchor: A second, fixed baseline, so that small losses cannot add up.
-        noise: Two or more repeated runs (or their evaluations) of the baseline system: a margin
-            within their differences is an error.
-        latency: Latencies of baseline and new run, measured in the same job (see the rules).
-        allow_uncalibrated: Whether to gate measures of answers by an uncalibrated judge
+        noise: Two or more repeated runs of the baseline system, or their evaluations: a margin
+            smaller than their differences is an error.
+        latency: Latencies of baseline and new run, measured in the same job (see
+            :class:`GateRules`).
+        allow_uncalibrated: Whether to gate answer measures of an uncalibrated judge
             (:func:`rankgauge.answers.calibrate`); otherwise they are an error.
 
     Raises:
         InputError: If a margin is within the noise, there is nothing to compare the run with, the
-            judge of answers is uncalibrated, or an input cannot be worked with.
+            judge of answers is uncalibrated, or an input is invalid.
 
     References:
         Piaggio et al.: Reporting of noninferiority and equivalence randomized trials, JAMA 2012.
@@ -107,7 +108,7 @@ def gate(
     new = Baseline.of_values(evaluation, truth, firsts)
 
     def rankings(queries: Collection[str]) -> Run:
-        # Few queries are shown in full: reading the file again takes less memory than keeping it.
+        # Few queries are shown: reading the file again takes less memory than keeping it.
         return read_part(source, lambda block: ranked(only(block, queries)))
 
     repeats = [_repeat(one, truth, measures) for one in noise]
@@ -147,7 +148,7 @@ def gate(
 
 
 def _alone(evaluation: Evaluation, run: Any, rules: GateRules) -> Evaluation:
-    """Return the gated measures of an evaluation that was given without judgments and run."""
+    """Return the gated measures of an evaluation given without judgments and run."""
     if run is not None or rules.contracts:
         raise InputError(
             f"{'a run' if run is not None else 'contracts'} and an evaluation", where="gate",
@@ -165,7 +166,7 @@ def _faults(new: Baseline, evaluation: Evaluation, rules: GateRules) -> Iterator
         return
     queries = len(evaluation.query_ids)
     for gated in rules.measures:
-        # Answers: a question without any verdict is not in the mean.
+        # For answers: a question without any verdict is excluded from the mean.
         unjudged = evaluation.counts.get(f"unjudged {gated.measure}", 0)
         if unjudged > rules.max_failed * queries:
             why = (
@@ -189,7 +190,7 @@ def _stored(given: Any) -> Baseline:
 
 
 def _only(evaluation: Evaluation, measures: Sequence[Measure]) -> Evaluation:
-    """Return an evaluation by the gated measures."""
+    """Return an evaluation restricted to the gated measures."""
     missing = [str(measure) for measure in measures if measure not in evaluation.measures]
     if missing:
         raise InputError(
@@ -211,7 +212,7 @@ def _repeat(given: Any, truth: Qrels | None, measures: Sequence[Measure]) -> Eva
 
 
 def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
-    """Reject a margin within the jitter of the baseline."""
+    """Refuse margins within the noise of the baseline."""
     if noise is None:
         return
     for gated in rules.measures:
@@ -228,7 +229,7 @@ def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
 
 
 def _refuse_uncalibrated(evaluation: Evaluation, *, allowed: bool) -> None:
-    """Reject verdicts of a judge without calibration."""
+    """Refuse verdicts of an uncalibrated judge."""
     for measure in () if allowed else evaluation.measures:
         found = calibration_finding(evaluation, measure)
         if found is not None:
@@ -248,7 +249,7 @@ def _contracts(
     truth: Qrels | None,
     rankings: Callable[[Collection[str]], Run],
 ) -> Iterator[GateCheck]:
-    """Check single queries."""
+    """Check the contracts of single queries."""
     if truth is None or not contracts:
         return
     run = rankings({contract.query for contract in contracts})
@@ -264,7 +265,7 @@ def _contracts(
         if broken:
             yield GateCheck("contract", query, "FAIL", f"query {query!r}: {broken}")
         else:
-            yield GateCheck("contract", query, "PASS", f"query {query!r} keeps its contract")
+            yield GateCheck("contract", query, "PASS", f"query {query!r} meets its contract")
 
 
 def _broken(contract: Contract, ranks: dict[str, int]) -> Iterator[str]:
@@ -275,10 +276,10 @@ def _broken(contract: Contract, ranks: dict[str, int]) -> Iterator[str]:
         yield "it has no ranking"
     for doc, most in contract.must_rank_at_most.items():
         if ranks.get(doc, most + 1) > most:
-            yield f"document {doc!r} {at(doc)}, its contract says {most} or better"
+            yield f"document {doc!r} {at(doc)}, but its contract requires {most} or better"
     for doc in contract.must_include:
         if ranks.get(doc, contract.k + 1) > contract.k:
-            yield f"document {doc!r} {at(doc)}, it must be in the first {contract.k}"
+            yield f"document {doc!r} {at(doc)}, but must be in the first {contract.k}"
     for doc in contract.forbidden:
         if ranks.get(doc, contract.k + 1) <= contract.k:
             yield f"document {doc!r} {at(doc)}, where it is forbidden"
@@ -309,7 +310,7 @@ def _notes(
         left = len(new.queries) - len(reference.queries)
         gone = len(stored.queries) - len(reference.queries)
         if left or gone:
-            text += f" in both ({left} new and {gone} gone ones left out: queries=intersection)"
+            text += f" in both ({left} new and {gone} missing excluded: queries=intersection)"
         if stored.version != metadata.version("rankgauge"):
             text += f"; made by rankgauge {stored.version}"
         if None in {stored.depth, new.depth}:
@@ -324,21 +325,21 @@ def _notes(
     if references:
         named = "" if rules.source == "rules" else f" ({rules.source})"
         yield (
-            f"rules{named}: PASS if the lower bound of the mean gain (95%) is above minus "
-            "the margin, else FAIL if the upper bound (paired t, 99%, Holm over "
+            f"rules{named}: PASS if the lower bound of the mean gain (95%) is above the "
+            "negative margin, else FAIL if the upper bound (paired t, 99%, Holm over "
             f"{many(len(references) * len(rules.measures), 'check')}) is below 0"
         )
     if noise is not None:
         bands = ", ".join(f"{name} {band:.4f}" for name, band in noise.bands.items())
         yield (
             f"{noise.runs} runs of one system differ by about: {bands} (95% band of means if "
-            "many queries vary, each by itself; wider if they vary together); differences "
-            "smaller than between these runs count as ties"
+            "many queries vary independently; wider if they vary together); smaller differences "
+            "between queries count as ties"
         )
 
 
 def _changes(references: Iterable[Reference], evaluation: Evaluation) -> Iterator[Finding]:
-    """Which settings of answers changed."""
+    """Yield findings about changed settings of answers."""
     for reference in references:
         before = reference.stored
         found = settings_change(evaluation, before.settings, before.run_name, evaluation.run_name)
@@ -359,8 +360,8 @@ def _warnings(references: list[Reference], new: Baseline, truth: Qrels | None) -
         before, now = (_judged(baseline, queries, truth) for baseline in (reference.stored, new))
         if now < before - _HOLES:
             yield (
-                f"{now:.0%} of the top documents are judged, in the {reference.kind} "
-                f"{before:.0%}: unjudged documents count as not relevant, so a loss may be due "
+                f"{now:.0%} of the top documents are judged, compared with {before:.0%} in the "
+                f"{reference.kind}: unjudged documents count as not relevant, so a loss may be due "
                 "to missing judgments"
             )
 

@@ -1,4 +1,4 @@
-"""Result of a gate: the verdict and its checks."""
+"""Result of a gate: verdict and checks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rankgauge.rendering.tables import Cell, Table
 
 GateVerdict: TypeAlias = Literal["PASS", "IDENTICAL", "INCONCLUSIVE", "NOT COMPARABLE", "FAIL"]
 
-# From the best to the worst, each with its exit code.
+# From best to worst, each with its exit code.
 _CODES: dict[GateVerdict, int] = {
     "PASS": 0,
     "IDENTICAL": 0,
@@ -31,13 +31,13 @@ _SHOWN = 9
 
 @dataclass(frozen=True)
 class QueryLoss:
-    """Query with a loss.
+    """A query with a loss.
 
     Attributes:
-        query: The query.
-        before: Its value in the baseline.
-        after: Its value now.
-        moved: The changed ranks of its relevant documents; empty if rankings are unknown.
+        query: Query id.
+        before: Value in the baseline.
+        after: Value of the run.
+        moved: Changed ranks of relevant documents; empty if rankings are unknown.
     """
 
     query: str
@@ -53,24 +53,24 @@ class GateNumbers:
     Gains are positive if the run is better, even if lower values are better.
 
     Attributes:
-        measure: The measure.
-        baseline_mean: Its mean in the baseline, over the compared queries.
-        mean: Its mean now.
-        gain: The mean gain.
-        lower: One-sided 95% bound: the true gain is above it.
-        upper: One-sided bound of `upper_level`: the true gain is below it.
+        measure: Measure.
+        baseline_mean: Mean of the baseline over the compared queries.
+        mean: Mean of the run over the compared queries.
+        gain: Mean gain.
+        lower: One-sided 95% lower bound of the true gain.
+        upper: One-sided upper bound of the true gain, at level `upper_level`.
         upper_level: 99%, or more if several measures are gated (Holm).
-        margin: The accepted loss.
-        p_worse: One-sided p-value of "there is no loss", corrected by Holm.
+        margin: Accepted loss.
+        p_worse: One-sided p-value of "there is no loss", Holm-corrected.
         queries: Number of compared queries.
-        wins: Queries in which the run is better.
-        ties: Queries with the same value (within the noise, if known).
-        losses: Queries in which it is worse.
+        wins: Number of queries in which the run is better.
+        ties: Number of queries with the same value (within the noise, if known).
+        losses: Number of queries in which the run is worse.
         queries_needed: Approximate number of queries for a decision; None if decided, or above ten
             million.
-        testable_margin: The smallest margin that a run without a true loss passes with 80% power,
-            given the number of queries and the spread of their differences; None if there is none.
-        losers: The queries with the largest losses, worst first.
+        testable_margin: Smallest margin that a run without a true loss passes with 80% power, given
+            the number of queries and the spread of differences; may be None.
+        losers: Queries with the largest losses, worst first.
     """
 
     measure: Measure
@@ -93,16 +93,16 @@ class GateNumbers:
 
 @dataclass(frozen=True)
 class GateCheck:
-    """Check of a gate.
+    """A check of a gate.
 
     Attributes:
-        kind: ``run``, ``contract``, ``floor``, ``baseline``, ``anchor`` or ``latency``.
-        name: The checked measure, query or quantile.
-        verdict: ``PASS``, ``IDENTICAL``, ``FAIL``, ``INCONCLUSIVE`` or ``NOT COMPARABLE``.
-        sentence: The verdict as a sentence.
+        kind: ``run``, ``contract``, ``floor``, ``baseline``, ``anchor``, or ``latency``.
+        name: Checked measure, query, or quantile.
+        verdict: ``PASS``, ``IDENTICAL``, ``FAIL``, ``INCONCLUSIVE``, or ``NOT COMPARABLE``.
+        sentence: Verdict as a sentence.
         note: Details for a reviewer; may be empty.
-        numbers: The numbers of the verdict, if a measure was compared with a baseline.
-        value: The mean that was compared with a floor.
+        numbers: Numbers behind the verdict, if a measure was compared with a baseline.
+        value: Mean that was compared with a floor.
     """
 
     kind: Literal["run", "contract", "floor", "baseline", "anchor", "latency"]
@@ -116,16 +116,16 @@ class GateCheck:
 
 @dataclass(frozen=True, repr=False)
 class GateResult(Result):
-    """The verdict of a gate, and its checks.
+    """Verdict of a gate with its checks.
 
     Returned by :func:`gate`. Notebooks display it as tables.
 
     Attributes:
-        run_name: The run.
-        checks: The checks, in order.
-        notes: Method, and notes on interpretation.
+        run_name: Name of the run.
+        checks: Checks, in order.
+        notes: Notes on the method and on interpretation.
         warnings: Warnings about the verdict.
-        unit: The unit of a value: ``query``, or ``question`` for generated answers.
+        unit: Unit of the values: ``query``, or ``question`` for generated answers.
     """
 
     _schema = _SCHEMA
@@ -138,17 +138,20 @@ class GateResult(Result):
 
     @property
     def verdict(self) -> GateVerdict:
-        """The worst verdict of the checks."""
+        """Worst verdict of the checks."""
         return max((check.verdict for check in self.checks), key=_SEVERITY.__getitem__)
 
     def exit_code(self, *, strict: bool = False) -> int:
-        """0 for PASS and IDENTICAL, 1 FAIL, 4 NOT COMPARABLE; INCONCLUSIVE 0, or 3 if `strict`."""
+        """Return 0 for PASS and IDENTICAL, 1 for FAIL, and 4 for NOT COMPARABLE.
+
+        INCONCLUSIVE is 0, or 3 if `strict`.
+        """
         if strict and self.verdict == "INCONCLUSIVE":
             return _STRICT_INCONCLUSIVE
         return _CODES[self.verdict]
 
     def explanation(self) -> str:
-        """Return the verdict and its reasons, for a reviewer without statistics."""
+        """Return the verdict and its reasons for a reviewer without knowledge of statistics."""
         lines = [f"{self.verdict}: {self.run_name}"]
         lines += [f"- {text}" for text in (*self.limits(), *self.sentences())]
         lines += [f"- WARNING: {text}" for text in self.warnings]
@@ -168,14 +171,14 @@ class GateResult(Result):
         ]
 
     def sentences(self) -> list[str]:
-        """Return the results of the checks, worst first; contracts that hold are only counted."""
+        """Return the results of the checks, worst first; passed contracts are only counted."""
         kept = sum(c.kind == "contract" and c.verdict == "PASS" for c in self.checks)
         found = [
             f"{check.verdict}: {check.sentence}" + (f"; {check.note}" if check.note else "")
             for check in sorted(self.checks, key=lambda c: -_SEVERITY[c.verdict])
             if check.kind != "contract" or check.verdict != "PASS"
         ]
-        return found + ([f"PASS: {many(kept, 'contract')} kept"] if kept else [])
+        return found + ([f"PASS: {many(kept, 'contract')} met"] if kept else [])
 
     def next_step(self) -> str:
         """Return the next step after this verdict."""
@@ -219,7 +222,7 @@ class GateResult(Result):
         )  # fmt: skip
 
     def losers_table(self, most: int = _SHOWN) -> Table:
-        """Return the queries that lost most, for each measure that did not pass."""
+        """Return the queries with the largest losses, for each measure that did not pass."""
         rows: list[tuple[Cell, ...]] = [
             (f"{check.kind} {check.name}", q.query, q.before, q.after, q.moved)
             for check in self.checks
@@ -248,7 +251,7 @@ class GateResult(Result):
 
 
 def shown_margin(margin: float, like: float) -> str:
-    """Return a margin, rounded up so that it does pass, to the digits of another."""
+    """Return a margin rounded up, so that it passes, with as many digits as another."""
     digits = max(3, 1 - math.floor(math.log10(like)))
     return f"{math.ceil(margin * 10**digits - TOLERANCE) / 10**digits:g}"
 

@@ -1,4 +1,4 @@
-"""The rules of a gate: measures with their margins, contracts, limits; read from TOML."""
+"""Rules of a gate: measures with margins, contracts, and limits, read from TOML."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _DEFAULT_BASELINE = "gate-baseline.json"
 _MOST_K = 10**9
 _QUANTILES = ("p50", "p95")
 _MOST_RATIO = 2.0
-# In pyproject.toml, below [tool.rankgauge].
+# Below [tool.rankgauge] in pyproject.toml.
 _TABLES = ("gate", "bands")
 
 
 @dataclass(frozen=True)
 class GatedMeasure:
-    """Measure that may not lose more than its margin.
+    """A measure that may not lose more than its margin.
 
     Attributes:
-        measure: The measure.
-        margin: The accepted loss of its mean, in the units of the measure.
-        floor: The lowest accepted mean (the highest, if lower is better); None for no floor.
+        measure: Measure.
+        margin: Accepted loss of the mean, in units of the measure.
+        floor: Lowest accepted mean (highest if lower is better); None for no floor.
     """
 
     measure: Measure
@@ -45,11 +45,11 @@ class Contract:
     """A condition on one query, independent of the means.
 
     Attributes:
-        query: The query.
-        must_rank_at_most: The largest accepted rank, by document.
-        must_include: Documents that must be in the first `k`.
-        forbidden: Documents that must not be in the first `k`.
-        k: The cut-off of the last two; 10 if not given.
+        query: Query id.
+        must_rank_at_most: Largest accepted rank by document.
+        must_include: Documents that must be in the first `k` ranks.
+        forbidden: Documents that must not be in the first `k` ranks.
+        k: Cut-off for `must_include` and `forbidden`; default: 10.
     """
 
     query: str
@@ -61,19 +61,20 @@ class Contract:
 
 @dataclass(frozen=True)
 class GateRules:
-    """The rules of :func:`gate`. Returned by :meth:`of`; written before looking at the data.
+    """Rules of :func:`gate`, to be written before looking at the data.
 
     Attributes:
-        measures: The gated measures; without any given, nDCG@10 with a margin of 0.02.
+        measures: Gated measures; default: nDCG@10 with a margin of 0.02.
         contracts: Requirements for single queries.
-        queries: ``same``: baseline and run must have the same queries; ``intersection``: those in
-            both are compared.
+        queries: ``same``: baseline and run must have the same queries; ``intersection``: only
+            common queries are compared.
         depth: ``same``: rankings must be cut at the same depth; ``any``: their lengths may differ.
-        max_failed: Share of the queries that may have no ranking; 0.05 if not given.
-        latency: Largest ratio, new to baseline, of a quantile of the latency (``p50``, ``p95``).
+        max_failed: Largest accepted share of queries without a ranking; default: 0.05.
+        latency: Largest accepted ratio, new to baseline, by quantile of the latency (``p50``,
+            ``p95``).
         baseline: Path of the baseline.
-        anchor: Path of a second, fixed baseline, such as that of a release.
-        source: The file of the rules.
+        anchor: Path of a second, fixed baseline, such as the last release.
+        source: Path of the rules file.
 
     Example:
         >>> rules = GateRules.of({"measures": {"nDCG@10": {"margin": 0.03}, "R@100": {}}})
@@ -93,11 +94,11 @@ class GateRules:
 
     @classmethod
     def of(cls, source: Any = None) -> GateRules:
-        """Read rules.
+        """Read rules from any source.
 
         Args:
-            source: Nothing (the defaults), a mapping with the keys of the file, the path of a TOML
-                file (of ``pyproject.toml`` the table ``[tool.rankgauge.gate]``), or rules.
+            source: None (the defaults), a mapping with the keys of the file, the path of a TOML
+                file (in ``pyproject.toml``, the table ``[tool.rankgauge.gate]``), or rules.
 
         Raises:
             FormatError: If the file is not valid TOML.
@@ -131,7 +132,7 @@ class GateRules:
 
 @dataclass(frozen=True)
 class _Place:
-    """A place in the rules, for messages."""
+    """A location in the rules, for messages."""
 
     name: str
     keys: tuple[str, ...] = ()
@@ -151,13 +152,13 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 
 def _inner(whole: Mapping[str, Any], path: Path) -> Any:
-    """Return the table ``[tool.rankgauge.gate]``; None if there is none."""
+    """Return the table ``[tool.rankgauge.gate]``; None if it does not exist."""
     tools = whole.get("tool", {})
     ours = tools.get("rankgauge", {}) if isinstance(tools, Mapping) else {}
     place = _Place(str(path), ("tool", "rankgauge"))
     tables = _mapping(ours, place, "[tool.rankgauge.gate]")
     for name in tables:
-        # With misnamed rules, the gate would silently use the defaults.
+        # If the table were misnamed, the gate would silently use the defaults.
         if name not in _TABLES:
             raise UnknownName.of("table of [tool.rankgauge]", name, _TABLES, where=str(place))
     return tables.get("gate")
@@ -224,7 +225,7 @@ def _rules(given: Any, place: _Place, folder: Path) -> GateRules:
 
 
 def _choice(table: Mapping[str, Any], key: str, choices: tuple[str, ...], place: _Place) -> Any:
-    """Return one of the choices, by default the first."""
+    """Return one of the choices; the first is the default."""
     value = table.get(key, choices[0])
     if value not in choices:
         raise _impossible(value, place.at(key), f"choose one of: {', '.join(choices)}")
@@ -232,7 +233,7 @@ def _choice(table: Mapping[str, Any], key: str, choices: tuple[str, ...], place:
 
 
 def _path(table: Mapping[str, Any], key: str, place: _Place, folder: Path) -> str | None:
-    """Return a path next to the file of the rules."""
+    """Return a path relative to the rules file."""
     value = table.get(key)
     if value is None:
         return None
@@ -270,7 +271,7 @@ def _gated_measure(measure: Measure, entry: Mapping[str, Any], place: _Place) ->
         )  # fmt: skip
     if declared.better == "neither":
         raise InputError(
-            f"{measure} counts something: neither higher nor lower is better", where=str(place),
+            f"{measure} has no better direction", where=str(place),
             fix="gate nDCG@10 instead",
         )  # fmt: skip
     low, high = declared.bounds

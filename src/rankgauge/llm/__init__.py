@@ -1,6 +1,6 @@
 """Clients of language models and embeddings at OpenAI-compatible endpoints.
 
-A call that fails is a missing result with a reason (:class:`ModelError`), never a default value.
+A failed call is a missing result with a reason (:class:`ModelError`), never a default value.
 """
 
 from __future__ import annotations

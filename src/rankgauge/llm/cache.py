@@ -20,7 +20,7 @@ from typing import Any
 from rankgauge.core.database import sqlite_error
 from rankgauge.errors import InputError
 
-# The number is that of the layout; a new layout starts with an empty table.
+# The number is the version of the layout; a new version starts with an empty table.
 _TABLE = "rankgauge_replies_1"
 _PATIENCE = 60.0
 
@@ -32,7 +32,7 @@ def cache_key(request: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class ReplyCache:
-    """File of replies, opened for each use."""
+    """File of replies, which is opened for each use."""
 
     path: Path
 
@@ -47,8 +47,8 @@ class ReplyCache:
         return found
 
     def put(self, replies: Mapping[str, Any]) -> None:
-        """Store replies by key, replacing earlier replies: all or none."""
-        # As ASCII, because a reply may contain a lone surrogate.
+        """Store replies by key in one transaction, replacing earlier replies."""
+        # ASCII, because a reply may contain a lone surrogate.
         rows = [(key, json.dumps(reply)) for key, reply in replies.items()]
         with self._open("written") as file:
             file.execute("BEGIN IMMEDIATE")

@@ -43,42 +43,43 @@ Wait = Callable[[float], None]
 class ChatModel:
     """Language model at an OpenAI-compatible endpoint.
 
-    It is thread-safe and its settings are immutable.
+    Instances are thread-safe, and their settings are immutable.
 
     Args:
         url: The URL without ``/chat/completions``: ``http://localhost:8000/v1``.
         model: The name of the model.
         key_env: The environment variable with the key.
-        key_header: The header of the key.
+        key_header: The header that carries the key.
         headers: Headers of every request.
-        temperature: The temperature; None to omit it. Replies report a rejection by the server.
-        seed: The seed, to which the number of the sample is added; None to omit it.
-        max_tokens: The limit of a response, including reasoning; sent as ``max_completion_tokens``
-            if the server requires that.
+        temperature: The temperature; None to omit it. Replies report whether the server rejected
+            it.
+        seed: The seed, to which the sample number is added; None to omit it.
+        max_tokens: The maximum tokens of a response, including reasoning; sent as
+            ``max_completion_tokens`` if the server requires this name.
         parameters: Further parameters, such as ``{"reasoning_effort": "low"}``.
         timeout: Maximum seconds per response.
         retries: Number of retries if the server is busy or cannot be reached.
         repairs: Number of requests to correct a reply that violates the schema.
         concurrency: Maximum number of concurrent calls.
-        requests_per_minute: Limit of calls in any 60 seconds.
-        tokens_per_minute: Limit of tokens in any 60 seconds, estimated before a call.
+        requests_per_minute: Maximum number of calls in any 60 seconds.
+        tokens_per_minute: Maximum number of tokens in any 60 seconds, estimated before each call.
         input_price: Price of a million input tokens, in any currency.
         output_price: Price of a million output tokens.
-        max_cost: Budget; no call is made that could exceed the remainder. The cost of a call is
-            estimated from the length of its messages and `max_tokens` or the longest response so
-            far. Calls without a response are not counted.
+        max_cost: The budget; a call is made only if it cannot exceed the remainder. The cost of a
+            call is estimated from the length of its messages and `max_tokens` or the longest
+            response so far. Calls without a response are not counted.
         cache: A file that stores replies, created if missing, readable only by its owner.
 
     Raises:
         MissingExtra: If httpx is not installed.
-        InputError: If the variable is not set, or a value is invalid.
+        InputError: If the environment variable is not set, or a value is invalid.
 
     Example:
         >>> ChatModel("http://localhost:8000/v1", "small", max_tokens=500)
         <ChatModel small at http://localhost:8000/v1>
     """
 
-    def __init__(  # noqa: PLR0913 - each is an option of its own
+    def __init__(  # noqa: PLR0913 - each is a separate option
         self,
         url: str,
         model: str,
@@ -161,7 +162,7 @@ class ChatModel:
         Args:
             messages: A text, or messages with ``role`` and ``content``.
             schema: The JSON schema of the reply; see ``ChatRequest``.
-            sample: Number of the sample; equal messages with a new number are sent again.
+            sample: The sample number; equal messages with a new number are sent again.
             refresh: Whether to send the request even if the reply is cached, and replace it.
 
         Raises:
@@ -179,7 +180,7 @@ class ChatModel:
         except ModelError:
             self._meter.add(Usage(failed=1))
             raise
-        self._keep(key, reply)
+        self._store(key, reply)
         return reply
 
     def complete_all(
@@ -191,14 +192,14 @@ class ChatModel:
     ) -> list[Reply | ModelError]:
         """Return a reply, or the reason why it is missing, for each request, in order.
 
-        Equal requests are sent once. The remaining requests are not sent if the server refuses the
-        key, lacks the model or fails for ten requests in a row, or if `max_cost` is reached. After
-        Ctrl-C no requests are sent; pending calls end in the background, and their replies are
-        cached.
+        Equal requests are sent once. The remaining requests are not sent if the server rejects the
+        key, does not have the model, or fails for ten consecutive requests, or if `max_cost` is
+        reached. After Ctrl-C, no more requests are sent; pending calls end in the background, and
+        their replies are cached.
 
         Args:
-            requests: Requests, or messages of requests without a schema.
-            refresh: Send the request even if the cache has the reply, and replace it.
+            requests: Requests, or messages for requests without a schema.
+            refresh: Whether to send requests even if their replies are cached, and replace these.
             progress: Called with each result as it arrives.
 
         Raises:
@@ -218,12 +219,12 @@ class ChatModel:
         refresh: bool = False,
         max_cost: float | None = None,
     ) -> Generator[tuple[int, Reply | ModelError], None, None]:
-        """Yield each result of `complete_all` as it arrives, with the number of its request from 0.
+        """Yield the number of each request (from 0) and its result, as results arrive.
 
         Args:
-            requests: Requests, or messages of requests without a schema.
-            refresh: Send the request even if the cache has the reply, and replace it.
-            max_cost: Budget of these requests, in addition to that of the model.
+            requests: Requests, or messages for requests without a schema.
+            refresh: Whether to send requests even if their replies are cached, and replace these.
+            max_cost: The budget of these requests, in addition to that of the model.
 
         Raises:
             InputError: If a request is invalid, the cache cannot be used, or prices for `max_cost`
@@ -255,7 +256,7 @@ class ChatModel:
                 yield from delivered(key, result)
 
     def estimate(self, requests: Iterable[ChatRequest], output_tokens: Iterable[int]) -> Usage:
-        """Estimate the calls, tokens and cost of requests without sending them.
+        """Estimate the calls, tokens, and cost of requests without sending them.
 
         Cached requests cost nothing. Retries and repairs are not included.
 
@@ -311,7 +312,7 @@ class ChatModel:
             return error
         stop.observe(None)
         try:
-            self._keep(key, reply)
+            self._store(key, reply)
         except InputError as error:
             stop.now(error)
         return reply
@@ -350,7 +351,7 @@ class ChatModel:
             )  # fmt: skip
         return found
 
-    def _keep(self, key: str, reply: Reply) -> None:
+    def _store(self, key: str, reply: Reply) -> None:
         if self._cache is not None:
             names = ("text", "model", "repairs", "not_applied")
             self._cache.put({key: {name: getattr(reply, name) for name in names}})
@@ -413,7 +414,7 @@ class ChatModel:
                         status=error.status,
                     ) from None  # fmt: skip
                 refused |= {parameter}
-        # Recorded only after the same request without them succeeded.
+        # Recorded only after the same request without these parameters succeeded.
         with self._lock:
             self._refused |= refused
         text = read_text(content, self._endpoint, self._sampling["max_tokens"])
@@ -440,7 +441,7 @@ class ChatModel:
                 except EndpointError as error:
                     if error.retry_after:
                         self._pace.pause(min(error.retry_after, _LONGEST_WAIT))
-                    # An empty account has the status of a busy server.
+                    # An empty account has the same status as a busy server.
                     error.retryable &= "insufficient_quota" not in error.body
                     raise
                 usage = reported_usage(content, estimate)
@@ -452,7 +453,7 @@ class ChatModel:
                 content, usage = patiently(
                     once, attempts=self._retries + 1, longest=_LONGEST_WAIT, wait=wait
                 )
-            except InputError as error:  # the variable of the key was unset
+            except InputError as error:  # the environment variable was unset
                 raise ModelError(
                     error.what, code="server", where=error.where, fix=error.fix
                 ) from None
@@ -508,7 +509,7 @@ def _prices(
         return None
     if per_input is None or per_output is None:
         raise InputError(
-            "a cost needs both prices", where="input_price, output_price",
+            "costs need both prices", where="input_price, output_price",
             fix="give the prices per million tokens: input_price=0.5, output_price=1.5",
         )  # fmt: skip
     return number("input_price", per_input), number("output_price", per_output)

@@ -14,9 +14,8 @@ from rankgauge.core.arguments import integer
 from rankgauge.core.http_client import MAX_BYTES, Endpoint, EndpointError, patiently
 from rankgauge.llm.cache import ReplyCache, cache_key
 
-# Range of 32-bit floats.
 _ATTEMPTS = 5  # if the server is busy
-_MOST = 1e38
+_MOST = 1e38  # within the range of 32-bit floats
 
 
 class ModelEndpoint:
@@ -25,20 +24,20 @@ class ModelEndpoint:
     Args:
         url: The URL without its last part, such as ``/rerank``: ``http://localhost:8000/v1``.
         model: The name of the model.
-        key_env: The environment variable that holds the key.
-        key_header: The header of the key.
+        key_env: The environment variable with the key.
+        key_header: The header that carries the key.
         headers: Headers of every request.
         timeout: Maximum seconds per response.
-        max_bytes: Maximum bytes of a decompressed response; if omitted, 64 MiB.
+        max_bytes: Maximum bytes of a decompressed response; default: 64 MiB.
 
     Raises:
         MissingExtra: If httpx is not installed.
-        InputError: If the variable is not set, or a number is invalid.
+        InputError: If the environment variable is not set, or a number is invalid.
     """
 
     # The path after the URL, and the expected response.
     _path: str
-    _wanted: str
+    _expected: str
 
     def __init__(self, endpoint: Endpoint, units: Sequence[str]) -> None:
         self._endpoint = endpoint
@@ -46,7 +45,7 @@ class ModelEndpoint:
         self._lock = threading.Lock()
 
     def usage(self) -> dict[str, float]:
-        """Numbers of answered calls and texts sent, and counts by the server, such as tokens."""
+        """Return the numbers of answered calls and texts, and counts such as tokens."""
         with self._lock:
             return dict(self._used)
 
@@ -61,35 +60,35 @@ class ModelEndpoint:
             for unit, amount in amounts.items():
                 self._used[unit] += amount
 
-    def _refused(self, got: str) -> EndpointError:
+    def _invalid_response(self, got: str) -> EndpointError:
         return EndpointError(
             f"the server returned {got}", where=f"POST {self._endpoint.shown} /{self._path}",
-            fix=f"check the URL and the model: it needs {self._wanted}",
+            fix=f"check the URL and the model: it needs {self._expected}",
         )  # fmt: skip
 
 
 class EmbeddingEndpoint(ModelEndpoint):
-    """Embedding model at ``POST {url}/embeddings``, as in OpenAI, vLLM, Ollama and TEI.
+    """Embedding model at ``POST {url}/embeddings``, as offered by OpenAI, vLLM, Ollama, and TEI.
 
-    Documents and batches of queries are retried if the server is busy. A single query is sent once,
-    because benchmarks time and repeat calls. Blank texts, which many servers reject, are not sent
-    and have zero vectors.
+    Requests with documents or several queries are retried if the server is busy. A single query is
+    sent once, because benchmarks time and repeat calls. Blank texts, which many servers reject, are
+    not sent and have zero vectors.
 
-    Arguments for server, model and key are described by ``ModelEndpoint``.
+    Arguments for server, model, and key are described by ``ModelEndpoint``.
 
     Args:
-        dimensions: The length of the vectors, for models that can shorten them.
-        query_prompt: Prefix of each query.
-        document_prompt: Prefix of each document.
-        batch: Number of texts in a request.
-        cache: A file that stores vectors, created if missing; it may be that of a ``ChatModel``.
-            The key contains endpoint, model, dimensions and text.
+        dimensions: The length of the vectors, for models with variable length.
+        query_prompt: The prefix of each query.
+        document_prompt: The prefix of each document.
+        batch: The number of texts per request.
+        cache: A file that stores vectors, created if missing; it can be shared with a
+            ``ChatModel``. Keys contain endpoint, model, dimensions, and text.
     """
 
     _path = "embeddings"
-    _wanted = "OpenAI's embeddings API"
+    _expected = "OpenAI's embeddings API"
 
-    def __init__(  # noqa: PLR0913 - each is an option of its own
+    def __init__(  # noqa: PLR0913 - each is a separate option
         self,
         url: str,
         model: str,
@@ -131,7 +130,7 @@ class EmbeddingEndpoint(ModelEndpoint):
         """Return one row per text, retrying with increasing waits if the server is busy.
 
         Raises:
-            EndpointError: If there is no response, or not a vector for each text.
+            EndpointError: If there is no response, or the vector of a text is missing or invalid.
         """
         return self._rows(texts, self._document_prompt, attempts=_ATTEMPTS)
 
@@ -139,7 +138,7 @@ class EmbeddingEndpoint(ModelEndpoint):
         """Return one row per text; a single query is not retried.
 
         Raises:
-            EndpointError: If there is no response, or not a vector for each text.
+            EndpointError: If there is no response, or the vector of a text is missing or invalid.
         """
         return self._rows(texts, self._query_prompt, attempts=_ATTEMPTS if len(texts) > 1 else 1)
 
@@ -159,28 +158,28 @@ class EmbeddingEndpoint(ModelEndpoint):
     def _vectors(self, texts: list[str], attempts: int) -> list[Any]:
         """Return the vector of each text from the cache or the server."""
         if self._cache is None:
-            return self._checked(self._requested(texts, attempts))
+            return self._check_lengths(self._request(texts, attempts))
         keys = [cache_key(self._identity | {"text": text}) for text in texts]
         known = self._cache.find(keys)
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-        found = dict(
-            zip(new, self._requested([*new.values()], attempts) if new else (), strict=True)
-        )
-        vectors = self._checked([(known | found)[key] for key in keys])
+        found = dict(zip(new, self._request([*new.values()], attempts) if new else (), strict=True))
+        vectors = self._check_lengths([(known | found)[key] for key in keys])
         if found:
             self._cache.put(found)
         return vectors
 
-    def _checked(self, vectors: list[Any]) -> list[Any]:
+    def _check_lengths(self, vectors: list[Any]) -> list[Any]:
         """Return the vectors if all have the same length."""
         with self._lock:
             self._width = self._width or len(vectors[0])
         wrong = next((v for v in vectors if len(v) != self._width), None)
         if wrong is not None:
-            raise self._refused(f"a vector of {len(wrong)} numbers, expected {self._width}")
+            raise self._invalid_response(
+                f"a vector of {len(wrong)} numbers, expected {self._width}"
+            )
         return vectors
 
-    def _requested(self, texts: list[str], attempts: int) -> list[Any]:
+    def _request(self, texts: list[str], attempts: int) -> list[Any]:
         body: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
         if self._dimensions is not None:
             body["dimensions"] = self._dimensions
@@ -193,18 +192,20 @@ class EmbeddingEndpoint(ModelEndpoint):
         """Return the vectors in the order of the texts, which the server may change."""
         rows = content.get("data") if isinstance(content, Mapping) else None
         if not isinstance(rows, list):
-            raise self._refused(f"{self._endpoint.quoted(content)}, which has no list 'data'")
+            raise self._invalid_response(
+                f"{self._endpoint.quoted(content)}, which has no list 'data'"
+            )
         if len(rows) != count:
-            raise self._refused(f"{len(rows)} vectors for {count} texts")
+            raise self._invalid_response(f"{len(rows)} vectors for {count} texts")
         placed: dict[int, list[float]] = {}
         for place, row in enumerate(rows):
             vector = row.get("embedding") if isinstance(row, Mapping) else None
             if not isinstance(vector, list) or not vector or not all(map(_fits, vector)):
-                raise self._refused("an embedding that is not a list of finite numbers")
+                raise self._invalid_response("an embedding that is not a list of finite numbers")
             index = row.get("index", place)
             placed[index if isinstance(index, int) else -1] = vector
         if set(placed) != set(range(count)):
-            raise self._refused(f"vectors that are not numbered from 0 to {count - 1}")
+            raise self._invalid_response(f"vectors that are not numbered from 0 to {count - 1}")
         return [placed[place] for place in range(count)]
 
 

@@ -23,7 +23,7 @@ _STOP_AFTER = 10
 
 @dataclass(slots=True)
 class Sent:
-    """Request with its time and its tokens, first estimated, then as reported."""
+    """Request with its time and its tokens, estimated at first and then reported."""
 
     at: float
     tokens: int
@@ -57,7 +57,7 @@ class Pace:
             wait(moment - now)
 
     def pause(self, seconds: float) -> None:
-        """Pause requests for these seconds, as requested by the server."""
+        """Pause requests for the number of seconds requested by the server."""
         with self._lock:
             self._not_before = max(self._not_before, self._clock() + seconds)
 
@@ -78,7 +78,7 @@ class Pace:
 
 
 class Meter:
-    """Usage so far, and the check whether the next call is within the budget."""
+    """Usage so far, which is checked against the budget before each call."""
 
     def __init__(self, prices: tuple[float, float] | None, max_cost: float | None) -> None:
         self._prices, self._max_cost = prices, max_cost
@@ -87,12 +87,12 @@ class Meter:
         self._changed = threading.Condition()
 
     def usage(self) -> Usage:
-        """What was used so far."""
+        """Return the usage so far."""
         with self._changed:
             return self._used
 
     def priced(self, usage: Usage) -> Usage:
-        """The same with its cost, from the sums of tokens: the order of calls does not matter."""
+        """Return the usage with its cost, which is independent of the order of calls."""
         if self._prices is None:
             return replace(usage, cost=None)
         per_input, per_output = self._prices
@@ -109,7 +109,7 @@ class Meter:
         """Reserve the estimated cost of a call, waiting for pending calls if necessary.
 
         Raises:
-            ModelError: If the call could exceed the limit.
+            ModelError: If the call could exceed the budget.
         """
         if self._max_cost is None:
             yield
@@ -130,13 +130,13 @@ class Meter:
 
     @contextmanager
     def limited(self, more: float | None) -> Iterator[None]:
-        """Limit the further cost until the block ends."""
+        """Limit the cost within the block."""
         if more is None:
             yield
             return
         if self._prices is None:
             raise InputError(
-                "a cost needs both prices", where="max_cost",
+                "costs need both prices", where="max_cost",
                 fix="give the model input_price and output_price, per million tokens",
             )  # fmt: skip
         with self._changed:
@@ -178,7 +178,7 @@ class Stop:
     def observe(self, error: ModelError | None) -> None:
         """Stop if the next request would fail as well."""
         status = 0 if error is None else error.status or 0
-        # Other statuses from 400 to 499 may concern only this request (too long, filtered).
+        # Other statuses from 400 to 499 may be specific to the request (too long, filtered).
         about_request = 400 <= status < 500 and status not in RETRYABLE
         fails = error is not None and error.code in {"server", "protocol"} and not about_request
         with self._lock:

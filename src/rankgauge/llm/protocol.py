@@ -13,9 +13,9 @@ from rankgauge.llm.replies import ChatRequest, ModelError, Usage
 from rankgauge.llm.structured import instruction, response_format
 
 PATH = "chat/completions"
-# Kinds of response_format, strictest first; none is the last resort.
+# Types of response_format, strictest first; if none is supported, it is omitted.
 LEVELS = ("json_schema", "json_object")
-# Parameters with a separate argument, or not supported by the client.
+# Parameters that have a separate argument or are not supported by the client.
 RESERVED = frozenset({
     "max_completion_tokens", "max_tokens", "messages", "model", "n", "response_format", "seed",
     "stream", "temperature",
@@ -56,7 +56,7 @@ def request_body(
 
 
 def refused_parameter(error: EndpointError, body: Mapping[str, Any]) -> str | None:
-    """The parameter, or the level of ``response_format``, that an error names as not supported."""
+    """Return the unsupported parameter, or level of ``response_format``, that an error names."""
     if error.status not in _REFUSALS:
         return None
     try:
@@ -81,8 +81,7 @@ def raise_error(content: Any, endpoint: Endpoint) -> None:
         text = endpoint.quoted(json.dumps(error))
         raise EndpointError(
             f"the server sent an error: {text}", where=f"POST {endpoint.shown} /{PATH}",
-            fix="see the message of the "
-            "server", status=status, retryable=status in RETRYABLE, body=text,
+            fix="see the server's message", status=status, retryable=status in RETRYABLE, body=text,
         )  # fmt: skip
 
 
@@ -90,8 +89,7 @@ def read_text(content: Any, endpoint: Endpoint, limit: int | None) -> str:
     """Return the text of a response, without reasoning.
 
     Raises:
-        ModelError: If the response is invalid, or the model refused, was truncated or wrote
-            nothing.
+        ModelError: If the response is invalid, refused, truncated, or empty.
     """
     choices = content.get("choices") if isinstance(content, Mapping) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
@@ -122,7 +120,7 @@ def read_text(content: Any, endpoint: Endpoint, limit: int | None) -> str:
         raise ModelError(
             "the reply is empty" + (" except for reasoning" if written.strip() else ""),
             code="empty", where=where,
-            fix="check that it is a model for chat, and that max_tokens leaves room for a reply",
+            fix="check that the model supports chat, and that max_tokens leaves room for a reply",
         )  # fmt: skip
     return text
 
@@ -143,7 +141,7 @@ def estimated_usage(messages: Sequence[Mapping[str, str]], output: int) -> Usage
 
 
 def reported_usage(content: Any, estimate: Usage) -> Usage:
-    """Return the tokens of a response; estimated where the server does not report them."""
+    """Return the tokens of a response, estimated if the server does not report them."""
     used = content.get("usage") if isinstance(content, Mapping) else None
     used = used if isinstance(used, Mapping) else {}
     counts = [used.get(name) for name in ("prompt_tokens", "completion_tokens")]

@@ -15,15 +15,16 @@ _ROLES = ("system", "developer", "user", "assistant")
 
 @dataclass(frozen=True)
 class Usage:
-    """Calls, tokens and cost, which can be added and subtracted.
+    """Calls, tokens, and cost; usages can be added and subtracted.
 
     Attributes:
-        calls: Number of responses read, including repairs.
-        cached: Replies that came from the cache and cost nothing.
+        calls: Number of responses, including repairs.
+        cached: Number of replies from the cache, which cost nothing.
         failed: Number of missing results.
         input_tokens: Tokens of the messages, as counted by the server.
         output_tokens: Tokens of the responses, including reasoning.
-        estimated: Calls with estimated tokens, because the server did not report them.
+        estimated: Number of calls whose tokens are estimated because the server did not report
+            them.
         seconds: Time of the calls, summed over concurrent calls.
         cost: Price of the tokens, without discounts; None without prices.
 
@@ -77,8 +78,8 @@ class ChatRequest:
     Attributes:
         messages: A text (a single user message), or messages with ``role`` and ``content``.
         schema: The JSON schema of the reply, an object without ``$ref``; None for plain text.
-        sample: Number of the sample: the cache distinguishes samples, and the number is added to
-            the seed.
+        sample: The sample number, which distinguishes samples in the cache and is added to the
+            seed.
 
     Raises:
         InputError: If the messages or the schema are invalid.
@@ -99,7 +100,7 @@ class ChatRequest:
         fits = isinstance(given, Sequence) and bool(given) and all(map(_is_message, given))
         if not fits:
             raise InputError(
-                "messages are a text, or mappings with role "
+                "messages must be a text, or mappings with role "
                 f"({', '.join(_ROLES)}) and content (a text)", where="messages",
                 fix='write [{"role": "user", "content": "..."}]',
             )  # fmt: skip
@@ -110,7 +111,7 @@ class ChatRequest:
             isinstance(schema, Mapping) and schema.get("type") == "object"
         ):
             raise InputError(
-                "the schema of a reply describes an object", where="schema",
+                "the schema of a reply must describe an object", where="schema",
                 fix='write {"type": "object", "properties": {...}}',
             )  # fmt: skip
 
@@ -131,9 +132,9 @@ class Reply:
     Attributes:
         text: The text, without reasoning.
         data: The object that matches the schema; None without a schema.
-        model: The name of the model that the server reports.
-        usage: The usage of the reply, including repairs; nothing if it came from the cache.
-        cached: Whether it came from the cache.
+        model: The name of the model reported by the server.
+        usage: The usage of the reply, including repairs; zero if it came from the cache.
+        cached: Whether the reply came from the cache.
         repairs: Number of requests to correct an invalid reply.
         not_applied: Parameters that the server rejected: ``temperature``, ``seed``,
             ``json_schema``, ``json_object``.
@@ -152,10 +153,11 @@ class ModelError(RankgaugeError):
     """Error for a missing reply.
 
     Attributes:
-        code: The reason: ``server`` (no response, or an error), ``protocol`` (no chat completion),
-            ``refused`` (by the model or a filter), ``truncated`` (by its length), ``empty``,
-            ``invalid`` (not by the schema, after all repairs), ``budget`` (the next call could
-            exceed ``max_cost``), or ``skipped`` (not sent, since the server or the cache failed).
+        code: The reason: ``server`` (no response, or an error), ``protocol`` (not a chat
+            completion), ``refused`` (by the model or a filter), ``truncated`` (too long),
+            ``empty``, ``invalid`` (does not match the schema after all repairs), ``budget`` (the
+            next call could exceed ``max_cost``), or ``skipped`` (not sent, because the server or
+            the cache failed).
         status: The HTTP status of an error response.
         text: The text of the model, if any.
         usage: The usage of the failed calls.
@@ -179,7 +181,7 @@ class ModelError(RankgaugeError):
 
 
 def prompt_version(name: str, text: str) -> str:
-    """Return the name of a prompt and the hash of its text.
+    """Return the name of a prompt with the hash of its text.
 
     Example:
         >>> prompt_version("question", "Write a question.")
@@ -189,14 +191,15 @@ def prompt_version(name: str, text: str) -> str:
 
 
 def fenced_messages(prompt: str, parts: Mapping[str, str], last: str) -> list[dict[str, str]]:
-    """Return the messages of a prompt with texts, each fenced by a mark.
+    """Return the messages of a prompt with texts, each enclosed in marked lines.
 
-    The mark is derived from the first text and occurs in none, so that no text can close its fence.
+    The mark is derived from the first text and occurs in none of them, so that no text can end its
+    enclosure.
 
     Args:
-        prompt: The message of the system; ``{mark}`` is replaced.
+        prompt: The system message; ``{mark}`` is replaced.
         parts: The texts by title.
-        last: What follows the texts.
+        last: The text after these.
     """
     texts = "\n".join(parts.values()).casefold()
     mark = next(iter(parts.values()))

@@ -1,4 +1,4 @@
-"""JSON in the reply of a language model: request, extraction, and validation."""
+"""JSON replies of language models: request, extraction, and validation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from rankgauge.core.libraries import library
 from rankgauge.errors import InputError
 
-# Largest number of positions at which JSON is tried, which bounds the time for many brackets.
+# Maximum number of positions at which JSON parsing is tried, which bounds the time.
 _MOST_STARTS = 200
 _SHOWN = 300
 _Check: TypeAlias = Callable[[Any], bool]
@@ -31,7 +31,7 @@ def object_schema(**properties: Any) -> dict[str, Any]:
 
 
 def response_format(schema: Mapping[str, Any], level: str) -> dict[str, Any]:
-    """Return the parameter of that name, at the level ``json_schema`` or ``json_object``."""
+    """Return the parameter ``response_format`` at the level ``json_schema`` or ``json_object``."""
     if level == "json_object":
         return {"type": level}
     name = re.sub(r"\W", "_", str(schema.get("title", "reply")), flags=re.ASCII)[:64]
@@ -39,12 +39,12 @@ def response_format(schema: Mapping[str, Any], level: str) -> dict[str, Any]:
 
 
 def instruction(schema: Mapping[str, Any]) -> str:
-    """Return the sentence that describes the reply to servers without support for schemas."""
+    """Return the instruction that describes the reply to servers without support for schemas."""
     return f"Reply with only JSON that conforms to this JSON schema: {json.dumps(schema)}"
 
 
 def repair_request(schema: Mapping[str, Any], fault: str) -> str:
-    """Return the message that asks for a valid reply in place of an invalid one."""
+    """Return the message that requests a valid reply after an invalid one."""
     return f"The reply is invalid: {fault}. {instruction(schema)}"
 
 
@@ -74,8 +74,7 @@ def _values(text: str) -> Iterator[Any]:
     """Yield the objects of a text that are not nested in another.
 
     Raises:
-        InvalidReply: If an object is truncated or is not JSON. Braces of prose or LaTeX are
-            skipped.
+        InvalidReply: If an object is truncated or not JSON. Braces in prose or LaTeX are skipped.
     """
     decoder = json.JSONDecoder(
         object_pairs_hook=_without_duplicates, parse_constant=_no_number, parse_float=_finite
@@ -96,7 +95,7 @@ def _values(text: str) -> Iterator[Any]:
             if text[start + 1 : error.pos].strip():
                 raise InvalidReply(fault) from None
             end = start + 1
-        except (ValueError, RecursionError):  # a number of too many digits, too many brackets
+        except (ValueError, RecursionError):  # a number with too many digits, or too many brackets
             raise InvalidReply("its JSON has a value that is too large") from None
         else:
             found = True
@@ -152,12 +151,12 @@ def _validator(schema_text: str) -> tuple[Any, _Check | None]:
 
 
 def _quick_check(schema: Any) -> _Check | None:
-    """Return whether a value matches a simple schema; None for other schemas.
+    """Return a function that checks values by a simple schema; None for other schemas.
 
     Simple schemas are arrays, strings, booleans, and objects that require all of their properties
     and allow no others.
     """
-    if not isinstance(schema, Mapping):  # true and false are schemas, too
+    if not isinstance(schema, Mapping):  # true and false are valid schemas
         return None
     kind, names = schema.get("type"), schema.keys()
     if kind == "boolean" and names == {"type"}:
@@ -187,7 +186,7 @@ def _quick_check(schema: Any) -> _Check | None:
 
 
 def _fault(validator: Any, value: Any) -> str:
-    """Return the most relevant error of a value, or an empty string."""
+    """Return the most relevant error of a value; empty if valid."""
     best_match = library(
         "jsonschema.exceptions", extra="llm", of="a reply with a schema"
     ).best_match

@@ -1,4 +1,4 @@
-"""Production: event logs, online metrics, experiments, drift of evaluation sets, and sampling."""
+"""Production monitoring: event logs, online metrics, experiments, drift, and question sampling."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from rankgauge.rendering.tables import Table
 from rankgauge.stats.arrays import FloatArray
 
 Model: TypeAlias = Literal["coec", "position"]
-# Lower bounds of the ratios for grades 1, 2 and 3.
+# Smallest ratios for grades 1, 2, and 3.
 CUTS = (0.5, 1.0, 2.0)
 _SCALE = (
     "less than half as often as expected",
@@ -36,7 +36,7 @@ _SCALE = (
 )
 _MODELS = {
     "coec": "clicks over expected clicks: expected is the sum of the click rates of the ranks at "
-    "which the document was shown; shrunken to 1 (gamma prior, empirical Bayes)",
+    "which the document was shown; shrunk toward 1 (gamma prior, empirical Bayes)",
     "position": "position-based model: attraction of the document over the mean attraction, given "
     "how often its ranks are examined",
 }
@@ -98,7 +98,7 @@ SELECT
 class ImplicitJudgments(Result):
     """Grades of documents computed from clicks. Returned by :func:`implicit_judgments`.
 
-    Documents that were never shown, or too rarely, have no grade: they are unjudged.
+    Documents that were never or too rarely shown have no grade: they are unjudged.
 
     Attributes:
         judgments: The grades, 0 to 3.
@@ -106,16 +106,17 @@ class ImplicitJudgments(Result):
         texts: Text of each question, by identifier in `judgments`.
         questions: (P,) identifiers of the questions of the graded documents.
         documents: (P,) identifiers of the documents.
-        shown: (P,) impressions: numbers of questions with this text for which it was shown.
+        shown: (P,) numbers of impressions: questions with this text for which the document was
+            shown.
         clicks: (P,) numbers of impressions with a click.
         expected: (P,) expected clicks of the average document at the same ranks.
         ratio: (P,) ratios of clicks to expected clicks according to the model.
         low: (P,) lower bounds of the 95% intervals of the ratios.
-        high: (P,) upper bounds.
+        high: (P,) upper bounds of the intervals.
         grades: (P,) grades from 0 to 3; -1 for documents left unjudged by `drop_unsure`.
-        ranks: Rank, impressions, click rate, and examination probability of the position-based
-            model with its interval (NaN for ``coec``), for each rank.
-        about: Origin, rule and counts, as written by :meth:`write`.
+        ranks: For each rank: the rank, impressions, click rate, and examination probability of the
+            position-based model with its interval (NaN for ``coec``).
+        about: The origin, rule, and counts that :meth:`write` saves.
     """
 
     judgments: Qrels
@@ -165,7 +166,7 @@ class ImplicitJudgments(Result):
         return Table(columns, tuple(zip(*cells, strict=True)))
 
     def summary(self) -> str:
-        """Return the number of documents judged by clicks."""
+        """Return the number of graded documents and questions."""
         judged = int((self.grades >= 0).sum())
         return (
             f"{many(judged, 'document')} of {many(len(set(self.questions)), 'question')} judged by "
@@ -173,7 +174,7 @@ class ImplicitJudgments(Result):
         )
 
     def write(self, target: str | os.PathLike[str], format: str | None = None) -> tuple[str, ...]:
-        """Write the judgments, ``TARGET.about.json`` and ``TARGET.queries.jsonl``.
+        """Write the judgments, ``TARGET.about.json``, and ``TARGET.queries.jsonl``.
 
         An evaluation of TARGET reads ``TARGET.about.json`` and notes that its judgments are from
         clicks.
@@ -225,14 +226,14 @@ def implicit_judgments(
     """Estimate grades of documents from the impressions and clicks of a log.
 
     Questions with the same text (ignoring case and spaces) are one query. A document counts once
-    per question asked, at the rank at which it was first shown. Clicks on documents without a
-    logged impression with a rank are counted but not used.
+    per question asked, at the rank of its first impression. Clicks without a logged impression and
+    rank are counted but not used.
 
     The grade depends on the ratio of clicks to the expected clicks of the average document at the
-    same ranks: 0 below 0.5, 1 from 0.5, 2 from 1, 3 from 2. ``coec``:
-    :func:`rankgauge.stats.expected_clicks`; ``position``:
-    :func:`rankgauge.stats.fit_position_model`, attraction over mean attraction, which needs
-    documents that were shown at several ranks.
+    same ranks: 0 below 0.5, 1 from 0.5, 2 from 1, 3 from 2. With ``coec``, the ratio is that of
+    :func:`rankgauge.stats.expected_clicks`; with ``position``, it is attraction over mean
+    attraction (:func:`rankgauge.stats.fit_position_model`), which needs documents shown at several
+    ranks.
 
     Clicks show that a result looked good in its list, not that it answers the question.
 
@@ -337,7 +338,7 @@ def implicit_judgments(
 
 
 class _Fit(NamedTuple):
-    """Estimates of the models for all pairs of query and document."""
+    """Estimates of a model for all pairs of query and document."""
 
     shown: FloatArray
     clicks: FloatArray

@@ -19,9 +19,9 @@ from rankgauge.stats.intervals import wilson_interval
 from rankgauge.stats.two_sample import unit_rows
 
 ALPHA = 0.05  # significance level
-_TOO_FEW = 2 / 3  # of the share of the other set, for a verdict
+_TOO_FEW = 2 / 3  # a verdict requires at most this ratio of the two shares
 _PER_CLUSTER = 40  # mean number of questions of a cluster
-_FEWEST, _MOST = 2, 20  # clusters
+_FEWEST, _MOST = 2, 20  # number of clusters
 _STARTS = 4  # restarts of k-means
 _TYPICAL, _TERMS = 3, 5
 _NEAR = 0.9  # cosine of near-duplicates
@@ -31,7 +31,7 @@ _SAMPLED = 2000  # log questions used for this quantile
 _ROWS = 500
 _LEVEL = 0.95
 _ROUNDING = 1e-9
-_MARKING, _CLEAR = 0.05, 4.0  # smallest difference of word shares, in standard errors
+_MARKING, _CLEAR = 0.05, 4.0  # smallest difference of word shares, absolute and in standard errors
 _WORD = re.compile(r"\w+")
 
 IntArray = npt.NDArray[np.int64]
@@ -44,9 +44,9 @@ class PooledQuestions:
 
     Attributes:
         texts: The n questions.
-        ids: The identifiers of each question.
+        ids: The identifiers of each question, as several may share a text.
         evaluation: The number of evaluation questions.
-        traffic: (n,) number of times each was asked in the log.
+        traffic: (n,) number of times each question was asked in the log.
         embedding: The questions as vectors.
     """
 
@@ -58,12 +58,12 @@ class PooledQuestions:
 
     @cached_property
     def labels(self) -> BoolArray:
-        """(n,) True for evaluation questions."""
+        """(n,) array, True for evaluation questions."""
         return np.arange(len(self.texts)) < self.evaluation
 
     @cached_property
     def rows(self) -> FloatArray:
-        """(n, d) points scaled to length 1."""
+        """(n, d) points, scaled to length 1."""
         return unit_rows(self.embedding.points)
 
 
@@ -77,10 +77,12 @@ class QuestionCluster:
         evaluation: The number of distinct evaluation questions.
         log: The number of distinct log questions.
         evaluation_share: The share of evaluation questions that are in the cluster.
-        evaluation_interval: Its Wilson interval, with Bonferroni correction over all shares.
+        evaluation_interval: The Wilson interval of this share, with Bonferroni correction over all
+            shares.
         log_share: The share of distinct log questions that are in the cluster.
-        log_interval: Its interval, computed in the same way.
-        traffic_share: The share of all questions asked, including repeated questions.
+        log_interval: The interval of this share, computed in the same way.
+        traffic_share: The share of all questions asked that are in the cluster, including
+            repetitions.
         p: p-value of the test for equal shares, corrected for the number of clusters (max-T).
         typical_evaluation: The evaluation questions nearest to the center.
         typical_log: The log questions nearest to the center.
@@ -117,7 +119,7 @@ class QuestionCluster:
 
 @dataclass(frozen=True)
 class MarkingWord:
-    """Frequent word that distinguishes the two sets.
+    """A frequent word whose share differs between the two sets.
 
     Attributes:
         word: The word.
@@ -132,7 +134,7 @@ class MarkingWord:
 
 @dataclass(frozen=True)
 class Addition:
-    """Log question to add to the evaluation set.
+    """A log question to add to the evaluation set.
 
     Attributes:
         text: The question.
@@ -147,7 +149,7 @@ class Addition:
 
 @dataclass(frozen=True)
 class Outlier:
-    """Evaluation question that is far from all log questions.
+    """An evaluation question that is far from all log questions.
 
     Attributes:
         id: The identifier of the question.
@@ -311,7 +313,7 @@ def marking_words(pooled: PooledQuestions) -> tuple[MarkingWord, ...]:
 
 
 def without_words(texts: Sequence[str], words: Sequence[MarkingWord]) -> tuple[str, ...]:
-    """Remove these words from texts; a text without other words becomes a question mark."""
+    """Return texts without these words; a text without other words becomes a question mark."""
     left_out = {each.word for each in words}
     rows = (
         [word for word in _WORD.findall(text.casefold()) if word not in left_out] for text in texts
@@ -346,7 +348,7 @@ def find_outliers(pooled: PooledQuestions) -> tuple[tuple[Outlier, ...], float]:
 
 
 def _shared_out(amounts: FloatArray, count: int) -> list[int]:
-    """Whole numbers in proportion to amounts, together `count` (largest remainders)."""
+    """Return integers proportional to the amounts with sum `count` (largest remainders)."""
     if not amounts.any():
         return [0] * len(amounts)
     exact = amounts / amounts.sum() * count
@@ -357,7 +359,7 @@ def _shared_out(amounts: FloatArray, count: int) -> list[int]:
 
 
 def _terms(texts: Sequence[str], numbered: IntArray) -> list[tuple[str, ...]]:
-    """Return the words of each cluster with the largest share times log ratio to all questions."""
+    """Return the terms of each cluster: the words with the largest share times log ratio."""
     words = [set(_WORD.findall(text.casefold())) for text in texts]
     everywhere = Counter(word for row in words for word in row)
     found = []

@@ -1,4 +1,4 @@
-"""Distinct questions: their texts, frequencies and vectors."""
+"""Distinct questions: their texts, frequencies, and vectors."""
 
 from __future__ import annotations
 
@@ -39,18 +39,19 @@ _FIRST_WORDS = re.compile(
 _MARKS = ("?", "\uff1f", "\u061f")  # including Chinese and Arabic
 TFIDF = "tfidf"
 
-# Identifier, text, and frequency.
+# Identifier, text, and number of times asked.
 Asked = tuple[str, str, int]
 
 
 @dataclass(frozen=True)
 class DistinctQuestions:
-    """Distinct questions. Texts that differ only in case and whitespace are the same question.
+    """Distinct questions; texts that differ only in case and whitespace are one question.
 
     Attributes:
         texts: The first spelling of each question.
         ids: Identifiers of each question.
-        counts: The number of times each was asked; if unknown, the number of its identifiers.
+        counts: The number of times each question was asked; if unknown, the number of its
+            identifiers.
     """
 
     texts: tuple[str, ...]
@@ -59,12 +60,12 @@ class DistinctQuestions:
 
     @classmethod
     def of(cls, given: Any, where: str) -> DistinctQuestions:
-        """Read distinct questions from texts, queries, a collection, a file or an event log.
+        """Read distinct questions from texts, queries, a collection, a file, or an event log.
 
         Args:
             given: Texts; objects with ``text`` (and optionally ``id``); a mapping of identifier to
-                either; a `Collection`, a `QuestionSet` or an `EventLog`; the path of a collection,
-                a log, a file of questions, or a text file with a question on each line. A column
+                either; a `Collection`, a `QuestionSet`, or an `EventLog`; the path of a collection,
+                a log, a file of questions, or a text file with one question per line. A column
                 ``count`` or ``frequency`` has the number of times a question was asked.
             where: The name of the argument, for messages.
 
@@ -89,7 +90,7 @@ class DistinctQuestions:
         if not kept:
             raise InputError(
                 "there are no questions", where=where,
-                fix="give texts, queries, or a file with a question on each line",
+                fix="give texts, queries, or a file with one question per line",
             )  # fmt: skip
         return cls(
             tuple(texts[key] for key in kept),
@@ -102,7 +103,7 @@ class DistinctQuestions:
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
-        """The texts in lower case with single spaces."""
+        """Texts in lower case with single spaces."""
         return tuple(map(normalized, self.texts))
 
     def subset(self, rows: Iterable[int]) -> DistinctQuestions:
@@ -132,10 +133,10 @@ class Traits:
 
     Attributes:
         questions: The number of distinct questions.
-        asked: The total number of times they were asked.
+        asked: The total number of times that the questions were asked.
         words: The mean number of words.
-        one_word: The share of questions with a single word.
-        asking: The share of questions that end with a question mark or begin with a question word.
+        one_word: The share of one-word questions.
+        asking: The share of texts that end with a question mark or begin with a question word.
     """
 
     questions: int
@@ -173,7 +174,7 @@ def _questions(given: Any, where: str) -> Iterator[Asked]:
     else:
         raise InputError(
             f"got {type(given).__name__} for questions", where=where,
-            fix="give texts, queries, a collection, an EventLog or the path of a file",
+            fix="give texts, queries, a collection, an EventLog, or the path of a file",
         )  # fmt: skip
 
 
@@ -197,7 +198,7 @@ def _text(query: Any, where: str) -> str:
 
 
 def _of_log(log: EventLog) -> Iterator[Asked]:
-    """Return the questions of an event log, each text once."""
+    """Yield the distinct texts of an event log with their frequencies."""
     with log.connection() as connection:
         rows = connection.execute(
             "SELECT text, count(*) FROM questions WHERE text IS NOT NULL GROUP BY text "
@@ -270,8 +271,8 @@ def embed(texts: Iterable[str], encoder: Any, seed: int) -> Embedding:
         vectors = np.zeros(0)
     if vectors.ndim != 2 or len(vectors) != len(rows) or not (np.abs(vectors) <= _MOST).all():
         raise InputError(
-            f"the encoder returned {vectors.shape} or numbers that are not finite for "
-            f"{len(rows)} texts", where="encoder", fix="return a row of finite numbers each",
+            f"the encoder returned an array of shape {vectors.shape} or non-finite numbers for "
+            f"{len(rows)} texts", where="encoder", fix="return one row of finite numbers per text",
         )  # fmt: skip
     settings = getattr(made, "settings", {})
     name = encoder if isinstance(encoder, str) else settings.get("model") or type(made).__name__
@@ -287,11 +288,11 @@ def _tfidf(texts: list[str], seed: int) -> Embedding:
     words = text.TfidfVectorizer(sublinear_tf=True, token_pattern=_TOKEN)
     parts = text.TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
     weights = hstack([words.fit_transform(texts), parts.fit_transform(texts)]).tocsr()
-    # Word rows and n-gram rows each have length 1.
+    # The word and the n-gram part of a row each have length 1.
     weights /= np.sqrt(2)
     size = min(_DIMENSIONS, weights.shape[0] - 1, weights.shape[1] - 1)
     svd = decomposition.TruncatedSVD(size, random_state=seed)
-    with np.errstate(invalid="ignore", divide="ignore"):  # equal texts have no variance
+    with np.errstate(invalid="ignore", divide="ignore"):  # Equal texts have no variance.
         points = np.asarray(svd.fit_transform(weights), dtype=np.float64)
     return Embedding("TF-IDF of words and parts of words", weights, points)
 

@@ -1,4 +1,4 @@
-"""Drift of an evaluation set from the questions that users ask."""
+"""Drift of an evaluation set: its difference from the questions that users ask."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ _FEWEST = 10  # smallest number of distinct questions of either set
 _MISSING, _SEPARATED, _WITHIN = 0.05, 0.25, 0.58
 # A difference is due to words if at most this part of it (area - 0.5) remains without them.
 _LEFT = 0.3
-# Words are not removed if more than this share of questions would keep fewer than this many words.
+# Words are not removed if more than 20% of the questions would keep fewer than 2 words.
 _REST, _EMPTIED = 2, 0.2
 # "mixed" requires that a missing topic of this size would have been detected.
 _MIXED = 0.2
 # Shares of simulated missing topics for the power, and the number of draws.
 _LOSSES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
-_PLANTED = 40
+_DRAWS = 40
 
 
 def measure_drift(
@@ -67,7 +67,7 @@ def measure_drift(
     additions: int = 20,
     most: int = 20_000,
 ) -> DriftReport:
-    """Test whether evaluation questions are similar to the questions that users ask.
+    """Test whether evaluation questions resemble the questions that users ask.
 
     The test is a classifier two-sample test: ridge regression (5-fold) and 10 nearest neighbors
     classify distinct questions as evaluation or log questions, and the larger standardized area
@@ -77,19 +77,19 @@ def measure_drift(
 
     Args:
         evaluation_questions: Texts, queries, a collection, or the path of a collection, a file of
-            questions, or a text file with a question on each line.
-        log_questions: The same, or an event log.
+            questions, or a text file with one question per line.
+        log_questions: The same types, or an event log.
         encoder: ``tfidf`` (also None), an encoder of `rankgauge.retrievers`, or its name.
         permutations: The number of permutations of the labels.
-        seed: The seed.
-        clusters: The number of clusters; if omitted, 2 to 20 depending on the number of questions.
+        seed: The seed of the random numbers.
+        clusters: The number of clusters; default: 2 to 20, depending on the number of questions.
         additions: The largest number of questions to add.
         most: The largest number of distinct questions per set; larger sets are sampled at random.
 
     Raises:
         MissingExtra: If scikit-learn or the library of an encoder is not installed.
-        InputError: If a set has fewer than 10 distinct questions; for the log, not counting
-            evaluation questions.
+        InputError: If a set has fewer than 10 distinct questions; in the log, evaluation questions
+            are not counted.
 
     Example:
         >>> asked = [f"{verb} my {thing}" for verb in ("renew", "return", "lose", "reserve")
@@ -165,7 +165,7 @@ def measure_drift(
 def _pooled(
     evaluation: DistinctQuestions, logged: DistinctQuestions, *, most: int, encoder: Any, seed: int
 ) -> PooledQuestions:
-    """Return the questions of both sets, each once."""
+    """Return the distinct questions of both sets."""
     counts = dict(zip(logged.keys, logged.counts, strict=True))
     known = set(evaluation.keys)
     own = [row for row, key in enumerate(logged.keys) if key not in known]
@@ -202,23 +202,24 @@ def _permuted(labels: BoolArray, count: int, seed: int) -> BoolArray:
 def _detectable(
     pooled: PooledQuestions, scores: LabelScores, test: TwoSampleTest, seed: int
 ) -> tuple[Detectable, ...]:
-    """Return the power of the test for missing topics: a question and its nearest neighbors.
+    """Return the power of the test for missing topics.
 
-    Labels are drawn from all questions outside the topic, so that projections, neighbors and the
-    permutation distribution of the test are computed only once.
+    A topic is a question with its nearest neighbors. Labels are drawn from all questions outside
+    the topic, so that projections, neighbors, and the permutation distribution of the test are
+    computed only once.
     """
     rng = np.random.Generator(np.random.PCG64([seed, 4]))
     rows, size = pooled.rows, pooled.evaluation
     planted = []
     for share in _LOSSES:
         topic = round(share * (len(rows) - size))
-        for _ in range(_PLANTED):
+        for _ in range(_DRAWS):
             near = np.argsort(-(rows @ rows[rng.integers(len(rows))]), kind="stable")
             column = np.zeros(len(rows), dtype=bool)
             column[rng.choice(near[topic:], size, replace=False)] = True
             planted.append(column)
     detected = test.p_values(scores.areas(np.stack(planted, axis=1))) <= ALPHA
-    power = detected.reshape(len(_LOSSES), _PLANTED).mean(axis=1)
+    power = detected.reshape(len(_LOSSES), _DRAWS).mean(axis=1)
     return tuple(Detectable(share, float(of)) for share, of in zip(_LOSSES, power, strict=True))
 
 
@@ -261,7 +262,7 @@ def _verdict(
         return "reworded"
     foreign = [each for each in clusters if each.too_many]
     missing = [each for each in clusters if each.too_few]
-    # The set with clusters that are underrepresented in the other set.
+    # Separated: clusters of evaluation questions that are rare in the log; missing: the reverse.
     ours, theirs = math.fsum(each.evaluation_share for each in foreign), _log_share(foreign)
     separated = theirs / ours if ours >= _SEPARATED else math.inf
     lacking = math.fsum(each.evaluation_share for each in missing)
@@ -281,7 +282,7 @@ def _log_share(clusters: Sequence[QuestionCluster]) -> float:
 def _weights(
     clusters: Sequence[QuestionCluster], numbered: IntArray, pooled: PooledQuestions
 ) -> dict[str, float]:
-    """Return the share of traffic over the share of evaluation questions, by identifier, mean 1."""
+    """Return the traffic share over the evaluation share, by identifier, scaled to mean 1."""
     place = {
         name: int(number)
         for names, number in zip(pooled.ids[: pooled.evaluation], numbered, strict=False)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 _POWER = 0.8
-SMALL, _LARGE = 0.55, 0.65  # areas: small differences below, large above
+SMALL, _LARGE = 0.55, 0.65  # areas: smaller differences are small, larger ones large
 _SHOWN, _WORDS = 8, 4
 CLASSIFIERS = ("ridge regression", "10 nearest neighbors")
 VERDICTS: Mapping[str, str] = {
@@ -45,13 +45,13 @@ VERDICTS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Distinction:
-    """Performance of a classifier that distinguishes evaluation questions from log questions.
+    """The performance of a classifier that distinguishes evaluation questions from log questions.
 
     Attributes:
         classifier: The name of the classifier.
         area: The area under the ROC curve: 0.5 for random, 1 for perfect classification.
         low: The lower bound of the 95% interval.
-        high: The upper bound.
+        high: The upper bound of the interval.
         z: The area in standard deviations of its permutation distribution.
     """
 
@@ -64,10 +64,10 @@ class Distinction:
 
 @dataclass(frozen=True)
 class Detectable:
-    """Power of the test to detect a missing topic.
+    """The power of the test to detect a missing topic.
 
     Attributes:
-        share: The share of the log that is on the topic, which the evaluation set lacks.
+        share: The share of log questions about the topic, which the evaluation set lacks.
         power: The share of simulated evaluation sets without the topic that were detected.
     """
 
@@ -77,7 +77,7 @@ class Detectable:
 
 @dataclass(frozen=True)
 class QuestionPoint:
-    """Question in the plane of the first two principal components.
+    """A question in the plane of the first two principal components.
 
     Attributes:
         text: The question.
@@ -99,26 +99,26 @@ class DriftReport(Result):
     """Drift of evaluation questions from user questions. Returned by :func:`measure_drift`.
 
     Attributes:
-        verdict: ``mixed``, ``separated``, ``missing``, ``reworded`` or ``cannot tell``.
+        verdict: ``mixed``, ``separated``, ``missing``, ``reworded``, or ``cannot tell``.
         evaluation: Simple properties of the evaluation questions.
         log: Simple properties of the log questions.
         shared: The number of evaluation questions that users asked verbatim.
-        shared_traffic: Their share of all questions asked.
+        shared_traffic: The share of these questions among all questions asked.
         encoder: The encoder of questions.
         distinctions: The two classifiers.
-        p: p-value of the null hypothesis that both sets are samples from the same population.
+        p: p-value of the test that both sets are samples from the same population.
         permutations: The number of permutations.
-        within: The area of the linear classifier over pairs of the same cluster; NaN without any.
+        within: The area of the linear classifier over pairs within a cluster; NaN without pairs.
         words: Frequent words that distinguish the sets, largest difference first.
-        p_without_words: p-value without these words; NaN if there are none, or if more than a fifth
-            of the questions would keep fewer than two words.
+        p_without_words: p-value after removing these words; NaN without such words, or if more than
+            a fifth of the questions would keep fewer than two words.
         detectable: Power of the test for missing topics of several sizes.
         clusters: Clusters of the pooled questions, by descending share of the log.
         additions: Log questions to add.
         outliers: Evaluation questions far from all log questions, farthest first.
-        far: The threshold of the distance.
+        far: The distance from which questions are outliers.
         query_weights: The weight of each evaluation question by identifier, mean 1.
-        seed: The seed.
+        seed: The seed of the random numbers.
         points: The questions in two dimensions.
     """
 
@@ -147,12 +147,12 @@ class DriftReport(Result):
 
     @property
     def strongest(self) -> Distinction:
-        """The classifier with the larger standardized area; its p-value is reported."""
+        """Classifier with the larger standardized area; its p-value is reported."""
         return max(self.distinctions, key=lambda each: each.z)
 
     @property
     def detected_from(self) -> float | None:
-        """The smallest share of a missing topic detected with 80% power, or None."""
+        """Smallest share of a missing topic detected with 80% power, or None."""
         return detected_from(self.detectable)
 
     @property
@@ -166,23 +166,23 @@ class DriftReport(Result):
         return tuple(each for each in self.clusters if each.too_many)
 
     def mark(self, cluster: QuestionCluster) -> str:
-        """Return ``too few`` or ``too many`` evaluation questions, or an empty string."""
+        """Return ``too few`` or ``too many`` (evaluation questions), or an empty string."""
         return "too few" if cluster.too_few else "too many" if cluster.too_many else ""
 
     @property
     def uncovered(self) -> float:
-        """The share of all questions asked that are in clusters without evaluation questions."""
+        """Share of all questions asked that are in clusters without evaluation questions."""
         return math.fsum(each.traffic_share for each in self.clusters if not each.evaluation)
 
     @property
     def effective_size(self) -> float:
-        """The effective sample size of the weights, (sum w)² / sum w² (Kish 1965)."""
+        """Effective sample size of the weights, (sum w)² / sum w² (Kish 1965)."""
         weights = list(self.query_weights.values())
         return math.fsum(weights) ** 2 / math.fsum(weight**2 for weight in weights)
 
     @property
     def finding(self) -> Finding:
-        """The result as a finding, for :func:`rankgauge.diagnose`."""
+        """Result as a finding, for :func:`rankgauge.diagnose`."""
         drifted = self.verdict in {"separated", "missing", "reworded"}
         fix = {
             "missing": "add the questions that rankgauge logs drift lists",
@@ -207,7 +207,7 @@ class DriftReport(Result):
         return dict(self.query_weights)
 
     def reweight(self, evaluation: Evaluation) -> ReweightedMeans:
-        """Return the means of an evaluation weighted to production traffic.
+        """Return the means of an evaluation weighted by production traffic.
 
         Raises:
             InputError: If the evaluation has none of the evaluation questions.
@@ -229,8 +229,8 @@ class DriftReport(Result):
         panel = Panel("scatter", series, across="component 1", down="component 2")
         return Plot(
             "drift", "Evaluation and log questions", f"Points. {self.summary()}", (panel,),
-            "Near points are similar questions. The plane shows a part of what the test uses: "
-            "the test decides, not the picture.",
+            "Nearby points are similar questions. The plot shows only part of the information that "
+            "the test uses: rely on the test.",
         )  # fmt: skip
 
     def summary(self) -> str:
@@ -260,7 +260,7 @@ class DriftReport(Result):
         return words[self.verdict], self.limitation()
 
     def limitation(self) -> str:
-        """Return a sentence on differences that could not have been detected."""
+        """Return a sentence on differences that would not have been detected."""
         least = self.detected_from
         topic = "A further missing topic" if self.p <= ALPHA else "A missing topic"
         if least is None:
@@ -347,7 +347,7 @@ class DriftReport(Result):
         )  # fmt: skip
 
     def power_table(self) -> Table:
-        """Return the power for missing topics."""
+        """Return the power for missing topics of several sizes."""
         rows = tuple((f"{each.share:.0%}", f"{each.power:.0%}") for each in self.detectable)
         return Table(
             ("topic missing, share of the log", "detected"), rows, right=frozenset({0, 1}),
@@ -380,15 +380,15 @@ class DriftReport(Result):
 
 @dataclass(frozen=True)
 class ReweightedMeans(Result):
-    """Means of an evaluation, plain and weighted to production traffic.
+    """Means of an evaluation, unweighted and weighted by production traffic.
 
     Attributes:
         run_name: The name of the run.
         plain: The unweighted mean of each measure.
         weighted: The weighted mean of each measure.
         queries: The number of queries with a weight.
-        effective_size: The effective number of queries (Kish 1965).
-        uncovered: The share of traffic without similar evaluation questions.
+        effective_size: The effective sample size (Kish 1965).
+        uncovered: The share of traffic in clusters without evaluation questions.
     """
 
     run_name: str
@@ -413,7 +413,7 @@ class ReweightedMeans(Result):
         return Table(columns, rows, title=self.run_name, notes=(note,))
 
     def summary(self) -> str:
-        """Return the plain and weighted means of the first measure."""
+        """Return the unweighted and weighted means of the first measure."""
         name = next(iter(self.plain))
         return (
             f"{self.run_name}: {name} is {self.plain[name]:.4f}, and {self.weighted[name]:.4f} "
@@ -422,7 +422,7 @@ class ReweightedMeans(Result):
 
 
 def detected_from(detectable: Sequence[Detectable]) -> float | None:
-    """Return the smallest share such that it and all larger shares are detected."""
+    """Return the smallest share from which on all shares are detected."""
     least = None
     for each in reversed(detectable):
         if each.power < _POWER:
@@ -434,10 +434,10 @@ def detected_from(detectable: Sequence[Detectable]) -> float | None:
 def reweight(
     evaluation: Evaluation, weights: Mapping[str, float], uncovered: float = 0.0
 ) -> ReweightedMeans:
-    """Return plain and weighted means of an evaluation over the queries with a weight.
+    """Return unweighted and weighted means of an evaluation over the queries with a weight.
 
-    The weighted mean is sum w x / sum w over the defined values x; the effective number of queries
-    is (sum w)² / sum w² (Kish 1965).
+    The weighted mean is sum w x / sum w over the defined values x; the effective sample size is
+    (sum w)² / sum w² (Kish 1965).
 
     Args:
         evaluation: The evaluation; undefined values are skipped.

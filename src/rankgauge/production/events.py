@@ -1,4 +1,4 @@
-"""Events of a production log: questions, results, answers, and actions of users."""
+"""Events of a production log: questions, results, answers, and user actions."""
 
 from __future__ import annotations
 
@@ -45,25 +45,25 @@ COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Event of a log, one row of its Parquet files.
+    """An event of a log: one row of its Parquet files.
 
     Attributes:
-        event_id: The identifier in the source, else a hash of the event.
+        event_id: The identifier in the source, or a hash of the event.
         kind: One of `KINDS`.
         time: The time of the event in UTC.
-        question_id: The identifier of a question asked once by one user.
+        question_id: The identifier of one question asked by one user.
         session_id: The identifier of the session, if known.
         user_id: The identifier of the user, if known.
         arm: The arm of an experiment.
         text: The text of a question or an answer.
-        documents: Identifiers of documents in rank order; a single one for a click or a citation.
+        documents: Document identifiers in rank order; a single one for a click or a citation.
         ranks: The rank of each document, from 1; empty if unknown.
         scores: The score of each document of a retrieval; empty if unknown.
-        value: The value of thumbs, a preference or a label; see `KINDS`.
+        value: The value of thumbs, a preference, or a label; see `KINDS`.
         label: Text from the source: the action of ``other``, or the reason for an abstention.
-        latency_ms: Latency of a retrieval or an answer, in milliseconds.
-        attributes: Segments by name, such as language or version.
-        source: File and line.
+        latency_ms: The latency of a retrieval or an answer, in milliseconds.
+        attributes: Values of attributes by name, such as language or version.
+        source: The file and line.
     """
 
     event_id: str

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rankgauge.rendering.plot_drawing import Plot
 
 ALPHA = 0.05
-# A mismatch below this p-value is a fault of the assignment or the log.
+# A mismatch with a smaller p-value indicates a fault in the assignment or the log.
 MISMATCH = 0.001
 # Number of questions at which the confidence sequence is narrowest.
 PLANNED = 5000
@@ -31,14 +31,14 @@ _NORMAL = NormalDist()
 
 @dataclass(frozen=True)
 class DayDifference:
-    """Cumulative difference of the primary metric up to a day.
+    """The cumulative difference of the primary metric up to a day.
 
     Attributes:
         day: The day in UTC, ``2026-05-31``.
-        difference: The value of the new arm minus that of the baseline.
-        low: Lower bound of the confidence sequence; -inf with too few data.
-        high: Upper bound.
-        p: Always-valid p-value, the smallest up to this day.
+        difference: The difference, new arm minus baseline.
+        low: The lower bound of the confidence sequence; -inf with too few data.
+        high: The upper bound; inf with too few data.
+        p: The always-valid p-value: the smallest up to this day.
     """
 
     day: str
@@ -50,26 +50,26 @@ class DayDifference:
 
 @dataclass(frozen=True)
 class ArmDifference:
-    """Difference of a metric between two arms.
+    """The difference of a metric between two arms.
 
     Attributes:
         metric: The metric.
         baseline: The value in the baseline arm; NaN if undefined.
         new: The value in the new arm.
         difference: new - baseline.
-        low: Lower bound of the 95% interval: a confidence sequence for the primary metric, else a
-            fixed-sample interval clustered by user; NaN if unavailable.
-        high: Upper bound.
-        p: p-value, always-valid for the primary metric, else from a z test clustered by user; NaN
-            if unavailable.
+        low: The lower bound of the 95% interval: a confidence sequence for the primary metric, a
+            fixed-sample interval clustered by user for others; NaN if unavailable.
+        high: The upper bound of the interval.
+        p: The p-value: always-valid for the primary metric, from a z test clustered by user for
+            others; NaN if unavailable.
         corrected: `p` with Holm's correction over the secondary metrics.
         denominators: The denominators in the baseline and in the new arm.
-        verdict: ``better``, ``worse``; ``higher``, ``lower`` for a metric without a direction;
-            ``cannot tell``; ``withheld`` if the arms are not comparable; ``not defined``.
-        needed: Approximate number of further questions needed to detect this difference with 80%
-            power; None if it is detected or the number is unknown.
-        worst: Smallest possible difference of a thumbs ratio if all answers had been rated.
-        best: Largest possible difference.
+        verdict: ``better`` or ``worse``; ``higher`` or ``lower`` for a metric without a direction;
+            ``cannot tell``; ``withheld`` if the arms are not comparable; or ``not defined``.
+        needed: The approximate number of further questions needed to detect this difference with
+            80% power; None if it is detected or the number is unknown.
+        worst: The smallest possible difference of a thumbs ratio if all answers had been rated.
+        best: The largest possible difference of a thumbs ratio.
     """
 
     metric: OnlineMetric
@@ -89,19 +89,19 @@ class ArmDifference:
 
 @dataclass(frozen=True, eq=False)
 class ExperimentResult(Result):
-    """Comparison of two arms of an experiment. Returned by :func:`compare_arms`.
+    """The comparison of two arms of an experiment. Returned by :func:`compare_arms`.
 
     Attributes:
         where: The log.
         arms: The baseline and the new arm.
-        users: Number of users (else sessions, else questions) of each arm.
-        questions: Number of questions of each arm.
-        ratio: Intended ratio of users, baseline to new arm.
-        mismatch: p-value of the chi-square test of the intended ratio.
-        in_both: Number of users in both arms.
-        differences: Differences of the metrics, primary metric first.
+        users: The number of users (else sessions, else questions) of each arm.
+        questions: The number of questions of each arm.
+        ratio: The intended ratio of users, baseline to new arm.
+        mismatch: The p-value of the chi-square test of the intended ratio.
+        in_both: The number of users in both arms.
+        differences: The differences of the metrics, primary metric first.
         days: The cumulative primary difference by day.
-        mixing: Standard deviation tau of the confidence sequence.
+        mixing: The mixing standard deviation tau of the confidence sequence.
     """
 
     _attributes = "where arms users questions ratio mismatch mismatched in_both mixing"
@@ -119,7 +119,7 @@ class ExperimentResult(Result):
 
     @property
     def primary(self) -> ArmDifference:
-        """The difference of the primary metric."""
+        """Difference of the primary metric."""
         return self.differences[0]
 
     @property
@@ -165,7 +165,7 @@ class ExperimentResult(Result):
         )  # fmt: skip
 
     def summary(self) -> str:
-        """Return the verdict on the primary metric, or the reason why there is none."""
+        """Return the verdict on the primary metric, or the reason for its absence."""
         base, new = self.arms
         if self.mismatched:
             return (
@@ -241,7 +241,7 @@ class ExperimentResult(Result):
             )
 
     def _on_primary(self, first: ArmDifference) -> Iterator[str]:
-        """Yield the day of the decision, or the further questions needed."""
+        """Yield the day of the decision, or the number of further questions needed."""
         if first.needed is not None:
             yield (
                 f"a true difference of {_signed(first.difference)} would need about "
@@ -282,13 +282,13 @@ def compare_arms(
 
     Args:
         log: The log.
-        metrics: Names of further metrics; quantiles are not compared.
-        primary: The metric that decides. Choose it before the experiment.
-        arms: The baseline and the new arm. If None, the log must have two, and the first in
+        metrics: Names of secondary metrics; quantiles are not compared.
+        primary: The decisive metric. Choose it before the experiment.
+        arms: The baseline and the new arm. If None, the log must have two arms, and the first in
             alphabetical order is the baseline.
         ratio: Intended ratio of users, baseline to new arm.
-        planned: Number of questions at which the confidence sequence is narrowest; choose it
-            beforehand.
+        planned: The number of questions at which the confidence sequence is narrowest. Choose it
+            before the experiment.
         minutes: As in :func:`online_metrics`.
         similarity: As in :func:`online_metrics`.
 
@@ -350,7 +350,7 @@ def compare_arms(
     )  # fmt: skip
 
 
-# A day, and the cumulative sums of the baseline and of the new arm.
+# Day, and the cumulative sums of the baseline and of the new arm.
 _Look = tuple[str, stats.ClusterSums, stats.ClusterSums]
 
 
@@ -379,7 +379,7 @@ def _arms(connection: Any, arms: tuple[str, str] | None, where: str) -> tuple[st
 
 
 def _sizes(connection: Any, arms: tuple[str, str]) -> tuple[tuple[int, int], tuple[int, int], int]:
-    """Return users and questions of each arm, and users in both."""
+    """Return the numbers of users and questions of each arm, and of users in both."""
     rows = {
         arm: counts
         for arm, *counts in connection.execute(
@@ -404,7 +404,7 @@ def _looks(connection: Any, metric: OnlineMetric, arms: tuple[str, str]) -> list
             f"max({x}) AS x FROM measured WHERE session_id IS NOT NULL GROUP BY arm, session_id"
         )
     steps: dict[tuple[str, str], Sequence[float]] = {}
-    # Daily increments of the squares of a user's running sums.
+    # Daily increments of the sums, and of the squares and products of each user's running sums.
     for day, arm, *sums in connection.execute(
         'WITH daily AS (SELECT arm, "cluster", day, sum(y) AS y, sum(x) AS x '
         f"FROM ({rows}) GROUP BY ALL HAVING sum(x) > 0), "
@@ -430,7 +430,7 @@ def _looks(connection: Any, metric: OnlineMetric, arms: tuple[str, str]) -> list
 def _primary(
     metric: OnlineMetric, looks: Sequence[_Look], questions: int, planned: int
 ) -> tuple[ArmDifference, tuple[DayDifference, ...], float]:
-    """Return the primary difference, the confidence sequence by day, and its tau."""
+    """Return the primary difference, its confidence sequence by day, and tau."""
     if not looks or not all(sums.x for sums in looks[-1][1:]):
         return _undefined(metric), (), math.nan
     pairs = [stats.difference_variance(new, base) for _, base, new in looks]
@@ -478,7 +478,7 @@ def _fixed(
 
 
 def _more(questions: int, variance: float, enough: float) -> int | None:
-    """Number of further questions that reduce the variance to `enough`; None if too large."""
+    """Return the number of further questions that reduce the variance to `enough`, or None."""
     more = questions * (variance / enough - 1)
     return None if more > 1e9 else max(0, math.ceil(more))
 
@@ -531,7 +531,7 @@ def _bounded(
     thumbs: tuple[stats.ClusterSums, ...],
     feedback: tuple[stats.ClusterSums, ...],
 ) -> ArmDifference:
-    """Add the bounds of a difference if all answers had been rated."""
+    """Add the bounds that the difference would have if all answers had been rated."""
     ends = []
     for own, rated in zip(thumbs, feedback, strict=True):
         missing = rated.x - rated.y

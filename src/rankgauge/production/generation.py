@@ -42,15 +42,15 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class ProposedQuestion:
-    """Question that a model proposed for a document, and the reason if it was refused.
+    """A question that a model proposed for a document, with the reason if it was refused.
 
     Attributes:
         document: The document.
-        text: The question, or empty.
+        text: The question; empty without one.
         refused: The reason for refusal; empty if accepted.
-        missing: The code of the failed call, or empty.
-        longest_run: Length of the longest word sequence shared with the document.
-        overlap: Share of the word trigrams of the question that occur in the document, from 0 to 1.
+        missing: The code of a failed call, or empty.
+        longest_run: The length of the longest word sequence shared with the document.
+        overlap: The share of the word trigrams of the question that occur in the document.
         quote: The answering passage quoted by the model.
         rank: The rank of the document in a search for the question; None if not in the top k.
     """
@@ -72,7 +72,7 @@ class ProposedQuestion:
 
 @dataclass(frozen=True)
 class GeneratedQuestions(Result):
-    """Questions proposed by a model, accepted and refused.
+    """Accepted and refused questions of a model.
 
     Attributes:
         proposals: The proposal for each document, in the order of the draw.
@@ -82,7 +82,7 @@ class GeneratedQuestions(Result):
         collection: The number of documents in the collection.
         k: The depth of the search.
         retriever: The name of the retriever.
-        usage: Calls, tokens and cost; estimated in a dry run.
+        usage: Calls, tokens, and cost; estimated in a dry run.
         date: The date of the questions.
         dry_run: Whether no request was sent.
     """
@@ -102,7 +102,7 @@ class GeneratedQuestions(Result):
 
     @property
     def questions(self) -> tuple[EvaluationQuestion, ...]:
-        """The accepted questions, with document, model and prompt."""
+        """Accepted questions, with document, model, and prompt."""
         return tuple(self._question(each) for each in self.proposals if each.accepted)
 
     def _question(self, proposal: ProposedQuestion) -> EvaluationQuestion:
@@ -112,7 +112,7 @@ class GeneratedQuestions(Result):
         )  # fmt: skip
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Write accepted questions as a question set, and refused questions to a second file.
+        """Write accepted questions as a question set and refused questions to a second file.
 
         Existing questions in the files are kept.
 
@@ -139,7 +139,7 @@ class GeneratedQuestions(Result):
         return beside
 
     def table(self) -> Table:
-        """Return the numbers of accepted, refused (by reason) and missing questions."""
+        """Return the numbers of accepted, refused (by reason), and missing questions."""
         rows: list[tuple[str, int]] = [("documents drawn", len(self.proposals))]
         notes = [f"of {many(self.collection, 'document')}, seed {self.seed}", str(self.usage)]
         title = f"{self.model}: generated questions"
@@ -161,7 +161,7 @@ class GeneratedQuestions(Result):
         )
         notes.append(f"WARNING: {STATEMENT}")
         if missing:
-            notes.append("to ask for the missing questions again, repeat the call")
+            notes.append("to retry the missing questions, repeat the call")
         return Table(("what", "number"), tuple(rows), title=title, notes=tuple(notes), width=80)
 
     def data_table(self) -> Table:
@@ -192,28 +192,29 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
 ) -> GeneratedQuestions:
     """Generate questions with a language model for n documents drawn at random.
 
-    A proposal is refused, and kept with the reason, if the model returns no question; if it is
-    copied from the document (six consecutive words, or half of its word trigrams); if it repeats a
-    known question or an earlier proposal; or if the model, in a second call, does not find it
-    answerable from the document alone or quotes no passage. The rank of the document in a search
-    for the question is recorded, but not used as a filter, which would favor the retriever.
+    A proposal is refused, and kept with the reason, if the model returns no question; if the
+    question is copied from the document (six consecutive words, or half of its word trigrams); if
+    it repeats a known question or an earlier proposal; or if the model, in a second call, does not
+    find it answerable from the document alone or quotes no passage. The rank of the document in a
+    search for the question is recorded, but not used as a filter, which would favor the retriever.
 
-    A failed call is a missing question. With a cache, no call is repeated, even after an
-    interruption. Generated questions differ from those of users.
+    A failed call results in a missing question. With a cache, no call is repeated, even after an
+    interruption. Generated questions differ from questions of users.
 
     Args:
         collection: The documents: any argument of `Collection.read`.
         n: The number of documents to draw, uniformly without replacement.
-        model: The model; give it a cache.
+        model: The model, preferably with a cache.
         seed: The seed of the draw.
-        known: Questions not to be repeated.
+        known: Questions that must not be repeated.
         retriever: The retriever that searches for the documents; if None, BM25.
         k: The depth of the search.
         prompts: Texts that replace the default prompts ``question`` and ``answerable``.
-        max_cost: Budget; no call is made that could exceed the remainder.
-        dry_run: Whether to send no request and only estimate calls, tokens and cost.
+        max_cost: The budget; no call is made that could exceed it.
+        dry_run: Whether to only estimate calls, tokens, and cost, without sending requests.
         date: The ISO date of the questions; if None, today (UTC).
-        progress: Called with the numbers of finished calls and of all calls of the current step.
+        progress: A function called with the numbers of finished and of all calls of the current
+            step.
 
     Raises:
         InputError: If the collection has fewer than n documents with text.
@@ -237,7 +238,7 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
         Usage(), datetime.now(UTC).date().isoformat() if date is None else date, dry_run,
     )  # fmt: skip
     if dry_run:
-        # The questions are unknown: second calls are estimated with a question of typical length.
+        # Questions are unknown in a dry run: estimate second calls with one of typical length.
         usage = model.estimate(asked, [_TOKENS["question"]] * n)
         second = [_request(texts["answerable"], each, question="x" * 60) for each in drawn]
         usage += model.estimate(second, [_TOKENS["answerable"]] * n)
@@ -279,7 +280,7 @@ def _draw(collection: Collection, n: int, seed: int) -> list[Document]:
         if len(drawn) == n:
             return drawn
     raise InputError(
-        f"{many(n, 'document')} were to be drawn, and the collection has {len(drawn)} with a text",
+        f"cannot draw {many(n, 'document')}: the collection has {len(drawn)} with text",
         where="collection", fix=f"generate at most {len(drawn)} questions",
     )  # fmt: skip
 
@@ -317,7 +318,7 @@ def _ask(
 def _filtered(
     drawn: Sequence[Document], replies: Sequence[Reply | ModelError], known: list[str]
 ) -> list[ProposedQuestion]:
-    """Return the proposals; refuse those that are empty, too long, copied or repeated."""
+    """Return the proposals; refuse those that are empty, too long, copied, or repeated."""
     found = []
     for document, reply in zip(drawn, replies, strict=True):
         if isinstance(reply, ModelError):
@@ -327,7 +328,7 @@ def _filtered(
         run, overlap = _copied(text, _shown(document))
         refused = ""
         if not text:
-            refused = "nothing to ask for"
+            refused = "no question"
         elif len(text) > _MOST_TEXT:
             refused = "too long"
         elif run >= _RUN or overlap >= _SHARE:

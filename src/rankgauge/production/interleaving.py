@@ -1,7 +1,7 @@
 """Interleaving: comparison of two retrievers by clicks on a combined list of their results.
 
 `interleave` runs inside an application and needs only the standard library. Its result is logged
-with the impression and read by `analyze_interleaving`.
+with the impression, which `analyze_interleaving` reads.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from rankgauge.stats.arrays import FloatArray
 
 Method: TypeAlias = Literal["team-draft", "probabilistic"]
-# Attributes of an impression; teams and shares are aligned with its documents.
+# Attributes of an impression; `teams` and `shares` have one entry per document.
 ATTRIBUTES = {
     "interleaving": "team-draft or probabilistic",
     "interleaving.a": "name of retriever A",
     "interleaving.b": "name of retriever B",
     "interleaving.teams": "one letter for each document: A, B, or - for neither",
-    "interleaving.shares": "of probabilistic: the probability that each document is from A",
+    "interleaving.shares": "for probabilistic: the probability that each document is from A",
     "interleaving.seed": "the seed of the draw",
 }
 _NEITHER = "-"
@@ -43,7 +43,7 @@ _CELLS = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class Interleaved:
-    """Combined list of the results of two retrievers.
+    """The combined list of the results of two retrievers.
 
     Attributes:
         documents: Identifiers of the documents in display order.
@@ -97,7 +97,7 @@ def interleave(
     order is possible and clicks can be credited by the probability of each team.
 
     At each rank A and B are equally likely to be credited, so that random clicks favor neither.
-    When one retriever has no more documents, the rest of the other follows with team ``-``, which
+    When one retriever has no more documents, those of the other follow with team ``-``, which
     preserves this property.
 
     Args:
@@ -106,7 +106,7 @@ def interleave(
         seed: The seed, which determines the draw. Use a new seed for each impression, such as the
             identifier of the question.
         method: ``team-draft`` or ``probabilistic``.
-        k: Length of the list; if None, all documents.
+        k: The length of the list; if None, all documents.
 
     Raises:
         InputError: If `k` is below 1.
@@ -137,7 +137,7 @@ def _team_draft(
     teams = ""
     while len(shown) < length:
         left = {side: [each for each in own if each not in shown] for side, own in sides.items()}
-        # A round is unbiased only if it can be completed with either retriever first.
+        # A round is only unbiased if it can be completed with either retriever first.
         last = len(shown) + 1 == length
         if not (left["A"] and left["B"]) or (
             not last and min(map(len, left.values())) == 1 and left["A"][0] == left["B"][0]
@@ -176,7 +176,7 @@ def _probabilistic(
 
 
 def _drawn(weights: Mapping[str, float], at: float) -> str:
-    """Return the document at this fraction of the cumulative weights."""
+    """Return the document at a fraction of the cumulative weights."""
     left = at * math.fsum(weights.values())
     for document, weight in weights.items():
         left -= weight
@@ -188,7 +188,7 @@ def _drawn(weights: Mapping[str, float], at: float) -> str:
 def _with_rest(
     shown: list[str], teams: str, sides: Mapping[str, Sequence[str]], length: int
 ) -> tuple[list[str], str]:
-    """Return the list followed by the documents that are credited to neither."""
+    """Return the list, followed by the documents that are credited to neither retriever."""
     rest = [each for own in sides.values() for each in own]
     documents = list(dict.fromkeys([*shown, *rest]))[:length]
     return documents, teams + _NEITHER * (len(documents) - len(teams))
@@ -196,10 +196,11 @@ def _with_rest(
 
 @lru_cache(maxsize=1 << 16)
 def impression_outcome(shares: tuple[float, ...]) -> tuple[float, float]:
-    """Return the probabilities that A is credited with more clicks, and that B is.
+    """Return the probability that A is credited with more clicks, and that of B.
 
-    Marginalized over the assignments of clicked documents to retrievers (Hofmann et al. 2011): the
-    number of clicks for A is a sum of independent variables that are 1 with these probabilities.
+    The assignments of clicked documents to retrievers are marginalized out (Hofmann et al. 2011):
+    the number of clicks for A is a sum of independent variables that are 1 with probability
+    `shares`.
 
     Args:
         shares: The probability that each clicked document is from A; 1 or 0 if known.
@@ -223,7 +224,9 @@ def impression_outcome(shares: tuple[float, ...]) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class InterleavingResult(Result):
-    """User preference between two interleaved retrievers. Returned by :func:`analyze_interleaving`.
+    """The preference of users between two interleaved retrievers.
+
+    Returned by :func:`analyze_interleaving`.
 
     The retriever with more credited clicks wins an impression. A document counts once even if both
     the result and its citation were clicked. Impressions of probabilistic interleaving are split by
@@ -234,20 +237,20 @@ class InterleavingResult(Result):
         b: The name of retriever B.
         methods: The interleaving methods in the log.
         impressions: The number of questions with interleaved results.
-        clicked: Impressions with a credited click; only these are used below.
+        clicked: Impressions with a credited click; only these count below.
         wins_a: Impressions won by A.
         wins_b: Impressions won by B; the others are ties.
         result_clicks: Credited documents whose result was clicked.
         citation_clicks: Credited documents whose citation was clicked.
         delta: (wins_a + ties / 2) / clicked - 0.5: from -0.5 to 0.5, above 0 if A is preferred
             (Chapelle et al. 2012).
-        low: Lower bound of its 95% interval, by a bootstrap over users.
-        high: Upper bound.
+        low: The lower bound of the 95% interval of `delta`, from a bootstrap over users.
+        high: The upper bound of the interval.
         users: Users with a credited click.
         users_a: Users for whom A won more impressions.
         users_b: Users for whom B won more impressions.
-        p: p-value of the two-sided sign test over users.
-        unusable: Impressions with a team list that does not match the documents.
+        p: The p-value of the two-sided sign test over users.
+        unusable: Impressions whose list of teams does not match the documents.
         seed: The seed of the bootstrap.
     """
 
@@ -278,7 +281,7 @@ class InterleavingResult(Result):
         return "better" if self.low > 0 else "worse"
 
     def table(self) -> Table:
-        """Return impressions and users won by each retriever."""
+        """Return the impressions and users won by each retriever."""
         ties = self.clicked - self.wins_a - self.wins_b
         users = self.users - self.users_a - self.users_b
         rows: tuple[tuple[Any, ...], ...] = (
@@ -325,7 +328,7 @@ class InterleavingResult(Result):
 
     @property
     def methods_text(self) -> str:
-        """Describe the methods."""
+        """Return a description of the methods."""
         return " and ".join(self.methods)
 
     def _users_needed(self) -> int:
@@ -415,8 +418,8 @@ def analyze_interleaving(
 
     Args:
         log: The log.
-        a: Name of retriever A, if several pairs were interleaved.
-        b: Name of retriever B.
+        a: The name of retriever A, if several pairs were interleaved.
+        b: The name of retriever B.
         seed: The seed of the bootstrap.
 
     Raises:
@@ -456,7 +459,7 @@ def analyze_interleaving(
 
 
 def _pair(pairs: Sequence[tuple[str, str]], where: str) -> tuple[str, str]:
-    """Return the only pair of interleaved retrievers."""
+    """Return the only pair of interleaved retrievers, or raise an error."""
     if not pairs:
         raise InputError(
             "no impression of interleaved results", where=where,
@@ -473,10 +476,10 @@ def _pair(pairs: Sequence[tuple[str, str]], where: str) -> tuple[str, str]:
 
 
 def _bootstrap(gains: FloatArray, counts: FloatArray, seed: int) -> tuple[float, float]:
-    """Return the 95% percentile interval of sum of gains / sum of counts / 2, resampling users."""
+    """Return the 95% percentile interval of sum(gains) / sum(counts) / 2, resampling users."""
     import numpy as np
 
-    # Users with equal numbers are resampled as groups.
+    # Users with the same numbers are resampled as a group.
     kinds, number = np.unique(np.stack([gains, counts], axis=1), axis=0, return_counts=True)
     draw = np.random.default_rng(seed)
     found: list[float] = []

@@ -25,7 +25,7 @@ MANIFEST = "manifest.json"
 # Required columns of a Parquet file; other columns are NULL if missing.
 REQUIRED_COLUMNS = ("event_id", "kind", "time", "question_id")
 
-# As `COLUMNS`, except for times: DuckDB needs pytz to return times with a time zone.
+# As `COLUMNS`, except for times: DuckDB requires pytz for times with a time zone.
 _VIEW = COLUMNS | {"time": "TIMESTAMP"}
 # Columns of `questions`, one row per question: SQL type and description.
 QUESTION_COLUMNS: Mapping[str, tuple[str, str]] = {
@@ -128,7 +128,7 @@ SELECT
   latency_ms, epoch(next_time) - epoch(time) AS next_question_seconds, next_text
 FROM followed
 """
-# Cosine similarity of the word sets of two texts, from 0 to 1; NULL if either has no words.
+# Cosine similarity of the word sets of two texts, from 0 to 1; NULL without words.
 _SIMILARITY = """
 CREATE MACRO words_of(question) AS
   list_distinct(regexp_extract_all(lower(question), '[\\pL\\pN]+'));
@@ -140,7 +140,7 @@ CREATE MACRO word_similarity(one, other) AS
 
 @dataclass(frozen=True)
 class LogSummary(Result):
-    """Contents of a log.
+    """A summary of a log.
 
     Attributes:
         where: The path of the log.
@@ -162,7 +162,7 @@ class LogSummary(Result):
         return Table(("event", "number", "meaning"), rows, title=self.summary())
 
     def summary(self) -> str:
-        """Return the number of questions and their period."""
+        """Return the number and period of the questions."""
         if self.first is None or self.last is None:
             return f"{self.where}: no events"
         return (
@@ -178,7 +178,7 @@ class EventLog:
     Args:
         path: A folder created by `import_log`, a Parquet file, or a glob pattern such as
             ``events/*.parquet``. The files have the columns of `COLUMNS`; only ``event_id``,
-            ``kind``, ``time`` and ``question_id`` are required.
+            ``kind``, ``time``, and ``question_id`` are required.
 
     Raises:
         InputError: If the log does not exist.
@@ -207,7 +207,7 @@ class EventLog:
 
     @classmethod
     def of_files(cls, path: str, files: Iterable[str]) -> EventLog:
-        """Return the log of these Parquet files, named `path`."""
+        """Return a log of these Parquet files with the name `path`."""
         log = cls.__new__(cls)
         log.path, log.files = path, tuple(files)
         return log
@@ -250,12 +250,12 @@ class EventLog:
         return connection
 
     def fingerprint(self) -> tuple[tuple[str, int, int], ...]:
-        """Return name, size and modification time of each file, as the state of the log."""
+        """Return the name, size, and modification time of each file, to detect changes."""
         found = ((name, os.stat(name)) for name in _files(self.path))  # noqa: PTH116 - a pattern
         return tuple((name, each.st_size, each.st_mtime_ns) for name, each in found)
 
     def summary(self) -> LogSummary:
-        """Return the number of events by kind, and their period."""
+        """Return the number of events by kind and the period of the log."""
         with self.connection() as connection:
             rows = connection.execute(
                 "SELECT kind, count(*), min(time), max(time) FROM events GROUP BY kind"
@@ -275,7 +275,7 @@ class EventLog:
         )
 
     def joins(self) -> dict[str, Any]:
-        """Return counts of events, of known questions, and of clicks on impressions."""
+        """Return counts of events, of known questions, and of clicks with an impression."""
         with self.connection() as connection:
             [(total, first, last)] = connection.execute(
                 "SELECT count(*), min(time), max(time) FROM events"
@@ -337,14 +337,14 @@ class EventLog:
 
 
 def _duckdb() -> ModuleType:
-    return library("duckdb", extra="production", of="a log of production")
+    return library("duckdb", extra="production", of="a production log")
 
 
 def _columns(found: Mapping[str, str]) -> str:
     """Return the columns of the view of events, NULL for missing columns."""
     columns = {name: f"{name if name in found else 'NULL'}::{kind}" for name, kind in _VIEW.items()}
     if found.get("time") == COLUMNS["time"]:
-        # UTC as with a cast, but without calendar computations per row.
+        # Converts to UTC like a cast, but without calendar computations for each row.
         columns["time"] = "make_timestamp(epoch_us(time))"
     return ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
 
@@ -383,5 +383,5 @@ def read_manifest(folder: str) -> dict[str, Any]:
 
 
 def _literal(names: tuple[str, ...]) -> str:
-    """Return a list of strings in SQL; DuckDB expands stars in file names."""
+    """Return a SQL list of file names; DuckDB expands stars in them."""
     return "[" + ", ".join("'" + name.replace("'", "''") + "'" for name in names) + "]"

@@ -1,4 +1,4 @@
-"""Files of a log: manifest, segments and refused rows, written by one import at a time."""
+"""Files of a log: manifest, segments, and refused rows, written by one import at a time."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from rankgauge.production.log import MANIFEST, read_manifest
 from rankgauge.production.sources import Refused
 
 REFUSED = "refused.jsonl"
-_SHOWN = 2000  # characters kept of a refused row
+_SHOWN = 2000  # characters of a refused row that are kept
 
 
 class LogFolder:
-    """Folder of a log: its manifest, segments and refused rows.
+    """The folder of a log, with its manifest, segments, and refused rows.
 
-    The manifest is written last and atomically. Segments that it does not list are ignored, and the
-    file of refused rows is truncated to the size that it records.
+    The manifest is written last and atomically. Segments missing from it are ignored, and the file
+    of refused rows is truncated to the size that it records.
     """
 
     def __init__(self, folder: Path, written: Path, manifest: dict[str, Any]) -> None:
@@ -39,7 +39,7 @@ class LogFolder:
     def opened(
         cls, folder: Path, settings: Mapping[str, Any], *, dry_run: bool
     ) -> Iterator[LogFolder]:
-        """Open a log for an import, exclusively, or an in-memory copy of its manifest."""
+        """Open a log exclusively for an import; in a dry run, write to a temporary folder."""
         if folder.exists() and not folder.is_dir():
             raise InputError(
                 "this is a file, expected the folder of a log",
@@ -98,13 +98,13 @@ class LogFolder:
 
     @property
     def files(self) -> list[str]:
-        """The paths of the segments."""
+        """Paths of the segments."""
         old = [str(self.folder / each["file"]) for each in self.manifest["segments"]]
         new = {str(self.folder / name) for name in self._new}
         return [str(self._written / Path(name).name) if name in new else name for name in old]
 
     def write(self, connection: Any, refused: Sequence[tuple[str, Refused]]) -> None:
-        """Write the events of the table ``fresh`` as a segment, and the refused rows."""
+        """Write the events of the table ``fresh`` as a segment, and append the refused rows."""
         [(count,)] = connection.execute("SELECT count(*) FROM fresh").fetchall()
         segments = self.manifest["segments"]
         if count:
@@ -159,7 +159,7 @@ def _make(folder: Path) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Lock the log against a second import; the lock ends with the process."""
+    """Lock the log against concurrent imports; the lock ends with the process."""
     with (folder / ".lock").open("ab") as stream:
         try:
             import fcntl

@@ -1,4 +1,4 @@
-"""`import_log`: validation of the events of a log and conversion to Parquet."""
+"""`import_log`: validate the events of log files and convert them to Parquet."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Fault:
     Attributes:
         reason: The reason.
         rows: The number of rows.
-        first: File and line of the first row.
+        first: The file and line of the first row.
     """
 
     reason: str
@@ -43,26 +43,26 @@ class Fault:
 
 @dataclass(frozen=True)
 class LogImport(Result):
-    """Report on an import.
+    """The report on an import.
 
     Attributes:
         log: The path of the log.
         sources: The files and their formats.
         dry_run: Whether nothing was written.
-        rows: The number of rows read, without blank lines and bulk request lines.
+        rows: The number of rows, without blank lines and bulk request lines.
         events: The number of new events by kind.
-        duplicates: Events with a known identifier.
-        refused: Rows that are not events, by reason.
-        out_of_order: Rows with an earlier time than the previous row.
-        future: New events with a time after the import.
-        first_ranks: The number of the first rank (0 or 1) by application or file.
-        total: Events in the log.
-        questions: Questions in the log.
-        joined: Events in the log with a known question.
-        orphans: Events in the log with an unknown question.
-        orphan_clicks: Clicks with an unknown question.
-        clicks: Clicks on results in the log.
-        unseen_clicks: Clicks without an impression of that result for that question.
+        duplicates: The number of events whose identifier is already in the log.
+        refused: The rows that are not events, by reason.
+        out_of_order: The number of rows with an earlier time than the previous row.
+        future: The number of new events with a time after the import.
+        first_ranks: The number of the first rank (0 or 1), by application or file.
+        total: The number of events in the log.
+        questions: The number of questions in the log.
+        joined: The number of events in the log with a known question.
+        orphans: The number of events in the log with an unknown question.
+        orphan_clicks: The number of clicks with an unknown question.
+        clicks: The number of clicks on results in the log.
+        unseen_clicks: The number of clicks without an impression of the result for the question.
         first: The time of the first event of the log.
         last: The time of the last event of the log.
     """
@@ -168,13 +168,13 @@ class LogImport(Result):
 
 @dataclass
 class _Progress:
-    """Counts of an import so far, from which a resumed import continues."""
+    """Counts of an unfinished import, from which a resumed import continues."""
 
     batches: int = 0
     rows: int = 0
     events: dict[str, int] = field(default_factory=dict)
     duplicates: int = 0
-    faults: dict[str, list[Any]] = field(default_factory=dict)  # reason: rows, first row
+    faults: dict[str, list[Any]] = field(default_factory=dict)  # reason: number of rows, first row
     out_of_order: int = 0
     future: int = 0
     last_time: int | None = None  # time of the last row, in microseconds
@@ -214,27 +214,28 @@ def import_log(  # noqa: PLR0913 - one parameter a setting
 ) -> LogImport:
     r"""Import the events of one or more files into a log.
 
-    Events are identified by their identifier, else by the hash of their content, so that importing
-    the same or an overlapping file adds only new events. Repeating the call resumes an interrupted
-    import. Rows that are not events are counted by reason and written to ``refused.jsonl`` in the
-    log, without text if personal data is not kept.
+    Events are identified by their identifier or else by the hash of their content, so that
+    importing the same or an overlapping file adds only new events. Repeating the call resumes an
+    interrupted import. Rows that are not events are counted by reason and written to
+    ``refused.jsonl`` in the folder of the log, without their text if personal data is not kept.
 
     Args:
         source: UBI files, OpenInference or OpenTelemetry spans, MLflow or Langfuse feedback, or,
-            with `mapping`, any CSV, JSON lines or Parquet file; optionally compressed.
+            with `mapping`, any CSV, JSON lines, or Parquet file; optionally compressed.
         log: The folder of the log; created if it does not exist.
         format: One of ``ubi``, ``spans``, ``mlflow``, ``langfuse``, ``events``; if None, detected.
         mapping: A mapping file or its content: the column of each field of an event.
         personal: ``keep`` user identifiers, ``hash`` them with a local key, or ``drop`` them.
         scrub: Whether to replace recognizable personal data in texts; see `scrub`.
-        drop_text: Whether to drop the texts of questions, answers and comments.
-        timezone: The time zone of naive times, such as ``Europe/Berlin``; None refuses them.
+        drop_text: Whether to drop the texts of questions, answers, and comments.
+        timezone: The time zone of naive times, such as ``Europe/Berlin``. If None, rows with naive
+            times are refused.
         first_rank: The first rank, 0 or 1; if None, detected for each application.
-        dry_run: Whether only to count and write nothing.
+        dry_run: Whether to only count events, without writing anything.
         now: The time of the import; later events are counted as future events.
 
     Returns:
-        The counts.
+        The counts of the import and of the resulting log.
 
     Raises:
         FormatError: If the format of a file is unknown, or the mapping is invalid.
@@ -297,7 +298,7 @@ def _check_zone(timezone: str | None) -> None:
 
 
 class _Importer:
-    """Importer that translates batches of sources and writes new events."""
+    """Translates batches of sources to events and writes the new ones."""
 
     def __init__(
         self,
@@ -413,7 +414,7 @@ class _Importer:
         return self._texts(faults, batch.rows, names)
 
     def _texts(self, faults: Sequence[tuple[int, str]], rows: Any, names: Any) -> list[Refused]:
-        """Refused rows with their content."""
+        """Return refused rows with their content."""
         if not faults:
             return []
         import pyarrow as pa
@@ -430,7 +431,7 @@ class _Importer:
         return [Refused(line, fault, texts.get(line, "").strip()) for line, fault in faults]
 
     def _shifts(self) -> dict[str, int]:
-        """Return the offset of the ranks of each group, so that ranks start at 1."""
+        """Return the offset of the ranks of each group that makes ranks start at 1."""
         known: dict[str, int] = self._store.manifest["first_ranks"]
         given = self._first_rank
         if given is None and self._mapping is not None and self._mapping.columns:

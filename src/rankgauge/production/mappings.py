@@ -14,7 +14,7 @@ from rankgauge.core.files import read_text
 from rankgauge.errors import FormatError
 from rankgauge.production.events import COLUMNS, KINDS
 
-# Fields of an event that a column can have.
+# Fields of an event that can be mapped to a column.
 FIELDS = tuple(name for name in COLUMNS if name not in {"source", "attributes"})
 _KEYS: Mapping[str, Any] = {
     "columns": Mapping, "kinds": Mapping, "values": Mapping, "events": list, "attributes": list,
@@ -24,17 +24,17 @@ _KEYS: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class LogMapping:
-    """Mapping of columns of a log to fields of an event.
+    """A mapping of log columns to fields of events.
 
     Attributes:
         columns: The column of each field of an event; in JSON, a dotted path.
         kinds: The kind of event for each value of the column ``kind``; other values become
             ``other``.
         values: The number for each value of the column ``value``, such as ``{"good": 1}``.
-        events: For rows with several events, the kind and the columns of each. A row has an event
-            if at least one of its columns is not empty.
-        attributes: Columns that become attributes.
-        separator: Separator of documents, ranks and scores in cells other than JSON lists.
+        events: For rows with several events, the kind and the columns of each event. A row has an
+            event if at least one of its columns is not empty.
+        attributes: The columns that become attributes.
+        separator: The separator of documents, ranks, and scores in cells other than JSON lists.
         first_rank: The first rank, 0 or 1; if None, detected.
     """
 
@@ -72,7 +72,7 @@ def read_mapping(path: str | os.PathLike[str]) -> LogMapping:
 
 
 def as_mapping(held: Mapping[str, Any], name: str = "mapping") -> LogMapping:
-    """Return the mapping with this content."""
+    """Return a mapping with this content; raise an error if it is not valid."""
     wrong = next(_faults(held), None)
     if wrong is not None:
         raise FormatError(wrong[0], path=name, fix=wrong[1])
@@ -117,15 +117,15 @@ def _column_faults(
         yield "there is no column for the kind", 'add kind = "..." to [columns], or [[events]]'
 
 
-# Events with the columns of this package.
+# Events that already have the columns of this package.
 OWN = LogMapping({name: name for name in FIELDS}, {kind: kind for kind in KINDS})
-# Names of user feedback and the corresponding kinds of events.
+# Names of user feedback, with the corresponding kinds of events.
 FEEDBACK = dict.fromkeys(
     ("user_feedback", "user-feedback", "user feedback", "feedback", "thumbs", "thumbs_up",
      "user_satisfaction"),
     "thumbs",
 ) | {"answerable": "label", "preference": "preference"}  # fmt: skip
-# Feedback exported by other tools: the keys of a row and their mapping.
+# Feedback exported by other tools: the keys of a row, and the mapping.
 VENDORS: Mapping[str, tuple[frozenset[str], LogMapping]] = {
     "mlflow": (
         frozenset({"assessment_name", "trace_id"}),

@@ -1,4 +1,4 @@
-"""Declarations of the online metrics: unit, numerator, denominator and definition."""
+"""Declarations of the online metrics: unit, numerator, denominator, and definition."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from rankgauge.errors import InputError, UnknownName
 
 _SHARE = (0.0, 1.0)
-# Descriptions of missing kinds of events.
+# Reasons for undefined metrics, by missing kind of event.
 _MISSING = {
     "question": "no questions were logged",
     "retrieval": "no retrievals were logged",
@@ -30,20 +30,20 @@ _MISSING = {
 
 @dataclass(frozen=True)
 class OnlineMetric:
-    """Rate, mean or quantile over the questions of a log.
+    """A rate, mean, or quantile over the questions of a log.
 
     Attributes:
         name: The name.
         unit: The unit of the denominator, in the plural.
-        numerator: Description of the numerator.
+        numerator: A description of the numerator.
         definition: The metric in a sentence.
         better: ``higher`` or ``lower``; empty for a metric without a direction.
-        kind: ``proportion``, ``mean`` or ``quantile``.
-        needs: Required kinds of events; ``a|b`` requires either.
-        y: SQL expression of the numerator over the columns of ``questions``.
-        x: SQL expression of the denominator. A quantile is over the non-null values of `y`.
-        bounds: The lowest and highest possible value.
-        quantile: The level of a quantile, else None.
+        kind: ``proportion``, ``mean``, or ``quantile``.
+        needs: The required kinds of events; ``a|b`` requires one of them.
+        y: The SQL expression of the numerator over the columns of ``questions``.
+        x: The SQL expression of the denominator. A quantile is over the non-null values of `y`.
+        bounds: The lowest and highest possible values.
+        quantile: The level of a quantile; NaN for other metrics.
         per_session: Whether the unit is the session, with the smallest `y` of its questions.
     """
 
@@ -61,7 +61,7 @@ class OnlineMetric:
     per_session: bool = False
 
     def missing(self, kinds: Iterable[str]) -> str:
-        """Return the reason why a log with these kinds of events lacks the metric, or empty."""
+        """Return why a log with these kinds of events lacks the metric, or an empty string."""
         known = set(kinds)
         for need in self.needs:
             if not known.intersection(need.split("|")):
@@ -227,11 +227,11 @@ _WRITTEN = re.compile(r"\s*(\w+)\s*([<>])\s*([-+.\deE]+)\s*")
 
 @dataclass(frozen=True)
 class Threshold:
-    """Limit beyond which a metric fails.
+    """A limit beyond which a metric fails.
 
     Attributes:
         metric: The name of the metric.
-        above: Whether values above the limit fail; else values below it.
+        above: Whether values above the limit fail; otherwise values below it fail.
         number: The limit.
     """
 
@@ -269,7 +269,7 @@ class Threshold:
 
 @dataclass(frozen=True)
 class ThresholdCheck:
-    """Result of a threshold.
+    """The result of a threshold.
 
     Attributes:
         threshold: The threshold.

@@ -18,6 +18,7 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.production.online import online_metrics
+from rankgauge.production.online_result import signed
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
@@ -32,7 +33,7 @@ HealthVerdict: TypeAlias = Literal[
 _ALPHA = 0.05
 _WIDTH = 80
 _ROWS = 12
-# Online metrics, and the sign of a change for the worse.
+# Online metrics, with the sign of a change for the worse.
 _SIGNS = {"thumbs_ratio": -1, "idk_rate": 1, "reformulation_rate": 1}
 _SENTENCES: Mapping[HealthVerdict, str] = {
     "REFRESH": "metrics look good, users complain: refresh the evaluation set",
@@ -49,18 +50,19 @@ _DRIFTED = "the questions of users differ from the evaluation set: refresh it"
 
 @dataclass(frozen=True)
 class Signal:
-    """Measure or metric over time, and whether it became worse.
+    """The change of a measure or metric over time.
 
     Attributes:
         name: The measure or online metric.
         state: ``worse``, ``better``, ``steady`` (a loss of the margin or more is excluded), or
             ``cannot tell``.
-        change: Change from the first to the last evaluation; online, change of a straight line from
-            the first to the last day.
-        low: Lower bound of its 95% interval; NaN without one.
-        high: Upper bound.
-        p: p-value of the largest shift of an online metric, corrected by Holm; NaN offline.
-        reason: The reason why the signal is undecided or has no interval, or empty.
+        change: The change from the first to the last evaluation; online, the change of a straight
+            line from the first to the last day.
+        low: The lower bound of its 95% interval; NaN without an interval.
+        high: The upper bound; NaN without an interval.
+        p: The p-value of the largest shift of an online metric, with Holm's correction; NaN
+            offline.
+        reason: The reason for an undecided signal or a missing interval, or empty.
     """
 
     name: str
@@ -77,12 +79,14 @@ class Signal:
         if math.isnan(self.change):
             return f"{self.name}: {self.state}: {self.reason}"
         spread = (
-            f"95% interval {self.low:+.3f} to {self.high:+.3f}"
+            f"95% interval {signed(self.low)} to {signed(self.high)}"
             if not math.isnan(self.low)
             else self.reason
         )
+        if self.change == self.low == self.high == 0:
+            spread = "no value changed"
         p = "" if math.isnan(self.p) else f", largest shift p = {self.p:.3f} (Holm)"
-        return f"{self.name}: {self.state}: change {self.change:+.3f} ({spread}{p})"
+        return f"{self.name}: {self.state}: change {signed(self.change)} ({spread}{p})"
 
 
 @dataclass(frozen=True)
@@ -91,8 +95,8 @@ class HealthWeek:
 
     Attributes:
         start: The Monday of the week.
-        offline: The mean of the latest evaluation in the week; NaN without one.
-        online: Value of each metric; NaN if undefined.
+        offline: The mean of the latest evaluation in the week; NaN without an evaluation.
+        online: The value of each metric; NaN if undefined.
     """
 
     start: str
@@ -102,7 +106,7 @@ class HealthWeek:
 
 @dataclass(frozen=True, repr=False)
 class ProductionHealth(Result):
-    """Evaluations compared with user behavior. Returned by :func:`production_health`.
+    """The comparison of evaluations with user behavior. Returned by :func:`production_health`.
 
     Attributes:
         measure: The measure of the evaluations.
@@ -110,11 +114,11 @@ class ProductionHealth(Result):
         offline: The signal of the measure.
         online: The signals of the online metrics.
         drift: Whether the questions of users differ from the evaluation set; None if unknown.
-        verdict: ``REFRESH``, ``WORSE``, ``OFFLINE ONLY``, ``STEADY``, ``USERS ONLY`` or ``CANNOT
-            TELL``.
+        verdict: ``REFRESH``, ``WORSE``, ``OFFLINE ONLY``, ``STEADY``, ``USERS ONLY``, or
+            ``CANNOT TELL``.
         sentence: The verdict as a sentence.
-        margin: Smallest relevant change of an online metric.
-        offline_margin: Smallest relevant loss of the measure.
+        margin: The smallest relevant change of an online metric.
+        offline_margin: The smallest relevant loss of the measure.
     """
 
     measure: str
@@ -131,7 +135,7 @@ class ProductionHealth(Result):
         """Return one row per week, with the verdict above.
 
         Args:
-            full: Whether to list all weeks, not only the latest.
+            full: Whether to list all weeks instead of only the latest.
         """
         shown = self.weeks if full else self.weeks[-_ROWS:]
         names = [signal.name for signal in self.online]
@@ -146,7 +150,7 @@ class ProductionHealth(Result):
         )  # fmt: skip
 
     def data_table(self) -> Table:
-        """Return one row per week as plain numbers."""
+        """Return one row per week with unformatted numbers."""
         names = [signal.name for signal in self.online]
         return Table(
             ("week", self.measure, *names),
@@ -192,10 +196,10 @@ def production_health(
 ) -> ProductionHealth:
     """Compare evaluations with user behavior in the same weeks.
 
-    Offline, the last evaluation is compared with the first, on the queries of both (paired t
-    interval). Online, the largest shift over the days of thumbs ratio, abstentions and
-    reformulations is tested (:func:`rankgauge.stats.find_change_points`, Holm); the interval of a
-    straight line determines whether a change by the margin is excluded.
+    Offline, the last evaluation is compared with the first on the queries of both (paired t
+    interval). Online, the largest shift of the daily thumbs ratio, abstention rate, and
+    reformulation rate is tested (:func:`rankgauge.stats.find_change_points`, Holm); the interval of
+    a straight line determines whether a change by the margin is excluded.
 
     Args:
         log: The log, or its path.
@@ -204,8 +208,8 @@ def production_health(
         drift: Whether drift of the questions was found; None if unknown.
         margin: The smallest relevant change of an online metric.
         offline_margin: The smallest relevant loss of the measure.
-        since: Day or time (UTC) from which questions of the log are used.
-        until: Day or time (UTC) before which questions are used.
+        since: The day or time (UTC) from which questions of the log are used.
+        until: The day or time (UTC) before which questions are used.
 
     Raises:
         InputError: If there is no evaluation, or a time has no time zone.
@@ -264,7 +268,7 @@ def production_health(
 def verdict_of(
     offline: State, online: Sequence[State], *, drift: bool | None
 ) -> tuple[HealthVerdict, str]:
-    """Return the verdict on the states of a measure and of online metrics, and its sentence."""
+    """Return the verdict for the states of a measure and of online metrics, with its sentence."""
     complain = "worse" in online
     calm = bool(online) and not {"worse", "cannot tell"}.intersection(online)
     holds = offline in {"steady", "better"}

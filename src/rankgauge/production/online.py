@@ -1,4 +1,4 @@
-"""`online_metrics`: metrics of a log with intervals, by day, segment or arm."""
+"""`online_metrics`: metrics of a log with intervals, by day, segment, or arm."""
 
 from __future__ import annotations
 
@@ -56,26 +56,27 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
     similarity: float = 0.5,
     abstention: Literal["auto", "events", "rule"] = "auto",
 ) -> OnlineMetrics:
-    """Compute metrics of a log, each with a 95% interval.
+    """Compute metrics of a log with 95% intervals.
 
-    Intervals are clustered by user (else by session): :func:`rankgauge.stats.clustered_proportion`,
-    :func:`~rankgauge.stats.clustered_mean`, and Woodruff's (1952) for quantiles. A metric whose
-    events were not logged is undefined, never 0.
+    Intervals are clustered by user, or by session for unknown users:
+    :func:`rankgauge.stats.clustered_proportion`, :func:`~rankgauge.stats.clustered_mean`, and
+    Woodruff's method (1952) for quantiles. A metric whose events were not logged is undefined,
+    never 0.
 
     Args:
         log: The log, or its path.
-        metrics: Names of metrics; if omitted, all.
-        by: ``day``, ``week`` (its Monday), ``arm``, or an attribute of the events.
-        since: Day or time (UTC) from which questions are used.
-        until: Day or time (UTC) before which questions are used.
-        where: Values of attributes, or of ``arm``, of the questions to use.
+        metrics: Names of metrics; default: all.
+        by: The grouping: ``day``, ``week`` (from Monday), ``arm``, or an attribute of the events.
+        since: The day or time (UTC) from which questions are used.
+        until: The day or time (UTC) before which questions are used.
+        where: The values of attributes, or of ``arm``, that select questions.
         thresholds: Thresholds such as ``"idk_rate > 0.2"``, which fail if the whole interval is
             beyond the limit.
-        minutes: Time in minutes within which a similar question is a reformulation, and after which
-            a search without any action is abandoned.
-        similarity: Smallest cosine similarity of the words of similar questions, from 0 to 1.
-        abstention: Source of abstentions: ``events``, the ``rule`` on the text of answers, or
-            ``auto`` (events if any were logged).
+        minutes: The time within which a similar question is a reformulation, and after which a
+            search without any action is abandoned.
+        similarity: The smallest cosine similarity of the words of similar questions, from 0 to 1.
+        abstention: The source of abstentions: ``events``, a ``rule`` on the text of answers, or
+            ``auto`` (events if any were logged, else the rule).
 
     Raises:
         UnknownName: If a metric or an attribute is unknown.
@@ -136,7 +137,7 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
 def _wanted(
     metrics: Iterable[str] | str | None, limits: Iterable[Threshold]
 ) -> tuple[OnlineMetric, ...]:
-    """Return the metrics, those of thresholds, and the feedback rate with a thumbs ratio."""
+    """Return the metrics, those of thresholds, and the feedback rate that a thumbs ratio needs."""
     names = [metric.name for metric in metrics_of(metrics)]
     names += [limit.metric for limit in limits]
     if "thumbs_ratio" in names and "feedback_rate" not in names:
@@ -155,9 +156,9 @@ class _Sums:
 
 @dataclass(frozen=True)
 class _Measured:
-    """Table of the questions with numerators and denominators, y0, x0, y1, ...
+    """A table of the questions with numerators and denominators (y0, x0, y1, ...).
 
-    The view of questions is computed only once, to create the table.
+    Creating the table computes the view of questions only once.
     """
 
     connection: Any
@@ -186,7 +187,7 @@ class _Measured:
         return cls(connection, tuple(metrics), bool(group))
 
     def counts(self) -> tuple[int, int, str, datetime | None, datetime | None]:
-        """Return numbers of questions and clusters, cluster unit, and first and last time."""
+        """Return the numbers of questions and clusters, the cluster unit, and the period."""
         [(questions, clusters, unit, first, last)] = self.connection.execute(
             """SELECT count(*), count(DISTINCT "cluster"),
             string_agg(DISTINCT unit, ' or ' ORDER BY unit), min(time), max(time) FROM measured"""
@@ -203,7 +204,7 @@ class _Measured:
         found = self._moments("measured", rates) if rates else {}
         if sessions:
             least = ", ".join(f"min(y{n}) AS y{n}, max(x{n}) AS x{n}" for n in sessions)
-            # In the total, a session counts once even if its questions are in several groups.
+            # In the total, a session with questions in several groups counts once.
             for sets in ('("group", session)', "(session)") if self.grouped else ("(session)",):
                 own = 'any_value("group")' if sets != "(session)" else "NULL::VARCHAR"
                 rows = (
@@ -250,7 +251,7 @@ class _Measured:
         return found
 
     def _quantile(self, n: int) -> dict[tuple[str | None, OnlineMetric], _Sums]:
-        """Return the quantile, values on a grid, and moments of being at most the quantile."""
+        """Return the quantile, values on a grid, and the moments of P(value <= quantile)."""
         metric = self.metrics[n]
         grid = "[" + ", ".join(f"{step / _GRID}" for step in range(_GRID + 1)) + "]"
         found: dict[tuple[str | None, OnlineMetric], _Sums] = {}
@@ -304,7 +305,7 @@ def expressions(
 
 
 def _abstained(source: str) -> str:
-    """Return the SQL condition for an abstention as answer."""
+    """Return the SQL condition for an abstention."""
     if source == ABSTENTION_RULE:
         return "coalesce(answer_text IN (SELECT text FROM abstaining), false)"
     return "abstained"
@@ -337,18 +338,18 @@ def _value(
 
 
 def _woodruff(found: _Sums, quantile: float, low: float, high: float) -> tuple[float, float]:
-    """Return Woodruff's bounds of a quantile."""
+    """Return the bounds of a quantile by Woodruff's method."""
     if math.isnan(low):
         return math.nan, math.nan
     count, shift = found.moments.x, quantile - found.moments.ratio
     low, high = max(0.0, low + shift), min(1.0, high + shift)
-    # No upper bound beyond the largest value.
+    # The upper bound is unknown if it is beyond the largest value.
     top = math.inf if math.ceil(high * count) >= count else found.grid[math.ceil(high * _GRID)]
     return found.grid[math.floor(low * _GRID)], top
 
 
 def _bounded(values: Sequence[OnlineValue]) -> tuple[OnlineValue, ...]:
-    """Return the values, adding bounds for unrated answers to a thumbs ratio."""
+    """Return the values, with bounds for unrated answers added to a thumbs ratio."""
     by_name = {each.metric.name: each for each in values}
     feedback, thumbs = by_name.get("feedback_rate"), by_name.get("thumbs_ratio")
     if feedback is None or thumbs is None or not (feedback.defined and thumbs.defined):
@@ -364,7 +365,7 @@ def _bounded(values: Sequence[OnlineValue]) -> tuple[OnlineValue, ...]:
 def _changes(
     metrics: Sequence[OnlineMetric], periods: Sequence[Sequence[OnlineValue]]
 ) -> tuple[MetricChange, ...]:
-    """Trend and shifts of the metrics that are ratios of sums."""
+    """Return trends and shifts of the metrics that are ratios of sums."""
     found = []
     for place, metric in enumerate(metrics):
         own = [period[place] for period in periods]
@@ -414,7 +415,7 @@ def _abstentions(
 
 
 def _missing(metric: OnlineMetric, kinds: set[str], source: str) -> str:
-    """Return the reason why a metric is undefined for the whole log, or empty."""
+    """Return why a metric is undefined for the whole log, or an empty string."""
     if "{abstains}" in metric.y and (
         not source or (source == _EVENTS and "abstention" not in kinds)
     ):
@@ -445,7 +446,7 @@ def _time(given: str | date, name: str) -> str:
 
 
 def _group(connection: Any, name: str | None) -> str:
-    """Return the value of a day, an arm or an attribute of a question in SQL."""
+    """Return the SQL expression of the day, week, arm, or attribute of a question."""
     if name is None:
         return ""
     if name in _GROUPS:
@@ -474,7 +475,7 @@ def _notes(values: Sequence[OnlineValue], source: str) -> Iterator[str]:
             )
     single = [each.metric.name for each in values if each.clusters == 1]
     if single:
-        yield f"{some(single)}: no interval: all events are of one user"
+        yield f"{some(single)}: no interval: all events are from one user"
     if source == ABSTENTION_RULE:
         (hits, abstentions), (right, answers) = RULE_SENSITIVITY, RULE_SPECIFICITY
         yield (

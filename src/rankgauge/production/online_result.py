@@ -1,4 +1,4 @@
-"""The result of `online_metrics`: values with intervals, their tables, plot and thresholds."""
+"""The result of `online_metrics`: values with intervals, tables, plot, and thresholds."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ PERIODS = ("day", "week")
 _CODES = {"FAIL": 1, "NOT DEFINED": 4}
 _STRICT_INCONCLUSIVE = 3
 _WIDTH = 80
-_FEW = 2  # undefined metrics that a note explains
-_ROWS = 10  # groups shown as rows
-_COLUMNS = 4  # metrics shown as columns
+_FEW = 2  # number of undefined metrics that a note explains
+_ROWS = 10  # number of groups shown as rows
+_COLUMNS = 4  # number of metrics shown as columns
 
 
 @dataclass(frozen=True)
 class OnlineValue:
-    """Value of a metric for a log or a group of its questions.
+    """The value of a metric for all questions of a log or a group of them.
 
     Attributes:
         metric: The metric.
-        group: The day, segment or arm; None for all questions.
+        group: The day, segment, or arm; None for all questions.
         value: The value; NaN if undefined.
-        low: Lower bound of its 95% interval, clustered by user (else session, else question);
+        low: The lower bound of the 95% interval, clustered by user (else session, else question);
             NaN if unavailable.
-        high: Upper bound; infinite if a quantile has none.
+        high: The upper bound; infinite if a quantile has none.
         numerator: The numerator; NaN for a quantile.
         denominator: The denominator.
-        clusters: Number of users (else sessions, else questions) with a denominator.
+        clusters: The number of users (else sessions, else questions) with a denominator.
         reason: The reason for a missing value or interval, or empty.
         worst: For a thumbs ratio, the value if all unrated answers were rated down.
         best: For a thumbs ratio, the value if all unrated answers were rated up.
@@ -77,7 +77,7 @@ class OnlineValue:
         return f"{_figure(self.metric, self.low)} to {high}"
 
     def basis(self) -> str:
-        """Return numerator, denominator and unit as text, or the reason for a missing value."""
+        """Return numerator, denominator, and unit as text, or the reason for a missing value."""
         if not self.defined:
             return f"not defined: {self.reason}"
         below = f"{self.denominator:,.0f} {self.metric.unit}"
@@ -89,13 +89,13 @@ class OnlineValue:
 
 @dataclass(frozen=True)
 class MetricChange:
-    """Change of a metric over days or weeks.
+    """The change of a metric over days or weeks.
 
     Attributes:
         metric: The metric.
-        trend: The straight line fitted to its values, weighted by their denominators.
-        p: p-value of the largest shift (:func:`rankgauge.stats.find_change_points`), with Holm's
-            correction over the metrics.
+        trend: The straight line fitted to the values, weighted by their denominators.
+        p: The p-value of the largest shift (:func:`rankgauge.stats.find_change_points`), with
+            Holm's correction over the metrics.
         shifts: If p is at most .05, the first day or week of each new rate, with the new and the
             previous rate.
     """
@@ -107,7 +107,7 @@ class MetricChange:
 
     @property
     def sentence(self) -> str:
-        """The shifts as text, or empty."""
+        """Shifts as text, or empty."""
         if not self.shifts:
             return ""
         parts = (
@@ -173,7 +173,7 @@ class OnlineMetrics(Result):
 
     @property
     def group_names(self) -> tuple[str, ...]:
-        """The days, segments or arms, in order."""
+        """Days, segments, or arms, in order."""
         return tuple(dict.fromkeys(str(each.group) for each in self.groups))
 
     def exit_code(self, *, strict: bool = False) -> int:
@@ -248,7 +248,7 @@ class OnlineMetrics(Result):
         )  # fmt: skip
 
     def data_table(self) -> Table:
-        """Return one row for each metric and group as plain numbers."""
+        """Return one row for each metric and group with unformatted numbers."""
         return Table(
             (
                 "group", "metric", "value", "low", "high", "numerator", "denominator", "clusters",
@@ -287,7 +287,7 @@ class OnlineMetrics(Result):
         }
 
     def summary(self) -> str:
-        """Return the failed thresholds, else the size of the log."""
+        """Return the failed thresholds, or else the size of the log."""
         failed = [check.sentence for check in self.checks if check.verdict == "FAIL"]
         return "; ".join(failed) if failed else self._title()
 
@@ -295,7 +295,7 @@ class OnlineMetrics(Result):
         """Plot a metric by day or week with its intervals.
 
         Args:
-            name: The metric; if omitted, the first defined metric.
+            name: The metric; default: the first defined metric.
 
         Raises:
             InputError: If the metrics are not by day or week, or the metric is undefined.
@@ -366,19 +366,24 @@ class OnlineMetrics(Result):
 
 
 def _no_change(changes: Iterable[MetricChange], by: str) -> str:
-    """Return a sentence on the absence of change and the changes that could be missed."""
+    """Return a sentence that no change was found, with the changes that remain possible."""
     tested = list(changes)
     if not tested:
         return f"too few {by}s for a trend: there are fewer than {stats.FEWEST_PERIODS}"
     widest = ", ".join(
-        f"{change.metric.name} {change.trend.low:+.3f} to {change.trend.high:+.3f}"
+        f"{change.metric.name} {signed(change.trend.low)} to {signed(change.trend.high)}"
         for change in tested[:_FEW]
     )
     return f"no shift found; linear trend from first to last {by} (95% interval): {widest}"
 
 
+def signed(number: float) -> str:
+    """Return a change with three decimals, or with one significant digit if it is smaller."""
+    return f"{number:+.3f}" if abs(number) >= 0.0005 else f"{number:+.1g}" if number else "0"
+
+
 def _figure(metric: OnlineMetric, value: float) -> str:
-    """Return a value with the digits of its unit."""
+    """Return a value with the number of digits for its unit."""
     if math.isnan(value):
         return "–"
     if metric.kind == "quantile":
@@ -393,7 +398,7 @@ def check_threshold(threshold: Threshold, values: Iterable[OnlineValue]) -> Thre
         return ThresholdCheck(threshold, "NOT DEFINED", f"{threshold}: {found.reason}")
     side = "above" if threshold.above else "below"
     low, high = found.low, found.high
-    if not threshold.above:  # mirrored, so that failing values are above the limit
+    if not threshold.above:  # mirror values so that failing ones are above the limit
         low, high = -high, -low
     limit = threshold.number if threshold.above else -threshold.number
     verdict: ThresholdVerdict = "INCONCLUSIVE"

@@ -6,8 +6,7 @@ import re
 
 from rankgauge.core.redaction import redact
 
-# Patterns with their replacements, in the order of the search. Lengths are limited to avoid #
-# quadratic time.
+# Patterns and replacements, in search order. Lengths are limited to avoid quadratic time.
 _PATTERNS = (
     (re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}"), "[email]"),
     (re.compile(r"\b(?:https?://|www\.)[^\s<>\"']{1,2000}", re.IGNORECASE), "[url]"),
@@ -17,11 +16,11 @@ _PATTERNS = (
 )
 _NUMBER = re.compile(r"(?<![\w.])\+?\(?\d(?:[ ()./-]{0,2}\d){6,30}(?!\w)")
 _DATE = re.compile(r"\d{4}([./-])\d{1,2}\1\d{1,2}|\d{1,2}([./-])\d{1,2}\2\d{4}|\d{4} ?[/-] ?\d{4}")
-_DIGITS = 8  # digits of a telephone, customer or card number; 7 after a plus sign
+_DIGITS = 8  # digits of a telephone, customer, or card number; 7 after a plus sign
 
 
 def scrub(text: str) -> str:
-    """Replace personal data with a recognizable format: addresses, numbers, secrets.
+    """Replace personal data with a recognizable format: addresses, numbers, and secrets.
 
     E-mail addresses become ``[email]``, links ``[url]``, account numbers ``[iban]``, IP addresses
     ``[ip address]``, numbers of eight digits or more (telephones, cards, customers) ``[number]``,

@@ -23,30 +23,31 @@ PARTS = {
     "sentinel": "known failures: stays in every version",
 }
 _TEXTS = (*QUESTIONS, "text", "user_query")
-_SHOWN, _WIDTH = 5, 55  # lines of a change, characters of a question
+_SHOWN, _WIDTH = 5, 55  # questions listed per change, characters per question
 _COUNTS = ("count", "frequency", "freq")
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationQuestion:
-    """Question of an evaluation set, one line of its file.
+    """A question of an evaluation set: one line of its file.
 
     Attributes:
-        id: Its identifier.
+        id: The identifier.
         text: The question.
         origin: ``log``, ``expert``, ``generated``, or another origin.
-        part: ``core`` (stays in every version, for trends), ``rotating`` (replaced by each new
-            sample) or ``sentinel`` (a known failure, stays in every version).
-        date: The ISO date of its addition.
+        part: ``core`` (in every version, for trends), ``rotating`` (replaced by each new sample),
+            or ``sentinel`` (a known failure, in every version).
+        date: The ISO date on which it was added.
         version: The version of the set.
-        frequency: Number of times it was asked in the log, with near-duplicates; None if unknown.
+        frequency: The number of times it was asked in the log, including near-duplicates; None if
+            unknown.
         probability: The inclusion probability; None if it was not drawn.
-        weight: Number of searches that it represents: frequency / probability. Means with these
+        weight: The number of searches that it represents: frequency / probability. Means with these
             weights are weighted by traffic (Hájek 1971).
-        query_weight: Number of distinct questions that it represents: 1 / probability.
-        stratum: ``head``, ``torso`` or ``tail`` of the log; empty without strata.
+        query_weight: The number of distinct questions that it represents: 1 / probability.
+        stratum: ``head``, ``torso``, or ``tail`` of the log; empty without strata.
         model: The model that wrote a generated question.
-        prompt: Name and version of its prompt.
+        prompt: The name and version of the prompt.
         document: The document from which it was generated.
     """
 
@@ -74,7 +75,7 @@ _NAMES = tuple(part.name for part in fields(EvaluationQuestion))
 
 @dataclass(frozen=True)
 class QuestionSet(Result):
-    """Questions of an evaluation: a frozen core, a rotating part, and sentinels.
+    """The questions of an evaluation: a frozen core, a rotating part, and sentinels.
 
     Attributes:
         questions: The questions.
@@ -102,10 +103,9 @@ class QuestionSet(Result):
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, origin: str = "expert") -> QuestionSet:
-        """Read a set: JSON lines, CSV or TSV with a column ``id`` and one for the question.
+        """Read a set from JSON lines, CSV, or TSV with columns for the ``id`` and the question.
 
-        Other columns are the attributes of `EvaluationQuestion`; missing columns have default
-        values.
+        Other columns are attributes of `EvaluationQuestion`; missing columns have default values.
 
         Args:
             path: The file.
@@ -137,7 +137,7 @@ class QuestionSet(Result):
 
     @property
     def version(self) -> int:
-        """The version of the set, incremented by each refresh; 0 if it is empty."""
+        """Version of the set, incremented by each refresh; 0 if the set is empty."""
         return max((each.version for each in self.questions), default=0)
 
     def part(self, *names: str) -> tuple[EvaluationQuestion, ...]:
@@ -152,12 +152,12 @@ class QuestionSet(Result):
         sentinels: Iterable[EvaluationQuestion] = (),
         frequencies: Mapping[str, int] | None = None,
     ) -> SetRefresh:
-        """Return the next version of the set, and what changed.
+        """Return the next version of the set and its changes.
 
         The drawn questions replace the rotating part; core and sentinels are kept. A core is drawn
         only once. If only dates would change, the set is returned unchanged.
 
-        Weights are those of a sample of the new log: each kept question is in the set with
+        Weights treat the set as a sample of the new log: each kept question is in the set with
         probability 1 and represents only its own searches (weight = frequency in the new log, 0 if
         it was not asked), and the drawn questions represent all others.
 
@@ -165,8 +165,8 @@ class QuestionSet(Result):
             drawn: A sample of the log that excludes the kept questions.
             part: ``rotating`` or ``core``.
             sentinels: Known failures to add.
-            frequencies: Number of times each kept question was asked in the log, by id; if None,
-                their weights are kept.
+            frequencies: The number of times each kept question was asked in the log, by id; if
+                None, their weights are kept.
 
         Raises:
             InputError: If the core would change.
@@ -227,19 +227,19 @@ class SetRefresh(Result):
 
     @property
     def added(self) -> tuple[EvaluationQuestion, ...]:
-        """The new questions."""
+        """New questions."""
         known = {each.id for each in self.before.questions}
         return tuple(each for each in self.after.questions if each.id not in known)
 
     @property
     def retired(self) -> tuple[EvaluationQuestion, ...]:
-        """The questions that are no longer in the set."""
+        """Questions that are no longer in the set."""
         known = {each.id for each in self.after.questions}
         return tuple(each for each in self.before.questions if each.id not in known)
 
     @property
     def kept(self) -> int:
-        """The number of questions in both versions."""
+        """Number of questions in both versions."""
         return len(self.after.questions) - len(self.added)
 
     def table(self) -> Table:
@@ -258,7 +258,7 @@ class SetRefresh(Result):
         )  # fmt: skip
 
     def summary(self) -> str:
-        """Return the numbers of added, kept and retired questions."""
+        """Return the numbers of added, kept, and retired questions."""
         if self.after is self.before:
             return f"nothing changed, still {self.after.summary()}"
         return (
@@ -285,7 +285,7 @@ def _first(questions: Iterable[EvaluationQuestion], change: str) -> list[tuple[s
 
 
 def _certain(question: EvaluationQuestion, frequency: int) -> EvaluationQuestion:
-    """Return a question with inclusion probability 1."""
+    """Return a question with the weights for inclusion probability 1."""
     return replace(
         question, frequency=frequency, weight=float(frequency), query_weight=float(frequency > 0)
     )
@@ -318,7 +318,7 @@ def _question(row: Mapping[str, Any], origin: str, name: str, line: int) -> Eval
 
 
 def asked_count(row: Mapping[str, Any], path: str, line: int) -> int:
-    """Return the number of times a question was asked, from its row; default 1.
+    """Return how often a question was asked according to its row; default 1.
 
     Raises:
         FormatError: If the value is not a non-negative integer.

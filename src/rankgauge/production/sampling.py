@@ -1,7 +1,7 @@
 """`sample_questions`: probability samples of the questions of a log.
 
 Near-duplicates are grouped before the draw, and a group is drawn as one question with the sum of
-its frequencies. No near-duplicate is dropped after the draw, so that inclusion probabilities are
+its frequencies. No near-duplicates are dropped after the draw, so inclusion probabilities are
 exact.
 """
 
@@ -35,7 +35,7 @@ WAYS = ("frequency", "uniform", "strata")
 STRATA = ("head", "torso", "tail")
 
 _TEXTS = (*QUESTIONS, "text", "user_query")
-# Punctuation at the ends of words that is ignored.
+# Punctuation that is ignored at both ends of a word.
 _SIGNS = ".,;:!?\"'()[]{}-\N{HORIZONTAL ELLIPSIS}„“”\u2018\u2019«»¿¡\u2013\u2014"
 _ACCENTS = range(0x300, 0x370)
 _LONG, _MEDIUM, _SHORT = 5, 4, 3
@@ -43,12 +43,12 @@ _LONG, _MEDIUM, _SHORT = 5, 4, 3
 
 @dataclass(frozen=True, slots=True)
 class SampledStratum:
-    """Stratum of a log, and the number of questions drawn from it.
+    """A stratum of a log and the number of questions drawn from it.
 
     Attributes:
-        name: ``head``, ``torso`` or ``tail``; ``all`` without strata.
-        questions: The number of distinct questions, near-duplicates counted as one.
-        searches: The number of times they were asked.
+        name: ``head``, ``torso``, or ``tail``; ``all`` without strata.
+        questions: The number of distinct questions, with near-duplicates counted as one.
+        searches: The number of times that these questions were asked.
         drawn: The number of questions drawn.
         low: The lowest inclusion probability.
         high: The highest inclusion probability.
@@ -143,8 +143,8 @@ def sample_questions(
 
     Near-duplicates are grouped first: questions that differ only in case, accents, spaces, and
     punctuation, or by one typo in one word (one letter added, missing, or replaced in a word of
-    five letters or more, or a plural s). A group counts as one question, its most frequent text,
-    with the sum x of its frequencies. Groups of excluded questions are not drawn, but their
+    five letters or more, or a plural s). A group counts as one question with its most frequent text
+    and the sum x of its frequencies. Groups of excluded questions are not drawn, but their
     frequencies are counted.
 
     - By ``frequency``, a question is drawn with probability min(1, n x / sum(x)), where questions
@@ -152,26 +152,26 @@ def sample_questions(
       in random order (Madow 1949) of exactly n questions with exactly these probabilities.
     - By ``uniform``, each question is drawn with probability n / N.
     - By ``strata``, equal numbers are drawn uniformly from the head (the most frequent questions
-      with a third of the searches), the torso (the next third) and the tail. If a stratum has
+      with a third of the searches), the torso (the next third), and the tail. If a stratum has
       fewer questions, the rest is drawn from the others.
 
     With values v of drawn questions and weights w, sum(w v) / sum(w) estimates (Hájek 1971) the
-    mean over searches with w = `weight` = x / probability, and the mean over different questions
-    with w = `query_weight` = 1 / probability. Drawn by frequency, questions have the same `weight`
-    unless they were certain, so that plain means are those over searches; drawn uniformly, they
-    have the same `query_weight`.
+    mean over searches with w = `weight` = x / probability, and the mean over distinct questions
+    with w = `query_weight` = 1 / probability. Questions drawn by frequency have the same `weight`
+    unless their probability is 1, so that unweighted means are means over searches; questions drawn
+    uniformly have the same `query_weight`.
 
     Args:
-        source: An `EventLog` or its path (a folder, or Parquet files); or CSV, TSV or JSON lines
+        source: An `EventLog` or its path (a folder, or Parquet files); or CSV, TSV, or JSON lines
             with a column ``query``, ``question`` or ``text``, and optionally ``count`` or
-            ``frequency``; or a text file with a question on each line.
+            ``frequency``; or a text file with one question per line.
         n: The number of questions to draw.
-        by: ``frequency``, ``uniform`` or ``strata``.
+        by: ``frequency``, ``uniform``, or ``strata``.
         exclude: Questions that are not drawn, including their near-duplicates.
         personal: ``scrub`` replaces personal data (`scrub`) before questions are compared;
             ``keep`` leaves texts as they are.
         seed: The seed of the draw.
-        date: The ISO date of the questions; if None, today (UTC).
+        date: The ISO date of the questions; default: today (UTC).
 
     Returns:
         Questions in random order, with identifiers derived from their texts (the same in each
@@ -250,7 +250,7 @@ def question_id(text: str, prefix: str = "log") -> str:
 
 
 def _searches(source: EventLog | str | os.PathLike[str]) -> Iterator[tuple[str, int]]:
-    """Return distinct texts and the number of times each was asked."""
+    """Yield distinct texts with the number of times each was asked."""
     if not isinstance(source, EventLog) and _is_log(os.fspath(source)):
         source = EventLog(source)
     counts: dict[str, int] = defaultdict(int)
@@ -263,7 +263,7 @@ def _searches(source: EventLog | str | os.PathLike[str]) -> Iterator[tuple[str, 
         rows = _rows(TextSource.of(source))
     for text, count in rows:
         counts[" ".join(text.split())] += count
-    # Sorted, so that the draw does not depend on the order of the log or the database.
+    # Sorted so that the draw does not depend on the order of the log or the database.
     yield from ((text, counts[text]) for text in sorted(counts) if text and counts[text])
 
 
@@ -272,7 +272,7 @@ def _is_log(path: str) -> bool:
 
 
 def _rows(source: TextSource) -> Iterator[tuple[str, int]]:
-    """Yield questions and the number of times each was asked, in stored order."""
+    """Yield questions with the number of times each was asked, in stored order."""
     rows = named_rows(source, None)
     first = next(rows, None)
     if first is None:
@@ -296,11 +296,11 @@ def _rows(source: TextSource) -> Iterator[tuple[str, int]]:
 
 @dataclass(frozen=True, slots=True)
 class QuestionGroup:
-    """Question and its near-duplicates.
+    """A question and its near-duplicates.
 
     Attributes:
-        text: The text that represents them.
-        frequency: The total number of times they were asked.
+        text: The text that represents the group.
+        frequency: The total number of times that these texts were asked.
     """
 
     text: str
@@ -353,7 +353,7 @@ def group_questions(counts: Mapping[str, int], known: Sequence[str] = ()) -> lis
             parts.append(words)
             for hole in holes:
                 near[hole].append(new)
-            # Of equal known texts, the first receives the frequency.
+            # If known texts are equal, the first receives the frequency.
             place = places.setdefault(key, new)
         else:
             places[key] = place
@@ -365,21 +365,21 @@ def group_questions(counts: Mapping[str, int], known: Sequence[str] = ()) -> lis
 
 
 def _words(text: str) -> tuple[str, ...]:
-    """Return the words without case, accents of Latin letters, and signs at their ends."""
+    """Return the words without case, accents of Latin letters, and punctuation at their ends."""
     plain = unicodedata.normalize("NFKD", text.casefold())
     plain = "".join(letter for letter in plain if ord(letter) not in _ACCENTS)
     return tuple(filter(None, (word.strip(_SIGNS) for word in plain.split())))
 
 
 def _holes(words: Sequence[str]) -> Iterator[tuple[int, int, str, tuple[str, ...]]]:
-    """For each word what texts share that differ in this word only, but not in its first letter."""
+    """Yield keys shared by texts that differ in one word, but not in its first letter."""
     for place, word in enumerate(words):
         if len(word) >= _SHORT:
             yield len(words), place, word[0], (*words[:place], *words[place + 1 :])
 
 
 def _near(one: str, other: str) -> bool:
-    """Return whether two words that begin with the same letter differ by one typing error."""
+    """Return whether two words with the same first letter differ by one typing error."""
     if not (one.isalpha() and other.isalpha()):
         return False
     short, long = sorted((one, other), key=len)
@@ -407,7 +407,7 @@ def _near(one: str, other: str) -> bool:
 def _strata(
     groups: Sequence[QuestionGroup], n: int, by: str
 ) -> Iterator[tuple[str, list[int], int]]:
-    """Yield the name, groups and sample size of each non-empty stratum."""
+    """Yield the name, groups, and sample size of each non-empty stratum."""
     if by != "strata":
         yield "", list(range(len(groups))), n
         return
@@ -432,7 +432,7 @@ def _strata(
 
 
 def _certain(sizes: Mapping[int, int], n: int) -> tuple[list[int], dict[int, int]]:
-    """Return the groups with probability 1, and the others."""
+    """Return the groups with probability 1, and the sizes of the others."""
     rest = dict(sizes)
     certain: list[int] = []
     while rest and n > len(certain):
@@ -453,14 +453,14 @@ def _probabilities(sizes: Mapping[int, int], n: int) -> list[float]:
 
 
 def _draw(sizes: Mapping[int, int], n: int, rng: random.Random) -> list[tuple[int, float]]:
-    """Systematic sampling with probability proportional to size, in whole numbers throughout."""
+    """Return a systematic sample with probabilities proportional to size, using exact integers."""
     certain, rest = _certain(sizes, n)
     drawn = [(key, 1.0) for key in certain]
     left = n - len(certain)
     if left:
         order = rng.sample(list(rest), len(rest))
         total = sum(rest.values())
-        # Points at start, start + total, ... on a line with segments of length left * size.
+        # Points start, start + total, ... on a line of segments with length left * size.
         point, end = rng.randrange(total), 0
         for key in order:
             end += left * rest[key]

@@ -1,4 +1,4 @@
-"""Readers of log files in batches of rows: JSON lines, CSV and Parquet, optionally compressed."""
+"""Readers of log files in batches of rows: JSON lines, CSV, and Parquet, optionally compressed."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from rankgauge.formats.registry import BrokenPackError
 from rankgauge.formats.spans import is_span
 from rankgauge.production.mappings import VENDORS
 
-# Formats of logs, and the keys that identify a row of each.
+# Log formats.
 FORMATS = ("ubi", "spans", *VENDORS, "events", "mapped")
-# Bytes of text in a batch, rows of a batch of columns, and the longest line.
+# Bytes of a batch of text, rows of a batch of columns, and the longest line.
 BATCH_BYTES, BATCH_ROWS, LONGEST = 48 << 20, 200_000, 64 << 20
 _PART = 1 << 16
 _LOOK = 1 << 18
@@ -37,7 +37,7 @@ _BULK = ('{"index"', '{"create"', '{"update"')
 
 @dataclass(frozen=True)
 class Refused:
-    """Row that is not an event: location, reason, and content."""
+    """A row that is not an event: line, reason, and content."""
 
     line: int
     fault: str
@@ -46,11 +46,11 @@ class Refused:
 
 @dataclass(frozen=True)
 class Batch:
-    """Batch of rows of a source.
+    """A batch of rows of a source.
 
     Attributes:
-        rows: Arrow table with ``line``, and ``raw`` (JSON objects) or the columns.
-        refused: Rows that could not be parsed.
+        rows: An Arrow table with ``line``, and ``raw`` (JSON objects) or the columns.
+        refused: The rows that could not be parsed.
     """
 
     rows: Any
@@ -59,7 +59,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Source:
-    """Log file with its name, format and layout."""
+    """A log file with its name, format, and layout."""
 
     path: str
     format: str
@@ -69,12 +69,12 @@ class Source:
 
     @property
     def name(self) -> str:
-        """The name in messages."""
+        """Name in messages."""
         return source_name(self.path)
 
     def batches(self) -> Iterator[Batch]:
-        """Yield all rows in batches that depend only on the file."""
-        library("pyarrow", extra="production", of="a log of production")
+        """Yield all rows in batches; batch boundaries depend only on the file."""
+        library("pyarrow", extra="production", of="a production log")
         with opened_bytes(self.path) as stream:
             if self.columnar:
                 yield from _columnar(stream, self.name)
@@ -121,7 +121,7 @@ def find_format(path: str, *, format: str | None = None, mapped: bool = False) -
 
 
 def _recognized(rows: Sequence[Mapping[str, Any]], name: str, *, mapped: bool) -> str:
-    """Return the format of rows."""
+    """Return the format that the keys of the first rows indicate."""
     if mapped:
         return "mapped"
     for row in rows:
@@ -147,13 +147,13 @@ def _unknown(name: str) -> FormatError:
 
 
 def _head(stream: BinaryIO) -> bytes:
-    """Return the start of a text."""
+    """Return the beginning of a text."""
     found = b""
     try:
         while len(found) < _LOOK and (part := stream.read(min(_PART, _LOOK))):
             found += part
     except (BrokenPackError, OSError):
-        pass  # reading the rows reports it
+        pass  # the error is reported when rows are read
     return found
 
 
@@ -170,7 +170,7 @@ def _objects(head: str) -> Iterator[dict[str, Any]]:
         if isinstance(row, dict) and not text.startswith(_BULK):
             inner = row.get("_source")
             yield inner if isinstance(inner, dict) else row
-    # A multi-line document, or its start.
+    # A multi-line document, or the beginning of one.
     try:
         row, _ = decoder.raw_decode(head[head.index("{") :])
         yield row
@@ -180,16 +180,16 @@ def _objects(head: str) -> Iterator[dict[str, Any]]:
 
 
 def _is_lines(stream: BinaryIO) -> bool:
-    """Return whether the first line is an object; else the whole file is one."""
+    """Return whether each line is an object; otherwise the file is a single document."""
     start = start_of(stream).lstrip(_BOM).lstrip()
     return b"\n" not in start or start.partition(b"\n")[0].rstrip().endswith(b"}")
 
 
 def _blocks(stream: BinaryIO) -> Iterator[tuple[bytes, str]]:
-    """Complete lines, some MB at a time, and the fault that ends the stream, if any."""
+    """Yield blocks of complete lines, with the fault that ended the stream, if any."""
     rest: list[bytes] = []
     size, fault = 0, ""
-    # Compressed data may be damaged anywhere: small reads limit the loss.
+    # Compressed data may be damaged anywhere, and small reads limit the loss.
     part_size = _PART * 16 if is_plain_file(stream) else io.DEFAULT_BUFFER_SIZE
     read = getattr(stream, "read1", stream.read)
     while not fault:
@@ -211,7 +211,7 @@ def _blocks(stream: BinaryIO) -> Iterator[tuple[bytes, str]]:
 
 
 def _decoded(block: bytes, first: int) -> tuple[bytes, list[Refused]]:
-    """Return a block whose lines are UTF-8: others are blank in it, and refused."""
+    """Return a block with blank lines in place of those that are not UTF-8, which are refused."""
     block = block.replace(b"\x00", b" ") if b"\x00" in block else block
     try:
         block.decode("utf-8")
@@ -252,7 +252,7 @@ def _json_lines(stream: BinaryIO) -> Iterator[Batch]:
 
 
 def _json_document(stream: BinaryIO, name: str) -> Iterator[Batch]:
-    """Read a file that is a single JSON document: an array of objects, or one object."""
+    """Read a file that is a single JSON document: an array of objects or one object."""
     import pyarrow as pa
 
     try:
@@ -316,7 +316,7 @@ def _delimited(stream: BinaryIO, source: Source) -> Iterator[Batch]:
     kinds = dict.fromkeys(source.columns, pa.string())
     for raw, fault in _blocks(stream):
         block = left + raw
-        # A quoted cell may have line breaks, so that blocks end outside quotes.
+        # Quoted cells may contain line breaks, so blocks must end outside quotes.
         left = b""
         if not fault and block.count(b'"') % 2 and len(block) < LONGEST:
             left = block
@@ -347,7 +347,7 @@ def _delimited(stream: BinaryIO, source: Source) -> Iterator[Batch]:
         refused += [
             Refused(
                 first + (row.number or 1) - 1,
-                "another number of columns than the header",
+                "the number of columns differs from the header",
                 row.text or "",
             )
             for row in unequal
@@ -382,7 +382,7 @@ def _empty(columns: Iterable[str]) -> Any:
 
 
 def fingerprint(path: str) -> str:
-    """Return the identity of a file, used to resume an interrupted import."""
+    """Return an identifier of a file and its state, used to resume an interrupted import."""
     import hashlib
 
     if path == "-":

@@ -36,7 +36,7 @@ _QUERY = ("gen_ai.retrieval.query.text", "gen_ai.retrieval.query")
 _MODEL = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name")
 _ASKED = ("gen_ai.input.messages", "gen_ai.prompt")
 _ANSWERED = ("gen_ai.output.messages", "gen_ai.completion")
-# The same annotation has three prefixes, and an older name.
+# Annotations have one of three prefixes and an older name.
 _ANNOTATION = re.compile(
     r"(?:(?:trace|session)\.)?(?:annotations|evaluations)\.(\d+)\.(?:annotation|evaluation)"
     r"\.(name|score|label|explanation|annotator_kind|identifier)"
@@ -67,7 +67,7 @@ def draft_of_spans(rows: Any, mapping: LogMapping | None) -> Any:
             drafts.append({"line": line, "part": 0, "fault": "not a JSON object"})
             continue
         made = list(_events(row, kinds, names))
-        if not made and not _is_empty(row):
+        if not made and not _has_spans(row):
             made = [{"fault": "no span"}]
         drafts += [{**each, "line": line, "part": part} for part, each in enumerate(made)]
     types = {
@@ -85,8 +85,8 @@ def draft_of_spans(rows: Any, mapping: LogMapping | None) -> Any:
     )
 
 
-def _is_empty(row: Mapping[str, Any]) -> bool:
-    """Return whether a row is an export or a span without events."""
+def _has_spans(row: Mapping[str, Any]) -> bool:
+    """Return whether a row is an export or a span, possibly without events."""
     return bool(
         {"resourceSpans", "scopeSpans", "resourceLogs"} & set(row)
         or any(first_of(span, TRACE) for span in spans_of(row))
@@ -108,7 +108,7 @@ def _events(
 def _events_of(
     span: Mapping[str, Any], kinds: Mapping[str, str], names: tuple[str, ...]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the events of a span: question and answer of a root, documents of a retriever."""
+    """Yield the events of a span: question and answer of a root span, documents of a retriever."""
     start, end = first_of(span, _START), first_of(span, _END)
     shared = _shared(span, names) | {"time": _text(start)}
     key = first_of(span, SPAN)
@@ -164,7 +164,7 @@ def _shared(span: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
 def _judged(
     span: Mapping[str, Any], kinds: Mapping[str, str], names: tuple[str, ...], time: Any
 ) -> Iterator[dict[str, Any]]:
-    """Yield feedback on a trace, or on a linked trace: annotations and evaluation events."""
+    """Yield feedback on a trace or a linked trace: annotations and evaluation events."""
     found: dict[str, dict[str, Any]] = {}
     for key, value in span.items():
         match = _ANNOTATION.fullmatch(key)
@@ -196,7 +196,7 @@ def _judged(
 
 
 def _retrieved(span: Mapping[str, Any]) -> list[dict[str, str]] | None:
-    """Return the documents of a retriever; None if they were not recorded."""
+    """Return the documents of a retriever span; None if they were not recorded."""
     found = documents_of(span, RETRIEVED)
     if found:
         return found
@@ -210,7 +210,7 @@ def _retrieved(span: Mapping[str, Any]) -> list[dict[str, str]] | None:
                 flat.setdefault(int(match[1]), {})[match[2]] = str(value)
         if flat:
             return [flat[number] for number in sorted(flat)]
-        # An empty result must be explicit in the output.
+        # An empty list counts only if the output contains it explicitly.
         output = _json(span.get("output.value"))
         if isinstance(output, dict):
             output = output.get("documents")
@@ -225,7 +225,7 @@ def _retrieved(span: Mapping[str, Any]) -> list[dict[str, str]] | None:
 
 
 def _ranking(found: list[dict[str, str]] | None) -> dict[str, Any]:
-    """Return identifiers and scores; a document without identifier gets a hash of its text."""
+    """Return identifiers and scores; documents without identifier get a hash of their text."""
     if found is None:
         return {}
     documents = [
@@ -240,7 +240,7 @@ def _ranking(found: list[dict[str, str]] | None) -> dict[str, Any]:
 
 
 def _message(span: Mapping[str, Any], keys: tuple[str, ...], last: str = "") -> str | None:
-    """Return the text of the last message (of a role), with old or new attribute names."""
+    """Return the text of the last message (of a role), from old or new attributes."""
     for key in keys:
         held = span.get(key)
         messages = _json(held) if isinstance(held, str) else held
@@ -271,7 +271,7 @@ def _message(span: Mapping[str, Any], keys: tuple[str, ...], last: str = "") -> 
 
 
 def _content(message: Mapping[str, Any]) -> str:
-    """Return the text of a message, which is in parts in the newer conventions."""
+    """Return the text of a message; newer conventions split it into parts."""
     if isinstance(message.get("content"), str):
         return str(message["content"])
     parts = message.get("parts")
@@ -283,7 +283,7 @@ def _content(message: Mapping[str, Any]) -> str:
 
 
 def _milliseconds(start: Any, end: Any) -> str | None:
-    """Return the time between two times of a span."""
+    """Return the milliseconds between two times of a span."""
     from datetime import datetime
 
     try:
@@ -298,7 +298,7 @@ def _milliseconds(start: Any, end: Any) -> str | None:
 
 
 def _json(text: Any) -> Any:
-    """Return the value of a JSON text; None if it is none."""
+    """Return the value of a JSON text; None if it is not valid JSON."""
     try:
         return json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):
@@ -311,5 +311,5 @@ def _json_object(text: Any) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str | None:
-    """Return a value as text; None if it is empty."""
+    """Return a value as text; None if empty."""
     return None if value is None or value == "" else str(value)

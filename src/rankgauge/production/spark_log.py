@@ -1,6 +1,6 @@
 """`SparkLog`: a production log in a Spark DataFrame, analyzed with the same queries as files.
 
-Queries are translated from the dialect of DuckDB by sqlglot, so that each metric is defined once.
+sqlglot translates queries from the DuckDB dialect, so that each metric is defined once.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from rankgauge.production.log import QUESTIONS_SQL, REQUIRED_COLUMNS, EventLog
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - as DuckDB gives times
 _ZONE = "spark.sql.session.timeZone"
 _NUMBERS = count(1)
-_WORD = r"[\pL\pN]+"  # as in the macro of a log
+_WORD = r"[\pL\pN]+"  # as in the macro of `EventLog`
 
 
 class SparkLog(EventLog):
-    """Events in a Spark DataFrame, for `online_metrics` and `compare_arms`.
+    """A log in a Spark DataFrame, for `online_metrics` and `compare_arms`.
 
     The queries run on Spark and give the same numbers as for a log in files: counts and their
-    intervals are equal, sums of fractions (``click_mrr``) are equal up to rounding. Only sums are
-    collected. The order of simultaneous events may differ.
+    intervals are equal, and sums of fractions (``click_mrr``) are equal up to rounding. Only sums
+    are collected. The order of simultaneous events may differ.
 
     Args:
         events: A DataFrame with the columns of `COLUMNS`; only ``event_id``, ``kind``, ``time``
-            (a timestamp) and ``question_id`` are required.
+            (a timestamp), and ``question_id`` are required.
         name: The name in tables.
 
     Raises:
-        FormatError: If a column is missing or ``time`` is no timestamp.
+        FormatError: If a column is missing or ``time`` is not a timestamp.
         MissingExtra: If pyspark or sqlglot is not installed.
 
     Example:
@@ -42,7 +42,7 @@ class SparkLog(EventLog):
         >>> print(online_metrics(log, by="week"))  # doctest: +SKIP
     """
 
-    def __init__(self, events: Any, name: str = "Spark") -> None:  # not from files
+    def __init__(self, events: Any, name: str = "Spark") -> None:  # does not open files
         library("pyspark", extra="spark", of="a log on Spark")
         library("sqlglot", extra="sql", of="a log on Spark")
         self.path, self.files = name, ()
@@ -69,7 +69,7 @@ class SparkLog(EventLog):
 
 
 class _Connection:
-    """Subset of the interface of a DuckDB connection used by the analyses of a log."""
+    """The subset of the DuckDB connection interface that the analyses of a log use."""
 
     def __init__(self, events: Any) -> None:
         self._session = events.sparkSession
@@ -100,7 +100,7 @@ class _Connection:
             )
             self._create(tree.this.this.name, self._session.createDataFrame([], columns))
         else:
-            # Cached, because each statement that reads it would recompute it.
+            # Cached because each statement that reads it would recompute it.
             frame = self._query(tree.expression, parameters).persist()
             self._kept.append(frame)
             self._create(tree.this.name, frame)
@@ -141,12 +141,12 @@ class _Connection:
 
 
 def _translated(query: Any, parameters: Any, prefix: str, views: Sequence[str]) -> str:
-    """Return a query of DuckDB in Spark's dialect."""
+    """Return a DuckDB query in the Spark dialect."""
     sqlglot = library("sqlglot", extra="sql", of="a log on Spark")
     exp = sqlglot.exp
     tree = sqlglot.parse_one(query, read="duckdb") if isinstance(query, str) else query
     given = iter(parameters) if not isinstance(parameters, Mapping) else None
-    # Children before their parents.
+    # Replace children before their parents.
     for node in reversed(list(tree.walk())):
         if isinstance(node, exp.Parameter | exp.Placeholder):
             value = parameters[node.name] if given is None else next(given)
@@ -162,16 +162,16 @@ def _translated(query: Any, parameters: Any, prefix: str, views: Sequence[str]) 
 
 
 def _adapted(node: Any, exp: Any) -> Any:  # noqa: C901, PLR0911 - one case for each function
-    """Return the replacement of a function that sqlglot mistranslates, else None."""
+    """Return the replacement of a function that sqlglot mistranslates, or None."""
 
     def call(name: str, *arguments: Any) -> Any:
         return exp.Anonymous(this=name, expressions=[each.copy() for each in arguments])
 
     match node:
-        case exp.Length():  # of lists only
+        case exp.Length():  # only used for lists
             return call("array_size", node.this)
         case exp.ArgMin() | exp.ArgMax():
-            # Rows without a value do not count.
+            # Ignore rows without a value.
             name = "min_by" if isinstance(node, exp.ArgMin) else "max_by"
             known = exp.Not(this=exp.Is(this=node.this.copy(), expression=exp.Null()))
             return call(
@@ -192,7 +192,7 @@ def _adapted(node: Any, exp: Any) -> Any:  # noqa: C901, PLR0911 - one case for 
             return call("array_join", call("sort_array", found), exp.convert(" or "))
         case exp.Anonymous() if node.name.lower() == "arg_max_null":
             return call("max_by", *node.expressions)
-        case exp.TimeToUnix():  # of DuckDB with its fraction
+        case exp.TimeToUnix():  # DuckDB includes the fraction
             return exp.Div(this=call("unix_micros", node.this), expression=exp.convert(1e6))
         case exp.Anonymous() if node.name.lower() == "word_similarity":
             one, other = (
@@ -214,7 +214,7 @@ def _adapted(node: Any, exp: Any) -> Any:  # noqa: C901, PLR0911 - one case for 
 
 
 def _fetch(frame: Any) -> list[tuple[Any, ...]]:
-    """Return the rows of a small result; times are naive ones in UTC, as those of DuckDB."""
+    """Return the rows of a small result, with naive times in UTC as from DuckDB."""
     names = [f"c{n}" for n in range(len(frame.columns))]
     times = [kind == "timestamp" for _, kind in frame.dtypes]
     cells = [f"unix_micros({c})" if is_time else c for c, is_time in zip(names, times, strict=True)]
@@ -228,7 +228,7 @@ def _fetch(frame: Any) -> list[tuple[Any, ...]]:
 
 
 def _spark_type(kind: str) -> str:
-    """Return the type of a column of a log."""
+    """Return the Spark type of a log column."""
     sqlglot = library("sqlglot", extra="sql", of="a log on Spark")
     text: str = sqlglot.exp.DataType.build(kind, dialect="duckdb").sql(dialect="spark")
     return text

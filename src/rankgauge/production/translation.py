@@ -1,7 +1,7 @@
-"""SQL that converts rows of a source to events: one statement per format, one for all.
+"""SQL that converts rows of a source to events: one statement per format, and a common one.
 
 Each format is converted to a *draft*: the fields of an event as text, with the row number and the
-reason why the row is not an event. `events` parses times, numbers and kinds of any draft.
+reason if the row is not an event. `events` parses the times, numbers, and kinds of any draft.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DRAFT = {
     "fault": "VARCHAR",
 }
 _LISTS = ("documents", "ranks", "scores")
-# Actions of UBI. Those after the first two are not in the standard: UBI has no answers.
+# UBI actions. The standard only has the first two: UBI has no answers.
 ACTIONS = {
     "impression": "impression",
     "click": "click",
@@ -61,12 +61,12 @@ _NOT_ANSWERABLE = ("unanswerable", "not answerable", "false", "no")
 
 
 def literal(text: str) -> str:
-    """Return a text in SQL."""
+    """Return a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def _case(of: str, meanings: Mapping[str, str], other: str) -> str:
-    """Return a CASE over texts; the results are SQL."""
+    """Return a CASE expression over texts; the results are SQL."""
     if not meanings:
         return other
     cases = " ".join(f"WHEN {literal(word)} THEN {meaning}" for word, meaning in meanings.items())
@@ -74,7 +74,7 @@ def _case(of: str, meanings: Mapping[str, str], other: str) -> str:
 
 
 def _items(text: str, separator: str = "") -> str:
-    """Return a list of texts from a JSON list, a separated text, or a single text."""
+    """Return SQL for a list of texts from a JSON list, a separated text, or a single text."""
     several = f"string_split({text}, {literal(separator)})" if separator else f"[{text}]"
     return (
         f"CASE WHEN nullif(trim({text}), '') IS NULL THEN NULL"
@@ -84,7 +84,7 @@ def _items(text: str, separator: str = "") -> str:
 
 
 def _known(text: str) -> str:
-    """Return a text, or NULL if it is empty."""
+    """Return SQL for a text, or NULL if it is empty."""
     return f"nullif(trim({text}), '')"
 
 
@@ -97,7 +97,7 @@ def _kinds(word: str, kinds: Mapping[str, str]) -> str:
 
 
 def _draft(parts: Mapping[str, str], source: str, where: str) -> str:
-    """Return the SELECT of a draft, NULL for missing fields."""
+    """Return the SELECT of a draft, with NULL for missing fields."""
     columns = ", ".join(
         f"{parts.get(name, 'NULL')}::{kind} AS {name}" for name, kind in DRAFT.items()
     )
@@ -105,7 +105,7 @@ def _draft(parts: Mapping[str, str], source: str, where: str) -> str:
 
 
 def _texts_at(row: str, paths: str) -> str:
-    """Return JSON values at paths; DuckDB before 1.2 returns the text null for a null."""
+    """Return SQL for JSON values at paths; DuckDB before 1.2 returns 'null' for null."""
     import duckdb
 
     found = f"json_extract_string({row}, {paths})"
@@ -114,11 +114,11 @@ def _texts_at(row: str, paths: str) -> str:
 
 
 def _json_rows(paths: Sequence[str]) -> str:
-    """Return the values at some paths of the JSON objects of a batch, as ``f``, parsed once."""
+    """Return SQL that parses the JSON objects of a batch, with the values at `paths` as ``f``."""
     wanted = "[" + ", ".join(literal(path) for path in paths) + "]"
     bulk = r"'\s*\{\s*\"(index|create|update)\"\s*:\s*\{[^{}]*\}\s*\}\s*'".replace('\\"', '"')
     return f"""
-    WITH told AS (
+    WITH checked AS (
       SELECT line, raw, json_valid(raw) AND starts_with(ltrim(raw), '{{') AS valid
       FROM batch
       WHERE trim(raw, E' \\t\\r\\n') <> ''
@@ -131,7 +131,7 @@ def _json_rows(paths: Sequence[str]) -> str:
         THEN {_texts_at("coalesce(json_extract(raw, '$._source'), raw)", wanted)}
       ELSE {_texts_at("raw", wanted)}
     END AS f
-    FROM told
+    FROM checked
     """
 
 
@@ -146,12 +146,12 @@ _UBI = (
 
 
 def _pair(name: str, value: str) -> str:
-    """Return a map of one attribute; of none where it has no value."""
+    """Return SQL for a map with one attribute, or an empty map without a value."""
     return f"CASE WHEN {value} IS NULL THEN MAP {{}} ELSE MAP {{{literal(name)}: {value}}} END"
 
 
 def ubi(mapping: LogMapping | None) -> list[str]:
-    """Return the statements that create the table ``draft`` from a batch of UBI."""
+    """Return the statements that create the table ``draft`` from a batch of UBI events."""
     at = {path: f"f[{number}]" for number, path in enumerate(_UBI, 1)}
     meant = ACTIONS | dict(mapping.kinds if mapping else {})
     extra = tuple(mapping.attributes) if mapping else ()
@@ -227,8 +227,8 @@ def mapped(
     Args:
         mapping: The column of each field.
         columns: The columns of the batch; None for JSON.
-        lists: Columns with lists.
-        where: The name of the source, for errors.
+        lists: The columns with lists.
+        where: The name of the source in error messages.
     """
     named = dict.fromkeys(
         column
@@ -236,11 +236,13 @@ def mapped(
         for key, column in table.items()
         if not (key == "kind" and table is not mapping.columns)
     )
-    own_events = mapping.columns.get("kind") == "kind"  # the events of this package
+    own_events = (
+        mapping.columns.get("kind") == "kind"
+    )  # events that already have the columns of this package
     named |= dict.fromkeys(mapping.attributes)
     if columns is None:
         named |= {"attributes": None} if own_events else {}
-        # A name with dots is a key or a path.
+        # A dotted name is either a key or a path.
         paths = [
             p
             for name in named
@@ -299,7 +301,7 @@ def mapped(
         parts["fault"] = f"CASE WHEN NOT ({valid}) THEN 'not a JSON object' END"
         presences.append(_presence(own, at, lists))
         drafts.append(_draft(parts, source, presences[-1]))
-    # A row without events is refused, not lost.
+    # Rows without events are refused instead of lost.
     reason = f"CASE WHEN {valid} THEN 'none of the events' ELSE 'not a JSON object' END"
     parts = {"line": "line", "part": "0", "fault": reason}
     drafts.append(_draft(parts, source, f"NOT coalesce({' OR '.join(presences)}, false)"))
@@ -308,7 +310,7 @@ def mapped(
 
 
 def _presence(own: Mapping[str, str], at: Mapping[str, str], lists: Collection[str]) -> str:
-    """Return whether a row has any of the columns of an event."""
+    """Return the SQL condition that a row has any of the columns of an event."""
     known = (
         f"{at[column]} IS NOT NULL" if column in lists else f"{_known(at[column])} IS NOT NULL"
         for key, column in own.items()
@@ -318,7 +320,7 @@ def _presence(own: Mapping[str, str], at: Mapping[str, str], lists: Collection[s
 
 
 def _given_attributes(columns: Collection[str] | None, text: str) -> str:
-    """Return the attributes that a file of events has: a column, or a JSON object."""
+    """Return SQL for the attributes in a file of events: a column or a JSON object."""
     if columns is None:
         return f"CASE WHEN starts_with({text}, '{{') THEN {_json_map(text)} ELSE MAP {{}} END"
     return "attributes::MAP(VARCHAR, VARCHAR)" if "attributes" in columns else "MAP {}"
@@ -333,7 +335,7 @@ def _quoted(name: str) -> str:
 
 
 _ZONED = r"':\d{2}([.]\d+)?\s*(Z|z|UTC|GMT|[+-]\d{2}(:?\d{2})?|[A-Za-z]+/[A-Za-z_/]+)$'"
-# ISO 8601 allows times without seconds and with a comma, which some versions of DuckDB reject.
+# ISO 8601 allows times without seconds or with a comma, which some versions of DuckDB reject.
 _TIME = (
     r"regexp_replace(replace(time, ',', '.'),"
     r" '^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d)([^:\d].*)?$', '\1:00\2')"
@@ -345,12 +347,12 @@ _UPS, _DOWNS, _FIRSTS, _SECONDS, _BAD, _YES, _NO = (
 
 
 def events(source: str, shifts: Mapping[str, int], timezone: str | None) -> str:
-    """Return the SELECT of events of the table ``draft``, each with its line and fault.
+    """Return the SELECT of events from the table ``draft``, with their lines and faults.
 
     Args:
         source: The name of the file.
         shifts: The offset of the ranks of each group.
-        timezone: The time zone of naive times; None refuses them.
+        timezone: The time zone of naive times; if None, they are refused.
     """
     local = (
         "NULL"
@@ -369,7 +371,7 @@ def events(source: str, shifts: Mapping[str, int], timezone: str | None) -> str:
       FROM draft
     ), read AS (
       SELECT *, CASE
-          -- Seconds, milliseconds, microseconds or nanoseconds between 1990 and 2100.
+          -- Seconds, milliseconds, microseconds, or nanoseconds between 1990 and 2100.
           WHEN epoch IS NOT NULL THEN make_timestamp((CASE
             WHEN epoch BETWEEN 6.3e8 AND 4.1e9 THEN epoch * 1e6
             WHEN epoch BETWEEN 6.3e11 AND 4.1e12 THEN epoch * 1e3
@@ -387,7 +389,7 @@ def events(source: str, shifts: Mapping[str, int], timezone: str | None) -> str:
             WHEN value IN {_NO} OR number = 0 THEN 0 END
           ELSE CASE WHEN isfinite(number) THEN number END END AS meant
       FROM numbers
-    ), told AS (
+    ), events_with_faults AS (
       SELECT *, CASE
           WHEN fault IS NOT NULL THEN fault
           WHEN time_text IS NULL THEN 'no time'
@@ -401,9 +403,9 @@ def events(source: str, shifts: Mapping[str, int], timezone: str | None) -> str:
             AND coalesce(value, lower(label), '') NOT IN {_BAD} THEN 'a value that cannot be read'
           WHEN ranks IS NOT NULL AND (list_count(rank_numbers) < len(ranks)
             OR len([r FOR r IN rank_numbers IF r <> floor(r) OR r + {shift} < 1 OR r > 2e9]) > 0)
-            THEN 'a rank that is no rank'
+            THEN 'an invalid rank'
           WHEN ranks IS NOT NULL AND len(ranks) <> coalesce(len(documents), 0)
-            THEN 'not as many ranks as documents'
+            THEN 'the numbers of ranks and documents differ'
           WHEN scores IS NOT NULL AND (list_count(score_numbers) < len(scores)
             OR len(scores) <> coalesce(len(documents), 0)) THEN 'scores that cannot be read'
           WHEN latency_ms IS NOT NULL AND (latency IS NULL OR NOT isfinite(latency) OR latency < 0)
@@ -421,7 +423,7 @@ def events(source: str, shifts: Mapping[str, int], timezone: str | None) -> str:
           AS label,
         CASE WHEN isfinite(latency) THEN latency END AS latency_ms,
         CASE WHEN cardinality(attributes) > 0 THEN attributes END AS attributes
-      FROM told
+      FROM events_with_faults
     )
     SELECT * REPLACE (coalesce(event_id, md5(concat_ws(chr(31), kind, epoch_us(time),
       coalesce(question_id, ''), coalesce(session_id, ''), coalesce(user_id, ''),

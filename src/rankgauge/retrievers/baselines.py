@@ -68,8 +68,8 @@ class Random:
 class Oracle:
     """The best ranking that the judgments allow: an upper bound for retrievers.
 
-    Relevant documents of the collection by grade, highest first, equal grades by id. Scores are the
-    numbers n, ..., 2, 1.
+    It contains the relevant documents of the collection, ordered by grade, then by id. Scores are
+    n, ..., 2, 1.
 
     Args:
         qrels: Judgments, in any form accepted by :meth:`rankgauge.Qrels.of`.

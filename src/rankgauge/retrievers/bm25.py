@@ -36,7 +36,7 @@ class BM25:
     Args:
         k1: The term-frequency saturation: higher values give more weight to repeated words.
         b: The strength of length normalization, from 0 to 1.
-        method: ``lucene``, ``robertson``, ``atire``, ``bm25l`` or ``bm25+``.
+        method: ``lucene``, ``robertson``, ``atire``, ``bm25l``, or ``bm25+``.
         delta: The bonus of ``bm25l`` and ``bm25+`` for occurrences in long documents.
         stemmer: The language of PyStemmer's stemmer; None for no stemming.
         stop_words: The language of the bm25s stop-word list (``english``, ``german``, ...), or a
@@ -126,7 +126,7 @@ class BM25:
 
     @property
     def size(self) -> int:
-        """Bytes of the index: a score for each pair of word and document."""
+        """Bytes of the index, which contains a score for each pair of word and document."""
         if self._model is None:
             return 0
         return sum(self._model.scores[part].nbytes for part in ("data", "indices", "indptr"))

@@ -25,8 +25,8 @@ class Chroma(VectorStore):
     Arguments common to all vector stores are described by ``VectorStore``.
 
     Args:
-        location: The path of a folder, or the URL of a server; None for a folder that is removed
-            by ``close()``.
+        location: The path of a folder, or the URL of a server; None for a folder that is removed by
+            ``close()``.
         id_field: The metadata field of the document id; None for Chroma's own id.
         ef_search: The number of candidates in a search of the graph; Chroma's default is 100.
         ef_construction: The number of candidates while the graph is built; Chroma's default is 100.

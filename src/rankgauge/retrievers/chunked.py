@@ -34,16 +34,15 @@ class Chunked(CompositeRetriever):
     """A retriever over chunks that returns documents.
 
     The documents are split into chunks, the retriever indexes the chunks, and the chunk scores are
-    aggregated. The score of a document is that of its best chunk
-    (``max``), that of its first chunk (``first``; documents whose first chunk is not retrieved are
-    dropped), or the sum over its retrieved chunks (``sum``, which depends on `depth`). Ties keep
-    the order of the best chunks.
+    aggregated. The score of a document is that of its best chunk (``max``), that of its first chunk
+    (``first``; documents whose first chunk is not retrieved are dropped), or the sum over its
+    retrieved chunks (``sum``, which depends on `depth`). Ties keep the order of the best chunks.
 
     Args:
         retriever: Any retriever; it indexes the chunks as documents (see
             :func:`~rankgauge.corpus.chunking.chunk_documents`).
         chunker: The chunker that splits the texts.
-        roll_up: ``max``, ``first`` or ``sum``.
+        roll_up: ``max``, ``first``, or ``sum``.
         depth: The initial number of chunks to request per requested document; more are requested if
             they belong to too few documents.
         titles: Whether each chunk includes the title of its document.
@@ -143,7 +142,7 @@ class _ChunkPositions:
     def of(self, name: str) -> tuple[str, int, int]:
         if name not in self.found:
             raise InputError(
-                f"the retriever found {name!r:.60}, which is not an indexed chunk",
+                f"the retriever returned {name!r:.60}, which is not an indexed chunk",
                 where="Chunked", fix="return the ids of the chunks, such as 'd1#0001'",
             )  # fmt: skip
         return self.found[name]
@@ -167,7 +166,7 @@ def _check_summable(hits: Hits) -> None:
     if len(hits) and (not hits.scored or hits.scores[0] < 0):
         text = "negative scores only" if hits.scored else "no scores"
         raise InputError(
-            f"the retriever gives {text}: their sum would depend on the number of chunks of a "
+            f"the retriever returns {text}: their sum would depend on the number of chunks of a "
             "document",
             where="roll_up='sum'", fix="choose roll_up='max'",
         )  # fmt: skip

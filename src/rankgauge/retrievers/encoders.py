@@ -56,7 +56,7 @@ def encoder_of(given: Any) -> Encoder:
 
 
 def named_encoder(name: str) -> Encoder:
-    """Return an encoder by name: ``hashing``, ``model2vec:NAME`` or ``sentence-transformers:NAME``.
+    """Return the encoder ``hashing``, ``model2vec:NAME``, or ``sentence-transformers:NAME``.
 
     Raises:
         UnknownName: For an unknown name.

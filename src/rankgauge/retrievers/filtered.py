@@ -1,4 +1,4 @@
-"""A retriever restricted to documents by the value of a field."""
+"""Filtering of retrieved documents by a field."""
 
 from __future__ import annotations
 

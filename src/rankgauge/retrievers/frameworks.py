@@ -15,10 +15,10 @@ _IDS = ("id", "doc_id", "_id", "docno", "document_id", "docid")
 
 
 class FrameworkRetriever:
-    """Adapter of a framework object; its index is used unchanged.
+    """Base of adapters for framework objects, whose indexes are used unchanged.
 
     Empty queries have no results and are not passed on. Framework objects do not report their
-    configuration, so the caller must pass settings.
+    configuration, so settings are those passed by the caller, if any.
     """
 
     TYPE: ClassVar[str]

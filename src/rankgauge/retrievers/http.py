@@ -127,8 +127,8 @@ class HTTPRetriever:
 
         Raises:
             EndpointError: If a response is missing or invalid.
-            InputError: If a path does not exist, an id or a score is invalid, or scores are in the
-                opposite order.
+            InputError: If a path does not exist, an id or a score is invalid, or scores get better
+                from first to last.
         """
         return [self._ranking(query, k) for query in queries]
 

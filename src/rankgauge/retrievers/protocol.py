@@ -53,7 +53,7 @@ class Retriever(Protocol):
 
 
 def has_index(retriever: Any) -> bool:
-    """Return whether the retriever has the two methods, rather than being a callable."""
+    """Return whether the retriever has ``index`` and ``search``; other retrievers are callables."""
     return isinstance(retriever, Retriever)
 
 
@@ -113,7 +113,7 @@ class _IndexRecord:
 
 # The last indexing of each retriever, so that a part of several retrievers is indexed once.
 _LAST: weakref.WeakKeyDictionary[Any, _IndexRecord] = weakref.WeakKeyDictionary()
-# The indexing in progress in each thread, and the ids of retrievers being indexed in any.
+# The indexing in progress in each thread; the ids of retrievers being indexed in any thread.
 _OPEN = threading.local()
 _INDEXING: set[int] = set()
 

@@ -11,7 +11,7 @@ from rankgauge.errors import InputError
 from rankgauge.retrievers.vector_store import Existing, Row, Vectors, VectorStore, id_in
 
 _DISTANCES = {"cosine": "Cosine", "dot": "Dot", "l2": "Euclid"}
-# Point ids are numbers or UUIDs: ours are derived from document ids.
+# Point ids must be numbers or UUIDs: UUIDs are derived from document ids.
 _OURS = uuid.UUID("5d9b2a6e-0c1f-5c7e-9d0a-7a3b1f0e4c55")
 
 

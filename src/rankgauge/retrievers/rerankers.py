@@ -87,7 +87,7 @@ class CrossEncoderReranker:
         scores = self._model.predict(pairs, batch_size=self._batch, show_progress_bar=False)
         if getattr(scores, "ndim", 1) != 1:
             raise InputError(
-                f"the cross-encoder gives {scores.shape[1]} numbers for each pair, expected one",
+                f"the cross-encoder returned {scores.shape[1]} numbers for each pair, expected one",
                 where="reranker", fix="use a model with one label, trained for ranking",
             )  # fmt: skip
         return [float(score) for score in scores]
@@ -108,7 +108,7 @@ class RerankEndpoint(ModelEndpoint):
     """
 
     _path = "rerank"
-    _wanted = "results with index and relevance_score"
+    _expected = "results with index and relevance_score"
 
     def __init__(
         self,
@@ -151,19 +151,23 @@ class RerankEndpoint(ModelEndpoint):
         if isinstance(content, Mapping):
             rows = next((content[word] for word in ("results", "data") if word in content), None)
         if not isinstance(rows, list):
-            raise self._refused(f"{self._endpoint.quoted(content)}, which has no list of results")
+            raise self._invalid_response(
+                f"{self._endpoint.quoted(content)}, which has no list of results"
+            )
         scores: list[float | None] = [None] * count
         for row in rows:
             held = row if isinstance(row, Mapping) else {}
             place = held.get("index")
             if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < count:
                 shown = place if isinstance(place, int) and not isinstance(place, bool) else None
-                raise self._refused(f"the index {shown} for {count} texts")
+                raise self._invalid_response(f"the index {shown} for {count} texts")
             score = held.get("relevance_score", held.get("score"))
             if not is_number(score):
-                raise self._refused("a result whose relevance_score is not a finite number")
+                raise self._invalid_response(
+                    "a result whose relevance_score is not a finite number"
+                )
             if scores[place] is not None:
-                raise self._refused(f"the index {place} twice")
+                raise self._invalid_response(f"the index {place} twice")
             scores[place] = float(score)
         return scores
 

@@ -38,7 +38,7 @@ class Tantivy:
         location: The path of a folder; None for memory.
         existing: Search an existing index unchanged, with its own stemmer; ``index()`` only checks
             it.
-        replace: Remove an existing index, even one made by others.
+        replace: Remove an existing index, even if created elsewhere.
         id_field: The field of document ids, which is stored.
         fields: The fields of an existing index to search.
         filter_field: Search only documents whose field of this name equals the same field of the
@@ -228,7 +228,7 @@ class Tantivy:
         return index
 
     def _register_analyzers(self, index: Any) -> None:
-        """Register the analyzers of an index made by this class, which stores only their names."""
+        """Register the analyzers of an index: the index itself stores only their names."""
         schema = json.loads((Path(self._folder or "") / _META).read_text("utf-8"))["schema"]
         for field in schema:
             indexing = (field.get("options") or {}).get("indexing") or {}

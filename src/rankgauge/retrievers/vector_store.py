@@ -36,7 +36,7 @@ Row = tuple[str, float]
 
 SIMILARITIES = ("cosine", "dot", "l2")
 _BATCH = 256
-# How many times k hits are requested at most from a collection of chunks to find k documents.
+# Maximum hits to request, as a multiple of k, to find k documents in a collection of chunks.
 _DEEPER = 64
 _QUERIES = 64
 
@@ -60,7 +60,7 @@ class VectorStore(CompositeRetriever, ABC):
         encoder: The encoder: an object with ``encode_documents`` and ``encode_queries``, or a
             function from texts to vectors.
         collection: The name of the collection or table.
-        similarity: ``"cosine"``, ``"dot"`` or ``"l2"``.
+        similarity: ``"cosine"``, ``"dot"``, or ``"l2"``.
         existing: Search an existing collection or table unchanged; ``index()`` only checks it.
         replace: Drop an existing collection or table of this name, even if created elsewhere.
         id_field: The field of document ids; None for the store's own id.
@@ -111,7 +111,7 @@ class VectorStore(CompositeRetriever, ABC):
         self._ready = False
         self._dimensions: int | None = None
 
-    # ---- the contract of a retriever
+    # ---- retriever protocol
 
     def index(self, documents: Iterable[Document]) -> None:
         """Create and fill the collection; with ``existing=True``, only check it.
@@ -266,7 +266,7 @@ class VectorStore(CompositeRetriever, ABC):
                 raise
             raise EndpointError(
                 f"{type(error).__name__}: {shown}", where=self._server or self.TYPE,
-                fix="see the message of the server", retryable=True,
+                fix="see the server's message", retryable=True,
             ) from None  # fmt: skip
 
     # ---- filling
@@ -336,7 +336,7 @@ class VectorStore(CompositeRetriever, ABC):
             raise InputError(
                 f"the encoder returned {vectors.shape if vectors.size else type(encoded).__name__} "
                 f"for {len(texts)} texts", where="encoder",
-                fix="return one vector for each text, all of one length",
+                fix="return one vector for each text, all of the same length",
             )  # fmt: skip
         if not np.isfinite(vectors).all():
             raise InputError(

@@ -1,4 +1,4 @@
-"""How far numbers depend on ties, unjudged documents, and the pool."""
+"""Sensitivity of results to ties, unjudged documents, and the pool."""
 
 from rankgauge.sensitivity.pool_reliability import LeftOut, Reliability, reliability
 from rankgauge.sensitivity.tie_sensitivity import TieReport, TieSpan, tie_report

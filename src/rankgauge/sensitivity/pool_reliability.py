@@ -1,4 +1,4 @@
-"""How far judgments can be trusted for a run that had no part in making them."""
+"""Reliability of judgments for runs that did not contribute to the pool."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ _Means = dict[str, tuple[float, ...]]
 
 @dataclass(frozen=True)
 class LeftOut:
-    """One run without the judgments that only it contributed.
+    """Results of one run with and without the judgments that only it contributed.
 
     Attributes:
-        run: Its name.
-        judgments: Number of judgments that only it (or its group) contributed.
-        relevant: How many of them are relevant (grade 1 or more).
-        values: Its mean by each measure, with all judgments.
-        without: The same without its own judgments.
-        ranks: Its rank among the runs, from 1, with all judgments.
-        ranks_without: Its rank if no run is evaluated with these judgments.
+        run: Name of the run.
+        judgments: Number of judgments that only this run (or its group) contributed.
+        relevant: Number of these judgments that are relevant (grade 1 or more).
+        values: Mean of each measure with all judgments.
+        without: Mean of each measure without these judgments.
+        ranks: Rank among the runs by each measure, from 1, with all judgments.
+        ranks_without: Rank if all runs are evaluated without these judgments.
     """
 
     run: str
@@ -64,10 +64,10 @@ class Reliability(Result):
 
     Attributes:
         measures: The measures.
-        runs: Each run, in the order given.
-        tau: For each measure, Kendall's tau between the orders of the runs with all judgments, and
-            with each run without its own judgments.
-        k: The depth to which a run contributed documents; None for all of it.
+        runs: Results of each run, in the order of the input.
+        tau: For each measure, Kendall's tau between the orders of the runs with all judgments and
+            with each run evaluated without its own judgments.
+        k: Depth to which each run contributed documents; None for all retrieved documents.
         notes: Notes on interpretation.
     """
 
@@ -85,13 +85,13 @@ class Reliability(Result):
             >>> reliability({"q": {"d1": 1, "d2": 1}}, runs, "P@1").largest_change("P@1")
             ('a', -1.0)
         """
-        (wanted,) = make_plan(measure).measures
-        if wanted not in self.measures:
+        (chosen,) = make_plan(measure).measures
+        if chosen not in self.measures:
             raise InputError(
-                f"{wanted} was not evaluated",
-                fix=f"evaluated are {', '.join(map(str, self.measures))}",
+                f"{chosen} was not evaluated",
+                fix=f"evaluated: {', '.join(map(str, self.measures))}",
             )
-        column = self.measures.index(wanted)
+        column = self.measures.index(chosen)
         one = max(self.runs, key=lambda run: abs(run.without[column] - run.values[column]))
         return one.run, one.without[column] - one.values[column]
 
@@ -146,27 +146,27 @@ def reliability(
     queries: Queries = "all",
     duplicates: Duplicates = "error",
 ) -> Reliability:
-    """Test whether judgments are fair to runs that did not contribute to them, by leaving runs out.
+    """Estimate whether judgments are fair to runs that did not contribute to the pool.
 
-    Judgments are usually made for documents that some runs retrieved, the pool. The value of a new
-    run, which finds other documents, may be too low. To estimate by how much, each run of the pool
-    is evaluated again without the judgments that only it contributed (Zobel 1998). Runs of one
-    system find the same documents, so a whole group is left out (Buckley, Dimmick, Soboroff and
-    Voorhees 2007).
+    Judges usually assess only documents that some runs retrieved, the pool. The value of a new run
+    that retrieves other documents may therefore be too low. To estimate by how much, each run of
+    the pool is also evaluated without the judgments that only it contributed (Zobel 1998). Runs of
+    the same system retrieve the same documents; if they form a group, each is evaluated without the
+    judgments that only the group contributed (Buckley, Dimmick, Soboroff and Voorhees 2007).
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
-        runs: Name to run, or runs: those of which the pool was made, at least two.
+        runs: The runs from which the pool was built, at least two: name to run, or runs.
         measures: Names or measures.
-        k: The depth to which each run contributed documents to the pool; default: all of it.
-        groups: Run name to group: judgments that only one group contributed are left out for its
-            runs. By default, each run is a group.
+        k: Depth to which each run contributed documents to the pool; by default, all retrieved
+            documents.
+        groups: Run name to group. By default, each run is a group.
         ties: Order of documents with equal scores: ``trec`` or ``input``.
-        queries: As for :func:`evaluate`.
-        duplicates: As for :func:`evaluate`.
+        queries: As in :func:`evaluate`.
+        duplicates: As in :func:`evaluate`.
 
     Raises:
-        InputError: If there are fewer than two runs or groups, or an input cannot be worked with.
+        InputError: If there are fewer than two runs or groups, or an input is invalid.
 
     Example:
         >>> runs = {"a": {"q": ["d1", "d2"]}, "b": {"q": ["d2", "d3"]}}
@@ -181,7 +181,7 @@ def reliability(
             "two runs have the same name", where="runs", fix='name them: {"first": run_a, ...}'
         )
     group_of = _grouped(named, groups)
-    asked = make_plan(measures).measures
+    chosen = make_plan(measures).measures
     order = order_of(ties)
     policies = Policies(ties=ties, queries=queries_policy(queries), duplicates=duplicates)
     ids = selected_ids(queries)
@@ -192,18 +192,18 @@ def reliability(
         joined = join(truth, run, ties=order, table=run.without_repeats(duplicates))
         return joined.rows if k is None else joined.rows[joined.rank <= k]
 
-    # (judgments,) for each group: what it brought.
-    brought = {group: np.zeros(len(truth.table), dtype=bool) for group in group_of.values()}
+    # For each group: (judgments,) whether it contributed each judgment.
+    contributed = {group: np.zeros(len(truth.table), dtype=bool) for group in group_of.values()}
     whole: _Means = {}
     for name, source in named.items():
-        made, tops = evaluate_blocks(
-            truth, source, asked, top, name=name, policies=policies, queries=ids
+        evaluation, tops = evaluate_blocks(
+            truth, source, chosen, top, name=name, policies=policies, queries=ids
         )
-        whole[name] = tuple(made.mean().values())
-        brought[group_of[name]][np.concatenate(tops)] = True
-    groups_of = np.sum([*brought.values()], axis=0)
-    owned = {group: rows & (groups_of == 1) for group, rows in brought.items()}
-    # Without judgments of its own every value stays. A query may be left without any.
+        whole[name] = tuple(evaluation.mean().values())
+        contributed[group_of[name]][np.concatenate(tops)] = True
+    groups_of = np.sum([*contributed.values()], axis=0)
+    owned = {group: rows & (groups_of == 1) for group, rows in contributed.items()}
+    # Groups without own judgments change no value. Some queries may have no judgments left.
     less = {
         group: Qrels(truth.table.keep(np.flatnonzero(~own)))
         for group, own in owned.items()
@@ -212,25 +212,25 @@ def reliability(
     without: dict[str, _Means] = {group: {} for group in less}
     for name, source in named.items() if less else ():
         found = evaluate_each(
-            [*less.values()], source, asked, name=name, policies=policies, queries=ids
+            [*less.values()], source, chosen, name=name, policies=policies, queries=ids
         )
-        for means, made in zip(without.values(), found, strict=True):
-            means[name] = tuple(made.mean().values())
+        for means, evaluation in zip(without.values(), found, strict=True):
+            means[name] = tuple(evaluation.mean().values())
     left = []
     for name, group in group_of.items():
         own, part = owned[group], without.get(group, whole)
         judgments = int(np.count_nonzero(own))
         relevant = int(np.count_nonzero(truth.table.values[own] >= 1))
-        ranks, ranks_without = (_ranks(asked, values, name) for values in (whole, part))
+        ranks, ranks_without = (_ranks(chosen, values, name) for values in (whole, part))
         left.append(
             LeftOut(name, judgments, relevant, whole[name], part[name], ranks, ranks_without)
         )
     tau = {
         measure: kendall_tau([run.values[c] for run in left], [run.without[c] for run in left])
-        for c, measure in enumerate(asked)
+        for c, measure in enumerate(chosen)
     }
-    result = Reliability(asked, tuple(left), tau, k, ())
-    return replace(result, notes=tuple(_notes(result, groups_of, len(brought))))
+    result = Reliability(chosen, tuple(left), tau, k, ())
+    return replace(result, notes=tuple(_notes(result, groups_of, len(contributed))))
 
 
 def _grouped(named: Mapping[str, Any], groups: Mapping[str, str] | None) -> dict[str, str]:
@@ -251,7 +251,7 @@ def _grouped(named: Mapping[str, Any], groups: Mapping[str, str] | None) -> dict
 
 
 def _ranks(measures: Sequence[Measure], values: _Means, name: str) -> tuple[int, ...]:
-    """Return the place of a run by each measure: 1 and how many are better."""
+    """Return the rank of a run by each measure: 1 + the number of better runs."""
     return tuple(
         1 + sum(
             measure.improvements(np.array([one[column] - values[name][column]])).item() > TOLERANCE
@@ -262,7 +262,7 @@ def _ranks(measures: Sequence[Measure], values: _Means, name: str) -> tuple[int,
 
 
 def kendall_tau(one: Sequence[float], other: Sequence[float]) -> float:
-    """Kendall's tau-b between two lists of values of the same things; NaN if one has no order."""
+    """Return Kendall's tau-b between two lists of values; NaN if all values of a list are equal."""
     agree = untied = untied_other = 0
     for a, b in combinations(range(len(one)), 2):
         first, second = _sign(one[a] - one[b]), _sign(other[a] - other[b])
@@ -278,10 +278,10 @@ def _sign(difference: float) -> int:
 
 
 def _notes(found: Reliability, groups_of: IntArray, groups: int) -> Iterator[str]:
-    """The orders, the largest changes, and how much of the judgments no run brought."""
+    """Yield notes on own judgments, judgments from no run, orders, and the largest changes."""
     whose = "run" if groups == len(found.runs) else "group"
     where = "" if found.k is None else f" in its first {many(found.k, 'rank')}"
-    yield f"own judgments: of documents that no other {whose} has{where}"
+    yield f"own judgments: judgments of documents that no other {whose} retrieved{where}"
     nowhere = int(np.count_nonzero(groups_of == 0))
     if nowhere:
         yield f"{many(nowhere, 'judgment')} of {len(groups_of)} come from none of these runs"
@@ -289,6 +289,6 @@ def _notes(found: Reliability, groups_of: IntArray, groups: int) -> Iterator[str
         name, change = found.largest_change(measure)
         yield (
             f"{measure}: Kendall's tau {found.tau[measure]:.3f} between the orders of the runs "
-            "by all judgments and without the own judgments of each; largest change "
+            "with all judgments and without the own judgments of each; largest change "
             f"{change:+.4f} ({name})"
         )

@@ -1,4 +1,4 @@
-"""How much of a value is the order of equal scores: the report of ties."""
+"""Report of the effect of ties on the values of measures."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class TieSpan:
 
     Attributes:
         measure: The measure.
-        value: Its mean over the queries as evaluated.
-        worst: The same with the lower grade first in every group of equal scores.
-        best: The same with the higher grade first.
-        mean: Its mean over all orders; None where that has no closed form.
-        queries: The queries whose value is not the same in the best and in the worst order.
-        whole: Whether all orders are between worst and best. This may be false if a higher grade at
-            a higher rank can lower a value: with gains that do not increase with the grade, or a
-            divisor that depends on the order.
+        value: Mean over queries, as evaluated.
+        worst: Mean over queries with the lower grades first in every group of equal scores.
+        best: Mean over queries with the higher grades first.
+        mean: Mean over queries and all orders; None without a closed form.
+        queries: Number of queries whose values in the best and the worst order differ.
+        whole: Whether all orders give values between worst and best. It may be false if a higher
+            grade at a higher rank can lower a value: with gains that do not increase with the
+            grade, or a divisor that depends on the order.
     """
 
     measure: Measure
@@ -64,16 +64,16 @@ class TieReport(Result):
     Returned by :func:`tie_report`. Notebooks display it as a table.
 
     Attributes:
-        run_name: What the run is called.
-        ties: The policy that made the values as evaluated.
-        spans: For each measure its value and its possible range.
-        evaluations: The evaluations behind it: ``value``, ``worst``, ``best`` and ``mean``, the
-            last without measures that have no closed form, and not there if none has one.
-        counts: ``queries`` evaluated, of them ``tied`` (with equal scores) and ``deciding`` (with
-            documents of different grades among equal scores); ``documents`` retrieved for them, of
-            them ``tied_documents`` and ``deciding_documents``; ``groups`` of equal scores, of them
-            ``deciding_groups``, and the ``largest``.
-        sizes: Each size of a group of equal scores, ascending, and how many groups have it.
+        run_name: Name of the run.
+        ties: Tie policy of the values as evaluated.
+        spans: Value and range of each measure.
+        evaluations: The evaluations ``value``, ``worst``, ``best``, and ``mean``. The last has only
+            measures with a closed form, and is missing if there are none.
+        counts: ``queries`` evaluated, those ``tied`` (with equal scores) and those ``deciding``
+            (with documents of different grades in a group of equal scores); ``documents`` retrieved
+            for these queries, ``tied_documents``, and ``deciding_documents``; ``groups`` of equal
+            scores, ``deciding_groups``, and the size of the ``largest`` group.
+        sizes: Number of groups of equal scores for each group size, ascending.
         notes: Notes on interpretation, one sentence each.
 
     Example:
@@ -101,14 +101,14 @@ class TieReport(Result):
         """Return the range of one of the measures.
 
         Raises:
-            InputError: If it was not evaluated.
+            InputError: If the measure was not evaluated.
         """
-        wanted = parse(measure)
+        chosen = parse(measure)
         for span in self.spans:
-            if span.measure == wanted:
+            if span.measure == chosen:
                 return span
         raise InputError(
-            f"{wanted} was not evaluated",
+            f"{chosen} was not evaluated",
             fix=f"evaluated: {', '.join(str(span.measure) for span in self.spans)}",
         )
 
@@ -140,7 +140,7 @@ class TieReport(Result):
 
     @property
     def _values(self) -> dict[str, Values]:
-        """(Q, M) the values of each evaluation; NaN if there is none."""
+        """Values of each evaluation, (Q, M); NaN if there is none."""
         found = {name: self.evaluations[name].per_query for name in ("value", "worst")}
         found["mean"] = np.full(found["value"].shape, np.nan)
         if "mean" in self.evaluations:
@@ -193,22 +193,22 @@ def tie_report(
     """Report how ties affect a run: the range of each measure over orders of tied documents.
 
     Args:
-        qrels: The judgments, as for :func:`evaluate`; without a run: records that hold both.
-        run: The run: anything that :meth:`Run.of` takes.
-        measures: As for :func:`evaluate`.
-        ties: The policy that makes the values as evaluated.
-        queries: As for :func:`evaluate`.
-        duplicates: As for :func:`evaluate`.
-        undefined: As for :func:`evaluate`.
+        qrels: The judgments, as in :func:`evaluate`, or records with run and judgments.
+        run: The run: anything that :meth:`Run.of` takes; omitted with records.
+        measures: As in :func:`evaluate`.
+        ties: Tie policy of the values as evaluated.
+        queries: As in :func:`evaluate`.
+        duplicates: As in :func:`evaluate`.
+        undefined: As in :func:`evaluate`.
 
     Returns:
         The range of each measure, its mean over all orders if that has a closed form, and the
         number of ties.
 
     Raises:
-        UnknownName: For an unknown measure or choice.
-        InputError: If an input cannot be worked with, or ``ties="mean"`` with a measure that has
-            no closed form.
+        UnknownName: If a measure or an option is unknown.
+        InputError: If an input is invalid, or ``ties="mean"`` is used with a measure that has no
+            closed form.
 
     Example:
         >>> judged = {"q1": {"a": 1}, "q2": {"a": 1}}
@@ -277,7 +277,7 @@ def _counted(
     value: Evaluation,
     groups: tuple[PairTable, tuple[IntArray, IntArray]],
 ) -> tuple[dict[str, int], dict[int, int]]:
-    """What is tied, in the queries that were evaluated; and how large groups are."""
+    """Return counts of ties in the evaluated queries, and the number of groups of each size."""
     table, (number, deciding) = groups
     evaluated = set(value.query_ids)
     wanted = np.array([show_id(query) in evaluated for query in run.query_index], dtype=bool)
@@ -311,7 +311,7 @@ def _notes(
         return
     yield (
         f"{many(counts['queries'], 'query')}: {counts['tied']} with equal scores, "
-        f"{counts['deciding']} of them with documents of different grades among these"
+        f"{counts['deciding']} of them with tied documents of different grades"
     )
     middle = median([size for size, number in sizes.items() for _ in range(number)])
     yield (
@@ -329,5 +329,5 @@ def _notes(
         yield f"no closed form for the mean over all orders: {', '.join(open_ones)}"
     outside = [str(span.measure) for span in spans if not span.whole]
     if outside:
-        yield f"other orders may be outside worst to best: {', '.join(outside)}"
+        yield f"some orders may give values outside worst to best: {', '.join(outside)}"
     yield from (note for note in value.notes if "WARNING" in note)

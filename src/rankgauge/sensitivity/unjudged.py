@@ -1,4 +1,4 @@
-"""What a run's unjudged documents leave open: its values under every reading of them."""
+"""Values of a run under different assumptions about its unjudged documents."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ from rankgauge.stats.arrays import check_draws, check_share
 
 Prior: TypeAlias = Literal["run", "pool", "run and pool"]
 
-# Cells that are filled at a time: queries (or draws) times ranks.
+# Cells per batch: queries (or draws) times ranks.
 _CELLS = 1 << 18
-# Above this share of relevant documents the judgments are no fair sample of what is retrieved.
+# If more of the judgments are relevant, they are not representative of retrieved documents.
 _NEARLY_ALL = 0.9
-# All values that are drawn are kept until the interval is known.
+# All drawn values are kept in memory.
 _MOST_DRAWS = 100_000
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """How grades of unjudged documents are drawn.
+    """Settings for drawing the grades of unjudged documents.
 
     Attributes:
         draws: Number of draws.
         seed: Seed of the draws.
         level: Share of the drawn means within the interval.
-        prior: The grades to draw from: those of judged documents in the ``run`` down to the
-            cut-off, those of the whole ``pool``, or ``run and pool``, half of the draws from each.
+        prior: Grades to draw from: those of judged documents in the ``run`` down to the cut-off,
+            those of the whole ``pool``, or ``run and pool``, either with probability one half.
 
     Example:
         >>> Drawing(draws=200).level
@@ -64,19 +64,19 @@ class Drawing:
         if self.draws > _MOST_DRAWS:
             raise InputError(
                 f"draws={self.draws} is more than {_MOST_DRAWS}", where="drawing",
-                fix="1,000 give an interval to two figures",
+                fix="use 1,000 draws, which give an interval with two significant digits",
             )  # fmt: skip
         if self.prior not in get_args(Prior):
             raise UnknownName.of("prior", str(self.prior), get_args(Prior))
 
 
 class Bootstrapped(NamedTuple):
-    """A mean estimated from drawn grades.
+    """Mean estimated from drawn grades.
 
     Attributes:
-        mean: The mean over all draws.
-        low: The lower bound of its interval.
-        high: The upper one.
+        mean: Mean over all draws.
+        low: Lower bound of the interval.
+        high: Upper bound.
     """
 
     mean: float
@@ -91,14 +91,14 @@ class UnjudgedReport(Result):
     Returned by :func:`unjudged_report`. Notebooks display it as a table.
 
     Attributes:
-        none_relevant: No unjudged document is relevant, as usual.
-        all_relevant: (Q, M) each that is above the cut-off has the grade `top`.
-        condensed: They are removed from the rankings.
-        judged: For each measure the mean share of judged documents down to its cut-off.
-        bootstrapped: The nDCG measures, with grades drawn at random.
-        drawing: How they were drawn.
-        top: The grade that stands for relevant.
-        relevant_share: Share of judged documents that are relevant to any degree.
+        none_relevant: Evaluation with no unjudged document relevant, as usual.
+        all_relevant: (Q, M) values if each unjudged document above the cut-off has the grade `top`.
+        condensed: Evaluation with unjudged documents removed from the rankings.
+        judged: For each measure, the mean share of judged documents down to its cut-off.
+        bootstrapped: Estimates of the nDCG measures from grades drawn at random.
+        drawing: Settings of the draws.
+        top: Highest grade of the judgments, at least 1.
+        relevant_share: Share of judgments with a grade above 0.
     """
 
     none_relevant: Evaluation
@@ -190,26 +190,26 @@ def unjudged_report(
     """Report the sensitivity of measures to the unjudged documents of a run.
 
     Each measure is computed with no unjudged document relevant (as usual), with all of them
-    relevant, and with condensed lists (Sakai 2007); nDCG also with grades drawn at random from
-    those of the query (Fröbe, Gienapp, Potthast and Hagen 2023), with an interval; and the judged
-    share.
+    relevant, and with condensed lists (Sakai 2007). nDCG is also estimated, with an interval, from
+    grades drawn at random from those of the query (Fröbe, Gienapp, Potthast and Hagen 2023). The
+    report includes the share of judged documents.
 
-    With all relevant, every unjudged document down to the cut-off of the measure (without one,
-    every unjudged document retrieved) gets the highest grade of the judgments. It counts among the
-    relevant documents of its query, so the divisor of recall, AP, and nDCG increases, and a value
-    can be lower than with none relevant.
+    If all are relevant, every unjudged document down to the cut-off of the measure (without a
+    cut-off, every unjudged document retrieved) has the highest grade of the judgments. It counts
+    among the relevant documents of its query, so the divisor of recall, AP, and nDCG increases, and
+    a value can be lower than with none relevant.
 
     Args:
         qrels: The judgments: anything that :meth:`Qrels.of` takes.
         run: The run: anything that :meth:`Run.of` takes.
-        measures: Names or measures; those of :func:`evaluate` if omitted.
+        measures: Names or measures; by default, those of :func:`evaluate`.
         ties: Order of documents with equal scores: ``trec`` or ``input``.
-        queries: As for :func:`evaluate`.
-        duplicates: As for :func:`evaluate`.
-        drawing: How grades are drawn; 1,000 draws from run and pool if omitted.
+        queries: As in :func:`evaluate`.
+        duplicates: As in :func:`evaluate`.
+        drawing: Settings of the draws; by default, 1,000 draws from run and pool.
 
     Raises:
-        InputError: If an input is not valid.
+        InputError: If an input is invalid.
 
     Example:
         >>> found = unjudged_report({"q1": {"d1": 1}}, {"q1": ["d2", "d1"]}, ["RR", "P@2"])
@@ -218,7 +218,7 @@ def unjudged_report(
         RR 0.5 1.0 1.0
         P@2 0.5 1.0 0.5
     """
-    order_of(ties)  # refuses what judgments would have to decide
+    order_of(ties)  # raises an error for policies that depend on judgments
     truth, found = Qrels.of(qrels), Run.of(run)
     chosen = queries if isinstance(queries, str | os.PathLike) else list(queries)
     plain, condensed = (
@@ -252,7 +252,7 @@ def unjudged_report(
 
 @dataclass(frozen=True, eq=False)
 class _Lists:
-    """The rankings of the queries that were evaluated, in their order."""
+    """Rankings of the evaluated queries, in order."""
 
     blocks: Sequence[tuple[IntArray, JudgedRun]]
     query_ids: Sequence[bytes]
@@ -271,7 +271,7 @@ class _Lists:
         return cls(blocks, truth.table.queries.take(rows).tolist())
 
     def all_relevant(self, measure: Measure, grade: float) -> Values:
-        """(Q,) the value with this grade for every unjudged document down to the cut-off."""
+        """Return the values if unjudged documents down to the cut-off have this grade, (Q,)."""
         values = np.full(len(self.query_ids), np.nan)
         for places, block in self.blocks:
             depth = _depth(block, measure)
@@ -280,7 +280,7 @@ class _Lists:
         return values
 
     def bootstrapped(self, measure: Measure, how: Drawing) -> Bootstrapped:
-        """Return the mean over draws, and its interval."""
+        """Return the mean over draws with its interval."""
         drawn = np.full((how.draws, len(self.query_ids)), np.nan)
         for places, block in self.blocks:
             for row, place in enumerate(places.tolist()):
@@ -293,13 +293,13 @@ class _Lists:
 
 
 def _depth(block: JudgedRun, measure: Measure) -> IntArray:
-    """(Q,) last rank at which unjudged documents are counted."""
+    """Return the last rank at which unjudged documents count, (Q,)."""
     k = dict(measure.params).get("k")
     return block.depth(int(k) if isinstance(k, int) else None)
 
 
 def _row(block: JudgedRun, row: int) -> JudgedRun:
-    """One query of a block, without its padding."""
+    """Return one query of a block, without padding."""
     width = int(np.count_nonzero(block.in_qrels[row])) or 1
     pool = int(np.count_nonzero(block.ideal[row] >= 0)) or 1
     own = {name: part[row : row + 1] for name, part in block.__getstate__().items()}
@@ -310,7 +310,7 @@ def _row(block: JudgedRun, row: int) -> JudgedRun:
 
 
 def _generator(seed: int, query: bytes) -> np.random.Generator:
-    """Random numbers of a query: the same whatever other queries there are, in any order."""
+    """Return a random generator for a query that does not depend on other queries."""
     from hashlib import blake2b
 
     key = int.from_bytes(blake2b(query, digest_size=8).digest(), "big")
@@ -318,7 +318,7 @@ def _generator(seed: int, query: bytes) -> np.random.Generator:
 
 
 def _drawn(one: JudgedRun, measure: Measure, how: Drawing, rng: np.random.Generator) -> Values:
-    """(draws,) the values of one query, with drawn grades for unjudged documents."""
+    """Return the values of one query with drawn grades for unjudged documents, (draws,)."""
     depth = _depth(one, measure)
     upto = int(depth[0])
     missing = upto - int(np.count_nonzero(one.judged & (one.rank <= upto)))
@@ -331,11 +331,11 @@ def _drawn(one: JudgedRun, measure: Measure, how: Drawing, rng: np.random.Genera
     for start in range(0, how.draws, step):
         count = min(step, how.draws - start)
         fill = _grades(rng, (count, upto), (of_run, of_pool), how.prior)
-        many_of_it = JudgedRun(
+        repeated = JudgedRun(
             **{name: np.repeat(part, count, axis=0) for name, part in one.__getstate__().items()}
         )
         values[start : start + count] = measure.values(
-            filled(many_of_it, np.repeat(depth, count), fill)
+            filled(repeated, np.repeat(depth, count), fill)
         )
     return values
 
@@ -346,7 +346,7 @@ def _grades(
     known: tuple[FloatArray, FloatArray],
     prior: Prior,
 ) -> FloatArray:
-    """Grades drawn from those of the run, of the pool, or of either."""
+    """Draw grades from those of the run, of the pool, or of either."""
     of_run, of_pool = known
     from_pool = rng.choice(of_pool, size=shape)
     if prior == "pool" or not len(of_run):
@@ -358,7 +358,7 @@ def _grades(
 
 
 def filled(block: JudgedRun, depth: IntArray, fill: FloatArray) -> JudgedRun:
-    """Return a judged run in which what had no judgment down to a depth has one."""
+    """Return a judged run with grades `fill` for unjudged documents down to a depth."""
     ranks = np.arange(1, fill.shape[1] + 1)
     inside = ranks <= depth[:, None]
     top = block.judged & (block.rank <= depth[:, None])

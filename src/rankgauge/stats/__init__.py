@@ -1,11 +1,11 @@
-"""Paired tests, intervals, corrections, power, agreement, and models of choices, on plain arrays.
+"""Paired tests, intervals, corrections, power, agreement, and choice models, on plain arrays.
 
-A query is the unit of tests: `differences` are one number per query, the value of system A minus
-that of system B, (Q,) or (Q, M) for M comparisons of the same queries. Everything is deterministic:
-random draws come from a seed, and sums that are compared with each other are sums of whole numbers
-below 2**53, which are exact in any order, so counts are the same with any BLAS, number of threads
-or size of block. Two sums count as equal if they differ by less than 1e-9 of the largest sum
-possible, so that 0.1 + 0.2 ties with 0.3. Identical systems have difference 0 and p = 1, never NaN.
+Queries are the unit of tests: `differences` has one number per query, the value of system A minus
+that of system B, with shape (Q,), or (Q, M) for M comparisons on the same queries. Results are
+deterministic: random draws come from a seed, and sums that are compared are sums of integers below
+2**53, which are exact in any order, so counts do not depend on the BLAS, the number of threads, or
+the block size. Two sums are equal if they differ by less than 1e-9 of the largest possible sum, so
+that 0.1 + 0.2 ties with 0.3. Identical systems have difference 0 and p = 1, never NaN.
 """
 
 from rankgauge.stats.agreement import (

@@ -1,8 +1,7 @@
 """Agreement of raters beyond chance, with intervals from a bootstrap over units or clusters.
 
-Ratings are a table (U, R): a row for each unit (a task, a query-document pair), a column for each
-rater, NaN where a rater did not rate the unit. Ratings that no other rater can be paired with say
-nothing about agreement and are left out.
+Ratings are a table (U, R) with a row for each unit (a task, a query-document pair) and a column for
+each rater; NaN if a rater did not rate a unit. Units with fewer than two ratings are ignored.
 """
 
 from __future__ import annotations
@@ -36,22 +35,22 @@ _NO_PAIRS = "no unit has two ratings"
 _ONE_VALUE = "all ratings are equal, so expected agreement is also perfect"
 
 IntArray: TypeAlias = npt.NDArray[np.intp]
-# From weights (B, U), how often each unit counts, to (B,) values; NaN where undefined.
+# Function from weights of units (B, U) to values (B,); NaN where undefined.
 _Statistic = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """A coefficient of agreement and its interval.
+    """Coefficient of agreement with its interval.
 
     Attributes:
-        value: The coefficient; NaN if it is undefined.
+        value: The coefficient; NaN if undefined.
         low: Lower bound of the interval; NaN if there is none.
         high: Upper bound.
         level: Confidence of the interval.
-        units: Units with at least two ratings.
-        ratings: Their ratings.
-        reason: Why there is no value, or no interval; empty otherwise.
+        units: Number of units with at least two ratings.
+        ratings: Number of their ratings.
+        reason: Why there is no value or no interval; empty otherwise.
     """
 
     value: float
@@ -64,7 +63,7 @@ class Agreement:
 
     @property
     def defined(self) -> bool:
-        """True if the coefficient has a value."""
+        """Whether the coefficient has a value."""
         return not math.isnan(self.value)
 
 
@@ -79,19 +78,19 @@ def krippendorff_alpha(
 ) -> Agreement:
     """Return Krippendorff's alpha = 1 - Do / De with a bootstrap interval over units.
 
-    Do is the mean difference of ratings of the same unit, De that of any two ratings: 1 is perfect
-    agreement, 0 that of raters who draw from one box, below 0 is systematic disagreement
+    Do is the mean difference between ratings of the same unit, and De that between any two ratings.
+    1 is perfect agreement, 0 is agreement by chance, and values below 0 are systematic disagreement
     (Krippendorff 2011, "Computing Krippendorff's alpha-reliability"). Undefined if all ratings are
     equal or no unit has two.
 
     Args:
         ratings: (U, R) numbers, NaN where missing; codes of categories if `metric` is nominal.
-        metric: The difference of two ratings: ``nominal`` (0 or 1), ``ordinal`` (squared number of
-            ratings between them) or ``interval`` (squared difference).
+        metric: Difference between two ratings: ``nominal`` (0 or 1), ``ordinal`` (squared number of
+            ratings between them), or ``interval`` (squared difference).
         level: Confidence of the interval.
-        draws: Resamples of the units; 0 for no interval.
+        draws: Number of resamples; 0 for no interval.
         seed: Seed of the draws.
-        clusters: (U,) the cluster of each unit, such as its question; whole clusters are drawn.
+        clusters: (U,) cluster of each unit, such as its question; whole clusters are resampled.
 
     Example:
         >>> from math import nan
@@ -112,10 +111,10 @@ def krippendorff_alpha(
             within = weights @ ((sizes**2 - (counts**2).sum(axis=1)) / (sizes - 1))
             expected = number**2 - (totals**2).sum(axis=1)
         else:
-            # Squared differences are those of the ratings, or of their mid-ranks in this sample.
+            # Squared differences are between ratings, or between their mid-ranks in this sample.
             ranks = np.cumsum(totals, axis=1) - totals / 2
             scale = ranks if metric == "ordinal" else np.broadcast_to(values, ranks.shape)
-            # Centered, so that little is lost where large squares are subtracted.
+            # Centered to avoid the cancellation of large squares.
             scale = scale - (totals * scale).sum(axis=1, keepdims=True) / number[:, None]
             squares = 2 * (sizes * (scale**2 @ counts.T) - (scale @ counts.T) ** 2)
             within = (weights * squares / (sizes - 1)).sum(axis=1)
@@ -136,16 +135,16 @@ def percent_agreement(
     seed: int = 0,
     clusters: npt.ArrayLike | None = None,
 ) -> Agreement:
-    """Return the share of equal pairs of ratings of a unit, as a mean over units.
+    """Return the share of pairs of ratings of a unit that are equal, as a mean over units.
 
-    It is not corrected for chance: where one answer is frequent, raters who guess agree often.
+    It is not corrected for chance: if one answer is frequent, raters who guess often agree.
 
     Args:
         ratings: (U, R) numbers, NaN where missing.
         level: Confidence of the interval.
-        draws: Resamples of the units; 0 for no interval.
+        draws: Number of resamples; 0 for no interval.
         seed: Seed of the draws.
-        clusters: (U,) the cluster of each unit, such as its question; whole clusters are drawn.
+        clusters: (U,) cluster of each unit, such as its question; whole clusters are resampled.
 
     Example:
         >>> percent_agreement([[1, 1, 2], [3, 3, 3]], draws=0).value.__round__(3)
@@ -174,19 +173,19 @@ def cohen_kappa(
 ) -> Agreement:
     """Return Cohen's kappa of two raters with a bootstrap interval over units.
 
-    kappa = 1 - observed / expected disagreement; expected if each rater kept the own distribution
-    of ratings and ignored the unit (Cohen 1960, 1968). Undefined if both give one and the same
-    rating only.
+    kappa = 1 - observed / expected disagreement. The expected disagreement is that of independent
+    ratings with each rater's distribution of ratings (Cohen 1960, 1968). Undefined if all ratings
+    of both raters are equal.
 
     Args:
         first: (U,) ratings of one rater, NaN where missing.
-        second: (U,) ratings of the other.
-        weights: Disagreement of ratings a and b: ``none`` (0 or 1), ``linear`` (|a - b|) or
+        second: (U,) ratings of the other rater.
+        weights: Disagreement between ratings a and b: ``none`` (0 or 1), ``linear`` (|a - b|), or
             ``quadratic`` ((a - b)²).
         level: Confidence of the interval.
-        draws: Resamples of the units; 0 for no interval.
+        draws: Number of resamples; 0 for no interval.
         seed: Seed of the draws.
-        clusters: (U,) the cluster of each unit, such as its question; whole clusters are drawn.
+        clusters: (U,) cluster of each unit, such as its question; whole clusters are resampled.
 
     Example:
         >>> round(cohen_kappa([0, 1, 1, 2], [0, 1, 2, 2], draws=0).value, 3)
@@ -232,15 +231,15 @@ def cohen_kappa(
 def units_needed(
     half_width: float, shares: npt.ArrayLike, alpha: float = 0.5, *, level: float = 0.95
 ) -> int:
-    """Return how many units two raters have to rate for an interval of alpha of this width.
+    """Return the number of units that two raters must rate for an interval of alpha of this width.
 
-    For nominal alpha, from the variance of its influence function, if a unit gets the same answer
-    twice with probability alpha, and two independent answers otherwise.
+    Computed for nominal alpha from the variance of its influence function, if a unit gets the same
+    answer twice with probability alpha, and two independent answers otherwise.
 
     Args:
         half_width: Half of the width of the interval: 0.1 for alpha ± 0.1.
-        shares: (V,) how often each answer is given.
-        alpha: The alpha to expect, from 0 to below 1.
+        shares: (V,) relative frequencies of the answers.
+        alpha: Expected alpha, from 0 to below 1.
         level: Confidence of the interval.
 
     Example:
@@ -260,7 +259,7 @@ def units_needed(
     expected = 1 - float(p @ p)
     observed = (1 - alpha) * expected
     joint = (1 - alpha) * np.outer(p, p) + alpha * np.diag(p)
-    # d alpha = -d Do / De + Do d De / De², and De = 1 - sum p² falls by 2 p for a rating more.
+    # d alpha = -d Do / De + Do d De / De², and De = 1 - sum p² falls by 2 p with each rating.
     differ = 1.0 - np.eye(len(p))
     rarer = -((p[:, None] - p @ p) + (p - p @ p))
     influence = -(differ - observed) / expected + observed * rarer / expected**2
@@ -269,7 +268,7 @@ def units_needed(
 
 
 def _count_values(ratings: npt.ArrayLike, where: str) -> tuple[FloatArray, FloatArray, IntArray]:
-    """The values, (U, V) how often units with two ratings or more have each, and these units."""
+    """Return the values, their counts (U, V) in units with two or more ratings, and these units."""
     try:
         table = np.asarray(ratings, dtype=np.float64)
     except (TypeError, ValueError):
@@ -280,9 +279,9 @@ def _count_values(ratings: npt.ArrayLike, where: str) -> tuple[FloatArray, Float
             where=where,
             fix="give a row per unit and a column per rater, NaN where a rating is missing",
         )
-    there = ~np.isnan(table)
-    _check_finite(table[there], where)
-    paired = there & (there.sum(axis=1, keepdims=True) > 1)
+    rated = ~np.isnan(table)
+    _check_finite(table[rated], where)
+    paired = rated & (rated.sum(axis=1, keepdims=True) > 1)
     units = np.flatnonzero(paired.any(axis=1))
     values, codes = np.unique(table[paired], return_inverse=True)
     rows = np.searchsorted(units, np.nonzero(paired)[0])
@@ -294,7 +293,7 @@ def _count_values(ratings: npt.ArrayLike, where: str) -> tuple[FloatArray, Float
 def _clusters_of(
     clusters: npt.ArrayLike | None, ratings: npt.ArrayLike, units: IntArray, where: str
 ) -> IntArray:
-    """The number of the cluster of each of these units."""
+    """Return the cluster number of each of these units."""
     every = cluster_numbers(clusters, len(np.asarray(ratings)), where, "unit")
     return np.unique(every[units], return_inverse=True)[1]
 
@@ -307,7 +306,7 @@ def _check_finite(values: FloatArray, where: str) -> None:
 
 
 def _one_minus(observed: FloatArray, expected: FloatArray, varied: BoolArray) -> FloatArray:
-    """1 - observed / expected where ratings vary, else NaN."""
+    """Return 1 - observed / expected where ratings vary, NaN elsewhere."""
     ratio = np.full(len(observed), np.nan)
     np.divide(observed, expected, out=ratio, where=varied)
     return 1 - ratio
@@ -323,7 +322,7 @@ def _with_interval(
     seed: int,
     where: str,
 ) -> Agreement:
-    """The statistic of all units, and its percentiles over resamples of clusters of them."""
+    """Return the statistic of all units, with a percentile interval from resampled clusters."""
     units = len(groups)
     check_share(level, "level", where)
     check_draws(draws or 1, seed, where)

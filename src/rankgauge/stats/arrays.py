@@ -1,4 +1,4 @@
-"""What all of them share: checked input, exact sums, mean and spread, blocks of draws."""
+"""Shared helpers: input checks, exact sums, moments, and blocks of draws."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from rankgauge.errors import InputError
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
-TIE = 1e-9  # of the largest sum possible: sums nearer than this are equal
-_CELLS = 1 << 22  # of one block of draws: 32 MB
-_LARGEST = 1e100  # no measure is so large, and no square of it overflows
+TIE = 1e-9  # of the largest possible sum: sums that differ by less are equal
+_CELLS = 1 << 22  # cells in a block of draws: 32 MB
+_LARGEST = 1e100  # above all measures; its square does not overflow
 
 
 def seed_of(*arrays: npt.ArrayLike) -> int:
-    """A seed below 2**32 derived from the data: the same numbers give the same draws, everywhere.
+    """Return a seed below 2**32 derived from the data, the same on all platforms.
 
-    SHA-256 over shapes and 64-bit little-endian bytes; 0 and -0 are the same.
+    SHA-256 over shapes and 64-bit little-endian bytes; 0 and -0 are equal.
 
     Example:
         >>> seed_of([0.2, 0.0]) == seed_of([0.2, -0.0]) != seed_of([0.0, 0.2])
@@ -43,7 +43,7 @@ def _numbers(given: npt.ArrayLike, where: str, what: str) -> FloatArray:
         values = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(
-            f"{what} are not numbers in rows of one length", where=where, fix="give an array"
+            f"{what} are not numbers in rows of equal length", where=where, fix="give an array"
         ) from None
     if not values.size:
         raise InputError(f"no {what}", where=where, fix="give at least one")
@@ -59,7 +59,7 @@ def _numbers(given: npt.ArrayLike, where: str, what: str) -> FloatArray:
 
 
 def one_column(given: npt.ArrayLike, where: str) -> FloatArray:
-    """(Q,) finite differences, at least two."""
+    """Return (Q,) finite differences, at least two."""
     values = _numbers(given, where, "differences")
     if values.ndim != 1:
         raise InputError(
@@ -71,7 +71,7 @@ def one_column(given: npt.ArrayLike, where: str) -> FloatArray:
 
 
 def table_of(given: npt.ArrayLike, where: str) -> FloatArray:
-    """(Q, M) finite values of at least two queries; one column from (Q,)."""
+    """Return (Q, M) finite values of at least two queries; (Q,) becomes one column."""
     values = _numbers(given, where, "values")
     if values.ndim not in {1, 2}:
         raise InputError(
@@ -87,7 +87,7 @@ def table_of(given: npt.ArrayLike, where: str) -> FloatArray:
 
 
 def p_values(given: npt.ArrayLike, where: str) -> FloatArray:
-    """(m,) p-values, each from 0 to 1."""
+    """Return (m,) p-values, each from 0 to 1."""
     values = _numbers(given, where, "p-values")
     if values.ndim != 1 or values.min() < 0 or values.max() > 1:
         raise InputError(
@@ -99,7 +99,7 @@ def p_values(given: npt.ArrayLike, where: str) -> FloatArray:
 
 
 def check_share(value: float, name: str, where: str) -> None:
-    """Refuse values outside 0 to 1."""
+    """Raise InputError unless the value is between 0 and 1."""
     if not 0 < value < 1:
         raise InputError(
             f"{name}={value} is not between 0 and 1",
@@ -109,7 +109,7 @@ def check_share(value: float, name: str, where: str) -> None:
 
 
 def check_amount(value: float, name: str, where: str, *, positive: bool = False) -> None:
-    """Refuse values below 0 (or 0, if `positive`) and non-numbers."""
+    """Raise InputError if the value is negative (or 0, if `positive`), NaN, or too large."""
     if not 0 <= value <= _LARGEST or (positive and value == 0):
         least = "above 0" if positive else "0 or more"
         raise InputError(
@@ -118,7 +118,7 @@ def check_amount(value: float, name: str, where: str, *, positive: bool = False)
 
 
 def check_choice(given: str, known: tuple[str, ...], name: str, where: str) -> None:
-    """Refuse what is none of several words."""
+    """Raise InputError if the value is not among the known ones."""
     if given not in known:
         raise InputError(
             f"{name}={given!r} is not valid", where=where,
@@ -127,7 +127,7 @@ def check_choice(given: str, known: tuple[str, ...], name: str, where: str) -> N
 
 
 def check_draws(draws: Any, seed: Any, where: str) -> None:
-    """Refuse fewer draws than one, and seeds below 0."""
+    """Raise InputError unless `draws` and `seed` are integers, of at least 1 and 0."""
     for value, name, least in ((draws, "draws", 1), (seed, "seed", 0)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise InputError(
@@ -140,7 +140,7 @@ def check_draws(draws: Any, seed: Any, where: str) -> None:
 def cluster_numbers(
     clusters: npt.ArrayLike | None, count: int, where: str, unit: str
 ) -> npt.NDArray[np.intp]:
-    """(count,) the number of the cluster of each unit; without clusters each is its own."""
+    """Return the cluster number of each unit, (count,); by default, each unit is a cluster."""
     if clusters is None:
         return np.arange(count)
     given = np.asarray(clusters)
@@ -153,7 +153,7 @@ def cluster_numbers(
 
 
 def root(reached: Callable[[float], bool], low: float, high: float) -> float:
-    """Where `reached` turns from False to True, to the last bit."""
+    """Return where `reached` changes from False to True, by bisection to the last bit."""
     for _ in range(200):
         middle = (low + high) / 2
         if middle in {low, high}:
@@ -163,9 +163,9 @@ def root(reached: Callable[[float], bool], low: float, high: float) -> float:
 
 
 def moments(column: FloatArray) -> tuple[float, float]:
-    """Return mean and standard deviation (n - 1) of at least two finite values.
+    """Return the mean and standard deviation (n - 1) of at least two finite values.
 
-    A spread that rounding can explain is 0.
+    The standard deviation is 0 if values differ only by rounding.
 
     Example:
         >>> moments(np.array([0.0, 0.25, 0.5]))
@@ -175,7 +175,7 @@ def moments(column: FloatArray) -> tuple[float, float]:
     low, high = float(column.min()), float(column.max())
     if low == high:
         return low, 0.0
-    exponent = math.frexp(top)[1]  # so that no square overflows or vanishes
+    exponent = math.frexp(top)[1]  # so that no square overflows or underflows
     scaled = np.ldexp(column, -exponent).tolist()
     mean = math.fsum(scaled) / len(scaled)
     if high - low <= TOLERANCE * top:
@@ -185,24 +185,24 @@ def moments(column: FloatArray) -> tuple[float, float]:
 
 
 def t_statistic(mean: float, sd: float, queries: int) -> float:
-    """mean / (sd / sqrt(queries)); 0 for 0 / 0, else ±inf without spread."""
+    """Return mean / (sd / sqrt(queries)); if sd is 0, 0 for a mean of 0, else ±inf."""
     if sd == 0:
         return math.copysign(math.inf, mean) if mean else 0.0
     return mean / sd * math.sqrt(queries)
 
 
 def blocks(draws: int, cells: int) -> Iterator[tuple[int, int]]:
-    """Where each block of draws starts and how many it has, for so many cells a draw."""
+    """Yield the start and the number of draws of each block; `cells` is the number per draw."""
     size = max(1, _CELLS // cells)
     for start in range(0, draws, size):
         yield start, min(size, draws - start)
 
 
 def whole_numbers(values: FloatArray, *, joint: bool = False) -> tuple[FloatArray, Any]:
-    """The values of each column as whole multiples of a power of two, and its exponent.
+    """Return each column as integer multiples of a power of two, and the exponent of that power.
 
-    The unit is so small that they keep 52 - log2(Q) bits, and so large that no sum of signed values
-    passes 2**52: sums are exact, in any order. `joint`: one unit for all columns.
+    Values keep 52 - log2(Q) bits, and no sum of signed values exceeds 2**52, so sums are exact in
+    any order. With `joint`, all columns have the same exponent.
     """
     top = np.abs(values).max(axis=None if joint else 0)
     unit = np.frexp(top)[1] + (len(values) - 1).bit_length() - 52
@@ -210,10 +210,10 @@ def whole_numbers(values: FloatArray, *, joint: bool = False) -> tuple[FloatArra
 
 
 def slack(whole: FloatArray) -> FloatArray:
-    """How near two sums are equal: 1e-9 of the largest one, and what making them whole may move."""
+    """Return the difference up to which sums are equal: 1e-9 of the largest, or rounding error."""
     return np.maximum(TIE * total(np.abs(whole)), len(whole))
 
 
 def total(values: FloatArray) -> FloatArray:
-    """The sum of each column, added one after the other."""
+    """Return the sum of each column, added in the order of the rows."""
     return np.cumsum(values, axis=0)[-1]

@@ -1,4 +1,4 @@
-"""Changes of a rate over time: where it shifts, and whether it drifts."""
+"""Changes of a rate over time: shifts and linear trends."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from rankgauge.errors import InputError
 from rankgauge.stats.arrays import FloatArray, check_draws, check_share, seed_of
 from rankgauge.stats.t_distribution import student_t_cdf, student_t_quantile
 
-LEAST = 3  # periods on each side of a change
-FEWEST_PERIODS = 8  # periods needed to search for changes and to fit a line
+LEAST = 3  # smallest number of periods on each side of a change
+FEWEST_PERIODS = 8  # smallest number of periods for change points and trends
 
 
 @dataclass(frozen=True)
 class ChangePoint:
-    """A period from which on a rate is another.
+    """Change of a rate at a period.
 
     Attributes:
-        index: The first period after the change.
-        before: The rate in the periods before, back to the last change.
-        after: The rate from it on, up to the next change.
-        p: The p-value of the largest shift of the segment that it splits.
+        index: First period after the change.
+        before: Rate between the previous change and this one.
+        after: Rate between this change and the next one.
+        p: P-value of the largest shift in the segment that is split here.
     """
 
     index: int
@@ -37,14 +37,14 @@ class ChangePoint:
 
 @dataclass(frozen=True)
 class LinearTrend:
-    """A straight line through the rates of periods.
+    """Straight line fitted to the rates of periods.
 
     Attributes:
         slope: Change per unit of time.
-        change: Change from the first to the last period on the line.
+        change: Change of the line from the first to the last period.
         low: Lower bound of the interval of `change`.
         high: Upper bound.
-        p: Two-sided p-value of "the slope is 0".
+        p: Two-sided p-value of the null hypothesis that the slope is 0.
     """
 
     slope: float
@@ -64,22 +64,23 @@ def find_change_points(
 ) -> tuple[ChangePoint, ...]:
     """Return the periods where a ratio of sums changes, by binary segmentation.
 
-    The statistic of a split is the difference of the cumulative sum of residuals from that of no
-    change, |S_k - S X_k / X| / sqrt(X_k (X - X_k) / X), with residuals y - R x and X the sums of x;
-    its maximum over all splits with three periods on each side is compared with that of permuted
-    periods, whose residuals are scaled to the size of the period they come to. The spread between
-    periods is thus that of the data, whatever causes it (weekdays, or users that ask often). A
-    segment with p <= alpha is split there, and both parts are searched again.
+    The statistic of a split after period k is |S_k - S X_k / X| / sqrt(X_k (X - X_k) / X), with
+    S_k and X_k the sums of the residuals y - R x and of x up to period k, S and X the sums of all
+    periods, and R the overall ratio. Its maximum over all splits with at least three periods on
+    each side is compared with that of permuted periods, whose residuals are scaled to the size of
+    the period they move to. The test thus uses the observed spread between periods, whatever its
+    cause (weekdays, or users who ask often). If p <= alpha, the segment is split there, and both
+    parts are searched.
 
     Args:
         y: (T,) numerators of the periods, in order of time.
-        x: (T,) denominators; periods with 0 are left out.
-        alpha: The level of each test.
-        draws: The number of permutations.
-        seed: Of the permutations; derived from the data if omitted.
+        x: (T,) denominators; periods with 0 are ignored.
+        alpha: Level of each test.
+        draws: Number of permutations.
+        seed: Seed of the permutations; derived from the data if omitted.
 
     Returns:
-        Changes in order of time; none if fewer than eight periods have a denominator.
+        Changes in order of time; none if fewer than eight periods have a denominator above 0.
 
     Example:
         >>> found = find_change_points([5, 4, 6, 5, 5, 6, 9, 8, 9, 10, 9, 8], [20] * 12)
@@ -107,16 +108,16 @@ def find_change_points(
 def first_change(
     y: npt.ArrayLike, x: npt.ArrayLike, *, draws: int = 999, seed: int | None = None
 ) -> float:
-    """Return the p-value of the largest shift of all periods (:func:`find_change_points`).
+    """Return the p-value of the largest shift over all periods (see :func:`find_change_points`).
 
     Args:
         y: (T,) numerators of the periods, in order of time.
-        x: (T,) denominators; periods with 0 are left out.
-        draws: The number of permutations.
-        seed: Of the permutations; derived from the data if omitted.
+        x: (T,) denominators; periods with 0 are ignored.
+        draws: Number of permutations.
+        seed: Seed of the permutations; derived from the data if omitted.
 
     Returns:
-        The p-value; NaN if fewer than eight periods have a denominator.
+        The p-value; NaN if fewer than eight periods have a denominator above 0.
 
     Example:
         >>> first_change([5, 4, 6, 5, 5, 6, 9, 8, 9, 10, 9, 8], [20] * 12)
@@ -139,19 +140,19 @@ def linear_trend(
 ) -> LinearTrend | None:
     """Return the line through the ratios y / x, weighted by x, with a t interval.
 
-    The spread around the line is estimated from the periods, with two degrees of freedom less than
+    The spread around the line is estimated from the periods, with two fewer degrees of freedom than
     periods.
 
     Args:
         y: (T,) numerators of the periods.
-        x: (T,) denominators; periods with 0 are left out.
-        time: (T,) when they are; 0, 1, 2, ... if omitted.
+        x: (T,) denominators; periods with 0 are ignored.
+        time: (T,) times of the periods; 0, 1, 2, ... if omitted.
         level: Confidence of the interval.
-        bounds: Between which the ratios always are. The change and its interval are limited to the
-            largest change between them.
+        bounds: Smallest and largest possible ratio. The change and its interval are limited to the
+            distance between them.
 
     Returns:
-        The line; None if fewer than eight periods have a denominator.
+        The line; None if fewer than eight periods have a denominator above 0.
 
     Example:
         >>> found = linear_trend([1, 2, 1, 2, 3, 3, 4, 3], [10] * 8, bounds=(0, 1))
@@ -186,7 +187,7 @@ def linear_trend(
 def _periods(
     y: npt.ArrayLike, x: npt.ArrayLike, where: str
 ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.intp]]:
-    """The numerators and denominators of periods that have one, and which they are."""
+    """Return numerators and denominators of periods with a denominator above 0, and their index."""
     over, under = np.asarray(y, dtype=np.float64), np.asarray(x, dtype=np.float64)
     if over.ndim != 1 or over.shape != under.shape or not (under >= 0).all():
         raise InputError(
@@ -197,10 +198,10 @@ def _periods(
     return over[kept], under[kept], kept
 
 
-def _splits(  # noqa: PLR0917 - what each part is searched with
+def _splits(  # noqa: PLR0917 - the arguments of the search
     y: FloatArray, x: FloatArray, start: int, alpha: float, draws: int, rng: np.random.Generator
 ) -> Iterator[tuple[int, float]]:
-    """Where the periods from `start` on are split, and the p-value of each split."""
+    """Yield the index and p-value of each split of the periods from `start` on."""
     if len(y) < FEWEST_PERIODS:
         return
     place, p = _largest_shift(y, x, draws, rng)
@@ -213,7 +214,7 @@ def _splits(  # noqa: PLR0917 - what each part is searched with
 def _largest_shift(
     y: FloatArray, x: FloatArray, draws: int, rng: np.random.Generator
 ) -> tuple[int, float]:
-    """The first period after the most likely split, and its p-value by permutation."""
+    """Return the first period after the most likely split, and its permutation p-value."""
     size = np.sqrt(x)
     scaled = (y - float(y.sum() / x.sum()) * x) / size
     orders = rng.permuted(np.tile(np.arange(len(y)), (draws, 1)), axis=1)
@@ -224,6 +225,6 @@ def _largest_shift(
     spread = np.sqrt(under[inner] * (whole - under[inner]) / whole)
     shifts = np.abs(sums[:, inner] - sums[:, -1:] * under[inner] / whole) / spread
     largest = shifts.max(axis=1)
-    # Equal except for rounding counts as reached.
+    # Shifts that are equal up to rounding count as reached.
     reached = int(np.count_nonzero(largest[1:] >= largest[0] * (1 - 1e-9)))
     return int(shifts[0].argmax()) + LEAST, (1 + reached) / (1 + draws)

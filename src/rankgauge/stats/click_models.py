@@ -1,7 +1,7 @@
 """Models of clicks on ranked results, from counts of impressions and clicks.
 
-The input is one row for each pair of query and document and each rank at which it was shown: a code
-of the pair, the rank, the number of impressions, and the number of those that were clicked.
+The input has one row for each query-document pair and each rank at which it was shown: the code of
+the pair, the rank, the number of impressions, and the number of clicked impressions.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ _NEAR = 1e-7
 _MOST_STEPS = 100
 _LARGEST_STEP = 2.0
 _BISECTIONS = 60
-_STRENGTHS = (1e-2, 1e4)  # between which that of the prior is sought
+_STRENGTHS = (1e-2, 1e4)  # search range for the strength of the prior
 
 
 @dataclass(frozen=True, eq=False)
 class ExpectedClicks:
-    """Clicks over expected clicks of P pairs of query and document.
+    """Clicks over expected clicks of P query-document pairs.
 
     Attributes:
-        ranks: (R,) the ranks that occur, ascending.
+        ranks: (R,) ranks that occur, ascending.
         rates: (R,) clicks / impressions at each rank.
         shown: (P,) impressions.
-        clicks: (P,) impressions that were clicked.
-        expected: (P,) the sum of the rates over the ranks of its impressions.
-        ratio: (P,) (clicks + strength) / (expected + strength), shrunken to 1.
+        clicks: (P,) clicked impressions.
+        expected: (P,) sum over the impressions of the rates of their ranks.
+        ratio: (P,) (clicks + strength) / (expected + strength), shrunk toward 1.
         low: (P,) lower bounds.
         high: (P,) upper bounds.
-        strength: Expected clicks that the prior counts as; the larger, the more alike the pairs.
+        strength: Weight of the prior in expected clicks; higher if the pairs are more alike.
         level: Probability that a ratio is between its bounds.
     """
 
@@ -65,26 +65,27 @@ def expected_clicks(
     *,
     level: float = 0.95,
 ) -> ExpectedClicks:
-    """Return clicks over expected clicks (COEC; Zhang and Jones 2007), shrunken to 1.
+    """Return clicks over expected clicks (COEC; Zhang and Jones 2007), shrunk toward 1.
 
-    Expected clicks are those of an average document at the ranks at which this one was shown: the
-    sum over its impressions of the click rate of their ranks. The clicks are taken for a Poisson
-    variable of ratio times expected, and the ratio has a gamma distribution of mean 1 whose
+    Expected clicks are those of an average document at the ranks at which this document was shown:
+    the sum over its impressions of the click rate of their ranks. Clicks are modeled as a Poisson
+    variable with mean ratio times expected, and the ratio as a gamma variable with mean 1, whose
     strength maximizes the likelihood of all pairs (empirical Bayes). Bounds are quantiles of the
     posterior distribution.
 
-    The click rate of a rank includes the quality of what is shown there: if the best documents are
-    always first, their ratio is too low. :func:`fit_position_model` separates the two.
+    The click rate of a rank includes the quality of the documents shown there: if the best
+    documents are always first, their ratio is too low. :func:`fit_position_model` separates rank
+    and quality.
 
     Args:
         pair: (N,) codes from 0.
         rank: (N,) ranks from 1.
         shown: (N,) impressions of the pair at the rank, above 0.
-        clicked: (N,) how many of them were clicked.
+        clicked: (N,) number of clicked impressions.
         level: Probability that a ratio is between its bounds.
 
     Raises:
-        InputError: If counts are not possible.
+        InputError: If counts are impossible.
         MissingExtra: If SciPy is not installed.
 
     Example:
@@ -105,7 +106,7 @@ def expected_clicks(
 
 
 def _strength(clicks: FloatArray, expected: FloatArray, special: Any) -> float:
-    """The strength of the gamma prior that maximizes the likelihood of the clicks."""
+    """Return the strength of the gamma prior that maximizes the likelihood of the clicks."""
     known = expected > 0
     kinds, number = np.unique(
         np.stack([clicks[known], expected[known]]), axis=1, return_counts=True
@@ -118,7 +119,7 @@ def _strength(clicks: FloatArray, expected: FloatArray, special: Any) -> float:
         each = each + a * math.log(a) - (c + a) * np.log(a + e)
         return float(each @ number)
 
-    # Golden section: the likelihood has one maximum in the logarithm of the strength.
+    # Golden-section search: the likelihood has one maximum in the logarithm of the strength.
     low, high = map(math.log, _STRENGTHS)
     golden = (math.sqrt(5) - 1) / 2
     for _ in range(_BISECTIONS):
@@ -132,21 +133,22 @@ def _strength(clicks: FloatArray, expected: FloatArray, special: Any) -> float:
 
 @dataclass(frozen=True, eq=False)
 class PositionModel:
-    """A position-based model of clicks on P pairs of query and document at R ranks.
+    """Position-based click model of P query-document pairs at R ranks.
 
     A result is clicked if it is examined and attractive: P(click) = examination of its rank x
-    attraction of the document for the query. The rank that is examined most has examination 1:
+    attraction of the document for the query. Examination is 1 at the most examined rank, so
     attraction is the click rate at that rank.
 
     Attributes:
-        ranks: (R,) the ranks that occur, ascending.
-        examination: (R,) of each rank; NaN where it is unknown.
+        ranks: (R,) ranks that occur, ascending.
+        examination: (R,) examination of each rank; NaN where unknown.
         examination_low: (R,) lower bounds.
         examination_high: (R,) upper bounds.
         shown: (P,) impressions, at any rank.
-        clicks: (P,) impressions that were clicked.
-        examined: (P,) the sum of examination over the impressions.
-        attraction: (P,) of each pair; NaN where it was shown at ranks of unknown examination only.
+        clicks: (P,) clicked impressions.
+        examined: (P,) sum of examination over the impressions.
+        attraction: (P,) attraction of each pair; NaN if it was shown only at ranks with unknown
+            examination.
         low: (P,) lower bounds.
         high: (P,) upper bounds.
         level: Confidence of the intervals.
@@ -173,32 +175,31 @@ def fit_position_model(
     *,
     level: float = 0.95,
 ) -> PositionModel:
-    """Fit a position-based model of clicks (Richardson, Dominowska, and Ragno 2007).
+    """Fit a position-based click model (Richardson, Dominowska, and Ragno 2007).
 
-    Given its number of clicks, the clicks of a pair at its ranks have shares proportional to
-    impressions x examination, whatever its attraction: examination maximizes the multinomial
-    likelihood of these shares, with standard errors that are valid for any variance (Poisson
-    regression with fixed effects; Hausman, Hall, and Griliches 1984; Wooldridge 1999). The usual EM
-    algorithm maximizes the likelihood over all attractions at once, which is biased where documents
-    have few impressions each: in a simulation with 21 impressions a document, the examination of
-    rank 10 was .138 instead of .1 (docs/explain/experiments.md).
+    Given the number of clicks of a pair, their distribution over ranks is proportional to
+    impressions x examination, whatever the attraction. Examination maximizes this multinomial
+    likelihood, with standard errors that are valid for any variance (Poisson regression with fixed
+    effects; Hausman, Hall, and Griliches 1984; Wooldridge 1999). The usual EM algorithm maximizes
+    the likelihood over all attractions at once, which is biased if documents have few impressions:
+    in a simulation with 21 impressions per document, the examination of rank 10 was .138 instead of
+    .1 (docs/explain/experiments.md).
 
     Only documents with clicks that were shown at several ranks separate examination from
-    attraction. Ranks that chains of such documents do not connect with the others, in both
-    directions, have an unknown examination, and so have ranks without any click. Attraction
-    maximizes the likelihood given examination; its interval comes from the likelihood ratio, made
-    wider by the uncertainty of examination. It takes impressions for independent.
+    attraction. Examination is unknown for ranks that are not connected with the others, in both
+    directions, by chains of such documents, and for ranks without clicks. Attraction maximizes the
+    likelihood given examination; its interval comes from the likelihood ratio, widened by the
+    uncertainty of examination. It assumes that impressions are independent.
 
     Args:
         pair: (N,) codes from 0.
         rank: (N,) ranks from 1.
         shown: (N,) impressions of the pair at the rank, above 0.
-        clicked: (N,) how many of them were clicked.
+        clicked: (N,) number of clicked impressions.
         level: Confidence of the intervals.
 
     Raises:
-        InputError: If counts are not possible, or no document that was clicked was shown at several
-            ranks.
+        InputError: If counts are impossible, or no clicked document was shown at several ranks.
         MissingExtra: If SciPy is not installed.
 
     Example:
@@ -275,7 +276,7 @@ class _Rows:
 
 
 class _Examination(NamedTuple):
-    """Examination, the largest 1, and the covariance of its logarithms relative to that rank."""
+    """Examination with maximum 1, and the covariance of its logarithms relative to that rank."""
 
     theta: FloatArray
     covariance: FloatArray  # of the ranks `free`
@@ -283,15 +284,12 @@ class _Examination(NamedTuple):
 
 
 def _examination(rows: _Rows, known: IntArray, sparse: Any) -> _Examination:
-    """Estimate examination at the known ranks.
-
-    Newton's method in the logarithms: the likelihood is concave.
-    """
+    """Estimate the logarithms of examination at the known ranks by Newton's method."""
     clicks = rows.by_pair(rows.c)
     log_theta = np.zeros(rows.ranks)
     for _ in range(_MOST_STEPS):
         weight = rows.n * np.exp(log_theta)[rows.place]
-        # The share of the clicks of a pair that is expected at each rank.
+        # Expected share of the clicks of a pair at each rank.
         share = weight / rows.by_pair(weight)[rows.pair]
         rest = rows.c - clicks[rows.pair] * share
         q = sparse.csr_matrix((share, (rows.pair, rows.place)), (rows.pairs, rows.ranks))
@@ -316,10 +314,11 @@ def _examination(rows: _Rows, known: IntArray, sparse: Any) -> _Examination:
 
 
 def _connected(rows: _Rows, sparse: Any) -> BoolArray:
-    """Ranks whose examination has a finite estimate: of several, with the most impressions.
+    """Return the ranks whose examination has a finite estimate.
 
-    From each rank of the group to each other leads a chain of documents, clicked at the one and
-    shown at the next, as for the model of Bradley and Terry (Ford 1957).
+    They are the group with the most impressions in which a chain of documents, each clicked at one
+    rank and shown at the next, leads from each rank to each other, as in the Bradley-Terry model
+    (Ford 1957).
     """
     codes = rows.ranks + np.unique(rows.pair, return_inverse=True)[1]
     clicked = rows.c > 0
@@ -329,7 +328,7 @@ def _connected(rows: _Rows, sparse: Any) -> BoolArray:
     graph = sparse.coo_matrix((np.ones(len(ends)), (starts, ends)), (size, size))
     parts = sparse.csgraph.connected_components(graph, directed=True, connection="strong")[1]
     parts = parts[: rows.ranks]
-    # A single rank, such as one without a click, separates nothing at any frequency.
+    # Single ranks, such as those without clicks, are excluded even if they are frequent.
     several = np.bincount(parts) > 1
     heaviest = (np.bincount(parts, rows.by_rank(rows.n)) * several).argmax()
     found: BoolArray = parts == heaviest
@@ -337,9 +336,9 @@ def _connected(rows: _Rows, sparse: Any) -> BoolArray:
 
 
 def _attraction(rows: _Rows, theta: FloatArray) -> FloatArray:
-    """The attraction of greatest likelihood for each pair, examination given.
+    """Return the maximum-likelihood attraction of each pair, given examination.
 
-    Where the slope, clicks / a - sum of missed theta / (1 - theta a), is 0; it falls in a.
+    Found by bisection: the slope, clicks / a - sum of missed theta / (1 - theta a), decreases in a.
     """
     t, missed = theta[rows.place], rows.n - rows.c
     clicks = rows.by_pair(rows.c)
@@ -354,14 +353,15 @@ def _attraction(rows: _Rows, theta: FloatArray) -> FloatArray:
 
 
 def _inflation(rows: _Rows, alpha: FloatArray, examination: _Examination) -> FloatArray:
-    """How many times larger the variance of attraction is because examination is estimated."""
+    """Return the factor by which estimating examination increases the variance of attraction."""
     sparse = library("scipy.sparse", extra="production", of="fit_position_model")
     exposure = rows.n * examination.theta[rows.place]
     examined = rows.by_pair(exposure)
     share = exposure / np.maximum(examined, _TINY)[rows.pair]
     q = sparse.csr_matrix((share, (rows.pair, rows.place)), (rows.pairs, rows.ranks))
     q = q[:, examination.free]
-    # Of log attraction: q covariance q' from examination, (1 - a) / (a examined) from clicks.
+    # Variance of log attraction: q covariance q' from examination, (1 - a) / (a examined) from
+    # clicks.
     more = np.asarray(q.multiply(q @ examination.covariance).sum(axis=1)).ravel()
     return 1 + np.maximum(more, 0) * alpha * examined / np.maximum(1 - alpha, _TINY)
 
@@ -369,7 +369,7 @@ def _inflation(rows: _Rows, alpha: FloatArray, examination: _Examination) -> Flo
 def _likelihood_bounds(
     rows: _Rows, theta: FloatArray, alpha: FloatArray, most: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Where twice the loss of log-likelihood is `most`, examination given."""
+    """Return the bounds at which twice the loss of log-likelihood is `most`, given examination."""
     t, missed = theta[rows.place], rows.n - rows.c
     clicks = rows.by_pair(rows.c)
 
@@ -393,14 +393,14 @@ def _likelihood_bounds(
 
 
 def _sums(codes: IntArray, values: FloatArray, size: int = 0) -> FloatArray:
-    """The sum of values of each code."""
+    """Return the sum of the values of each code."""
     return np.bincount(codes, values, size).astype(np.float64)
 
 
 def _counts(
     columns: Sequence[npt.ArrayLike], where: str
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray, IntArray]:
-    """Pair, place among the ranks, impressions and clicks of each row, and the ranks."""
+    """Return pair, index of the rank, impressions, and clicks of each row, and the ranks."""
     pairs, ranks = (np.asarray(each, dtype=np.int64) for each in columns[:2])
     n, c = (np.asarray(each, dtype=np.float64) for each in columns[2:])
     if not len({each.shape for each in (pairs, ranks, n, c)}) == 1 == n.ndim or not n.size:

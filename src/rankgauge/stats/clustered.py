@@ -1,8 +1,7 @@
-"""Ratios of sums over clusters, such as clicks per answer, whose items belong to users.
+"""Ratios of sums over clusters, such as clicks per answer with users as clusters.
 
-Answers to one user are similar, so that an interval for independent answers is too narrow.
-Everything here is computed from six numbers for each group (`ClusterSums`), which a database can
-add up.
+Answers to the same user are similar, so an interval for independent answers is too narrow. All
+results are computed from six numbers for each group (`ClusterSums`), which a database can compute.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ from rankgauge.stats.t_distribution import student_t_quantile
 
 @dataclass(frozen=True)
 class ClusterSums:
-    """Sums over clusters of their numerators y and denominators x.
+    """Sums over clusters with numerators y and denominators x.
 
     Attributes:
-        clusters: Clusters whose denominator is not 0.
-        y: The sum of y.
-        x: The sum of x.
-        yy: The sum of y².
-        xy: The sum of x y.
-        xx: The sum of x².
+        clusters: Number of clusters with a denominator above 0.
+        y: Sum of y.
+        x: Sum of x.
+        yy: Sum of y².
+        xy: Sum of x y.
+        xx: Sum of x².
     """
 
     clusters: int
@@ -43,10 +42,10 @@ class ClusterSums:
 
     @classmethod
     def of(cls, y: npt.ArrayLike, x: npt.ArrayLike) -> ClusterSums:
-        """Return the sums of (C,) numerators and denominators, one of each a cluster.
+        """Return the sums of (C,) numerators and denominators, one of each per cluster.
 
         Raises:
-            InputError: If they differ in length, or a denominator is negative.
+            InputError: If their lengths differ, or a denominator is negative.
 
         Example:
             >>> ClusterSums.of([1, 0, 2], [2, 1, 3]).ratio
@@ -63,12 +62,12 @@ class ClusterSums:
 
     @property
     def ratio(self) -> float:
-        """Sum of y / sum of x; NaN without a denominator."""
+        """Sum of y / sum of x; NaN if the sum of x is 0."""
         return self.y / self.x if self.x else math.nan
 
     @property
     def variance(self) -> float:
-        """The cluster-robust variance of the ratio: C / (C - 1) · Σ (y - ratio x)² / (Σ x)².
+        """Cluster-robust variance of the ratio: C / (C - 1) · Σ (y - ratio x)² / (Σ x)².
 
         Linearized (Cochran 1977, section 6.4); NaN with fewer than two clusters.
         """
@@ -79,12 +78,13 @@ class ClusterSums:
 
     @property
     def design_effect(self) -> float:
-        """How many times the variance of independent items a proportion has, from 1.
+        """Variance of a proportion divided by that of independent items, at least 1.
 
-        The observed one is averaged with that of clusters whose items are all equal, Σx² / Σx. The
-        observed one has the weight of the number of clusters that say something on the spread: of
-        those with hits or those without, whichever are fewer, (Σy)² / Σy². The other has the weight
-        of one cluster. Without a hit the spread is unknown, and the clusters are what counts.
+        A weighted mean of the observed design effect and that of clusters whose items are all
+        equal, Σx² / Σx. The weight of the observed one is the effective number of clusters with
+        hits, (Σy)² / Σy², or of clusters with misses, whichever is smaller; the weight of the other
+        one is 1. Without hits or without misses, the spread is unknown, and only the sizes of the
+        clusters count.
         """
         misses = self.x - self.y
         missed = self.xx - 2 * self.xy + self.yy
@@ -99,16 +99,16 @@ class ClusterSums:
 def clustered_proportion(sums: ClusterSums, level: float = 0.95) -> Estimate:
     """Return a proportion of items in clusters, with Wilson's interval.
 
-    Wilson's interval for items / design effect (:attr:`ClusterSums.design_effect`), with the
-    quantile of the t distribution with clusters - 1 degrees of freedom in place of the normal one
-    (as Dean and Pagano 2015; Korn and Graubard 1998 for few clusters).
+    The number of items is divided by the design effect (:attr:`ClusterSums.design_effect`), and the
+    normal quantile is replaced by that of the t distribution with clusters - 1 degrees of freedom
+    (as in Dean and Pagano 2015; Korn and Graubard 1998 for few clusters).
 
     Args:
         sums: Hits y and items x, 0 <= y <= x in each cluster.
         level: Confidence of the interval.
 
     Returns:
-        The estimate; its `count` is the number of items. A single cluster has a value and no
+        The estimate; its `count` is the number of items. A single cluster has a value but no
         interval.
 
     Raises:
@@ -129,7 +129,7 @@ def clustered_proportion(sums: ClusterSums, level: float = 0.95) -> Estimate:
     if missing is not None:
         return missing
     effective = sums.x / sums.design_effect
-    # Wilson's interval depends on n / z² only: fewer items do what a larger quantile does.
+    # Wilson's interval depends only on n / z²: fewer items have the effect of a larger quantile.
     normal = NormalDist().inv_cdf((1 + level) / 2)
     effective *= (normal / student_t_quantile((1 + level) / 2, sums.clusters - 1)) ** 2
     low, high = wilson_interval(sums.ratio * effective, effective, level)
@@ -144,11 +144,11 @@ def clustered_mean(
     Args:
         sums: Numerators and denominators.
         level: Confidence of the interval.
-        bounds: Between which the ratio always is.
+        bounds: Smallest and largest possible ratio.
 
     Returns:
-        The estimate; its `count` is the sum of denominators. A single cluster, or clusters that do
-        not vary at all, have a value and no interval.
+        The estimate; its `count` is the sum of denominators. A single cluster, or clusters without
+        any variation, have a value but no interval.
 
     Example:
         >>> found = clustered_mean(ClusterSums.of([4, 3, 8, 4], [2, 1, 3, 4]), bounds=(1, math.inf))
@@ -160,7 +160,7 @@ def clustered_mean(
     if missing is not None:
         return missing
     value, count = sums.ratio, round(sums.x)
-    # Differences of rounded sums: a spread that rounding can explain is 0.
+    # The variance is a difference of rounded sums: if rounding can explain it, it is 0.
     if sums.variance * sums.x**2 <= 1e-9 * sums.yy:
         return Estimate(value, math.nan, math.nan, level, count, "all values are equal")
     half = math.sqrt(sums.variance) * student_t_quantile((1 + level) / 2, sums.clusters - 1)

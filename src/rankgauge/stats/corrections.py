@@ -1,4 +1,4 @@
-"""P-values of many comparisons, corrected for their number."""
+"""Corrections of p-values for multiple comparisons."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rankgauge.stats.arrays import FloatArray, p_values
 
 
 def bonferroni(p: npt.ArrayLike) -> FloatArray:
-    """Bonferroni's correction: min(1, m * p), in the order given.
+    """Return p-values corrected by Bonferroni's method: min(1, m * p), in the order of the input.
 
     Example:
         >>> bonferroni([0.01, 0.5]).tolist()
@@ -20,10 +20,10 @@ def bonferroni(p: npt.ArrayLike) -> FloatArray:
 
 
 def holm(p: npt.ArrayLike) -> FloatArray:
-    """Holm's step-down correction (1979): family-wise, never worse than Bonferroni.
+    """Return p-values corrected by Holm's step-down method (1979), never above Bonferroni's.
 
-    The i-th smallest p times (m - i + 1), the running maximum of these, at most 1; in the order
-    given.
+    It controls the family-wise error rate: the running maximum of the i-th smallest p times
+    (m - i + 1), at most 1, in the order of the input.
 
     Example:
         >>> holm([0.5, 0.01, 0.02]).tolist()
@@ -36,9 +36,10 @@ def holm(p: npt.ArrayLike) -> FloatArray:
 
 
 def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
-    """Benjamini and Hochberg's correction (1995): the false discovery rate, for explorations.
+    """Return p-values corrected by the method of Benjamini and Hochberg (1995), for exploration.
 
-    The i-th smallest p times m / i, the running minimum from the largest on; in the order given.
+    It controls the false discovery rate: the running minimum, from the largest p down, of the i-th
+    smallest p times m / i, in the order of the input.
 
     Example:
         >>> benjamini_hochberg([0.5, 0.01, 0.02]).tolist()
@@ -51,7 +52,7 @@ def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
 
 
 def _placed(corrected: FloatArray, order: npt.NDArray[np.intp]) -> FloatArray:
-    """Sorted p-values, at most 1, in the order given."""
+    """Return sorted p-values, limited to 1, in the order of the input."""
     result = np.empty_like(corrected)
     result[order] = np.minimum(1.0, corrected)
     return result

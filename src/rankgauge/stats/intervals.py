@@ -1,4 +1,4 @@
-"""Confidence intervals of weighted means, bounded means and proportions."""
+"""Confidence intervals of weighted means, bounded means, and proportions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from rankgauge.stats.t_distribution import student_t_quantile
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval for the mean difference.
+    """Confidence interval of a mean difference.
 
     Attributes:
         mean: The mean difference.
-        low: Its lower bound.
-        high: Its upper bound.
-        level: Share of such intervals that contain the true mean: 0.95.
-        method: ``t``, ``percentile`` or ``bca``.
+        low: Lower bound.
+        high: Upper bound.
+        level: Confidence of the interval, such as 0.95.
+        method: ``t``, ``percentile``, ``bca``, or ``poisson``.
     """
 
     mean: float
@@ -36,10 +36,10 @@ class Interval:
 
 
 def effective_size(weights: npt.ArrayLike) -> float:
-    """Return the number of equal weights that give as sure a mean: (sum w)² / sum w² (Kish 1965).
+    """Return the effective sample size of weights: (sum w)² / sum w² (Kish 1965).
 
     Args:
-        weights: (Q,) from 0; at least one is above 0.
+        weights: (Q,) numbers of 0 or more, at least one above 0.
 
     Example:
         >>> effective_size([1, 1, 1, 1]), round(effective_size([9, 1, 1, 1]), 2)
@@ -52,20 +52,20 @@ def effective_size(weights: npt.ArrayLike) -> float:
 def weighted_mean_interval(
     values: npt.ArrayLike, weights: npt.ArrayLike, level: float = 0.95
 ) -> Interval:
-    """Interval of a weighted mean of independent values: t, with the error of the jackknife.
+    """Return a t interval of a weighted mean of independent values, with the jackknife error.
 
-    With u = w / sum w and the mean m = sum u v it is
-    m ± t(df) * sqrt((n - 1) / n * sum (u (v - m) / (1 - u))²), df = effective size - 1 (not below
-    1), n the number of weights above 0: the error is that of means that leave one value out
-    (Quenouille 1956, Tukey 1958). With equal weights it is :func:`t_interval`. In simulations it
-    covers 94 to 95% where values do not depend on their weights, and 87 to 94% where they strongly
-    do, the least at effective sizes below 20. In a sample without replacement the error is
-    smaller: then the interval is wider than need be.
+    With u = w / sum w and the mean m = sum u v, the interval is
+    m ± t(df) * sqrt((n - 1) / n * sum (u (v - m) / (1 - u))²), where df = effective size - 1 (at
+    least 1) and n is the number of weights above 0. The error comes from means that leave out one
+    value (Quenouille 1956, Tukey 1958). With equal weights, it is :func:`t_interval`. In
+    simulations, it covers 94 to 95% if values do not depend on their weights, and 87 to 94% if they
+    strongly do, least at effective sizes below 20. For samples without replacement, the error is
+    smaller, and the interval is wider than necessary.
 
     Args:
         values: (Q,) numbers.
-        weights: (Q,) from 0; at least two are above 0.
-        level: Its confidence, between 0 and 1.
+        weights: (Q,) numbers of 0 or more, at least two above 0.
+        level: Confidence of the interval, between 0 and 1.
 
     Example:
         >>> found = weighted_mean_interval([0.2, 0.0, 0.4, 0.0, 0.1], [2, 1, 1, 1, 1])
@@ -82,7 +82,7 @@ def weighted_mean_interval(
             fix="give each value a weight, and at least two weights above 0",
         )  # fmt: skip
     mean = math.fsum((shares * column).tolist())
-    # Without its value a weight that is nearly all of the sum leaves nothing.
+    # If one weight is nearly the whole sum, nothing remains without it.
     left_out = shares * (column - mean) / np.maximum(1 - shares, 1e-12)
     error = math.sqrt((used - 1) / used * math.fsum((left_out**2).tolist()))
     df = max(1.0, effective_size(shares) - 1)
@@ -91,21 +91,22 @@ def weighted_mean_interval(
 
 
 def _weights(given: npt.ArrayLike, where: str) -> FloatArray:
-    """The weights as shares of their sum."""
+    """Return the weights as shares of their sum."""
     weights = np.asarray(given, dtype=np.float64)
     if weights.ndim != 1 or not np.isfinite(weights).all() or not (weights > 0).any():
         weights = np.full(1, -1.0)
     if weights.min() < 0:
         raise InputError(
-            "weights are numbers from 0, and one is above 0", where=where, fix="check the weights"
-        )
-    # The largest becomes 1: sums of huge weights must not overflow.
+            "weights are not all 0 or more, with at least one above 0",
+            where=where, fix="check the weights",
+        )  # fmt: skip
+    # Scaled to a maximum of 1, so that sums of huge weights do not overflow.
     weights = weights / weights.max()
     shares: FloatArray = weights / math.fsum(weights.tolist())
     return shares
 
 
-# Below this share of values that are not 0, the value not seen is the lowest possible one.
+# If a smaller share of differences is nonzero, the additional value is the lowest possible one.
 _SPARSE = 1 / 3
 # From simulations: docs/explain/gate-rates.md.
 _DEVIATIONS, _PER_SKEWNESS = 0.5, 20.0
@@ -116,27 +117,27 @@ _NORMAL = NormalDist()
 def mean_lower_bound(
     differences: npt.ArrayLike, level: float = 0.95, lowest: float = -math.inf
 ) -> float:
-    """Return a lower confidence bound of the mean difference; -inf if there can be none.
+    """Return a lower confidence bound of the mean difference; -inf if there is none.
 
-    The lower one of two bounds. One is the t bound. The other is the (1 - level) quantile of a
-    weighted mean of the differences and one more value, with weights from a flat Dirichlet
-    distribution: a Bayesian bootstrap (Rubin 1981) with one value more, which for differences that
-    are 0 or `lowest` is the bound of Clopper and Pearson (1934), and for any bounded values the
-    bound of Gaffke (2005) and Learned-Miller and Thomas (2019). The value that is added is
+    The bound is the lower of two: the t bound, and the (1 - level) quantile of a weighted mean of
+    the differences and one additional value, with weights from a flat Dirichlet distribution. The
+    second is a Bayesian bootstrap (Rubin 1981) with an additional value. For differences that are 0
+    or `lowest`, it is the bound of Clopper and Pearson (1934); for any bounded values, it is the
+    bound of Gaffke (2005) and Learned-Miller and Thomas (2019). The additional value is
 
-    - `lowest`, if fewer than a third of the differences are not 0: nothing is known about the
-      losses that were not seen;
-    - else ``mean - c * max|d - mean|`` with c = 0.5 + 20 / n * max(0, -skewness), but not less
-      than `lowest`.
+    - `lowest`, if fewer than a third of the differences are nonzero: nothing is known about
+      unobserved losses;
+    - otherwise ``mean - c * max|d - mean|`` with c = 0.5 + 20 / n * max(0, -skewness), but at least
+      `lowest`.
 
     Args:
         differences: (n,) new minus baseline, at least two.
-        level: The probability that the true mean is above the bound.
-        lowest: The lowest difference that is possible, such as -1 for nDCG.
+        level: Probability that the true mean is above the bound.
+        lowest: Lowest possible difference, such as -1 for nDCG.
 
     Example:
         >>> few = [-1.0] + [0.0] * 99
-        >>> round(mean_lower_bound(few, lowest=-1.0), 4)  # Clopper-Pearson: 0.0466 of 100 may lose
+        >>> round(mean_lower_bound(few, lowest=-1.0), 4)  # Clopper and Pearson: 0.0466
         -0.0466
     """
     where = "mean_lower_bound"
@@ -149,14 +150,14 @@ def mean_lower_bound(
 def mean_interval(differences: npt.ArrayLike, level: float = 0.95) -> tuple[float, float]:
     """Return a lower and an upper confidence bound of the mean difference.
 
-    Each is the bound of :func:`mean_lower_bound` with half of the error, the value that is added
-    being ``mean - c * max|d - mean|`` however few differences are not 0. In simulations the
-    interval covers 93 to 99% if at least 8 differences are not 0
-    (docs/explain/interval-coverage.md says where it does not).
+    Each is the bound of :func:`mean_lower_bound` with half of the error probability, and always
+    with the additional value ``mean - c * max|d - mean|``. In simulations, the interval covers 93
+    to 99% if at least 8 differences are nonzero (for exceptions, see
+    docs/explain/interval-coverage.md).
 
     Args:
         differences: (n,) new minus baseline, at least two.
-        level: The probability that the true mean is between the bounds.
+        level: Probability that the true mean is between the bounds.
 
     Example:
         >>> low, high = mean_interval([0.2, 0.0, 0.4, 0.0, 0.1, -0.1, 0.3, 0.2, 0.2, -0.1])
@@ -173,7 +174,7 @@ def mean_interval(differences: npt.ArrayLike, level: float = 0.95) -> tuple[floa
 
 
 def _lower_bound(values: FloatArray, level: float, unseen: float) -> float:
-    """The lower one of the t bound and of the Bayesian bootstrap with the value not seen."""
+    """Return the lower of the t bound and the Bayesian bootstrap with the value `unseen`."""
     count = len(values)
     mean, sd = moments(values)
     by_t = mean - student_t_quantile(level, count - 1) * sd / math.sqrt(count)
@@ -183,21 +184,21 @@ def _lower_bound(values: FloatArray, level: float, unseen: float) -> float:
 
 
 def unseen_value(values: FloatArray, lowest: float) -> float:
-    """Return the value that `mean_lower_bound` adds to these differences."""
+    """Return the additional value of `mean_lower_bound` for these differences."""
     if np.count_nonzero(np.abs(values) > TOLERANCE) < _SPARSE * len(values):
         return lowest
     return max(min(lowest, moments(values)[0]), beyond_worst(values))
 
 
 def beyond_worst(values: FloatArray) -> float:
-    """Return a value below the worst one, the more so the more the losses are skewed."""
+    """Return mean - c * max|d - mean|, where c increases with the skewness of losses."""
     mean = moments(values)[0]
     c = _DEVIATIONS + _PER_SKEWNESS / len(values) * max(0.0, -skewness(values))
     return mean - c * float(np.abs(values - mean).max())
 
 
 def skewness(values: FloatArray) -> float:
-    """Return the skewness of finite values; 0 without spread.
+    """Return the skewness of finite values; 0 if they are equal.
 
     Example:
         >>> round(skewness(np.array([0.0, 0.0, 0.0, 1.0])), 3)
@@ -211,10 +212,10 @@ def skewness(values: FloatArray) -> float:
 def weighted_mean_cdf(values: FloatArray, at: float) -> float:
     """Return the probability that a weighted mean of the values is at most `at`.
 
-    The weights have a flat Dirichlet distribution. With E_i independent and exponential,
-    sum(E_i * x_i) / sum(E_i) <= at means sum(E_i * (x_i - at)) <= 0, whose probability is given by
-    the saddlepoint approximation of Lugannani and Rice (1980); its error is below 0.001 from three
-    values on (verified with the binomial distribution, and by drawing).
+    The weights have a flat Dirichlet distribution. With independent exponential E_i,
+    sum(E_i * x_i) / sum(E_i) <= at is equivalent to sum(E_i * (x_i - at)) <= 0, whose probability
+    is computed by the saddlepoint approximation of Lugannani and Rice (1980). Its error is below
+    0.001 for three or more values (verified with the binomial distribution and by simulation).
 
     Example:
         >>> round(weighted_mean_cdf(np.array([-1.0, -1.0, 0.0, 0.0, 0.0]), -0.2), 3)
@@ -225,7 +226,7 @@ def weighted_mean_cdf(values: FloatArray, at: float) -> float:
 
 
 def _share_below(parts: FloatArray, counts: IntArray) -> float:
-    """The probability that the sum of the parts, each with an exponential weight, is at most 0."""
+    """Return the probability that the sum of parts with exponential weights is at most 0."""
     if parts[0] >= 0:
         return 0.0
     if parts[-1] <= 0:
@@ -245,7 +246,7 @@ def _share_below(parts: FloatArray, counts: IntArray) -> float:
     exponent = -2 * float((counts * -np.log1p(-parts * point)).sum())
     signed = math.copysign(math.sqrt(max(exponent, 0.0)), point)
     scaled = point * math.sqrt(curve)
-    if abs(signed) < 1e-4:  # at the mean itself, where both terms grow without bound
+    if abs(signed) < 1e-4:  # at the mean, where both terms diverge
         return 0.5
     return _NORMAL.cdf(signed) + _NORMAL.pdf(signed) * (1 / signed - 1 / scaled)
 
@@ -255,17 +256,17 @@ def wilson_interval(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the lower and upper bounds of Wilson's score interval of proportions.
 
-    The proportions p that a score test does not reject: with p' = successes / trials,
-    (p' + z²/2n ± z sqrt(p'(1 - p')/n + z²/4n²)) / (1 + z²/n) (Wilson 1927). Without trials it is
-    from 0 to 1.
+    The interval contains the proportions that a score test does not reject: with p' = successes /
+    trials, (p' + z²/2n ± z sqrt(p'(1 - p')/n + z²/4n²)) / (1 + z²/n) (Wilson 1927). Without trials,
+    the bounds are 0 and 1.
 
     Args:
         successes: Counts from 0 to `trials`, of any shape.
         trials: Counts of the same shape, or one for all.
-        level: The confidence, between 0 and 1.
+        level: Confidence of the interval, between 0 and 1.
 
     Raises:
-        InputError: If there are more successes than trials, or counts are negative or no numbers.
+        InputError: If there are more successes than trials, or counts are negative or not finite.
 
     Example:
         >>> low, high = wilson_interval([0, 3], [5, 10])
@@ -286,7 +287,7 @@ def wilson_interval(
         )
     z2 = NormalDist().inv_cdf((1 + level) / 2) ** 2
     center = (hits + z2 / 2) / (n + z2)
-    # Under one root, so that nothing is divided by trials of 0.
+    # In this form, nothing is divided by 0 if there are no trials.
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = np.where(n > 0, hits * (n - hits) / n, 0.0)
     half = np.sqrt(z2 * (spread + z2 / 4)) / (n + z2)

@@ -1,9 +1,9 @@
-"""Rates that a fallible judge estimates, its errors, and rates corrected for them.
+"""Rates estimated by a fallible judge, the errors of the judge, and corrected rates.
 
-Items of one question are similar, so that standard errors are computed from sums over clusters, and
-intervals use the t distribution. A spread estimated from few labels can be 0 by chance. Intervals,
-not values, therefore count labels more, half of them of each kind: two in each group of which rates
-are compared (Agresti and Caffo 2000), four for a mean (Agresti and Coull 1998).
+Items of the same question are similar, so standard errors are computed from sums over clusters, and
+intervals use the t distribution. With few labels, the estimated spread can be 0 by chance.
+Intervals, but not values, therefore include pseudo-labels, half of them of each kind: two in each
+group if rates are compared (Agresti and Caffo 2000), four for a mean (Agresti and Coull 1998).
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from rankgauge.stats.arrays import FloatArray, check_share, cluster_numbers
 from rankgauge.stats.intervals import wilson_interval
 from rankgauge.stats.t_distribution import student_t_quantile
 
-# The labels that are added: to each of two groups, to one mean, and to groups of differences.
+# Pseudo-labels for each of two groups, for a mean, and for groups of differences.
 _EACH, _TWICE = np.array([1.0, 0.0]), np.array([1.0, 1.0, 0.0, 0.0])
 _HALVES = np.array([0.5, -0.5])
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and its interval.
+    """Estimate with its interval.
 
     Attributes:
-        value: The number; NaN if it is undefined or withheld.
+        value: The estimate; NaN if undefined or withheld.
         low: Lower bound of the interval; NaN if there is none.
         high: Upper bound.
         level: Confidence of the interval.
-        count: How many labels it is computed from.
-        reason: Why there is no value, or no interval; empty otherwise.
+        count: Number of labels or items that it is computed from.
+        reason: Why there is no value or no interval; empty otherwise.
     """
 
     value: float
@@ -47,7 +47,7 @@ class Estimate:
 
     @property
     def width(self) -> float:
-        """The width of the interval; infinite without one."""
+        """Width of the interval; infinite if there is none."""
         return math.inf if math.isnan(self.high - self.low) else self.high - self.low
 
 
@@ -56,12 +56,12 @@ def clustered_rate(
 ) -> Estimate:
     """Return a proportion with Wilson's interval for the effective number of items.
 
-    The effective number is n / max(1, D), D the variance between clusters over that of independent
-    items (Kish 1965; Dean and Pagano 2015).
+    The effective number is n / max(1, D), where D is the variance between clusters divided by that
+    of independent items (Kish 1965; Dean and Pagano 2015).
 
     Args:
         hits: (N,) 0 or 1.
-        clusters: (N,) the cluster of each item; without, each is its own.
+        clusters: (N,) cluster of each item; by default, each item is its own cluster.
         level: Confidence of the interval.
 
     Example:
@@ -92,12 +92,12 @@ def clustered_difference(
     *,
     level: float = 0.95,
 ) -> Estimate:
-    """Return the mean of values in a group less that of the others, with an interval.
+    """Return the mean of values in a group minus that of the other items, with an interval.
 
     Args:
-        values: (N,) numbers from -1 to 1, such as label of the judge less label of a person.
-        group: (N,) bool, whether an item is in the group.
-        clusters: (N,) the cluster of each item; without, each is its own.
+        values: (N,) numbers from -1 to 1, such as label of the judge minus label of a person.
+        group: (N,) bool, whether each item is in the group.
+        clusters: (N,) cluster of each item; by default, each item is its own cluster.
         level: Confidence of the interval.
 
     Example:
@@ -137,12 +137,12 @@ def judge_gain(
     *,
     level: float = 0.95,
 ) -> Estimate:
-    """Return sensitivity + specificity of a judge, which is 1 for one that guesses.
+    """Return sensitivity + specificity of a judge, which is 1 for a judge that guesses.
 
     Args:
-        judge: (N,) 0 or 1: the labels of the judge.
-        human: (N,) 0 or 1, NaN where a person gave none.
-        clusters: (N,) the cluster of each item; without, each is its own.
+        judge: (N,) labels of the judge, 0 or 1.
+        human: (N,) labels of people, 0 or 1; NaN where missing.
+        clusters: (N,) cluster of each item; by default, each item is its own cluster.
         level: Confidence of the interval.
 
     Example:
@@ -172,24 +172,25 @@ def rogan_gladen(
 ) -> Estimate:
     """Return the rate of positive items, corrected for the errors of the judge.
 
-    (p + specificity - 1) / (sensitivity + specificity - 1), p the rate by the judge (Rogan and
-    Gladen 1978), with Fieller's interval, whose variances include that of sensitivity and
-    specificity (as in Lee et al. 2025, arXiv 2511.21140). Items with labels of people may be others
-    than those whose rate is wanted, if the judge errs as often on both. Withheld unless the
-    interval of sensitivity + specificity is above 1: otherwise any rate is possible.
+    The rate is (p + specificity - 1) / (sensitivity + specificity - 1), where p is the rate
+    according to the judge (Rogan and Gladen 1978), with Fieller's interval, which includes the
+    variance of sensitivity and specificity (as in Lee et al. 2025, arXiv 2511.21140). People may
+    label other items than those whose rate is estimated, if the judge errs as often on both. The
+    rate is withheld unless the interval of sensitivity + specificity is above 1: otherwise, any
+    rate is possible.
 
     Args:
-        judge: (N,) 0 or 1: the labels of the judge.
-        human: (N,) 0 or 1, NaN where a person gave none.
-        clusters: (N,) the cluster of each item; without, each is its own.
-        weights: (N,) how much an item counts in the rate; 0 for items that only have labels.
+        judge: (N,) labels of the judge, 0 or 1.
+        human: (N,) labels of people, 0 or 1; NaN where missing.
+        clusters: (N,) cluster of each item; by default, each item is its own cluster.
+        weights: (N,) weight of each item in the rate; 0 for items used only for their labels.
         level: Confidence of the interval.
 
     Example:
         >>> judge = [1] * 90 + [0] * 10 + [1] * 10 + [0] * 90 + [1] * 150 + [0] * 50
         >>> human = [1] * 100 + [0] * 100 + [math.nan] * 200
         >>> found = rogan_gladen(judge, human, weights=[0] * 200 + [1] * 200)
-        >>> round(found.value, 4)  # the judge says .75
+        >>> round(found.value, 4)  # .75 according to the judge
         0.8125
     """
     errors = _Errors.of(
@@ -204,7 +205,7 @@ def rogan_gladen(
             "withheld: sensitivity + specificity may be 1, as for a judge that guesses", level,
             errors.count,
         )  # fmt: skip
-    # The rates whose difference from the estimate is within the quantile: a quadratic equation.
+    # Rates within the quantile of the estimate: the bounds solve a quadratic equation.
     square = quantile**2
     a = gain**2 - square * gain_variance
     b = rate * gain - square * shared
@@ -225,15 +226,15 @@ def prediction_powered_mean(
 ) -> Estimate:
     """Return a mean from labels of a judge on all items and of people on a random sample.
 
-    mean(human) + w (mean of judge on the rest - mean of judge on the sample): unbiased whatever
-    errors the judge makes (Angelopoulos et al. 2023), with the weight w of the smallest variance
-    (PPI++, arXiv 2311.01453), between 0 and 1.
+    The estimate is mean(human) + w (mean of judge on the rest - mean of judge on the sample). It is
+    unbiased whatever the errors of the judge (Angelopoulos et al. 2023). The weight w, between 0
+    and 1, minimizes the variance (PPI++, arXiv 2311.01453).
 
     Args:
-        judge: (N,) from 0 to 1: the values of the judge.
-        human: (N,) from 0 to 1, NaN where a person gave none.
-        clusters: (N,) the cluster of each item; without, each is its own.
-        power: The weight w; 0 uses the labels of people only.
+        judge: (N,) values of the judge, from 0 to 1.
+        human: (N,) values of people, from 0 to 1; NaN where missing.
+        clusters: (N,) cluster of each item; by default, each item is its own cluster.
+        power: The weight w; 0 uses only the labels of people.
         level: Confidence of the interval.
 
     Example:
@@ -257,13 +258,13 @@ def prediction_powered_mean(
     )
     shift = weight * (float(other.mean()) - float(own.mean())) if rest else 0.0
     value = float(given[known].mean()) + shift
-    # The added labels are on items of which the judge says what it says on average.
+    # Pseudo-labels are on items with the average value of the judge.
     residual = np.append(given[known] - weight * own, _TWICE - weight * own.mean())
     added = len(_TWICE)
     center = residual.mean() + (weight * float(other.mean()) if rest else weight * own.mean())
     influence = np.zeros(len(predicted) + added)
     at = np.append(np.flatnonzero(known), len(predicted) + np.arange(added))
-    # Items that determine the weight fit it too well: their residuals are too small.
+    # The weight is fitted to these items, so their residuals are too small.
     fitted = 1 - np.append(leverage, np.zeros(added))
     influence[at] = (residual - residual.mean()) / fitted / (sample + added)
     if rest:
@@ -276,7 +277,7 @@ def prediction_powered_mean(
 
 
 def _best_weight(own: FloatArray, given: FloatArray, rest: int) -> tuple[float, FloatArray]:
-    """The weight of the judge that makes the variance smallest, and how much each item sets it."""
+    """Return the weight of the judge with the smallest variance, and the leverage of each item."""
     centered = own - own.mean()
     squares = float(centered @ centered)
     if not rest or not squares:
@@ -289,14 +290,14 @@ def _best_weight(own: FloatArray, given: FloatArray, rest: int) -> tuple[float, 
 
 @dataclass(frozen=True)
 class _Errors:
-    """(p + specificity - 1, sensitivity + specificity - 1) of labels of a judge.
+    """Estimates of (p + specificity - 1, sensitivity + specificity - 1) of a judge.
 
     Attributes:
-        raw: As counted.
-        smoothed: With two labels more of each kind of item, one right and one wrong.
-        covariance: (2, 2) of the smoothed.
-        quantile: Of the t distribution.
-        count: Labels of people.
+        raw: From the labels.
+        smoothed: With two pseudo-labels for each kind of item, one right and one wrong.
+        covariance: (2, 2) covariance of `smoothed`.
+        quantile: Quantile of the t distribution.
+        count: Number of labels of people.
     """
 
     raw: tuple[float, float]
@@ -339,7 +340,7 @@ class _Errors:
                 return _nothing(f"no item was labeled {name} by people", level, count)
         rate = float(share @ says)
         raw = (float(says[positive].mean()), float(1 - says[negative].mean()))
-        # Influence of each item on p, sensitivity and specificity; the last four are added.
+        # Influence of each item on p, sensitivity, and specificity; then of four pseudo-labels.
         influence = np.zeros((3, n + 4))
         influence[0, :n] = share * (says - rate)
         smoothed = []
@@ -364,13 +365,13 @@ class _Errors:
 def naive_rate(
     judge: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, level: float = 0.95
 ) -> Estimate:
-    """Return the mean of the values of a judge with an interval that takes them for true.
+    """Return the mean of the values of a judge, with an interval that assumes they are correct.
 
-    The interval is what is usually reported; it covers the true mean only if the judge is right.
+    This interval is usually reported, but covers the true mean only if the judge is right.
 
     Args:
-        judge: (N,) from 0 to 1: the values of the judge.
-        clusters: (N,) the cluster of each item; without, each is its own.
+        judge: (N,) values of the judge, from 0 to 1.
+        clusters: (N,) cluster of each item; by default, each item is its own cluster.
         level: Confidence of the interval.
 
     Example:
@@ -389,14 +390,14 @@ def naive_rate(
 
 
 def _variance(influence: FloatArray, groups: npt.NDArray[np.intp]) -> float:
-    """The variance of a sum whose clusters are independent."""
+    """Return the variance of a sum over independent clusters."""
     sums = np.bincount(groups, influence)
     number = len(sums)
     return float(sums @ sums) * number / max(1, number - 1)
 
 
 def _with_new(groups: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.intp]:
-    """These clusters, plus this many clusters of one item."""
+    """Return these clusters, followed by `count` clusters of one item."""
     return np.append(groups, groups.max() + 1 + np.arange(count))
 
 
@@ -421,7 +422,7 @@ def _zero_to_one(given: npt.ArrayLike, where: str, what: str) -> FloatArray:
 
 
 def _labels(human: npt.ArrayLike, n: int, where: str) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-    """The labels of people with 0 if there is none, and where there is one."""
+    """Return the labels of people, 0 where missing, and whether each is known."""
     try:
         given = np.asarray(human, dtype=np.float64)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""One comparison: a test, an interval, an effect size for one column of differences."""
+"""Tests, intervals, and effect sizes for one column of paired differences."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _NORMAL = NormalDist()
 
 @dataclass(frozen=True)
 class PairedTest:
-    """A test of one column of differences.
+    """Result of a test of paired differences.
 
     Attributes:
-        name: Of the test.
-        hypothesis: The null hypothesis, in words.
-        statistic: Of the test.
+        name: Name of the test.
+        hypothesis: Null hypothesis, as a sentence.
+        statistic: Test statistic.
         p: Two-sided p-value.
         exact: True if p is from the exact distribution, False if from an approximation or a model.
     """
@@ -52,17 +52,17 @@ class PairedTest:
 
 @dataclass(frozen=True)
 class Bounds:
-    """One-sided bounds for the mean difference, for "not worse by more than a margin".
+    """One-sided confidence bounds of a mean difference, for tests of non-inferiority.
 
     Attributes:
         mean: The mean difference, new minus baseline.
-        margin: The loss that is accepted.
-        lower: With confidence `level` the true mean is above it.
-        upper: With confidence `upper_level` the true mean is below it.
-        level: Of the lower bound.
-        upper_level: Of the upper bound.
-        unseen: The loss that was not seen and is reckoned with (see `mean_lower_bound`).
-        p_worse: One-sided p of "there is no loss"; small means worse.
+        margin: Accepted loss.
+        lower: Bound that the true mean is above, with confidence `level`.
+        upper: Bound that the true mean is below, with confidence `upper_level`.
+        level: Confidence of the lower bound.
+        upper_level: Confidence of the upper bound.
+        unseen: Additional value of the lower bound, for unobserved losses (see `mean_lower_bound`).
+        p_worse: One-sided p-value of the null hypothesis of no loss; small if the system is worse.
     """
 
     mean: float
@@ -76,20 +76,20 @@ class Bounds:
 
     @property
     def not_inferior(self) -> bool:
-        """True if the lower bound is above -margin."""
+        """Whether the lower bound is above -margin."""
         return self.lower > -self.margin
 
 
 def t_interval(differences: npt.ArrayLike, level: float = 0.95) -> Interval:
-    """Interval for the mean difference: mean ± t(df = Q - 1) * sd / sqrt(Q) (Student 1908).
+    """Return the t interval of the mean difference: mean ± t(df = Q - 1) * sd / sqrt(Q).
 
-    It covers as promised at every number of queries that was tried, also where the bootstrap does
-    not. If all differences are equal (up to rounding) its width is 0: there is no spread to judge
-    by. A single query is refused.
+    Student (1908). In simulations, its coverage is as stated for every number of queries, even
+    where that of the bootstrap is not. If all differences are equal (up to rounding), its width is
+    0, since they have no spread. A single query is an error.
 
     Args:
         differences: (Q,) one per query, at least two.
-        level: Its confidence, between 0 and 1.
+        level: Confidence of the interval, between 0 and 1.
 
     Example:
         >>> found = t_interval([0.2, 0.0, 0.4, 0.0, 0.1])
@@ -102,7 +102,7 @@ def t_interval(differences: npt.ArrayLike, level: float = 0.95) -> Interval:
 
 
 def t_interval_from_moments(mean: float, sd: float, queries: int, level: float = 0.95) -> Interval:
-    """:func:`t_interval` from the mean and standard deviation of at least two differences.
+    """Return :func:`t_interval` from the mean and standard deviation of two or more differences.
 
     Example:
         >>> round(t_interval_from_moments(0.01, 0.2, 10_000).low, 5)
@@ -113,11 +113,11 @@ def t_interval_from_moments(mean: float, sd: float, queries: int, level: float =
 
 
 def t_test(differences: npt.ArrayLike) -> PairedTest:
-    """Paired t test: t = mean / (sd / sqrt(Q)), two-sided by Student's t with df = Q - 1.
+    """Return the two-sided paired t test: t = mean / (sd / sqrt(Q)) with df = Q - 1.
 
-    Null hypothesis: the mean difference is 0. All differences 0 give t = 0, p = 1. All equal and
-    not 0 give t = ±inf, p = 0, the limit of the formula: the model cannot judge without spread,
-    :func:`randomization_test` can.
+    Null hypothesis: the mean difference is 0. If all differences are 0, t = 0 and p = 1. If they
+    are equal but not 0, t = ±inf and p = 0, the limit of the formula: the model needs spread,
+    :func:`randomization_test` does not.
 
     Example:
         >>> round(t_test([0.2, 0.0, 0.4, 0.0, 0.1]).p, 4)
@@ -128,7 +128,7 @@ def t_test(differences: npt.ArrayLike) -> PairedTest:
 
 
 def t_test_from_moments(mean: float, sd: float, queries: int) -> PairedTest:
-    """:func:`t_test` from the mean and standard deviation of at least two differences.
+    """Return :func:`t_test` from the mean and standard deviation of two or more differences.
 
     Example:
         >>> round(t_test_from_moments(0.01, 0.2, 1_000).p, 4)
@@ -140,13 +140,13 @@ def t_test_from_moments(mean: float, sd: float, queries: int) -> PairedTest:
 
 
 def wilcoxon(differences: npt.ArrayLike) -> PairedTest:
-    """Wilcoxon's signed-rank test (1945), two-sided; the statistic is the smaller sum of ranks.
+    """Return Wilcoxon's two-sided signed-rank test (1945); the statistic is the smaller rank sum.
 
-    Null hypothesis: differences are spread symmetrically about 0. It does **not** test the mean,
-    and rejects true "equal means" too often where differences are skewed, as those of retrieval
-    are. Differences of 0 are left out, ties get the mean rank (what is nearer than 1e-12 of the
-    largest difference is a tie). Exact up to 50 differences without ties; else the normal
-    approximation with its variance corrected for ties, without continuity correction.
+    Null hypothesis: differences are symmetric about 0. It does **not** test the mean: if
+    differences are skewed, as in retrieval, it rejects equal means too often. Differences of 0 are
+    excluded, and ties get their mean rank (differences within 1e-12 of the largest one are tied).
+    Exact for up to 50 differences without ties; otherwise the normal approximation, with the
+    variance corrected for ties and without continuity correction.
 
     Example:
         >>> wilcoxon([0.2, 0.0, 0.4, 0.0, 0.1]).p
@@ -179,9 +179,9 @@ def wilcoxon(differences: npt.ArrayLike) -> PairedTest:
 
 
 def sign_test(wins: int, losses: int) -> float:
-    """Return the two-sided p-value of the exact sign test; ties are left out.
+    """Return the two-sided p-value of the exact sign test; ties are excluded.
 
-    min(1, 2 P(X >= max(wins, losses))) with X binomial of wins + losses and 1/2.
+    min(1, 2 P(X >= max(wins, losses))), with X binomial(wins + losses, 1/2).
 
     Example:
         >>> sign_test(9, 1)
@@ -190,7 +190,7 @@ def sign_test(wins: int, losses: int) -> float:
     check_amount(wins, "wins", "sign_test")
     check_amount(losses, "losses", "sign_test")
     total, most = wins + losses, max(wins, losses)
-    if total < 1000:  # whole numbers: exact
+    if total < 1000:  # integers: exact
         return min(
             1.0, 2 * sum(math.comb(total, each) for each in range(most, total + 1)) / 2**total
         )
@@ -201,7 +201,7 @@ def sign_test(wins: int, losses: int) -> float:
 
 
 def effect_size(differences: npt.ArrayLike) -> float:
-    """Cohen's d_z = mean / sd of the paired differences (Cohen 1988).
+    """Return Cohen's d_z = mean / sd of the paired differences (Cohen 1988).
 
     0 if all differences are 0; ±inf if all are equal and not 0.
 
@@ -220,18 +220,18 @@ def non_inferiority(
     *,
     lowest: float = -math.inf,
 ) -> Bounds:
-    """One-sided bounds of the mean difference: is the new system worse by less than the margin?
+    """Return one-sided bounds of the mean difference, to test whether a loss is below a margin.
 
-    The lower bound is that of :func:`mean_lower_bound`, upper = mean + t(upper_level) * sd /
-    sqrt(Q). Null hypothesis of `p_worse`: the true mean is 0 or more. The margin is set before
-    looking at the data (Piaggio et al., CONSORT 2012).
+    The lower bound is that of :func:`mean_lower_bound`; the upper bound is mean + t(upper_level) *
+    sd / sqrt(Q). The null hypothesis of `p_worse` is that the true mean is 0 or more. Set the
+    margin before looking at the data (Piaggio et al., CONSORT 2012).
 
     Args:
         differences: (Q,) new minus baseline.
-        margin: The loss that is accepted, 0 or more.
+        margin: Accepted loss, 0 or more.
         level: Confidence of the lower bound.
         upper_level: Confidence of the upper bound.
-        lowest: The lowest difference that is possible, such as -1 for nDCG.
+        lowest: Lowest possible difference, such as -1 for nDCG.
 
     Example:
         >>> bounds = non_inferiority([0.2, 0.0, 0.4, 0.0, 0.1], margin=0.02)
@@ -266,19 +266,19 @@ def bootstrap_interval(
     method: str = "percentile",
     jobs: int = 1,
 ) -> Interval:
-    """Bootstrap interval for the mean difference: queries drawn with replacement.
+    """Return a bootstrap interval of the mean difference, with queries drawn with replacement.
 
-    ``percentile`` takes the quantiles of the drawn means; ``bca`` moves them for bias and skewness
-    (Efron 1987). Below about 100 queries both cover less than they promise; prefer
-    :func:`t_interval`. If all differences are equal its width is 0.
+    ``percentile`` uses the quantiles of the resampled means; ``bca`` corrects them for bias and
+    skewness (Efron 1987). With fewer than about 100 queries, the coverage of both is too low;
+    prefer :func:`t_interval`. If all differences are equal, the width is 0.
 
     Args:
         differences: (Q,) one per query, at least two.
-        level: Its confidence, between 0 and 1.
+        level: Confidence of the interval, between 0 and 1.
         draws: Number of resamples.
         seed: Seed of the draws.
         method: ``percentile`` or ``bca``.
-        jobs: Threads; the interval does not depend on their number.
+        jobs: Number of threads; the interval does not depend on it.
 
     Example:
         >>> bootstrap_interval([0.0, 0.2, 0.0, 0.2], draws=999).low
@@ -294,7 +294,7 @@ def bootstrap_interval(
         return Interval(mean, mean, mean, level, method)
     whole, unit = whole_numbers(column)
     rng = np.random.Generator(np.random.PCG64(seed))
-    # Drawn in the calling thread, one block after the other.
+    # Drawn in the calling thread, block by block.
     drawn = (
         rng.integers(len(whole), size=(count, len(whole))) for _, count in blocks(draws, len(whole))
     )
@@ -307,7 +307,7 @@ def bootstrap_interval(
 
 
 def _bca_shares(shares: list[float], whole: FloatArray, sums: FloatArray) -> list[float]:
-    """The quantiles to take instead, by bias and acceleration."""
+    """Return the probabilities of the quantiles, corrected for bias and acceleration."""
     observed = float(total(whole))
     below = float((sums < observed).mean() + (sums <= observed).mean()) / 2
     bias = _NORMAL.inv_cdf(min(max(below, 0.5 / len(sums)), 1 - 0.5 / len(sums)))

@@ -1,11 +1,11 @@
-"""The Plackett-Luce model of choices among items, or none of them, with a Gaussian prior.
+"""Plackett-Luce model of choices among items or none of them, with a Gaussian prior.
 
-Of a set S of items, item i is chosen with probability exp(u_i) / (1 + sum over S of exp(u_j)), and
-none of them with probability 1 / (1 + sum): "none" is an alternative of utility 0 (Luce 1959,
-Plackett 1975; McFadden's conditional logit). So the utility of an item says on one scale for all
-sets whether it is preferred to none: relevance = 1 / (1 + exp(-u)). A ranking is a sequence of
-choices, each among what has not been placed. The prior, normal with mean 0, keeps items finite
-that were always or never chosen, and makes disconnected sets comparable.
+From a set S of items, item i is chosen with probability exp(u_i) / (1 + sum over S of exp(u_j)),
+and none of them with probability 1 / (1 + sum): "none" is an alternative with utility 0 (Luce 1959,
+Plackett 1975; McFadden's conditional logit). The utility of an item thus shows, on the same scale
+for all sets, whether it is preferred to none: relevance = 1 / (1 + exp(-u)). A ranking is a
+sequence of choices, each among the remaining items. The prior, normal with mean 0, keeps utilities
+of items that were always or never chosen finite, and makes disconnected sets comparable.
 """
 
 from __future__ import annotations
@@ -24,22 +24,21 @@ from rankgauge.stats.arrays import BoolArray, FloatArray, check_amount, check_sh
 from rankgauge.stats.intervals import wilson_interval
 
 NONE = -1
-"""Stands for "none of them" among the chosen, and for an empty place among the offered."""
+"""Code of "none of them" in `chosen`, and of padding in `offered`."""
 
-# Newton's method ends where a step promises to raise the log-posterior by less than rounding of so
-# many terms could.
+# Newton's method stops at steps that would raise the log-posterior by less than rounding errors.
 _STEPS, _HALVINGS, _ROUNDING = 100, 30, 1e-14
 _EDGES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class PlackettLuce:
-    """A Plackett-Luce model fitted to choices; "none" has utility 0.
+    """Plackett-Luce model fitted to choices; "none" has utility 0.
 
     Attributes:
         utilities: (n,) mode of the posterior.
         covariance: (n, n) inverse of the negative Hessian of the log-posterior at the mode.
-        log_likelihood: Of the choices at the mode, without the prior.
+        log_likelihood: Log-likelihood of the choices at the mode, without the prior.
         prior_sd: Standard deviation of the prior of each utility.
     """
 
@@ -65,16 +64,17 @@ class PlackettLuce:
         return _sigmoid(self.utilities - reach), _sigmoid(self.utilities + reach)
 
     def probability_above(self, relevance: float = 0.5) -> FloatArray:
-        """Return (n,) posterior probabilities that the relevance of an item is above this one."""
+        """Return (n,) posterior probabilities that the relevance of an item is above this value."""
         check_share(relevance, "relevance", "probability_above")
         away = self.utilities - math.log(relevance / (1 - relevance))
         scores = (away / self.standard_errors).tolist()
         return np.array([NormalDist().cdf(score) for score in scores])
 
     def none_probability(self, sets: npt.ArrayLike) -> FloatArray:
-        """Return (C,) probabilities that of a set none is chosen; `sets` as `offered` of the fit.
+        """Return (C,) probabilities that none is chosen from each set, at the mode.
 
-        At the mode, without the uncertainty of the utilities.
+        The uncertainty of the utilities is ignored; `sets` is as `offered` in
+        :func:`fit_plackett_luce`.
         """
         chosen = _incidence(sets, len(self.utilities), "none_probability")
         top = np.where(chosen, self.utilities, 0.0).max(axis=1, initial=0.0)
@@ -82,7 +82,7 @@ class PlackettLuce:
         return np.exp(-top) / (np.exp(-top) + weights.sum(axis=1))
 
     def information(self, sets: npt.ArrayLike) -> FloatArray:
-        """Return (C,) by how much the choice of each set would shrink the posterior.
+        """Return (C,) the information gain from one choice from each set.
 
         log det(I + F S), with the multinomial information F = diag(p) - pp' of the choice at the
         mode, and the covariance S: the D-optimal set has the largest value.
@@ -98,7 +98,7 @@ class PlackettLuce:
     def expecting(self, sets: Sequence[Sequence[int]]) -> PlackettLuce:
         """Return the model with the covariance expected after one choice from each of these sets.
 
-        For sets that are being judged. The utilities stay: their expectation does not change.
+        Use it for sets that are being judged. The utilities, and their expectation, do not change.
         """
         if not sets:
             return self
@@ -109,7 +109,7 @@ class PlackettLuce:
         return replace(self, covariance=np.linalg.inv(precision))
 
     def _choice_information(self, sets: npt.ArrayLike) -> tuple[IntArray, FloatArray]:
-        """(C, k) members, and (C, k, k) Fisher information of the choice from each set."""
+        """Return (C, k) members and (C, k, k) Fisher information of the choice from each set."""
         members = np.asarray(sets, dtype=np.int64)
         _incidence(members, len(self.utilities), "information")
         if (members < 0).any():
@@ -126,16 +126,16 @@ class PlackettLuce:
 def ranking_stages(
     shown: Sequence[int], ranking: Sequence[int]
 ) -> tuple[list[list[int]], list[int]]:
-    """Return the choices that a judgment consists of, as `offered` and `chosen` of the fit.
+    """Return the choices in a ranking, as `offered` and `chosen` in :func:`fit_plackett_luce`.
 
-    The best item is chosen from all, the second from the others, and so on; each is placed before
-    the remaining ones and before none. A ranking that stops early says nothing more about the
-    items that were not placed. Padded to the number of items shown.
+    The best item is chosen from all items, the second from the others, and so on; each is preferred
+    to the remaining items and to none. A partial ranking says nothing more about items that were
+    not placed. Sets are padded to the number of items shown.
 
     Args:
-        shown: The items shown.
-        ranking: The items placed, best first; a choice is a ranking of one. `NONE` at the end
-            (or alone) says that none of the remaining ones is appropriate.
+        shown: Items shown.
+        ranking: Items placed, best first; a single choice is a ranking of one item. `NONE` at the
+            end (or alone) says that none of the remaining items is appropriate.
 
     Example:
         >>> ranking_stages([4, 7, 9], [9, 4])
@@ -170,21 +170,21 @@ def fit_plackett_luce(
 ) -> PlackettLuce:
     """Fit the utilities of items to choices: the mode of the posterior and its curvature.
 
-    The log-posterior is strictly concave; Newton's method with halved steps finds its mode. In
-    simulations the intervals of a prior with sd 3 cover 95% to 96%.
+    The log-posterior is strictly concave; Newton's method with step halving finds its mode. In
+    simulations, intervals with a prior sd of 3 cover 95% to 96%.
 
     Args:
         items: Number of items n; they are 0 to n - 1.
-        offered: (S, K) items among which each choice was made, -1 where there are fewer than K.
-        chosen: (S,) the item chosen, -1 for none.
-        weights: (S,) or one for all: how often each choice counts. A tie of two items is a choice
-            of each with weight 0.5.
-        none_offered: (S,) or one for all: whether none could be chosen. Where it never could,
-            utilities are comparable with each other only.
+        offered: (S, K) items offered in each choice, padded with -1.
+        chosen: (S,) item chosen, -1 for none.
+        weights: (S,) weights of the choices, or one for all. A tie of two items is a choice of each
+            with weight 0.5.
+        none_offered: (S,) whether none could be chosen, or one value for all. If it never could,
+            utilities are comparable only with each other.
         prior_sd: Standard deviation of the prior of each utility.
 
     Raises:
-        InputError: If an item is unknown, is offered twice, or is chosen and was not offered.
+        InputError: If an item is unknown, is offered twice, or is chosen but was not offered.
 
     Example:
         >>> fit = fit_plackett_luce(3, [[0, 1], [0, 2], [1, 2]], [0, 0, -1])
@@ -227,14 +227,14 @@ def fit_plackett_luce(
 
 @dataclass(frozen=True)
 class NoneRate:
-    """How often none was chosen of sets of similar quality, next to what the model predicts.
+    """Observed and predicted rates of "none" for sets of similar quality.
 
     Attributes:
-        low: Lowest predicted probability of "none" of these sets.
-        high: The highest one.
-        sets: How many they are.
+        low: Lower edge of the predicted probabilities of "none".
+        high: Upper edge.
+        sets: Number of sets.
         predicted: Mean predicted probability.
-        observed: Share of the sets of which none was chosen.
+        observed: Share of the sets from which none was chosen.
         interval: Wilson interval of `observed`.
     """
 
@@ -247,7 +247,7 @@ class NoneRate:
 
     @property
     def consistent(self) -> bool:
-        """True if the interval of the observed share includes the prediction."""
+        """Whether the interval of the observed share includes the prediction."""
         return self.interval[0] <= self.predicted <= self.interval[1]
 
 
@@ -258,17 +258,17 @@ def none_rates(
     *,
     level: float = 0.95,
 ) -> tuple[NoneRate, ...]:
-    """Return observed and predicted rates of "none" by the quality of the set: a check of the fit.
+    """Return observed and predicted rates of "none" by predicted probability, to check the fit.
 
-    People may pick the best item and then ask whether it is good enough; the model, in which none
-    competes as any item does, then predicts too much "none" for some sets and too little for
-    others.
+    People may pick the best item and then decide whether it is good enough. The model, in which
+    none is an alternative like the items, then predicts "none" too often for some sets and too
+    rarely for others.
 
     Args:
-        predicted: (T,) probability of none of each set, from `PlackettLuce.none_probability`; of a
-            fit with a wide prior, since a narrow one pulls them from 0 and 1.
+        predicted: (T,) probability of "none" for each set, from `PlackettLuce.none_probability` of
+            a fit with a wide prior, since a narrow one shrinks them away from 0 and 1.
         observed: (T,) whether none was chosen.
-        edges: Bounds of the groups of predicted probabilities; groups without sets are left out.
+        edges: Edges of the groups of predicted probabilities; groups without sets are omitted.
         level: Confidence of the intervals.
 
     Example:
@@ -300,7 +300,7 @@ def _sigmoid(utilities: FloatArray) -> FloatArray:
 
 
 def _incidence(offered: npt.ArrayLike, items: int, where: str) -> BoolArray:
-    """(S, n) whether an item is in a set; each item once, none of them unknown."""
+    """Return (S, n) whether each item is in each set, whose items must be known and distinct."""
     sets = np.asarray(offered, dtype=np.int64)
     if sets.size == 0:
         return np.zeros((len(sets), items), dtype=bool)
@@ -310,7 +310,7 @@ def _incidence(offered: npt.ArrayLike, items: int, where: str) -> BoolArray:
             where=where,
             fix="give (S, K) indices, -1 where a set is smaller",
         )
-    # -1 is the last column, which is left out.
+    # -1 is counted in the last column, which is dropped.
     counts = np.zeros((len(sets), items + 1), dtype=np.int64)
     np.add.at(counts, (np.arange(len(sets))[:, None], sets), 1)
     if (counts[:, :-1] > 1).any():
@@ -350,8 +350,8 @@ class _Choices:
             raise InputError("weights are not numbers of 0 or more", where=where, fix="omit them")
 
     def probabilities(self, utilities: FloatArray) -> tuple[FloatArray, float]:
-        """(S, n) probability of each item at each choice, and the log-likelihood."""
-        # The largest exponent of a row is 0, so that none overflows.
+        """Return (S, n) probabilities of each item in each choice, and the log-likelihood."""
+        # The largest exponent of each row is 0, so that none overflows.
         inside = np.where(self.shown, utilities, -np.inf)
         top = inside.max(axis=1, initial=-np.inf)
         top = np.where(self.anchor > 0, np.maximum(top, 0.0), top)

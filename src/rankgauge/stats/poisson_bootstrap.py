@@ -1,8 +1,8 @@
-"""A bootstrap whose draws belong to the queries, so that any split of the queries gives the same.
+"""Poisson bootstrap whose result does not depend on how queries are partitioned.
 
-Each query is drawn a number of times that has a Poisson distribution with mean 1 (Hanley and
-MacGibbon 2006; Chamandy et al. 2012), computed from the seed, the number of the draw and the id of
-the query alone. Sums are of whole numbers, exact in any order.
+The weight of a query in a draw has a Poisson distribution with mean 1 (Hanley and MacGibbon 2006;
+Chamandy et al. 2012), and depends only on the seed, the number of the draw, and the id of the
+query. Sums are sums of integers, exact in any order.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from rankgauge.errors import InputError
 from rankgauge.stats.arrays import FloatArray, check_draws, check_share, moments, one_column
 from rankgauge.stats.intervals import Interval
 
-_BITS = 28  # of a difference; with the weights, 2 ** 20 of them can be added exactly
+_BITS = 28  # of a difference: 2 ** 20 weighted differences can be added exactly
 _ROWS = 1 << 14
 _STEP = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64 (Steele, Lea and Flood 2014)
 _MIX = ((30, np.uint64(0xBF58476D1CE4E5B9)), (27, np.uint64(0x94D049BB133111EB)))
 _PER_WORD = 4  # draws in 64 bits
-_DRAWS = 16 * _PER_WORD  # weighed at a time
+_DRAWS = 16 * _PER_WORD  # per block
 
 
 @lru_cache(maxsize=1)
 def _table() -> npt.NDArray[np.uint8]:
-    """The weight for each number of 16 bits: Poisson, in multiples of 2 ** -16."""
+    """Return the Poisson weight of each 16-bit number; probabilities are multiples of 2 ** -16."""
     edges = [round(65536 * math.exp(-1) * sum(1 / math.factorial(k) for k in range(n + 1)))
              for n in range(10)]  # fmt: skip
     return np.searchsorted(edges, np.arange(65536), side="right").astype(np.uint8)
@@ -42,22 +42,22 @@ def poisson_bootstrap_interval(  # noqa: PLR0917 - as bootstrap_interval, and th
     draws: int = 1000,
     seed: int = 0,
 ) -> Interval:
-    """Percentile interval for the mean difference by a bootstrap with Poisson weights.
+    """Return a percentile interval of the mean difference, by a bootstrap with Poisson weights.
 
-    A draw weighs query q by w(seed, draw, q), Poisson with mean 1, and has the mean
-    sum(w d) / sum(w); the bounds are quantiles of these means. It is the bootstrap of a number of
-    queries that is itself random: for hundreds of queries and more the same as
-    :func:`bootstrap_interval`. It does not depend on the order of the queries.
+    In each draw, query q has the weight w(seed, draw, q), Poisson with mean 1, and the mean is
+    sum(w d) / sum(w); the bounds are quantiles of these means. The number of queries in a draw is
+    random, so for few queries the interval differs from :func:`bootstrap_interval`; for hundreds of
+    queries or more, it is the same. It does not depend on the order of the queries.
 
     Args:
         differences: (Q,) one per query, at least two.
-        query_ids: (Q,) the id of each.
-        level: Its confidence, between 0 and 1.
+        query_ids: (Q,) id of each query.
+        level: Confidence of the interval, between 0 and 1.
         draws: Number of draws.
         seed: Seed of the draws.
 
     Raises:
-        InputError: If there are not as many ids as differences.
+        InputError: If the numbers of ids and of differences are not equal.
 
     Example:
         >>> found = poisson_bootstrap_interval([0.0, 0.2] * 50, map(str, range(100)))
@@ -71,7 +71,7 @@ def poisson_bootstrap_interval(  # noqa: PLR0917 - as bootstrap_interval, and th
     if len(ids) != len(column):
         raise InputError(
             f"{len(column)} differences and {len(ids)} query ids", where=where,
-            fix="give the id of each",
+            fix="give the id of each query",
         )  # fmt: skip
     mean, sd = moments(column)
     if not sd:
@@ -84,7 +84,7 @@ def poisson_bootstrap_interval(  # noqa: PLR0917 - as bootstrap_interval, and th
 
 
 def query_keys(query_ids: Iterable[str], seed: int) -> npt.NDArray[np.uint64]:
-    """(Q,) 64 bits for each id: BLAKE2b with the seed as its key."""
+    """Return a 64-bit key for each id, (Q,): BLAKE2b, keyed with the seed."""
     key = seed.to_bytes(max(1, -(-seed.bit_length() // 8)), "little")
     keyed = hashlib.blake2b(key=key, digest_size=8)
 
@@ -97,7 +97,7 @@ def query_keys(query_ids: Iterable[str], seed: int) -> npt.NDArray[np.uint64]:
 
 
 def poisson_weights(keys: npt.NDArray[np.uint64], draws: range) -> npt.NDArray[np.uint8]:
-    """(D, Q) how often each query is drawn in these draws, which start at a multiple of 4."""
+    """Return (D, Q) weights of the queries in these draws, which start at a multiple of 4."""
     blocks = np.arange(draws.start // _PER_WORD + 1, -(-draws.stop // _PER_WORD) + 1)
     mixed = keys + blocks.astype(np.uint64)[:, None] * _STEP
     for shift, factor in _MIX:
@@ -109,14 +109,14 @@ def poisson_weights(keys: npt.NDArray[np.uint64], draws: range) -> npt.NDArray[n
 
 
 def whole_differences(differences: FloatArray, exponent: int) -> FloatArray:
-    """Differences below 2 ** exponent as whole multiples of 2 ** (exponent - 28)."""
+    """Return differences below 2 ** exponent as integer multiples of 2 ** (exponent - 28)."""
     return np.rint(np.ldexp(differences, _BITS - exponent))
 
 
 def weighted_sums(
     keys: npt.NDArray[np.uint64], whole: FloatArray, draws: int
 ) -> npt.NDArray[np.int64]:
-    """(draws, 1 + M) the sum of the weights, and of (Q, M) weighted whole numbers: exact."""
+    """Return (draws, 1 + M) exact sums of the weights and of (Q, M) weighted integers."""
     found = np.zeros((draws, 1 + whole.shape[1]), dtype=np.int64)
     for start in range(0, len(keys), _ROWS):
         part = slice(start, start + _ROWS)
@@ -134,9 +134,9 @@ def interval_of_sums(
     exponent: int,
     level: float,
 ) -> tuple[float, float]:
-    """The quantiles of the mean over draws, from the sums of all queries."""
+    """Return the quantiles of the mean over draws, from the sums over all queries."""
     pairs = [(int(above), int(below)) for above, below in zip(sums, weights, strict=True)]
-    # A draw without any query has no mean. That of the negatives has the negative bounds.
+    # A draw without queries has no mean. Negated differences must have the negated bounds.
     means = np.array([above / below for above, below in pairs if below])
     if sum(above for above, _ in pairs) < 0:
         low, high = np.quantile(-means, [(1 - level) / 2, (1 + level) / 2])

@@ -1,8 +1,8 @@
-"""How many queries show how small a difference: power of the paired t test, two-sided.
+"""Power, detectable differences, and queries needed, for two-sided paired t and sign tests.
 
-Power is exact for normally distributed differences (noncentral t, to about 1e-8): the probability,
-over the spread s that the sample happens to show, that |T| passes its critical value,
-integrated over log s by the trapezoid rule.
+The power of the t test is exact for normally distributed differences (noncentral t, to about 1e-8):
+the probability that |T| exceeds its critical value, integrated over log s by the trapezoid rule,
+where s is the standard deviation in the sample.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ from rankgauge.stats.t_distribution import student_t_quantile
 _MOST_QUERIES = 10**8
 _NORMAL = NormalDist()
 _RARE = 1e-9
-_STEPS = 1000  # in which detectable differences of a sign test are given
-_NODES = 400  # for many queries; for few, the critical value is large and the step steep
+_STEPS = 1000  # detectable differences of sign tests are multiples of 1 / 1000
+_NODES = 400  # for many queries; few queries have large critical values and need more
 _NODES_OF_FEW = 20_000
 
 
 def power(sd: float, queries: int, difference: float, alpha: float = 0.05) -> float:
-    """How often the paired t test (two-sided, at `alpha`) sees a true mean difference.
+    """Return the power of the two-sided paired t test for a true mean difference.
 
-    P(|T| > t(1 - alpha/2; Q - 1)) with T noncentral t of noncentrality difference * sqrt(Q) / sd.
+    P(|T| > t(1 - alpha/2; Q - 1)), with T noncentral t with noncentrality difference * sqrt(Q) /
+    sd.
 
     Args:
-        sd: Standard deviation of the differences, from a pilot or a like comparison.
+        sd: Standard deviation of the differences, from a pilot or a similar comparison.
         queries: Number of queries, at least two.
-        difference: The true mean difference; its sign does not matter.
+        difference: True mean difference; its sign does not matter.
         alpha: Level of the test.
 
     Example:
@@ -51,14 +52,14 @@ def power(sd: float, queries: int, difference: float, alpha: float = 0.05) -> fl
 def detectable_difference(
     sd: float, queries: int, power: float = 0.8, alpha: float = 0.05
 ) -> float:
-    """The smallest true mean difference that :func:`power` of the test reaches `power` for.
+    """Return the smallest true mean difference that the t test detects with this power.
 
     0 if `sd` is 0.
 
     Args:
         sd: Standard deviation of the differences.
         queries: Number of queries, at least two.
-        power: How often it shall be seen, above `alpha`.
+        power: Required probability of detection, above `alpha`.
         alpha: Level of the test.
 
     Example:
@@ -80,16 +81,16 @@ def _detectable_effect(queries: int, power: float, alpha: float) -> float:
 
 
 def queries_needed(sd: float, difference: float, power: float = 0.8, alpha: float = 0.05) -> int:
-    """The fewest queries for which the test sees a true mean difference with this power.
+    """Return the smallest number of queries with which the t test has this power.
 
     Args:
         sd: Standard deviation of the differences.
-        difference: The true mean difference, not 0.
-        power: How often it shall be seen, above `alpha`.
+        difference: True mean difference, not 0.
+        power: Required probability of detection, above `alpha`.
         alpha: Level of the test.
 
     Raises:
-        InputError: Also if more than 10**8 queries would be needed.
+        InputError: If an argument is invalid, or more than 10**8 queries would be needed.
 
     Example:
         >>> queries_needed(sd=0.12, difference=0.05)
@@ -101,7 +102,7 @@ def queries_needed(sd: float, difference: float, power: float = 0.8, alpha: floa
     if sd == 0:
         return 2
     effect = abs(difference) / sd
-    # The normal approximation needs a few queries less: begin there, and go on in growing steps.
+    # Start at the normal approximation, which is slightly too low, and search in growing steps.
     reach = _NORMAL.inv_cdf(1 - alpha / 2) + _NORMAL.inv_cdf(power)
     low = int(min(max(reach / effect, 1.0) ** 2, _MOST_QUERIES)) - 1
     step = 1
@@ -124,15 +125,15 @@ def queries_needed(sd: float, difference: float, power: float = 0.8, alpha: floa
 
 
 def sign_test_power(changed: float, queries: int, difference: float, alpha: float = 0.05) -> float:
-    """How often the exact sign test sees a true mean of differences that are -1, 0 or 1.
+    """Return the power of the exact sign test for differences that are -1, 0, or 1.
 
-    As many of the queries differ as a binomial distribution of `changed` says, each of them by 1
-    with the chance that gives the mean.
+    The number of queries that differ is binomial, with probability `changed`. Each of them is a win
+    with the probability that gives the true mean difference.
 
     Args:
-        changed: The expected share of the queries that differ; at least `difference`.
+        changed: Expected share of the queries that differ; at least `difference`.
         queries: Number of queries, at least two.
-        difference: The true mean difference, from -1 to 1; its sign does not matter.
+        difference: True mean difference, from -1 to 1; its sign does not matter.
         alpha: Level of the test.
 
     Example:
@@ -155,10 +156,10 @@ def sign_test_power(changed: float, queries: int, difference: float, alpha: floa
 def detectable_by_sign_test(
     changed: float, queries: int, power: float = 0.8, alpha: float = 0.05
 ) -> float | None:
-    """The smallest mean difference for which `sign_test_power` reaches `power`; None if none does.
+    """Return the smallest mean difference that the sign test detects with this power, or None.
 
     Args:
-        changed: The share of the queries that differ.
+        changed: Expected share of the queries that differ.
         queries: Number of queries, at least two.
         power: Required probability of detection.
         alpha: Level of the test.
@@ -177,7 +178,7 @@ def detectable_by_sign_test(
 
 
 def _binomial(trials: int, share: float) -> FloatArray:
-    """The probability of each number of successes."""
+    """Return the probability of each number of successes."""
     if share >= 1:
         return np.eye(trials + 1)[trials]
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, trials + 1)))])
@@ -190,7 +191,7 @@ def _binomial(trials: int, share: float) -> FloatArray:
 
 @lru_cache(maxsize=4096)
 def _wins_needed(changed: int, alpha: float) -> int:
-    """The fewest wins among the changed queries that are significant, two-sided."""
+    """Return the smallest number of wins among the changed queries that is significant."""
     tails = np.cumsum(_binomial(changed, 0.5)[::-1])[::-1]
     return int(np.count_nonzero(2 * tails > alpha * (1 - 1e-12)))
 
@@ -213,7 +214,7 @@ def _power(effect: float, queries: int, alpha: float) -> float:
 
 @lru_cache(maxsize=64)
 def _spreads(df: int) -> tuple[list[float], list[float]]:
-    """Nodes and weights for s = sqrt(chi2(df) / df); its density over log s has light tails."""
+    """Return nodes and weights of s = sqrt(chi2(df) / df), for integration over log s."""
     reach = 9 / math.sqrt(2 * df)
     log_s = np.linspace(-reach - 40 / df, reach, _NODES + _NODES_OF_FEW // df)
     density = np.exp(df * (log_s - np.expm1(2 * log_s) / 2))

@@ -1,4 +1,4 @@
-"""Simultaneous comparisons by randomization: signs flipped or systems permuted within a query."""
+"""Randomization tests, which flip signs or permute systems within queries."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _ENUMERATED = 16  # up to this many changed queries, all sign patterns are enume
 
 @dataclass(frozen=True, eq=False)
 class RandomizationTest:
-    """A randomized test of one or many comparisons.
+    """Result of a randomization test of one or more comparisons.
 
     Attributes:
-        name: Of the test.
+        name: Name of the test.
         p: Two-sided p-values: (M,), or (S, S) for all pairs of systems.
-        exact: Same shape; True where all possibilities were enumerated, none drawn.
-        draws: The number of draws elsewhere.
-        seed: The seed of the draws.
+        exact: Whether all patterns were enumerated, in the shape of `p`.
+        draws: Number of random patterns for p-values that are not exact.
+        seed: Seed of the draws.
     """
 
     name: str
@@ -50,22 +50,22 @@ class RandomizationTest:
 def randomization_test(
     differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1
 ) -> RandomizationTest:
-    """Paired two-sided randomization test of the mean difference, by sign flips (Fisher 1935).
+    """Return a two-sided randomization test of the mean difference, by sign flips (Fisher 1935).
 
     Null hypothesis: A and B are exchangeable within each query. p is the share of sign patterns
-    whose |sum| is at least the observed one. Columns with at most 16 differences that are not 0 go
-    through all patterns (p >= 2 ** (1 - changed)); for others p = (b + 1) / (draws + 1) with b of
-    `draws` random patterns (Phipson and Smyth 2010). All columns see the same patterns. Queries
-    without a difference have no effect. Identical systems have p = 1.
+    whose |sum| is at least the observed one. For columns with at most 16 nonzero differences, all
+    patterns are enumerated (p >= 2 ** (1 - changed)); for others, p = (b + 1) / (draws + 1), where
+    b of `draws` random patterns reach the observed |sum| (Phipson and Smyth 2010). All columns use
+    the same patterns. Queries without a difference have no effect. Identical systems have p = 1.
 
     Args:
         differences: (Q,) or (Q, M), at least two queries.
         draws: Number of random patterns.
         seed: Seed of the draws; see :func:`seed_of`.
-        jobs: Threads; p does not depend on their number.
+        jobs: Number of threads; p does not depend on it.
 
     Returns:
-        `p` is (M,), one for (Q,).
+        The test, with `p` of shape (M,), or (1,) for (Q,) differences.
 
     Example:
         >>> randomization_test([0.2, 0.0, 0.4, 0.0, 0.1]).p.tolist()
@@ -94,19 +94,20 @@ def randomization_test(
 def pairwise_test(
     values: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1
 ) -> RandomizationTest:
-    """:func:`randomization_test` of all pairs of S systems, without making their differences.
+    """Return :func:`randomization_test` for all pairs of S systems.
 
-    A pair's flipped sum is the difference of two systems' flipped sums, so that the work grows with
-    S and not with S * S. Not corrected: see :func:`holm`, :func:`tukey_hsd`, :func:`max_t`.
+    The flipped sum of a pair is the difference between the flipped sums of its systems, so the work
+    grows with S, not with S * S. P-values are not corrected: see :func:`holm`, :func:`tukey_hsd`,
+    and :func:`max_t`.
 
     Args:
-        values: (Q, S) the value of each system for each query.
+        values: (Q, S) value of each system for each query.
         draws: Number of random patterns.
         seed: Seed of the draws.
-        jobs: As for :func:`randomization_test`.
+        jobs: As in :func:`randomization_test`.
 
     Returns:
-        `p` is (S, S), 1 on the diagonal.
+        The test, with `p` of shape (S, S), 1 on the diagonal.
 
     Example:
         >>> pairwise_test([[0.4, 0.2], [0.1, 0.1], [0.9, 0.5], [0.6, 0.5]]).p.tolist()
@@ -147,21 +148,22 @@ def pairwise_test(
 def max_t(
     differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1
 ) -> RandomizationTest:
-    """Single-step max-T: p-values corrected for M comparisons (Westfall and Young 1993).
+    """Return p-values corrected for M comparisons by single-step max-T (Westfall and Young 1993).
 
-    Null hypothesis of the family: in no comparison do the systems differ. The same signs are
+    Null hypothesis of the family: the systems do not differ in any comparison. The same signs are
     flipped in all columns; p of a column is the share of sign patterns whose largest |t| over all
-    columns is at least its own |t|: exact if at most 16 queries differ anywhere, else
-    (b + 1) / (draws + 1). It uses the correlation of the columns, so it is more powerful than Holm.
+    columns is at least the |t| of the column: exact if at most 16 queries differ in any column,
+    else (b + 1) / (draws + 1). It uses the correlation of the columns, and is therefore more
+    powerful than Holm's method.
 
     Args:
-        differences: (Q, M).
+        differences: (Q, M) differences of M comparisons.
         draws: Number of random patterns.
         seed: Seed of the draws.
-        jobs: As for :func:`randomization_test`.
+        jobs: As in :func:`randomization_test`.
 
     Returns:
-        `p` is (M,), corrected.
+        The test, with corrected `p` of shape (M,).
 
     Example:
         >>> table = [[0.2, 0.1], [0.1, 0.0], [0.4, -0.1], [0.3, 0.0], [0.1, 0.2]]
@@ -196,20 +198,20 @@ def max_t(
 def tukey_hsd(
     values: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1
 ) -> RandomizationTest:
-    """Randomized Tukey HSD: all pairs of systems, corrected (Carterette, TOIS 2012).
+    """Return the randomized Tukey HSD test of all pairs of systems (Carterette, TOIS 2012).
 
     Null hypothesis: all S systems are exchangeable within each query. Each draw permutes the
-    systems within every query and keeps the largest mean minus the smallest; p of a pair is
-    (b + 1) / (draws + 1), b the draws where that is at least the pair's |difference of means|.
+    systems within every query and computes the largest mean minus the smallest. p of a pair is
+    (b + 1) / (draws + 1), where b draws have a range of at least the pair's |difference of means|.
 
     Args:
-        values: (Q, S) the value of each system for each query.
+        values: (Q, S) value of each system for each query.
         draws: Number of random permutations.
         seed: Seed of the draws.
-        jobs: As for :func:`randomization_test`.
+        jobs: As in :func:`randomization_test`.
 
     Returns:
-        `p` is (S, S), 1 on the diagonal and for identical systems.
+        The test, with corrected `p` of shape (S, S), 1 on the diagonal and for identical systems.
 
     Example:
         >>> tukey_hsd([[0.4, 0.2], [0.1, 0.1], [0.9, 0.9]], draws=99).p.tolist()
@@ -220,7 +222,7 @@ def tukey_hsd(
     check_draws(draws, seed, where)
     systems = table.shape[1]
     if systems < 2:
-        raise InputError("one system", where=where, fix="give (Q, S) values of two or more")
+        raise InputError("one system", where=where, fix="give (Q, S) values of two or more systems")
     exact = np.zeros((systems, systems), dtype=bool)
     rows = _changed(table, to_first=True)
     if not len(rows):
@@ -240,20 +242,20 @@ def tukey_hsd(
 
 
 def _ranges(permuted: FloatArray) -> FloatArray:
-    """The largest sum of each draw minus the smallest."""
+    """Return the largest sum of each draw minus the smallest."""
     sums = permuted.sum(axis=1)
     ranges: FloatArray = sums.max(axis=1) - sums.min(axis=1)
     return ranges
 
 
 def _share(drawn: FloatArray, edges: FloatArray, *, all_of_them: bool) -> FloatArray:
-    """The share of drawn statistics that reach each edge, by the convention for p-values."""
+    """Return the p-value of each edge: the share of drawn statistics that reach it."""
     reached = len(drawn) - np.searchsorted(np.sort(drawn), edges, side="left")
     return reached / len(drawn) if all_of_them else (reached + 1) / (len(drawn) + 1)
 
 
 def _enumerated(column: FloatArray) -> float:
-    """The p-value by all sign patterns; the first sign is fixed; the other half mirrors this."""
+    """Return the p-value over all sign patterns; by symmetry, the first sign is fixed."""
     kept = column[column != 0]
     if not len(kept):
         return 1.0
@@ -273,7 +275,7 @@ def _flipped(
     *,
     jobs: int,
 ) -> Iterator[_T]:
-    """Look at the sums of the columns, (block, M), under random sign patterns; None: under all.
+    """Yield `look` of the column sums (block, M) for random sign patterns, or all if draws is None.
 
     Patterns are drawn in the calling thread, so that they do not depend on the number of jobs.
     """
@@ -302,5 +304,5 @@ def _flipped(
 
 
 def _changed(table: FloatArray, *, to_first: bool = False) -> FloatArray:
-    """The queries where a column is not 0 (or, with `to_first`, differs from the first)."""
+    """Return the queries in which a column is not 0 (with `to_first`: differs from the first)."""
     return table[(table != (table[:, :1] if to_first else 0.0)).any(axis=1)]

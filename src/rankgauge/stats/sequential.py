@@ -1,19 +1,19 @@
-"""Differences of two arms that may be examined at any time and repeatedly.
+"""Confidence sequences for the difference of two arms that is examined repeatedly.
 
-A test at level 5% that is repeated every day errs far more often than 5%: the difference of two
-equal arms wanders, and sooner or later it is beyond any fixed bound. A confidence sequence has
-bounds that contain the true difference at all looks at once. It is computed from the estimate and
-its variance at each look (`ClusterSums`), so that events of one user may depend on each other.
+A test at level 5% that is repeated every day has far more than 5% false positives: the difference
+of two equal arms fluctuates, and eventually exceeds any fixed bound. The bounds of a confidence
+sequence contain the true difference at all looks simultaneously. They are computed from the
+estimate and its variance at each look (`ClusterSums`), so events of one user may be dependent.
 
 The bounds follow from the mixture sequential probability ratio test (Robbins 1970; Johari, Pekelis,
-and Walsh 2015; Howard et al. 2021): with a normal distribution of standard deviation tau over the
-true difference, the ratio of the likelihoods of d with variance V is
+and Walsh 2015; Howard et al. 2021): with a normal distribution with standard deviation tau over the
+true difference, the likelihood ratio of d with variance V is
 
     L(d) = sqrt(V / (V + tau²)) · exp(tau² d² / (2 V (V + tau²))),
 
-and with no true difference L exceeds 1 / alpha at any time with probability alpha at most. With
-estimated variances and sums that are only nearly normal this holds asymptotically (Waudby-Smith et
-al. 2024); simulations for rates from .01 to .5 and users who return are in
+and without a true difference, L exceeds 1 / alpha at any time with probability at most alpha. With
+estimated variances and approximately normal sums, this holds asymptotically (Waudby-Smith et al.
+2024); for simulations with rates from .01 to .5 and returning users, see
 docs/explain/experiments.md.
 """
 
@@ -30,21 +30,22 @@ from rankgauge.errors import InputError
 from rankgauge.stats.arrays import FloatArray, check_amount, check_share, root
 from rankgauge.stats.clustered import ClusterSums
 
-# Below it, false alarms of rare events are above 5% (docs/explain/experiments.md).
+# With fewer effective clusters, rare events have more than 5% false positives
+# (docs/explain/experiments.md).
 _LEAST = 10
 
 
 @dataclass(frozen=True, eq=False)
 class ConfidenceSequence:
-    """Intervals of a difference that contain the true one at all looks at once.
+    """Intervals that contain the true difference at all looks simultaneously.
 
     Attributes:
-        difference: (T,) the estimate at each look.
+        difference: (T,) estimate at each look.
         low: (T,) lower bounds; -inf where the variance is unknown.
-        high: (T,) upper bounds.
-        p: (T,) always-valid p-values of "there is no difference": the smallest until each look.
-        level: The probability that every interval contains the true difference.
-        mixing: The standard deviation tau.
+        high: (T,) upper bounds; inf where the variance is unknown.
+        p: (T,) always-valid p-values of no difference: the running minimum over looks.
+        level: Probability that every interval contains the true difference.
+        mixing: Standard deviation tau.
     """
 
     difference: FloatArray
@@ -63,10 +64,10 @@ def confidence_sequence(
     d ± sqrt(V (V + tau²) / tau² · log((V + tau²) / (V alpha²))).
 
     Args:
-        differences: (T,) the estimate at each look, over everything up to then.
-        variances: (T,) its variance; NaN where it is unknown: such a look decides nothing.
-        mixing: tau. It must not depend on the differences; :func:`mixing_sd`.
-        level: The probability that every interval contains the true difference.
+        differences: (T,) estimate at each look, from all data so far.
+        variances: (T,) variance of each estimate; NaN if unknown, which makes a look inconclusive.
+        mixing: tau, which must not depend on the differences; see :func:`mixing_sd`.
+        level: Probability that every interval contains the true difference.
 
     Raises:
         InputError: If lengths differ, or a variance is not above 0.
@@ -99,11 +100,12 @@ def confidence_sequence(
 def mixing_sd(variance: float, level: float = 0.95) -> float:
     """Return the tau whose confidence sequence is narrowest at a variance.
 
-    At V, the half-width over tau is smallest where r - log(1 + r) = -2 log(alpha), r = tau² / V.
+    At V, the half-width is smallest where r - log(1 + r) = -2 log(alpha), with r = tau² / V.
 
     Args:
-        variance: Expected when the experiment ends, such as that of one question / questions.
-        level: Of the confidence sequence.
+        variance: Variance expected at the end of the experiment, such as that of a single question
+            divided by the number of questions.
+        level: Level of the confidence sequence.
 
     Example:
         >>> round(mixing_sd(0.0001), 4)
@@ -124,15 +126,15 @@ def mixing_sd(variance: float, level: float = 0.95) -> float:
 def variance_needed(
     difference: float, *, mixing: float, level: float = 0.95, power: float = 0.8
 ) -> float:
-    """Return the variance at which a true difference is found by a look with this probability.
+    """Return the variance at which a look detects a true difference with this probability.
 
-    Solves abs(d) = half-width(V) + z(power) sqrt(V). Looks before it add to the probability.
+    Solves abs(d) = half-width(V) + z(power) sqrt(V). Earlier looks add to the probability.
 
     Args:
-        difference: The true difference, not 0.
+        difference: True difference, not 0.
         mixing: tau.
-        level: Of the confidence sequence.
-        power: The probability.
+        level: Level of the confidence sequence.
+        power: Required probability of detection.
 
     Example:
         >>> round(variance_needed(0.05, mixing=0.05), 6)
@@ -153,10 +155,10 @@ def variance_needed(
 
 
 def difference_variance(new: ClusterSums, baseline: ClusterSums) -> tuple[float, float]:
-    """Return the difference of two ratios of independent arms, and its variance.
+    """Return the difference between the ratios of two independent arms, and its variance.
 
-    The variance is NaN while either arm has an effective number of clusters below 10: (Σy)² / Σy²
-    over clusters with hits, or over those with misses, whichever is smaller.
+    The variance is NaN while the effective number of clusters of either arm is below 10: (Σy)² /
+    Σy² over clusters with hits, or over those with misses, whichever is smaller.
 
     Example:
         >>> one, other = ClusterSums.of([1, 0] * 20, [1] * 40), ClusterSums.of([1] * 30, [2] * 30)
@@ -169,7 +171,7 @@ def difference_variance(new: ClusterSums, baseline: ClusterSums) -> tuple[float,
 
 
 def _informative(sums: ClusterSums) -> float:
-    """The effective number of clusters with hits, or of those with misses."""
+    """Return the effective number of clusters with hits or of those with misses, the smaller."""
     misses, squares = sums.x - sums.y, sums.xx - 2 * sums.xy + sums.yy
     # Without misses, the number of clusters cannot be estimated.
     return min(sums.y**2 / sums.yy if sums.yy else 0.0, misses**2 / squares if squares else 0.0)

@@ -10,10 +10,10 @@ from rankgauge.stats.arrays import check_share, root
 
 
 def student_t_cdf(t: float, df: float) -> float:
-    """Probability that a variable with Student's t distribution is at most `t`.
+    """Return the probability that a variable with Student's t distribution is at most `t`.
 
-    For t <= 0 it is I(x; df/2, 1/2) / 2 with x = df / (df + t^2), I the regularised incomplete beta
-    function (DLMF 8.17.22, its continued fraction by the modified Lentz method).
+    For t <= 0, it is I(x; df/2, 1/2) / 2 with x = df / (df + t^2) and the regularized incomplete
+    beta function I (DLMF 8.17.22, its continued fraction by the modified Lentz method).
 
     Example:
         >>> round(student_t_cdf(2.0, 10), 6)
@@ -32,12 +32,12 @@ def student_t_cdf(t: float, df: float) -> float:
 
 
 def beyond(square: float, df: float) -> float:
-    """I(df / (df + t^2); df/2, 1/2): the probability of a larger |t|."""
+    """Return I(df / (df + t^2); df/2, 1/2), the probability of a larger |t|."""
     if square == 0:
         return 1.0
     a = df / 2
     x, y = df / (df + square), square / (df + square)
-    # Of Gamma(a + 1/2) / Gamma(a): the difference of two large lgamma would lose digits.
+    # Logarithm of Gamma(a + 1/2) / Gamma(a): for large a, a difference of lgamma loses digits.
     if a < 50:
         log_ratio = math.lgamma(a + 0.5) - math.lgamma(a)
     else:
@@ -51,7 +51,7 @@ def beyond(square: float, df: float) -> float:
 
 
 def _beta_fraction(x: float, a: float, b: float) -> float:
-    """The continued fraction of the incomplete beta function."""
+    """Return the continued fraction of the incomplete beta function."""
     tiny = 1e-300
     c, d = 1.0, 1.0 / (1.0 - (a + b) * x / (a + 1) or tiny)
     result = d
@@ -69,9 +69,9 @@ def _beta_fraction(x: float, a: float, b: float) -> float:
 
 @lru_cache(maxsize=4096)
 def student_t_quantile(probability: float, df: float) -> float:
-    """The number that a variable with Student's t distribution is below with this probability.
+    """Return the quantile of Student's t distribution for a probability.
 
-    Found by bisection of :func:`student_t_cdf`.
+    Computed by bisection of :func:`student_t_cdf`.
 
     Example:
         >>> round(student_t_quantile(0.975, 10), 6)

@@ -14,21 +14,21 @@ from rankgauge.stats.arrays import FloatArray, blocks, check_draws, check_share
 
 _FOLDS = 5
 _NEIGHBORS = 10
-_PENALTY = 1.0  # times the number of points that a fold is fitted to
-_ROWS = 1000  # of a block of similarities
-_DIGITS = 10  # of scores: equal points get equal scores with any BLAS
+_PENALTY = 1.0  # per point that the regression is fitted to
+_ROWS = 1000  # in a block of similarities
+_DIGITS = 10  # of rounded scores, so that equal points have equal scores with any BLAS
 CLASSIFIERS = ("linear", "neighbors")
 
 
 @dataclass(frozen=True, slots=True)
 class AreaEstimate:
-    """An area under the ROC curve with its interval.
+    """Area under the ROC curve with its interval.
 
     Attributes:
-        value: The share of pairs of points, one of each sample, whose scores are in order; 0.5 if
-            the classifier cannot distinguish the samples.
-        low: The lower bound of the interval.
-        high: The upper bound.
+        value: Share of pairs of points, one from each sample, with the higher score for the point
+            of the first sample; 0.5 if the classifier cannot distinguish the samples.
+        low: Lower bound of the interval.
+        high: Upper bound.
     """
 
     value: float
@@ -38,17 +38,17 @@ class AreaEstimate:
 
 @dataclass(frozen=True, eq=False)
 class TwoSampleTest:
-    """A classifier two-sample test by permutation of the labels.
+    """Result of a classifier two-sample test by permutation of the labels.
 
     Attributes:
-        p: The p-value of the larger standardized area.
-        areas: The area of each classifier, in the order of `CLASSIFIERS`.
-        z: Their standardized areas.
-        decisive: The position of the classifier with the larger one.
-        permutations: The number of random permutations.
-        center: (2,) means of the areas over permutations and the observed labels.
-        spread: (2,) their standard deviations.
-        largest: (permutations,) the larger standardized area of each permutation, sorted.
+        p: P-value of the larger standardized area.
+        areas: Area of each classifier, in the order of `CLASSIFIERS`.
+        z: Standardized area of each classifier.
+        decisive: Index of the classifier with the larger standardized area.
+        permutations: Number of random permutations.
+        center: (2,) means of the areas over the permutations and the observed labels.
+        spread: (2,) standard deviations of the same areas.
+        largest: (permutations,) larger standardized area of each permutation, sorted.
     """
 
     p: float
@@ -61,7 +61,7 @@ class TwoSampleTest:
     largest: FloatArray
 
     def p_values(self, areas: FloatArray) -> FloatArray:
-        """Return the p-values of other labels of the same points, whose areas are (2, B)."""
+        """Return the p-values of other labelings of the same points, from their areas (2, B)."""
         z = _standardized(areas, self.center, self.spread).max(axis=0)
         reached = self.permutations - np.searchsorted(self.largest, z - _TIE, side="left")
         return np.asarray((reached + 1) / (self.permutations + 1))
@@ -74,16 +74,16 @@ class LabelScores:
     """Scores of points by two classifiers, for any labels.
 
     ``linear`` is a ridge regression of the labels on standardized coordinates, fitted without the
-    fold of the point (5 random folds). ``neighbors`` is the share of labels among the 10 points
-    with the highest cosine. Folds, projections and neighbors do not depend on the labels, so that
-    labels can be permuted hundreds of times.
+    fold of the point (5 random folds). ``neighbors`` is the number of labeled points among the 10
+    with the highest cosine. Folds, projections, and neighbors do not depend on the labels, so that
+    hundreds of permutations are fast.
 
     Args:
         points: (n, d) coordinates, at least 10 points; constant columns are ignored.
-        seed: The seed of the folds and of the order of equally near neighbors.
+        seed: Seed of the folds and of the order of equally near neighbors.
 
     Attributes:
-        order: The random order in which points are visited.
+        order: Random order of the points.
         folds: Positions in that order, for each fold.
 
     Raises:
@@ -107,14 +107,14 @@ class LabelScores:
                 fix=f"give (n, d) coordinates of at least {2 * _FOLDS} points",
             )  # fmt: skip
         rng = np.random.Generator(np.random.PCG64(seed))
-        # In random order: equally near neighbors are taken in the order of the points, which must
-        # not follow the labels.
+        # In random order, since ties between neighbors are broken by the order of the points,
+        # which must not depend on the labels.
         self.order = rng.permutation(len(given))
         ordered = given[self.order]
         self.folds = [np.arange(start, len(ordered), _FOLDS) for start in range(_FOLDS)]
         self._projections = list(_projections(ordered, self.folds))
         self._neighbors = nearest(ordered, _NEIGHBORS)
-        # All points are one group of neighbors; those of the line are compared within folds.
+        # Linear scores are comparable only within folds, scores of neighbors among all points.
         self._groups = (self.folds, [np.arange(len(ordered))])
 
     def scores(self, labels: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
@@ -151,16 +151,16 @@ class LabelScores:
 
         Null hypothesis: the labels are exchangeable. The areas of both classifiers are standardized
         by their mean and standard deviation over all permutations and the observed labels; p is
-        (b + 1) / (permutations + 1), b the permutations whose larger standardized area reaches the
-        observed one (Lopez-Paz and Oquab 2017; Phipson and Smyth 2010). Intervals are normal, with
-        the standard error of DeLong et al. (1988) for the scores as they are, or that of the
-        permutations if it is larger, which includes the fit.
+        (b + 1) / (permutations + 1), where b permutations have a larger standardized area that
+        reaches the observed one (Lopez-Paz and Oquab 2017; Phipson and Smyth 2010). Intervals are
+        normal, with the standard error of DeLong et al. (1988) for fixed scores, or that of the
+        permutations, which includes the fit, if it is larger.
 
         Args:
             labels: (n,) True for one sample, False for the other.
-            permutations: How often labels are permuted.
-            seed: The seed of the permutations.
-            level: The confidence of the intervals.
+            permutations: Number of permutations of the labels.
+            seed: Seed of the permutations.
+            level: Confidence of the intervals.
 
         Raises:
             InputError: If one sample is empty.
@@ -195,7 +195,7 @@ class LabelScores:
         )  # fmt: skip
 
     def area_within(self, labels: npt.NDArray[np.bool_], groups: npt.NDArray[np.int64]) -> float:
-        """Return the linear area over pairs of the same fold and group; NaN without pairs."""
+        """Return the area of `linear` over pairs in the same fold and group; NaN without pairs."""
         ordered = groups[self.order]
         cells = [
             fold[ordered[fold] == group] for fold in self.folds for group in np.unique(ordered)
@@ -212,13 +212,13 @@ def area_under_curve(
 ) -> FloatArray:
     """Return the areas under the ROC curve over the pairs within groups.
 
-    The share of pairs, one point of each label, in which the labeled point has the higher score;
-    equal scores count one half.
+    The area is the share of pairs, one point of each label, in which the labeled point has the
+    higher score; equal scores count one half.
 
     Args:
-        scores: (n, B).
-        labels: (n, B).
-        groups: Positions of the points of each group; all points are one group if omitted.
+        scores: (n, B) scores of n points under B labelings.
+        labels: (n, B) whether each point is labeled.
+        groups: Positions of the points of each group; by default, all points are one group.
 
     Returns:
         (B,) areas; NaN where no group has both labels.
@@ -262,7 +262,7 @@ def middle_ranks(values: FloatArray) -> FloatArray:
 
 
 def nearest(points: FloatArray, count: int) -> npt.NDArray[np.int64]:
-    """Return (n, count) positions of the other points with the highest cosine, in no order."""
+    """Return (n, count) positions of the other points with the highest cosine, unordered."""
     rows = unit_rows(points)
     count = min(count, len(rows) - 1)
     found = np.empty((len(rows), count), dtype=np.int64)
@@ -274,7 +274,7 @@ def nearest(points: FloatArray, count: int) -> npt.NDArray[np.int64]:
 
 
 def unit_rows(points: FloatArray) -> FloatArray:
-    """Return rows of length 1; rows of zeros remain."""
+    """Return the rows scaled to length 1; rows of zeros are unchanged."""
     lengths = np.linalg.norm(points, axis=1, keepdims=True)
     return np.asarray(points / np.where(lengths > 0, lengths, 1.0))
 
@@ -282,7 +282,7 @@ def unit_rows(points: FloatArray) -> FloatArray:
 def _projections(
     points: FloatArray, folds: list[npt.NDArray[np.int64]]
 ) -> Iterator[tuple[FloatArray, npt.NDArray[np.int64], FloatArray]]:
-    """For each fold its own points, the positions of the others, and (d, m) coefficients."""
+    """Yield the points of each fold, the positions of the others, and (d, m) coefficients."""
     spread = points.std(axis=0)
     kept = points[:, spread > _TIE * max(1.0, float(np.abs(points).max()))]
     scaled = (kept - kept.mean(axis=0)) / kept.std(axis=0)
@@ -295,7 +295,7 @@ def _projections(
 
 
 def _standardized(areas: FloatArray, center: FloatArray, spread: FloatArray) -> FloatArray:
-    """(2, B) areas in standard deviations; 0 of a classifier whose area is always the same."""
+    """Return (2, B) areas in standard deviations; 0 for a classifier with a constant area."""
     scale = np.where(spread > _TIE, spread, np.inf)
     return np.asarray((areas - center[:, None]) / scale[:, None])
 
@@ -306,13 +306,13 @@ def _estimate(
     groups: list[npt.NDArray[np.int64]],
     precision: tuple[float, float],
 ) -> AreaEstimate:
-    """The area over pairs within groups; `precision` is a level and the least standard error."""
+    """Return the area over pairs within groups; `precision`: level and minimum standard error."""
     pairs = variance = won = 0.0
     for group in groups:
         ours, theirs = scores[group][labels[group]], scores[group][~labels[group]]
         if not len(ours) or not len(theirs):
             continue
-        # Ranks among all minus ranks among their own: the share of the others below each point.
+        # Ranks among all points minus ranks within the sample: the share of the others below.
         ranks = middle_ranks(np.concatenate([ours, theirs])[:, None])[:, 0]
         below = (ranks[: len(ours)] - middle_ranks(ours[:, None])[:, 0]) / len(theirs)
         above = 1 - (ranks[len(ours) :] - middle_ranks(theirs[:, None])[:, 0]) / len(ours)
