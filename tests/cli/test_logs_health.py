@@ -75,4 +75,4 @@ def test_evaluations_before_a_change_of_judgments_are_left_out(tmp_path):
     history(path, ("a", ["b", "a"]), qrels=QRELS | {"q9": {"a": 1}})
     events = log(tmp_path / "log.parquet", days=1, **ANGRY)
     done = run("logs", "health", events, "--history", path, "-m", "RR")
-    assert "excluded: 1 evaluation before other judgments" in done.stderr
+    assert "excluded: 1 evaluation before different judgments" in done.stderr

@@ -247,7 +247,7 @@ def test_max_t_refuses_columns_of_different_queries_even_if_they_are_as_many():
         "b": {q: ["x", "d"] for q in ("q0", "q1", "q2")},
         "c": {q: ["x", "d"] for q in ("q3", "q4", "q5")},
     }
-    with pytest.raises(InputError, match="max-t needs one set of queries"):
+    with pytest.raises(InputError, match="max-t needs the same queries"):
         compare(qrels, runs, "FirstRel", correction="max-t")
 
 

@@ -140,9 +140,9 @@ def test_unknown_policies_are_refused() -> None:
         ({"draws": 2.5}, "draws=2.5 is not valid"),
         ({"draws": True}, "draws=True is not valid"),
         ({"ties": "mean", "draws": 1}, "draws=1 gives no standard error"),
-        ({"draws": 100}, "draws=100 with ties=trec: orders are drawn for their mean only"),
+        ({"draws": 100}, "draws=100 with ties=trec: only ties=mean draws orders"),
         ({"ties": "mean", "draws": 10, "seed": -3}, "seed=-3 is not valid"),
-        ({"ties": "mean", "seed": 3}, "seed=3 without draws: nothing is drawn"),
+        ({"ties": "mean", "seed": 3}, "seed=3 without draws has no effect"),
     ],
     ids=["negative", "part", "flag", "one", "no mean", "seed", "no draws"],
 )

@@ -167,7 +167,7 @@ def test_a_loss_above_the_margin_that_is_not_significant_is_suspect():
     new = {q: ["d"] if n > 1 else ["x"] for n, q in enumerate(qrels)}
     found = gate(qrels, new, _with(depth="any"), baseline=old)
     assert found.verdict == "INCONCLUSIVE"
-    assert found.checks[0].note == "suspect: the loss seen (0.067) is above the margin"
+    assert found.checks[0].note == "suspicious: the observed loss (0.067) is above the margin"
 
 
 def test_worse_but_within_the_margin_passes_with_a_note():
@@ -280,7 +280,7 @@ def test_added_or_removed_queries_are_not_comparable():
     fewer = {query: QRELS[query] for query in list(QRELS)[:50]}
     found = _against(fewer, RUNS["s1"])
     assert (found.verdict, found.exit_code()) == ("NOT COMPARABLE", 4)
-    assert "10 queries gone ('q50', 'q51', 'q52', ...)" in found.checks[0].sentence
+    assert "10 queries missing ('q50', 'q51', 'q52', ...)" in found.checks[0].sentence
     more = QRELS | {"new": {"d1": 1}}
     assert "1 query new ('new')" in _against(more, RUNS["s1"]).checks[0].sentence
 
@@ -289,7 +289,7 @@ def test_the_intersection_is_compared_where_the_rules_say_so():
     fewer = {query: QRELS[query] for query in list(QRELS)[:50]} | {"new": {"d1": 1}}
     found = _against(fewer, RUNS["s0"], queries="intersection")
     assert found.checks[0].numbers.queries == 50
-    assert any("50 queries in both (1 new and 10 gone ones left out" in n for n in found.notes)
+    assert any("50 queries in both (1 new and 10 missing excluded" in n for n in found.notes)
     apart = _apart("s0", "s1")[:50]
     assert found.checks[0].numbers.gain == pytest.approx(apart.mean(), rel=1e-12)
 
@@ -299,7 +299,7 @@ def test_judgments_that_changed_are_not_comparable_also_within_the_intersection(
     for queries in ("same", "intersection"):
         found = _against(other, RUNS["s1"], queries=queries)
         assert found.verdict == "NOT COMPARABLE"
-        assert "the judgments of 1 query are not those" in found.checks[0].sentence
+        assert "the judgments of 1 query differ from those" in found.checks[0].sentence
         assert "'q07'" in found.checks[0].sentence
 
 
@@ -321,7 +321,7 @@ def test_a_measure_that_was_defined_otherwise_is_not_comparable():
     )
     assert old["measures"] != changed.measures
     found = gate(QRELS, RUNS["s1"], baseline=changed)
-    assert "nDCG@10 had another definition in rankgauge 0.0.1" in found.checks[0].sentence
+    assert "nDCG@10 was defined differently in rankgauge 0.0.1" in found.checks[0].sentence
 
 
 def test_rankings_cut_above_the_cut_off_are_not_comparable():
@@ -356,10 +356,13 @@ def test_too_many_queries_without_a_ranking_are_not_comparable():
     ("contract", "said"),
     [
         ({"must_rank_at_most": {"b": 2}}, None),
-        ({"must_rank_at_most": {"c": 2}}, "document 'c' is at rank 3, its contract says 2"),
-        ({"must_rank_at_most": {"z": 2}}, "document 'z' was not retrieved, its contract says 2"),
+        ({"must_rank_at_most": {"c": 2}}, "document 'c' is at rank 3, but its contract requires 2"),
+        (
+            {"must_rank_at_most": {"z": 2}},
+            "document 'z' was not retrieved, but its contract requires 2",
+        ),
         ({"must_include": ["a", "c"]}, None),
-        ({"must_include": ["c"], "k": 2}, "document 'c' is at rank 3, it must be in the first"),
+        ({"must_include": ["c"], "k": 2}, "document 'c' is at rank 3, but must be in the first"),
         ({"forbidden": ["z"]}, None),
         ({"forbidden": ["c"], "k": 2}, None),
         ({"forbidden": ["c"], "k": 3}, "document 'c' is at rank 3, where it is forbidden"),
@@ -420,7 +423,7 @@ def test_the_worst_verdict_is_the_verdict_and_gives_the_exit_code():
     found = gate(QRELS, RUNS["s0"], rules, baseline=OLD)
     assert [check.verdict for check in found.checks] == ["PASS", "FAIL"]
     assert (found.verdict, found.exit_code(), found.exit_code(strict=True)) == ("FAIL", 1, 1)
-    assert found.sentences()[-1] == "PASS: 1 contract kept"
+    assert found.sentences()[-1] == "PASS: 1 contract met"
     latent = gate(QRELS, RUNS["s1"], LATENCY, baseline=OLD)
     assert (latent.exit_code(), latent.exit_code(strict=True)) == (0, 3)
 

@@ -94,7 +94,7 @@ def test_without_rules_one_measure_is_gated(tmp_path):
         ({"measures": {"nDCG@10": {}, "ndcg_cut_10": {}}}, InputError, "duplicate measure nDCG@10"),
         ({"measures": {"FirstRel": {}}}, InputError, "needs an explicit margin (lower is better)"),
         ({"measures": {"DCG@10": {}}}, InputError, "needs an explicit margin (it may be above 1)"),
-        ({"measures": {"NumRet": {}}}, InputError, "neither higher nor lower is better"),
+        ({"measures": {"NumRet": {}}}, InputError, "no better direction"),
         ({"measures": {"GMAP": {}}}, InputError, "fix: gate AP instead"),
         ({"queries": "some"}, InputError, "choose one of: same, intersection"),
         ({"queries": ["q1"]}, InputError, "choose one of: same, intersection"),

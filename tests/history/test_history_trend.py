@@ -147,7 +147,7 @@ def test_a_slow_decline_is_seen_though_no_step_shows_it(history):
     low, high = stats.mean_interval(moved, 0.975)
     assert warning == (
         f"slow decline: 5 (run) is worse than 1 (run) by RR: -0.100 (97.5% interval {low:+.3f} "
-        f"to {high:+.3f}); none of the 4 steps between is significant by itself"
+        f"to {high:+.3f}); none of the 4 steps is significant by itself"
     )
 
 
@@ -279,7 +279,7 @@ def test_steps_that_are_significant_only_without_correction_are_not_named(histor
     steps = [lost(*range(max(0, n - 1), 8 * n)) for n in range(1, 5)]
     trend = follow(history, lost(39), *steps)
     assert all(point.change.is_worse for point in trend.points[1:])
-    assert "none of the 4 steps between is significant by itself" in trend.warnings[0]
+    assert "none of the 4 steps is significant by itself" in trend.warnings[0]
 
 
 def test_a_plot_is_spaced_by_date_and_broken_where_nothing_is_compared(history):

@@ -18,7 +18,7 @@ def test_every_measure_is_listed():
 def test_every_measure_is_explained_whole(name):
     text = describe(name)
     assert text.startswith(f"{name}: ")
-    for part in ("Use:", "Beware:", "Source:", "Range:", "Parameters:", "Twin in trec_eval:"):
+    for part in ("Use:", "Beware:", "Source:", "Range:", "Parameters:", "Name in trec_eval:"):
         if (
             part != "Parameters:"
             or rankgauge.parse(

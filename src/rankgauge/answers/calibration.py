@@ -225,7 +225,7 @@ def _calibrated(
         _rate(positive[0], positive[1], clusters, level),
         _rate(~positive[0], ~positive[1], clusters, level),
         judge_gain(positive[0], positive[1] * 1.0, clusters, level=level),
-        _differing(_ratings(repeats, codes, items, conversations), options),
+        _flip_rate(_ratings(repeats, codes, items, conversations), options),
         krippendorff_alpha(_by_person(labels, codes, keys), **options),
         _biases(both, positive[0] * 1.0 - positive[1], clusters, level),
     )  # fmt: skip
@@ -309,7 +309,7 @@ def _ratings(
     return np.array(table, dtype=np.float64), clusters
 
 
-def _differing(
+def _flip_rate(
     ratings: tuple[np.ndarray[Any, Any], list[str]], options: Mapping[str, Any]
 ) -> Agreement:
     """Return the share of pairs of replicates with different labels."""
@@ -360,7 +360,7 @@ def position_swap(
     """Compare the choices between two answers with the choices in reversed order.
 
     Args:
-        forward: The choice for each pair: ``first``, ``second`` or ``tie``.
+        forward: The choice for each pair: ``first``, ``second``, or ``tie``.
         swapped: The choice for each pair with the two answers in reversed order.
         level: Confidence level of the intervals.
 
@@ -379,7 +379,7 @@ def position_swap(
             if wrong
             else "the pairs differ, or there are none",
             where="position_swap",
-            fix="give first, second or tie for each pair, in both orders",
+            fix="give first, second, or tie for each pair, in both orders",
         )
     agrees = {pair: forward[pair] == _CHOICES[swapped[pair]] for pair in forward}
     shown = [

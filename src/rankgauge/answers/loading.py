@@ -345,7 +345,7 @@ def _parts(row: Mapping[str, Any], place: str, unread: dict[str, None], *, answe
     if isinstance(named.get("metadata"), Mapping):
         inner = named.pop("metadata")
         named = {_plain(key): value for key, value in inner.items()} | named
-    named = {key: _unquoted(value) for key, value in named.items() if not is_null(value)}
+    named = {key: _parsed_cell(value) for key, value in named.items() if not is_null(value)}
     if _is_segments(named.get("answer")) and is_list(named.get("references")):
         # TREC RAG: `references` are the passages, and citations are their numbers from 0.
         named["contexts"] = [{"id": each} for each in listed(named.pop("references"))]
@@ -372,7 +372,7 @@ def _plain(key: Any) -> str:
     return str(key).strip().lower().replace("-", "_").replace(" ", "_")
 
 
-def _unquoted(value: Any) -> Any:
+def _parsed_cell(value: Any) -> Any:
     """Return the list or object in a CSV cell (JSON, or a Python literal)."""
     if not isinstance(value, str) or value[:1] + value[-1:] not in {"[]", "{}"}:
         return value

@@ -47,13 +47,15 @@ _PROMPTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
 )
 _FILES = (*dict.fromkeys(name for name, _, _ in _PROMPTS.values()), "claims", "nuggets")
 # Relations with roles swapped (the subject is the text, the target is listed): one item per call.
-_TURNED = frozenset({"abstention", "context-question", "criterion"})
+_SWAPPED = frozenset({"abstention", "context-question", "criterion"})
 # Labels that require a quote.
-_EVIDENT = frozenset({"supported", "contradicted", "partly supported", "relevant", "answerable"})
+_NEEDS_QUOTE = frozenset(
+    {"supported", "contradicted", "partly supported", "relevant", "answerable"}
+)
 _ELLIPSIS = re.compile(r"\s*\[?(?:\.{3}|…)\]?\s*")
 _CONVERSATION = "The conversation before the question, one turn in each line"
 # Failures that may not occur in a call with fewer items.
-_DIVISIBLE = frozenset({"invalid", "truncated", "empty", "refused", "no verdict"})
+_RETRIED_IN_PARTS = frozenset({"invalid", "truncated", "empty", "refused", "no verdict"})
 _PER_VERDICT, _PER_REPLY, _PER_CLAIMS = 80, 20, 400  # estimated tokens per reply
 _STRING = {"type": "string"}
 
@@ -206,7 +208,7 @@ class ModelJudge:
                     outcomes[group] += verdicts.values()
                     rest = [item for item in batch if item.key not in verdicts]
                     parts: list[list[Item]] = []
-                    if len(batch) > 1 and why[0] in _DIVISIBLE:
+                    if len(batch) > 1 and why[0] in _RETRIED_IN_PARTS:
                         size = max(1, len(batch) // 3)
                         parts = [rest[n : n + size] for n in range(0, len(rest), size)]
                     else:
@@ -241,7 +243,7 @@ class ModelJudge:
         """Return batches of items by claim number, so that a resumed run repeats the same calls."""
         found: dict[Any, list[Item]] = {}
         for item in items:
-            part = item.name or item.row if item.relation in _TURNED else item.row // self._batch
+            part = item.name or item.row if item.relation in _SWAPPED else item.row // self._batch
             group = (item.relation, item.record, _text(item), part, item.history)
             found.setdefault(group, []).append(item)
         return list(found.values())
@@ -249,7 +251,7 @@ class ModelJudge:
     def _request(self, batch: Sequence[Item], replicate: int) -> ChatRequest:
         relation = batch[0].relation
         prompt, listed, label = _PROMPTS[relation]
-        turned = relation in _TURNED
+        turned = relation in _SWAPPED
         lines = [
             json.dumps(
                 {"id": str(n), listed: item.target if turned else item.subject}, ensure_ascii=False
@@ -280,7 +282,7 @@ class ModelJudge:
             entries = result.data["verdicts"]
             why = ("no verdict", "the reply has no verdict on it, or several that differ")
         else:
-            entries = _salvaged(result.text) if result.code == "invalid" else []
+            entries = _complete_entries(result.text) if result.code == "invalid" else []
             why = (result.code, result.what)
         verdicts: dict[str, Verdict | MissingVerdict] = {}
         for number, item in enumerate(batch, 1):
@@ -295,7 +297,7 @@ class ModelJudge:
     ) -> Verdict | MissingVerdict:
         label, quote, reason = entry["label"], entry["quote"].strip(), entry["reason"]
         quoted = None
-        if item.relation == "answer-question" or label not in _EVIDENT:
+        if item.relation == "answer-question" or label not in _NEEDS_QUOTE:
             quote = ""
         else:
             text = _text(item)
@@ -320,7 +322,7 @@ def _text(item: Item) -> str:
     """Return the text against which the listed parts of an item are judged."""
     if item.relation == "answerability":
         return "\n\n".join(passage.text for passage in item.passages)
-    return item.subject if item.relation in _TURNED else item.target
+    return item.subject if item.relation in _SWAPPED else item.target
 
 
 def _conversation(history: Iterable[tuple[str, str]]) -> str:
@@ -329,7 +331,7 @@ def _conversation(history: Iterable[tuple[str, str]]) -> str:
     )
 
 
-def _salvaged(text: str) -> list[dict[str, str]]:
+def _complete_entries(text: str) -> list[dict[str, str]]:
     """Return the complete entries of an invalid reply, without checks."""
     schema = _verdicts_schema(_STRING, _STRING, 10_000)
     try:
@@ -350,7 +352,7 @@ class ClaimExtraction(Result):
         texts: The number of distinct answers and references.
         before: The number of texts whose claims were already stored.
         missing: The number of texts whose extraction failed, by failure code.
-        usage: Calls, tokens and cost; estimated in a dry run.
+        usage: Calls, tokens, and cost; estimated in a dry run.
         dry_run: Whether no request was sent.
     """
 

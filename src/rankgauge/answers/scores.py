@@ -130,7 +130,7 @@ class JudgedAnswer:
 
 
 class _Undefined(Exception):  # noqa: N818 - not an error: there is nothing to judge
-    """There is nothing to judge, for the reason in the message."""
+    """Raised if there is nothing to judge; the message is the reason."""
 
 
 class _Unjudged(Exception):  # noqa: N818 - not an error: a step has not been taken
@@ -210,7 +210,7 @@ def _relevant(judged: JudgedAnswer) -> Ternary:
     return judged.known("context-question", "relevant")
 
 
-def _to_the_point(judged: JudgedAnswer) -> Ternary:
+def _addresses_question(judged: JudgedAnswer) -> Ternary:
     """Return whether each claim of the answer addresses the question."""
     _answer_claims(judged)
     return judged.known("answer-question", "relevant")
@@ -235,7 +235,7 @@ def _average_precision(useful: BoolArray, more: Sequence[int] | npt.NDArray[np.i
     return math.fsum((np.arange(len(ranks)) + 1) / ranks) / len(ranks)
 
 
-def _covered(judged: JudgedAnswer) -> Ternary:
+def _covered_claims(judged: JudgedAnswer) -> Ternary:
     """Return whether the answer supports each claim of the reference; a blank answer does not."""
     count = _reference_claims(judged)
     if not (judged.record.answer or "").strip():
@@ -244,7 +244,7 @@ def _covered(judged: JudgedAnswer) -> Ternary:
 
 
 def _answer_correctness(judged: JudgedAnswer) -> Score:
-    covered = _share(_covered(judged))
+    covered = _share(_covered_claims(judged))
     if not (judged.record.answer or "").strip() or judged.claims.answer == ():
         # An answer without claims, such as an abstention, covers nothing.
         return Score(0.0, 0.0, 0.0)
@@ -257,7 +257,7 @@ def _harmonic_mean(one: float, other: float) -> float:
     return 2 * one * other / (one + other) if one + other else 0.0
 
 
-def _noise(judged: JudgedAnswer) -> tuple[Ternary, Ternary]:
+def _noise_sources(judged: JudgedAnswer) -> tuple[Ternary, Ternary]:
     """Return whether each wrong claim comes from a useful context, or only from other contexts."""
     wrong = ~_correct(judged)
     useful, support = _useful(judged), judged.matrix("answer-context")
@@ -270,7 +270,7 @@ def _noise(judged: JudgedAnswer) -> tuple[Ternary, Ternary]:
 def _context_utilization(judged: JudgedAnswer) -> Score:
     """Return the share of reference claims supported by the contexts that the answer states."""
     _contexts(judged)
-    found, used = _supported_by_context(judged, "reference"), _covered(judged)
+    found, used = _supported_by_context(judged, "reference"), _covered_claims(judged)
     both = found & used
     if not found.possible.any():
         raise _Undefined("the contexts support no claim of the reference")
@@ -372,11 +372,11 @@ _SHARES: Mapping[str, tuple[_Units, tuple[str, ...]]] = {
     "Contradicted": (_contradicted_by_context, ("answer-context",)),
     "NotStated": (lambda judged: ~(_supported_by_context(judged)
                                    | _contradicted_by_context(judged)), ("answer-context",)),
-    "AnswerRelevance": (_to_the_point, ("answer-question",)),
-    "Completeness": (_covered, ("reference-answer",)),
+    "AnswerRelevance": (_addresses_question, ("answer-question",)),
+    "Completeness": (_covered_claims, ("reference-answer",)),
     "AnswerPrecision": (_correct, ("answer-reference",)),
-    "NoiseFromUseful": (lambda judged: _noise(judged)[0], _ALL_CLAIMS),
-    "NoiseFromOthers": (lambda judged: _noise(judged)[1], _ALL_CLAIMS),
+    "NoiseFromUseful": (lambda judged: _noise_sources(judged)[0], _ALL_CLAIMS),
+    "NoiseFromOthers": (lambda judged: _noise_sources(judged)[1], _ALL_CLAIMS),
     "SelfKnowledge": (lambda judged: _correct(judged) & ~_supported_by_context(judged),
                       ("answer-reference", "answer-context")),
     "Hallucination": (lambda judged: ~(_correct(judged) | _supported_by_context(judged)),

@@ -177,7 +177,7 @@ def _repeated(run: CheckedRun) -> Iterator[Finding]:
     now = means(run.rejoined(lambda table: table), run.measures)
     best = run.effects(run.now, "duplicates=best", now=now)
     first = run.rejoined(lambda table: without_repeats(table, "first"))
-    same = "each time with the same score" if run.alike else "with other scores"
+    same = "each time with the same score" if run.alike else "with different scores"
     yield DOCUMENT_TWICE.finding(
         f"{many(run.repeated.count, 'document')} repeated in the same ranking, {same}",
         run.source, run.repeated.count, run.documents, "document",
@@ -335,7 +335,7 @@ def _own(run: CheckedRun) -> Iterator[Finding]:
         return
     fixed = run.rejoined(lambda table: without_repeats(without_own(table)))
     yield SELF_RETRIEVED.finding(
-        f"{run.own.count} of {many(len(run.queries), 'query')} with the document of their own id "
+        f"{run.own.count} of {many(len(run.queries), 'query')} with a document of the same id "
         f"in the ranking, {run.own_first} of them first",
         run.source, run.own.count, len(run.queries), "query", locations=run.own.locations,
         effects=run.effects(fixed, "without the query's own document"),

@@ -554,7 +554,7 @@ def _judged_by(
     where, criteria = own["verdicts"], own["criteria"] or {}
     if where is None and criteria:
         raise click.UsageError(
-            "rules cannot judge a --criterion: give a model (--url, --model and --verdicts STORE), "
+            "rules cannot judge a --criterion: name a model (--url, --model, --verdicts STORE), "
             "or verdicts of people (--verdicts)"
         )
     if where is None:
@@ -566,10 +566,10 @@ def _judged_by(
         }
         outcomes = judge.judge(list(items.values()))
         found = [each for each in outcomes if isinstance(each, package.Verdict)]
-        return _with(answers, found, judge.name)
+        return _with_verdicts(answers, found, judge.name)
     if where.endswith(_ROWS):
         found = package.read_verdicts(where)
-        return _with(answers, found, own["judge"])
+        return _with_verdicts(answers, found, own["judge"])
     claims = package.sentence_claims
     with package.VerdictStore(where) as store:
         name = own["judge"]
@@ -594,11 +594,11 @@ def _judged_by(
                 for each in store.verdicts()
                 if each.judge == name or (not each.prompt and each.label in answerability)
             ]
-            return _with(answers, found, None, claims)
-        return _with(answers, store.verdicts(), name, claims)
+            return _with_verdicts(answers, found, None, claims)
+        return _with_verdicts(answers, store.verdicts(), name, claims)
 
 
-def _with(
+def _with_verdicts(
     answers: AnswerSet, verdicts: Sequence[Any], judge: str | None, claims: Any = None
 ) -> _Judged:
     """Return the answers with the verdicts of one judge, or of all judges."""

@@ -141,7 +141,7 @@ def bench(
     with working("comparing"):
         measured = plan.measures or None
         first = baseline or plan.baseline
-        shown = _Shown.of(made, measured, first, errors, jobs=jobs)
+        shown = _PrintedResult.of(made, measured, first, errors, jobs=jobs)
     found = None if diagnosed is None else _diagnosis(made, diagnosed, shown, errors)
     shown.print(format, found, full=full)
     for note in made.notes:
@@ -204,7 +204,7 @@ def _check_names(
 
 def _keep(
     history: rankgauge.History,
-    shown: _Shown,
+    shown: _PrintedResult,
     errors: Literal["refuse", "empty"],
     label: str,
 ) -> None:
@@ -231,7 +231,7 @@ def _ran(
         raise
 
 
-class _Shown:
+class _PrintedResult:
     """Result to print: a comparison, or the evaluation of a single run."""
 
     def __init__(
@@ -253,7 +253,7 @@ class _Shown:
         errors: Literal["refuse", "empty"],
         *,
         jobs: int,
-    ) -> _Shown:
+    ) -> _PrintedResult:
         runs = list(bench.runs.values())
         if len(runs) == 1:
             return cls(runs, [runs[0].evaluate(measures, errors=errors)], None)
@@ -313,7 +313,7 @@ class _Shown:
 
 
 def _diagnosis(
-    bench: rankgauge.Benchmark, name: str, shown: _Shown, errors: Literal["refuse", "empty"]
+    bench: rankgauge.Benchmark, name: str, shown: _PrintedResult, errors: Literal["refuse", "empty"]
 ) -> rankgauge.diagnosis.Diagnosis:
     worst, best = shown.ends()
     run = bench.runs.get(worst if name == "worst" else name)

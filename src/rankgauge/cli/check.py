@@ -137,7 +137,7 @@ def check(
             given,
             measures or None,
             collection=collection,
-            ignore=(*ignore, *_others(select)),
+            ignore=(*ignore, *_unselected(select)),
             scale=scale,
         )
     print_result(found, format, rankgauge.reports.Options(full=full))
@@ -149,7 +149,7 @@ def check(
     click.get_current_context().exit(1 if failed else 0)
 
 
-def _others(select: tuple[str, ...]) -> tuple[str, ...]:
+def _unselected(select: tuple[str, ...]) -> tuple[str, ...]:
     """Return the codes to ignore if only some are selected."""
     if not select:
         return ()

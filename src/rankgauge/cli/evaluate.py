@@ -19,7 +19,7 @@ from rankgauge.cli.output import print_message, print_result, quiet, working
 @click.argument("qrels", metavar="QRELS")
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @options.measures(
-    "A measure, such as nDCG@10, AP or 'P(rel=2)@5'; repeat for more (see rankgauge "
+    "A measure, such as nDCG@10, AP, or 'P(rel=2)@5'; repeat for more (see rankgauge "
     "measures).  [default: P, R, F1, Success, and nDCG at 1, 3, 5, and 10, RR, and AP]"
 )
 @click.option(
@@ -157,7 +157,7 @@ def evaluate(
         from rankgauge.cli.evaluate_spark import print_means, refuse_options
 
         refuse_options(runs, policies, format)
-        wanted = _wanted(use, measures)
+        wanted = _measures_of(use, measures)
         print_means(
             qrels, runs, wanted, policies, master=master or "local[*]", folder=values,
             format=format,
@@ -167,7 +167,7 @@ def evaluate(
     kept = _Output.of(label, pairs, date, store, save=save)
     if not runs and (run_format or qrels_format):
         raise click.UsageError("--format and --qrels-format are for QRELS and RUN, not for records")
-    wanted = _wanted(use, measures)
+    wanted = _measures_of(use, measures)
     if tie_report or unjudged_report:
         asked = {"--tie-report": tie_report, "--unjudged-report": unjudged_report}
         reports = [option for option in asked if asked[option]]
@@ -229,7 +229,7 @@ def evaluate(
         raise failure
 
 
-def _wanted(use: str | None, measures: tuple[str, ...]) -> tuple[str, ...] | None:
+def _measures_of(use: str | None, measures: tuple[str, ...]) -> tuple[str, ...] | None:
     """Return the measures of the use case (and print its reason) and those of -m, or None."""
     if use is None:
         return measures or None

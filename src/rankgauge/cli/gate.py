@@ -98,7 +98,7 @@ def gate(
 
     PASS: a loss above the margin is excluded. FAIL: the run is worse, or a contract or floor is
     broken. INCONCLUSIVE: neither can be concluded; more queries would decide. IDENTICAL: no change.
-    NOT COMPARABLE if queries, judgments, measures or depth differ from those of the baseline, or
+    NOT COMPARABLE if queries, judgments, measures, or depth differ from those of the baseline, or
     too many queries have no ranking.
 
     Exit codes: 0 PASS, IDENTICAL, and INCONCLUSIVE without --strict; 1 FAIL; 2 an error;
@@ -120,7 +120,7 @@ def gate(
     if alone:
         judgments, found = alone[0], None
     elif run is None or _is_plan(qrels, run):
-        judgments, found = _planned(qrels, run)
+        judgments, found = _run_of_plan(qrels, run)
     else:
         judgments = rankgauge.read_qrels(qrels, format=qrels_format)
         found = located(run, run_format)
@@ -169,7 +169,7 @@ def _is_plan(qrels: str, run: str) -> bool:
     return qrels.endswith(".toml") or (named and Path(qrels).is_dir())
 
 
-def _planned(path: str, name: str | None) -> tuple[rankgauge.Qrels, rankgauge.Run]:
+def _run_of_plan(path: str, name: str | None) -> tuple[rankgauge.Qrels, rankgauge.Run]:
     """Return the judgments of a plan and the run of one of its retrievers."""
     if name is None and not (path.endswith(".toml") or Path(path).is_dir()):
         raise click.UsageError("name the run: rankgauge gate QRELS RUN")

@@ -84,7 +84,7 @@ _draws = options.combined(
 )  # fmt: skip
 
 
-def _given(settings: dict[str, Any]) -> dict[str, Any]:
+def _given_settings(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings given as options."""
     return {name: value for name, value in settings.items() if value not in {None, ()}}
 
@@ -148,7 +148,7 @@ def create(
     )
     text = None if guideline is None else read_text(guideline)
     with JudgingProject.create(
-        project, Settings(**_given(settings)), guideline=text, author=author
+        project, Settings(**_given_settings(settings)), guideline=text, author=author
     ) as made:
         made.add_questions(read)
         print_result(project_status(made), "table")
@@ -201,7 +201,7 @@ def questions(
 @click.option(
     "--dense", is_flag=False, flag_value="hashing", metavar="[ENCODER]",
     help="Search it with vectors: hashing (the default: words and character n-grams), "
-    "model2vec:NAME, sentence-transformers:NAME or openai-embeddings:NAME@URL.",
+    "model2vec:NAME, sentence-transformers:NAME, or openai-embeddings:NAME@URL.",
 )  # fmt: skip
 @click.option(
     "-k", type=click.IntRange(1), default=10, show_default=True,
@@ -277,7 +277,7 @@ def settings(project: str, author: str, **settings: Any) -> None:
     from rankgauge.judging import JudgingProject
 
     with JudgingProject(project) as opened:
-        current, changed = opened.settings, _given(settings)
+        current, changed = opened.settings, _given_settings(settings)
         if changed.get("mode", current.mode) != current.mode:
             changed.setdefault("shown", None)  # use the default number of the new mode
         if changed:

@@ -65,7 +65,7 @@ class _LazyGroup(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        # An unknown name may be a misspelling of any command, hidden ones included.
+        # An unknown name may be a misspelling of any command: load all of them.
         for name in (cmd_name,) if cmd_name in _COMMANDS else _COMMANDS:
             module = importlib.import_module(f"rankgauge.cli.{_MODULES.get(name, name)}")
             self.add_command(getattr(module, name))
@@ -125,7 +125,7 @@ def _print_error(error: Exception) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     if isinstance(error, click.ClickException):
-        vars(error)["message"] = for_terminal(error.message)  # Final by its type only
+        vars(error)["message"] = for_terminal(error.message)  # Final only for type checkers
         error.show()
     elif isinstance(error, rankgauge.RankgaugeError):
         click.echo(f"error: {error}", err=True)

@@ -503,7 +503,7 @@ class _Work:
         ]
         if len({tuple(np.isnan(column)) for column in columns}) > 1:
             raise InputError(
-                "max-t needs one set of queries, and a tested measure leaves some out",
+                "max-t needs the same queries for all tests, but a tested measure excludes some",
                 where="correction",
                 fix="choose correction='holm'",
             )

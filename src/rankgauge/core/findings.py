@@ -202,7 +202,7 @@ IDS_WRITTEN_DIFFERENTLY = FindingKind(
 QUERY_MISSING = FindingKind(
     "P104", "query-missing-from-run", "warning",
     "judged queries are not in the run",
-    "they count 0 in the mean; tools that leave them out report a higher one",
+    "they count as 0 in the mean; tools that exclude them report a higher mean",
     "run the missing queries, or evaluate with queries=intersection and say so",
 )  # fmt: skip
 IDS_OFF_BY_ONE = FindingKind(
@@ -229,7 +229,7 @@ DOCUMENT_NOT_IN_COLLECTION = FindingKind(
 NO_RELEVANT_DOCUMENT = FindingKind(
     "J103", "no-relevant-document", "warning",
     "a judged query has no relevant document",
-    "most measures are undefined for it and count 0 in the mean",
+    "most measures are undefined for it and count as 0 in the mean",
     "judge more documents for it, or leave the query out",
 )  # fmt: skip
 
@@ -274,7 +274,7 @@ COMPARISON_KINDS: Mapping[str, FindingKind] = MappingProxyType(
                 "C101", "few-queries", "warning",
                 "fewer than 25 queries are compared",
                 "intervals are wide, and a single query can change the mean",
-                "judge more queries; the comparison shows how many its difference would need",
+                "judge more queries; the comparison shows how many queries its difference needs",
             ),
             FindingKind(
                 "C102", "many-ties", "warning",

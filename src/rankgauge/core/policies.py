@@ -71,13 +71,13 @@ class Policies:
             )
         if self.seed and not self.draws:
             raise InputError(
-                f"seed={self.seed} without draws: nothing is drawn", where="policies",
-                fix="say how many orders are drawn (draws=1000), or leave seed out",
+                f"seed={self.seed} without draws has no effect", where="policies",
+                fix="set draws=1000, or omit seed",
             )  # fmt: skip
         if self.draws and self.ties != "mean":
             raise InputError(
-                f"draws={self.draws} with ties={self.ties}: orders are drawn for their mean only",
-                where="policies", fix='ask for ties="mean" (--ties mean), or leave draws out',
+                f"draws={self.draws} with ties={self.ties}: only ties=mean draws orders",
+                where="policies", fix='use ties="mean" (--ties mean), or omit draws',
             )  # fmt: skip
 
     def describe(self) -> dict[str, str | int]:
@@ -103,5 +103,5 @@ def order_of(ties: str) -> Order:
             return order
     raise UnknownName(
         f"ties={ties!r:.40} is not valid here",
-        fix="choose one of: trec, input (what is best or worst takes judgments to say)",
+        fix="choose one of: trec, input (best and worst need judgments)",
     )

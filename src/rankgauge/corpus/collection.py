@@ -488,7 +488,7 @@ def _items(given: Any, what: str, example: str) -> Iterator[tuple[str, Any]]:
 
 
 def _row(key: str, value: Any, what: str) -> TextRow:
-    """Convert a text, given as text or as a mapping."""
+    """Convert a text or a mapping to a row."""
     if isinstance(value, str):
         return TextRow(key, "", value, {})
     if not isinstance(value, Mapping) or not isinstance(value.get("text"), str):

@@ -226,9 +226,9 @@ def refusal(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> str
     if rules.queries == "same" and mine != theirs:
         gone, came = sorted(theirs - mine), sorted(mine - theirs)
         parts = [f"{many(len(came), unit)} new ({some(came)})"] if came else []
-        parts += [f"{many(len(gone), unit)} gone ({some(gone)})"] if gone else []
+        parts += [f"{many(len(gone), unit)} missing ({some(gone)})"] if gone else []
         return (
-            f"the {_plural(unit)} are not those of the {kind}: {', '.join(parts)}; update it "
+            f"the {_plural(unit)} differ from those of the {kind}: {', '.join(parts)}; update it "
             f"with {_RENEW}, "
             'or write queries = "intersection" in the rules to compare those in both'
         )
@@ -249,7 +249,7 @@ def _redefined(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> 
     other = [q for q in sorted(both) if _rejudged(stored, new, q)]
     if other:
         return (
-            f"the judgments of {many(len(other), new.unit)} are not those of the {kind} "
+            f"the judgments of {many(len(other), new.unit)} differ from those of the {kind} "
             f"({some(other)}); evaluate its run on the new judgments: {_RENEW}"
         )
     for name, definition in new.measures.items():
@@ -257,7 +257,7 @@ def _redefined(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> 
             return f"the {kind} has no {name}; add it with {_RENEW}"
         if stored.measures[name] != definition:
             return (
-                f"{name} had another definition in rankgauge {stored.version}, which made the "
+                f"{name} was defined differently in rankgauge {stored.version}, which made the "
                 f"{kind}; update it with {_RENEW}"
             )
     return "" if rules.depth == "any" else _depth(kind, stored, new, rules)
@@ -552,7 +552,9 @@ def _would_decide(n: GateNumbers, unit: str) -> str:
 
 def _note(reference: Reference, verdict: GateVerdict, n: GateNumbers) -> str:
     if verdict == "INCONCLUSIVE" and n.gain < -n.margin:
-        return f"suspect: the loss seen ({-n.gain:.{_digits(n.margin)}f}) is above the margin"
+        return (
+            f"suspicious: the observed loss ({-n.gain:.{_digits(n.margin)}f}) is above the margin"
+        )
     if verdict == "PASS" and n.gain < 0 and n.p_worse < _NOTED:
         return (
             f"worse than the {reference.kind}, but within the margin; an anchor detects the "

@@ -265,7 +265,7 @@ def _contracts(
         if broken:
             yield GateCheck("contract", query, "FAIL", f"query {query!r}: {broken}")
         else:
-            yield GateCheck("contract", query, "PASS", f"query {query!r} keeps its contract")
+            yield GateCheck("contract", query, "PASS", f"query {query!r} meets its contract")
 
 
 def _broken(contract: Contract, ranks: dict[str, int]) -> Iterator[str]:
@@ -276,10 +276,10 @@ def _broken(contract: Contract, ranks: dict[str, int]) -> Iterator[str]:
         yield "it has no ranking"
     for doc, most in contract.must_rank_at_most.items():
         if ranks.get(doc, most + 1) > most:
-            yield f"document {doc!r} {at(doc)}, its contract says {most} or better"
+            yield f"document {doc!r} {at(doc)}, but its contract requires {most} or better"
     for doc in contract.must_include:
         if ranks.get(doc, contract.k + 1) > contract.k:
-            yield f"document {doc!r} {at(doc)}, it must be in the first {contract.k}"
+            yield f"document {doc!r} {at(doc)}, but must be in the first {contract.k}"
     for doc in contract.forbidden:
         if ranks.get(doc, contract.k + 1) <= contract.k:
             yield f"document {doc!r} {at(doc)}, where it is forbidden"
@@ -310,7 +310,7 @@ def _notes(
         left = len(new.queries) - len(reference.queries)
         gone = len(stored.queries) - len(reference.queries)
         if left or gone:
-            text += f" in both ({left} new and {gone} gone ones left out: queries=intersection)"
+            text += f" in both ({left} new and {gone} missing excluded: queries=intersection)"
         if stored.version != metadata.version("rankgauge"):
             text += f"; made by rankgauge {stored.version}"
         if None in {stored.depth, new.depth}:
@@ -325,16 +325,16 @@ def _notes(
     if references:
         named = "" if rules.source == "rules" else f" ({rules.source})"
         yield (
-            f"rules{named}: PASS if the lower bound of the mean gain (95%) is above minus "
-            "the margin, else FAIL if the upper bound (paired t, 99%, Holm over "
+            f"rules{named}: PASS if the lower bound of the mean gain (95%) is above the "
+            "negative margin, else FAIL if the upper bound (paired t, 99%, Holm over "
             f"{many(len(references) * len(rules.measures), 'check')}) is below 0"
         )
     if noise is not None:
         bands = ", ".join(f"{name} {band:.4f}" for name, band in noise.bands.items())
         yield (
             f"{noise.runs} runs of one system differ by about: {bands} (95% band of means if "
-            "many queries vary, each by itself; wider if they vary together); differences "
-            "smaller than between these runs count as ties"
+            "many queries vary independently; wider if they vary together); smaller differences "
+            "between queries count as ties"
         )
 
 
@@ -360,8 +360,8 @@ def _warnings(references: list[Reference], new: Baseline, truth: Qrels | None) -
         before, now = (_judged(baseline, queries, truth) for baseline in (reference.stored, new))
         if now < before - _HOLES:
             yield (
-                f"{now:.0%} of the top documents are judged, in the {reference.kind} "
-                f"{before:.0%}: unjudged documents count as not relevant, so a loss may be due "
+                f"{now:.0%} of the top documents are judged, compared with {before:.0%} in the "
+                f"{reference.kind}: unjudged documents count as not relevant, so a loss may be due "
                 "to missing judgments"
             )
 

@@ -178,7 +178,7 @@ class GateResult(Result):
             for check in sorted(self.checks, key=lambda c: -_SEVERITY[c.verdict])
             if check.kind != "contract" or check.verdict != "PASS"
         ]
-        return found + ([f"PASS: {many(kept, 'contract')} kept"] if kept else [])
+        return found + ([f"PASS: {many(kept, 'contract')} met"] if kept else [])
 
     def next_step(self) -> str:
         """Return the next step after this verdict."""

@@ -271,7 +271,7 @@ def _gated_measure(measure: Measure, entry: Mapping[str, Any], place: _Place) ->
         )  # fmt: skip
     if declared.better == "neither":
         raise InputError(
-            f"{measure} counts something: neither higher nor lower is better", where=str(place),
+            f"{measure} has no better direction", where=str(place),
             fix="gate nDCG@10 instead",
         )  # fmt: skip
     low, high = declared.bounds

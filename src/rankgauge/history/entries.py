@@ -214,7 +214,7 @@ def _check_exact(evaluation: Evaluation, settings: Mapping[str, Any]) -> None:
     names = [str(measure) for measure in evaluation.measures]
     if len(set(names)) < len(names) or len(set(evaluation.query_ids)) < len(evaluation.query_ids):
         raise InputError(
-            "a measure or a query occurs in it twice",
+            "duplicate measure or query",
             where=f"run {evaluation.run_name!r}",
             fix="give each once",
         )

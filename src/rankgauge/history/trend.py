@@ -368,9 +368,8 @@ def _decline_text(
             parts.append(f"from {entry.id} to {after.id} ({found.difference:+.3f}{commits})")
     if parts:
         return f"{text}; it fell {', '.join(parts)}"
-    return (
-        f"slow decline: {text}; none of the {between} steps between is significant by itself"
-        + _commits(since, latest)
+    return f"slow decline: {text}; none of the {between} steps is significant by itself" + _commits(
+        since, latest
     )
 
 

@@ -69,12 +69,12 @@ def disputed_sets(judgments: Iterable[Judgment], judges: Mapping[str, Judge]) ->
     found = [
         DisputedSet(question, tuple(sorted(items)), tuple(made), verdicts.get((question, items)))
         for (question, items), made in people.items()
-        if len({_first(each.choice) for each in made if each.choice}) > 1
+        if len({_comparable(each.choice) for each in made if each.choice}) > 1
     ]
     return sorted(found, key=lambda each: each.verdict is not None)
 
 
-def _first(choice: Choice) -> tuple[object, ...]:
+def _comparable(choice: Choice) -> tuple[object, ...]:
     """Return the values that must be equal for two choices to agree."""
     return (choice.outcome, choice.documents[:1], choice.grades)
 
@@ -148,7 +148,7 @@ class JudgingAgreement(Result):
         )  # fmt: skip
 
     def table(self, *, full: bool = False) -> Table:
-        """Return one row for each coefficient of people, repeats, models and hidden tests.
+        """Return one row for each coefficient of people, repeats, models, and hidden tests.
 
         Args:
             full: Whether to add the coefficients of each judge, criterion, and pair, and the
@@ -226,7 +226,7 @@ class JudgingAgreement(Result):
         elif self.tasks < _FEW:
             yield f"fewer than {_FEW} tasks by two people: intervals are wide"
         if len(rows) < len(self.rows):
-            more = f"{len(self.rows) - len(rows)} more coefficients of judges, criteria and pairs"
+            more = f"{len(self.rows) - len(rows)} more coefficients of judges, criteria, and pairs"
             yield f"--full lists {more}"
         open_ones = sum(each.verdict is None for each in self.disagreements)
         if open_ones:
@@ -399,14 +399,14 @@ class _Rows:
         """Yield the rows that compare a judge with others on the tasks in common."""
         shares, codes = [], []
         for task, mine in own.items():
-            if beside := [_code(each) for each in others.get(task, {}).values()]:
+            if others_codes := [_code(each) for each in others.get(task, {}).values()]:
                 code = _code(*mine.values())
-                shares.append(beside.count(code) / len(beside))
-                codes += [code, *beside]
+                shares.append(others_codes.count(code) / len(others_codes))
+                codes += [code, *others_codes]
         percent = _mean(shares, len(codes), self.draws, self.seed)
         yield self._row("percent agreement", group, name, percent)
         if self.scale == "choices":
-            yield self._row("alpha", group, name, _beyond_chance(percent, codes))
+            yield self._row("alpha", group, name, _chance_corrected(percent, codes))
 
     @staticmethod
     def _table(answers: _Answers) -> _Table:
@@ -484,7 +484,7 @@ def _mean(shares: Sequence[float], answers: int, draws: int, seed: int) -> Agree
     return Agreement(mean, found.low, found.high, _LEVEL, len(shares), answers)
 
 
-def _beyond_chance(percent: Agreement, codes: Sequence[float]) -> Agreement:
+def _chance_corrected(percent: Agreement, codes: Sequence[float]) -> Agreement:
     """Return percent agreement corrected for chance: 1 - observed / expected disagreement."""
     if not percent.units:
         return percent

@@ -1,4 +1,4 @@
-"""Export of the judgments of a project as qrels, preferences or sampled judgments."""
+"""Export of the judgments of a project as qrels, preferences, or sampled judgments."""
 
 from __future__ import annotations
 
@@ -218,9 +218,9 @@ def export_judgments(
             where=project.where,
             fix="judge more tasks, or export all documents: without --drop-unsure",
         )  # fmt: skip
-    held: Qrels | SampledQrels = Qrels.of(grades)
+    exported: Qrels | SampledQrels = Qrels.of(grades)
     if to == "sampled":
-        held = SampledQrels.of(_strata(project, grades, documents))
+        exported = SampledQrels.of(_strata(project, grades, documents))
     about = _about(project, judgments, grades, found) | {
         "judgments": to,
         "relevance": rule,
@@ -238,7 +238,7 @@ def export_judgments(
             f"{many(len(unsure), 'document')} whose interval contains a threshold: more judgments "
             "may change the grade" + (f"; {len(dropped)} left unjudged" if drop_unsure else "")
         )
-    return JudgmentExport(held, about, grades, _texts(project))
+    return JudgmentExport(exported, about, grades, _texts(project))
 
 
 def grades_of(
@@ -248,7 +248,7 @@ def grades_of(
 
     Args:
         documents: Documents with their counts and fit.
-        rule: ``share``, ``fit`` or ``grade``; see :func:`export_judgments`.
+        rule: ``share``, ``fit``, or ``grade``; see :func:`export_judgments`.
     """
     grades: _Grades = defaultdict(dict)
     unsure: list[DocumentRelevance] = []

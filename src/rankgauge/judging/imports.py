@@ -41,7 +41,7 @@ _GRADED = ("query", "document", "grade")
 _PAIRED = ("query", "left", "right", "winner")
 _MORE = ("judge", "comment")
 # Version number of an unknown guideline.
-_ELSEWHERE = 0
+_UNKNOWN_GUIDELINE = 0
 _SHOWN = 5
 # Namespace of identifiers: equal judgments have equal identifiers, so reimports add no duplicates.
 _NAMESPACE = uuid.UUID("3c1d6ad8-5d0c-4c52-9a51-5a6f6f1d2d0e")
@@ -130,11 +130,11 @@ def import_judgments(
             file). With `columns` or a column of judges (``judge``, ``rater``, ``annotator``,
             ``worker``, ...), a CSV, TSV, or JSON lines file.
         judge: The name of the judge of a file without a column of judges.
-        kind: Who judged: ``person``, ``model`` or ``application``.
+        kind: Who judged: ``person``, ``model``, or ``application``.
         preferences: Whether to read the source as preferences (:meth:`PreferenceQrels.of`).
-        columns: Column names for ``query``, ``document`` and ``grade``; or for ``query``, ``left``,
-            ``right`` and ``winner`` (``left``, ``right``, an identifier, ``tie`` or ``none``); and
-            optionally for ``judge`` and ``comment``.
+        columns: Column names for ``query``, ``document``, and ``grade``; or for ``query``,
+            ``left``, ``right``, and ``winner`` (``left``, ``right``, an identifier, ``tie``, or
+            ``none``); and optionally for ``judge`` and ``comment``.
         several: Whether repeated judgments of a pair are by different, unnamed people. The first
             judgment of a pair is by ``JUDGE 1``, the second by ``JUDGE 2``.
         add_questions: Whether to add questions that are not in the project.
@@ -173,7 +173,7 @@ def import_judgments(
     incoming = _Import(project.settings, name, judge, kind, add_questions=add_questions)
     with project.writing() as stored:
         incoming.begin(stored)
-        for row in _numbered(rows, several=several):
+        for row in _with_numbered_judges(rows, several=several):
             try:
                 incoming.add(stored, row)
             except InputError as error:
@@ -277,7 +277,7 @@ def _named_rows(
             refuse(
                 FormatError(
                     f"the winner is {winner!r:.60}", path=source_name(source), line=line,
-                    fix="write left, right, the identifier of one of them, tie or none",
+                    fix="write left, right, the identifier of one of them, tie, or none",
                 )
             )  # fmt: skip
 
@@ -316,7 +316,7 @@ def _ranking_of(query: str, group: str, grades: Mapping[str, float]) -> _Row | N
     return _Row(0, query, documents, "chosen", tuple(best), id=group)
 
 
-def _numbered(rows: Iterable[_Row], *, several: bool) -> Iterator[_Row]:
+def _with_numbered_judges(rows: Iterable[_Row], *, several: bool) -> Iterator[_Row]:
     """Yield the rows; with `several`, repeated judgments of a pair get different judges."""
     seen: Counter[tuple[str, tuple[str, ...]]] = Counter()
     for row in rows:
@@ -481,7 +481,7 @@ class _Import:
         if _is_uuid(row.id):
             name = row.id  # exported by this or another judging project
         return Presentation(
-            name, question, row.documents, judge.id, mode, "import", guideline=_ELSEWHERE
+            name, question, row.documents, judge.id, mode, "import", guideline=_UNKNOWN_GUIDELINE
         )
 
     def _wrong(self, row: _Row, what: str, fix: str) -> InputError:

@@ -49,7 +49,7 @@ class PoolSource:
 
     Attributes:
         name: The name of the run, retriever, or model.
-        kind: ``run``, ``search``, ``model``, ``author``, ``random`` or ``import``.
+        kind: ``run``, ``search``, ``model``, ``author``, ``random``, or ``import``.
         questions: Number of questions for which the source has candidates.
         total: Number of question-document pairs from the source.
         unique: Number of pairs from no other source.
@@ -229,7 +229,7 @@ def build_pool(
         rankings.append(_Ranking(name, "search", _search(retriever, texts, questions, depth)))
     ranking = None
     if model is not None:
-        ranking = rank_documents(model, questions, _to_rank(rankings, texts, depth))
+        ranking = rank_documents(model, questions, _documents_to_rank(rankings, texts, depth))
         ranked = {name: [(each, None) for each in ids] for name, ids in ranking.ranked.items()}
         rankings.append(_Ranking(str(model.settings["model"]), "model", ranked))
     found: _Found = defaultdict(list)
@@ -310,7 +310,7 @@ def _search(
     return found
 
 
-def _to_rank(
+def _documents_to_rank(
     rankings: Iterable[_Ranking], texts: Collection, depth: int
 ) -> dict[str, list[Document]]:
     """Return the documents for the model to rank, by question, in order of their best rank."""

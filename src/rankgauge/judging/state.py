@@ -83,7 +83,7 @@ class ProjectState:
                     fix="create it: rankgauge judge create PROJECT --questions FILE",
                 )  # fmt: skip
             judges = stored.judges()
-            # Adding judges does not affect the others; other changes discard the cached state.
+            # Cached questions remain valid if judges are only added and the settings are the same.
             same = settings == self.settings and self.judges.items() <= judges.items()
             self.settings, self.judges = settings, judges
             self.guideline = (stored.version("guideline") or (1, ""))[0]

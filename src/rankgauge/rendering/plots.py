@@ -223,9 +223,9 @@ def plot_history(
     sizes = {len(dates), len(means), len(low) or len(means), len(high) or len(means)}
     if len(sizes) > 1 or not len(dates) or bool(len(low)) != bool(len(high)):
         raise InputError(
-            f"got {len(dates)} dates, {len(means)} means, {len(low)} and {len(high)} ends",
+            f"got {len(dates)} dates, {len(means)} means, {len(low)} and {len(high)} bounds",
             where="history",
-            fix="give one mean per date, and both ends of each interval or none",
+            fix="give one mean per date, and both bounds of each interval or none",
         )
     texts = [str(date) for date in dates]
     places = _moments(texts)

@@ -24,17 +24,22 @@ def measures_table(*, full: bool = True) -> Table:
 
     Example:
         >>> measures_table().columns
-        ('measure', 'description', 'better', 'trec_eval twin')
+        ('measure', 'description', 'better', 'in trec_eval')
     """
     table = Table(
-        ("measure", "description", "better", "trec_eval twin"),
+        ("measure", "description", "better", "in trec_eval"),
         tuple(
-            (str(example(m)), summary(m.declaration), m.declaration.better, _twin(m.declaration))
+            (
+                str(example(m)),
+                summary(m.declaration),
+                m.declaration.better,
+                _trec_names(m.declaration),
+            )
             for m in all_measures()
         ),
         notes=(
             "rankgauge measures NAME explains one; write Name(param=value)@k",
-            "a twin is the measure of trec_eval that gives the same number",
+            "in trec_eval: the name of the measure with the same values there",
         ),
     )
     return table if full else replace(table.part(columns=(0, 1)), notes=table.notes[:1])
@@ -96,7 +101,7 @@ def _described(declared: Declaration, *, full: bool) -> Iterator[str]:
     top = "unbounded" if math.isinf(high) else f"{high:g}"
     extent = "any number" if math.isinf(low) else f"{low:g} to {top}"
     yield f"Range: {extent}; better: {declared.better}; mean: {declared.mean}."
-    done = "excluded from the mean" if declared.undefined == "skip" else "counted 0 in the mean"
+    done = "excluded from the mean" if declared.undefined == "skip" else "counted as 0 in the mean"
     yield f"Undefined values are {done}."
     if full:
         yield from _filled(f"Equal scores: {over_ties(declared)}.")
@@ -109,7 +114,7 @@ def _described(declared: Declaration, *, full: bool) -> Iterator[str]:
     also = ", ".join((*declared.also, *declared.shown))
     if also:
         yield from _filled(f"Also written: {also}.")
-    yield f"Twin in trec_eval: {_twin(declared) or 'none'}."
+    yield f"Name in trec_eval: {_trec_names(declared) or 'none'}."
     others = list(elsewhere(declared))
     if others:
         yield "Names elsewhere:"
@@ -180,5 +185,5 @@ def elsewhere(declared: Declaration) -> Iterator[tuple[str, list[str]]]:
             yield tool, named
 
 
-def _twin(declared: Declaration) -> str:
-    return ", ".join(twin.replace(":.2f}", "}") for twin in declared.trec)
+def _trec_names(declared: Declaration) -> str:
+    return ", ".join(name.replace(":.2f}", "}") for name in declared.trec)

@@ -29,7 +29,7 @@ _KINDS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "
 _FIXES = {
     "safe": "--fix FOLDER writes a fixed copy",
     "on request": "--fix FOLDER --fix-also {code} writes a fixed copy",
-    "": "a person has to decide",
+    "": "needs a manual decision",
 }
 
 

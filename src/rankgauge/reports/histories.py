@@ -107,7 +107,7 @@ def _list_notes(entries: Sequence[HistoryEntry], shown: Sequence[HistoryEntry]) 
     if judged > 1:
         yield f"{judged} different judgments: values from different judgments are not comparable"
     if any(entry.dirty for entry in shown):
-        yield "* * files had changed since this commit"
+        yield "* * uncommitted changes"
 
 
 def _known(entry: HistoryEntry) -> Iterable[tuple[str, str]]:
@@ -125,7 +125,7 @@ def _known(entry: HistoryEntry) -> Iterable[tuple[str, str]]:
     yield "fingerprint of the judgments", entry.qrels or ""
     yield "fingerprint of the run", entry.ranking or ""
     yield "hash of the query ids", entry.query_set
-    yield "commit", (entry.commit or "") + (" with changed files" if entry.dirty else "")
+    yield "commit", (entry.commit or "") + (" with uncommitted changes" if entry.dirty else "")
     yield "versions", ", ".join(f"{name} {version}" for name, version in entry.versions.items())
 
 

@@ -45,7 +45,7 @@ class RetrievalBenchmark:
 
     def __init__(self) -> None:
         self._queries = Benchmark()
-        self._made: dict[str, _Made] = {}
+        self._made: dict[str, _RetrieverRun] = {}
 
     def add_query(self, query_id: str, query_text: str, relevant_docs: Iterable[Any]) -> None:
         """Add a query.
@@ -81,7 +81,7 @@ class RetrievalBenchmark:
         means = run.evaluate(measures).mean()
         keys = ("mrr", f"p@{k}", f"r@{k}", "hit_rate", "ndcg")
         values = {key: means[str(measure)] for key, measure in zip(keys, measures, strict=True)}
-        self._made[retriever_name] = _Made(retriever_name, k, values, run)
+        self._made[retriever_name] = _RetrieverRun(retriever_name, k, values, run)
         return {"retriever": retriever_name, **values}
 
     def compare_retrievers(self) -> str:
@@ -116,7 +116,7 @@ class RetrievalBenchmark:
 
 
 @dataclass(frozen=True)
-class _Made:
+class _RetrieverRun:
     """Run of a retriever and the means of its values."""
 
     name: str
@@ -129,7 +129,7 @@ class _Made:
         return self.values["mrr"]
 
 
-def _winner(ordered: list[_Made]) -> str:
+def _winner(ordered: list[_RetrieverRun]) -> str:
     best, *others = ordered
     text = f"**Winner: {for_markdown(best.name)}** by MRR ({best.mrr:.4f})"
     if not others:

@@ -438,7 +438,7 @@ def _split(key: str) -> tuple[str, int | None]:
 
 def _canonical(key: str) -> str:
     name, at = _split(key.removeprefix("mean_"))
-    # Without a cut-off, mean_precision and such are set measures, not the measures at k.
+    # Without a cut-off, `mean_precision` is a set measure, not P@k.
     if at is None:
         return name if name in {"MAP", "MRR"} else key
     return f"{name}@{at}"

@@ -90,7 +90,7 @@ _T = TypeVar("_T")
 _LONGEST = 1_000_000_000
 
 
-def _with_other_names(function: Callable[_P, _T]) -> Callable[_P, _T]:
+def _accept_aliases(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Let a function accept the argument names that tutorials use."""
     first, second, *_ = inspect.signature(function).parameters
     names = {
@@ -112,7 +112,7 @@ def _with_other_names(function: Callable[_P, _T]) -> Callable[_P, _T]:
     return renamed
 
 
-@_with_other_names
+@_accept_aliases
 def precision_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float = 1) -> float:
     """Return the share of the first k ranks with a relevant document.
 
@@ -125,7 +125,7 @@ def precision_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: floa
     return _value(_measure("P", k=k, rel=rel), retrieved, relevant)
 
 
-@_with_other_names
+@_accept_aliases
 def recall_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float = 1) -> float:
     """Return the share of the relevant documents that are in the first k ranks.
 
@@ -136,7 +136,7 @@ def recall_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float =
     return _value(_measure("R", k=k, rel=rel), retrieved, relevant)
 
 
-@_with_other_names
+@_accept_aliases
 def f1_at_k(
     retrieved: Ranking, relevant: Judgments, k: int, *, beta: float = 1, rel: float = 1
 ) -> float:
@@ -149,7 +149,7 @@ def f1_at_k(
     return _value(_measure("F", k=k, beta=beta, rel=rel), retrieved, relevant)
 
 
-@_with_other_names
+@_accept_aliases
 def hit_rate_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float = 1) -> float:
     """Return 1.0 if a relevant document is in the first k ranks, else 0.0.
 
@@ -160,7 +160,7 @@ def hit_rate_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float
     return _value(_measure("Success", k=k, rel=rel), retrieved, relevant)
 
 
-@_with_other_names
+@_accept_aliases
 def success_at_k(retrieved: Any, relevant: Any, k: int | None = None, *, rel: float = 1) -> float:
     """Return :func:`hit_rate_at_k` for one query, or :func:`mean_hit_rate` for records.
 
@@ -178,7 +178,7 @@ def success_at_k(retrieved: Any, relevant: Any, k: int | None = None, *, rel: fl
     return hit_rate_at_k(retrieved, relevant, k, rel=rel)
 
 
-@_with_other_names
+@_accept_aliases
 def reciprocal_rank(
     retrieved: Ranking, relevant: Judgments, k: int | None = None, *, rel: float = 1
 ) -> float:
@@ -191,7 +191,7 @@ def reciprocal_rank(
     return _value(_measure("RR", k=k, rel=rel), retrieved, relevant)
 
 
-@_with_other_names
+@_accept_aliases
 def average_precision(
     retrieved: Ranking,
     relevant: Judgments,
@@ -214,7 +214,7 @@ def average_precision(
     return _value(_measure("AP", k=k, norm=norm, rel=rel), retrieved, relevant)
 
 
-@_with_other_names
+@_accept_aliases
 def dcg_at_k(
     retrieved: Ranking, relevant: Judgments, k: int | None = None, *, gain: Any = "linear"
 ) -> float:
@@ -227,7 +227,7 @@ def dcg_at_k(
     return _value(_measure("DCG", k=k, gain=gain), retrieved, relevant)
 
 
-@_with_other_names
+@_accept_aliases
 def ndcg_at_k(
     retrieved: Ranking,
     relevant: Judgments,
@@ -252,7 +252,7 @@ def ndcg_at_k(
     return _value(_measure("nDCG", k=k, gain=gain, ideal=ideal), retrieved, relevant)
 
 
-@_with_other_names
+@_accept_aliases
 def expected_reciprocal_rank(
     retrieved: Ranking, grades: Judgments, k: int | None = None, *, top: float = 4
 ) -> float:
@@ -289,7 +289,7 @@ def ndcg(
 ) -> float:
     """Return the normalized DCG of a list of grades, in rank order.
 
-    `ideal` are the grades of all judged documents, in any order; a retrieved grade that it lacks is
+    `ideal` has the grades of all judged documents, in any order; a retrieved grade that it lacks is
     an error. Without `ideal`, the ideal ranking has only the retrieved grades, and the value is too
     high if a relevant document was missed.
 
@@ -302,11 +302,11 @@ def ndcg(
     found = _grades(grades, "grades")
     pool = None if ideal is None else _grades(ideal, "ideal")
     if pool is not None:
-        _contained(found, pool)
+        _check_ideal(found, pool)
     return _number(_measure("nDCG", k=k, gain=gain), found, found if pool is None else pool)
 
 
-@_with_other_names
+@_accept_aliases
 def mean_reciprocal_rank(
     retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1
 ) -> float:
@@ -321,7 +321,7 @@ def mean_reciprocal_rank(
     return _mean(_measure("RR", k=k, rel=rel), retrieved, relevant)
 
 
-@_with_other_names
+@_accept_aliases
 def mean_hit_rate(
     retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1
 ) -> float:
@@ -347,7 +347,7 @@ def mean_hit_rate(
     return _mean(_measure("Success", k=k, rel=rel), retrieved, relevant)
 
 
-@_with_other_names
+@_accept_aliases
 def hit_rate(
     retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1
 ) -> float:
@@ -363,7 +363,7 @@ def hit_rate(
     return _one_or_mean(measure, retrieved, relevant)
 
 
-@_with_other_names
+@_accept_aliases
 def mrr(retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1) -> float:
     """Return :func:`reciprocal_rank` for one query, or :func:`mean_reciprocal_rank` for several.
 
@@ -377,7 +377,7 @@ def mrr(retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: floa
 calculate_ndcg_at_k = ndcg_at_k
 
 
-@_with_other_names
+@_accept_aliases
 def calculate_precision_recall(retrieved: Ranking, relevant: Judgments) -> QueryEvaluation:
     """Return precision, recall, F1, and counts of the retrieved documents.
 
@@ -420,7 +420,7 @@ def evaluate_retrieval(
     lengths = [*map(len, columns)]
     if len({*lengths}) > 1:
         raise InputError(
-            "got {} queries, {} rankings and {} sets of relevant documents".format(*lengths),
+            "got {} queries, {} rankings, and {} sets of relevant documents".format(*lengths),
             fix="give one ranking and one set of relevant documents for each query",
         )
     names = {"precision": f"P@{k}", "recall": f"R@{k}", "hit_rate": f"Success@{k}", "mrr": "RR"}
@@ -514,7 +514,7 @@ def _judgments(relevant: Judgments) -> dict[bytes, float]:
 
 def _ids(given: Iterable[Any], where: str, fix: str) -> list[bytes]:
     """Return distinct document ids; reject duplicates."""
-    docs = Ids.of(listed(given), "document id", _blame(where)).tolist()
+    docs = Ids.of(listed(given), "document id", _entry_error(where)).tolist()
     if len(set(docs)) < len(docs):
         twice, count = next((doc, n) for doc, n in Counter(docs).items() if n > 1)
         many = "twice" if count == 2 else f"{count} times"
@@ -529,11 +529,11 @@ def _grades(grades: Iterable[Any], where: str) -> list[float]:
             where=where,
             fix="give the grades in rank order: [3, 0, 2]",
         )
-    values: list[float] = finite_numbers(listed(grades), JUDGMENTS, _blame(where)).tolist()
+    values: list[float] = finite_numbers(listed(grades), JUDGMENTS, _entry_error(where)).tolist()
     return values
 
 
-def _contained(grades: list[float], ideal: list[float]) -> None:
+def _check_ideal(grades: list[float], ideal: list[float]) -> None:
     """Reject an ideal without a retrieved grade: values could exceed 1."""
     there = Counter(ideal)
     for grade, count in Counter(grade for grade in grades if grade > 0).items():
@@ -545,7 +545,7 @@ def _contained(grades: list[float], ideal: list[float]) -> None:
             )
 
 
-def _blame(where: str) -> Blame:
+def _entry_error(where: str) -> Blame:
     """Return a function that creates the error for an entry of an argument."""
 
     def error(row: int, what: str, fix: str) -> InputError:

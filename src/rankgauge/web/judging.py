@@ -45,7 +45,7 @@ def _choose(visit: Visit) -> Response:
     task = _task(visit)
     choice = _choice_of(visit, task)
     if not visit.project.record(choice):
-        _correct(visit, choice)
+        _change_choice(visit, choice)
     undone = choice.outcome == "undone"
     if "x-rankgauge" not in visit.request.headers or task.presentation.purpose == "adjudication":
         return see_other(_path(task) if undone else _next_path(task))
@@ -89,7 +89,7 @@ def _path(task: Task) -> str:
     return f"/judge/{task.presentation.id}"
 
 
-def _correct(visit: Visit, choice: Choice) -> None:
+def _change_choice(visit: Visit, choice: Choice) -> None:
     """Store a new choice with an existing identifier, sent after going back in the browser."""
     with visit.project.reading() as stored:
         known = stored.choice(choice.id)
@@ -131,7 +131,7 @@ def _page(visit: Visit, task: Task) -> Response:
         settings=settings,
         mode=shown.mode,
         made=made,
-        picked=_picked(task, made),
+        picked=_previous_pick(task, made),
         places=min(settings.places or len(shown.documents), len(shown.documents)),
         documents=[displayed(each, fields, task.question.text) for each in task.documents],
         guideline=guideline_html(task.guideline),
@@ -145,7 +145,7 @@ def _page(visit: Visit, task: Task) -> Response:
     return response
 
 
-def _picked(task: Task, made: Choice | None) -> str:
+def _previous_pick(task: Task, made: Choice | None) -> str:
     """Return the value of the button that the judge pressed before."""
     if made is None or not (made.documents or made.grades):
         return made.outcome if made else ""
