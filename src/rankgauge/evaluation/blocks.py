@@ -186,8 +186,10 @@ def measure_block(block: Any, context: Context) -> BlockResult:
     return BlockResult(measured, tied, summary, run.name, dict(run.settings))
 
 
-def measure_file(path: Source, context: Context) -> list[BlockResult] | None:
-    """Join a run in a TREC file with the judgments and measure it; None if the core cannot."""
+def measure_file(
+    path: Source, context: Context, memory: int | None = None
+) -> list[BlockResult] | None:
+    """Join a run file with the judgments and measure it; None if the core cannot."""
     if context.stored is not None or context.graded is not context.qrels:
         return None
     source, name = source_name(path), run_name(path)
@@ -198,8 +200,9 @@ def measure_file(path: Source, context: Context) -> list[BlockResult] | None:
 
     try:
         return join_file(
-            context.qrels, path, measure, ties=context.policies.ties, heads=(RANKINGS, DOCUMENTS)
-        )
+            context.qrels, path, measure, ties=context.policies.ties,
+            heads=(RANKINGS, DOCUMENTS), memory=memory,
+        )  # fmt: skip
     except InputError:
         # The other reader reports the error with its line number.
         return None
