@@ -65,8 +65,8 @@ def ours(measures: tuple[str, ...], limit: str | None) -> Callable[[Path, str], 
     def call(files: Path, order: str) -> list[float]:
         from rankgauge import evaluate
 
-        found = evaluate(*paths(files, order), measures, memory=limit)
-        return [found.mean()[name] for name in FIVE]
+        means = evaluate(*paths(files, order), measures, memory=limit).mean()
+        return [means[name] for name in FIVE]
 
     return call
 

@@ -164,7 +164,7 @@ def test_a_task_of_mteb_is_a_collection(task):
     assert found.name == "NFCorpus"
     task.dataset["default"]["dev"] = task.dataset["default"]["test"]
     assert same_as_plain(Collection.load(task))
-    with pytest.raises(InputError, match="it was not found") as caught:
+    with pytest.raises(InputError, match="there is no such subset or split") as caught:
         Collection.load(task, split="train")
     assert "default dev" in caught.value.fix
 
@@ -179,7 +179,7 @@ def test_a_task_in_the_layout_of_older_versions_is_a_collection(task):
 
 def test_a_task_that_is_not_about_retrieval_is_refused(task):
     task.dataset = {"default": {"test": [1]}}
-    with pytest.raises(InputError, match="no documents, queries and judgments"):
+    with pytest.raises(InputError, match="lacks documents, queries, or judgments"):
         Collection.load(task)
     with pytest.raises(InputError, match="it cannot be loaded"):
         Collection.load("mteb:NoSuchTask")

@@ -7,12 +7,13 @@ import pytest
 
 import rankgauge as rg
 from rankgauge.core import native
+from rankgauge.core.ids import Ids
 from rankgauge.core.policies import Policies
 from rankgauge.data import file_runs
 from rankgauge.data.run import map_blocks
 from rankgauge.evaluation.blocks import make_context, measure_block, measure_file, merge_blocks
 from rankgauge.evaluation.evaluation import make_plan
-from rankgauge.formats import fast_trec
+from rankgauge.formats import fast_trec, pieces
 
 pytestmark = pytest.mark.skipif(native.core is None, reason="the compiled core was not built")
 MEASURES = ("nDCG@3", "AP", "RR", "P@2", "R@5", "Judged@4", "RBP(p=0.8)")
@@ -99,6 +100,79 @@ def test_a_query_with_more_lines_than_a_piece_gets_more_memory(tmp_path, monkeyp
     assert rg.evaluate(qrels, path, "RR").mean()["RR"] == 1 / 790
 
 
+def as_table(path, kind, *, queries=str, odd=""):
+    """The rows of a run file in another format; `odd` is added to each document."""
+    rows = [line.split() for line in path.read_text().splitlines()]
+    names = [queries(row[0][1:]) if queries is int else row[0] for row in rows]
+    docs, scores = [row[2] + odd for row in rows], [float(row[4]) for row in rows]
+    target = path.with_suffix(f".{kind}")
+    if kind == "csv":
+        lines = [f"{q},{d},{s!r}" for q, d, s in zip(names, docs, scores, strict=True)]
+        target.write_text("\n".join(["qid,doc_id,score", *lines]), encoding="utf-8")
+        return target
+    import pyarrow as pa
+    from pyarrow import feather, parquet
+
+    table = pa.table({"qid": names, "doc_id": docs, "score": scores})
+    if kind == "arrow":
+        table = table.set_column(0, "qid", table["qid"].dictionary_encode())
+        feather.write_feather(table, target, compression="uncompressed")
+    else:
+        parquet.write_table(table, target, row_group_size=5_000)
+    return target
+
+
+@pytest.mark.parametrize("ties", ["trec", "input", "mean"])
+@pytest.mark.parametrize("memory", [None, 10**8])
+@pytest.mark.parametrize(
+    ("kind", "queries", "odd"),
+    [("parquet", str, ""), ("parquet", int, " é\n"), ("arrow", str, " "), ("csv", str, " é")],
+)
+def test_a_table_is_measured_as_its_blocks_are(
+    tmp_path, monkeypatch, ties, memory, kind, queries, odd
+):
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(pieces, "_LEAST", 1)
+    monkeypatch.setattr(pieces, "_MOST", 100_000)
+    monkeypatch.setattr(pieces, "_ROW", 1_000)
+    monkeypatch.setattr(file_runs, "_AT_ONCE", 300)
+    plain = tmp_path / "a.run"
+    qrels = run_file(plain, 3, queries=300)
+    pools = {query[1:] if queries is int else query: qrels[query] for query in qrels}
+    qrels = rg.Qrels.of({q: {d + odd: g for d, g in pool.items()} for q, pool in pools.items()})
+    path = as_table(plain, kind, queries=queries, odd=odd)
+    context = make_context(qrels, make_plan(MEASURES), Policies(ties=ties), None)
+    compiled = measure_file(path, context, memory)
+    if kind == "csv" and memory is None:
+        assert compiled is None
+        return
+    assert len(compiled) > 2
+    with monkeypatch.context() as patch:
+        patch.setattr(native, "core", None)
+        blocks = map_blocks(path, lambda block: measure_block(block, context), memory=memory)
+    assert outcome(compiled) == outcome(blocks)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [[("q1", "d1", 1), ("q2", "d1", 1), ("q1", "d2", 0)], [("q1", "d1", 1), ("q1", "d1", 0)],
+     [("q1", "d1", float("nan"))]],
+)  # fmt: skip
+def test_what_is_unusual_in_a_table_is_left_to_the_readers_of_blocks(tmp_path, monkeypatch, rows):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    import pyarrow as pa
+
+    monkeypatch.setattr(pieces, "_LEAST", 1)
+    monkeypatch.setattr(pieces, "_ROW", 1 << 22)
+    names = ("query_id", "doc_id", "score")
+    parquet.write_table(
+        pa.table(dict(zip(names, zip(*rows, strict=True), strict=True))), tmp_path / "a.parquet"
+    )
+    qrels = rg.Qrels.of({"q1": {"d2": 1}})
+    context = make_context(qrels, make_plan(MEASURES), Policies(), None)
+    assert measure_file(tmp_path / "a.parquet", context) is None
+
+
 LINE = "q2 Q0 d4 4 0.25 t\n"
 
 
@@ -125,17 +199,43 @@ def test_the_first_documents_of_the_lowest_numbers_are_kept_in_any_order(tmp_pat
     assert sorted(found.unknown) == sorted(b"q%d" % n for n in range(30, 40))
 
 
+def lines_run(*names):
+    return native.core.lines_run(*Ids.of(names).columns(), 1, 1)
+
+
+def test_wrong_columns_of_a_table_are_refused():
+    qrels = rg.Qrels.of({"q1": {"d1": 1}})
+    names, docs = Ids.of(["q1"]).columns(), Ids.of(["d1", "d2"]).columns()
+    values, offsets = np.array([1.0, 0.5]), np.array([0, 2])
+    good = (names, docs, values, offsets)
+    assert native.core.join_table(lines_run("q1"), qrels.judged, *good, 1) == 2
+    for place, wrong in [
+        (0, (names[0], names[1] + 99, names[2])), (1, (docs[0], docs[1], docs[2] + 99)),
+        (1, (docs[0], -docs[1] - 1, docs[2])), (2, values[:1]), (3, np.array([0, 3])),
+        (3, np.array([0, 1, 2])), (3, np.array([2, 0])),
+    ]:  # fmt: skip
+        columns = [*good]
+        columns[place] = wrong
+        with pytest.raises(ValueError, match="invalid table"):
+            native.core.join_table(lines_run("q1"), qrels.judged, *columns, 1)
+    with pytest.raises(ValueError, match="invalid table"):
+        native.core.join_table(lines_run("q1", "q2"), qrels.judged, *good, 1)
+
+
 def test_wrong_arguments_are_refused():
     qrels = rg.Qrels.of({"q1": {"d1": 1}})
     with pytest.raises(ValueError, match="duplicate query"):
-        native.core.lines_run([b"q1", b"q1"], 1, 1)
-    run = native.core.lines_run([b"q1", b"q2"], 1, 1)
+        lines_run("q1", "q1")
+    data, starts, lengths = Ids.of(["q1"]).columns()
+    with pytest.raises(ValueError, match="invalid ids"):
+        native.core.lines_run(data, starts + len(data), lengths, 1, 1)
+    run = lines_run("q1", "q2")
     text = np.frombuffer(b"q1 Q0 d1 1 1 t\n" + bytes(32), np.uint8)
     fields = (6, 0, 2, 4, -1)
     for judged_run, stop, shape in (
         (run, 15, fields),
-        (native.core.lines_run([b"q1"], 1, 1), 40, fields),
-        (native.core.lines_run([b"q1"], 1, 1), 15, (6, 0, 2, 9, -1)),
+        (lines_run("q1"), 40, fields),
+        (lines_run("q1"), 15, (6, 0, 2, 9, -1)),
     ):
         with pytest.raises(ValueError, match="invalid text range"):
             native.core.join_lines(judged_run, qrels.judged, text, 0, stop, shape, 1, 1)

@@ -136,6 +136,15 @@ def test_runs_are_compared_as_on_one_machine_for_any_partitioning(session):
     assert "detectable with 80% power" in str(one)
 
 
+def test_two_queries_with_equal_differences_are_compared_as_on_one_machine(session):
+    rows = [
+        (run, query, value) for run, value in (("a", 1.0), ("b", 0.5)) for query in ("q1", "q2")
+    ]
+    values = session.createDataFrame(rows, "run string, query_id string, RR double")
+    local = rankgauge.compare(list(spark.to_evaluations(values).values()), test="t", interval="t")
+    assert spark.compare(values).differences == local.differences
+
+
 def test_impossible_comparisons_are_refused(session):
     rows = [("a", "q1", 1.0), ("b", "q1", 0.5), ("a", "q2", 1.0)]
     values = session.createDataFrame(rows, "run string, query_id string, RR double")

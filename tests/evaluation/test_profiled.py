@@ -174,7 +174,7 @@ def test_the_history_stores_a_profile_and_compares_equal_profiles(tmp_path):
     first, second, third = (store.add(ev, QRELS) for ev in (ours, theirs, theirs))
     assert store.load(second.id) == theirs
     assert store.load(first.id) == ours
-    with pytest.raises(MismatchError, match="profile ours in 1, beir in 2"):
+    with pytest.raises(MismatchError, match=r"different profiles \(ours in 1, beir in 2\)"):
         store.compare(first.id, second.id)
     change = store.compare(second.id, third.id)
     assert {step.measure.name: step.queries for step in change.differences} == {"RR": 4, "nDCG": 3}

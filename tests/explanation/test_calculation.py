@@ -10,7 +10,7 @@ from strategies import batch, batches, bound
 from rankgauge import Policies, Qrels, Run, evaluate, explain, list_measures, parse
 from rankgauge.explanation import binary, graded, preferences, user_models
 from rankgauge.explanation.calculation import CALCULATIONS
-from rankgauge.explanation.explanation import alike, calculate
+from rankgauge.explanation.explanation import calculate, nearly_equal
 from rankgauge.explanation.inputs import ranked_query
 from rankgauge.profiles.deviations import Case
 from rankgauge.reports import render
@@ -52,7 +52,7 @@ def differing(qrels, run, names, policies):
             worked = calculate(measure, ranked_query(case, query))
             assert worked is not None
             looked_at += 1
-            if not alike(worked.value, kernel):
+            if not nearly_equal(worked.value, kernel):
                 wrong.append((str(measure), query, worked.value, kernel))
     assert looked_at
     return wrong
@@ -83,7 +83,7 @@ def test_a_mean_over_all_orders_of_ties_is_shown_as_one_ranking(name):
     for query in list(drawn.qrels):
         worked = explain(truth, found, name, query, ties="mean")
         assert worked.by_hand, query
-        assert alike(worked.value, evaluation.value(query, name)), query
+        assert nearly_equal(worked.value, evaluation.value(query, name)), query
 
 
 @pytest.mark.parametrize("name", AVERAGED)
@@ -97,7 +97,7 @@ def test_it_is_the_mean_of_the_calculations_of_all_orders(name):
         for other in permutations(second)
     ]
     worked = explain(qrels, run, name, "q", ties="mean")
-    assert alike(worked.value, math.fsum(values) / len(values))
+    assert nearly_equal(worked.value, math.fsum(values) / len(values))
     orders = 6 if "judged_only" in name else 36
     assert f"the mean over all {orders} orders of tied documents" in worked.notes[0]
 
@@ -128,7 +128,7 @@ def test_unjudged_documents_that_are_removed_first_are_so_by_hand_too(name):
     for query in list(drawn.qrels)[:20]:
         worked = explain(truth, found, name, query, unjudged="removed")
         assert worked.agrees(), query
-        assert alike(worked.value, evaluation.value(query, name))
+        assert nearly_equal(worked.value, evaluation.value(query, name))
 
 
 @pytest.mark.parametrize(

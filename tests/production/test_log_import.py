@@ -225,7 +225,7 @@ def test_faults_are_counted_and_written_down(tmp_path):
     assert report.events == {"question": 1}
     assert {each.reason: each.rows for each in report.refused} == {
         "not a JSON object": 5, "not UTF-8": 1, "neither a query nor an event of UBI": 1,
-        "a value that cannot be read": 1, "a rank that is no rank": 3,
+        "a value that cannot be read": 1, "an invalid rank": 3,
     }  # fmt: skip
     kept = [
         json.loads(line) for line in (tmp_path / "log" / "refused.jsonl").read_text().splitlines()
@@ -363,7 +363,7 @@ def test_a_mapping_reads_any_table_alike(tmp_path, suffix):
     assert report.events == {"question": 1, "impression": 1, "click": 1, "thumbs": 1, "other": 1}
     assert {each.reason: each.rows for each in report.refused} == {
         "a value that cannot be read": 1,
-        "not as many ranks as documents": 1,
+        "the numbers of ranks and documents differ": 1,
         "a time without a zone": 1,
     }
     assert rows_of(

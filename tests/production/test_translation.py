@@ -116,12 +116,12 @@ def test_ranks_are_shifted_by_their_group_and_those_of_a_retrieval_begin_with_1(
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"documents": ["a"], "ranks": ["0"]}, "a rank that is no rank"),
-        ({"documents": ["a"], "ranks": ["1.5"]}, "a rank that is no rank"),
-        ({"documents": ["a"], "ranks": ["3e9"]}, "a rank that is no rank"),
-        ({"documents": ["a"], "ranks": ["x"]}, "a rank that is no rank"),
-        ({"documents": ["a"], "ranks": ["1", "2"]}, "not as many ranks as documents"),
-        ({"documents": ["a", "b"], "ranks": ["1"]}, "not as many ranks as documents"),
+        ({"documents": ["a"], "ranks": ["0"]}, "an invalid rank"),
+        ({"documents": ["a"], "ranks": ["1.5"]}, "an invalid rank"),
+        ({"documents": ["a"], "ranks": ["3e9"]}, "an invalid rank"),
+        ({"documents": ["a"], "ranks": ["x"]}, "an invalid rank"),
+        ({"documents": ["a"], "ranks": ["1", "2"]}, "the numbers of ranks and documents differ"),
+        ({"documents": ["a", "b"], "ranks": ["1"]}, "the numbers of ranks and documents differ"),
         ({"documents": ["a", "b"], "scores": ["1"]}, "scores that cannot be read"),
         ({"documents": ["a"], "scores": ["high"]}, "scores that cannot be read"),
         ({"latency_ms": "-1"}, "a latency that cannot be read"),

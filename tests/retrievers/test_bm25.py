@@ -223,7 +223,7 @@ def test_a_near_name_is_shown():
 
 
 def test_what_is_no_document_is_refused():
-    with pytest.raises(InputError, match="got str where a document"):
+    with pytest.raises(InputError, match="got str, expected a document"):
         BM25().index(["late fees"])
 
 

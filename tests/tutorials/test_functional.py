@@ -305,7 +305,7 @@ def test_evaluate_retrieval_has_the_means_of_slow_loops(pairs, k):
 
 
 def test_evaluate_retrieval_needs_as_many_of_each():
-    with pytest.raises(InputError, match="got 2 queries, 1 rankings and 1 sets of relevant"):
+    with pytest.raises(InputError, match="got 2 queries, 1 rankings, and 1 sets of relevant"):
         fn.evaluate_retrieval(["a", "b"], [["d1"]], [{"d1"}])
     with pytest.raises(InputError, match="no record"):
         fn.evaluate_retrieval([], [], [])

@@ -57,7 +57,7 @@ class BlamedAnswer:
 
     @property
     def stage(self) -> str:
-        """``collection``, ``retrieval`` or ``generation``; empty without a fault."""
+        """``collection``, ``retrieval``, or ``generation``; empty without a fault."""
         return CAUSES[self.cause][0] if self.cause in CAUSES else ""
 
 

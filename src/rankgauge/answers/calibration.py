@@ -360,7 +360,7 @@ def position_swap(
     """Compare the choices between two answers with the choices in reversed order.
 
     Args:
-        forward: The choice for each pair: ``first``, ``second`` or ``tie``.
+        forward: The choice for each pair: ``first``, ``second``, or ``tie``.
         swapped: The choice for each pair with the two answers in reversed order.
         level: Confidence level of the intervals.
 
@@ -379,7 +379,7 @@ def position_swap(
             if wrong
             else "the pairs differ, or there are none",
             where="position_swap",
-            fix="give first, second or tie for each pair, in both orders",
+            fix="give first, second, or tie for each pair, in both orders",
         )
     agrees = {pair: forward[pair] == _CHOICES[swapped[pair]] for pair in forward}
     shown = [

@@ -35,7 +35,7 @@ class Bias:
 
     @property
     def verdict(self) -> str:
-        """``more lenient``, ``stricter`` or ``cannot tell``."""
+        """``more lenient``, ``stricter``, or ``cannot tell``."""
         if self.difference.low > 0:
             return "more lenient"
         return "stricter" if self.difference.high < 0 else "cannot tell"

@@ -110,7 +110,7 @@ class CorrectedMeans(Result):
         )
 
     def data_table(self) -> Table:
-        """Return one row for each system, measure and method."""
+        """Return one row for each system, measure, and method."""
         rows: list[tuple[Cell, ...]] = []
         for each in self.means:
             for name in ("judged", "prediction_powered", "rogan_gladen", "people"):

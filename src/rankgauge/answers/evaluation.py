@@ -59,7 +59,7 @@ class AnswerEvaluation(Evaluation):
         return super()._data() | self.own_data()
 
     def own_data(self) -> dict[str, Any]:
-        """Return the judge, and bounds, missing verdicts and reasons by question and measure."""
+        """Return the judge, and bounds, missing verdicts, and reasons by question and measure."""
         scores = [
             [
                 [None if math.isnan(each.low) else each.low,

@@ -225,7 +225,7 @@ _text = lru_cache(maxsize=64)(_Text)
 
 
 class RuleJudge:
-    """Deterministic judge that compares words, numbers and negations, without a model.
+    """Deterministic judge that compares words, numbers, and negations, without a model.
 
     A text *supports* a claim if one of its sentences, or three in a row, has 60% of the claim's
     terms and all of its numbers, and both or neither are negated. A sentence that has 75% of the

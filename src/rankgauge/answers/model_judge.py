@@ -352,7 +352,7 @@ class ClaimExtraction(Result):
         texts: The number of distinct answers and references.
         before: The number of texts whose claims were already stored.
         missing: The number of texts whose extraction failed, by failure code.
-        usage: Calls, tokens and cost; estimated in a dry run.
+        usage: Calls, tokens, and cost; estimated in a dry run.
         dry_run: Whether no request was sent.
     """
 

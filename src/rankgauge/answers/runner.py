@@ -145,7 +145,7 @@ def judge_answers(  # noqa: PLR0913 - each is an option of its own
         criteria: Criteria of the user, as wordings by name.
         replicates: The number of verdicts per item; the most frequent label counts.
         max_cost: The budget; no call is made that could exceed the remainder.
-        dry_run: Whether to send no request and only estimate calls, tokens and cost.
+        dry_run: Whether to send no request and only estimate calls, tokens, and cost.
         progress: Called with the numbers of finished items and of all items to judge.
 
     Raises:

@@ -130,7 +130,7 @@ class JudgedAnswer:
 
 
 class _Undefined(Exception):  # noqa: N818 - not an error: there is nothing to judge
-    """There is nothing to judge, for the reason in the message."""
+    """Raised if there is nothing to judge; the message is the reason."""
 
 
 class _Unjudged(Exception):  # noqa: N818 - not an error: a step has not been taken

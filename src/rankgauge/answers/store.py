@@ -129,7 +129,7 @@ def _key(
             where=place,
             fix="name the system"
             if keys
-            else "give the key of an item of these answers, or record, relation, row and column",
+            else "give the key of an item of these answers, or record, relation, row, and column",
         )
     return keys.pop()
 

@@ -101,7 +101,7 @@ class Item:
 
     @property
     def key(self) -> str:
-        """The hash of relation, texts and history; items with the same key share verdicts."""
+        """The hash of relation, texts, and history; items with the same key share verdicts."""
         # Written out for speed: an evaluation computes a hundred thousand keys.
         text = (
             f"{len(self.relation)}:{self.relation}{len(self.name)}:{self.name}"
@@ -119,7 +119,7 @@ class Verdict:
     Attributes:
         key: The key of the item.
         label: One of the labels of its relation.
-        judge: The name of the person, model or rule.
+        judge: The name of the person, model, or rule.
         prompt: The version of the prompt, or empty.
         quote: The deciding passage of the target, if given by the judge.
         reason: The reason as text.
@@ -240,7 +240,7 @@ def label_votes(rows: Iterable[tuple[str, str, str, str, int]]) -> dict[str, str
 
 
 def quote_occurs(quote: str, text: str) -> bool:
-    """Return whether a quote occurs in a text, ignoring case, spaces and punctuation.
+    """Return whether a quote occurs in a text, ignoring case, spaces, and punctuation.
 
     Example:
         >>> quote_occurs("The Nile, Africa's longest river", "the Nile: Africa's longest  river.")

@@ -381,7 +381,7 @@ def _lock_file(path: Path) -> int:
     except OSError:
         os.close(file)
         raise InputError(
-            "another process is running this retriever over this collection",
+            "another process is running this retriever on this collection",
             where=str(path.parent), fix="wait for it, or use another store",
         ) from None  # fmt: skip
     return file

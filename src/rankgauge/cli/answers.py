@@ -554,7 +554,7 @@ def _judged_by(
     where, criteria = own["verdicts"], own["criteria"] or {}
     if where is None and criteria:
         raise click.UsageError(
-            "rules cannot judge a --criterion: give a model (--url, --model and --verdicts STORE), "
+            "rules cannot judge a --criterion: name a model (--url, --model, --verdicts STORE), "
             "or verdicts of people (--verdicts)"
         )
     if where is None:

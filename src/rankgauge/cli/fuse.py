@@ -27,7 +27,7 @@ from rankgauge.cli.output import counted, print_message, print_text, working
 )  # fmt: skip
 @click.option(
     "--weights", metavar="W,W[,W]...",
-    help="A weight for each run, in order; for wsum, rrf, rbc, borda and condorcet.",
+    help="A weight for each run, in order; for wsum, rrf, rbc, borda, and condorcet.",
 )  # fmt: skip
 @click.option("--k", type=float, help="The rank constant of rrf.  [default: 60]")
 @click.option("--phi", type=float, help="The persistence of rbc.  [default: 0.8]")

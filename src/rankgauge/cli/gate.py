@@ -98,7 +98,7 @@ def gate(
 
     PASS: a loss above the margin is excluded. FAIL: the run is worse, or a contract or floor is
     broken. INCONCLUSIVE: neither can be concluded; more queries would decide. IDENTICAL: no change.
-    NOT COMPARABLE if queries, judgments, measures or depth differ from those of the baseline, or
+    NOT COMPARABLE if queries, judgments, measures, or depth differ from those of the baseline, or
     too many queries have no ranking.
 
     Exit codes: 0 PASS, IDENTICAL, and INCONCLUSIVE without --strict; 1 FAIL; 2 an error;

@@ -74,11 +74,11 @@ def show(number: int, store: str | None, format: str, full: bool) -> None:
 )
 @click.option(
     "--anyway", is_flag=True,
-    help="Compare even if judgments, policies or definitions of a measure differ.",
+    help="Compare even if judgments, policies, or definitions of a measure differ.",
 )  # fmt: skip
 @options.store
 @options.output_format()
-@options.full("Show all measures, the test and its seed.")
+@options.full("Show all measures, the test, and its seed.")
 def compare(
     before: int,
     after: int,

@@ -142,7 +142,7 @@ def chat_model(given: Mapping[str, Any]) -> Iterator[Any]:
         model.close()
 
 
-_ENCODERS = "hashing, model2vec:NAME, sentence-transformers:NAME or openai-embeddings:NAME@URL"
+_ENCODERS = "hashing, model2vec:NAME, sentence-transformers:NAME, or openai-embeddings:NAME@URL"
 
 
 def encoder_of(

@@ -201,7 +201,7 @@ def questions(
 @click.option(
     "--dense", is_flag=False, flag_value="hashing", metavar="[ENCODER]",
     help="Search it with vectors: hashing (the default: words and character n-grams), "
-    "model2vec:NAME, sentence-transformers:NAME or openai-embeddings:NAME@URL.",
+    "model2vec:NAME, sentence-transformers:NAME, or openai-embeddings:NAME@URL.",
 )  # fmt: skip
 @click.option(
     "-k", type=click.IntRange(1), default=10, show_default=True,

@@ -1,4 +1,4 @@
-"""``rankgauge judge export``, ``import``, ``backup`` and ``restore``."""
+"""``rankgauge judge export``, ``import``, ``backup``, and ``restore``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``rankgauge judge relevance``, ``agreement``, ``size``, ``answers`` and ``votes``."""
+"""``rankgauge judge relevance``, ``agreement``, ``size``, ``answers``, and ``votes``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``rankgauge logs experiment``, ``interleaving`` and ``judgments``."""
+"""``rankgauge logs experiment``, ``interleaving``, and ``judgments``."""
 
 from __future__ import annotations
 

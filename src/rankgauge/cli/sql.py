@@ -25,7 +25,7 @@ from rankgauge.distributed import DIALECTS, sql_checks, sql_query
 )
 @click.option(
     "--column", "columns", multiple=True, metavar="COLUMN=NAME",
-    help="The name of a column if it is not query_id, doc_id, score or grade: grade=relevance.",
+    help="The name of a column if it is not query_id, doc_id, score, or grade: grade=relevance.",
 )  # fmt: skip
 @click.option("--per-query", is_flag=True, help="Return a row for each query instead of the means.")
 @click.option(

@@ -10,6 +10,7 @@ _Bytes: TypeAlias = npt.NDArray[np.uint8]
 _Ints: TypeAlias = npt.NDArray[np.int64]
 _Hashes: TypeAlias = npt.NDArray[np.uint64]
 _Floats: TypeAlias = npt.NDArray[np.float64]
+_Ids: TypeAlias = tuple[_Bytes, _Ints, _Ints]
 _Capsule: TypeAlias = Any
 
 VERSION: int
@@ -50,12 +51,24 @@ def join_lines(
     by_id: bool,
     /,
 ) -> tuple[int, int] | None: ...
+def join_table(
+    run: _Capsule,
+    judgments: _Capsule,
+    queries: _Ids,
+    docs: _Ids,
+    values: _Floats,
+    offsets: _Ints,
+    by_id: bool,
+    /,
+) -> int | None: ...
 def joined_lines(
     run: _Capsule, /
 ) -> tuple[
     bytearray, bytearray, bytearray, bytearray, tuple[int, ...], list[bytes], dict[int, bytes]
 ]: ...
-def lines_run(names: list[bytes], heads: int, documents: int, /) -> _Capsule: ...
+def lines_run(
+    data: _Bytes, starts: _Ints, lengths: _Ints, heads: int, documents: int, /
+) -> _Capsule: ...
 def measure_dicts(
     run: Mapping[str, Mapping[str, float]],
     names: dict[str, int],

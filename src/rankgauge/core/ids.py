@@ -319,14 +319,20 @@ class Ids:
 
     def unique(self) -> tuple[IntArray, Ids]:
         """Return the number of each id by first appearance, and the distinct ids."""
+        runs = self.runs()
+        codes, names = runs.numbered()
+        return np.repeat(codes, runs.counts), names
+
+    def runs(self) -> IdRuns:
+        """Return runs of equal ids; adjacent runs may have the same id."""
         count = len(self)
         if count == 0:
-            return np.zeros(0, dtype=np.int64), self
+            return IdRuns(self, np.zeros(0, dtype=np.int64))
         # Rows of a query are usually adjacent: look up an id only where it changes.
         heads = np.concatenate([[0], *map(self._changes, range(0, count, _PIECE))])
-        codes, first = self._numbered(heads)
-        lengths = np.diff(np.append(heads, count))
-        return np.repeat(codes, lengths), self.take(first).compact()
+        if 2 * len(heads) > count:
+            return IdRuns(self, np.broadcast_to(np.int64(1), count))
+        return IdRuns(self.take(heads), np.diff(np.append(heads, count)))
 
     def _changes(self, start: int) -> IntArray:
         """Return the rows of one piece after ``start`` at which the id changes."""
@@ -341,35 +347,29 @@ class Ids:
         other[alike] = ~part.same(alike + 1, part, alike)
         return np.flatnonzero(other) + start + 1
 
-    def _numbered(self, heads: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the number of each of these ids by first appearance, and a row for each number."""
-        if len(heads) > _MANY:
-            found = self._numbered_by_hash(heads)
-            if found is not None:
-                return found
-        numbers_of: dict[bytes, int] = {}
-        first: list[int] = []
-        codes = np.empty(len(heads), dtype=np.int64)
-        for place, (row, value) in enumerate(
-            zip(heads.tolist(), self.take(heads).tolist(), strict=True)
-        ):
-            code = numbers_of.setdefault(value, len(first))
-            if code == len(first):
-                first.append(row)
-            codes[place] = code
-        return codes, np.array(first, dtype=np.int64)
+    def numbered(self) -> tuple[IntArray, Ids]:
+        """Like :meth:`unique`, for ids that mostly differ."""
+        hashes = self.hashes()
+        if _all_differ(hashes):
+            return np.arange(len(self)), self.compact()
+        found = self._numbered_by_hash(hashes) if len(self) > _MANY else None
+        if found is None:
+            numbers_of: dict[bytes, int] = {}
+            codes = [numbers_of.setdefault(value, len(numbers_of)) for value in self.tolist()]
+            number = np.array(codes, dtype=np.int64)
+            new = np.append(-1, np.maximum.accumulate(number)[:-1]) < number
+            found = number, np.flatnonzero(new)
+        return found[0], self.take(found[1]).compact()
 
-    def _numbered_by_hash(self, heads: IntArray) -> tuple[IntArray, IntArray] | None:
-        """Number ids by hash; return None if two different ids have the same hash."""
-        _, first, codes = np.unique(
-            self.take(heads).hashes(), return_index=True, return_inverse=True
-        )
-        if not self.same(heads, self, heads[first[codes]]).all():
+    def _numbered_by_hash(self, hashes: npt.NDArray[np.uint64]) -> tuple[IntArray, IntArray] | None:
+        """Return the number of each id and a row for each number; None if two hashes collide."""
+        _, first, codes = np.unique(hashes, return_index=True, return_inverse=True)
+        if not self.same(np.arange(len(self)), self, first[codes]).all():
             return None
         by_appearance = np.argsort(first)
         number = np.empty(len(first), dtype=np.int64)
         number[by_appearance] = np.arange(len(first))
-        return number[codes], heads[first[by_appearance]]
+        return number[codes], first[by_appearance]
 
     def _words(self, number: int, rows: IntArray | None) -> npt.NDArray[np.uint64]:
         """Return the ``number``-th eight bytes of each id, zero after its end."""
@@ -396,6 +396,36 @@ class Ids:
         return np.ndarray(
             (len(self.data) - _WORD + 1,), dtype="<u8", buffer=self.data.data, strides=(1,)
         )
+
+
+@dataclass(frozen=True, eq=False)
+class IdRuns:
+    """Ids of rows, with one entry for each run of consecutive equal ids. Immutable."""
+
+    ids: Ids  # the id of each run
+    counts: IntArray  # its number of rows
+
+    def __len__(self) -> int:
+        return int(self.counts.sum())
+
+    def runs(self) -> IdRuns:
+        """Return itself, like :meth:`Ids.runs`."""
+        return self
+
+    def numbered(self) -> tuple[IntArray, Ids]:
+        """Return the number of each run by first appearance of its id, and the distinct ids."""
+        return self.ids.numbered()
+
+    def spread(self) -> Ids:
+        """Return the id of each row."""
+        starts, lengths = self.ids.starts, self.ids.lengths
+        counts = self.counts
+        return Ids(self.ids.data, np.repeat(starts, counts), np.repeat(lengths, counts))
+
+
+def _all_differ(hashes: npt.NDArray[np.uint64]) -> bool:
+    ordered = np.sort(hashes)
+    return bool((ordered[1:] != ordered[:-1]).all())
 
 
 def id_bytes(value: Any, what: str = "id") -> bytes:

@@ -12,6 +12,7 @@
    align         documents of several runs side by side                       (fusion/alignment.py)
    join          columns of a run and judgments -> ranks of judged documents  (data/join.py)
    join_lines    the same from lines of a TREC file, query by query           (data/file_runs.py)
+   join_table    the same from a table with rows of some queries              (data/file_runs.py)
    join_dicts    the same for Python dicts                                    (data/dict_runs.py)
    measure_dicts, measure_grades
                  common measures of dicts and of a single ranking             (measures/compiled.py)
@@ -36,7 +37,7 @@
 #error "hashes are made of little-endian words"
 #endif
 
-#define VERSION 7 /* same as in core/native.py; incremented when a function changes */
+#define VERSION 8 /* same as in core/native.py; incremented when a function changes */
 #define JUDGMENTS "rankgauge.judgments"
 #define NUMBERING "rankgauge.numbering"
 #define LINES_RUN "rankgauge.lines_run"
@@ -244,6 +245,7 @@ typedef struct {
     uint64_t *hashes;
     size_t *starts; /* offsets into `names`, one more than there are names */
     int32_t count;
+    int32_t next; /* number after that of the last name found */
     size_t room;
     Bytes names;
 } Numbering;
@@ -304,19 +306,29 @@ numbering_room(Numbering *numbering)
     return 1;
 }
 
+static inline int
+is_name(const Numbering *numbering, int32_t number, const uint8_t *name, int64_t length)
+{
+    size_t start = numbering->starts[number], end = numbering->starts[number + 1];
+    return end - start == (size_t)length && memcmp(numbering->names.data + start, name, (size_t)length) == 0;
+}
+
 /* Return the number of a name; -1 if out of memory. */
 static int32_t
 number_of(Numbering *numbering, const uint8_t *name, int64_t length)
 {
+    /* Names usually come in the same order again. */
+    if (numbering->next < numbering->count && is_name(numbering, numbering->next, name, length)) {
+        return numbering->next++;
+    }
     if (!numbering_room(numbering)) {
         return -1;
     }
     uint64_t hash = hash_of(name, length);
     size_t at = hash & numbering->mask;
     for (int32_t found; (found = numbering->slots[at]) != 0; at = (at + 1) & numbering->mask) {
-        size_t start = numbering->starts[found - 1], end = numbering->starts[found];
-        if (numbering->hashes[found - 1] == hash && end - start == (size_t)length &&
-            memcmp(numbering->names.data + start, name, (size_t)length) == 0) {
+        if (numbering->hashes[found - 1] == hash && is_name(numbering, found - 1, name, length)) {
+            numbering->next = found;
             return found - 1;
         }
     }
@@ -1514,7 +1526,7 @@ rank_rows(PyObject *Py_UNUSED(module), PyObject *args)
     Py_ssize_t count = arrays[3].count;
     if (arrays[1].count != count || !are_inside(&arrays[0], &arrays[1], &arrays[2]) ||
         !are_offsets(offsets, arrays[4].count, count)) {
-        PyErr_SetString(PyExc_ValueError, "these are no columns of a run");
+        PyErr_SetString(PyExc_ValueError, "invalid run columns");
         goto done;
     }
     int64_t *order = grow(&rows, (size_t)count * sizeof(int64_t));
@@ -1612,7 +1624,7 @@ align(PyObject *Py_UNUSED(module), PyObject *args)
             }
         }
         if (of_run[3].count != of_run[1].count || !are_inside(&of_run[0], &of_run[1], &of_run[2])) {
-            PyErr_SetString(PyExc_ValueError, "these are no ids with hashes");
+            PyErr_SetString(PyExc_ValueError, "invalid ids or hashes");
             goto done;
         }
     }
@@ -1626,7 +1638,7 @@ align(PyObject *Py_UNUSED(module), PyObject *args)
         valid = first[i] >= 0 && sizes[i] >= 0 && first[i] <= has && sizes[i] <= has - first[i];
     }
     if (!valid) {
-        PyErr_SetString(PyExc_ValueError, "there are no such rows");
+        PyErr_SetString(PyExc_ValueError, "invalid rows");
         goto done;
     }
     others = unlock(LARGE);
@@ -1745,7 +1757,7 @@ count_ranking(const double *values, int64_t size, Tally *tally)
     }
 }
 
-/* The first documents of a ranking, each followed by a line feed. */
+/* The first documents of a ranking, each followed by a NUL. */
 typedef struct {
     int64_t number; /* number of the query */
     Bytes docs;
@@ -1795,16 +1807,18 @@ free_lines_run(PyObject *capsule)
 }
 
 PyDoc_STRVAR(lines_run_doc,
-"lines_run(names, heads, documents) -> capsule\n\n"
-"Return an empty run for `join_lines`. names: the queries of the judgments. The first\n"
-"`documents` documents are kept for the `heads` queries with the lowest numbers.");
+"lines_run(data, starts, lengths, heads, documents) -> capsule\n\n"
+"Return an empty run for `join_lines` and `join_table`. data, starts, lengths: ids of the queries of\n"
+"the judgments. The first `documents` documents are kept for the `heads` queries with the lowest\n"
+"numbers.");
 
 static PyObject *
 lines_run(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *names;
+    PyObject *objects[3];
     Py_ssize_t most_heads, most_docs;
-    if (!PyArg_ParseTuple(args, "O!nn:lines_run", &PyList_Type, &names, &most_heads, &most_docs)) {
+    if (!PyArg_ParseTuple(args, "OOOnn:lines_run", &objects[0], &objects[1], &objects[2], &most_heads,
+                          &most_docs)) {
         return NULL;
     }
     LinesRun *run = calloc(1, sizeof(LinesRun));
@@ -1816,28 +1830,37 @@ lines_run(PyObject *Py_UNUSED(module), PyObject *args)
         free(run);
         return NULL;
     }
+    Array names[3] = {0};
+    PyObject *result = NULL;
     run->most_heads = most_heads > 0 ? most_heads : 0;
     run->most_docs = most_docs;
     run->heads = calloc((size_t)run->most_heads + 1, sizeof(Head));
     if (run->heads == NULL) {
-        Py_DECREF(capsule);
-        return PyErr_NoMemory();
+        PyErr_NoMemory();
+        goto done;
     }
-    for (Py_ssize_t i = 0; i < PyList_Size(names); i++) {
-        char *name;
-        Py_ssize_t length;
-        if (PyBytes_AsStringAndSize(PyList_GetItem(names, i), &name, &length) < 0) {
-            Py_DECREF(capsule);
-            return NULL;
+    for (int i = 0; i < 3; i++) {
+        if (!open_array(objects[i], &names[i], i ? 8 : 1, 0)) {
+            goto done;
         }
-        if (number_of(&run->queries, (const uint8_t *)name, length) != i) {
+    }
+    if (!are_inside(&names[0], &names[1], &names[2])) {
+        PyErr_SetString(PyExc_ValueError, "invalid ids");
+        goto done;
+    }
+    for (Py_ssize_t i = 0; i < names[1].count; i++) {
+        const uint8_t *name = (const uint8_t *)names[0].items + ((const int64_t *)names[1].items)[i];
+        if (number_of(&run->queries, name, ((const int64_t *)names[2].items)[i]) != i) {
             PyErr_SetString(PyExc_ValueError, "duplicate query");
-            Py_DECREF(capsule);
-            return NULL;
+            goto done;
         }
     }
     run->judged = run->named = run->queries.count;
-    return capsule;
+    result = Py_NewRef(capsule);
+done:
+    Py_DECREF(capsule);
+    close_arrays(names, 3);
+    return result;
 }
 
 /* Keep the first documents of a ranking if fewer than `most_heads` rankings with lower numbers are
@@ -1867,7 +1890,7 @@ keep_head(LinesRun *run, int64_t number, const uint8_t *data)
             return 0;
         }
         memcpy(place, data + run->starts[i], length);
-        place[length] = '\n';
+        place[length] = '\0';
     }
     return 1;
 }
@@ -1932,23 +1955,17 @@ make_room(LinesRun *run)
     return 1;
 }
 
-/* Add a line to the current ranking. 1: done; 0: out of memory; -1: declined. */
+/* Add a document to the current ranking, which has room for it. 0 if out of memory. */
 static inline int
-add_line(LinesRun *run, const Judgments *known, int32_t number, const uint8_t *data, const Line *line)
+add_document(LinesRun *run, const Judgments *known, int32_t number, const uint8_t *data, const uint8_t *id,
+             int64_t length, double value, uint64_t hash)
 {
-    int64_t place = run->size;
-    if (place == run->room && !make_room(run)) {
-        return 0;
-    }
-    run->size++;
-    if (!read_number(line->number, line->number_size, &run->values[place])) {
-        return -1;
-    }
-    uint64_t hash = hash_in_text(line->doc, line->doc_size);
-    run->starts[place] = line->doc - data;
-    run->lengths[place] = line->doc_size;
+    int64_t place = run->size++;
+    run->values[place] = value;
+    run->starts[place] = id - data;
+    run->lengths[place] = length;
     run->hashes[place] = hash;
-    int64_t judged = number < run->judged ? judged_row(known, number, hash, line->doc, line->doc_size) : -1;
+    int64_t judged = number < run->judged ? judged_row(known, number, hash, id, length) : -1;
     if (judged >= 0) {
         int64_t *row = grow(&run->judgments, sizeof(int64_t));
         Document *document = grow(&run->found, sizeof(Document));
@@ -1956,9 +1973,24 @@ add_line(LinesRun *run, const Judgments *known, int32_t number, const uint8_t *d
             return 0;
         }
         *row = judged;
-        *document = (Document){run->values[place], line->doc, line->doc_size, place};
+        *document = (Document){value, id, length, place};
     }
     return 1;
+}
+
+/* Add a line to the current ranking. 1: done; 0: out of memory; -1: declined. */
+static inline int
+add_line(LinesRun *run, const Judgments *known, int32_t number, const uint8_t *data, const Line *line)
+{
+    double value;
+    if (run->size == run->room && !make_room(run)) {
+        return 0;
+    }
+    if (!read_number(line->number, line->number_size, &value)) {
+        return -1;
+    }
+    uint64_t hash = hash_in_text(line->doc, line->doc_size);
+    return add_document(run, known, number, data, line->doc, line->doc_size, value, hash);
 }
 
 static void
@@ -2071,12 +2103,94 @@ done:
     return or_no_memory(result);
 }
 
+PyDoc_STRVAR(join_table_doc,
+"join_table(run, judgments, queries, docs, values, offsets, by_id) -> None | held\n\n"
+"Join the rankings of a table with judgments, like `join_lines`. queries, docs: bytes, starts, and\n"
+"lengths of ids. None: a score is not finite, a query is repeated, or a document may be repeated.");
+
+static PyObject *
+join_table(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *capsules[2], *objects[8];
+    int ids_decide;
+    if (!PyArg_ParseTuple(args, "OO(OOO)(OOO)OOp:join_table", &capsules[0], &capsules[1], &objects[0],
+                          &objects[1], &objects[2], &objects[3], &objects[4], &objects[5], &objects[6],
+                          &objects[7], &ids_decide)) {
+        return NULL;
+    }
+    LinesRun *run = PyCapsule_GetPointer(capsules[0], LINES_RUN);
+    const Judgments *known = run == NULL ? NULL : PyCapsule_GetPointer(capsules[1], JUDGMENTS);
+    if (known == NULL) {
+        return NULL;
+    }
+    Array arrays[8] = {0};
+    PyObject *result = NULL;
+    PyThreadState *others = NULL;
+    for (int i = 0; i < 8; i++) {
+        if (!open_array(objects[i], &arrays[i], i % 3 || i == 6 ? 8 : 1, 0)) {
+            goto done;
+        }
+    }
+    const uint8_t *data = arrays[3].items;
+    const int64_t *starts = arrays[4].items, *lengths = arrays[5].items, *offsets = arrays[7].items;
+    const double *values = arrays[6].items;
+    Py_ssize_t count = arrays[6].count, queries = arrays[1].count;
+    if (arrays[4].count != count || arrays[7].count != queries + 1 || !are_offsets(offsets, queries + 1, count) ||
+        !are_inside(&arrays[0], &arrays[1], &arrays[2]) || !are_inside(&arrays[3], &arrays[4], &arrays[5]) ||
+        run->judged != known->offsets.count - 1) {
+        PyErr_SetString(PyExc_ValueError, "invalid table");
+        goto done;
+    }
+    others = unlock(count);
+    for (Py_ssize_t q = 0; q < queries; q++) {
+        const uint8_t *name = (const uint8_t *)arrays[0].items + ((const int64_t *)arrays[1].items)[q];
+        int32_t number = number_of(&run->queries, name, ((const int64_t *)arrays[2].items)[q]);
+        if (number < 0) {
+            goto done;
+        }
+        clear_ranking(run);
+        for (int64_t row = offsets[q]; row < offsets[q + 1]; row++) {
+            const uint8_t *id = data + starts[row];
+            int64_t length = lengths[row];
+            if (!isfinite(values[row])) {
+                goto declined;
+            }
+            int spare = arrays[3].count - starts[row] - length >= 8;
+            uint64_t hash = spare ? hash_in_text(id, length) : hash_of(id, length);
+            if ((run->size == run->room && !make_room(run)) ||
+                !add_document(run, known, number, data, id, length, values[row], hash)) {
+                goto done;
+            }
+        }
+        int added = add_ranking(run, number, data, ids_decide);
+        if (added < 0) {
+            goto declined;
+        }
+        if (!added) {
+            goto done;
+        }
+    }
+    lock(&others);
+    result = PyLong_FromSize_t((run->of_run.used + run->rows.used) / sizeof(int64_t));
+    goto done;
+declined:
+    lock(&others);
+    result = Py_NewRef(Py_None);
+done:
+    lock(&others);
+    if (run != NULL) {
+        clear_ranking(run); /* its ids point into the table */
+    }
+    close_arrays(arrays, 8);
+    return or_no_memory(result);
+}
+
 PyDoc_STRVAR(joined_lines_doc,
 "joined_lines(run) -> (of_run, retrieved, rows, ranks, tally, unknown, heads)\n\n"
-"Return what `join_lines` joined since the last call. of_run, retrieved: for each ranking, its\n"
-"number in the judgments (or -1) and its number of documents, int64. rows, ranks: as in `join`.\n"
-"unknown: queries without judgments. heads: first documents by query number, each followed by a\n"
-"line feed.");
+"Return what `join_lines` or `join_table` joined since the last call. of_run, retrieved: for each\n"
+"ranking, its number in the judgments (or -1) and its number of documents, int64. rows, ranks: as in\n"
+"`join`. unknown: queries without judgments. heads: first documents by query number, each followed\n"
+"by a NUL.");
 
 static PyObject *
 joined_lines(PyObject *Py_UNUSED(module), PyObject *capsule)
@@ -2935,6 +3049,7 @@ static PyMethodDef METHODS[] = {
     {"join", join, METH_VARARGS, join_doc},
     {"join_dicts", join_dicts, METH_VARARGS, join_dicts_doc},
     {"join_lines", join_lines, METH_VARARGS, join_lines_doc},
+    {"join_table", join_table, METH_VARARGS, join_table_doc},
     {"joined_lines", joined_lines, METH_O, joined_lines_doc},
     {"judgments", judgments, METH_VARARGS, judgments_doc},
     {"lines_run", lines_run, METH_VARARGS, lines_run_doc},

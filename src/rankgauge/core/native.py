@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 # Increase when a function of the core changes; builds with another version are ignored.
-_VERSION = 7
+_VERSION = 8
 
 
 def _load() -> ModuleType | None:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core import native
-from rankgauge.core.ids import Ids, IntArray, freeze, show_id
+from rankgauge.core.ids import IdRuns, Ids, IntArray, freeze, show_id
 from rankgauge.errors import InputError
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -52,7 +52,7 @@ class PairTable:
     @classmethod
     def of_rows(
         cls,
-        queries: Ids,
+        queries: Ids | IdRuns,
         docs: Ids,
         values: FloatArray,
         *,
@@ -60,9 +60,13 @@ class PairTable:
         ranks: FloatArray | None = None,
     ) -> PairTable:
         """Group rows by query. Queries are in order of first appearance, rows in input order."""
-        codes, names = queries.unique()
-        counts = np.bincount(codes, minlength=len(names))
-        if len(codes) and (codes[1:] < codes[:-1]).any():
+        runs = queries.runs()
+        numbers, names = runs.numbered()
+        counts = runs.counts
+        del runs, queries  # frees much memory for files in random order
+        if len(names) < len(numbers):
+            codes = np.repeat(numbers, counts)
+            counts = np.bincount(codes, minlength=len(names))
             order = np.argsort(codes, kind="stable")
             docs, values = docs.take(order), values[order]
             lines = None if lines is None else lines[order]

@@ -252,7 +252,7 @@ def _hub_parts(name: str) -> dict[str, Any]:
     wanted = [part for part in ("corpus", "queries") if part in configs]
     if "corpus" not in wanted:
         raise InputError(
-            f"it has no part named corpus, only: {', '.join(configs[:8])}", where=where,
+            f"there is no part named corpus; parts: {', '.join(configs[:8])}", where=where,
             fix="load its parts with datasets.load_dataset, and give them: Collection.load("
             '{"corpus": ..., "queries": ..., "qrels": ...})',
         )  # fmt: skip
@@ -363,7 +363,7 @@ def _mteb_parts(task: Any, where: str) -> Iterator[tuple[tuple[str, str], dict[s
 
 def _no_retrieval(where: str) -> InputError:
     return InputError(
-        "the task has no documents, queries and judgments", where=where,
+        "the task lacks documents, queries, or judgments", where=where,
         fix="choose a task of the type Retrieval",
     )  # fmt: skip
 
@@ -378,7 +378,9 @@ def _mteb_chosen(
         fitting = [key for key in fitting if key[1] == TEST] or fitting
     if len(fitting) != 1:
         raise InputError(
-            "it was not found" if not fitting else "there are several subsets or splits",
+            "there is no such subset or split"
+            if not fitting
+            else "there are several subsets or splits",
             where=where,
             fix="choose one, as mteb:NAME/SUBSET and split=...: "
             + ", ".join(f"{subset} {split}" for subset, split in parts),

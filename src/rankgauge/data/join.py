@@ -25,7 +25,6 @@ from rankgauge.core.pair_table import (
     PairTable,
     distinct,
     heads_of,
-    offsets_of,
     pair_keys,
 )
 from rankgauge.core.policies import BY_GRADE
@@ -33,6 +32,9 @@ from rankgauge.data.judged_run import UNRANKED, JudgedRun
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import CELLS, by_grade, cut, gather, padded, query_of, ranks_of
 from rankgauge.data.run import Run
+
+# Keys are below it.
+_MOST = 2**63
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,13 +77,12 @@ class Joined:
         by_number = np.argsort(of_run, kind="stable")
         by_number = by_number[of_run[by_number] >= 0]
         numbers = of_run[by_number]
-        order = np.lexsort((rank, number))
+        order = _order(number, rank)
+        starts = np.searchsorted(number[order], numbers)
         return cls(
             qrels=qrels,
             numbers=numbers,
-            offsets=offsets_of(
-                np.bincount(np.searchsorted(numbers, number), minlength=len(numbers))
-            ),
+            offsets=np.append(starts, len(number)),
             rank=rank[order],
             tie_first=first[order],
             tie_last=last[order],
@@ -223,6 +224,15 @@ def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
         rows, judged_rows = _match(qrels, table, of_run)
         ranks = ranks_of(table, rows, ties)
     return Joined.of_entries(qrels, of_run, judged_rows, ranks, retrieved=retrieved, ties=ties)
+
+
+def _order(numbers: IntArray, ranks: IntArray) -> IntArray:
+    """Return the order by number, then by rank."""
+    most = int(ranks.max(initial=0)) + 1
+    if most * (int(numbers.max(initial=0)) + 1) < _MOST:
+        # Mostly sorted, which takes one look at a single key.
+        return np.argsort(numbers * most + ranks, kind="stable")
+    return np.lexsort((ranks, numbers))
 
 
 def numbered(qrels: Qrels) -> Qrels:

@@ -420,7 +420,7 @@ class Examiner:
             yield UNJUDGED.name, f"{len(bare)} of the first {len(top)} are unjudged: {_few(bare)}"
         repeats = self.texts.near_duplicates(top)
         pairs = {doc: f"{doc} repeats {first} ({alike:.2f})" for doc, first, alike in repeats}
-        for doc, relevant in self._twins(query):
+        for doc, relevant in self._same_words(query):
             if doc in top and doc not in query.grades and relevant not in top:
                 pairs.setdefault(doc, f"{doc} repeats {relevant} (relevant)")
         if pairs:
@@ -453,7 +453,7 @@ class Examiner:
                 [
                     f"{other} (grade {query.grades[other]:g}) and {doc} "
                     f"(grade {query.grades[doc]:g})"
-                    for other, doc in self._twins(query)
+                    for other, doc in self._same_words(query)
                     if other in query.grades
                 ],
             ),
@@ -461,7 +461,7 @@ class Examiner:
             if docs:
                 yield f"{what}: {_few(docs)}"
 
-    def _twins(self, query: RankedQuery) -> Iterator[tuple[str, str]]:
+    def _same_words(self, query: RankedQuery) -> Iterator[tuple[str, str]]:
         """Yield pairs of documents with equal words: one of a lower or no grade, one relevant."""
         by_words: dict[tuple[str, ...], list[str]] = {}
         for doc in dict.fromkeys([*query.docs[: self.k], *query.grades]):

@@ -418,7 +418,7 @@ def _others(
 
 
 def _last_read(by: Measure, k: int, depth: int, others: Mapping[str, RankedQuery]) -> int:
-    """Return the last rank at which a cut can explain a low value or a lower one than `others`."""
+    """Return the last rank at which a cut can explain a low value or a loss to another run."""
     cut_off: Any = dict(by.params).get("k")
     read = max(k, cut_off or depth)
     deepest = max((len(query.docs) for query in others.values()), default=0)

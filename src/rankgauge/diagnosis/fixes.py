@@ -146,7 +146,7 @@ class Advice:
                 "can hardly raise it; a smaller k or a score threshold can remove noise"
             )
         else:
-            yield from self._most("reranking", p.measure)
+            yield from self._largest_gain("reranking", p.measure)
         here = self._at_k
         fewer = [row for row in self.cutoffs if row.k < here.k and row.precision > here.precision]
         if fewer:
@@ -183,9 +183,9 @@ class Advice:
                 f"{row.recall:.2f}, {_change('precision', here.precision, row.precision)}"
             )
         for fix in FIXES[:-1]:
-            yield from self._most(fix, r.measure)
+            yield from self._largest_gain(fix, r.measure)
 
-    def _most(self, fix: str, measure: Measure) -> Iterator[str]:
+    def _largest_gain(self, fix: str, measure: Measure) -> Iterator[str]:
         """Yield a sentence with the largest gain of a fix in this measure."""
         name = str(measure)
         own = [gain for gain in self.gains if gain.fix == fix]
@@ -195,10 +195,10 @@ class Advice:
             kind = "" if best.kind == "measured" else f" ({best.kind})"
             yield (
                 f"{fix}: {best.what} would raise {name} from {self.now[name]:.2f} to "
-                f"{best.means[name]:.2f}{kind}{self._alone(best, name)}"
+                f"{best.means[name]:.2f}{kind}{self._reranking_alone(best, name)}"
             )
 
-    def _alone(self, gain: PotentialGain, name: str) -> str:
+    def _reranking_alone(self, gain: PotentialGain, name: str) -> str:
         """Return the gain of reranking this run alone, to tell it from that of hybrid search."""
         own = [other for other in self.gains if other.fix == "reranking"]
         if not own or not gain.what.endswith(BOTH):
@@ -216,7 +216,7 @@ class Advice:
             evidence = list(self._observations(fix, docs)) if docs else []
             evidence += [
                 f"{gain.what}: {name} {self.now[name]:.2f} to {gain.means[name]:.2f} "
-                f"({gain.kind}{self._alone(gain, name)})"
+                f"({gain.kind}{self._reranking_alone(gain, name)})"
                 for gain in self.gains
                 if gain.fix == fix and gain.means[name] > self.now[name] + _NOTHING
             ]

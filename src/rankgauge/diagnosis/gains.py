@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from rankgauge.core.pair_table import distinct
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection, Document, Query
 from rankgauge.data.qrels import Qrels
@@ -162,7 +163,7 @@ class Simulation:
             found = shares(diagnoses, cause.name)
             if found:
                 what = f"{many(_count(found), 'missed document')} at the top ({cause.name})"
-                yield self._gain(fix, what, _lifted(found), "if retrieved")
+                yield self._gain(fix, what, _moved_up(found), "if retrieved")
         yield from self._filtered()
         deepest = min(self.depth, max(len(query.docs) for query in self.queries))
         # A reranker of slightly more documents adds no information.
@@ -226,7 +227,7 @@ class Simulation:
         if self._scores_are_ranks():
             return Sweep((), "the scores carry no more information than the ranks")
         at = np.quantile(scores, np.arange(_STEPS) / _STEPS, method="inverted_cdf")
-        return Sweep(tuple(self._threshold(score) for score in np.unique(at).tolist()))
+        return Sweep(tuple(self._threshold(score) for score in distinct(at).tolist()))
 
     def _scores_are_ranks(self) -> bool:
         """Return whether scores fall by 1 per rank, or depend only on the rank in all queries."""
@@ -263,7 +264,7 @@ class Simulation:
     def _filtered(self) -> Iterator[PotentialGain]:
         """Yield the gain of removing documents whose field differs from that of the query."""
         for name in self.filters:
-            removed = self._chosen(partial(self._otherwise, name))
+            removed = self._chosen(partial(self._mismatched, name))
             if removed:
                 relevant = sum(
                     len(removed.get(q.query_id, frozenset()).intersection(q.relevant))
@@ -273,7 +274,7 @@ class Simulation:
                 what = f"documents of another {name} removed ({count})"
                 yield self._gain("metadata filter", what, _without(removed), "measured")
 
-    def _otherwise(self, name: str, query: RankedQuery) -> Iterator[str]:
+    def _mismatched(self, name: str, query: RankedQuery) -> Iterator[str]:
         collection = self.texts.collection
         wanted = field_values(collection.queries.get(query.query_id)).get(name)
         for doc in query.docs if wanted else ():
@@ -344,20 +345,20 @@ def shared_fields(collection: Collection) -> list[str]:
     return sorted(of_queries & of_docs)
 
 
-def _lifted(found: _Docs) -> _Change:
-    """Return a change that moves each of these documents to the first document of a lower grade.
+def _moved_up(found: _Docs) -> _Change:
+    """Return a change that moves documents up to the rank of the first one with a lower grade.
 
     The replaced document moves to the next document of a still lower grade, and so on; the last one
     is appended. The grade at each rank does not decrease.
     """
 
     def change(query: RankedQuery) -> Sequence[str]:
-        lifted = found.get(query.query_id)
-        if lifted is None:
+        raised = found.get(query.query_id)
+        if raised is None:
             return query.docs
-        order = [doc for doc in query.docs if doc not in lifted]
+        order = [doc for doc in query.docs if doc not in raised]
         for doc in query.relevant:
-            moved = doc if doc in lifted else ""
+            moved = doc if doc in raised else ""
             for place, held in enumerate(order if moved else ()):
                 if query.grade(held) < query.grade(moved):
                     order[place], moved = moved, held

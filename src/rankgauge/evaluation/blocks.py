@@ -186,8 +186,10 @@ def measure_block(block: Any, context: Context) -> BlockResult:
     return BlockResult(measured, tied, summary, run.name, dict(run.settings))
 
 
-def measure_file(path: Source, context: Context) -> list[BlockResult] | None:
-    """Join a run in a TREC file with the judgments and measure it; None if the core cannot."""
+def measure_file(
+    path: Source, context: Context, memory: int | None = None
+) -> list[BlockResult] | None:
+    """Join a run file with the judgments and measure it; None if the core cannot."""
     if context.stored is not None or context.graded is not context.qrels:
         return None
     source, name = source_name(path), run_name(path)
@@ -198,8 +200,9 @@ def measure_file(path: Source, context: Context) -> list[BlockResult] | None:
 
     try:
         return join_file(
-            context.qrels, path, measure, ties=context.policies.ties, heads=(RANKINGS, DOCUMENTS)
-        )
+            context.qrels, path, measure, ties=context.policies.ties,
+            heads=(RANKINGS, DOCUMENTS), memory=memory,
+        )  # fmt: skip
     except InputError:
         # The other reader reports the error with its line number.
         return None
@@ -456,14 +459,14 @@ def build_evaluation(result: BlockResult, context: Context) -> Evaluation:
         coverage = _coverage(measured, context.plan)
         selected = int(np.count_nonzero(context.selected))
         faults = tuple(checks.mismatches(coverage.get(JUDGED_AT, 0.0), selected, absent))
-        empties: tuple[Finding, ...] = ()
+        empty_rankings: tuple[Finding, ...] = ()
         if not explaining(faults):
             without = int(np.count_nonzero(np.isnan(measured.judged[:, 0])))
-            faults += checks.fair_zero()
-            empties = checks.empties(len(query_ids), without, len(missing))
+            faults += checks.no_matches()
+            empty_rankings = checks.empty_rankings(len(query_ids), without, len(missing))
         return coverage, (
             *faults,
-            *empties,
+            *empty_rankings,
             notes.queries_note(counts, policies),
             notes.ties_note(counts["tied"], policies.ties),
             *_notes(measured, coverage, result, context),

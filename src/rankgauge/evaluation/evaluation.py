@@ -335,7 +335,7 @@ def _read_records(
 def _measure_blocks(run: Any, context: Context, memory: int | None = None) -> list[BlockResult]:
     """Measure a run in blocks, if it is a file or an iterator of blocks."""
     if isinstance(run, str | os.PathLike):
-        found = measure_file(run, context) if memory is None else None
+        found = measure_file(run, context, memory)
         return found or map_blocks(run, lambda block: measure_block(block, context), memory=memory)
     return [measure_block(block, context) for block in _blocks_of(run)]
 

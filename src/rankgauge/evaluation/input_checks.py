@@ -44,7 +44,7 @@ _FEW_MATCHED = 0.4
 # Ratio of the density of judged documents in the top ten to the density in whole rankings: above
 # 1.3 if mismatched ids match similar documents by chance, below 0.7 if the order is reversed.
 _DENSER, _THINNER = 1.3, 0.7
-_GLANCED = 5
+_GLANCE = 5
 _IDS = 5_000
 # Matches must exceed chance by three standard deviations and by 50%.
 _DEVIATIONS, _BETTER = 3, 1.5
@@ -122,7 +122,7 @@ class InputChecks:
                 fix=f"use the same document ids in both: {self._copy_command()}",
             )
 
-    def fair_zero(self) -> tuple[Finding, ...]:
+    def no_matches(self) -> tuple[Finding, ...]:
         """Return a warning if no document is judged and no problem was detected."""
         if self.matched or not self.pairs:
             return ()
@@ -152,7 +152,7 @@ class InputChecks:
             if few or odd or (judged > _DENSER * density and self._looks_shifted()):
                 yield from self._document_ids(spelled=few or odd)
         elif odd:
-            spelled = self._spelled(_Judged(self.qrels))
+            spelled = self._different_spelling(_JudgedDocuments(self.qrels))
             if spelled is not None:
                 yield spelled
         found = self._reversed() if judged < _THINNER * density or depth <= 2 * _TOP else None
@@ -166,17 +166,17 @@ class InputChecks:
         pairs = [
             pair
             for start in first.values()
-            for pair in self.pairs[start : start + _GLANCED]
+            for pair in self.pairs[start : start + _GLANCE]
             if pair[0] == self.pairs[start][0]
         ]
-        judged = _Judged(self.qrels)
+        judged = _JudgedDocuments(self.qrels)
         now = sum(map(judged.has, pairs))
         return any(found > now + 1 for found, _, _ in _shifts(pairs, judged))
 
     def _looks_mixed(self) -> bool:
         """Return whether many ids of a sample contain marks, letters, or zeros that others lack."""
-        pairs = self._first(_GLANCED)
-        judged = _Judged(self.qrels)
+        pairs = self._first(_GLANCE)
+        judged = _JudgedDocuments(self.qrels)
         ours = [doc for _, doc in pairs]
         theirs = [doc for query in {query for query, _ in pairs} for doc in judged.docs(query)]
         for shape in _SHAPES:
@@ -187,7 +187,7 @@ class InputChecks:
                     return True
         return False
 
-    def empties(self, queries: int, without: int, missing: int) -> tuple[Finding, ...]:
+    def empty_rankings(self, queries: int, without: int, missing: int) -> tuple[Finding, ...]:
         """Return a finding about evaluated queries without results."""
         empty = without - missing
         # Queries missing from a run are counted in a separate note.
@@ -225,15 +225,16 @@ class InputChecks:
     def _document_ids(self, *, spelled: bool) -> Iterator[Finding]:
         if not self.pairs:
             return
-        judged = _Judged(self.qrels)
+        judged = _JudgedDocuments(self.qrels)
         now = sum(map(judged.has, self.pairs))
-        found = (self._spelled(judged) if spelled else None) or self._shifted(judged, now)
+        found = self._different_spelling(judged) if spelled else None
+        found = found or self._shifted(judged, now)
         if found is not None:
             yield found
         elif not self.matched and self.queries >= _QUERIES:
             yield from self._nothing_judged()
 
-    def _spelled(self, judged: _Judged) -> Finding | None:
+    def _different_spelling(self, judged: _JudgedDocuments) -> Finding | None:
         """Return a finding if ids differ only by a prefix, a suffix, their case, and so on."""
         found = document_way(self.pairs, self.qrels)
         if found is None:
@@ -253,10 +254,10 @@ class InputChecks:
             fix,
         )
 
-    def _shifted(self, judged: _Judged, now: int) -> Finding | None:
+    def _shifted(self, judged: _JudgedDocuments, now: int) -> Finding | None:
         """Return a finding if one side numbers ids from 0 and the other from 1."""
         for met, unit, word in _shifts(self.pairs, judged):
-            if _more(met, now):
+            if _beats_chance(met, now):
                 return _finding(
                     "P109",
                     f"more {unit} ids match the judgments if those of the run are one {word}: "
@@ -271,7 +272,7 @@ class InputChecks:
     def _nothing_judged(self) -> Iterator[Finding]:
         """Yield a finding if run and judgments use different ids.
 
-        Documents that are judged for other queries show that the ids are the right ones.
+        Documents judged for other queries show that the ids are correct.
         """
         docs = self.qrels.table.docs
         ours = [doc for _, doc in self.pairs]
@@ -391,7 +392,7 @@ def _nearer_to_the_end(better: int, worse: int) -> str:
     )
 
 
-class _Judged:
+class _JudgedDocuments:
     """Cached lookup of the judged documents of single queries."""
 
     def __init__(self, qrels: Qrels) -> None:
@@ -413,8 +414,8 @@ class _Judged:
         return doc in self.docs(query)
 
 
-def _pairs_that_match(way: Way, pairs: Iterable[Pair], judged: _Judged) -> Iterator[Pair]:
-    """Yield retrieved documents that match a judged document of their query if written differently.
+def _pairs_that_match(way: Way, pairs: Iterable[Pair], judged: _JudgedDocuments) -> Iterator[Pair]:
+    """Yield pairs of a retrieved and a judged document whose ids match in another spelling.
 
     A judged document that is also retrieved under its own id is not matched: the other is a copy.
     """
@@ -439,7 +440,7 @@ def document_way(pairs: Sequence[Pair], qrels: Qrels) -> tuple[Way, list[Pair]] 
     """
     from rankgauge.data.id_spelling import way_of
 
-    judged = _Judged(qrels)
+    judged = _JudgedDocuments(qrels)
     by_query: dict[bytes, list[bytes]] = {}
     for query, doc in pairs:
         by_query.setdefault(query, []).append(doc)
@@ -480,12 +481,12 @@ def _example(ours: bytes, theirs: bytes, other: str = "judgments") -> str:
     return f"the run has '{show_id(ours)}', the {other} {verb} '{show_id(theirs)}'"
 
 
-def _more(then: int, now: int) -> bool:
+def _beats_chance(then: int, now: int) -> bool:
     """Return whether an increase of matches is larger than expected by chance."""
     return then >= _BETTER * now and then - now > _DEVIATIONS * math.sqrt(then + now)
 
 
-def _shifts(pairs: Sequence[Pair], judged: _Judged) -> Iterator[tuple[int, str, str]]:
+def _shifts(pairs: Sequence[Pair], judged: _JudgedDocuments) -> Iterator[tuple[int, str, str]]:
     """Yield the number of judged pairs with document ids, then query ids, one higher or lower."""
     for place, unit in ((1, "document"), (0, "query")):
         if not all(pair[place].isdigit() for pair in pairs):

@@ -95,6 +95,7 @@ def summarize_lines(found: JoinedLines, source: str) -> InputSummary:
         first_ids(found.unknown),
         found.first_documents,
         source,
+        {note: place for place, note in enumerate(found.notes)},
     )
 
 

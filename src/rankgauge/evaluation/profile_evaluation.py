@@ -269,20 +269,20 @@ def _notes(parts: Sequence[_Part]) -> Iterator[str]:
     every = sum(len(part.measures) for part in parts)
     for note, of in measures_of.items():
         if note in other:
-            yield f"{note}; different values for {_listed(other[note])}"
+            yield f"{note}; different values for {_shortened(other[note])}"
         elif len(of) == every or set(of) & set(re.split("[ ,]+", note)):
             yield note
         else:
-            yield f"{_listed(of)}: {note}"
+            yield f"{_shortened(of)}: {note}"
     for rest, of in named.items():
-        yield f"{_listed(of)}: {rest}"
+        yield f"{_shortened(of)}: {rest}"
 
 
 def _of_all(found: Finding) -> bool:
     return bool(found.fix) or found.code == "M101"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _shortened(names: Sequence[str]) -> str:
     """Return the names, or the first few and the number of names."""
     if len(names) <= 2 * SHOWN:
         return ", ".join(names)
@@ -306,7 +306,7 @@ def _profile_notes(
         }
         grouped.pop((), None)
     for names, of in grouped.items():
-        yield f"{tool}: {_listed(of)}: {'; '.join(names) or 'as rankgauge'}"
+        yield f"{tool}: {_shortened(of)}: {'; '.join(names) or 'as rankgauge'}"
     for measure, name in zip(measures, applied.asked, strict=True):
         if str(measure) != name:
             yield f"{name} of {found.name} is {measure} here"

@@ -309,7 +309,7 @@ class Evaluation(Result):
     def to_frame(self) -> Any:
         """Return the values as a pandas data frame, one row per query; NaN if undefined.
 
-        For other libraries, use ``polars.DataFrame(evaluation.to_columns())``.
+        For other libraries, use `to_columns`: ``polars.DataFrame(evaluation.to_columns())``.
 
         Raises:
             MissingExtra: If pandas is not installed.
@@ -363,11 +363,11 @@ class Evaluation(Result):
         """Create an evaluation from its JSON.
 
         Raises:
-            InputError: If it is not valid JSON, or has an unsupported schema.
+            InputError: If it is not valid JSON or has an unsupported schema.
 
         Example:
             >>> from rankgauge import evaluate
-        >>> ev = evaluate({"q1": {"d1"}}, {"q1": ["d1"]}, ["P@1"])
+            >>> ev = evaluate({"q1": {"d1"}}, {"q1": ["d1"]}, ["P@1"])
             >>> Evaluation.from_json(ev.to_json()) == ev
             True
         """
@@ -509,7 +509,7 @@ def _findings_of(data: Mapping[str, Any]) -> tuple[Finding, ...]:
 
 
 def findings_of_notes(notes: Iterable[str], known: Iterable[Finding] = ()) -> tuple[Finding, ...]:
-    """Return the findings with these texts, using the known ones where the text is equal."""
+    """Return findings with these texts, reusing known findings."""
     by_text = {found.note: found for found in known}
     return tuple(by_text.get(note) or _finding_of_note(note) for note in notes)
 

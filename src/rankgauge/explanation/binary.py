@@ -253,12 +253,12 @@ def _interpolated(name: str, query: RankedQuery, words: Any) -> Calculation:
         step = f"no document is relevant: {name} is undefined"
         return Calculation(_SO_FAR, rows, (step,), math.nan)
     if "recall" in words:
-        wanted = _wanted(words["recall"], whole, words)
-        value, step = _highest(rows, wanted)
-        reached = f"{whole} relevant documents is reached with {wanted}"
+        needed = _needed(words["recall"], whole, words)
+        value, step = _highest(rows, needed)
+        reached = f"{whole} relevant documents is reached with {needed}"
         steps = [f"recall {number(words['recall'])} of {reached}", f"{name} = {step}"]
     else:
-        levels = [_wanted(tenth / 10, whole, words) for tenth in range(11)]
+        levels = [_needed(tenth / 10, whole, words) for tenth in range(11)]
         points = [_highest(rows, count)[0] for count in levels]
         value = sum(points) / 11
         steps = [
@@ -269,18 +269,18 @@ def _interpolated(name: str, query: RankedQuery, words: Any) -> Calculation:
     return Calculation(_SO_FAR, rows, tuple(steps), value)
 
 
-def _wanted(recall: float, whole: int, words: Any) -> int:
+def _needed(recall: float, whole: int, words: Any) -> int:
     """Return how many relevant documents reach a recall; like trec_eval, add 0.9 and round down."""
     return int(recall * whole + (0.5 if words["points"] == "nearest" else 0.9))
 
 
-def _highest(rows: tuple[Step, ...], wanted: int) -> tuple[float, str]:
-    """Return the highest precision at `wanted` or more relevant documents, with its description."""
+def _highest(rows: tuple[Step, ...], needed: int) -> tuple[float, str]:
+    """Return the highest precision at `needed` or more relevant documents, with its description."""
     best, text, found = 0.0, "0: fewer were found", 0
     for row in rows:
         found += row.counts
         rank = row.ranked.rank
-        if row.counts and found >= wanted and found / rank > best:
+        if row.counts and found >= needed and found / rank > best:
             best = found / rank
             text = f"the highest precision from there on = {found}/{rank} = {number(best)}"
     return best, text
@@ -312,7 +312,7 @@ def _rank_biased(name: str, query: RankedQuery, words: Any) -> Calculation:
     return Calculation(("weight", "contribution", "sum"), tuple(rows), tuple(steps), value)
 
 
-def _chosen(
+def _count_if(
     query: RankedQuery, k: int | None, counts: Callable[[RankedDocument], bool]
 ) -> tuple[int, tuple[Step, ...]]:
     """Return how many of the first k documents count, and the steps."""
@@ -322,27 +322,27 @@ def _chosen(
 
 @calculates("Judged")
 def _judged(name: str, query: RankedQuery, words: Any) -> Calculation:
-    known, rows = _chosen(query, words["k"], lambda one: one.grade is not None)
+    known, rows = _count_if(query, words["k"], lambda one: one.grade is not None)
     text = f"judged: {known} of the {len(rows)} documents evaluated"
     return _fraction((), rows, text, (name, known, len(rows)))
 
 
 @calculates("Unjudged")
 def _unjudged(name: str, query: RankedQuery, words: Any) -> Calculation:
-    bare, rows = _chosen(query, words["k"], lambda one: not one.judged)
+    bare, rows = _count_if(query, words["k"], lambda one: not one.judged)
     text = f"unjudged documents in the first {words['k']}: {bare}"
     return _fraction((), rows, text, (name, bare, words["k"]))
 
 
 @calculates("NumRet")
 def _retrieved(name: str, query: RankedQuery, words: Any) -> Calculation:  # noqa: ARG001 - as all
-    found, rows = _chosen(query, None, lambda _: True)
+    found, rows = _count_if(query, None, lambda _: True)
     return Calculation((), rows, (f"{name} = {found}",), float(found))
 
 
 @calculates("NumRel")
 def _relevant(name: str, query: RankedQuery, words: Any) -> Calculation:
-    _, rows = _chosen(query, None, lambda one: one.reaches(words["rel"]))
+    _, rows = _count_if(query, None, lambda one: one.reaches(words["rel"]))
     whole = query.relevant(words["rel"])
     text = f"{name} = {whole}{level(words)}, retrieved or not"
     return Calculation((), rows, (text,), float(whole))
@@ -358,7 +358,7 @@ def _relevant_retrieved(name: str, query: RankedQuery, words: Any) -> Calculatio
 @calculates("NumNonrelRet")
 def _others_retrieved(name: str, query: RankedQuery, words: Any) -> Calculation:
     rel = words["rel"]
-    others, rows = _chosen(query, words["k"], lambda one: one.judged and not one.reaches(rel))
+    others, rows = _count_if(query, words["k"], lambda one: one.judged and not one.reaches(rel))
     text = f"{name} = {others}: judged, but not relevant{level(words)}"
     return Calculation((), rows, (text,), float(others))
 

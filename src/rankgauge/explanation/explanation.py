@@ -29,7 +29,7 @@ from rankgauge.explanation.inputs import (
     ranked_query,
 )
 from rankgauge.explanation.tables import tables_of
-from rankgauge.explanation.tie_means import averaged, orders_of
+from rankgauge.explanation.tie_means import orders_of, tie_mean
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.profiles.deviations import Case
 from rankgauge.rendering.result import Result
@@ -38,9 +38,9 @@ from rankgauge.rendering.tables import Table
 # Modules that register calculations.
 _FAMILIES = (binary, graded, preferences, user_models)
 # Measures that are calculated rank by rank down to the cut-off.
-_WALKED = {"Compat", *user_models.MODELS}
+_RANK_BY_RANK = {"Compat", *user_models.MODELS}
 _SCHEMA = "rankgauge/explanation/1"
-_TAUGHT = (2, 5)
+_EXAMPLE_RELEVANT = (2, 5)
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Explanation(Result):
 
     def agrees(self) -> bool:
         """Return whether the calculation and `evaluate` agree up to rounding."""
-        return alike(self.value, self.kernel)
+        return nearly_equal(self.value, self.kernel)
 
     def table(self) -> Table:
         """Return the ranking with the contribution of each document."""
@@ -209,10 +209,10 @@ def explain(
         qrels, {}, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined,
         unjudged=unjudged,
     )  # fmt: skip
-    return explained(case, query, readable_again(run))
+    return explain_case(case, query, readable_again(run))
 
 
-def explained(case: Case, query: Id | None = None, source: Any = None) -> Explanation:
+def explain_case(case: Case, query: Id | None = None, source: Any = None) -> Explanation:
     """Explain a query of a case; with `source`, only the ranking of the query is kept in memory."""
     source = case.run if source is None else source
     evaluation, hits = _evaluated(case, source, count=query is None)
@@ -222,7 +222,7 @@ def explained(case: Case, query: Id | None = None, source: Any = None) -> Explan
         )
     why = ""
     if query is None:
-        query, why = _teaching(evaluation, hits)
+        query, why = _example_query(evaluation, hits)
     wanted = case.qrels.table.queries[judged_number(case.qrels, query)]
     case = case._replace(run=read_part(source, lambda block: only(block, [wanted])))
     ranking = ranked_query(case, wanted)
@@ -232,7 +232,7 @@ def explained(case: Case, query: Id | None = None, source: Any = None) -> Explan
             fix="average all judged queries (queries='all')",
         )
     kernel = evaluation.value(ranking.query, case.measure)
-    found = calculate(case.measure, ranking, orders=_over_orders(case, ranking))
+    found = calculate(case.measure, ranking, orders=_is_tie_mean(case, ranking))
     return Explanation(
         run_name=evaluation.run_name,
         measure=case.measure,
@@ -243,32 +243,32 @@ def explained(case: Case, query: Id | None = None, source: Any = None) -> Explan
         queries=len(evaluation.query_ids),
         by_hand=found is not None,
         calculation=found or _value_only(case.measure, ranking, kernel),
-        ranking=seen_by(case.measure, ranking),
+        ranking=documents_read(case.measure, ranking),
         policies=case.policies,
         others=tuple(_others(evaluation, ranking.query)),
         notes=tuple(_notes(case, ranking, found, kernel)),
     )
 
 
-def seen_by(measure: Measure, ranking: RankedQuery) -> RankedQuery:
+def documents_read(measure: Measure, ranking: RankedQuery) -> RankedQuery:
     """Return the documents of a query that the measure uses: all, or only the judged ones."""
     return ranking.judged_only() if dict(measure.params).get("judged_only") else ranking
 
 
 def calculate(measure: Measure, query: RankedQuery, *, orders: bool = False) -> Calculation | None:
     """Return the step-by-step calculation of a query, or None if there is none."""
-    seen = seen_by(measure, query)
+    seen = documents_read(measure, query)
     words = parameters_of(measure, seen)
-    deep = measure.name in _WALKED and words["k"] > user_models.FAR
+    deep = measure.name in _RANK_BY_RANK and words["k"] > user_models.MOST_RANKS
     only_value = words.get("residual") and measure.name != "RBP"
     if measure.name not in CALCULATIONS or deep or only_value:
         return None
     if orders:
-        return averaged(measure, seen)
+        return tie_mean(measure, seen)
     return CALCULATIONS[measure.name](str(measure), seen, words)
 
 
-def alike(value: float, other: float) -> bool:
+def nearly_equal(value: float, other: float) -> bool:
     """Return whether two values are equal up to rounding, or both undefined."""
     if math.isnan(value) or math.isnan(other):
         return math.isnan(value) and math.isnan(other)
@@ -280,13 +280,13 @@ def _value_only(measure: Measure, ranking: RankedQuery, kernel: float) -> Calcul
     level = level_of(measure, ranking)
     rows = tuple(
         Step(one, (), one.reaches(level))
-        for one in seen_by(measure, ranking).within(k if isinstance(k, int) else None)
+        for one in documents_read(measure, ranking).within(k if isinstance(k, int) else None)
     )
     summary = measure.declaration.doc.split("\n\n", 1)[0].replace("\n", " ")
     return Calculation((), rows, (summary, f"{measure} = {number(kernel)}"), kernel)
 
 
-def _over_orders(case: Case, ranking: RankedQuery) -> bool:
+def _is_tie_mean(case: Case, ranking: RankedQuery) -> bool:
     """Return whether the value is a mean over several orders, which no single ranking can show."""
     if case.policies.ties != "mean" or case.measure.declaration.tie_mean == "same":
         return False
@@ -311,7 +311,7 @@ def _evaluated(case: Case, source: Any, *, count: bool) -> tuple[Evaluation, dic
     return evaluation, counted_by_query(evaluation, measures.index(hits))
 
 
-def _teaching(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[str, str]:
+def _example_query(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[str, str]:
     """Return a query that shows how the measure works, and the reason for its selection."""
     measure = evaluation.measures[0]
     mean = evaluation.mean()[str(measure)]
@@ -322,7 +322,7 @@ def _teaching(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[str, s
     inside = [row for row in rows if low < row[1] < high]
     k = dict(measure.params).get("k")
     where = "found" if k is None else f"in the first {k}"
-    few = [row for row in inside if _TAUGHT[0] <= row[2] <= _TAUGHT[1]]
+    few = [row for row in inside if _EXAMPLE_RELEVANT[0] <= row[2] <= _EXAMPLE_RELEVANT[1]]
     known = [row for row in rows if not math.isnan(row[1])]
     for kept, text in (
         (few, f"with two to five relevant documents {where}"),
@@ -361,7 +361,7 @@ def _notes(
     case: Case, ranking: RankedQuery, found: Calculation | None, kernel: float
 ) -> Iterator[str]:
     value = kernel if found is None else found.value
-    if not alike(value, kernel):
+    if not nearly_equal(value, kernel):
         yield (
             f"WARNING: the steps give {value!r}, evaluate gives {kernel!r}: this is a bug in "
             "rankgauge, please report it"
@@ -370,8 +370,8 @@ def _notes(
         yield "this query is not in the run: an empty ranking"
     elif not ranking.documents:
         yield "the run retrieved nothing for this query"
-    if _over_orders(case, ranking):
-        seen = seen_by(case.measure, ranking)
+    if _is_tie_mean(case, ranking):
+        seen = documents_read(case.measure, ranking)
         plural = f"the mean over all {orders_of(seen)} orders of tied documents"
         yield f"ties=mean: the value is {plural}" + (", not of one ranking" * (found is None))
     elif found is None:

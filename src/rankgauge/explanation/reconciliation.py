@@ -12,7 +12,7 @@ from rankgauge.core.ids import Id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
 from rankgauge.evaluation.evaluation import Queries
 from rankgauge.explanation.calculation import number
-from rankgauge.explanation.explanation import Explanation, explained
+from rankgauge.explanation.explanation import Explanation, explain_case
 from rankgauge.explanation.inputs import counted_by_query, evaluate_case, make_case
 from rankgauge.measures.measure import Measure
 from rankgauge.profiles.deviations import Case, Deviation, Profile
@@ -246,7 +246,7 @@ def reconcile(  # noqa: PLR0913 - one parameter a choice
         unjudged=unjudged,
     )  # fmt: skip
     target = Target(profile.name, digits=profile.decimals(case.measure))
-    found = reconciled(case, profile.deviations(case.measure), target, query=query)
+    found = reconcile_case(case, profile.deviations(case.measure), target, query=query)
     notes = [*found.notes, f"{profile.name} reproduces {profile.tool}"]
     if target.digits is not None:
         notes.append(f"{profile.name} rounds means to {target.digits} decimals")
@@ -255,7 +255,7 @@ def reconcile(  # noqa: PLR0913 - one parameter a choice
     return replace(found, notes=tuple(notes))
 
 
-def reconciled(
+def reconcile_case(
     case: Case, deviations: Sequence[Deviation], target: Target, *, query: Id | None = None
 ) -> Reconciliation:
     """Return the steps from a case through the deviations to the given mean."""
@@ -345,7 +345,7 @@ def _sides(
             return None
         explainable = [one for one in known if any(name != _LEFT for name, _ in one.by)]
         query = (explainable or known)[0].query
-    return explained(case, query), explained(changed, query)
+    return explain_case(case, query), explain_case(changed, query)
 
 
 def _notes(case: Case, changed: Case, contributions: Sequence[Contribution]) -> Iterator[str]:

@@ -28,7 +28,7 @@ from rankgauge.explanation.candidates import (
 )
 from rankgauge.explanation.given_values import GivenValues
 from rankgauge.explanation.inputs import counted_values, evaluate_case, make_case
-from rankgauge.explanation.reconciliation import Reconciliation, Target, reconciled
+from rankgauge.explanation.reconciliation import Reconciliation, Target, reconcile_case
 from rankgauge.measures.measure import Measure
 from rankgauge.profiles.deviations import Case, apply_all
 from rankgauge.rendering.result import Result
@@ -219,7 +219,7 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
         sure=sure,
         why=why,
         tied=_tied(case, best, trials) if best.missed and given.values else 0,
-        reconciliation=reconciled(
+        reconciliation=reconcile_case(
             case, best.variant.deviations if found else (), target, query=query
         ),
     )
@@ -292,7 +292,7 @@ class _Trials:
             found: BoolArray = np.abs(values - self.values) <= self.given.slack + _ROUNDING
         return found & kept
 
-    def laid_out(self, evaluation: Evaluation, column: int) -> tuple[Values, BoolArray]:
+    def aligned(self, evaluation: Evaluation, column: int) -> tuple[Values, BoolArray]:
         """Return the values of an evaluation as counted in the mean, and the averaged queries."""
         values = np.zeros(len(self.rows))
         kept = np.zeros(len(self.rows), dtype=bool)
@@ -354,7 +354,7 @@ def _add(
 ) -> None:
     """Add a variant, and the same variant with other averaged queries."""
     both, measure = variant
-    values, kept = trials.laid_out(evaluation, column)
+    values, kept = trials.aligned(evaluation, column)
     trials.add(both, measure, values, kept)
     if len(both.deviations) == _MOST:
         return
@@ -374,7 +374,7 @@ def _add_profile(trials: _Trials, case: Case, variant: Combination) -> None:
     except RankgaugeError:
         # The tool cannot have computed the numbers if it does not accept these inputs.
         return
-    values, kept = trials.laid_out(evaluation, 0)
+    values, kept = trials.aligned(evaluation, 0)
     trials.add(variant, changed.measure, values, kept)
 
 
@@ -456,7 +456,7 @@ def _tied(case: Case, best: _Trial, trials: _Trials) -> int:
     bounds = []
     for ties in ("best", "worst"):
         policies = replace(changed.policies, ties=ties, draws=0, seed=0)
-        bounds.append(trials.laid_out(evaluate_case(changed._replace(policies=policies)), 0)[0])
+        bounds.append(trials.aligned(evaluate_case(changed._replace(policies=policies)), 0)[0])
     low, high = np.minimum(*bounds), np.maximum(*bounds)
     slack = trials.given.slack + _ROUNDING
     with np.errstate(invalid="ignore"):

@@ -23,7 +23,7 @@ from rankgauge.explanation.inputs import parameters_of
 from rankgauge.measures.measure import Measure
 
 # Larger numbers of orders are shown as powers of ten.
-_WRITTEN = 9
+_MOST_DIGITS = 9
 # The weight of a rank, from the rank and the parameters of the measure.
 _Weight: TypeAlias = Callable[[int, Any], float]
 
@@ -54,7 +54,7 @@ _WEIGHTS: dict[str, tuple[str, _Weight]] = {
     "DCG": ("discount", _discount),
     "nDCG": ("discount", _discount),
 }
-_SAID = {
+_DESCRIPTIONS = {
     "chance": "chance: the probability of being in the first k; in a tie, the share of its ranks "
     "there",
     "weight": "weight: in a tie, the mean weight of its ranks, p^(i - 1)",
@@ -62,7 +62,7 @@ _SAID = {
 }
 
 
-def averaged(measure: Measure, query: RankedQuery) -> Calculation | None:
+def tie_mean(measure: Measure, query: RankedQuery) -> Calculation | None:
     """Return the mean of a measure over all orders of equal scores, or None if not supported."""
     words, name = parameters_of(measure, query), measure.name
     if (
@@ -91,7 +91,7 @@ def averaged(measure: Measure, query: RankedQuery) -> Calculation | None:
     value, text = _divided(name, plain, (query, words), total)
     steps = (
         *((describe_gain(words),) if "gain" in words else ()),
-        _SAID[head],
+        _DESCRIPTIONS[head],
         f"sum = {summed(terms)}{f' = {number(total)}' if len(terms) > 1 else ''}",
         f"{measure} = {text} = {number(value)}",
     )
@@ -125,6 +125,6 @@ def orders_of(query: RankedQuery) -> str:
     """Return the number of orders of equal scores, as text."""
     sizes = {one.first: one.last - one.first + 1 for one in query.documents}
     logarithm = math.fsum(math.lgamma(size + 1) for size in sizes.values()) / math.log(10)
-    if logarithm > _WRITTEN:
+    if logarithm > _MOST_DIGITS:
         return f"about 10^{round(logarithm)}"
     return f"{math.prod(math.factorial(size) for size in sizes.values()):,}"

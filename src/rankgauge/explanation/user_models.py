@@ -16,11 +16,11 @@ from rankgauge.explanation.calculation import (
     summed,
 )
 
-FAR = 10**6
+MOST_RANKS = 10**6
 """Number of ranks that are calculated one by one; deeper calculations would be unreadable."""
 
 
-class _At(NamedTuple):
+class _Rank(NamedTuple):
     """A rank with the gain of its document and the total gain down to this rank."""
 
     rank: int
@@ -29,13 +29,13 @@ class _At(NamedTuple):
 
 
 # The probability of continuing to the next rank.
-_Chance: TypeAlias = Callable[[_At], float]
+_Chance: TypeAlias = Callable[[_Rank], float]
 
 
 def _inst(words: Any) -> tuple[_Chance, str]:
     goal, wanted = words["goal"], number(words["goal"])
 
-    def chance(at: _At) -> float:
+    def chance(at: _Rank) -> float:
         above = max(at.rank + 2 * goal - at.gained - 1, 0.0)
         return float((above / (above + 1)) ** 2)
 
@@ -110,7 +110,7 @@ def _read(name: str, query: RankedQuery, words: Any) -> Calculation:
         gain = _gain(documents[rank - 1], words) if rank <= len(documents) else 0.0
         gained += gain
         gains.append(gain)
-        chances.append(chance(_At(rank, gain, gained)) if rank < k else 0.0)
+        chances.append(chance(_Rank(rank, gain, gained)) if rank < k else 0.0)
         reached.append(reached[-1] * chances[-1])
     # Expected number of ranks viewed.
     looks = math.fsum(reached[:k])

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.core.ids import Ids, IntArray
+from rankgauge.core.ids import IdRuns, Ids, IntArray
 from rankgauge.errors import InputError
 
 _Bytes = npt.NDArray[np.uint8]
@@ -62,6 +62,12 @@ def packed(column: Any) -> Ids | None:
         >>> packed(np.array([0.5])) is None
         True
     """
+    found = packed_runs(column)
+    return found.spread() if isinstance(found, IdRuns) else found
+
+
+def packed_runs(column: Any) -> Ids | IdRuns | None:
+    """Like :func:`packed`, but return runs where most rows have the id of the previous row."""
     library = _library(column)
     if library == "narwhals" and hasattr(column, "to_native"):
         column = column.to_native()
@@ -84,7 +90,7 @@ def _library(column: Any) -> str:
     return type(column).__module__.partition(".")[0]
 
 
-def _of_pandas(column: Any, kind: str) -> Ids | None:
+def _of_pandas(column: Any, kind: str) -> Ids | IdRuns | None:
     """Read a pandas series, index, or array: categories by code, text if stored in Arrow."""
     if kind == "category":
         coded = getattr(column, "cat", column)
@@ -95,14 +101,14 @@ def _of_pandas(column: Any, kind: str) -> Ids | None:
     return None
 
 
-def _of_polars(column: Any, kind: str) -> Ids | None:
+def _of_polars(column: Any, kind: str) -> Ids | IdRuns | None:
     """Read text of polars; pyarrow is optional but faster."""
     if column.null_count() or not kind.startswith(_POLARS_TEXT):
         return None
     if kind in _POLARS_PLAIN:
         heads = _heads(column, lambda some: (some[1:] != some[:-1]).arg_true().to_numpy())
         if heads is not None:
-            return _spread(_of_polars(column.gather(heads), kind), heads, len(column))
+            return _runs(_of_polars(column.gather(heads), kind), heads, len(column))
     if "pyarrow" in sys.modules or len(column) > _IMPORT:
         try:
             return _of_arrow(column.to_arrow())
@@ -116,7 +122,7 @@ def _of_polars(column: Any, kind: str) -> Ids | None:
     return _sound(data, np.cumsum(lengths) - lengths, lengths)
 
 
-def _by_code(entries: Any, codes: npt.NDArray[Any]) -> Ids | None:
+def _by_code(entries: Any, codes: npt.NDArray[Any]) -> Ids | IdRuns | None:
     """Return the ids of a dictionary-encoded column."""
     if not len(codes) or int(codes.min()) < 0:
         return None
@@ -126,22 +132,31 @@ def _by_code(entries: Any, codes: npt.NDArray[Any]) -> Ids | None:
             ids = Ids.of(entries.tolist())
         except InputError:
             return None
-    return ids.take(codes.astype(np.int64))
+    heads = _heads(codes, lambda some: np.flatnonzero(some[1:] != some[:-1]))
+    if heads is None:
+        return ids.take(codes.astype(np.int64))
+    return _runs(ids.take(codes[heads].astype(np.int64)), heads, len(codes))
 
 
-def _of_arrow(column: Any) -> Ids | None:
+def _of_arrow(column: Any) -> Ids | IdRuns | None:
     """Read a pyarrow array or chunked array."""
-    parts = []
+    parts: list[Ids | IdRuns] = []
     for chunk in getattr(column, "chunks", [column]):
         part = _of_chunk(chunk) if len(chunk) else None
         if part is not None:
             parts.append(part)
         elif len(chunk):
             return None
-    return Ids.joined(parts) if parts else None
+    if not parts:
+        return None
+    runs = [part for part in parts if isinstance(part, IdRuns)]
+    if len(runs) == len(parts):
+        counts = np.concatenate([part.counts for part in runs])
+        return IdRuns(Ids.joined([part.ids for part in runs]), counts)
+    return Ids.joined([part.spread() if isinstance(part, IdRuns) else part for part in parts])
 
 
-def _of_chunk(chunk: Any) -> Ids | None:
+def _of_chunk(chunk: Any) -> Ids | IdRuns | None:
     kind = str(chunk.type)
     if chunk.null_count:
         return None
@@ -157,11 +172,11 @@ def _of_chunk(chunk: Any) -> Ids | None:
     return _of_texts(chunk, _OFFSETS[kind]) if kind in _OFFSETS else None
 
 
-def _of_texts(chunk: Any, offset: Any) -> Ids | None:
+def _of_texts(chunk: Any, offset: Any) -> Ids | IdRuns | None:
     heads = _heads(chunk, _changes_of_arrow)
     if heads is None:
         return _of_text(chunk, offset)
-    return _spread(_of_text(chunk.take(heads), offset), heads, len(chunk))
+    return _runs(_of_text(chunk.take(heads), offset), heads, len(chunk))
 
 
 def _changes_of_arrow(chunk: Any) -> IntArray:
@@ -179,12 +194,11 @@ def _heads(column: Any, changes: Callable[[Any], IntArray]) -> IntArray | None:
     return heads if _RARE * len(heads) <= len(column) else None
 
 
-def _spread(ids: Ids | None, heads: IntArray, count: int) -> Ids | None:
-    """Repeat each id from its row in `heads` to the next one."""
+def _runs(ids: Ids | IdRuns | None, heads: IntArray, count: int) -> IdRuns | None:
+    """Return runs of ids: from each row in `heads` to the next one."""
     if ids is None:
         return None
-    rows = np.diff(np.append(heads, count))
-    return Ids(ids.data, np.repeat(ids.starts, rows), np.repeat(ids.lengths, rows))
+    return IdRuns(ids if isinstance(ids, Ids) else ids.spread(), np.diff(np.append(heads, count)))
 
 
 def _of_text(chunk: Any, offset: Any) -> Ids | None:
@@ -226,7 +240,7 @@ def _sound(data: _Bytes, starts: IntArray, lengths: IntArray) -> Ids | None:
     return Ids(data, starts, lengths) if sound else None
 
 
-def _of_array(values: npt.NDArray[Any]) -> Ids | None:
+def _of_array(values: npt.NDArray[Any]) -> Ids | IdRuns | None:
     """Read a NumPy array of integers or contiguous text."""
     if values.ndim != 1 or not values.size or not values.dtype.itemsize:
         return None
@@ -276,12 +290,12 @@ def _of_cells(cells: npt.NDArray[np.bytes_]) -> Ids | None:
     return Ids(data, np.arange(len(cells)) * cells.dtype.itemsize, lengths)
 
 
-def _integers(numbers: npt.NDArray[Any]) -> Ids | None:
+def _integers(numbers: npt.NDArray[Any]) -> Ids | IdRuns | None:
     """Return integers as decimal text; convert each run of equal values once."""
     heads = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1]))
     if _RARE * len(heads) > len(numbers):
         return _written(numbers)
-    return _spread(_written(numbers[heads]), heads, len(numbers))
+    return _runs(_written(numbers[heads]), heads, len(numbers))
 
 
 def _written(numbers: npt.NDArray[Any]) -> Ids:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.core.ids import Blame, Ids
+from rankgauge.core.ids import Blame, IdRuns, Ids
 from rankgauge.core.pair_table import FloatArray, PairTable
 from rankgauge.errors import InputError, MissingExtra
 from rankgauge.formats.columns import Columns, Layout, columns_of, wrong_columns
@@ -45,8 +45,12 @@ def from_columns(
             where=source, fix=f"give a query, a document and a {layout.value} for each row",
         )  # fmt: skip
     return table_of(
-        query_ids if isinstance(query_ids, Ids) else Ids.of(query_ids, "query id", blame),
-        doc_ids if isinstance(doc_ids, Ids) else Ids.of(doc_ids, "document id", blame),
+        query_ids if isinstance(query_ids, Ids | IdRuns) else Ids.of(query_ids, "query id", blame),
+        doc_ids
+        if isinstance(doc_ids, Ids)
+        else doc_ids.spread()
+        if isinstance(doc_ids, IdRuns)
+        else Ids.of(doc_ids, "document id", blame),
         _numbers(numbers, layout, blame, lenient=on_error is not None),
         layout,
         source=source,
@@ -62,11 +66,11 @@ def blame_row(source: str, unit: str = "row", *, before: int = 0) -> Blame:
     )
 
 
-def _ids(values: Any, name: str, source: str) -> Ids | npt.NDArray[Any] | list[Any]:
+def _ids(values: Any, name: str, source: str) -> Ids | IdRuns | npt.NDArray[Any] | list[Any]:
     """Return a column of ids: packed if possible, otherwise values to be checked one by one."""
-    from rankgauge.formats.arrow import packed
+    from rankgauge.formats.arrow import packed_runs
 
-    ids = packed(values)
+    ids = packed_runs(values)
     return _column(values, name, source) if ids is None else ids
 
 

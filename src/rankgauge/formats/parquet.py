@@ -16,7 +16,7 @@ from rankgauge.core.pair_table import PairTable
 from rankgauge.errors import FormatError, InputError, MissingExtra
 from rankgauge.formats.columns import Columns, Layout, columns_of, wrong_columns
 from rankgauge.formats.compression import exploded, too_many
-from rankgauge.formats.frames import from_frame
+from rankgauge.formats.frames import from_columns, from_frame
 from rankgauge.formats.lines import all_of, is_plain_file, start_of
 from rankgauge.formats.rows import OnError, id_texts
 
@@ -63,7 +63,7 @@ def read_columnar(
     table = from_frame(frame, layout, name, columns=choice.columns, on_error=on_error)
     if not len(table):
         fix = f"give rows of {', '.join(layout.columns)}"
-        raise FormatError("there is no row to read", path=name, fix=fix)
+        raise FormatError("there are no rows", path=name, fix=fix)
     return table
 
 
@@ -84,10 +84,14 @@ def columnar_pieces(stream: BinaryIO, name: str, layout: Layout, rows: int) -> I
             held, (size, start), choice, rows
         )
         for batch in batches:
-            # Text may not be UTF-8, and declared lengths may be wrong.
-            batch.validate(full=True)
-            table = pa.Table.from_batches([batch])
-            yield from_frame(table, layout, name, columns=choice.columns, before=before)
+            assert choice.columns is not None  # noqa: S101 - the batches have them
+            queries, docs, values = map(batch.column, choice.columns.read)
+            # Declared lengths and numbers of entries may be wrong; of Parquet, pyarrow makes the
+            # lengths. Text that is not UTF-8 is found later.
+            (queries if start.startswith(_PARQUET) else batch).validate(full=True)
+            yield from_columns(
+                queries, docs, values, layout, columns=choice.columns, source=name, before=before
+            )
             before += batch.num_rows
     except InputError:
         raise
@@ -95,7 +99,7 @@ def columnar_pieces(stream: BinaryIO, name: str, layout: Layout, rows: int) -> I
         raise _broken(name, error) from None
     if not before:
         fix = f"give rows of {', '.join(layout.columns)}"
-        raise FormatError("there is no row to read", path=name, fix=fix)
+        raise FormatError("there are no rows", path=name, fix=fix)
 
 
 def _parquet_batches(

@@ -81,6 +81,11 @@ class Pieces:
         path = str(self.name).partition("!")[0]
         return bool(self._parts) or os.path.isfile(path) or str(path).startswith(readers.DATASETS)  # noqa: PTH113
 
+    @property
+    def needs_whole(self) -> bool:
+        """Whether :meth:`whole` changes tables; known once the first was read."""
+        return self._third is not None
+
     def whole(self, table: PairTable) -> PairTable:
         """Decide whether the third column of a table of whole queries is a rank or a score."""
         return table if self._third is None else self._third(table)
@@ -175,11 +180,12 @@ class Pieces:
         path = str(self.name).partition("!")[0]
         size = os.path.getsize(path) if os.path.isfile(path) else 0  # noqa: PTH113, PTH202
         if size > self._limit // _SHARE or not (self.again or os.path.isdir(path)):  # noqa: PTH112
-            many = f"{size:,} bytes are too many" if size else "this is a pipe"
+            many = f"{size:,} bytes are too many for memory={self._limit:,}"
             raise InputError(
-                f"{what} read whole, and {many} for a memory of {self._limit:,}", where=self.name,
+                f"{what} read whole, and {many if size else 'a pipe has no known size'}",
+                where=self.name,
                 fix="write it as Parquet, CSV, JSON lines or TREC format (rankgauge convert), or "
-                "evaluate it without memory",
+                "evaluate it without a memory limit",
             )  # fmt: skip
         return readers.read_table(self._source, self.layout, self._form)
 
@@ -279,8 +285,37 @@ def _opened_lines(source: Source, layout: Layout) -> Iterator[_LinesText | None]
         yield _LinesText(name, stream, start, number, three, third)
 
 
+def read_tables(source: Source, layout: Layout, memory: int | None) -> Iterator[PairTable]:
+    """Read a file in tables of consecutive rows; without a limit only a large columnar one.
+
+    Yield nothing if the meaning of the third column depends on whole queries, or if the file can
+    be read only once.
+    """
+    if memory is None:
+        yield from _columnar_tables(source, layout)
+        return
+    parts = Pieces(source, layout, memory)
+    for table in parts if parts.again else ():
+        if parts.needs_whole:
+            return
+        yield table
+
+
 def _columnar_blocks(source: Source, layout: Layout) -> Iterator[PairTable | None]:
     """Read a large columnar file like :func:`read_blocks`."""
+    empty = True
+    try:
+        for table in whole_queries((table, False) for table in _columnar_tables(source, layout)):
+            empty = False
+            yield table
+    except (ScatteredQueriesError, InputError):
+        empty = True
+    if empty:
+        yield None
+
+
+def _columnar_tables(source: Source, layout: Layout) -> Iterator[PairTable]:
+    """Read a large columnar file in tables of consecutive rows; yield nothing for other files."""
     source, _ = readers.path_and_format(source, layout, None)
     name = source_name(source)
     if (
@@ -289,19 +324,12 @@ def _columnar_blocks(source: Source, layout: Layout) -> Iterator[PairTable | Non
         or os.path.getsize(source) <= _LEAST  # noqa: PTH202
         or importlib.util.find_spec("pyarrow") is None
     ):
-        yield None
         return
     with opened_bytes(source) as stream:
-        if not is_plain_file(stream) or not is_columnar(start_of(stream), name):
-            yield None
-            return
-        from rankgauge.formats.parquet import columnar_pieces
+        if is_plain_file(stream) and is_columnar(start_of(stream), name):
+            from rankgauge.formats.parquet import columnar_pieces
 
-        rows = columnar_pieces(stream, name, layout, _MOST // _ROW)
-        try:
-            yield from whole_queries((table, False) for table in rows)
-        except (ScatteredQueriesError, InputError):
-            yield None
+            yield from columnar_pieces(stream, name, layout, _MOST // _ROW)
 
 
 def whole_queries(pieces: Iterable[tuple[PairTable, bool]]) -> Iterator[PairTable]:
@@ -314,6 +342,18 @@ def whole_queries(pieces: Iterable[tuple[PairTable, bool]]) -> Iterator[PairTabl
         ScatteredQueriesError: If a query occurs again in a later piece.
     """
     seen = np.zeros(0, dtype=np.uint64)
+    for table in adjacent(pieces):
+        # Queries with equal hashes only cost time.
+        hashes = np.sort(table.queries.hashes())
+        places = np.searchsorted(seen, hashes)
+        if len(seen) and (seen[np.minimum(places, len(seen) - 1)] == hashes).any():
+            raise ScatteredQueriesError
+        seen = np.insert(seen, places, hashes)
+        yield table
+
+
+def adjacent(pieces: Iterable[tuple[PairTable, bool]]) -> Iterator[PairTable]:
+    """Like :func:`whole_queries`, but a query may occur again in a later table."""
     held: list[PairTable] = []  # rows of the last query, which may continue
     for piece, last in pieces:
         count = len(piece.queries)
@@ -324,12 +364,6 @@ def whole_queries(pieces: Iterable[tuple[PairTable, bool]]) -> Iterator[PairTabl
             continue
         if held:
             yield _one_query(held)
-        # Queries with equal hashes only cost time.
-        hashes = np.sort(piece.queries.hashes()[first:])
-        places = np.searchsorted(seen, hashes)
-        if len(seen) and (seen[np.minimum(places, len(seen) - 1)] == hashes).any():
-            raise ScatteredQueriesError
-        seen = np.insert(seen, places, hashes)
         if last and not first:
             yield piece
             return

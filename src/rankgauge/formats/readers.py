@@ -351,5 +351,5 @@ def read_ids(source: Source) -> list[bytes]:
         lines = [line.strip(b"\r\n") for _, line in numbered_lines(stream, name)]
     ids = [line for line in lines if line.strip()]
     if not ids:
-        raise InputError("there is no id to read", where=name, fix="write one id per line")
+        raise InputError("there are no ids", where=name, fix="write one id per line")
     return ids

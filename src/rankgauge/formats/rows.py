@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from rankgauge.core import native
-from rankgauge.core.ids import Blame, Ids, IntArray, show_id
+from rankgauge.core.ids import Blame, IdRuns, Ids, IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.columns import RUN, Columns, Layout
@@ -116,7 +116,7 @@ class Rows:
             self._drop_faults(self.on_error)
         if not self.lines:
             fix = f"give rows of {', '.join(self.layout.columns)}"
-            raise FormatError("there is no row to read", path=self.name, fix=fix)
+            raise FormatError("there are no rows", path=self.name, fix=fix)
         ranks = np.array(self.ranks) if self.ranks else None
         return table_of(
             Ids.of(self.queries, "query id", self._blame(places[0])),
@@ -179,7 +179,7 @@ def _text(value: Any) -> str:
 
 
 def table_of(
-    queries: Ids,
+    queries: Ids | IdRuns,
     docs: Ids,
     values: FloatArray,
     layout: Layout,
@@ -205,7 +205,7 @@ def table_of(
         )  # fmt: skip
     if columns is not None and columns.beside:
         names = ", ".join(map(repr, columns.beside))
-        notes.append(f"{source}: also possible, but not read: {names}")
+        notes.append(f"{source}: other candidates, not used: {names}")
     table = PairTable.of_rows(queries, docs, values, lines=lines, ranks=ranks)
     return finite(table.with_notes(*notes, source=source), layout, on_error)
 

@@ -1,4 +1,4 @@
-"""Tuning of fusion parameters on other queries than those they are used for."""
+"""Tuning of fusion parameters on queries other than those to fuse."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ class JudgingAgreement(Result):
         )  # fmt: skip
 
     def table(self, *, full: bool = False) -> Table:
-        """Return one row for each coefficient of people, repeats, models and hidden tests.
+        """Return one row for each coefficient of people, repeats, models, and hidden tests.
 
         Args:
             full: Whether to add the coefficients of each judge, criterion, and pair, and the
@@ -226,7 +226,7 @@ class JudgingAgreement(Result):
         elif self.tasks < _FEW:
             yield f"fewer than {_FEW} tasks by two people: intervals are wide"
         if len(rows) < len(self.rows):
-            more = f"{len(self.rows) - len(rows)} more coefficients of judges, criteria and pairs"
+            more = f"{len(self.rows) - len(rows)} more coefficients of judges, criteria, and pairs"
             yield f"--full lists {more}"
         open_ones = sum(each.verdict is None for each in self.disagreements)
         if open_ones:

@@ -62,7 +62,7 @@ class Answer:
 
     @property
     def system(self) -> str:
-        """The retrieval version, prompt and model that produced the answer."""
+        """The retrieval version, prompt, and model that produced the answer."""
         return " / ".join(filter(None, (getattr(self, name) for name in CHANGES))) or _UNNAMED
 
     @property

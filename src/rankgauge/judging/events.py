@@ -40,7 +40,7 @@ class Settings:
     Attributes:
         title: The name of the project, displayed on every page.
         mode: ``choice`` (the best of 2 or 3 documents, or none), ``graded``, ``ranking`` (the best
-            few, in order) or ``yes-no``.
+            few, in order), or ``yes-no``.
         shown: The number of documents in a task; if None, the default of the mode.
         grades: The labels of the grades 0, 1, ... for ``graded``.
         places: The number of documents to rank in ``ranking`` mode; if None, all documents shown.
@@ -118,7 +118,7 @@ class Settings:
         if taken or len(set(keys)) < len(keys):
             raise InputError(
                 f"invalid or duplicate key among {', '.join(keys)}", where="reasons",
-                fix="give each criterion a unique lower-case letter other than b, g, l, u or z",
+                fix="give each criterion a unique lower-case letter other than b, g, l, u, or z",
             )  # fmt: skip
 
     def tasks(self, documents: int) -> int:
@@ -169,8 +169,8 @@ class Source:
     """Origin of a candidate, never shown to judges.
 
     Attributes:
-        name: The name of the run, retriever or model.
-        kind: ``run``, ``search``, ``model``, ``author``, ``random`` or ``import``.
+        name: The name of the run, retriever, or model.
+        kind: ``run``, ``search``, ``model``, ``author``, ``random``, or ``import``.
         rank: The rank in the source, from 1, or None.
         score: The score in the source, or None.
         probability: The inclusion probability of a random document; else None.
@@ -200,7 +200,7 @@ class Judge:
         id: The identifier.
         name: The name displayed to leads.
         role: ``judge``, ``lead`` (also sees the results and adjudicates) or ``admin``.
-        kind: ``person``, ``model`` or ``application``. Only judgments by people count.
+        kind: ``person``, ``model``, or ``application``. Only judgments by people count.
         revoked: Whether the judge's access was revoked.
     """
 
@@ -231,7 +231,7 @@ class Presentation:
         judge: The identifier of the judge.
         mode: The mode, one of `MODES`.
         purpose: The reason for this set: ``active``, ``random``, ``overlap``, ``repeat``, ``gold``,
-            ``adjudication``, ``import`` or ``vote``.
+            ``adjudication``, ``import``, or ``vote``.
         guideline: The version of the guideline that was displayed.
         time: ISO timestamp (UTC) of the presentation.
         expires: ISO timestamp (UTC) of the end of the reservation for this judge.

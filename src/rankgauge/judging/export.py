@@ -1,4 +1,4 @@
-"""Export of the judgments of a project as qrels, preferences or sampled judgments."""
+"""Export of the judgments of a project as qrels, preferences, or sampled judgments."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def grades_of(
 
     Args:
         documents: Documents with their counts and fit.
-        rule: ``share``, ``fit`` or ``grade``; see :func:`export_judgments`.
+        rule: ``share``, ``fit``, or ``grade``; see :func:`export_judgments`.
     """
     grades: _Grades = defaultdict(dict)
     unsure: list[DocumentRelevance] = []

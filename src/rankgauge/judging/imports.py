@@ -130,11 +130,11 @@ def import_judgments(
             file). With `columns` or a column of judges (``judge``, ``rater``, ``annotator``,
             ``worker``, ...), a CSV, TSV, or JSON lines file.
         judge: The name of the judge of a file without a column of judges.
-        kind: Who judged: ``person``, ``model`` or ``application``.
+        kind: Who judged: ``person``, ``model``, or ``application``.
         preferences: Whether to read the source as preferences (:meth:`PreferenceQrels.of`).
-        columns: Column names for ``query``, ``document`` and ``grade``; or for ``query``, ``left``,
-            ``right`` and ``winner`` (``left``, ``right``, an identifier, ``tie`` or ``none``); and
-            optionally for ``judge`` and ``comment``.
+        columns: Column names for ``query``, ``document``, and ``grade``; or for ``query``,
+            ``left``, ``right``, and ``winner`` (``left``, ``right``, an identifier, ``tie``, or
+            ``none``); and optionally for ``judge`` and ``comment``.
         several: Whether repeated judgments of a pair are by different, unnamed people. The first
             judgment of a pair is by ``JUDGE 1``, the second by ``JUDGE 2``.
         add_questions: Whether to add questions that are not in the project.
@@ -277,7 +277,7 @@ def _named_rows(
             refuse(
                 FormatError(
                     f"the winner is {winner!r:.60}", path=source_name(source), line=line,
-                    fix="write left, right, the identifier of one of them, tie or none",
+                    fix="write left, right, the identifier of one of them, tie, or none",
                 )
             )  # fmt: skip
 

@@ -50,7 +50,7 @@ class ModelRanking:
     Attributes:
         ranked: The identifiers of the documents of each question, best first.
         failed: The reason for each missing ranking, by question.
-        usage: Calls, tokens and cost.
+        usage: Calls, tokens, and cost.
     """
 
     ranked: Mapping[str, tuple[str, ...]]
@@ -141,7 +141,7 @@ class ModelJudging(Result):
         outcomes: The number of new judgments by outcome.
         failed: The number of failed calls (missing judgments) by reason.
         left: The number of tasks that were not sent.
-        usage: Calls, tokens and cost.
+        usage: Calls, tokens, and cost.
     """
 
     judge: Judge

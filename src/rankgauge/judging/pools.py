@@ -49,7 +49,7 @@ class PoolSource:
 
     Attributes:
         name: The name of the run, retriever, or model.
-        kind: ``run``, ``search``, ``model``, ``author``, ``random`` or ``import``.
+        kind: ``run``, ``search``, ``model``, ``author``, ``random``, or ``import``.
         questions: Number of questions for which the source has candidates.
         total: Number of question-document pairs from the source.
         unique: Number of pairs from no other source.

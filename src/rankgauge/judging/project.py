@@ -318,15 +318,15 @@ class JudgingProject(JudgingStore):
 
         Args:
             name: The name displayed to leads.
-            role: ``judge``, ``lead`` or ``admin``.
-            kind: ``person``, ``model`` or ``application``.
+            role: ``judge``, ``lead``, or ``admin``.
+            kind: ``person``, ``model``, or ``application``.
             origins: For an application, the origins of pages that may send votes, such as
                 ``https://shop.example``.
         """
         if role not in ROLES or kind not in KINDS or not name.strip():
             raise InputError(
                 f"judge {name!r:.60}, role {role!r:.20}, kind {kind!r:.20}", where="judge",
-                fix=f"give a name, a role ({', '.join(ROLES)}) and a kind ({', '.join(KINDS)})",
+                fix=f"give a name, a role ({', '.join(ROLES)}), and a kind ({', '.join(KINDS)})",
             )  # fmt: skip
         if len(name.strip()) > _MOST_NAME:
             raise InputError(
@@ -546,7 +546,7 @@ class JudgingProject(JudgingStore):
 
 
 def _origin(text: str) -> str:
-    """Return an origin as a browser sends it: scheme, host and port."""
+    """Return an origin as a browser sends it: scheme, host, and port."""
     try:
         parts = urlsplit(text.strip())
         port = parts.port

@@ -110,7 +110,7 @@ def write_question(
         author: The author.
 
     Raises:
-        InputError: If the text is empty, too long or already in the project, or a document is not
+        InputError: If the text is empty, too long, or already in the project, or a document is not
             in the project.
     """
     text, need = text.strip(), need.strip()
@@ -178,7 +178,7 @@ def load_gold(source: str | os.PathLike[str], project: JudgingProject) -> list[G
     if not tasks:
         raise InputError(
             "there are no hidden tests", where=str(source),
-            fix="give CSV or JSON lines with question, documents and accepted",
+            fix="give CSV or JSON lines with question, documents, and accepted",
         )  # fmt: skip
     return tasks
 

@@ -43,7 +43,7 @@ class DocumentRelevance:
         above: Posterior probability that `fit` is above 0.5.
         grades: The grades by people, in the order of presentation.
         excluded: Presentations that do not count, by status: ``cannot tell``, ``expired``,
-            ``repeat``, ``model`` and so on.
+            ``repeat``, ``model``, and so on.
     """
 
     question: str

@@ -24,8 +24,8 @@ class JudgeStatus:
     Attributes:
         id: The identifier.
         name: The name.
-        role: ``judge``, ``lead`` or ``admin``.
-        kind: ``person``, ``model`` or ``application``.
+        role: ``judge``, ``lead``, or ``admin``.
+        kind: ``person``, ``model``, or ``application``.
         revoked: Whether the judge's access was revoked.
         finished: The number of tasks with a choice, including "can't tell".
         seconds: Median seconds per task, or None if unknown.

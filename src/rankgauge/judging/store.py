@@ -119,7 +119,7 @@ class Transaction:
         return (int(found[0]), str(found[1])) if found else None
 
     def versions(self, kind: str) -> list[tuple[int, str, str]]:
-        """Return the number, time and author of each version, latest first."""
+        """Return the number, time, and author of each version, latest first."""
         from sqlalchemy import select
 
         table = self._table("versions")

@@ -32,7 +32,7 @@ class PairVotes:
     """Votes on the answers of two systems.
 
     Attributes:
-        kind: The voters: ``person``, ``application`` or ``model``.
+        kind: The voters: ``person``, ``application``, or ``model``.
         system: The alphabetically first system.
         other: The second system.
         wins: Votes for the answer of `system`.
@@ -67,7 +67,7 @@ class SideVotes:
     """Votes for the left and the right answer, to test for an effect of the side.
 
     Attributes:
-        kind: The voters: ``person``, ``application`` or ``model``.
+        kind: The voters: ``person``, ``application``, or ``model``.
         left: Votes for the left answer.
         right: Votes for the right answer.
         rate: left / (left + right), expected 0.5 without an effect of the side; None without votes.
@@ -90,7 +90,7 @@ class DocumentCredit:
     Attributes:
         question: The identifier of the question.
         document: The identifier of the document.
-        kind: The voters: ``person``, ``application`` or ``model``.
+        kind: The voters: ``person``, ``application``, or ``model``.
         shown: Votes on pairs in which exactly one answer was generated from the document.
         chosen: Those votes that preferred the answer generated from it.
     """
@@ -106,7 +106,7 @@ class DocumentCredit:
 class VoteReport(Result):
     """Win rates of systems, the effect of the side, and credit for source documents.
 
-    Votes of people, applications and models are counted separately. The win rate is wins / (wins +
+    Votes of people, applications, and models are counted separately. The win rate is wins / (wins +
     losses); votes for both good, both bad, and ties are reported but excluded from rates.
 
     If the systems differ in exactly one property (retrieval version, prompt, or model), a vote
@@ -325,9 +325,9 @@ def _rate(wins: int, losses: int) -> tuple[float | None, float, float]:
 
 
 def read_answers(source: Source) -> list[Answer]:
-    """Read answers of systems from CSV, TSV or JSON lines.
+    """Read answers of systems from CSV, TSV, or JSON lines.
 
-    Columns: ``id``, ``question``, ``text``, ``retrieval``, ``prompt``, ``model`` and ``sources``
+    Columns: ``id``, ``question``, ``text``, ``retrieval``, ``prompt``, ``model``, and ``sources``
     (in CSV separated by ``;``); ``id`` and ``question`` are required.
 
     Raises:
@@ -351,11 +351,11 @@ def read_answers(source: Source) -> list[Answer]:
 
 
 def read_votes(source: Source) -> list[VoteRow]:
-    """Read votes from CSV, TSV or JSON lines.
+    """Read votes from CSV, TSV, or JSON lines.
 
     Columns: ``question``; ``left`` and ``right`` (identifiers of the answers on these sides);
-    ``winner`` (``left``, ``right``, ``both good``, ``both bad``, ``tie`` or ``cannot tell``); and
-    optionally ``judge``, ``comment`` and ``time``.
+    ``winner`` (``left``, ``right``, ``both good``, ``both bad``, ``tie``, or ``cannot tell``); and
+    optionally ``judge``, ``comment``, and ``time``.
 
     Raises:
         FormatError: If a line is not a valid vote.
@@ -380,7 +380,7 @@ def import_votes(project: JudgingProject, source: Source, *, kind: str = "person
     Args:
         project: The project; it must contain the answers.
         source: The file; see :func:`read_votes`.
-        kind: The voters: ``person``, ``application`` or ``model``.
+        kind: The voters: ``person``, ``application``, or ``model``.
 
     Raises:
         FormatError: If a line is not a valid vote or an answer is unknown; nothing is imported.

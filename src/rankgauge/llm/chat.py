@@ -509,7 +509,7 @@ def _prices(
         return None
     if per_input is None or per_output is None:
         raise InputError(
-            "a cost needs both prices", where="input_price, output_price",
+            "costs need both prices", where="input_price, output_price",
             fix="give the prices per million tokens: input_price=0.5, output_price=1.5",
         )  # fmt: skip
     return number("input_price", per_input), number("output_price", per_output)

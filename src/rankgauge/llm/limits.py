@@ -136,7 +136,7 @@ class Meter:
             return
         if self._prices is None:
             raise InputError(
-                "a cost needs both prices", where="max_cost",
+                "costs need both prices", where="max_cost",
                 fix="give the model input_price and output_price, per million tokens",
             )  # fmt: skip
         with self._changed:

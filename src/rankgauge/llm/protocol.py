@@ -81,8 +81,7 @@ def raise_error(content: Any, endpoint: Endpoint) -> None:
         text = endpoint.quoted(json.dumps(error))
         raise EndpointError(
             f"the server sent an error: {text}", where=f"POST {endpoint.shown} /{PATH}",
-            fix="see the message of the "
-            "server", status=status, retryable=status in RETRYABLE, body=text,
+            fix="see the server's message", status=status, retryable=status in RETRYABLE, body=text,
         )  # fmt: skip
 
 
@@ -121,7 +120,7 @@ def read_text(content: Any, endpoint: Endpoint, limit: int | None) -> str:
         raise ModelError(
             "the reply is empty" + (" except for reasoning" if written.strip() else ""),
             code="empty", where=where,
-            fix="check that it is a model for chat, and that max_tokens leaves room for a reply",
+            fix="check that the model supports chat, and that max_tokens leaves room for a reply",
         )  # fmt: skip
     return text
 

@@ -230,10 +230,10 @@ def implicit_judgments(
     rank are counted but not used.
 
     The grade depends on the ratio of clicks to the expected clicks of the average document at the
-    same ranks: 0 below 0.5, 1 from 0.5, 2 from 1, 3 from 2. ``coec``:
-    :func:`rankgauge.stats.expected_clicks`; ``position``:
-    :func:`rankgauge.stats.fit_position_model`, attraction over mean attraction, which needs
-    documents that were shown at several ranks.
+    same ranks: 0 below 0.5, 1 from 0.5, 2 from 1, 3 from 2. With ``coec``, the ratio is that of
+    :func:`rankgauge.stats.expected_clicks`; with ``position``, it is attraction over mean
+    attraction (:func:`rankgauge.stats.fit_position_model`), which needs documents shown at several
+    ranks.
 
     Clicks show that a result looked good in its list, not that it answers the question.
 

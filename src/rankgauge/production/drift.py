@@ -53,7 +53,7 @@ _REST, _EMPTIED = 2, 0.2
 _MIXED = 0.2
 # Shares of simulated missing topics for the power, and the number of draws.
 _LOSSES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
-_PLANTED = 40
+_DRAWS = 40
 
 
 def measure_drift(
@@ -213,13 +213,13 @@ def _detectable(
     planted = []
     for share in _LOSSES:
         topic = round(share * (len(rows) - size))
-        for _ in range(_PLANTED):
+        for _ in range(_DRAWS):
             near = np.argsort(-(rows @ rows[rng.integers(len(rows))]), kind="stable")
             column = np.zeros(len(rows), dtype=bool)
             column[rng.choice(near[topic:], size, replace=False)] = True
             planted.append(column)
     detected = test.p_values(scores.areas(np.stack(planted, axis=1))) <= ALPHA
-    power = detected.reshape(len(_LOSSES), _PLANTED).mean(axis=1)
+    power = detected.reshape(len(_LOSSES), _DRAWS).mean(axis=1)
     return tuple(Detectable(share, float(of)) for share, of in zip(_LOSSES, power, strict=True))
 
 

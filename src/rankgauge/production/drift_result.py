@@ -45,13 +45,13 @@ VERDICTS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Distinction:
-    """Performance of a classifier that distinguishes evaluation questions from log questions.
+    """The performance of a classifier that distinguishes evaluation questions from log questions.
 
     Attributes:
         classifier: The name of the classifier.
         area: The area under the ROC curve: 0.5 for random, 1 for perfect classification.
         low: The lower bound of the 95% interval.
-        high: The upper bound.
+        high: The upper bound of the interval.
         z: The area in standard deviations of its permutation distribution.
     """
 
@@ -207,7 +207,7 @@ class DriftReport(Result):
         return dict(self.query_weights)
 
     def reweight(self, evaluation: Evaluation) -> ReweightedMeans:
-        """Return the means of an evaluation weighted to production traffic.
+        """Return the means of an evaluation weighted by production traffic.
 
         Raises:
             InputError: If the evaluation has none of the evaluation questions.

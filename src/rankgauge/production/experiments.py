@@ -379,7 +379,7 @@ def _arms(connection: Any, arms: tuple[str, str] | None, where: str) -> tuple[st
 
 
 def _sizes(connection: Any, arms: tuple[str, str]) -> tuple[tuple[int, int], tuple[int, int], int]:
-    """Return the users and questions of each arm, and the users in both."""
+    """Return the numbers of users and questions of each arm, and of users in both."""
     rows = {
         arm: counts
         for arm, *counts in connection.execute(

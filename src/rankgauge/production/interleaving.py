@@ -196,7 +196,7 @@ def _with_rest(
 
 @lru_cache(maxsize=1 << 16)
 def impression_outcome(shares: tuple[float, ...]) -> tuple[float, float]:
-    """Return the probabilities that A, and that B, is credited with more clicks.
+    """Return the probability that A is credited with more clicks, and that of B.
 
     The assignments of clicked documents to retrievers are marginalized out (Hofmann et al. 2011):
     the number of clicks for A is a sum of independent variables that are 1 with probability
@@ -418,8 +418,8 @@ def analyze_interleaving(
 
     Args:
         log: The log.
-        a: Name of retriever A, if several pairs were interleaved.
-        b: Name of retriever B.
+        a: The name of retriever A, if several pairs were interleaved.
+        b: The name of retriever B.
         seed: The seed of the bootstrap.
 
     Raises:

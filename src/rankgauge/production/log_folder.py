@@ -104,7 +104,7 @@ class LogFolder:
         return [str(self._written / Path(name).name) if name in new else name for name in old]
 
     def write(self, connection: Any, refused: Sequence[tuple[str, Refused]]) -> None:
-        """Write the events of the table ``fresh`` as a segment, and the refused rows."""
+        """Write the events of the table ``fresh`` as a segment, and append the refused rows."""
         [(count,)] = connection.execute("SELECT count(*) FROM fresh").fetchall()
         segments = self.manifest["segments"]
         if count:

@@ -33,7 +33,7 @@ class Fault:
     Attributes:
         reason: The reason.
         rows: The number of rows.
-        first: File and line of the first row.
+        first: The file and line of the first row.
     """
 
     reason: str

@@ -72,7 +72,7 @@ def read_mapping(path: str | os.PathLike[str]) -> LogMapping:
 
 
 def as_mapping(held: Mapping[str, Any], name: str = "mapping") -> LogMapping:
-    """Return the mapping with this content."""
+    """Return a mapping with this content; raise an error if it is not valid."""
     wrong = next(_faults(held), None)
     if wrong is not None:
         raise FormatError(wrong[0], path=name, fix=wrong[1])

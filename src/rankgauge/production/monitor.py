@@ -114,8 +114,8 @@ class ProductionHealth(Result):
         offline: The signal of the measure.
         online: The signals of the online metrics.
         drift: Whether the questions of users differ from the evaluation set; None if unknown.
-        verdict: ``REFRESH``, ``WORSE``, ``OFFLINE ONLY``, ``STEADY``, ``USERS ONLY``, or ``CANNOT
-            TELL``.
+        verdict: ``REFRESH``, ``WORSE``, ``OFFLINE ONLY``, ``STEADY``, ``USERS ONLY``, or
+            ``CANNOT TELL``.
         sentence: The verdict as a sentence.
         margin: The smallest relevant change of an online metric.
         offline_margin: The smallest relevant loss of the measure.

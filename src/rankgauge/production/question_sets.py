@@ -318,7 +318,7 @@ def _question(row: Mapping[str, Any], origin: str, name: str, line: int) -> Eval
 
 
 def asked_count(row: Mapping[str, Any], path: str, line: int) -> int:
-    """Return the number of times a question was asked according to its row; default 1.
+    """Return how often a question was asked according to its row; default 1.
 
     Raises:
         FormatError: If the value is not a non-negative integer.

@@ -73,7 +73,7 @@ class Source:
         return source_name(self.path)
 
     def batches(self) -> Iterator[Batch]:
-        """Yield all rows in batches that depend only on the file."""
+        """Yield all rows in batches; batch boundaries depend only on the file."""
         library("pyarrow", extra="production", of="a production log")
         with opened_bytes(self.path) as stream:
             if self.columnar:

@@ -118,7 +118,7 @@ def _json_rows(paths: Sequence[str]) -> str:
     wanted = "[" + ", ".join(literal(path) for path in paths) + "]"
     bulk = r"'\s*\{\s*\"(index|create|update)\"\s*:\s*\{[^{}]*\}\s*\}\s*'".replace('\\"', '"')
     return f"""
-    WITH told AS (
+    WITH checked AS (
       SELECT line, raw, json_valid(raw) AND starts_with(ltrim(raw), '{{') AS valid
       FROM batch
       WHERE trim(raw, E' \\t\\r\\n') <> ''
@@ -131,7 +131,7 @@ def _json_rows(paths: Sequence[str]) -> str:
         THEN {_texts_at("coalesce(json_extract(raw, '$._source'), raw)", wanted)}
       ELSE {_texts_at("raw", wanted)}
     END AS f
-    FROM told
+    FROM checked
     """
 
 
@@ -389,7 +389,7 @@ def events(source: str, shifts: Mapping[str, int], timezone: str | None) -> str:
             WHEN value IN {_NO} OR number = 0 THEN 0 END
           ELSE CASE WHEN isfinite(number) THEN number END END AS meant
       FROM numbers
-    ), told AS (
+    ), events_with_faults AS (
       SELECT *, CASE
           WHEN fault IS NOT NULL THEN fault
           WHEN time_text IS NULL THEN 'no time'
@@ -403,9 +403,9 @@ def events(source: str, shifts: Mapping[str, int], timezone: str | None) -> str:
             AND coalesce(value, lower(label), '') NOT IN {_BAD} THEN 'a value that cannot be read'
           WHEN ranks IS NOT NULL AND (list_count(rank_numbers) < len(ranks)
             OR len([r FOR r IN rank_numbers IF r <> floor(r) OR r + {shift} < 1 OR r > 2e9]) > 0)
-            THEN 'a rank that is no rank'
+            THEN 'an invalid rank'
           WHEN ranks IS NOT NULL AND len(ranks) <> coalesce(len(documents), 0)
-            THEN 'not as many ranks as documents'
+            THEN 'the numbers of ranks and documents differ'
           WHEN scores IS NOT NULL AND (list_count(score_numbers) < len(scores)
             OR len(scores) <> coalesce(len(documents), 0)) THEN 'scores that cannot be read'
           WHEN latency_ms IS NOT NULL AND (latency IS NULL OR NOT isfinite(latency) OR latency < 0)
@@ -423,7 +423,7 @@ def events(source: str, shifts: Mapping[str, int], timezone: str | None) -> str:
           AS label,
         CASE WHEN isfinite(latency) THEN latency END AS latency_ms,
         CASE WHEN cardinality(attributes) > 0 THEN attributes END AS attributes
-      FROM told
+      FROM events_with_faults
     )
     SELECT * REPLACE (coalesce(event_id, md5(concat_ws(chr(31), kind, epoch_us(time),
       coalesce(question_id, ''), coalesce(session_id, ''), coalesce(user_id, ''),

@@ -152,7 +152,7 @@ def document_texts(
     for document in documents:
         if not isinstance(document, Document):
             raise InputError(
-                f"got {type(document).__name__} where a document was expected", where="documents",
+                f"got {type(document).__name__}, expected a document", where="documents",
                 fix='give rankgauge.Document("d1", text="..."), or Collection.of(...).documents.'
                 "values()",
             )  # fmt: skip

@@ -142,7 +142,7 @@ class _ChunkPositions:
     def of(self, name: str) -> tuple[str, int, int]:
         if name not in self.found:
             raise InputError(
-                f"the retriever found {name!r:.60}, which is not an indexed chunk",
+                f"the retriever returned {name!r:.60}, which is not an indexed chunk",
                 where="Chunked", fix="return the ids of the chunks, such as 'd1#0001'",
             )  # fmt: skip
         return self.found[name]
@@ -166,7 +166,7 @@ def _check_summable(hits: Hits) -> None:
     if len(hits) and (not hits.scored or hits.scores[0] < 0):
         text = "negative scores only" if hits.scored else "no scores"
         raise InputError(
-            f"the retriever gives {text}: their sum would depend on the number of chunks of a "
+            f"the retriever returns {text}: their sum would depend on the number of chunks of a "
             "document",
             where="roll_up='sum'", fix="choose roll_up='max'",
         )  # fmt: skip

@@ -190,7 +190,7 @@ class Elasticsearch:
                     f"{len(refused)} of {len(rows)} documents were rejected, first {name!r}: "
                     f"{self._endpoint.quoted(_reason(fault))}",
                     where=f"{self._endpoint.shown}/{self._index}/_bulk",
-                    fix="see the message of the server", status=fault.get("status"),
+                    fix="see the server's message", status=fault.get("status"),
                 )  # fmt: skip
             for name in (n for n, fault in rows if fault is None):
                 del waiting[name]
@@ -255,7 +255,7 @@ class Elasticsearch:
             raise EndpointError(
                 f"the server failed on query {query.id!r}: "
                 f"{self._endpoint.quoted(_reason(answer))}",
-                where=self._where(), fix="see the message of the server", status=status,
+                where=self._where(), fix="see the server's message", status=status,
                 retryable=status in {429, 500, 503},
             )  # fmt: skip
         try:

@@ -89,7 +89,7 @@ class LanceDB(VectorStore):
         if self.existing and not self._arrow.types.is_fixed_size_list(kind):
             raise InputError(
                 f"column {self.vector_field!r} of table {self.collection!r} is {kind}, expected "
-                "lists of one length",
+                "lists of fixed length",
                 where="lancedb", fix="name the column of vectors: vector_field=...",
             )  # fmt: skip
         return Existing(None, getattr(kind, "list_size", None))

@@ -110,6 +110,6 @@ class Rerank(CompositeRetriever):
         if len(scores) != len(texts) or not all(s is None or math.isfinite(s) for s in scores):
             raise InputError(
                 f"the reranker returned {given!r:.80} for {len(texts)} texts", where="reranker",
-                fix="return a finite number for each text, None for one that has no score",
+                fix="return a finite number for each text, or None for no score",
             )  # fmt: skip
         return scores

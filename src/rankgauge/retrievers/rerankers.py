@@ -87,7 +87,7 @@ class CrossEncoderReranker:
         scores = self._model.predict(pairs, batch_size=self._batch, show_progress_bar=False)
         if getattr(scores, "ndim", 1) != 1:
             raise InputError(
-                f"the cross-encoder gives {scores.shape[1]} numbers for each pair, expected one",
+                f"the cross-encoder returned {scores.shape[1]} numbers for each pair, expected one",
                 where="reranker", fix="use a model with one label, trained for ranking",
             )  # fmt: skip
         return [float(score) for score in scores]

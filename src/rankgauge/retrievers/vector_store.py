@@ -266,7 +266,7 @@ class VectorStore(CompositeRetriever, ABC):
                 raise
             raise EndpointError(
                 f"{type(error).__name__}: {shown}", where=self._server or self.TYPE,
-                fix="see the message of the server", retryable=True,
+                fix="see the server's message", retryable=True,
             ) from None  # fmt: skip
 
     # ---- filling
@@ -336,7 +336,7 @@ class VectorStore(CompositeRetriever, ABC):
             raise InputError(
                 f"the encoder returned {vectors.shape if vectors.size else type(encoded).__name__} "
                 f"for {len(texts)} texts", where="encoder",
-                fix="return one vector for each text, all of one length",
+                fix="return one vector for each text, all of the same length",
             )  # fmt: skip
         if not np.isfinite(vectors).all():
             raise InputError(

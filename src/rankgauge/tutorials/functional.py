@@ -289,7 +289,7 @@ def ndcg(
 ) -> float:
     """Return the normalized DCG of a list of grades, in rank order.
 
-    `ideal` are the grades of all judged documents, in any order; a retrieved grade that it lacks is
+    `ideal` has the grades of all judged documents, in any order; a retrieved grade that it lacks is
     an error. Without `ideal`, the ideal ranking has only the retrieved grades, and the value is too
     high if a relevant document was missed.
 
@@ -420,7 +420,7 @@ def evaluate_retrieval(
     lengths = [*map(len, columns)]
     if len({*lengths}) > 1:
         raise InputError(
-            "got {} queries, {} rankings and {} sets of relevant documents".format(*lengths),
+            "got {} queries, {} rankings, and {} sets of relevant documents".format(*lengths),
             fix="give one ranking and one set of relevant documents for each query",
         )
     names = {"precision": f"P@{k}", "recall": f"R@{k}", "hit_rate": f"Success@{k}", "mrr": "RR"}
