@@ -123,7 +123,7 @@ def compare_sums(  # noqa: PLR0917 - results of the workers
     for (run, name), value in values.items():
         means[run][name] = mean_of(name, value, skip_undefined=skip_undefined)
     tested = [key for key in sums if parse(key[2]) in design.tested]
-    raw = [_p(*moments_of(sums[key], spreads.get(key)), sums[key].queries) for key in tested]
+    raw = [_p_value(*moments_of(sums[key], spreads.get(key)), sums[key].queries) for key in tested]
     corrected = dict(
         zip(
             tested, zip(raw, CORRECTIONS[design.correction](raw).tolist(), strict=True), strict=True
@@ -151,7 +151,7 @@ def compare_sums(  # noqa: PLR0917 - results of the workers
     return DistributedComparison(means, design, tuple(found), sentences, tuple(doubts))
 
 
-def _p(mean: float, sd: float, queries: int) -> float:
+def _p_value(mean: float, sd: float, queries: int) -> float:
     """Return the uncorrected p-value of a pair, equal to that of the t test in `compare`."""
     return stats.t_test_from_moments(mean, sd, queries).p if queries >= 2 and (mean or sd) else 1.0
 

@@ -199,7 +199,7 @@ def Rprec(run: JudgedRun, *, rel: Level = 1) -> Values:
     At this rank, precision equals recall, and 1 is always attainable. Undefined without a relevant
     document.
 
-    Use: the number of relevant documents differs much between queries.
+    Use: the number of relevant documents varies widely between queries.
     Beware: the cut-off differs between queries, so it does not model a page of results.
     Source: Buckley and Voorhees (2000), Evaluating evaluation measure stability, SIGIR.
     """
@@ -366,7 +366,7 @@ def RBP(
 
     $$ RBP(residual)@k = 1 - (1 - p) \sum_{i \le k,\; judged} p^{\,i-1} $$
 
-    Use: a user model is wanted, or judgments are incomplete (the residual measures the
+    Use: evaluation with a user model, or with incomplete judgments (the residual measures the
     uncertainty).
     Beware: values for different p cannot be compared; with few relevant documents, it is far below
     1. The residual is an upper bound, not an estimate.
@@ -392,16 +392,16 @@ def _f_measure(found: Counts, relevant: IntArray, retrieved: IntArray, beta: flo
 
 def _precisions(run: JudgedRun, k: int | None, rel: Level) -> Values:
     """Return the sum of the precisions at the ranks of relevant documents."""
-    return run.total(np.where(run.hits(rel, k), _upto(run, rel) / run.rank, 0.0))
+    return run.total(np.where(run.hits(rel, k), _hits_down_to(run, rel) / run.rank, 0.0))
 
 
-def _upto(run: JudgedRun, rel: Level) -> IntArray:
+def _hits_down_to(run: JudgedRun, rel: Level) -> IntArray:
     """Return the number of relevant documents down to each document, (Q, J)."""
     return run.once(("upto", rel), lambda: np.cumsum(run.hits(rel), axis=1, dtype=np.int64))
 
 
 def _interpolated(run: JudgedRun, recall: float, rel: Level, points: str) -> Values:
-    counts = _upto(run, rel)
+    counts = _hits_down_to(run, rel)
     # The number of relevant documents for this recall, as computed by trec_eval.
     needed = (recall * run.relevant(rel) + (0.9 if points == "up" else 0.5)).astype(np.int64)
     reached = run.hits(rel) & (counts >= needed[:, None])

@@ -165,7 +165,7 @@ def FirstRel(run: JudgedRun, *, rel: Level = 1) -> Values:
 
     Undefined if none was retrieved; these queries are excluded from the mean, with a note.
 
-    Use: together with MRR, whose value may come from many ranks 2 or from hits and misses.
+    Use: together with MRR, which is .5 if all ranks are 2, but also if half are 1 and half missing.
     Beware: its mean is over the queries with a hit only; report it together with Success.
     Source: Kantor and Voorhees (2000), The TREC-5 confusion track, Information Retrieval 2.
     """

@@ -124,7 +124,7 @@ def nERR(run: JudgedRun, *, k: int | None = None, top: float = 4) -> Values:
     ERR* is the value of all judged documents by descending grade, retrieved or not. Undefined if no
     judged document has a grade above 0.
 
-    Use: as ERR, if the highest grade differs between queries.
+    Use: like ERR, if the highest grade differs between queries.
     Beware: it depends on top, but much less than ERR.
     Source: Clarke, Craswell, Soboroff and Ashkan (2011), A comparative analysis of cascade measures
     for novelty and diversity, WSDM; Chapelle et al. (2009) for ERR.
@@ -345,8 +345,8 @@ def _gain_of(grades: Values, counted: np.ndarray, gain: Value) -> Values:
         known = _exponential(known)
     elif isinstance(gain, tuple):
         own = known
-        for grade, worth in gain:
-            known = np.where(own == grade, worth, known)
+        for grade, value in gain:
+            known = np.where(own == grade, value, known)
     return np.where(counted, known, 0.0)
 
 
@@ -361,8 +361,8 @@ def _exponential(grades: Values) -> Values:
         return np.ldexp(1.0, whole.astype(np.int32)) - 1
     # Not np.exp2: its last bit may depend on the memory address of a number.
     levels, places = np.unique(grades, return_inverse=True)
-    worth = np.array([_gain_exponential(level) for level in levels.tolist()])
-    return worth[places].reshape(grades.shape)
+    value = np.array([_gain_exponential(level) for level in levels.tolist()])
+    return value[places].reshape(grades.shape)
 
 
 def _gain_exponential(grade: float) -> float:

@@ -129,7 +129,7 @@ def infNDCG(run: SampledRun, *, k: int | None = None) -> Values:
     and rounded. If all documents of the pool are judged, it is nDCG. Undefined if no judged
     document has a grade above 0.
 
-    Use: as xinfAP, for graded judgments.
+    Use: like xinfAP, for graded judgments.
     Beware: estimates of single queries are noisy, and may exceed 1; use the mean. sample_eval.pl
     reads 1,000 documents per query: infNDCG@1000.
     Source: Yilmaz, Kanoulas and Aslam (2008), A simple and efficient sampling method for estimating

@@ -166,11 +166,11 @@ def Compat(run: JudgedRun, *, p: float = 0.95, k: int = _FAR, normalize: bool = 
             f"Compat@{k} sums over {k:,} ranks", fix=f"write a cut-off of {_MOST_RANKS:,} or less"
         )
     below, upto, whole = _overlaps(p, k)
-    wanted = run.judged & (run.grade > 0)
+    relevant_docs = run.judged & (run.grade > 0)
     ideal = run.once("ideal rank", lambda: _ideal_ranks(run))
     # A document is in both rankings from the lower of its two ranks on.
     lower = np.minimum(np.maximum(run.rank, ideal), k + 1)
-    found = run.total(np.where(wanted, below[lower], 0.0))
+    found = run.total(np.where(relevant_docs, below[lower], 0.0))
     relevant = run.count(run.ideal > 0)
     best = upto[np.minimum(relevant, k)] if normalize else whole
     return np.where(relevant > 0, found / np.where(relevant > 0, best, 1.0), np.nan)

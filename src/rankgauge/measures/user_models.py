@@ -1,10 +1,10 @@
 """User models of the C/W/L framework.
 
-Each model is defined by C(i), the probability of continuing from rank i to the next. It determines
-W(i), the share of all documents inspected that are at rank i, the value (the expected gain per
-document inspected), and the residual (the possible increase if all documents were judged). Between
-two judged documents, C has a closed form, so the cost depends on the number of judged documents and
-not on the number of ranks.
+Each model is defined by C(i), the probability of continuing from rank i to the next. C determines
+the weights W(i), the share of inspected documents that are at rank i; the value, the expected gain
+per inspected document; and the residual, the possible increase if all documents were judged.
+Between two judged documents, C has a closed form, so the cost depends on the number of judged
+documents and not on the number of ranks.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def INSQ(
     The residual, the possible increase if every unjudged document had a gain of 1, is 1 minus the
     weights of the judged ranks.
 
-    Use: as RBP, if users who read far down are assumed to be patient.
+    Use: like RBP, if users who read far down are assumed to be patient.
     Beware: values for different goals or cut-offs cannot be compared.
     Source: Moffat, Scholer and Thomas (2012), Models and metrics: IR evaluation as a user process,
     ADCS.
@@ -195,7 +195,7 @@ def SDCG(
     residual, the possible increase if every unjudged document had a gain of 1, is 1 minus the
     weights of the judged ranks.
 
-    Use: as nDCG, with a divisor that does not depend on the judgments.
+    Use: like nDCG, with a divisor that does not depend on the judgments.
     Beware: with few relevant documents, it is far below 1; k is at most a million.
     Source: Moffat, Thomas and Scholer (2013), Users versus models: what observation tells us about
     effectiveness metrics, CIKM.
@@ -224,7 +224,7 @@ def NERR8(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None
 
 @measure(reads="grades")
 def NERR9(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None = None) -> Values:
-    r"""Nearly ERR, second form: as NERR8, for a user who also stops with probability 1 / (i + 1).
+    r"""Nearly ERR, second form: like NERR8, but users also stop with probability 1 / (i + 1).
 
     $$ C(i) = [\, i < k \,] \, \frac{i}{i + 1} (1 - gain_i) $$
 
@@ -249,7 +249,7 @@ def NERR10(
     rel: Level | None = None,
     top: float | None = None,
 ) -> Values:
-    r"""Nearly ERR, third form: as NERR8, with the persistence p of RBP.
+    r"""Nearly ERR, third form: like NERR8, with the persistence p of RBP.
 
     $$ C(i) = p \, (1 - gain_i) $$
 
@@ -273,7 +273,7 @@ def NERR11(
     rel: Level | None = None,
     top: float | None = None,
 ) -> Values:
-    r"""Nearly ERR, fourth form: as NERR8, with the goal of INSQ.
+    r"""Nearly ERR, fourth form: like NERR8, with the goal of INSQ.
 
     $$ C(i) = \left( \frac{i + 2T - 1}{i + 2T} \right)^2 (1 - gain_i) $$
 

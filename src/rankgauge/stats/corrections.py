@@ -32,7 +32,7 @@ def holm(p: npt.ArrayLike) -> FloatArray:
     given = p_values(p, "holm")
     order = np.argsort(given, kind="stable")
     steps = given[order] * np.arange(len(given), 0, -1)
-    return _placed(np.maximum.accumulate(steps), order)
+    return _in_input_order(np.maximum.accumulate(steps), order)
 
 
 def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
@@ -48,10 +48,10 @@ def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
     given = p_values(p, "benjamini_hochberg")
     order = np.argsort(given, kind="stable")[::-1]
     steps = given[order] * len(given) / np.arange(len(given), 0, -1)
-    return _placed(np.minimum.accumulate(steps), order)
+    return _in_input_order(np.minimum.accumulate(steps), order)
 
 
-def _placed(corrected: FloatArray, order: npt.NDArray[np.intp]) -> FloatArray:
+def _in_input_order(corrected: FloatArray, order: npt.NDArray[np.intp]) -> FloatArray:
     """Return sorted p-values, limited to 1, in the order of the input."""
     result = np.empty_like(corrected)
     result[order] = np.minimum(1.0, corrected)
