@@ -658,15 +658,15 @@ def test_arrays_of_the_wrong_size_are_refused():
     with pytest.raises(ValueError, match="invalid ids or numbers"):
         native.core.row_lines(*Ids.of(["a"]).columns(), np.zeros(2), b"", b"", b"", 0)
     for values, ends in ((np.zeros(2), [0, 1]), (np.zeros(1), [0, 2]), (np.zeros(1), [0, 2, 1])):
-        with pytest.raises(ValueError, match="no columns of a run"):
+        with pytest.raises(ValueError, match="invalid run columns"):
             native.core.rank_rows(*Ids.of(["a"]).columns(), values, np.array(ends), *(True,))
     column, one = (*Ids.of(["a"]).columns(), np.zeros(1, np.uint64)), np.array([[1]])
-    with pytest.raises(ValueError, match="no ids with hashes"):
+    with pytest.raises(ValueError, match="invalid ids or hashes"):
         native.core.align([(*column[:3], np.zeros(2, np.uint64))], one - 1, one)
     for first, sizes in ((one, one), (one - 2, one), (one - 1, -one), (one, one[:0])):
-        with pytest.raises(ValueError, match="no such rows"):
+        with pytest.raises(ValueError, match="invalid rows"):
             native.core.align([column], first, sizes)
-    with pytest.raises(ValueError, match="no such rows"):
+    with pytest.raises(ValueError, match="invalid rows"):
         native.core.align([], one[:0], one[:0])
     with pytest.raises(IndexError):
         native.core.align([column[:2]], one - 1, one)

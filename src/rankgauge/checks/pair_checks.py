@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -324,12 +324,16 @@ def _off_by_one(run: CheckedRun) -> Iterator[Finding]:
     """
     relevant, pairs = _relevant(run), run.sample
     now = most = sum(pair in relevant for pair in pairs)
+    columns = [*zip(*pairs, strict=True)]
     best: tuple[str, int, int] | None = None
-    for unit, place in (("document", 1), ("query", 0)):
+    for unit, place in (("document", 1), ("query", 0)) if pairs else ():
         if not all(pair[place].isdigit() for pair in (*pairs[:_LOOKED_AT], *relevant)):
             continue
         for step in (1, -1):
-            moved = sum(_moved(pair, place, step) in relevant for pair in pairs)
+            names: list[Iterable[bytes]] = [*columns]
+            then = {name: renumbered(name, step) for name in {*columns[place]}}
+            names[place] = map(then.__getitem__, columns[place])
+            moved = sum(map(relevant.__contains__, zip(*names, strict=True)))
             if moved > most and moved - now > 3 * math.sqrt(moved + now):
                 best, most = (unit, place, step), moved
     if best is None:
@@ -348,8 +352,3 @@ def _off_by_one(run: CheckedRun) -> Iterator[Finding]:
             f"with the {by}, {most} instead of {now} of the first documents are relevant",
             run.source, len(pairs), len(pairs), "document", effects=effects,
         )  # fmt: skip
-
-
-def _moved(pair: _Pair, place: int, step: int) -> _Pair:
-    query, doc = pair
-    return (query, renumbered(doc, step)) if place else (renumbered(query, step), doc)

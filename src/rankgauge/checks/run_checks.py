@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from rankgauge.checks.checked_run import CheckedRun, if_in_32_bits
+from rankgauge.checks.checked_run import CheckedRun
 from rankgauge.checks.effects import (
     best_rankings,
     cutoff_of,
@@ -315,7 +315,7 @@ def _collapsed(run: CheckedRun) -> Iterator[Finding]:
     count = run.collapsed.count
     if not count:
         return
-    effects = run.effects(if_in_32_bits(run), "scores in 32 bits")
+    effects = run.effects(run.in_32_bits, "scores in 32 bits")
     if count >= _COLLAPSED * run.documents or any(effect.changes() for effect in effects):
         yield SCORES_COLLAPSE.finding(
             f"{many(count, 'score')} equal to the next one above in 32 bits only",
