@@ -90,10 +90,10 @@ def columnar_pieces(
             held, (size, start), choice, rows
         )
         for batch in batches:
-            assert choice.columns is not None  # noqa: S101 - the batches have them
+            assert choice.columns is not None  # noqa: S101 - set by the batch reader
             queries, docs, values = map(batch.column, choice.columns.read)
-            # Declared lengths and numbers of entries may be wrong; of Parquet, pyarrow makes the
-            # lengths. Text that is not UTF-8 is found later.
+            # Declared lengths and indices may be wrong (for Parquet, pyarrow computes the lengths).
+            # Text that is not UTF-8 is detected later.
             (queries if start.startswith(_PARQUET) else batch).validate(full=True)
             yield from_columns(
                 queries, docs, values, layout, columns=choice.columns, source=name, before=before

@@ -77,7 +77,7 @@ class Pieces:
 
     @property
     def again(self) -> bool:
-        """Return whether the source can be read again: it is a file, not a pipe."""
+        """Whether the source can be read again: it is a file, not a pipe."""
         path = str(self.name).partition("!")[0]
         return bool(self._parts) or os.path.isfile(path) or str(path).startswith(readers.DATASETS)  # noqa: PTH113
 
