@@ -61,7 +61,7 @@ class RetrieverCheck:
         name: The requirement.
         passed: Whether it is fulfilled; False if it does not apply, because violations raise an
             error.
-        remark: Why it does not apply, or another remark.
+        remark: Reason why it does not apply, or another remark.
     """
 
     name: str
@@ -154,7 +154,7 @@ def check_retriever(
     return tuple(checks)
 
 
-# ---- what is given
+# ---- inputs
 
 
 class _Iterable(Iterable[Document]):
@@ -180,7 +180,7 @@ def _given(
     return found
 
 
-# ---- asking
+# ---- queries
 
 
 class _CheckedRetriever:
@@ -252,7 +252,7 @@ class _CheckedRetriever:
 
 
 class _Recording:
-    """Records the raw return value of a retriever, sync or async."""
+    """Recorder of the raw return value of a retriever, sync or async."""
 
     def __init__(self, responses: Callable[[Sequence[Query], int], Any]) -> None:
         self._responses = responses
@@ -287,7 +287,7 @@ def _checked(call: Callable[[], Any], what: str, fix: str) -> Any:
         raise InputError(f"it raised {describe_error(error)}", where=what, fix=fix) from error
 
 
-# ---- the checks
+# ---- checks
 
 
 def _rankings(

@@ -587,11 +587,11 @@ def test_long_rankings_are_sorted_as_python_sorts_them(values, size):
 
 
 @given(st.lists(RUNS, min_size=1, max_size=4))
-def test_runs_are_aligned_alike(given_runs):
+def test_runs_are_aligned_alike(open_runs):
     def found(core):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(native, "core", core)
-            aligned = align([ranked(rg.Run.of(run)) for run in given_runs])
+            aligned = align([ranked(rg.Run.of(run)) for run in open_runs])
         docs, rows = aligned.docs.tolist(), aligned.rows.tolist()
         pairs = list(zip(docs, rows, strict=True))
         ends = aligned.offsets.tolist()
@@ -602,10 +602,10 @@ def test_runs_are_aligned_alike(given_runs):
     compiled, tables = found(native.core)
     assert compiled == found(None)[0]
     for query, pairs in compiled.items():
-        wanted = {doc for run in given_runs for doc in run.get(query.decode(), ())}
+        wanted = {doc for run in open_runs for doc in run.get(query.decode(), ())}
         assert [doc for doc, _ in pairs] == sorted(doc.encode() for doc in wanted)
         for doc, rows in pairs:
-            for table, run, row in zip(tables, given_runs, rows, strict=True):
+            for table, run, row in zip(tables, open_runs, rows, strict=True):
                 assert (row >= 0) == (doc.decode() in run.get(query.decode(), {}))
                 assert row < 0 or table.docs[row] == doc
 
@@ -658,15 +658,15 @@ def test_arrays_of_the_wrong_size_are_refused():
     with pytest.raises(ValueError, match="invalid ids or numbers"):
         native.core.row_lines(*Ids.of(["a"]).columns(), np.zeros(2), b"", b"", b"", 0)
     for values, ends in ((np.zeros(2), [0, 1]), (np.zeros(1), [0, 2]), (np.zeros(1), [0, 2, 1])):
-        with pytest.raises(ValueError, match="no columns of a run"):
+        with pytest.raises(ValueError, match="invalid run columns"):
             native.core.rank_rows(*Ids.of(["a"]).columns(), values, np.array(ends), *(True,))
     column, one = (*Ids.of(["a"]).columns(), np.zeros(1, np.uint64)), np.array([[1]])
-    with pytest.raises(ValueError, match="no ids with hashes"):
+    with pytest.raises(ValueError, match="invalid ids or hashes"):
         native.core.align([(*column[:3], np.zeros(2, np.uint64))], one - 1, one)
     for first, sizes in ((one, one), (one - 2, one), (one - 1, -one), (one, one[:0])):
-        with pytest.raises(ValueError, match="no such rows"):
+        with pytest.raises(ValueError, match="invalid rows"):
             native.core.align([column], first, sizes)
-    with pytest.raises(ValueError, match="no such rows"):
+    with pytest.raises(ValueError, match="invalid rows"):
         native.core.align([], one[:0], one[:0])
     with pytest.raises(IndexError):
         native.core.align([column[:2]], one - 1, one)

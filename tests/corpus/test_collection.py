@@ -90,7 +90,7 @@ def test_bytes_that_are_no_utf8_are_refused_with_their_line(tmp_path):
 
 
 def test_an_empty_file_holds_no_text(tmp_path):
-    with pytest.raises(FormatError, match="no text to read"):
+    with pytest.raises(FormatError, match="there are no texts"):
         read_documents(_wrote(tmp_path, "a.jsonl", "\n"))
 
 

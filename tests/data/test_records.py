@@ -279,7 +279,7 @@ BAD_FILES = {
         "r.jsonl", '{"retrieved": ["d1"], "scores": ["high"], "relevant": []}',
         "r.jsonl, line 1: score 'high' is text, not a number",
     ),
-    "a list of numbers": ("r.json", "[1, 2]", "r.json, record 1: got 1 where a record was"),
+    "a list of numbers": ("r.json", "[1, 2]", "r.json, record 1: got 1, expected a record"),
     "a number": ("r.json", "7", "r.json: got a JSON int, expected a list of records"),
     "broken JSON": ("r.json", '[\n{"id": ]', "r.json, line 2: not valid JSON"),
     "a key twice": ("r.json", '[{"id": 1, "id": 2}]', "the key 'id' occurs twice in one object"),
@@ -460,7 +460,7 @@ BAD = {
         "records: this is one record, expected a list of records or parallel lists",
         "give it as a list of one: [record]",
     ),
-    "text": (["d1"], "record 1: got 'd1' where a record was expected", f"write {EXAMPLE}"),
+    "text": (["d1"], "record 1: got 'd1', expected a record", f"write {EXAMPLE}"),
     "a misspelt key": (
         [GOOD, {**GOOD, "id": "q2", "relevance_score": {"d1": 3}}],
         "record 2: unknown field of a record: 'relevance_score'",
@@ -548,7 +548,7 @@ BAD = {
     ),
     "a tuple of one": (
         [(["d1"],)],
-        "record 1: got (['d1'],) where a record was expected",
+        "record 1: got (['d1'],), expected a record",
         f"write ([retrieved], [relevant]), (id, [retrieved], [relevant]) or {EXAMPLE}",
     ),
     "an id inside and outside": (

@@ -169,7 +169,7 @@ def claimed(path: Path, size: int) -> None:
 def test_a_locked_member_is_refused(tmp_path: Path) -> None:
     path = zipped(tmp_path / "a.zip", {"a.run": RUN})
     locked(path)
-    with pytest.raises(InputError, match="locked with a password"):
+    with pytest.raises(InputError, match="is encrypted"):
         read_run(path)
 
 
@@ -228,11 +228,14 @@ def test_other_malformed_archives_are_refused_with_a_message(tmp_path: Path) -> 
     np.savez(tmp_path / "a.npz", a=np.arange(3), b=np.arange(3))
     for path, said in (
         (zipped(tmp_path / "outer.zip", {"inner.zip": inner}), "an archive within an archive"),
-        (lzma, "packed by method 14"),
+        (lzma, "compressed by method 14"),
         (tmp_path / "twice.zip", "2 files of this name"),
         (zipped(tmp_path / "none.zip", {}), "no file in this archive"),
-        (zipped(tmp_path / "x.xlsx", {"[Content_Types].xml": "", "x": ""}), "file of Excel"),
-        (tmp_path / "a.npz", "2 arrays of NumPy"),
+        (
+            zipped(tmp_path / "x.xlsx", {"[Content_Types].xml": "", "x": ""}),
+            "an Excel or Word file",
+        ),
+        (tmp_path / "a.npz", "2 NumPy arrays"),
     ):
         with pytest.raises(FormatError, match=said) as caught:
             read_run(path)
@@ -271,7 +274,7 @@ def test_files_that_are_no_text_are_refused_with_what_to_do(tmp_path: Path) -> N
         ("a.npy", "a NumPy array", "from_columns"),
         ("a.db", "an SQLite database", "CSV or Parquet"),
         ("a.duckdb", "a DuckDB database", "CSV or Parquet"),
-        ("a.h5", "a file of HDF5", "CSV or Parquet"),
+        ("a.h5", "an HDF5 file", "CSV or Parquet"),
     ):
         for read in (read_run, read_qrels, read_ids):
             with pytest.raises(FormatError, match=what) as caught:

@@ -49,7 +49,7 @@ def test_names_and_order_of_columns_change_nothing(
     if number in GRADES:
         qrels = read_qrels(path)
         assert qrels == JUDGED
-        assert any("between the columns" in note for note in qrels.table.notes) == (
+        assert any("between columns" in note for note in qrels.table.notes) == (
             by != (usual or ("\t" if by == "\t" else ","))
         )
     if number in SCORES:
@@ -87,7 +87,7 @@ def test_the_first_of_two_column_names_is_used_with_a_note(
     path.write_text(f"{header}\n{','.join(cells.get(name, '7') for name in names)}\n")
     qrels = read_qrels(path)
     assert qrels == Qrels.of({"q1": {"d1": 2}})
-    assert qrels.table.notes[-1] == f"{path}: also possible, but not read: {beside}"
+    assert qrels.table.notes[-1] == f"{path}: other candidates, not used: {beside}"
 
 
 def test_a_run_reads_the_score_and_judgments_the_relevance_of_one_file(tmp_path: Path) -> None:

@@ -190,14 +190,14 @@ MADE = {
     "this is a NumPy array": b"\x93NUMPY\x01\x00v\x00{'descr': '<f8'}\n" + bytes(80),
     "this is a tar archive": tarred(),
     "NUL byte": b"q1\x00Q0\n",
-    "this is a file of Excel": zipped(),
+    "this is an Excel or Word file": zipped(),
     "this is UTF-16": "q1 Q0 d1 1 2.5 t\n".encode("utf-16"),
     "may be a rank or a score": b"q1 d1 0.5\n",
     "got 2 fields, expected 6": b"q1 d1\n",
     "which does not name the quer": b'{"hits": {"hits": []}}',
     "which has judgments; expected a run": b'{"requests": [{"id": "1", "ratings": []}]}',
     "this looks like judgments": b"q1 0 d1 1\n",
-    "the documents of a query were expected": b'{"q1": 3}',
+    "expected the documents of a query": b'{"q1": 3}',
 }
 
 

@@ -106,7 +106,7 @@ def test_columns_have_many_names_and_the_choice_is_noted(library: Any) -> None:
     assert qrels == Qrels.of({"q1": {"d1": 2}})
     assert qrels.table.notes == (
         "judgments: columns 'qid', 'docno', 'label'",
-        "judgments: also possible, but not read: 'query'",
+        "judgments: other candidates, not used: 'query'",
     )
     assert Run.of(PANDAS).table.notes == ()
 
@@ -226,7 +226,7 @@ def test_repeated_labels_are_duplicate_documents() -> None:
 def test_a_series_that_can_be_read_in_two_ways_is_refused_with_its_query() -> None:
     with pytest.raises(InputError, match=r"^judgments, query 'q1': a series has whole numbers"):
         Qrels.of({"q1": pd.Series({7: 2, 8: 1})})
-    with pytest.raises(InputError, match="where the documents of a query were expected"):
+    with pytest.raises(InputError, match="expected the documents of a query"):
         Qrels.from_rankings({"q1": pd.Series({"d1": 2.0})})
     with pytest.raises(InputError, match="grade 'x' is text, not a number"):
         Qrels.of({"q1": pd.Series({"d1": "x"})})

@@ -104,5 +104,5 @@ def test_a_document_without_its_number_is_refused(tmp_path: Path) -> None:
 def test_queries_without_documents_are_no_row(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"qid": "q1", "results": []}\n')
-    with pytest.raises(FormatError, match="there is no row to read"):
+    with pytest.raises(FormatError, match="there are no rows"):
         read_run(path)

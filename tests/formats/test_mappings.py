@@ -219,7 +219,7 @@ def test_a_query_without_documents_is_kept() -> None:
 
 def test_a_frame_as_the_documents_of_a_query_is_not_read_by_its_column_names() -> None:
     frame = SimpleNamespace(columns=["doc_id"], __iter__=lambda: iter(["doc_id"]))
-    with pytest.raises(InputError, match=r"^run, query 'q1': got .* where the documents"):
+    with pytest.raises(InputError, match=r"^run, query 'q1': got .*, expected the documents"):
         Run.of({"q1": frame})
 
 

@@ -124,7 +124,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "text for a score": ({"query_id": ["q"], "doc_id": ["d"], "score": ["x"]}, "is text"),
     "no row": (
         {name: pa.array([], pa.string()) for name in ("query_id", "doc_id", "score")},
-        "there is no row to read",
+        "there are no rows",
     ),
     "NaN": ({"query_id": ["q"], "doc_id": ["d"], "score": [float("nan")]}, "NaN of document 'd'"),
 }  # fmt: skip

@@ -107,7 +107,7 @@ def test_a_file_that_has_changed_is_not_read_on(tmp_path):
 
 def test_an_empty_file_is_refused(tmp_path):
     (tmp_path / "a.jsonl").write_text("\n")
-    with pytest.raises(FormatError, match="no text to read"):
+    with pytest.raises(FormatError, match="there are no texts"):
         stored(tmp_path / "a.jsonl")
 
 

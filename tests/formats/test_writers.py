@@ -264,7 +264,7 @@ def test_columns_are_cut_into_groups_of_rows_without_a_seam(tmp_path, monkeypatc
         ("rank-eval", {"q": {"d": -0.0}}, "got -0.0"),
         ("beir", {"q": {"d": 0.5}}, "got 0.5 for document 'd' of query 'q'"),
         ("msmarco", {"q": {"d": 1}}, "cannot store judgments, only runs"),
-        ("trec", {"q": {"a b": 1, "c d": 2}}, "(2 ids have some)"),
+        ("trec", {"q": {"a b": 1, "c d": 2}}, "(2 ids contain blanks)"),
         ("trec", {"a b": {"d": 1}}, "query id 'a b' cannot be written"),
         ("csv", {"q": {b"\xff": 1}}, "is not UTF-8"),
         ("json", {"q": {b"\xff": 1, b"\xfe": 2}}, "(2 ids are not)"),

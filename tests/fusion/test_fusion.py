@@ -440,7 +440,7 @@ A, B = {"q": ["a", "b"]}, {"q": ["b", "c"]}
     [
         ([A], {}, InputError, "got 1 run, expected two or more"),
         ([], {}, InputError, "got 0 runs"),
-        ("a.run", {}, InputError, "got str where runs were expected"),
+        ("a.run", {}, InputError, "got str, expected runs"),
         (7, {}, InputError, "got int"),
         ([A, B], {"method": "rff"}, UnknownName, "did you mean rrf"),
         ([A, B], {"method": None}, UnknownName, "unknown fusion method"),

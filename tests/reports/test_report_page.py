@@ -316,9 +316,9 @@ def test_texts_of_documents_and_queries_cannot_become_markup():
 
 
 def test_errors_are_reported():
-    with pytest.raises(InputError, match="where runs were expected"):
+    with pytest.raises(InputError, match="expected runs"):
         html_report(QRELS, [])
-    with pytest.raises(InputError, match="where runs were expected"):
+    with pytest.raises(InputError, match="expected runs"):
         html_report(QRELS, str(RUNS[0]))
     with pytest.raises(InputError, match="two runs are called 'run'"):
         html_report({"q": {"d"}}, [{"q": ["d"]}, {"q": ["d"]}])

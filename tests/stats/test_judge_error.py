@@ -184,7 +184,7 @@ def test_agreement_draws_whole_clusters(statistic):
     copies = statistic(*given(*four), clusters=np.repeat(np.arange(40), 4), seed=1)
     assert copies.high - copies.low == pytest.approx(alone.high - alone.low, rel=0.03)
     assert "one cluster" in statistic(*given(*four), clusters=np.zeros(160)).reason
-    with pytest.raises(InputError, match="3 clusters of 160"):
+    with pytest.raises(InputError, match="3 clusters for 160"):
         statistic(*given(*four), clusters=[1, 2, 3])
 
 

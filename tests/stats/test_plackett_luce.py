@@ -178,7 +178,7 @@ def test_intervals_of_relevance_cover_as_often_as_they_say():
     ("sets", "picks", "said"),
     [
         ([[0, 5]], [0], r"indices from 0 to 2"),
-        ([[0, 0]], [0], r"twice in set 0: \[0, 0\]"),
+        ([[0, 0]], [0], r"duplicate item in set 0: \[0, 0\]"),
         ([[0, 1]], [2], r"choice 0 is 2, which was not offered"),
         ([[0, 1]], [7], r"choice 0 is 7"),
     ],

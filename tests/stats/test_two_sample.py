@@ -238,7 +238,7 @@ def test_a_difference_within_groups_is_distinguished_from_one_between_them():
 
 @pytest.mark.parametrize("labels", [np.ones(30, bool), np.zeros(30, bool), np.ones(29, bool)])
 def test_labels_of_one_sample_are_refused(labels):
-    with pytest.raises(InputError, match="labels of two samples"):
+    with pytest.raises(InputError, match="some True and some False"):
         LabelScores(np.eye(30)).test(labels)
 
 

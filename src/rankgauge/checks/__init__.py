@@ -1,7 +1,29 @@
 """Faults of judgments, runs, and texts, their effects on the numbers, and fixes."""
 
-from rankgauge.checks.check_inputs import check
-from rankgauge.checks.fixes import FixedInputs, fix_inputs
-from rankgauge.checks.result import FINDING_KINDS, CheckResult
+from __future__ import annotations
 
-__all__ = ["FINDING_KINDS", "CheckResult", "FixedInputs", "check", "fix_inputs"]
+from typing import TYPE_CHECKING
+
+from rankgauge.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rankgauge.checks.check_inputs import (
+        check as check,
+    )
+    from rankgauge.checks.fixes import (
+        FixedInputs as FixedInputs,
+        fix_inputs as fix_inputs,
+    )
+    from rankgauge.checks.result import (
+        FINDING_KINDS as FINDING_KINDS,
+        CheckResult as CheckResult,
+    )
+
+__all__, __getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "check_inputs": "check",
+        "fixes": "FixedInputs fix_inputs",
+        "result": "FINDING_KINDS CheckResult",
+    },
+)

@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.checks.effects import means, own_rows, without_repeats
-from rankgauge.checks.readers import Given, NotInBlocks, read_into_memory
+from rankgauge.checks.effects import means, self_retrieved_rows, without_repeats
+from rankgauge.checks.readers import CheckInput, NotInBlocks, read_into_memory
 from rankgauge.core.findings import Effect, Location
 from rankgauge.core.ids import IntArray, show_id
-from rankgauge.core.pair_table import PairTable, offsets_of, pair_keys, ranges_of
+from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of, pair_keys, ranges_of
 from rankgauge.data.join import Joined, join
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import query_of
@@ -47,10 +47,11 @@ class Occurrences:
 class CheckedRun:
     """A run with its judgments, and statistics from one pass through the run."""
 
-    given: Given
+    given: CheckInput
     qrels: Qrels
     measures: tuple[Measure, ...]  # measures of the effects
     joined: Joined  # judged documents with ranks, without repeats
+    in_32_bits: Joined  # the same, ranked by 32-bit scores
     now: list[float] = field(default_factory=list)  # means of the measures
     queries: list[bytes] = field(default_factory=list)  # query ids
     # Number of documents per query.
@@ -83,11 +84,12 @@ class CheckedRun:
 
     @classmethod
     def of(
-        cls, given: Given, qrels: Qrels, measures: tuple[Measure, ...], *, several: bool
+        cls, given: CheckInput, qrels: Qrels, measures: tuple[Measure, ...], *, several: bool
     ) -> CheckedRun:
         """Read a run once; `several` means that other runs may be identical to it."""
-        found = cls(given, qrels, measures, _concatenated([], qrels))
-        parts: list[Joined] = []
+        nothing = _concatenated([], qrels)
+        found = cls(given, qrels, measures, nothing, nothing)
+        parts: list[tuple[Joined, Joined]] = []
         try:
             for table in given.blocks():
                 parts.append(found._add(table))
@@ -95,7 +97,8 @@ class CheckedRun:
                     found.digest.update(_digests(table))
         except NotInBlocks:
             return cls.of(read_into_memory(given), qrels, measures, several=several)
-        found.joined = _concatenated(parts, qrels)
+        columns = zip(*parts, strict=True) if parts else ((), ())
+        found.joined, found.in_32_bits = (_concatenated(column, qrels) for column in columns)
         found.now = means(found.joined, measures)
         return found
 
@@ -145,13 +148,13 @@ class CheckedRun:
             for measure, old, new in zip(chosen, before, after, strict=True)
         )
 
-    def if_read(self, by: str) -> tuple[Effect, ...]:
+    def effects_if_read(self, by: str) -> tuple[Effect, ...]:
         """Return the effects of a fault that evaluations reject: from undefined to the means."""
         return self.effects(self.now, by, now=[math.nan] * len(self.measures))
 
-    def _add(self, table: PairTable) -> Joined:
+    def _add(self, table: PairTable) -> tuple[Joined, Joined]:
         once = self._without_repeats(table)
-        joined = join(self.qrels, Run(once, name=self.name), ties="trec", table=once)
+        joined = in_32_bits = self._join(once)
         names = table.queries.tolist()
         self.queries += names
         self.unknown += [names[number] for number in joined.unknown_queries.tolist()]
@@ -159,14 +162,19 @@ class CheckedRun:
         for ids in (table.queries, table.docs):
             if len(ids) and ids.not_text():
                 self.not_text.update(filterfalse(_is_text, ids.tolist()))
-        self._add_scores(once)
+        narrow = _in_32_bits(once)
+        if self._add_scores(once, narrow.values):
+            in_32_bits = self._join(narrow)
         self._add_ranks(once)
         self._add_own(table)
         place = np.arange(len(table)) - table.offsets[table.query_numbers()]
         rows = np.flatnonzero(place < _TOP)[: _SAMPLE - len(self.sample)]
         queries = table.queries.take(table.query_numbers()[rows]).tolist()
         self.sample += zip(queries, table.docs.take(rows).tolist(), strict=True)
-        return joined
+        return joined, in_32_bits
+
+    def _join(self, table: PairTable) -> Joined:
+        return join(self.qrels, Run(table, name=self.name), ties="trec", table=table)
 
     def _without_repeats(self, table: PairTable) -> PairTable:
         repeats = table.repeats()
@@ -177,7 +185,8 @@ class CheckedRun:
         self.alike &= all(len(set(table.values[group].tolist())) == 1 for group in repeats)
         return without_repeats(table)
 
-    def _add_scores(self, table: PairTable) -> None:
+    def _add_scores(self, table: PairTable, narrow: FloatArray) -> bool:
+        """Count what the scores show; return whether some are equal in 32 bits only."""
         values, sizes, inside = table.values, np.diff(table.offsets), _inside(table)
         several = sizes > 1
         equal = _per_query((values[1:] == values[:-1]) & inside, table)
@@ -193,10 +202,11 @@ class CheckedRun:
             self.rising += int((rising & ~falling).sum())
             order = np.lexsort((-values, table.query_numbers()))
             values = values[order]
-        narrow = _in_32_bits(table).values[order]
+        narrow = narrow[order]
         near = (narrow[1:] == narrow[:-1]) & (values[1:] != values[:-1]) & inside
         rows = order[np.flatnonzero(near) + 1]
         self.collapsed.add(len(rows), locations_of(table, rows, self.source))
+        return len(rows) > 0
 
     def _add_ranks(self, table: PairTable) -> None:
         ranks, values, inside = table.ranks, table.values, _inside(table)
@@ -221,7 +231,7 @@ class CheckedRun:
         self.contradicted.add(int(against.sum()), locations_of(table, shown, self.source))
 
     def _add_own(self, table: PairTable) -> None:
-        rows = own_rows(table)
+        rows = self_retrieved_rows(table)
         for row, number in zip(rows.tolist(), query_of(table, rows).tolist(), strict=True):
             name = table.queries[number]
             if name in self.qrels.query_index and self.qrels[name].get(show_id(name), 0) > 0:
@@ -229,11 +239,6 @@ class CheckedRun:
             scores = table.values[table.offsets[number] : table.offsets[number + 1]]
             self.own.add(1, locations_of(table, [row], self.source))
             self.own_first += not (scores > table.values[row]).any()
-
-
-def if_in_32_bits(run: CheckedRun) -> Joined:
-    """Return the judged documents of a run, ranked by 32-bit scores."""
-    return run.rejoined(lambda table: _in_32_bits(without_repeats(table)))
 
 
 def _in_32_bits(table: PairTable) -> PairTable:

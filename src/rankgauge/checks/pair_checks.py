@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -11,12 +11,12 @@ import numpy as np
 
 from rankgauge.checks.checked_run import SHOWN, CheckedRun
 from rankgauge.checks.effects import (
-    all_found,
     cutoff_of,
     least_rel,
     means,
     precision,
     relevant_counts,
+    unjudged_as,
     values_of,
     without_repeats,
 )
@@ -195,7 +195,7 @@ def _unjudged(run: CheckedRun) -> Iterator[Finding]:
         return
     measures = tuple(dict.fromkeys((*run.measures, precision(k, rel))))
     now = means(joined, measures)
-    filled = means(joined, measures, view=all_found(k, rel))
+    filled = means(joined, measures, view=unjudged_as(k, rel))
     none, every = "no unjudged document is relevant", f"every unjudged document has grade {rel:g}"
     yield UNJUDGED_AT_K.finding(
         f"{unjudged} of {shown} documents in the first {k} of the rankings have no judgment "
@@ -324,12 +324,16 @@ def _off_by_one(run: CheckedRun) -> Iterator[Finding]:
     """
     relevant, pairs = _relevant(run), run.sample
     now = most = sum(pair in relevant for pair in pairs)
+    columns = [*zip(*pairs, strict=True)]
     best: tuple[str, int, int] | None = None
-    for unit, place in (("document", 1), ("query", 0)):
+    for unit, place in (("document", 1), ("query", 0)) if pairs else ():
         if not all(pair[place].isdigit() for pair in (*pairs[:_LOOKED_AT], *relevant)):
             continue
         for step in (1, -1):
-            moved = sum(_moved(pair, place, step) in relevant for pair in pairs)
+            names: list[Iterable[bytes]] = [*columns]
+            then = {name: renumbered(name, step) for name in {*columns[place]}}
+            names[place] = map(then.__getitem__, columns[place])
+            moved = sum(map(relevant.__contains__, zip(*names, strict=True)))
             if moved > most and moved - now > 3 * math.sqrt(moved + now):
                 best, most = (unit, place, step), moved
     if best is None:
@@ -348,8 +352,3 @@ def _off_by_one(run: CheckedRun) -> Iterator[Finding]:
             f"with the {by}, {most} instead of {now} of the first documents are relevant",
             run.source, len(pairs), len(pairs), "document", effects=effects,
         )  # fmt: skip
-
-
-def _moved(pair: _Pair, place: int, step: int) -> _Pair:
-    query, doc = pair
-    return (query, renumbered(doc, step)) if place else (renumbered(query, step), doc)

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from rankgauge.checks.checked_run import CheckedRun, if_in_32_bits
+from rankgauge.checks.checked_run import CheckedRun
 from rankgauge.checks.effects import (
     best_rankings,
     cutoff_of,
@@ -17,10 +17,10 @@ from rankgauge.checks.effects import (
     ranks_as_scores,
     reversed_rankings,
     values_of,
-    without_own,
     without_repeats,
+    without_self_retrieved,
 )
-from rankgauge.checks.readers import Given, fault_locations
+from rankgauge.checks.readers import CheckInput, fault_locations
 from rankgauge.core.findings import ASCENDING_SCORES, Effect, Finding, FindingKind, Location
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
@@ -118,7 +118,7 @@ SAME_AS_ANOTHER_RUN = FindingKind(
 
 
 def check_lines(
-    given: Given, effects: Sequence[Effect], *, graded: bool = False
+    given: CheckInput, effects: Sequence[Effect], *, graded: bool = False
 ) -> Iterator[Finding]:
     """Check the lines of judgments (`graded`) or of a run."""
     faults = given.faults
@@ -167,7 +167,7 @@ def _not_finite(run: CheckedRun) -> Iterator[Finding]:
             f"{many(faults.numbers, 'score')} not finite: {faults.first_numbers[0].error.what}",
             run.source, faults.numbers, run.documents + faults.numbers, "document",
             locations=fault_locations(faults.first_numbers, run.source),
-            effects=run.if_read("without these documents"),
+            effects=run.effects_if_read("without these documents"),
         )  # fmt: skip
 
 
@@ -315,7 +315,7 @@ def _collapsed(run: CheckedRun) -> Iterator[Finding]:
     count = run.collapsed.count
     if not count:
         return
-    effects = run.effects(if_in_32_bits(run), "scores in 32 bits")
+    effects = run.effects(run.in_32_bits, "scores in 32 bits")
     if count >= _COLLAPSED * run.documents or any(effect.changes() for effect in effects):
         yield SCORES_COLLAPSE.finding(
             f"{many(count, 'score')} equal to the next one above in 32 bits only",
@@ -333,7 +333,7 @@ def _own(run: CheckedRun) -> Iterator[Finding]:
     numbered = all(query.isdigit() for query in run.queries)
     if not run.own.count or (numbered and run.own_first < max(2, _OWN * len(run.queries))):
         return
-    fixed = run.rejoined(lambda table: without_repeats(without_own(table)))
+    fixed = run.rejoined(lambda table: without_repeats(without_self_retrieved(table)))
     yield SELF_RETRIEVED.finding(
         f"{run.own.count} of {many(len(run.queries), 'query')} with a document of the same id "
         f"in the ranking, {run.own_first} of them first",

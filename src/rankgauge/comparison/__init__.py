@@ -1,19 +1,37 @@
 """``compare()`` and ``diff()``: significance of differences between runs, and changed queries."""
 
-from rankgauge.comparison.comparison import Comparison, compare
-from rankgauge.comparison.differences import Design, Difference
-from rankgauge.comparison.overlap import Overlap, rbo
-from rankgauge.comparison.run_diff import DocumentDiff, QueryDiff, RunDiff, diff
+from __future__ import annotations
 
-__all__ = [
-    "Comparison",
-    "Design",
-    "Difference",
-    "DocumentDiff",
-    "Overlap",
-    "QueryDiff",
-    "RunDiff",
-    "compare",
-    "diff",
-    "rbo",
-]
+from typing import TYPE_CHECKING
+
+from rankgauge.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rankgauge.comparison.comparison import (
+        Comparison as Comparison,
+        compare as compare,
+    )
+    from rankgauge.comparison.differences import (
+        Design as Design,
+        Difference as Difference,
+    )
+    from rankgauge.comparison.overlap import (
+        Overlap as Overlap,
+        rbo as rbo,
+    )
+    from rankgauge.comparison.run_diff import (
+        DocumentDiff as DocumentDiff,
+        QueryDiff as QueryDiff,
+        RunDiff as RunDiff,
+        diff as diff,
+    )
+
+__all__, __getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "comparison": "Comparison compare",
+        "differences": "Design Difference",
+        "overlap": "Overlap rbo",
+        "run_diff": "DocumentDiff QueryDiff RunDiff diff",
+    },
+)

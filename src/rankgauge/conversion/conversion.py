@@ -1,7 +1,7 @@
 """``convert()``: change the format of judgments, runs, and texts.
 
-If the target cannot represent something that affects measures, or would change a text, this is an
-error. Loss of what no measure reads (tags, ranks, extra columns) is counted and reported.
+Losses that would affect a measure or change a text are errors. Other losses (tags, ranks, extra
+columns) are counted and reported.
 """
 
 from __future__ import annotations
@@ -182,21 +182,21 @@ def convert(
     option("target_format", target_format or TARGET_FORMATS[0], TARGET_FORMATS)
     if isinstance(source, InFormat):
         source, source_format = source.path, source_format or source.format
-    wanted = _Wanted(target, target_format, name, lossy=lossy)
+    request = _Request(target, target_format, name, lossy=lossy)
     if isinstance(source, Qrels | Run):
-        return _convert_in_memory(source, wanted)
+        return _convert_in_memory(source, request)
     if isinstance(source, Collection) or _is_collection(source):
-        return _collection_or_part(source, kind or _part_named(wanted), source_format, wanted)
+        return _collection_or_part(source, kind or _part_named(request), source_format, request)
     _refuse_itself(source, target)
     with _reopenable(source) as text:
-        held = content_of(text, kind=kind, form=source_format, target=wanted.target_name)
+        held = content_of(text, kind=kind, form=source_format, target=request.target_name)
         if held.kind in {"qrels", "run"}:
-            return _pairs_converted(text, held, source_format, wanted)
-        return _texts_converted(text, held, source_format, wanted)
+            return _pairs_converted(text, held, source_format, request)
+        return _texts_converted(text, held, source_format, request)
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class _Request:
     """The requested target and options."""
 
     target: Source
@@ -260,7 +260,7 @@ def _reopenable(source: Source) -> Iterator[TextSource]:
 
 
 def _pairs_converted(
-    source: TextSource, held: FileContent, given: str | None, wanted: _Wanted
+    source: TextSource, held: FileContent, given: str | None, request: _Request
 ) -> Conversion:
     def copied(blocks: Iterator[Qrels | Run]) -> Conversion:
         first = next(blocks)
@@ -273,13 +273,13 @@ def _pairs_converted(
             if unread.scattered and first.table.lines is None:
                 # Ranks can be assigned to rows only by line number.
                 raise NotInBlocksError
-        tally = Tally(wanted.pairs_form, unread)
+        tally = Tally(request.pairs_form, unread)
         tag = next(iter(unread.tags), b"").decode("utf-8", "replace")
-        tag = wanted.name or tag or (first.name if isinstance(first, Run) else "")
+        tag = request.name or tag or (first.name if isinstance(first, Run) else "")
         origin = (source.name, held.form, tag)
-        done = _written(chain([first], blocks), wanted, origin, tally)
+        done = _written(chain([first], blocks), request, origin, tally)
         losses = [
-            *unread_losses(tally, unread, layout, name=wanted.name),
+            *unread_losses(tally, unread, layout, name=request.name),
             *column_losses(source, held, layout),
         ]
         if format_named(held.form).dropped:
@@ -330,31 +330,31 @@ def _first_doc(table: PairTable) -> bytes:
     return table.docs[0 if table.lines is None else int(np.argmin(table.lines))]
 
 
-def _convert_in_memory(held: Qrels | Run, wanted: _Wanted) -> Conversion:
+def _convert_in_memory(held: Qrels | Run, request: _Request) -> Conversion:
     """Convert judgments or a run in memory; most formats cannot store its name and settings."""
     losses: list[str] = []
     tag = ""
     if isinstance(held, Run):
-        tag = wanted.name or held.name
-        if wanted.pairs_form != "trec" and held.name != "run":
-            losses.append(f"the name {held.name!r}: {wanted.pairs_form} cannot store it")
+        tag = request.name or held.name
+        if request.pairs_form != "trec" and held.name != "run":
+            losses.append(f"the name {held.name!r}: {request.pairs_form} cannot store it")
         if held.settings:
             losses.append(f"the settings of the run ({len(held.settings)})")
     source = held.table.source or ("run" if isinstance(held, Run) else "judgments")
-    done = _written([held], wanted, (source, "memory", tag))
+    done = _written([held], request, (source, "memory", tag))
     return replace(done, losses=(*losses, *done.losses))
 
 
 def _written(
     parts: Iterable[Qrels | Run],
-    wanted: _Wanted,
+    request: _Request,
     origin: tuple[str, str, str],
     tally: Tally | None = None,
 ) -> Conversion:
     """Write judgments or a run, given in parts with different queries."""
     source, source_form, tag = origin
-    tally = tally or Tally(wanted.pairs_form, UnreadFields())
-    refuse_ending(wanted.target, wanted.format)
+    tally = tally or Tally(request.pairs_form, UnreadFields())
+    refuse_ending(request.target, request.format)
     parts = iter(parts)
     first = next(parts)
     layout = RUN if isinstance(first, Run) else JUDGMENTS
@@ -362,15 +362,15 @@ def _written(
 
     def tables() -> Iterator[PairTable]:
         for part in chain([first], parts):
-            table, more = _without_empty(part, wanted)
+            table, more = _without_empty(part, request)
             losses.extend(more)
             yield table
 
-    write_tables(tally.each(tables()), wanted.target, layout, tag, form=tally.form)
+    write_tables(tally.each(tables()), request.target, layout, tag, form=tally.form)
     missing = format_named(tally.form).missing
     return Conversion(
         source=source,
-        target=wanted.target_name,
+        target=request.target_name,
         kind="run" if layout is RUN else "qrels",
         source_format=source_form,
         target_format=tally.form,
@@ -381,15 +381,15 @@ def _written(
     )
 
 
-def _without_empty(held: Qrels | Run, wanted: _Wanted) -> tuple[PairTable, tuple[str, ...]]:
+def _without_empty(held: Qrels | Run, request: _Request) -> tuple[PairTable, tuple[str, ...]]:
     """Drop queries that the target has no line for, and describe them."""
     table = held.table
     sizes = np.diff(table.offsets)
     empty = np.flatnonzero(sizes == 0)
-    if not len(empty) or format_named(wanted.pairs_form).empty_queries:
+    if not len(empty) or format_named(request.pairs_form).empty_queries:
         return table, ()
     # Queries without judgments affect means; an empty ranking is equivalent to a missing one.
-    if isinstance(held, Qrels) and not wanted.lossy:
+    if isinstance(held, Qrels) and not request.lossy:
         return table, ()
     rows = np.flatnonzero(sizes)
     first = show_id(table.queries[int(empty[0])])
@@ -403,7 +403,7 @@ def _without_empty(held: Qrels | Run, wanted: _Wanted) -> tuple[PairTable, tuple
 # ---------------------------------------------------------------- queries and documents
 
 
-class _Seen:
+class _ProfilingReader:
     """A reader that profiles texts on its first pass."""
 
     def __init__(self, reader: TextReader) -> None:
@@ -428,29 +428,29 @@ class _Seen:
 
 
 def _texts_converted(
-    source: TextSource, held: FileContent, given: str | None, wanted: _Wanted
+    source: TextSource, held: FileContent, given: str | None, request: _Request
 ) -> Conversion:
-    refuse_ending(wanted.target, wanted.format)
+    refuse_ending(request.target, request.format)
     if held.kind == "queries" and held.form in {"csv", "tsv", "jsonl"} and may_be_questions(source):
         asked, profile = read_questions(source, {})[0], Profile()
         for row in asked.values():
             profile.see(row)
-        return _lines_written((asked.values, profile), held, source.name, wanted)
+        return _lines_written((asked.values, profile), held, source.name, request)
     # Read everything once to check all texts and ids before the first is written.
-    reader = _Seen(TextReader(source, given))
-    return _lines_written((kept(reader).values, reader.profile), held, source.name, wanted)
+    reader = _ProfilingReader(TextReader(source, given))
+    return _lines_written((kept(reader).values, reader.profile), held, source.name, request)
 
 
 def _lines_written(
     texts: tuple[Callable[[], Iterable[TextRow]], Profile],
     held: FileContent,
     source: str,
-    wanted: _Wanted,
+    request: _Request,
 ) -> Conversion:
     rows, profile = texts
-    form, name = _texts_form(held.kind, wanted), wanted.target_name
-    loss_counter = LossCounter(form, name, wanted.lossy)
-    with written(wanted.target) as stream:
+    form, name = _texts_form(held.kind, request), request.target_name
+    loss_counter = LossCounter(form, name, request.lossy)
+    with written(request.target) as stream:
         for line in text_lines(rows(), form, held.kind, (profile, loss_counter)):
             stream.write(line)
     return Conversion(
@@ -465,10 +465,10 @@ def _lines_written(
     )
 
 
-def _texts_form(kind: str, wanted: _Wanted) -> str:
+def _texts_form(kind: str, request: _Request) -> str:
     """Return the target format for texts."""
-    name = wanted.target_name
-    form = wanted.format or (None if wanted.target == "-" else target_format(name))
+    name = request.target_name
+    form = request.format or (None if request.target == "-" else target_format(name))
     if form is None and _TREC_NAME.search(unpacked(name).lower()):
         form = "trec"
     if form in _TEXT_TARGETS:
@@ -488,23 +488,23 @@ def _texts_form(kind: str, wanted: _Wanted) -> str:
 
 
 def _collection_or_part(
-    source: Any, kind: Content | None, form: str | None, wanted: _Wanted
+    source: Any, kind: Content | None, form: str | None, request: _Request
 ) -> Conversion:
     """Convert a collection, or the part of it selected by `kind`."""
     if not isinstance(source, Collection) and kind in {"qrels", "run"}:
         # A single file inside is sufficient; texts are not required.
-        return _inside_converted(source, kind, form, wanted)
+        return _inside_converted(source, kind, form, request)
     loaded = source if isinstance(source, Collection) else Collection.load(source)
     if kind is None or kind == "collection":
-        return _collection_converted(loaded, _named(source, loaded), wanted)
-    return _part_converted(loaded, _named(source, loaded), kind, wanted)
+        return _collection_converted(loaded, _named(source, loaded), request)
+    return _part_converted(loaded, _named(source, loaded), kind, request)
 
 
-def _part_named(wanted: _Wanted) -> Content | None:
+def _part_named(request: _Request) -> Content | None:
     """Return the part of a collection named by the target file; None for a folder or archive."""
-    name = wanted.target_name
+    name = request.target_name
     file = target_format(name) or unpacked(name).lower().endswith(_FILES)
-    if wanted.target == "-" or wanted.format == "beir" or not file or os.path.isdir(name):  # noqa: PTH112
+    if request.target == "-" or request.format == "beir" or not file or os.path.isdir(name):  # noqa: PTH112
         return None
     kinds = kinds_named(name)
     if len(kinds) == 1:
@@ -516,16 +516,16 @@ def _part_named(wanted: _Wanted) -> Content | None:
     )  # fmt: skip
 
 
-def _collection_converted(held: Collection, source: str, wanted: _Wanted) -> Conversion:
+def _collection_converted(held: Collection, source: str, request: _Request) -> Conversion:
     """Write a whole collection in BEIR layout."""
-    name = source_name(wanted.target)
-    if wanted.format not in {None, "beir"} or wanted.target == "-":
+    name = source_name(request.target)
+    if request.format not in {None, "beir"} or request.target == "-":
         raise InputError(
             "a collection is written as a folder or a .zip of BEIR", where=name,
             fix="name a folder or .zip, or choose a part: --kind (in Python kind=...)",
         )  # fmt: skip
     documents, queries = Profile(), Profile()
-    loss_counter = LossCounter("jsonl", name, wanted.lossy)
+    loss_counter = LossCounter("jsonl", name, request.lossy)
     parts: dict[str, Iterable[bytes]] = {
         _CORPUS: text_lines(
             _rows(held, "documents"), "jsonl", "documents", (documents, loss_counter)
@@ -534,9 +534,9 @@ def _collection_converted(held: Collection, source: str, wanted: _Wanted) -> Con
     }
     losses: tuple[str, ...] = ()
     if held.qrels is not None:
-        judged, losses = _without_empty(held.qrels, replace(wanted, format="beir"))
+        judged, losses = _without_empty(held.qrels, replace(request, format="beir"))
         parts[_QRELS] = pair_lines([judged], JUDGMENTS, "beir", name=name)
-    write_collection(wanted.target, parts)
+    write_collection(request.target, parts)
     return Conversion(
         source=source,
         target=name,
@@ -551,26 +551,26 @@ def _collection_converted(held: Collection, source: str, wanted: _Wanted) -> Con
 
 
 def _inside_converted(
-    source: Source, kind: Content, form: str | None, wanted: _Wanted
+    source: Source, kind: Content, form: str | None, request: _Request
 ) -> Conversion:
     """Convert judgments or a run inside a folder or archive."""
     read = read_run(source, format=form) if kind == "run" else read_qrels(source, format=form)
     layout = "zip" if os.path.isfile(source) else "folder"  # noqa: PTH113 - a path may be text
-    tag = wanted.name or (read.name if isinstance(read, Run) else "")
-    return _written([read], wanted, (source_name(source), layout, tag))
+    tag = request.name or (read.name if isinstance(read, Run) else "")
+    return _written([read], request, (source_name(source), layout, tag))
 
 
-def _part_converted(held: Collection, source: str, kind: Content, wanted: _Wanted) -> Conversion:
+def _part_converted(held: Collection, source: str, kind: Content, request: _Request) -> Conversion:
     """Convert one part of a collection."""
     if kind == "qrels" and held.qrels is not None:
-        return replace(_convert_in_memory(held.qrels, wanted), source=source)
+        return replace(_convert_in_memory(held.qrels, request), source=source)
     if kind in {"run", "qrels"}:
         fix = "choose queries or documents" + (", or qrels" * (held.qrels is not None))
         raise InputError(f"the collection has no {kind}", where=source, fix=fix)
     rows, profile = list(_rows(held, kind)), Profile()
     for row in rows:
         profile.see(row)
-    return _lines_written((rows.copy, profile), FileContent(kind, "collection"), source, wanted)
+    return _lines_written((rows.copy, profile), FileContent(kind, "collection"), source, request)
 
 
 def _rows(held: Collection, kind: Content) -> Iterable[TextRow]:

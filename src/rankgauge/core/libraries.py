@@ -5,10 +5,8 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import metadata
 from types import ModuleType
 
-from rankgauge.core.redaction import redact
 from rankgauge.errors import InputError, MissingExtra
 
 
@@ -30,6 +28,8 @@ def loading(model: str, of: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
+        from rankgauge.core.redaction import redact
+
         why = next(iter(redact(str(error)).splitlines()), type(error).__name__)
         raise InputError(
             f"the model {model!r} cannot be loaded: {why:.200}", where=of,
@@ -39,4 +39,6 @@ def loading(model: str, of: str) -> Iterator[None]:
 
 def versions(*distributions: str) -> dict[str, str]:
     """Return the versions of installed libraries for settings: rankings may depend on them."""
-    return {name: metadata.version(name) for name in distributions}
+    from importlib.metadata import version
+
+    return {name: version(name) for name in distributions}

@@ -1526,7 +1526,7 @@ rank_rows(PyObject *Py_UNUSED(module), PyObject *args)
     Py_ssize_t count = arrays[3].count;
     if (arrays[1].count != count || !are_inside(&arrays[0], &arrays[1], &arrays[2]) ||
         !are_offsets(offsets, arrays[4].count, count)) {
-        PyErr_SetString(PyExc_ValueError, "these are no columns of a run");
+        PyErr_SetString(PyExc_ValueError, "invalid run columns");
         goto done;
     }
     int64_t *order = grow(&rows, (size_t)count * sizeof(int64_t));
@@ -1624,7 +1624,7 @@ align(PyObject *Py_UNUSED(module), PyObject *args)
             }
         }
         if (of_run[3].count != of_run[1].count || !are_inside(&of_run[0], &of_run[1], &of_run[2])) {
-            PyErr_SetString(PyExc_ValueError, "these are no ids with hashes");
+            PyErr_SetString(PyExc_ValueError, "invalid ids or hashes");
             goto done;
         }
     }
@@ -1638,7 +1638,7 @@ align(PyObject *Py_UNUSED(module), PyObject *args)
         valid = first[i] >= 0 && sizes[i] >= 0 && first[i] <= has && sizes[i] <= has - first[i];
     }
     if (!valid) {
-        PyErr_SetString(PyExc_ValueError, "there are no such rows");
+        PyErr_SetString(PyExc_ValueError, "invalid rows");
         goto done;
     }
     others = unlock(LARGE);

@@ -14,7 +14,6 @@ from typing import Any, Literal, NoReturn, get_args
 
 from rankgauge.core.arguments import of_kind, option
 from rankgauge.core.ids import id_text
-from rankgauge.corpus.loading import load
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
 from rankgauge.formats.lines import Source
@@ -250,6 +249,8 @@ class Collection:
             >>> Collection.load(sample_path("qrels.txt").parent)
             <Collection 'sample': 66 documents, 30 queries, 30 judged>
         """
+        from rankgauge.corpus.loading import load
+
         option("broken", broken, get_args(Broken))
         faults = Faults()
         held = _is_data(documents), _is_data(queries)
@@ -285,6 +286,8 @@ class Collection:
             >>> len(collection.documents), len(collection.queries)
             (66, 30)
         """
+        from rankgauge.corpus.loading import load
+
         found = load(source, judged=False)
         queries = {key: _query(row) for key, row in found.queries.items()}
         return cls(_made(found.documents), queries, found.name, notes=found.notes)

@@ -201,7 +201,7 @@ class PreferenceQrels(SpecialQrels):
             f"group '{show_id(self.labels[0][entry])}' of query '{show_id(table.queries[query])}' "
             f"contradicts itself: {what}",
             where=table.source or "judgments",
-            fix="give preferences that contradict each other in groups of their own",
+            fix="put contradictory preferences into separate groups",
         )
 
     def _seen(self, block: JudgedRun, queries: IntArray) -> PreferenceRun:
@@ -214,7 +214,7 @@ class PreferenceQrels(SpecialQrels):
         return PreferenceRun(tuple(ranked))
 
     def tied(self, joined: Joined) -> IntArray:
-        """Return the queries in which a tie between documents with different grades exists."""
+        """Return the queries with a tie between documents whose grades differ."""
         # Documents in no preference have no effect.
         return replace(joined, grade=self._kinds[joined.rows]).tied(condensed=True)
 

@@ -61,7 +61,7 @@ class Qrels(Pairs):
             )
         repeats = self.table.repeats()
         if repeats:
-            fix = "keep one judgment of each query and document"
+            fix = "keep one judgment per query and document"
             if self.table.lines is not None:
                 fix += f", and those of one judge (fields are read as: {JUDGMENTS.fields})"
                 from rankgauge.formats.extra_columns import subtopic_advice
@@ -94,7 +94,7 @@ class Qrels(Pairs):
             return cls.of(source.qrels)
         if isinstance(source, Pairs):  # a run, whose class this module does not import
             raise InputError(
-                f"got the run {vars(source)['name']!r} where judgments were expected",
+                f"got the run {vars(source)['name']!r}, expected judgments",
                 where=JUDGMENTS.name,
                 fix="give the judgments first, then the run",
             )
@@ -195,7 +195,7 @@ class Qrels(Pairs):
         """All grades >= 0 in descending order within each query, and offsets by query."""
         rows = np.flatnonzero(self.table.values >= 0)
         numbers, grades = self.table.query_numbers()[rows], self.table.values[rows]
-        # Grades are few: sorting whole numbers is quicker.
+        # There are few distinct grades: sorting integers is faster.
         levels = distinct(grades)[::-1]
         first = numbers * len(levels)
         places = np.sort(first + np.searchsorted(-levels, -grades)) - first
@@ -224,16 +224,16 @@ def _decoded(ids: Ids) -> list[str]:
 
 
 def read_qrels(path: Source, *, format: str | None = None, split: str | None = None) -> Qrels:
-    """Read judgments from a file or an object.
+    """Read judgments from a file, folder, archive, or dataset.
 
     Args:
         path: A file in TREC format (``query iteration document grade``, or three columns), CSV,
             TSV, or JSON lines with a header or keys, a JSON mapping, JSON of a search tool,
             Parquet, or Arrow; also compressed (gzip, bzip2, xz, zstd, lz4); ``-`` for standard
-            input. The format is detected from the first bytes, the name, and the first line. Or a
-            folder or zip archive in BEIR layout, or one with ``questions.csv``; that file alone
-            (``question``, ``relevant``); a zip archive with one file, ``archive.zip!member``,
-            ``ir_datasets:NAME``, or ``hf:NAME``.
+            input. The format is detected from the first bytes, the name, and the first line. Also
+            accepted: a folder or zip archive in BEIR layout or with ``questions.csv``; such a file
+            alone (columns ``question`` and ``relevant``); a zip archive with one file,
+            ``archive.zip!member``, ``ir_datasets:NAME``, or ``hf:NAME``.
         format: One of `QRELS_FORMATS`, if detection fails: ``trec``, ``csv``, ``tsv``, ``json``,
             ``jsonl``, ``smart``, ``npl``, or ``letor``.
         split: Split of the judgments of a collection; default: ``test``, or the only one.

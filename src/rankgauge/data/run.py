@@ -97,7 +97,7 @@ class Run(Pairs):
             run = source
         elif isinstance(source, Pairs):
             raise InputError(
-                "got judgments where a run was expected",
+                "got judgments, expected a run",
                 where=RUN.name,
                 fix="give the judgments first, then the run",
             )
@@ -132,7 +132,7 @@ class Run(Pairs):
 
     @cached_property
     def repeats(self) -> list[list[int]]:
-        """Return groups of rows of documents that occur more than once in a ranking."""
+        """Groups of rows of documents that occur more than once in a ranking."""
         return self.table.repeats()
 
     def without_repeats(self, policy: Duplicates) -> PairTable:
@@ -326,7 +326,7 @@ def named_sources(runs: Any) -> list[tuple[str, Any]]:
         named = [(name_of(one), one) for one in sources]
     else:
         raise InputError(
-            f"got {type(runs).__name__} where runs were expected", where="runs",
+            f"got {type(runs).__name__}, expected runs", where="runs",
             fix='give them by name, {"bm25": run_a, "dense": run_b}, or in a list',
         )  # fmt: skip
     if len(named) < 2:

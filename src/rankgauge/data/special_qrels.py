@@ -44,17 +44,17 @@ class SpecialQrels(Mapping[str, Any]):
     """
 
     reads: ClassVar[str]
-    """What measures read here: `Declaration.reads`."""
+    """Kind of judgments that measures read: `Declaration.reads`."""
     layout: ClassVar[Wide]
-    """What rows look like."""
+    """Declaration of the rows."""
     labeled: ClassVar[str]
-    """What other judgments do not have, in a word."""
+    """Name of what ordinary judgments lack, for messages."""
     note: ClassVar[str]
-    """What a reader of ordinary measures has to know."""
+    """Note on the interpretation of ordinary measures."""
     nesting: ClassVar[tuple[str, ...]]
-    """The order of entries, and of the levels of the mapping: labels and ``document``."""
+    """Order of entries and of mapping levels: labels and ``document``."""
     judged_once: ClassVar[tuple[str, ...]]
-    """The labels for each of which a document of a query has one grade."""
+    """Labels that, with query and document, identify a grade."""
 
     qrels: Qrels
     offsets: IntArray
@@ -72,7 +72,7 @@ class SpecialQrels(Mapping[str, Any]):
             return source
         if isinstance(source, Qrels | Run) or hasattr(type(source), "reads"):
             raise InputError(
-                f"got the run {source.name!r} where judgments were expected"
+                f"got the run {source.name!r}, expected judgments"
                 if isinstance(source, Run)
                 else f"these judgments have no {cls.labeled}",
                 where="judgments",

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from rankgauge.core.pair_table import distinct
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection, Document, Query
 from rankgauge.data.qrels import Qrels
@@ -226,7 +227,7 @@ class Simulation:
         if self._scores_are_ranks():
             return Sweep((), "the scores carry no more information than the ranks")
         at = np.quantile(scores, np.arange(_STEPS) / _STEPS, method="inverted_cdf")
-        return Sweep(tuple(self._threshold(score) for score in np.unique(at).tolist()))
+        return Sweep(tuple(self._threshold(score) for score in distinct(at).tolist()))
 
     def _scores_are_ranks(self) -> bool:
         """Return whether scores fall by 1 per rank, or depend only on the rank in all queries."""
@@ -358,9 +359,9 @@ def _moved_up(found: _Docs) -> _Change:
         order = [doc for doc in query.docs if doc not in raised]
         for doc in query.relevant:
             moved = doc if doc in raised else ""
-            for place, held in enumerate(order if moved else ()):
-                if query.grade(held) < query.grade(moved):
-                    order[place], moved = moved, held
+            for place, other in enumerate(order if moved else ()):
+                if query.grade(other) < query.grade(moved):
+                    order[place], moved = moved, other
                     if not query.grade(moved):
                         break  # no grade is lower
             if moved:

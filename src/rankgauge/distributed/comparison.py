@@ -12,7 +12,7 @@ from rankgauge.comparison.comparison import PairedComparison, design_object, dif
 from rankgauge.comparison.conclusions import (
     best_sentence,
     difference_sentences,
-    doubts_of_difference,
+    findings_of_difference,
 )
 from rankgauge.comparison.differences import (
     CORRECTIONS,
@@ -123,7 +123,7 @@ def compare_sums(  # noqa: PLR0917 - results of the workers
     for (run, name), value in values.items():
         means[run][name] = mean_of(name, value, skip_undefined=skip_undefined)
     tested = [key for key in sums if parse(key[2]) in design.tested]
-    raw = [_p(*moments_of(sums[key], spreads.get(key)), sums[key].queries) for key in tested]
+    raw = [_p_value(*moments_of(sums[key], spreads.get(key)), sums[key].queries) for key in tested]
     corrected = dict(
         zip(
             tested, zip(raw, CORRECTIONS[design.correction](raw).tolist(), strict=True), strict=True
@@ -145,13 +145,13 @@ def compare_sums(  # noqa: PLR0917 - results of the workers
         d = make_difference((run, base, parse(name)), both, sample, p, after, level)
         found.append(d)
         if d.measure == design.tested[0]:
-            doubts += doubts_of_difference(d, skewness_of(total, spread))
+            doubts += findings_of_difference(d, skewness_of(total, spread))
     primary = {run: of_run[str(design.tested[0])] for run, of_run in means.items()}
     sentences = (best_sentence(primary, design, found, None), *difference_sentences(found))
     return DistributedComparison(means, design, tuple(found), sentences, tuple(doubts))
 
 
-def _p(mean: float, sd: float, queries: int) -> float:
+def _p_value(mean: float, sd: float, queries: int) -> float:
     """Return the uncorrected p-value of a pair, equal to that of the t test in `compare`."""
     return stats.t_test_from_moments(mean, sd, queries).p if queries >= 2 and (mean or sd) else 1.0
 

@@ -164,7 +164,7 @@ def sum_pairs(batches: Iterable[Any], job: PairJob) -> Iterator[Any]:
                 values[run, measure] = known + sum_of(measure, column)
         for key in job.each():
             found[key] = found.get(key, PairSums()) + PairSums.of(_differences(tables, key, job)[1])
-    yield from _packed([list(values.items()), list(found.items())])
+    yield from _json_batch([list(values.items()), list(found.items())])
 
 
 def read_sums(texts: Iterable[str]) -> tuple[dict[tuple[str, str], Sum], dict[Key, PairSums]]:
@@ -195,7 +195,7 @@ def sum_spreads(batches: Iterable[Any], job: SpreadJob) -> Iterator[Any]:
                 *_bootstrap(keys[known], whole_differences(differences, exponent), job.draws),
             )
             found[key] = found[key] + part if key in found else part
-    yield from _packed(list(found.items()))
+    yield from _json_batch(list(found.items()))
 
 
 def read_spreads(texts: Iterable[str]) -> dict[Key, SpreadSums]:
@@ -283,7 +283,7 @@ def _check_counts(counts: Any, queries: list[str], run: str) -> None:
     )
 
 
-def _packed(data: Any) -> Iterator[Any]:
+def _json_batch(data: Any) -> Iterator[Any]:
     import pyarrow as pa
 
     yield pa.RecordBatch.from_pydict({"sums": [json.dumps(data)]})

@@ -68,7 +68,7 @@ def whole_queries(batches: Iterable[Any], rows: int) -> Iterator[Any]:
     import pyarrow as pa
 
     held: list[Any] = []
-    size, wanted = 0, rows
+    size, limit = 0, rows
     last = ""
     for batch in batches:
         if not batch.num_rows:
@@ -77,7 +77,7 @@ def whole_queries(batches: Iterable[Any], rows: int) -> Iterator[Any]:
         last = batch["query_id"][-1].as_py()
         held.append(batch)
         size += batch.num_rows
-        if size < wanted:
+        if size < limit:
             continue
         table = pa.Table.from_batches(held).combine_chunks()
         ids = table["query_id"]
@@ -88,7 +88,7 @@ def whole_queries(batches: Iterable[Any], rows: int) -> Iterator[Any]:
         rest = table.slice(start)
         held, size = rest.to_batches(), rest.num_rows
         # A query larger than a chunk is not combined again for each of its batches.
-        wanted = max(rows, 2 * size)
+        limit = max(rows, 2 * size)
     if held:
         yield pa.Table.from_batches(held).combine_chunks()
 
@@ -158,7 +158,7 @@ def _columns(rows: Any) -> tuple[Any, Any, Any]:
 
 
 def _measure_run(rows: Any, name: str, context: Any) -> Measured | None:
-    """Return the values of a run; None if it has none of the queries and they do not count."""
+    """Return the values of a run; None if it has no judged query, with queries='intersection'."""
     parts = []
     seen = np.zeros(len(context.qrels), dtype=bool)
     if rows.num_rows:

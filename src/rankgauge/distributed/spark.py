@@ -39,7 +39,7 @@ _ROLES = ("query_id", "doc_id", "score", "grade", "run")
 # Subpackages that workers need.
 _PACKAGES = ("core", "data", "distributed", "evaluation", "formats", "measures", "profiles",
              "rendering", "stats")  # fmt: skip
-# An error of this package at the end of the traceback of a task.
+# Error of this package at the end of a task's traceback.
 _OWN_ERROR = re.compile(r"rankgauge\.errors\.\w+: (?P<what>.+)\nfix: (?P<fix>.+)")
 # Errors of Spark whose first line does not say how to fix them.
 _KNOWN_ERRORS = (
@@ -109,7 +109,7 @@ def open_session(master: str) -> Iterator[Any]:
         finally:
             session.stop()
     except (errors.PySparkException, java.Py4JError) as error:
-        raise _readable(str(error), master) from None
+        raise _readable_error(str(error), master) from None
 
 
 def _check_reachable(master: str) -> None:
@@ -133,7 +133,7 @@ def _check_reachable(master: str) -> None:
     )  # fmt: skip
 
 
-def _readable(text: str, master: str) -> InputError:
+def _readable_error(text: str, master: str) -> InputError:
     """Return the error of a task of this package, or the first sentence of Spark's message."""
     for pattern, what, fix in _KNOWN_ERRORS:
         found = re.search(pattern, text)
@@ -229,12 +229,12 @@ def _trec_rows(functions: Any, lines: Any, path: str, value: str) -> Any:
     if value == "score":
         without_tag = (count == 5) & (functions.upper(functions.get(fields, 1)) == "Q0")
         fits, doc, number = (count == 6) | without_tag, 2, 4
-        wanted = RUN.fields
+        expected = RUN.fields
     else:
         fits, doc, number = count.isin(3, 4), count - 2, count - 1
-        wanted = JUDGMENTS.fields
+        expected = JUDGMENTS.fields
     error = functions.concat(
-        functions.lit(f"rankgauge.errors.FormatError: {path}: expected '{wanted}', found '"),
+        functions.lit(f"rankgauge.errors.FormatError: {path}: expected '{expected}', found '"),
         functions.substring(line, 1, 80),
         functions.lit("'\nfix: correct the line, or name the file by its format\n"),
     )

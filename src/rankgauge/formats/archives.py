@@ -92,11 +92,11 @@ class Archive:
         """Return the error for an archive in which the user must name one of several files."""
         if "[Content_Types].xml" in self.members:
             return FormatError(
-                "this is a file of Excel or Word", path=self.name, fix="save the table as CSV"
+                "this is an Excel or Word file", path=self.name, fix="save the table as CSV"
             )
         if all(name.endswith(".npy") for name in self.members):
             return FormatError(
-                f"these are {len(self.members)} arrays of NumPy", path=self.name,
+                f"these are {len(self.members)} NumPy arrays", path=self.name,
                 fix="load them, and pass three columns: Run.from_columns(...)",
             )  # fmt: skip
         shown = ", ".join(repr(name) for name in self.members[:_SHOWN])
@@ -159,13 +159,13 @@ class Archive:
             )  # fmt: skip
         if info.flag_bits & _LOCKED:
             raise InputError(
-                "this part of the archive is locked with a password", where=shown,
+                "this archive member is encrypted", where=shown,
                 fix="unpack it (unzip FILE), and name the result",
             )  # fmt: skip
         if info.compress_type not in _METHODS:
             raise FormatError(
-                f"this part of the archive is packed by method {info.compress_type}, which is not "
-                "read here", path=shown, fix="unpack it (unzip FILE), and name the result",
+                f"this archive member is compressed by method {info.compress_type}, which is not "
+                "supported", path=shown, fix="unpack it (unzip FILE), and name the result",
             )  # fmt: skip
         if too_many(info.compress_size, info.file_size):
             raise exploded(shown, (info.compress_size, info.file_size), "unzip FILE", claimed=True)
@@ -174,7 +174,7 @@ class Archive:
 
 def _unreadable(shown: str, error: Exception) -> FormatError:
     return FormatError(
-        f"this part of the archive cannot be read: {error}", path=shown,
+        f"this archive member cannot be read: {error}", path=shown,
         fix=f"download it again ({_CHECK} checks it)",
     )  # fmt: skip
 

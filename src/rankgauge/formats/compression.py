@@ -77,8 +77,8 @@ def exploded(
     """Return the error for data that expands too much."""
     verb = "claim to be" if claimed else "unpack to more than"
     return FormatError(
-        f"{sizes[0]} bytes {verb} {sizes[1]}{' unpacked' * claimed}: no text packs so well",
-        path=name, fix=f"if you trust it, unpack it ({program}), and name the result",
+        f"{sizes[0]} bytes {verb} {sizes[1]}{' unpacked' * claimed}: text does not compress that "
+        "much", path=name, fix=f"if you trust it, unpack it ({program}), and name the result",
     )  # fmt: skip
 
 
@@ -123,7 +123,7 @@ def _gzip_parts(read: _Read) -> _Read:
 
 
 class _Members:
-    """Decompresses one member or frame after another."""
+    """Decompressor of consecutive members or frames."""
 
     def __init__(self, read: _Read, packing: Packing, name: str) -> None:
         self._read, self._packing, self._name = read, packing, name

@@ -59,7 +59,7 @@ def got_from(get: Callable[[], _T], what: str, fix: str) -> _T:
         raise
     except (KeyError, ValueError, OSError, RuntimeError) as error:
         message = f"{type(error).__name__}: {error}".split("\n")[0][:300]
-        raise InputError(f"it cannot be loaded: {message}", where=what, fix=fix) from error
+        raise InputError(f"cannot be loaded: {message}", where=what, fix=fix) from error
 
 
 def ir_dataset(name: str, split: str | None) -> Any:

@@ -47,7 +47,7 @@ def _pieces(  # noqa: C901 - one kind of row after another
     def table() -> PairTable:
         made = rows.table(columns, (query + 1, doc + 1, value + 1))
         if by != usual:
-            made = made.with_notes(f"{name}: read with {by!r} between the columns")
+            made = made.with_notes(f"{name}: read with {by!r} between columns")
         return made.with_notes(*_spreadsheet_warnings(rows))
 
     query, doc, value = places

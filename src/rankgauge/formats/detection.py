@@ -120,6 +120,6 @@ def _taken_for(first: bytes, layout: Layout) -> tuple[str, str]:
     elif smart.begins_text(first):
         what = "these are queries or documents in SMART format"
     elif tab and b"\t" not in text and b" " in text.strip() and b" " not in key:
-        what = "these are ids with a text each"
+        what = "these are pairs of id and text"
     texts = f"give {layout.words}, with lines such as: {layout.example}; texts are read by "
     return what, texts + "--collection"

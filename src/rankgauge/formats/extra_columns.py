@@ -120,7 +120,7 @@ def _packed(found: _Cells, wide: Wide, name: str) -> WideRows:
     cells, lines = found
     sizes = {len(column) for column in cells.values()}
     if len(sizes) != 1 or sizes == {0}:
-        what = "there is no row to read" if sizes == {0} else "the columns have different lengths"
+        what = "there are no rows" if sizes == {0} else "the columns have different lengths"
         raise InputError(what, where=name, fix=f"give rows of {', '.join(wide.written)}")
 
     def blame(row: int, what: str, fix: str) -> InputError:
@@ -306,7 +306,7 @@ def _of_trec(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide) -> _Cell
         numbers.append(number)
     if not rows:
         raise FormatError(
-            "there is no line to read", path=name, fix=f"give lines such as: {wide.example}"
+            "there are no lines", path=name, fix=f"give lines such as: {wide.example}"
         )
     columns = map(list, zip(*rows, strict=True))
     cells = dict(zip(wide.fields, columns, strict=True))

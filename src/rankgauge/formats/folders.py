@@ -50,7 +50,7 @@ def pages_of(folder: Path, not_texts: Collection[str] = ()) -> tuple[list[str], 
 
 
 class PageReader:
-    """Reads a folder with one document per file; the document id is the path, with ``/``.
+    """Reader of a folder with one document per file; its id is the path, with ``/``.
 
     The title comes from the front matter, else from the first heading, else from the file name. A
     heading at the very beginning is not repeated in the text.

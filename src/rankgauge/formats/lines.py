@@ -39,11 +39,11 @@ _STRANGE = (
     (b"\xfe\xff", *_UTF16),
     *((start, *_ZIP) for start in _ZIPPED),
     (COLUMNAR[0], "a Parquet file", _FRAME),
-    (COLUMNAR[1], "a file of Arrow", _FRAME),
-    (COLUMNAR[2], "a stream of Arrow", _FRAME),
-    (b"FEA1\0", "a file of Feather, version 1", "write it again with version 2"),
+    (COLUMNAR[1], "an Arrow file", _FRAME),
+    (COLUMNAR[2], "an Arrow stream", _FRAME),
+    (b"FEA1\0", "a Feather version 1 file", "write it again with version 2"),
     (b"SQLite format 3\0", "an SQLite database", _WRITE),
-    (b"\x89HDF\r\n\x1a\n", "a file of HDF5", _WRITE),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file", _WRITE),
     (b"\x93NUMPY", "a NumPy array", "load it, and pass arrays: Run.from_columns(...)"),
     *(
         (start, "a pickle, which can run any code when it is loaded",
@@ -51,10 +51,10 @@ _STRANGE = (
         for start in (b"\x80\x02", b"\x80\x03", b"\x80\x04\x95", b"\x80\x05\x95")
     ),
     (b"\x1f\x9d", "packed with compress", "unpack it: uncompress FILE"),
-    (b"7z\xbc\xaf\x27\x1c", "an archive of 7-Zip", "unpack it, and name a file in it"),
-    (b"Rar!\x1a\x07", "an archive of RAR", "unpack it, and name a file in it"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", "unpack it, and name a file in it"),
+    (b"Rar!\x1a\x07", "a RAR archive", "unpack it, and name a file in it"),
     (b"\xd0\xcf\x11\xe0", "an old Excel or Word file", "save the table as CSV"),
-    (b"Obj\x01", "a file of Avro", _WRITE),
+    (b"Obj\x01", "an Avro file", _WRITE),
 )  # fmt: skip
 _DUCKDB, _DUCKDB_AT = b"DUCK", 8
 _LOOK = 16
@@ -137,8 +137,8 @@ def opened_bytes(source: Source) -> Iterator[BinaryIO]:
 
 
 def is_columnar(start: bytes, name: str) -> bool:
-    """Return whether a file is columnar, by its first bytes; its name alone is not sufficient."""
-    named = b"\0" in start and name.lower().endswith(_NAMED_COLUMNAR)
+    """Return whether a file is columnar, by its first bytes, and by its name if it is empty."""
+    named = (not start or b"\0" in start) and name.lower().endswith(_NAMED_COLUMNAR)
     return start.startswith(COLUMNAR) or named
 
 
@@ -201,7 +201,8 @@ def refuse(start: bytes, name: str) -> None:
     packing = _packing(start)
     if packing is not None:
         raise FormatError(
-            f"this is {packing.name} data in packed data: it is packed twice", path=name,
+            f"this is {packing.name} data within compressed data: it is compressed twice",
+            path=name,
             fix="unpack it once, and name the result",
         )  # fmt: skip
     if start.startswith(_DUCKDB, _DUCKDB_AT) and b"\0" in start[:64]:

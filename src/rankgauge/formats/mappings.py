@@ -133,7 +133,7 @@ def _parts(value: Any, layout: Layout, where: str) -> tuple[Any, Any]:
         if not all(listed) or set(map(len, docs)) != {_PAIR}:
             other = next(d for d in docs if not isinstance(d, tuple | list) or len(d) != _PAIR)
             raise InputError(
-                f"got {short(other)} where a pair was expected: (document, {layout.value})",
+                f"got {short(other)}, expected a pair (document, {layout.value})",
                 where=where,
                 fix=f"use only pairs, only document ids, or {{document: {layout.value}}}",
             )
@@ -147,7 +147,7 @@ def _documents(value: Any, layout: Layout, where: str, *, ordered: bool) -> list
     if not is_list(value) or labelled(value, where) is not None:
         mapping = "" if ordered and layout is JUDGMENTS else f'{{"d1": {layout.value}}} or '
         raise InputError(
-            f"got {short(value)} where the documents of a query were expected", where=where,
+            f"got {short(value)}, expected the documents of a query", where=where,
             fix=f'write {mapping}a list of document ids: ["d1", "d2"]',
         )  # fmt: skip
     if ordered and isinstance(value, AbstractSet) and not isinstance(value, KeysView | ItemsView):
@@ -199,7 +199,7 @@ def from_rankings(data: Any) -> PairTable:
     source = JUDGMENTS.name
     if not isinstance(data, Mapping):
         raise InputError(
-            f"got {short(data)} where ordered ground truth was expected", where=source,
+            f"got {short(data)}, expected ordered ground truth", where=source,
             fix='give a mapping: {"q1": ["best", "second"]}',
         )  # fmt: skip
     queries = Ids.of(list(data), "query id", blame_row(source, "query"))

@@ -205,7 +205,7 @@ def _parts(raw: Any, place: str, unread: dict[str, None]) -> Parts:
     """Return the fields of a record with their names; None counts as missing."""
     if isinstance(raw, (*_ID, float, AbstractSet)):
         raise InputError(
-            f"got {raw!r:.60} where a record was expected", where=place, fix=f"write {_EXAMPLE}"
+            f"got {raw!r:.60}, expected a record", where=place, fix=f"write {_EXAMPLE}"
         )
     if isinstance(raw, Mapping):
         named = dict(raw)
@@ -239,7 +239,7 @@ def _of_tuple(raw: Sequence[Any], place: str) -> dict[str, Any]:
         names.insert(0, "id")
     if not _PAIR <= len(raw) - ("id" in names) <= _TRIPLE:
         raise InputError(
-            f"got {raw!r:.60} where a record was expected", where=place,
+            f"got {raw!r:.60}, expected a record", where=place,
             fix=f"write ([retrieved], [relevant]), (id, [retrieved], [relevant]) or {_EXAMPLE}",
         )  # fmt: skip
     return dict(zip(names, raw, strict=False))

@@ -116,7 +116,7 @@ class Rows:
             self._drop_faults(self.on_error)
         if not self.lines:
             fix = f"give rows of {', '.join(self.layout.columns)}"
-            raise FormatError("there is no row to read", path=self.name, fix=fix)
+            raise FormatError("there are no rows", path=self.name, fix=fix)
         ranks = np.array(self.ranks) if self.ranks else None
         return table_of(
             Ids.of(self.queries, "query id", self._blame(places[0])),
@@ -205,7 +205,7 @@ def table_of(
         )  # fmt: skip
     if columns is not None and columns.beside:
         names = ", ".join(map(repr, columns.beside))
-        notes.append(f"{source}: also possible, but not read: {names}")
+        notes.append(f"{source}: other candidates, not used: {names}")
     table = PairTable.of_rows(queries, docs, values, lines=lines, ranks=ranks)
     return finite(table.with_notes(*notes, source=source), layout, on_error)
 

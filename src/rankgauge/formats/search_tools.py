@@ -285,7 +285,7 @@ _READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], _Reader, str], ...] =
     (lambda value: _listed(value.get("requests"), "ratings"), _request, "a request of _rank_eval"),
     (_is_response, _response, ""),
     (lambda value: bool(_lists(value)), _judgment_list, "an OpenSearch judgment list"),
-    (lambda value: _listed(value.get("queries"), "ratings"), _case, "a case of Quepid"),
+    (lambda value: _listed(value.get("queries"), "ratings"), _case, "a Quepid case"),
     (lambda value: any(_groups(value)), _rated, "ratings of the Rated Ranking Evaluator"),
     (_is_search, _search, ""),
 )
@@ -304,7 +304,7 @@ def _listed(value: Any, key: str) -> bool:
 def _objects(value: Any, where: str) -> list[Mapping[str, Any]]:
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         raise InputError(
-            f"got {short(value)} where a list of objects was expected", where=where,
+            f"got {short(value)}, expected a list of objects", where=where,
             fix='give a list: [{"_id": "d1", ...}, ...]',
         )  # fmt: skip
     return value
@@ -323,7 +323,7 @@ def _id(value: Any, key: str, where: str) -> str | int:
     if isinstance(found, str | int) and not isinstance(found, bool):
         return found
     raise InputError(
-        f"got {short(found)} where an id was expected: {key!r}", where=where,
+        f"got {short(found)} for {key!r}, expected an id", where=where,
         fix="give text or a whole number",
     )  # fmt: skip
 

@@ -137,7 +137,7 @@ def _json_line(row: TextRow) -> str:
 
 
 class _Table:
-    """Formats texts as lines of CSV or TSV."""
+    """Formatter of texts as lines of CSV or TSV."""
 
     def __init__(self, form: str, profile: Profile, loss_counter: LossCounter) -> None:
         self._form, self._counter = form, loss_counter
@@ -193,14 +193,14 @@ class _Table:
             return value
         if value is None or (isinstance(value, Mapping | list) and not value):
             return ""  # equivalent to no value
-        self._counter.add(f"that field {name!r} is no text", row)
+        self._counter.add(f"the non-text value of field {name!r}", row)
         return json.dumps(value, ensure_ascii=False)
 
     def _unbroken(self, cells: list[str], row: TextRow) -> list[str]:
         if not any(_BREAKS.search(cell) for cell in cells):
             return cells
         if _BREAKS.search(row.id):
-            raise _unwritable(row, "it holds a tab or a line break", self._counter)
+            raise _unwritable(row, "it contains a tab or a line break", self._counter)
         self._counter.add("tabs and line breaks", row)
         return [_BREAKS.sub(" ", cell) for cell in cells]
 

@@ -144,7 +144,7 @@ class Reader(Protocol):
 
 
 class TextReader:
-    """Reads the texts of one source, either all in order or the one at a given offset."""
+    """Reader of the texts of one source: all in order, or the one at a given offset."""
 
     def __init__(self, source: TextSource, form: str | None = None) -> None:
         if form is not None and form not in TEXT_FORMATS:
@@ -316,13 +316,13 @@ def _repeated(key: str, lines: tuple[int, int], name: str) -> FormatError:
     """Return the error for a duplicate id."""
     return FormatError(
         f"id {key!r} is also in line {lines[0]}", path=name, line=lines[1],
-        fix="keep one text of each id",
+        fix="keep one text per id",
     )  # fmt: skip
 
 
 def _no_text(name: str) -> FormatError:
     """Return the error for an empty file."""
-    return FormatError("there is no text to read", path=name, fix=f"give lines of {_EXAMPLE}")
+    return FormatError("there are no texts", path=name, fix=f"give lines of {_EXAMPLE}")
 
 
 def row_of(found: Mapping[str, Any], name: str, number: int = 0) -> TextRow:

@@ -112,7 +112,7 @@ def trec_pieces(
 def _table_of(rows: Rows, places: tuple[int, int, int], longer: int) -> PairTable:
     if not rows.lines:
         fix = f"give lines such as: {rows.layout.example}"
-        raise FormatError("there is no line to read", path=rows.name, fix=fix)
+        raise FormatError("there are no lines", path=rows.name, fix=fix)
     table = rows.table(places=(places[0] + 1, places[1] + 1, places[2] + 1))
     if longer:
         text = f"{rows.name}: {longer} lines have text after the tag, which is not read"
@@ -199,9 +199,9 @@ def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, st
         fix += "awk '{print $1, $2, ++n[$1]}'"
     elif layout is JUDGMENTS and len(parts) == _TAGLESS and not math.isnan(_number(parts[-1])):
         fix += (
-            "; judgments of a sample (query 0 document stratum grade) are read for measures of "
-            "samples, such as infNDCG; preferences (query group subgroup document grade) for "
-            "measures of preferences, such as Prefs"
+            "; judgments of a sample (query 0 document stratum grade) require a measure for "
+            "samples, such as infNDCG; preferences (query group subgroup document grade) a "
+            "preference measure, such as Prefs"
         )
     elif is_line(parts, JUDGMENTS if layout is RUN else RUN):
         looks = JUDGMENTS.words if layout is RUN else RUN.words
@@ -336,7 +336,7 @@ def _doc_texts(table: PairTable, rows: slice | IntArray) -> list[str]:
 def _refuse_blanks(ids: Ids, what: str) -> None:
     blank = dict.fromkeys(value for value in ids.tolist() if value.split() != [value])
     if blank:
-        others = "" if len(blank) == 1 else f" ({len(blank)} ids have some)"
+        others = "" if len(blank) == 1 else f" ({len(blank)} ids contain blanks)"
         raise _unwritable(next(iter(blank)), what, f"blanks separate fields{others}")
 
 

@@ -1,22 +1,42 @@
 """Release gates: whether a run may replace the previous one, by rules set in advance."""
 
-from rankgauge.gates.baseline import Baseline, BaselineQuery, Noise
-from rankgauge.gates.non_inferiority import untestable_margins
-from rankgauge.gates.release_gate import gate
-from rankgauge.gates.result import GateCheck, GateNumbers, GateResult, QueryLoss
-from rankgauge.gates.rules import Contract, GatedMeasure, GateRules
+from __future__ import annotations
 
-__all__ = [
-    "Baseline",
-    "BaselineQuery",
-    "Contract",
-    "GateCheck",
-    "GateNumbers",
-    "GateResult",
-    "GateRules",
-    "GatedMeasure",
-    "Noise",
-    "QueryLoss",
-    "gate",
-    "untestable_margins",
-]
+from typing import TYPE_CHECKING
+
+from rankgauge.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rankgauge.gates.baseline import (
+        Baseline as Baseline,
+        BaselineQuery as BaselineQuery,
+        Noise as Noise,
+    )
+    from rankgauge.gates.non_inferiority import (
+        untestable_margins as untestable_margins,
+    )
+    from rankgauge.gates.release_gate import (
+        gate as gate,
+    )
+    from rankgauge.gates.result import (
+        GateCheck as GateCheck,
+        GateNumbers as GateNumbers,
+        GateResult as GateResult,
+        QueryLoss as QueryLoss,
+    )
+    from rankgauge.gates.rules import (
+        Contract as Contract,
+        GatedMeasure as GatedMeasure,
+        GateRules as GateRules,
+    )
+
+__all__, __getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "baseline": "Baseline BaselineQuery Noise",
+        "non_inferiority": "untestable_margins",
+        "release_gate": "gate",
+        "result": "GateCheck GateNumbers GateResult QueryLoss",
+        "rules": "Contract GatedMeasure GateRules",
+    },
+)

@@ -296,10 +296,11 @@ class Baseline:
 
     def to_json(self) -> str:
         """Return the content of the file: JSON with one line per query, always the same bytes."""
-        heads = {**self._heads(), "fingerprints": self._prints()}
+        lines = [f"{_json(query)}: {_json(self._line(query))}" for query in self.queries]
+        heads = {**self._heads(), "fingerprints": self._prints(lines)}
         keys = [key for key in (*_KEYS[:-1], "settings") if key in heads]
         top = "".join(f"{_json(key)}: {_json(heads[key])},\n" for key in keys)
-        return "{\n" + top + '"queries": {\n' + ",\n".join(self._lines()) + "\n}\n}\n"
+        return "{\n" + top + '"queries": {\n' + ",\n".join(lines) + "\n}\n}\n"
 
     def _heads(self) -> dict[str, Any]:
         """Return the header of the file without the fingerprints."""
@@ -315,9 +316,6 @@ class Baseline:
             "noise": None if noise is None else {"runs": noise.runs, "bands": dict(noise.bands)},
         }
 
-    def _lines(self) -> list[str]:
-        return [f"{_json(query)}: {_json(self._line(query))}" for query in self.queries]
-
     def _line(self, query: str) -> dict[str, Any]:
         seen = self.queries[query]
         line: dict[str, Any] = {
@@ -329,11 +327,11 @@ class Baseline:
             line["jitter"] = dict(self.noise.jitter[query])
         return line
 
-    def _prints(self) -> dict[str, str]:
+    def _prints(self, lines: Iterable[str]) -> dict[str, str]:
         return {
             "queries": _sha256(_json(list(self.queries))),
             "judgments": _sha256(_json([seen.judgments for seen in self.queries.values()])),
-            "file": _sha256("\n".join([_json(self._heads()), *self._lines()])),
+            "file": _sha256("\n".join([_json(self._heads()), *lines])),
         }
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -535,5 +533,4 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
+from itertools import pairwise
 from typing import Any, Literal
 
 from rankgauge.comparison.differences import select
@@ -357,7 +358,9 @@ def _warnings(references: list[Reference], new: Baseline, truth: Qrels | None) -
             )
         if truth is None or reference.stored.depth is None:
             continue
-        before, now = (_judged(baseline, queries, truth) for baseline in (reference.stored, new))
+        docs, ends = truth.table.docs.shown(), pairwise(truth.table.offsets.tolist())
+        known = {q: {*docs[a:b]} for q, (a, b) in zip(truth.query_ids, ends, strict=True)}
+        before, now = (_judged(baseline, queries, known) for baseline in (reference.stored, new))
         if now < before - _HOLES:
             yield (
                 f"{now:.0%} of the top documents are judged, compared with {before:.0%} in the "
@@ -366,11 +369,11 @@ def _warnings(references: list[Reference], new: Baseline, truth: Qrels | None) -
             )
 
 
-def _judged(baseline: Baseline, queries: Iterable[str], truth: Qrels) -> float:
+def _judged(baseline: Baseline, queries: Iterable[str], known: Mapping[str, set[str]]) -> float:
     """Return the share of first documents that are judged."""
     judged = shown = 0
     for query in queries:
-        grades, top = truth[query], baseline.queries[query].top or ()
-        judged += sum(doc in grades for doc in top)
+        top = baseline.queries[query].top or ()
+        judged += sum(map(known[query].__contains__, top))
         shown += len(top)
     return judged / shown if shown else 1.0

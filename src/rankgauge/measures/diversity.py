@@ -59,7 +59,7 @@ def alpha_nDCG(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) 
     among equal gains the one with the highest id. (Finding the best ranking is NP-hard.) Undefined
     without a relevant document.
 
-    Use: queries have several meanings or aspects, and a ranking should cover them early.
+    Use: if queries have several meanings or aspects, and a ranking should cover them early.
     Beware: a ranking can beat the ideal one, so values slightly above 1 are possible; alpha = 0
     does not reward novelty.
     Source: Clarke et al. (2008), Novelty and diversity in information retrieval evaluation, SIGIR.
@@ -81,7 +81,7 @@ def ERR_IA(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) -> V
     all subtopics are equally likely. Z is the value of a ranking in which every document is
     relevant to every subtopic. Undefined without a relevant document.
 
-    Use: as alpha_DCG, for users who stop at a good document.
+    Use: like alpha_DCG, for users who stop at a good document.
     Beware: grades are binary, as in ndeval, which does not divide by Z at rank 1; the paper uses
     grades and does not divide.
     Source: Chapelle et al. (2011), Intent-based diversification of web search results, Information
@@ -100,7 +100,7 @@ def nERR_IA(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) -> 
 
     The ideal ranking is that of alpha_nDCG. Undefined without a relevant document.
 
-    Use: as ERR_IA, if the highest possible value differs between queries.
+    Use: like ERR_IA, if the highest possible value differs between queries.
     Beware: a ranking can beat the ideal one, so values slightly above 1 are possible.
     Source: Chapelle et al. (2011), Intent-based diversification of web search results, Information
     Retrieval 14; normalized as in ndeval of the TREC Web tracks.
@@ -119,7 +119,7 @@ def NRBP(run: SubtopicRun, *, alpha: float = 0.5, p: float = 0.5, rel: Level = 1
     n and S are those of alpha_DCG; p (beta in the paper and in ndeval) is the probability of
     continuing to the next rank. Undefined without a relevant document.
 
-    Use: as alpha_DCG, with a user model and no cut-off.
+    Use: like alpha_DCG, with a user model and no cut-off.
     Beware: with p = 0.5, ranks below 10 hardly count; values for different p and alpha cannot be
     compared.
     Source: Clarke, Kolla and Vechtomova (2009), An effectiveness measure for ambiguous and
@@ -137,7 +137,7 @@ def nNRBP(run: SubtopicRun, *, alpha: float = 0.5, p: float = 0.5, rel: Level = 
 
     The ideal ranking is that of alpha_nDCG. Undefined without a relevant document.
 
-    Use: as NRBP, if the highest possible value differs between queries.
+    Use: like NRBP, if the highest possible value differs between queries.
     Beware: a ranking can beat the ideal one, so values slightly above 1 are possible; it is slow if
     p is near 1, because it then needs the complete ideal ranking.
     Source: Clarke, Kolla and Vechtomova (2009), An effectiveness measure for ambiguous and
@@ -160,7 +160,7 @@ def AP_IA(run: SubtopicRun, *, k: int | None = None, rel: Level = 1) -> Values:
 
     The mean is over the S subtopics with a relevant document. Undefined without one.
 
-    Use: all documents of every subtopic should be found.
+    Use: if all documents of every subtopic should be found.
     Beware: it does not reward novelty.
     Source: Agrawal, Gollapudi, Halverson and Ieong (2009), Diversifying search results, WSDM; with
     equally likely subtopics, as in ndeval of the TREC Web tracks.
@@ -184,7 +184,7 @@ def P_IA(run: SubtopicRun, *, k: int, rel: Level = 1) -> Values:
 
     The mean is over the S subtopics with a relevant document. Undefined without one.
 
-    Use: together with a measure that rewards novelty.
+    Use: with a measure that rewards novelty.
     Beware: it does not reward novelty, and reaches 1 only if each of the first k documents covers
     every subtopic.
     Source: Agrawal, Gollapudi, Halverson and Ieong (2009), Diversifying search results, WSDM; with
@@ -202,7 +202,7 @@ def StRecall(run: SubtopicRun, *, k: int, rel: Level = 1) -> Values:
 
     S is the number of subtopics with a relevant document. Undefined without one.
 
-    Use: each aspect of a question should be answered in the first k.
+    Use: if each aspect of a question should be answered in the first k.
     Beware: it ignores order within the first k, and further documents of a subtopic.
     Source: Zhai, Cohen and Lafferty (2003), Beyond independent relevance: methods and evaluation
     metrics for subtopic retrieval, SIGIR.
@@ -223,11 +223,11 @@ def _gains(run: SubtopicRun, alpha: float, rel: Level) -> Values:
 
 def _novelty(found: BoolArray, alpha: float) -> Values:
     above = np.cumsum(found, axis=1, dtype=np.int64) - found
-    worth = _powers(1 - alpha, int(above.max(initial=0)) + 1)
+    weights = _powers(1 - alpha, int(above.max(initial=0)) + 1)
     gained = np.zeros(found.shape[:2])
     # In a loop: the sum must not depend on the number of subtopics of other queries.
     for subtopic in range(found.shape[2]):
-        gained += np.where(found[:, :, subtopic], worth[above[:, :, subtopic]], 0.0)
+        gained += np.where(found[:, :, subtopic], weights[above[:, :, subtopic]], 0.0)
     return gained
 
 
@@ -249,12 +249,12 @@ def _greedy(pool: BoolArray, alpha: float, ranks: int) -> Values:
     left = np.moveaxis(pool, 2, 0).astype(np.float64)
     queries = np.arange(len(pool))
     taken = np.zeros((len(pool), pool.shape[2]), dtype=np.int64)
-    worth = _powers(1 - alpha, min(ranks, pool.shape[1]) + 1)
+    weights = _powers(1 - alpha, min(ranks, pool.shape[1]) + 1)
     found = np.zeros((len(pool), min(ranks, pool.shape[1])))
     for step in range(found.shape[1]):
         gain = np.zeros(pool.shape[:2])
         for subtopic, documents in enumerate(left):
-            gain += documents * worth[taken[:, subtopic], None]
+            gain += documents * weights[taken[:, subtopic], None]
         best = gain.max(axis=1)
         if not best.any():
             break

@@ -78,7 +78,7 @@ def nDCG(
     value. With rel, grades below it have no gain; with b, the discount is that of the original
     publication (see DCG). Undefined if no judged document has a gain.
 
-    Use: judgments have grades, and order matters: the usual first choice for search.
+    Use: if judgments have grades, and order matters: the usual first choice for search.
     Beware: nonrelevant documents below the relevant ones do not lower the value.
     Source: Järvelin and Kekäläinen (2002), Cumulated gain-based evaluation of IR techniques, TOIS
     20; with the discount of Burges et al. (2005), Learning to rank using gradient descent, ICML.
@@ -107,7 +107,7 @@ def ERR(run: JudgedRun, *, k: int | None = None, top: float = 4) -> Values:
 
     top is the highest grade of the scale (default 4); a grade above it is an error.
 
-    Use: graded judgments, and users who stop at a good document.
+    Use: for graded judgments, and users who stop at a good document.
     Beware: values depend on top, so report it; the highest possible value is below 1.
     Source: Chapelle, Metzler, Zhang and Grinspan (2009), Expected reciprocal rank for graded
     relevance, CIKM.
@@ -124,7 +124,7 @@ def nERR(run: JudgedRun, *, k: int | None = None, top: float = 4) -> Values:
     ERR* is the value of all judged documents by descending grade, retrieved or not. Undefined if no
     judged document has a grade above 0.
 
-    Use: as ERR, if the highest grade differs between queries.
+    Use: like ERR, if the highest grade differs between queries.
     Beware: it depends on top, but much less than ERR.
     Source: Clarke, Craswell, Soboroff and Ashkan (2011), A comparative analysis of cascade measures
     for novelty and diversity, WSDM; Chapelle et al. (2009) for ERR.
@@ -145,7 +145,7 @@ def NCG(run: JudgedRun, *, k: int, gain: Value = "linear", rel: Level | None = N
     The ideal ranking g* contains all judged documents, retrieved or not. Undefined if no judged
     document has a gain.
 
-    Use: graded recall of a first stage whose results are reranked.
+    Use: to measure graded recall of a first stage whose results are reranked.
     Beware: it ignores order within the first k.
     Source: Järvelin and Kekäläinen (2002), Cumulated gain-based evaluation of IR techniques, TOIS
     20; as NCG in Craswell et al. (2021), Overview of the TREC 2020 deep learning track.
@@ -166,7 +166,7 @@ def RnDCG(run: JudgedRun, *, gain: Value = "linear") -> Values:
     this gain, and the length of the ranking if it exceeds the number of documents with a gain by at
     least two. Undefined if no judged document has a gain.
 
-    Use: nDCG without the choice of a cut-off.
+    Use: like nDCG, without the choice of a cut-off.
     Beware: the ranks, and their number, differ between queries.
     Source: trec_eval, measure Rndcg (experimental).
     """
@@ -193,7 +193,7 @@ def nDCGrel(run: JudgedRun, *, gain: Value = "linear") -> Values:
     R is the number of documents with a gain. For those not retrieved, nDCG of the whole ranking
     counts. Undefined if no judged document has a gain.
 
-    Use: a summary of nDCG over all ranks, as AP is one of precision.
+    Use: as a summary of nDCG over all ranks, as AP is one of precision.
     Beware: ranks above the first document with a gain do not count.
     Source: trec_eval, measure ndcg_rel (experimental).
     """
@@ -221,7 +221,7 @@ def G(run: JudgedRun, *, gain: Value = "linear") -> Values:
     g* are the judged documents by descending gain; each rank below the last of them adds 1 to c.
     Undefined if no judged document has a gain.
 
-    Use: the contribution of a document should depend on the documents above it, not only on its
+    Use: if the contribution of a document should depend on the documents above it, not only on its
     rank.
     Beware: rarely used outside of trec_eval.
     Source: trec_eval, measure G (experimental).
@@ -248,8 +248,8 @@ def binG(run: JudgedRun, *, rel: Level = 1) -> Values:
     n_i is the number of documents above rank i that are not relevant. Undefined without a relevant
     document.
 
-    Use: the contribution of a document should depend on the nonrelevant documents above it, not on
-    its rank.
+    Use: if the contribution of a document should depend on the nonrelevant documents above it, not
+    on its rank.
     Beware: rarely used outside of trec_eval.
     Source: trec_eval, measure binG (experimental).
     """
@@ -345,8 +345,8 @@ def _gain_of(grades: Values, counted: np.ndarray, gain: Value) -> Values:
         known = _exponential(known)
     elif isinstance(gain, tuple):
         own = known
-        for grade, worth in gain:
-            known = np.where(own == grade, worth, known)
+        for grade, value in gain:
+            known = np.where(own == grade, value, known)
     return np.where(counted, known, 0.0)
 
 
@@ -361,8 +361,8 @@ def _exponential(grades: Values) -> Values:
         return np.ldexp(1.0, whole.astype(np.int32)) - 1
     # Not np.exp2: its last bit may depend on the memory address of a number.
     levels, places = np.unique(grades, return_inverse=True)
-    worth = np.array([_gain_exponential(level) for level in levels.tolist()])
-    return worth[places].reshape(grades.shape)
+    value = np.array([_gain_exponential(level) for level in levels.tolist()])
+    return value[places].reshape(grades.shape)
 
 
 def _gain_exponential(grade: float) -> float:

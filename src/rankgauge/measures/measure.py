@@ -110,7 +110,7 @@ class Measure:
         for given, raw in params.items():
             word = given if given in declared.words else _WORDS.get(given, given)
             if word not in declared.words:
-                raise _refused(self.name, given, declared)
+                raise _unknown_parameter(self.name, given, declared)
             if raw is None and declared.defaults.get(word, 0) is None:
                 bound.pop(word, None)
                 continue
@@ -125,7 +125,7 @@ class Measure:
         found = Measure(self.name, tuple(sorted(kept.items())))
         for word in kept:
             if word not in found.declaration.words:
-                raise _refused(str(found), word, found.declaration)
+                raise _unknown_parameter(str(found), word, found.declaration)
         return found
 
     def complete(self) -> Measure:
@@ -174,7 +174,8 @@ class Measure:
         If so, ordering ties by grade (``best`` and ``worst``) gives the bounds of the value.
         """
         gain = dict(self.params).get("gain")
-        return self.declaration.monotone and not (isinstance(gain, tuple) and not _rising(gain))
+        nondecreasing = not isinstance(gain, tuple) or _is_nondecreasing(gain)
+        return self.declaration.monotone and nondecreasing
 
     def tie_mean(self, run: Any) -> Values:
         """Return the mean over all orders of equal scores, (Q,), NaN where undefined.
@@ -307,22 +308,23 @@ class Measure:
         """Return the name of the measure in trec_eval, or an empty string if it has none."""
         declared, bound = self.declaration, dict(self.params)
         at = bound.pop(declared.at, None)
-        for twin, params in declared.trec.items():
-            if params == bound and ("{" in twin) == (at is not None):
-                name = twin.format(**{declared.at: at})
+        for pattern, params in declared.trec.items():
+            if params == bound and ("{" in pattern) == (at is not None):
+                name = pattern.format(**{declared.at: at})
                 # iprec_at_recall_0.12 is not the name of IPrec@0.123.
                 if at is None or name.endswith(f"_{at}") or parse(name) == self:
                     return name
         return ""
 
 
-def _refused(name: str, word: str, declared: Declaration) -> UnknownName:
+def _unknown_parameter(name: str, word: str, declared: Declaration) -> UnknownName:
     return UnknownName(
-        f"{name} takes no {word!r}", fix=f"it takes {', '.join(sorted(declared.words))}"
+        f"{name} has no parameter {word!r}",
+        fix=f"its parameters are {', '.join(sorted(declared.words))}",
     )
 
 
-def _rising(pairs: Iterable[tuple[float, float]]) -> bool:
+def _is_nondecreasing(pairs: Iterable[tuple[float, float]]) -> bool:
     """Return whether gains never decrease with the grade; other grades are their own gain."""
     gains = dict(pairs)
     above = math.floor(max(gains)) + 1
@@ -396,23 +398,24 @@ def parse_all(text: str | Measure, dialect: str | None = None) -> tuple[Measure,
         dialect: As in `parse`.
     """
     if isinstance(text, Measure):
-        return _expanded(text)
+        return _expand(text)
     if not isinstance(text, str):
         raise InputError(
-            f"got {type(text).__name__} where a measure was expected", fix='write it as "nDCG@10"'
+            f"got {type(text).__name__} where a measure was expected",
+            fix='pass a name such as "nDCG@10"',
         )
     if dialect is not None and not isinstance(dialect, str):
         raise InputError(
             f"got {type(dialect).__name__} for dialect", fix='pass the name of a tool, as in "ranx"'
         )
-    return _named(text, dialect)
+    return _parse_name(text, dialect)
 
 
 @lru_cache(maxsize=1024)
-def _named(text: str, dialect: str | None) -> tuple[Measure, ...]:
+def _parse_name(text: str, dialect: str | None) -> tuple[Measure, ...]:
     """Return the measures of a name; cached, since loops over runs parse the same names."""
     if dialect is not None:
-        return _translate(text, dialect) or _named(text, None)
+        return _translate(text, dialect) or _parse_name(text, None)
     try:
         found, failed = _plain(text), None
     except UnknownName as error:
@@ -445,18 +448,18 @@ def _translate(text: str, dialect: str | None) -> tuple[Measure, ...] | None:
 
 def _plain(text: str) -> tuple[Measure, ...] | None:
     """Return the measures of a name of rankgauge or trec_eval; None for other names."""
-    twin = _trec_twin(text.strip())
-    if twin is not None:
-        return _expanded(twin)
+    of_trec = _trec_measure(text.strip())
+    if of_trec is not None:
+        return _expand(of_trec)
     spelled = split_name(text)
     key = plain_key(spelled.name)
     if key not in NAMES:
         return None
     name, params = NAMES[key]
-    return _expanded(_bound(text, name, params, spelled))
+    return _expand(_bind(text, name, params, spelled))
 
 
-def _bound(text: str, name: str, params: Mapping[str, Value], spelled: ParsedName) -> Measure:
+def _bind(text: str, name: str, params: Mapping[str, Value], spelled: ParsedName) -> Measure:
     bare = Measure(name)(**params)
     at = bare.declaration.at
     given: dict[str, Any] = dict(spelled.params)
@@ -472,7 +475,7 @@ def _bound(text: str, name: str, params: Mapping[str, Value], spelled: ParsedNam
         raise UnknownName(error.what, where=text.strip(), fix=error.fix) from None
 
 
-def _trec_twin(text: str) -> Measure | None:
+def _trec_measure(text: str) -> Measure | None:
     """Return the measure of a trec_eval name; None for other names."""
     if text in TREC and not TREC[text][2] and text not in DECLARED:
         name, params, _ = TREC[text]
@@ -486,7 +489,7 @@ def _trec_twin(text: str) -> Measure | None:
     return None
 
 
-def _expanded(found: Measure) -> tuple[Measure, ...]:
+def _expand(found: Measure) -> tuple[Measure, ...]:
     declared = found.declaration
     if declared.curve and declared.at not in dict(found.params):
         return tuple(found @ value for value in declared.curve)

@@ -93,12 +93,12 @@ def _of_trec_eval(text: str, tool: str | None) -> tuple[str, ...] | None:
     if tool is not None and not own:
         return None
     if text in NICKNAMES:
-        parts = (_each(name, own=True) or (name,) for name in NICKNAMES[text])
+        parts = (_expand_list(name, own=True) or (name,) for name in NICKNAMES[text])
         return tuple(name for names in parts for name in names if _is_declared(name))
-    return _each(text, own=own)
+    return _expand_list(text, own=own)
 
 
-def _each(text: str, *, own: bool) -> tuple[str, ...] | None:
+def _expand_list(text: str, *, own: bool) -> tuple[str, ...] | None:
     """Return the names in a list or a family: ``P.5,10`` is ``P_5`` and ``P_10``."""
     listed = _LIST.fullmatch(text)
     name, given = (listed[1], listed[2]) if listed else (text, FAMILIES.get(text, ""))
@@ -128,7 +128,7 @@ def _persistence(_name: str, given: str) -> tuple[str, ...] | None:
     return (f"RBP({given})",) if given.startswith("p=") else None
 
 
-def _weighed(_name: str, given: str) -> tuple[str, ...]:
+def _set_f_weight(_name: str, given: str) -> tuple[str, ...]:
     """Translate ``set_F.4``, whose parameter is the square of beta."""
     try:
         beta = math.sqrt(float(given))
@@ -158,7 +158,7 @@ _SPECIAL: Mapping[str, Callable[[str, str], tuple[str, ...] | None]] = {
     "ndcg_rel": _gains,
     "Rndcg": _gains,
     "rbp": _persistence,
-    "set_F": _weighed,
+    "set_F": _set_f_weight,
     "utility": _utility_weights,
     "iprec_at_recall": _levels,
 }
@@ -193,27 +193,27 @@ def _translated(text: str, spelled: ParsedName, tool: str | None) -> str | None:
     for (of, word), names in FLAGS.items():
         if key == of and word in params:
             name = names[params.pop(word).lower() == "true"]
-            return _named(name, params, spelled.at) if _is_declared(name) else None
+            return _compose_name(name, params, spelled.at) if _is_declared(name) else None
     _drop_implied(text, key, params)
     key = _conditioned(key, params)
     if tool == "ranx" and key == "rbp" and spelled.at is not None and "p" not in params:
         return f"RBP(p=0.{spelled.at})"
     # Without a dialect, our own names take precedence.
     if tool is None and plain_key(spelled.name) in NAMES and "(" not in key:
-        return _named(spelled.name, params, spelled.at)
+        return _compose_name(spelled.name, params, spelled.at)
     tools = _table().get(key, {})
     found = {name: row for name, row in tools.items() if tool is None or name == tool}
     if tool is not None and not found:
         return None
     meant = {row.means: row for row in found.values()}
     if len(meant) > 1:
-        raise _clash(text, spelled, found)
+        raise _ambiguous(text, spelled, found)
     for row in meant.values():
         if not row.means:
             raise UnknownName(f"{text!r} is not supported: {row.why}", fix=row.instead)
         bare = row.bare and spelled.at is None and "k" not in params and "top_k" not in params
         means = row.bare if bare and tool is not None else row.means
-        return _named(means, params, spelled.at) if _is_declared(means) else None
+        return _compose_name(means, params, spelled.at) if _is_declared(means) else None
     return None
 
 
@@ -232,7 +232,7 @@ def _conditioned(key: str, params: Mapping[str, str]) -> str:
     return key
 
 
-def _named(means: str, params: Mapping[str, str], at: str | None) -> str:
+def _compose_name(means: str, params: Mapping[str, str], at: str | None) -> str:
     name, own, cut = split_name(means)
     at = cut if at is None else at
     inside = ",".join(f"{word}={value}" for word, value in {**own, **params}.items())
@@ -256,11 +256,11 @@ def is_offered(spelling: Spelling) -> bool:
     return not spelling.means or _is_declared(spelling.means)
 
 
-def _clash(text: str, spelled: ParsedName, found: Mapping[str, Spelling]) -> UnknownName:
+def _ambiguous(text: str, spelled: ParsedName, found: Mapping[str, Spelling]) -> UnknownName:
     by_meaning: dict[str, list[str]] = {}
     for tool, row in found.items():
         if row.means and _is_declared(row.means):
-            name = _named(row.means, spelled.params, spelled.at)
+            name = _compose_name(row.means, spelled.params, spelled.at)
             by_meaning.setdefault(name, []).append("everyday usage" if tool == "people" else tool)
     message = ", ".join(f"{name} in {' and '.join(tools)}" for name, tools in by_meaning.items())
     dialect = next(tool for tools in by_meaning.values() for tool in tools if tool in DIALECTS)
@@ -291,7 +291,7 @@ def no_such_name(spelled: ParsedName) -> UnknownName:
     got = spelled.name
     known: dict[str, str] = {}
     for key, (name, params) in NAMES.items():
-        known[key] = _named(name, {word: str(value) for word, value in params.items()}, None)
+        known[key] = _compose_name(name, {word: str(value) for word, value in params.items()}, None)
     for key, tools in _table().items():
         for row in tools.values():
             if row.means and _is_declared(row.means):

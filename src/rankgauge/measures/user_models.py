@@ -1,10 +1,10 @@
 """User models of the C/W/L framework.
 
-Each model is defined by C(i), the probability of continuing from rank i to the next. It determines
-W(i), the share of all documents inspected that are at rank i, the value (the expected gain per
-document inspected), and the residual (the possible increase if all documents were judged). Between
-two judged documents, C has a closed form, so the cost depends on the number of judged documents and
-not on the number of ranks.
+Each model is defined by C(i), the probability of continuing from rank i to the next. C determines
+the weights W(i), the share of inspected documents that are at rank i; the value, the expected gain
+per inspected document; and the residual, the possible increase if all documents were judged.
+Between two judged documents, C has a closed form, so the cost depends on the number of judged
+documents and not on the number of ranks.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def INST(
     The residual is the possible increase if every unjudged document, including those below the
     ranking, had a gain of 1: $INST_{unjudged = 1} - INST$. It is an upper bound, not an estimate.
 
-    Use: the number of documents that users want is known: one for a fact, many for a survey.
+    Use: if the number of documents that users want is known: one for a fact, many for a survey.
     Beware: values for different goals or cut-offs cannot be compared; the goal is at least 0.5.
     Source: Bailey, Moffat, Scholer and Thomas (2015), User variability and IR system evaluation,
     SIGIR; Moffat, Bailey, Scholer and Thomas (2015), INST: an adaptive metric, ADCS; for the
@@ -126,7 +126,7 @@ def INSQ(
     The residual, the possible increase if every unjudged document had a gain of 1, is 1 minus the
     weights of the judged ranks.
 
-    Use: as RBP, if users who read far down are assumed to be patient.
+    Use: like RBP, if users who read far down are assumed to be patient.
     Beware: values for different goals or cut-offs cannot be compared.
     Source: Moffat, Scholer and Thomas (2012), Models and metrics: IR evaluation as a user process,
     ADCS.
@@ -164,7 +164,7 @@ def BPM(
     The residual is the possible increase if every unjudged document, including those below the
     ranking, had a gain of 1: $BPM_{unjudged = 1} - BPM$.
 
-    Use: users have both a goal and a limited effort.
+    Use: if users have both a goal and a limited effort.
     Beware: documents after the goal is reached do not count.
     Source: Zhang, Liu, Li, Zhang, Xu and Ma (2017), Evaluating web search with a Bejeweled player
     model, SIGIR; for the residual, Moffat et al. (2017), TOIS 35.
@@ -195,7 +195,7 @@ def SDCG(
     residual, the possible increase if every unjudged document had a gain of 1, is 1 minus the
     weights of the judged ranks.
 
-    Use: as nDCG, with a divisor that does not depend on the judgments.
+    Use: like nDCG, with a divisor that does not depend on the judgments.
     Beware: with few relevant documents, it is far below 1; k is at most a million.
     Source: Moffat, Thomas and Scholer (2013), Users versus models: what observation tells us about
     effectiveness metrics, CIKM.
@@ -214,7 +214,7 @@ def NERR8(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None
 
     The gain of a document is 1 if its grade is at least rel (default 1) or, with top, grade / top.
 
-    Use: ERR in the form of the C/W/L framework.
+    Use: for a form of ERR in the C/W/L framework.
     Beware: it is not ERR; the number in its name is that of the equation in the paper.
     Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
     between expected reciprocal rank and other metrics, ICTIR, equation 8.
@@ -224,13 +224,13 @@ def NERR8(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None
 
 @measure(reads="grades")
 def NERR9(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None = None) -> Values:
-    r"""Nearly ERR, second form: as NERR8, for a user who also stops with probability 1 / (i + 1).
+    r"""Nearly ERR, second form: like NERR8, but users also stop with probability 1 / (i + 1).
 
     $$ C(i) = [\, i < k \,] \, \frac{i}{i + 1} (1 - gain_i) $$
 
     The gain of a document is 1 if its grade is at least rel (default 1) or, with top, grade / top.
 
-    Use: ERR with its discount 1 / i in the form of the C/W/L framework.
+    Use: for a form of ERR with its discount 1 / i in the C/W/L framework.
     Beware: it is not ERR; the number in its name is that of the equation in the paper; k is at most
     a million.
     Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
@@ -249,14 +249,14 @@ def NERR10(
     rel: Level | None = None,
     top: float | None = None,
 ) -> Values:
-    r"""Nearly ERR, third form: as NERR8, with the persistence p of RBP.
+    r"""Nearly ERR, third form: like NERR8, with the persistence p of RBP.
 
     $$ C(i) = p \, (1 - gain_i) $$
 
     The gain of a document is 1 if its grade is at least rel (default 1) or, with top, grade / top.
     The user reads at most k ranks (default 1,000).
 
-    Use: ERR with the persistence of RBP.
+    Use: like ERR, with the persistence of RBP.
     Beware: it is not ERR; the number in its name is that of the equation in the paper.
     Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
     between expected reciprocal rank and other metrics, ICTIR, equation 10.
@@ -273,14 +273,14 @@ def NERR11(
     rel: Level | None = None,
     top: float | None = None,
 ) -> Values:
-    r"""Nearly ERR, fourth form: as NERR8, with the goal of INSQ.
+    r"""Nearly ERR, fourth form: like NERR8, with the goal of INSQ.
 
     $$ C(i) = \left( \frac{i + 2T - 1}{i + 2T} \right)^2 (1 - gain_i) $$
 
     T is the goal, the gain that the user wants. The gain of a document is 1 if its grade is at
     least rel (default 1) or, with top, grade / top. The user reads at most k ranks (default 1,000).
 
-    Use: ERR with the persistence of INSQ.
+    Use: like ERR, with the persistence of INSQ.
     Beware: it is not ERR; the number in its name is that of the equation in the paper.
     Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
     between expected reciprocal rank and other metrics, ICTIR, equation 11.
@@ -416,7 +416,7 @@ def _certain(path: _Path) -> _Passage:
 
 
 def _harmonic(path: _Path) -> _Passage:
-    """C(i) = i / (i + 1)."""
+    """Return the passage of segments with C(i) = i / (i + 1)."""
     first, last = path.first.astype(np.int64), (path.first + path.ranks).astype(np.int64) - 1
     sums = _harmonic_numbers(int(last.max()))
     return first / (last + 1), first * (sums[last] - sums[first - 1])
@@ -427,12 +427,12 @@ def _patient(p: float) -> _Model:
 
 
 def _insistent(goal: float) -> _Model:
-    """C(i) = ((i + 2T - 1) / (i + 2T))^2."""
+    """Return the model with C(i) = ((i + 2T - 1) / (i + 2T))^2."""
     return lambda path: _squared(path.first + (2 * goal - 1), path.ranks)
 
 
 def _repeated(chance: Values, ranks: Values) -> _Passage:
-    """Pass segments with the same C at each rank."""
+    """Return the passage of segments with the same C at each rank."""
     passed, power, left = np.ones_like(chance), chance, ranks.astype(np.int64)
     # Not np.power: its last bit may depend on the memory address of a number.
     while left.any():
@@ -442,7 +442,7 @@ def _repeated(chance: Values, ranks: Values) -> _Passage:
 
 
 def _squared(start: Values, ranks: Values) -> _Passage:
-    """Pass segments with C = (s / (s + 1))^2, ((s + 1) / (s + 2))^2, ... at their ranks."""
+    """Return the passage of segments with C = (s / (s + 1))^2, ((s + 1) / (s + 2))^2, ..."""
     end = start + ranks
     passed = start / np.where(end > 0, end, 1.0)
     inspected = np.ones_like(start)

@@ -65,7 +65,7 @@ _OFFER = Offer(
     },
     {
         **dict.fromkeys(_OF_SUBTOPICS, "profiles read judgments without subtopics"),
-        "Compat": "it evaluates as deep as the longer list of each query, with score 0 for "
+        "Compat": "it evaluates to the depth of the longer list of each query, with score 0 for "
         "documents not "
         "retrieved",
     },
@@ -133,7 +133,7 @@ def _of_gdeval(measure: Measure) -> tuple[Deviation, ...]:
             fix=f"use {measure.name} with a cut-off, among all judged documents",
         )
     if measure.name == "ERR" and measure.top != 4:
-        return (rewritten("top grade 4", "gdeval uses 4 as the top of every scale", top=4),)
+        return (rewritten("top grade 4", "gdeval assumes a maximum grade of 4", top=4),)
     return ()
 
 

@@ -29,7 +29,7 @@ def _sentence_transformers(measure: Measure) -> tuple[Deviation, ...]:
     if measure.name == "nDCG":
         return BINARY_GRADES, *shared
     if measure.name == "AP" and measure.norm == "R":
-        why = "AP@k is divided by k where there are more relevant documents than that"
+        why = "AP@k is divided by k if there are more than k relevant documents"
         return *shared, rewritten("divided by min(k, R)", why, norm="min(k,R)")
     _only(_ST, measure, "norm", "min(k,R)")
     return shared
@@ -127,7 +127,7 @@ SKLEARN = Profile(
 )
 
 
-# ---- frameworks that retrieve for language models: lists, and no scores
+# ---- RAG frameworks: lists without scores
 
 _UNCUT = "its ideal ranking has no cut-off: cut the run to k and use nDCG"
 _LISTS = {

@@ -34,7 +34,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         )
     }
 )  # fmt: skip
-"""How other tools come to their numbers, by name."""
+"""Profiles of other tools by name."""
 
 
 def profile_of(name: str | Profile) -> Profile:

@@ -57,7 +57,7 @@ def of_policy(name: str, why: str, **policies: Any) -> Deviation:
     return Deviation(name, why, "order" if "ties" in policies else "policy", changed)
 
 
-# ---- of the run
+# ---- run
 
 
 def _single(table: PairTable) -> PairTable:
@@ -119,7 +119,7 @@ POSITIVE_SCORES = of_run(
 )
 
 
-# ---- of the order of equal scores
+# ---- order of equal scores
 
 
 INPUT_TIES = of_policy(
@@ -151,7 +151,7 @@ ASCENDING_IDS = Deviation(
 )
 
 
-# ---- of the judgments
+# ---- judgments
 
 
 def _binary(values: FloatArray) -> FloatArray:
@@ -203,7 +203,7 @@ POSITIVE_SCORES_COUNT = _of_judgments(
 )
 RELEVANT_QUERIES = _of_judgments(
     "only queries with a relevant document",
-    "a query without a relevant document is excluded from the mean, not counted 0",
+    "a query without a relevant document is excluded from the mean, not counted as 0",
     _of_relevant_queries,
 )
 WHOLE_GRADES = of_grades(
@@ -213,7 +213,7 @@ WHOLE_GRADES = of_grades(
 )
 BINARY_GRADES = of_grades(
     "binary grades",
-    "a document is relevant or not: every grade from 1 on is 1, and those below are 0",
+    "grades of at least 1 become 1, lower grades 0",
     _binary,
 )
 NEGATIVES_JUDGED = of_grades(
@@ -233,16 +233,16 @@ def clipped(top: float) -> Deviation:
     )
 
 
-# ---- of a policy
+# ---- policies
 
 
 RUN_QUERIES_ONLY = of_policy(
     "only queries of the run",
-    "a judged query that is not in the run is excluded from the mean, not counted 0",
+    "a judged query that is not in the run is excluded from the mean, not counted as 0",
     queries="intersection",
 )
 UNDEFINED_LEFT_OUT = of_policy(
     "undefined values left out",
-    "a query without a value is excluded from the mean, not counted 0",
+    "a query without a value is excluded from the mean, not counted as 0",
     undefined="skip",
 )

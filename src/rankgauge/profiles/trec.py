@@ -66,8 +66,8 @@ def _trec_eval_10(measure: Measure) -> tuple[Deviation, ...]:
     if measure.name not in {"IPrec", "IPrecAvg"}:
         return WHOLE_GRADES, *of_trec_eval(measure)
     why = (
-        "the number of documents that make a recall is rounded to the nearest, not up: "
-        "precision may be at a lower recall"
+        "the number of relevant documents at a recall level is rounded to the nearest integer, "
+        "not up: precision may be taken at a lower recall"
     )
     return WHOLE_GRADES, rewritten("recall points rounded", why, points="nearest")
 

@@ -219,7 +219,7 @@ def _named(runs: Any) -> dict[str, Run]:
         named = []
     if not named:
         raise InputError(
-            f"got {type(runs).__name__} where runs were expected", where="runs",
+            f"got {type(runs).__name__}, expected runs", where="runs",
             fix='give them by name: {"bm25": run_a}',
         )  # fmt: skip
     found = dict(named)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from rankgauge.comparison.comparison import Comparison
 from rankgauge.comparison.conclusions import difference_sentence, no_verdicts
-from rankgauge.comparison.differences import Difference
 from rankgauge.core.text import many
-from rankgauge.diagnosis.diagnosis import Diagnosis
-from rankgauge.history import Trend, TrendPoint
-from rankgauge.rendering.plot_drawing import Plot
-from rankgauge.rendering.plots import plot_history
 from rankgauge.rendering.tables import Cell, Table
-from rankgauge.reports.diagnoses import diagnosis_tables
+
+if TYPE_CHECKING:
+    from rankgauge.comparison.comparison import Comparison
+    from rankgauge.comparison.differences import Difference
+    from rankgauge.diagnosis.diagnosis import Diagnosis
+    from rankgauge.history import Trend, TrendPoint
+    from rankgauge.rendering.plot_drawing import Plot
 
 Part: TypeAlias = "str | Table | Plot | Details"
 
@@ -67,6 +67,8 @@ def diagnosis_section(diagnosis: Diagnosis) -> Section:
         >>> section.title, section.parts[0].title
         ('Diagnosis of run', 'Diagnosis of run: quality')
     """
+    from rankgauge.reports.diagnoses import diagnosis_tables
+
     tables = diagnosis_tables(diagnosis)
     if diagnosis.withheld:
         return Section(f"Diagnosis of {diagnosis.run_name}", tuple(tables))
@@ -150,6 +152,8 @@ def trend_section(trend: Trend, *, plots: bool = True) -> Section:
 
 def _trend_plot(trend: Trend, drawn: list[TrendPoint]) -> Plot:
     days = len({point.entry.time.date() for point in drawn}) == len(drawn)
+    from rankgauge.rendering.plots import plot_history
+
     return plot_history(
         [f"{p.entry.time:%Y-%m-%d}" if days else f"{p.entry.time:%Y-%m-%d %H:%M}" for p in drawn],
         [point.mean for point in drawn],

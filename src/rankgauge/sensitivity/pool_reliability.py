@@ -104,7 +104,7 @@ class Reliability(Result):
         )
 
     def table(self) -> Table:
-        """Return a line for each run and measure."""
+        """Return a table with a row for each run and measure."""
         data = self.data_table()
         rows = tuple((*row[:-2], f"{row[-2]} → {row[-1]}") for row in data.rows)
         return Table(
@@ -117,7 +117,7 @@ class Reliability(Result):
         )  # fmt: skip
 
     def data_table(self) -> Table:
-        """Return a line for each run and measure, with both ranks as numbers."""
+        """Return a table with a row for each run and measure, and both ranks as numbers."""
         return Table(
             (
                 "run", "own judgments", "relevant", "measure", "all", "without own", "change",

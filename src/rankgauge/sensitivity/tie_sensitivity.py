@@ -113,7 +113,7 @@ class TieReport(Result):
         )
 
     def table(self, *, per_query: bool = False) -> Table:
-        """Return a line for each measure, or for each query and measure that ties could change."""
+        """Return a row for each measure, or for each query and measure that ties could change."""
         ours = f"as evaluated ({self.ties})"
         columns = ("measure", ours, "worst", "mean", "best", "queries affected")
         rows: tuple[tuple[Cell, ...], ...] = tuple(
@@ -221,9 +221,9 @@ def tie_report(
     found = Run.of(run) if records is None else records.run
     plan = make_plan(measures)
 
-    def by(policy: Ties, wanted: Iterable[Measure]) -> Evaluation:
+    def by(policy: Ties, chosen: Iterable[Measure]) -> Evaluation:
         return evaluate(
-            truth if records is None else records, None if records else found, list(wanted),
+            truth if records is None else records, None if records else found, list(chosen),
             ties=policy, queries=queries, duplicates=duplicates, undefined=undefined,
         )  # fmt: skip
 
@@ -240,7 +240,7 @@ def tie_report(
     table = found.without_repeats(duplicates)
     joined = join(truth, found, ties="best", table=table)
     deciding = joined.deciding(separate_judged=plan.separate_judged)
-    counts, sizes = _counted(truth, found, value, (table, deciding))
+    counts, sizes = _tie_counts(truth, found, value, (table, deciding))
     return TieReport(
         run_name=value.run_name,
         ties=ties,
@@ -271,7 +271,7 @@ def _spans(evaluations: Mapping[str, Evaluation]) -> Iterator[TieSpan]:
         )
 
 
-def _counted(
+def _tie_counts(
     truth: Qrels,
     run: Run,
     value: Evaluation,
@@ -280,9 +280,9 @@ def _counted(
     """Return counts of ties in the evaluated queries, and the number of groups of each size."""
     table, (number, deciding) = groups
     evaluated = set(value.query_ids)
-    wanted = np.array([show_id(query) in evaluated for query in run.query_index], dtype=bool)
+    chosen = np.array([show_id(query) in evaluated for query in run.query_index], dtype=bool)
     query, size = tie_groups(table)
-    query, size = query[wanted[query]], size[wanted[query]]
+    query, size = query[chosen[query]], size[chosen[query]]
     judged = np.array([query in evaluated for query in truth.query_ids], dtype=bool)
     number, deciding = number[judged[number]], deciding[judged[number]]
     sizes, having = np.unique(size, return_counts=True)
@@ -290,7 +290,7 @@ def _counted(
         "queries": len(value.query_ids),
         "tied": len(distinct(query)),
         "deciding": len(distinct(number)),
-        "documents": int(np.diff(table.offsets)[wanted].sum()),
+        "documents": int(np.diff(table.offsets)[chosen].sum()),
         "tied_documents": int(size.sum()),
         "deciding_documents": int(deciding.sum()),
         "groups": len(size),

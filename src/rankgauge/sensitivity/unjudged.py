@@ -116,7 +116,7 @@ class UnjudgedReport(Result):
         return self.none_relevant.measures
 
     def table(self) -> Table:
-        """Return a line for each measure, with the notes."""
+        """Return a table with a row for each measure, and the notes."""
         level = f"{self.drawing.level * 100:g}%"
         heads = ("none relevant", "all relevant", "condensed", "bootstrapped", f"{level} interval")
         return Table(
@@ -232,9 +232,9 @@ def unjudged_report(
     everything = np.stack([lists.all_relevant(m, top) for m in plain.measures], axis=1)
     how, (grades, _) = drawing or Drawing(), truth.ideal
     cutoffs = [dict(measure.params).get("k") for measure in plain.measures]
-    asked = [parse("Judged" if k is None else f"Judged@{k}") for k in cutoffs]
+    judged_at = [parse("Judged" if k is None else f"Judged@{k}") for k in cutoffs]
     shares = evaluate(
-        truth, found, dict.fromkeys(asked), ties=ties, queries=chosen, duplicates=duplicates
+        truth, found, dict.fromkeys(judged_at), ties=ties, queries=chosen, duplicates=duplicates
     )
     columns = zip(shares.measures, shares.per_query.T, strict=True)
     means = {measure: measure.mean(column, skip_undefined=True) for measure, column in columns}
@@ -242,7 +242,7 @@ def unjudged_report(
         none_relevant=plain,
         all_relevant=everything,
         condensed=condensed,
-        judged=tuple(means[measure] for measure in asked),
+        judged=tuple(means[measure] for measure in judged_at),
         bootstrapped={m: lists.bootstrapped(m, how) for m in plain.measures if m.name == "nDCG"},
         drawing=how,
         top=top,

@@ -8,164 +8,148 @@ the block size. Two sums are equal if they differ by less than 1e-9 of the large
 that 0.1 + 0.2 ties with 0.3. Identical systems have difference 0 and p = 1, never NaN.
 """
 
-from rankgauge.stats.agreement import (
-    Agreement,
-    cohen_kappa,
-    krippendorff_alpha,
-    percent_agreement,
-    units_needed,
-)
-from rankgauge.stats.arrays import moments, seed_of
-from rankgauge.stats.change_points import (
-    FEWEST_PERIODS,
-    ChangePoint,
-    LinearTrend,
-    find_change_points,
-    first_change,
-    linear_trend,
-)
-from rankgauge.stats.click_models import (
-    ExpectedClicks,
-    PositionModel,
-    expected_clicks,
-    fit_position_model,
-)
-from rankgauge.stats.clustered import ClusterSums, clustered_mean, clustered_proportion
-from rankgauge.stats.corrections import benjamini_hochberg, bonferroni, holm
-from rankgauge.stats.intervals import (
-    Interval,
-    effective_size,
-    mean_interval,
-    mean_lower_bound,
-    skewness,
-    weighted_mean_interval,
-    wilson_interval,
-)
-from rankgauge.stats.judge_error import (
-    Estimate,
-    clustered_difference,
-    clustered_rate,
-    judge_gain,
-    naive_rate,
-    prediction_powered_mean,
-    rogan_gladen,
-)
-from rankgauge.stats.paired_tests import (
-    Bounds,
-    PairedTest,
-    bootstrap_interval,
-    effect_size,
-    non_inferiority,
-    sign_test,
-    t_interval,
-    t_interval_from_moments,
-    t_test,
-    t_test_from_moments,
-    wilcoxon,
-)
-from rankgauge.stats.plackett_luce import (
-    NONE,
-    NoneRate,
-    PlackettLuce,
-    fit_plackett_luce,
-    none_rates,
-    ranking_stages,
-)
-from rankgauge.stats.poisson_bootstrap import poisson_bootstrap_interval
-from rankgauge.stats.power_analysis import (
-    detectable_by_sign_test,
-    detectable_difference,
-    power,
-    queries_needed,
-    sign_test_power,
-)
-from rankgauge.stats.randomization import (
-    RandomizationTest,
-    max_t,
-    pairwise_test,
-    randomization_test,
-    tukey_hsd,
-)
-from rankgauge.stats.sequential import (
-    ConfidenceSequence,
-    confidence_sequence,
-    difference_variance,
-    mixing_sd,
-    variance_needed,
-)
-from rankgauge.stats.t_distribution import student_t_cdf, student_t_quantile
+from __future__ import annotations
 
-__all__ = [
-    "FEWEST_PERIODS",
-    "NONE",
-    "Agreement",
-    "Bounds",
-    "ChangePoint",
-    "ClusterSums",
-    "ConfidenceSequence",
-    "Estimate",
-    "ExpectedClicks",
-    "Interval",
-    "LinearTrend",
-    "NoneRate",
-    "PairedTest",
-    "PlackettLuce",
-    "PositionModel",
-    "RandomizationTest",
-    "benjamini_hochberg",
-    "bonferroni",
-    "bootstrap_interval",
-    "clustered_difference",
-    "clustered_mean",
-    "clustered_proportion",
-    "clustered_rate",
-    "cohen_kappa",
-    "confidence_sequence",
-    "detectable_by_sign_test",
-    "detectable_difference",
-    "difference_variance",
-    "effect_size",
-    "effective_size",
-    "expected_clicks",
-    "find_change_points",
-    "first_change",
-    "fit_plackett_luce",
-    "fit_position_model",
-    "holm",
-    "judge_gain",
-    "krippendorff_alpha",
-    "linear_trend",
-    "max_t",
-    "mean_interval",
-    "mean_lower_bound",
-    "mixing_sd",
-    "moments",
-    "naive_rate",
-    "non_inferiority",
-    "none_rates",
-    "pairwise_test",
-    "percent_agreement",
-    "poisson_bootstrap_interval",
-    "power",
-    "prediction_powered_mean",
-    "queries_needed",
-    "randomization_test",
-    "ranking_stages",
-    "rogan_gladen",
-    "seed_of",
-    "sign_test",
-    "sign_test_power",
-    "skewness",
-    "student_t_cdf",
-    "student_t_quantile",
-    "t_interval",
-    "t_interval_from_moments",
-    "t_test",
-    "t_test_from_moments",
-    "tukey_hsd",
-    "units_needed",
-    "variance_needed",
-    "weighted_mean_interval",
-    "wilcoxon",
-    "wilson_interval",
-]
+from typing import TYPE_CHECKING
+
+from rankgauge.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rankgauge.stats.agreement import (
+        Agreement as Agreement,
+        cohen_kappa as cohen_kappa,
+        krippendorff_alpha as krippendorff_alpha,
+        percent_agreement as percent_agreement,
+        units_needed as units_needed,
+    )
+    from rankgauge.stats.arrays import (
+        moments as moments,
+        seed_of as seed_of,
+    )
+    from rankgauge.stats.change_points import (
+        FEWEST_PERIODS as FEWEST_PERIODS,
+        ChangePoint as ChangePoint,
+        LinearTrend as LinearTrend,
+        find_change_points as find_change_points,
+        first_change as first_change,
+        linear_trend as linear_trend,
+    )
+    from rankgauge.stats.click_models import (
+        ExpectedClicks as ExpectedClicks,
+        PositionModel as PositionModel,
+        expected_clicks as expected_clicks,
+        fit_position_model as fit_position_model,
+    )
+    from rankgauge.stats.clustered import (
+        ClusterSums as ClusterSums,
+        clustered_mean as clustered_mean,
+        clustered_proportion as clustered_proportion,
+    )
+    from rankgauge.stats.corrections import (
+        benjamini_hochberg as benjamini_hochberg,
+        bonferroni as bonferroni,
+        holm as holm,
+    )
+    from rankgauge.stats.intervals import (
+        Interval as Interval,
+        effective_size as effective_size,
+        mean_interval as mean_interval,
+        mean_lower_bound as mean_lower_bound,
+        skewness as skewness,
+        weighted_mean_interval as weighted_mean_interval,
+        wilson_interval as wilson_interval,
+    )
+    from rankgauge.stats.judge_error import (
+        Estimate as Estimate,
+        clustered_difference as clustered_difference,
+        clustered_rate as clustered_rate,
+        judge_gain as judge_gain,
+        naive_rate as naive_rate,
+        prediction_powered_mean as prediction_powered_mean,
+        rogan_gladen as rogan_gladen,
+    )
+    from rankgauge.stats.paired_tests import (
+        Bounds as Bounds,
+        PairedTest as PairedTest,
+        bootstrap_interval as bootstrap_interval,
+        effect_size as effect_size,
+        non_inferiority as non_inferiority,
+        sign_test as sign_test,
+        t_interval as t_interval,
+        t_interval_from_moments as t_interval_from_moments,
+        t_test as t_test,
+        t_test_from_moments as t_test_from_moments,
+        wilcoxon as wilcoxon,
+    )
+    from rankgauge.stats.plackett_luce import (
+        NONE as NONE,
+        NoneRate as NoneRate,
+        PlackettLuce as PlackettLuce,
+        fit_plackett_luce as fit_plackett_luce,
+        none_rates as none_rates,
+        ranking_stages as ranking_stages,
+    )
+    from rankgauge.stats.poisson_bootstrap import (
+        poisson_bootstrap_interval as poisson_bootstrap_interval,
+    )
+    from rankgauge.stats.power_analysis import (
+        detectable_by_sign_test as detectable_by_sign_test,
+        detectable_difference as detectable_difference,
+        power as power,
+        queries_needed as queries_needed,
+        sign_test_power as sign_test_power,
+    )
+    from rankgauge.stats.randomization import (
+        RandomizationTest as RandomizationTest,
+        max_t as max_t,
+        pairwise_test as pairwise_test,
+        randomization_test as randomization_test,
+        tukey_hsd as tukey_hsd,
+    )
+    from rankgauge.stats.sequential import (
+        ConfidenceSequence as ConfidenceSequence,
+        confidence_sequence as confidence_sequence,
+        difference_variance as difference_variance,
+        mixing_sd as mixing_sd,
+        variance_needed as variance_needed,
+    )
+    from rankgauge.stats.t_distribution import (
+        student_t_cdf as student_t_cdf,
+        student_t_quantile as student_t_quantile,
+    )
+
+__all__, __getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "agreement": "Agreement cohen_kappa krippendorff_alpha percent_agreement units_needed",
+        "arrays": "moments seed_of",
+        "change_points": (
+            "FEWEST_PERIODS ChangePoint LinearTrend find_change_points first_change linear_trend"
+        ),
+        "click_models": "ExpectedClicks PositionModel expected_clicks fit_position_model",
+        "clustered": "ClusterSums clustered_mean clustered_proportion",
+        "corrections": "benjamini_hochberg bonferroni holm",
+        "intervals": (
+            "Interval effective_size mean_interval mean_lower_bound skewness "
+            "weighted_mean_interval wilson_interval"
+        ),
+        "judge_error": (
+            "Estimate clustered_difference clustered_rate judge_gain naive_rate "
+            "prediction_powered_mean rogan_gladen"
+        ),
+        "paired_tests": (
+            "Bounds PairedTest bootstrap_interval effect_size non_inferiority sign_test "
+            "t_interval t_interval_from_moments t_test t_test_from_moments wilcoxon"
+        ),
+        "plackett_luce": "NONE NoneRate PlackettLuce fit_plackett_luce none_rates ranking_stages",
+        "poisson_bootstrap": "poisson_bootstrap_interval",
+        "power_analysis": (
+            "detectable_by_sign_test detectable_difference power queries_needed sign_test_power"
+        ),
+        "randomization": "RandomizationTest max_t pairwise_test randomization_test tukey_hsd",
+        "sequential": (
+            "ConfidenceSequence confidence_sequence difference_variance mixing_sd variance_needed"
+        ),
+        "t_distribution": "student_t_cdf student_t_quantile",
+    },
+)

@@ -29,7 +29,7 @@ from rankgauge.stats.arrays import (
 
 _METRICS = ("nominal", "ordinal", "interval")
 _WEIGHTS = ("none", "linear", "quadratic")
-# An interval with more undefined draws than this is withheld.
+# Intervals are withheld if a larger share of draws is undefined.
 _UNDEFINED = 0.05
 _NO_PAIRS = "no unit has two ratings"
 _ONE_VALUE = "all ratings are equal, so expected agreement is also perfect"

@@ -51,7 +51,7 @@ def _numbers(given: npt.ArrayLike, where: str, what: str) -> FloatArray:
     if wrong.any():
         at = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise InputError(
-            f"{what} have {values[at]} at index {', '.join(map(str, at))}",
+            f"{what} contain {values[at]} at index {', '.join(map(str, at))}",
             where=where,
             fix="remove undefined queries, or count them as 0, before testing",
         )
@@ -91,7 +91,7 @@ def p_values(given: npt.ArrayLike, where: str) -> FloatArray:
     values = _numbers(given, where, "p-values")
     if values.ndim != 1 or values.min() < 0 or values.max() > 1:
         raise InputError(
-            "p-values are one row of numbers from 0 to 1",
+            "p-values are not a row of numbers from 0 to 1",
             where=where,
             fix="give the p-values of one family, uncorrected",
         )
@@ -146,7 +146,7 @@ def cluster_numbers(
     given = np.asarray(clusters)
     if given.shape != (count,):
         raise InputError(
-            f"{given.size} clusters of {count} {unit}s", where=where,
+            f"got {given.size} clusters for {count} {unit}s", where=where,
             fix=f"give the cluster of each {unit}",
         )  # fmt: skip
     return np.unique(given, return_inverse=True)[1]

@@ -69,7 +69,7 @@ def expected_clicks(
 
     Expected clicks are those of an average document at the ranks at which this document was shown:
     the sum over its impressions of the click rate of their ranks. Clicks are modeled as a Poisson
-    variable with mean ratio times expected, and the ratio as a gamma variable with mean 1, whose
+    variable with mean ratio x expected, and the ratio as a gamma variable with mean 1, whose
     strength maximizes the likelihood of all pairs (empirical Bayes). Bounds are quantiles of the
     posterior distribution.
 

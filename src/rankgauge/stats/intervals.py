@@ -121,9 +121,9 @@ def mean_lower_bound(
 
     The bound is the lower of two: the t bound, and the (1 - level) quantile of a weighted mean of
     the differences and one additional value, with weights from a flat Dirichlet distribution. The
-    second is a Bayesian bootstrap (Rubin 1981) with an additional value. For differences that are 0
-    or `lowest`, it is the bound of Clopper and Pearson (1934); for any bounded values, it is the
-    bound of Gaffke (2005) and Learned-Miller and Thomas (2019). The additional value is
+    second is a form of the Bayesian bootstrap (Rubin 1981). For differences that are 0 or `lowest`,
+    it is the bound of Clopper and Pearson (1934); for any bounded values, it is the bound of Gaffke
+    (2005) and Learned-Miller and Thomas (2019). The additional value is
 
     - `lowest`, if fewer than a third of the differences are nonzero: nothing is known about
       unobserved losses;

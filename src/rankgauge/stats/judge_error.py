@@ -74,7 +74,7 @@ def clustered_rate(
     values = _zero_to_one(hits, where, "hits")
     n = len(values)
     if not n:
-        return _nothing("no label", level)
+        return _undefined("no label", level)
     mean = math.fsum(values) / n
     effective = float(n)
     groups = cluster_numbers(clusters, n, where, "item")
@@ -115,7 +115,7 @@ def clustered_difference(
         )  # fmt: skip
     groups = cluster_numbers(clusters, len(numbers), where, "item")
     if min(inside.sum(), (~inside).sum()) < 2:
-        return _nothing("fewer than 2 labels in a group", level)
+        return _undefined("fewer than 2 labels in a group", level)
     value = float(numbers[inside].mean() - numbers[~inside].mean())
     influence = np.zeros(len(numbers) + 4)
     center = 0.0
@@ -124,8 +124,8 @@ def clustered_difference(
         at = np.append(np.flatnonzero(part), len(numbers) + 2 * row + np.arange(2))
         influence[at] = sign * (some - some.mean()) / len(some)
         center += sign * float(some.mean())
-    spread = math.sqrt(_variance(influence, _with_new(groups, 4)))
-    half = spread * _t(level, len(np.unique(groups)))
+    spread = math.sqrt(_variance(influence, _append_clusters(groups, 4)))
+    half = spread * _t_quantile(level, len(np.unique(groups)))
     low, high = min(center - half, value), max(center + half, value)
     return Estimate(value, low, high, level, len(numbers))
 
@@ -201,7 +201,7 @@ def rogan_gladen(
     (rate, gain), quantile = errors.smoothed, errors.quantile
     (rate_variance, shared), (_, gain_variance) = errors.covariance
     if gain <= quantile * math.sqrt(gain_variance):
-        return _nothing(
+        return _undefined(
             "withheld: sensitivity + specificity may be 1, as for a judge that guesses", level,
             errors.count,
         )  # fmt: skip
@@ -251,7 +251,7 @@ def prediction_powered_mean(
     groups = cluster_numbers(clusters, len(predicted), where, "item")
     sample, rest = int(known.sum()), int((~known).sum())
     if len(np.unique(groups[known])) < 2:
-        return _nothing("labels of people on fewer than 2 questions", level, sample)
+        return _undefined("labels of people on fewer than 2 questions", level, sample)
     own, other = predicted[known], predicted[~known]
     weight, leverage = (
         _best_weight(own, given[known], rest) if power is None else (power, np.zeros(sample))
@@ -269,8 +269,8 @@ def prediction_powered_mean(
     influence[at] = (residual - residual.mean()) / fitted / (sample + added)
     if rest:
         influence[np.flatnonzero(~known)] = weight * (other - other.mean()) / rest
-    spread = math.sqrt(_variance(influence, _with_new(groups, added)))
-    half = spread * _t(level, len(np.unique(groups[known])))
+    spread = math.sqrt(_variance(influence, _append_clusters(groups, added)))
+    half = spread * _t_quantile(level, len(np.unique(groups[known])))
     value, center = min(1.0, max(0.0, value)), float(center)
     low, high = max(0.0, center - half), min(1.0, center + half)
     return Estimate(value, min(low, value), max(high, value), level, sample)
@@ -326,7 +326,7 @@ class _Errors:
         if share.shape != (n,) or not (share >= 0).all() or not share.any():
             raise InputError(
                 "weights do not match", where=where,
-                fix="give one number from 0 for each item, not 0 for all",
+                fix="give one number of 0 or more for each item, at least one above 0",
             )  # fmt: skip
         share /= share.sum()
         positive, negative = known & (given == 1), known & (given == 0)
@@ -337,7 +337,7 @@ class _Errors:
             )
         for part, name in ((positive, "positive"), (negative, "negative")):
             if not part.any():
-                return _nothing(f"no item was labeled {name} by people", level, count)
+                return _undefined(f"no item was labeled {name} by people", level, count)
         rate = float(share @ says)
         raw = (float(says[positive].mean()), float(1 - says[negative].mean()))
         # Influence of each item on p, sensitivity, and specificity; then of four pseudo-labels.
@@ -350,14 +350,14 @@ class _Errors:
             at = np.append(np.flatnonzero(part), [n + 2 * row - 2, n + 2 * row - 1])
             influence[row, at] = (labels - labels.mean()) / len(labels)
         combined = np.stack([influence[0] + influence[2], influence[1] + influence[2]])
-        groups = _with_new(groups, 4)
+        groups = _append_clusters(groups, 4)
         sums = np.stack([np.bincount(groups, row) for row in combined])
         number = sums.shape[1]
         return cls(
             (rate + raw[1] - 1, raw[0] + raw[1] - 1),
             (rate + smoothed[1] - 1, smoothed[0] + smoothed[1] - 1),
             sums @ sums.T * number / (number - 1),
-            _t(level, len(np.unique(groups[:n][known]))),
+            _t_quantile(level, len(np.unique(groups[:n][known]))),
             count,
         )
 
@@ -380,7 +380,7 @@ def naive_rate(
     """
     values = _zero_to_one(judge, "naive_rate", "labels of the judge")
     if len(values) < 2:
-        return _nothing("fewer than 2 questions", level, len(values))
+        return _undefined("fewer than 2 questions", level, len(values))
     groups = cluster_numbers(clusters, len(values), "naive_rate", "item")
     mean = float(values.mean())
     spread = math.sqrt(_variance((values - mean) / len(values), groups))
@@ -396,16 +396,16 @@ def _variance(influence: FloatArray, groups: npt.NDArray[np.intp]) -> float:
     return float(sums @ sums) * number / max(1, number - 1)
 
 
-def _with_new(groups: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.intp]:
+def _append_clusters(groups: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.intp]:
     """Return these clusters, followed by `count` clusters of one item."""
     return np.append(groups, groups.max() + 1 + np.arange(count))
 
 
-def _t(level: float, clusters: int) -> float:
+def _t_quantile(level: float, clusters: int) -> float:
     return student_t_quantile((1 + level) / 2, max(1, clusters - 1))
 
 
-def _nothing(reason: str, level: float, count: int = 0) -> Estimate:
+def _undefined(reason: str, level: float, count: int = 0) -> Estimate:
     return Estimate(math.nan, math.nan, math.nan, level, count, reason)
 
 

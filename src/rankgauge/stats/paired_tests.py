@@ -81,11 +81,11 @@ class Bounds:
 
 
 def t_interval(differences: npt.ArrayLike, level: float = 0.95) -> Interval:
-    """Return the t interval of the mean difference: mean ± t(df = Q - 1) * sd / sqrt(Q).
+    """Return Student's t interval (1908) of the mean: mean ± t(df = Q - 1) * sd / sqrt(Q).
 
-    Student (1908). In simulations, its coverage is as stated for every number of queries, even
-    where that of the bootstrap is not. If all differences are equal (up to rounding), its width is
-    0, since they have no spread. A single query is an error.
+    In simulations, its coverage is as stated for every number of queries, even where that of the
+    bootstrap is not. If all differences are equal (up to rounding), its width is 0, since they have
+    no spread. A single query is an error.
 
     Args:
         differences: (Q,) one per query, at least two.
@@ -102,7 +102,7 @@ def t_interval(differences: npt.ArrayLike, level: float = 0.95) -> Interval:
 
 
 def t_interval_from_moments(mean: float, sd: float, queries: int, level: float = 0.95) -> Interval:
-    """Return :func:`t_interval` from the mean and standard deviation of two or more differences.
+    """Compute :func:`t_interval` from the mean and standard deviation of two or more differences.
 
     Example:
         >>> round(t_interval_from_moments(0.01, 0.2, 10_000).low, 5)
@@ -113,11 +113,11 @@ def t_interval_from_moments(mean: float, sd: float, queries: int, level: float =
 
 
 def t_test(differences: npt.ArrayLike) -> PairedTest:
-    """Return the two-sided paired t test: t = mean / (sd / sqrt(Q)) with df = Q - 1.
+    """Perform the two-sided paired t test: t = mean / (sd / sqrt(Q)) with df = Q - 1.
 
     Null hypothesis: the mean difference is 0. If all differences are 0, t = 0 and p = 1. If they
-    are equal but not 0, t = ±inf and p = 0, the limit of the formula: the model needs spread,
-    :func:`randomization_test` does not.
+    are equal but not 0, t = ±inf and p = 0, the limit of the formula. Unlike this test,
+    :func:`randomization_test` is valid without spread.
 
     Example:
         >>> round(t_test([0.2, 0.0, 0.4, 0.0, 0.1]).p, 4)
@@ -128,7 +128,7 @@ def t_test(differences: npt.ArrayLike) -> PairedTest:
 
 
 def t_test_from_moments(mean: float, sd: float, queries: int) -> PairedTest:
-    """Return :func:`t_test` from the mean and standard deviation of two or more differences.
+    """Perform :func:`t_test` from the mean and standard deviation of two or more differences.
 
     Example:
         >>> round(t_test_from_moments(0.01, 0.2, 1_000).p, 4)
@@ -140,7 +140,9 @@ def t_test_from_moments(mean: float, sd: float, queries: int) -> PairedTest:
 
 
 def wilcoxon(differences: npt.ArrayLike) -> PairedTest:
-    """Return Wilcoxon's two-sided signed-rank test (1945); the statistic is the smaller rank sum.
+    """Perform Wilcoxon's two-sided signed-rank test (1945).
+
+    The statistic is the smaller rank sum.
 
     Null hypothesis: differences are symmetric about 0. It does **not** test the mean: if
     differences are skewed, as in retrieval, it rejects equal means too often. Differences of 0 are

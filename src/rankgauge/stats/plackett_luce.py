@@ -316,7 +316,7 @@ def _incidence(offered: npt.ArrayLike, items: int, where: str) -> BoolArray:
     if (counts[:, :-1] > 1).any():
         row = int(np.argwhere(counts[:, :-1] > 1)[0, 0])
         raise InputError(
-            f"an item is twice in set {row}: {sets[row].tolist()}",
+            f"duplicate item in set {row}: {sets[row].tolist()}",
             where=where,
             fix="offer each item once",
         )
@@ -330,13 +330,13 @@ class _Choices:
     shown: BoolArray  # (S, n)
     picked: IntArray  # (S,)
     weight: FloatArray  # (S,)
-    anchor: FloatArray  # (S,) 1 where none was offered, else 0
+    anchor: FloatArray  # (S,) 1 if "none" could be chosen, else 0
 
     def check(self) -> None:
         where = "fit_plackett_luce"
         rows, items = np.arange(len(self.shown)), self.shown.shape[1]
         known = (self.picked >= NONE) & (self.picked < items)
-        # None is the last column.
+        # "None" is the last column.
         extended = np.concatenate([self.shown, self.anchor[:, None] > 0], axis=1)
         possible = known & extended[rows, np.where(known, self.picked, NONE)]
         if not possible.all():

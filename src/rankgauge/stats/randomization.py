@@ -50,7 +50,7 @@ class RandomizationTest:
 def randomization_test(
     differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1
 ) -> RandomizationTest:
-    """Return a two-sided randomization test of the mean difference, by sign flips (Fisher 1935).
+    """Test the mean difference by two-sided randomization with sign flips (Fisher 1935).
 
     Null hypothesis: A and B are exchangeable within each query. p is the share of sign patterns
     whose |sum| is at least the observed one. For columns with at most 16 nonzero differences, all
@@ -94,7 +94,7 @@ def randomization_test(
 def pairwise_test(
     values: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1
 ) -> RandomizationTest:
-    """Return :func:`randomization_test` for all pairs of S systems.
+    """Perform :func:`randomization_test` for all pairs of S systems.
 
     The flipped sum of a pair is the difference between the flipped sums of its systems, so the work
     grows with S, not with S * S. P-values are not corrected: see :func:`holm`, :func:`tukey_hsd`,
@@ -148,7 +148,7 @@ def pairwise_test(
 def max_t(
     differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1
 ) -> RandomizationTest:
-    """Return p-values corrected for M comparisons by single-step max-T (Westfall and Young 1993).
+    """Test M comparisons with p-values corrected by single-step max-T (Westfall and Young 1993).
 
     Null hypothesis of the family: the systems do not differ in any comparison. The same signs are
     flipped in all columns; p of a column is the share of sign patterns whose largest |t| over all
@@ -198,7 +198,7 @@ def max_t(
 def tukey_hsd(
     values: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1
 ) -> RandomizationTest:
-    """Return the randomized Tukey HSD test of all pairs of systems (Carterette, TOIS 2012).
+    """Perform the randomized Tukey HSD test for all pairs of systems (Carterette, TOIS 2012).
 
     Null hypothesis: all S systems are exchangeable within each query. Each draw permutes the
     systems within every query and computes the largest mean minus the smallest. p of a pair is

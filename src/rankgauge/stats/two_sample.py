@@ -151,10 +151,10 @@ class LabelScores:
 
         Null hypothesis: the labels are exchangeable. The areas of both classifiers are standardized
         by their mean and standard deviation over all permutations and the observed labels; p is
-        (b + 1) / (permutations + 1), where b permutations have a larger standardized area that
-        reaches the observed one (Lopez-Paz and Oquab 2017; Phipson and Smyth 2010). Intervals are
-        normal, with the standard error of DeLong et al. (1988) for fixed scores, or that of the
-        permutations, which includes the fit, if it is larger.
+        (b + 1) / (permutations + 1), where b is the number of permutations in which the larger of
+        the two standardized areas reaches the observed one (Lopez-Paz and Oquab 2017; Phipson and
+        Smyth 2010). Intervals are normal, with the standard error of DeLong et al. (1988) for fixed
+        scores, or that of the permutations, which includes the fit, if it is larger.
 
         Args:
             labels: (n,) True for one sample, False for the other.
@@ -170,8 +170,8 @@ class LabelScores:
         labels = np.asarray(labels, dtype=bool)
         if labels.shape != (len(self.order),) or labels.all() or not labels.any():
             raise InputError(
-                f"labels of shape {labels.shape} with {int(labels.sum())} of one sample",
-                where="two_sample", fix=f"give {len(self.order)} labels of two samples",
+                f"labels have shape {labels.shape} and {int(labels.sum())} True values",
+                where="two_sample", fix=f"give {len(self.order)} labels, some True and some False",
             )  # fmt: skip
         rng = np.random.Generator(np.random.PCG64([seed, 1]))
         drawn = np.stack([labels, *(rng.permutation(labels) for _ in range(permutations))], axis=1)
