@@ -24,7 +24,7 @@ from typing import Any
 
 from page import put, table
 
-from rankgauge.benchmark.latency import used
+from rankgauge.benchmark.latency import measure_resources
 
 WAYS = (
     "sync", "sync, with scores", "async", "async, with a time limit", "a thread with a time limit",
@@ -100,9 +100,9 @@ def memory(queries: int) -> dict[str, float]:
     """Peaks of memory in MiB, beyond the queries themselves: running, evaluating in blocks."""
     made = bench(queries)
     gc.collect()
-    with used() as running:
+    with measure_resources() as running:
         run = made.run("many", retriever("sync")[0], timed=0)
-    with used() as evaluating:
+    with measure_resources() as evaluating:
         run.evaluate("RR")
     return {"running": (running.peak or 0) / 2**20, "evaluating": (evaluating.peak or 0) / 2**20}
 

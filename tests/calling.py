@@ -3,7 +3,7 @@
 import threading
 
 from rankgauge import Limits, Query
-from rankgauge.benchmark.calls import ask
+from rankgauge.benchmark.calls import send_queries
 
 QUERIES = [Query(f"q{n}", f"text {n}") for n in range(12)]
 QUICK = Limits(backoff=0.0)
@@ -12,7 +12,7 @@ QUICK = Limits(backoff=0.0)
 def asked(asked_of, limits=QUICK, queries=QUERIES, k=3):
     """Responses by query, and whether all were asked."""
     responses = []
-    whole = ask(asked_of, queries, k, limits=limits, record=responses.append)
+    whole = send_queries(asked_of, queries, k, limits=limits, record=responses.append)
     assert len({response.query for response in responses}) == len(responses), (
         "a query was answered twice"
     )

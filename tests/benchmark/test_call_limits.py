@@ -12,7 +12,7 @@ import pytest
 from calling import QUERIES, asked, finished_in
 
 from rankgauge import InputError, Limits, RankgaugeError
-from rankgauge.benchmark.calls import ask
+from rankgauge.benchmark.calls import send_queries
 
 
 def test_a_rate_limit_is_respected():
@@ -37,7 +37,9 @@ def test_answers_are_recorded_while_the_next_call_waits_for_the_rate():
         return [text]
 
     limits = Limits(rate=10.0, concurrency=4)
-    ask(retrieve, QUERIES[:4], 3, limits=limits, record=lambda _: events.append("recorded"))
+    send_queries(
+        retrieve, QUERIES[:4], 3, limits=limits, record=lambda _: events.append("recorded")
+    )
     assert events == ["asked", "recorded"] * 4
 
 
@@ -80,7 +82,7 @@ def test_a_time_limit_is_respected_while_the_next_call_waits():
         told.append((response.query, response.kind, time.monotonic() - began))
 
     limits = Limits(rate=1.0, concurrency=4, timeout=0.1, retries=0)
-    ask(retrieve, QUERIES[:2], 3, limits=limits, record=record)
+    send_queries(retrieve, QUERIES[:2], 3, limits=limits, record=record)
     free.set()
     assert [row[:2] for row in told] == [("q0", "timeout"), ("q1", "")]
     assert told[0][2] < 0.9
@@ -102,7 +104,7 @@ def test_an_interrupt_prevents_new_calls_of_threads():
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ask(retrieve, QUERIES * 20, 3, limits=Limits(concurrency=2), record=record)
+        send_queries(retrieve, QUERIES * 20, 3, limits=Limits(concurrency=2), record=record)
     time.sleep(0.1)
     seen = len(calls)
     time.sleep(0.1)

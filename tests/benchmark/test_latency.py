@@ -12,7 +12,7 @@ from scipy import stats
 
 from rankgauge import InputError, Limits, Query
 from rankgauge.benchmark import Latency
-from rankgauge.benchmark.latency import measure_latency, used
+from rankgauge.benchmark.latency import measure_latency, measure_resources
 
 
 def latency(times):
@@ -128,14 +128,14 @@ def test_the_gate_reads_what_is_written(tmp_path):
 
 def test_the_peak_of_memory_is_that_of_the_work_inside():
     gc.collect()  # what earlier tests left would be freed inside, and hide what the work takes
-    with used() as before:
+    with measure_resources() as before:
         block = np.ones(80_000_000, dtype=np.uint8)
     assert block.sum() == 80_000_000
     if before.peak is None:
         pytest.skip("this system does not tell the memory of a process")
     assert 50_000_000 < before.peak < 160_000_000
     del block
-    with used() as after:
+    with measure_resources() as after:
         pass
     assert after.peak < 30_000_000
 

@@ -9,7 +9,7 @@ import pytest
 
 from rankgauge import Benchmark, Collection
 from rankgauge.benchmark import progress
-from rankgauge.benchmark.progress import busy, shown
+from rankgauge.benchmark.progress import show_activity, show_progress
 
 
 class Terminal(io.StringIO):
@@ -33,7 +33,7 @@ def text_of(stream):
 def test_a_bar_shows_count_rate_time_left_and_failures(monkeypatch):
     terminal = terminal_of(monkeypatch)
     monkeypatch.setattr(progress, "_EVERY", 0.0)
-    with shown("bm25", 10, done=4) as bar:
+    with show_progress("bm25", 10, done=4) as bar:
         time.sleep(0.01)
         bar.step(failed=False)
         bar.step(failed=True)
@@ -48,7 +48,7 @@ def test_a_bar_shows_count_rate_time_left_and_failures(monkeypatch):
 def test_nothing_is_shown_without_a_terminal(monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    with shown("bm25", 10) as bar, busy("indexing"):
+    with show_progress("bm25", 10) as bar, show_activity("indexing"):
         bar.step(failed=False)
     assert stream.getvalue() == ""
 
@@ -56,7 +56,7 @@ def test_nothing_is_shown_without_a_terminal(monkeypatch):
 @pytest.mark.parametrize("name", ["[/b] mine", "[red]mine", "mine [k1=0.9]"])
 def test_a_name_with_brackets_is_shown_as_it_is(monkeypatch, name):
     terminal = terminal_of(monkeypatch)
-    with shown(name, 1) as bar, busy(name):
+    with show_progress(name, 1) as bar, show_activity(name):
         bar.step(failed=False)
     assert text_of(terminal).count(name) >= 2
 
@@ -82,7 +82,7 @@ def test_indexing_and_timing_are_shown_too(monkeypatch):
 def test_a_bar_of_work_that_is_timed_is_drawn_between_queries_only(monkeypatch):
     terminal = terminal_of(monkeypatch)
     monkeypatch.setattr(progress, "_EVERY", 0.0)
-    with shown("mine: latency", 2, between=True) as bar:
+    with show_progress("mine: latency", 2, between=True) as bar:
         before = terminal.getvalue()
         time.sleep(0.3)
         assert terminal.getvalue() == before
@@ -104,7 +104,7 @@ def test_a_notebook_has_a_line_that_is_updated_and_removed(monkeypatch):
     stream = Notebook()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(progress, "_EVERY_LINE", 0.0)
-    with busy("indexing 3 documents"), shown("[bm25]", 10, done=4) as bar:
+    with show_activity("indexing 3 documents"), show_progress("[bm25]", 10, done=4) as bar:
         time.sleep(0.02)
         bar.step(failed=False)
         bar.step(failed=True)
@@ -119,7 +119,7 @@ def test_a_notebook_has_a_line_that_is_updated_and_removed(monkeypatch):
 def test_a_log_has_periodic_lines_on_request(monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    with shown("bm25", 10, done=4, wanted=True) as bar:
+    with show_progress("bm25", 10, done=4, wanted=True) as bar:
         bar.step(failed=False)
         assert stream.getvalue() == ""
         monkeypatch.setattr(bar, "_every", 0.0)

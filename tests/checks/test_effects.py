@@ -4,7 +4,7 @@ from hypothesis import given, settings, strategies as st
 from strategies import batch
 
 from rankgauge import Qrels, Run, parse
-from rankgauge.checks.effects import all_found, means, reversed_rankings, values_of
+from rankgauge.checks.effects import means, reversed_rankings, unjudged_as, values_of
 from rankgauge.data.join import join
 
 
@@ -51,7 +51,7 @@ def test_no_order_of_equal_scores_is_outside_the_interval(name, qrels, run):
 
 def test_with_all_of_the_first_k_judged_nothing_there_is_unjudged():
     made = batch(3)
-    found, seen = joined(made.qrels, made.run), all_found(10, 1)
+    found, seen = joined(made.qrels, made.run), unjudged_as(10, 1)
     values = values_of(found, parse("Judged@10"), found.numbers, view=seen)
     assert set(values[~np.isnan(values)].tolist()) == {1.0}
     deeper = values_of(found, parse("Judged@20"), found.numbers, view=seen)
@@ -60,7 +60,7 @@ def test_with_all_of_the_first_k_judged_nothing_there_is_unjudged():
 
 def test_retrieved_documents_are_part_of_the_ideal():
     found = joined({"q": {"a": 1, "low": 0}}, {"q": ["x", "low", "a", "y"]})
-    seen = all_found(2, 1)
+    seen = unjudged_as(2, 1)
     assert means(found, map(parse, ["P@2", "R@2", "R@4", "AP@2"]), view=seen) == [0.5, 0.5, 1, 0.5]
 
 

@@ -5,7 +5,7 @@ import pytest
 from checked import good, only
 
 from rankgauge import FormatError, InputError, check
-from rankgauge.checks.readers import Given, given_qrels, given_runs, read_into_memory
+from rankgauge.checks.readers import CheckInput, open_qrels, open_runs, read_into_memory
 from rankgauge.formats import InFormat, fast_trec, readers
 from rankgauge.formats.columns import RUN
 
@@ -136,7 +136,7 @@ def test_blocks_of_a_file_have_lines_and_ranks(tmp_path):
     path = tmp_path / "a.run"
     path.write_text("# one\n\n" + "".join(f"q{n // 3} Q0 d{n} {n % 3} {9 - n % 3} t\n"
                                           for n in range(9)))  # fmt: skip
-    (block,) = Given("a", str(path)).blocks()
+    (block,) = CheckInput("a", str(path)).blocks()
     assert block.lines.tolist() == list(range(3, 12))
     assert block.ranks.tolist() == [0, 1, 2] * 3
 
@@ -147,11 +147,11 @@ def test_lines_are_numbered_through_all_blocks_of_a_file(tmp_path, monkeypatch):
     path = tmp_path / "a.run"
     path.write_text("".join(f"q{n // 20} Q0 d{n} {n % 20 + 1} {99 - n % 20} t\n"
                             for n in range(2000)))  # fmt: skip
-    blocks = list(Given("a", str(path)).blocks())
+    blocks = list(CheckInput("a", str(path)).blocks())
     assert len(blocks) > 2
-    lines = [line for block in Given("a", str(path)).blocks() for line in block.lines.tolist()]
+    lines = [line for block in CheckInput("a", str(path)).blocks() for line in block.lines.tolist()]
     assert lines == list(range(1, 2001))
-    ranks = [rank for block in Given("a", str(path)).blocks() for rank in block.ranks.tolist()]
+    ranks = [rank for block in CheckInput("a", str(path)).blocks() for rank in block.ranks.tolist()]
     assert ranks == [*range(1, 21)] * 100
 
 
@@ -162,7 +162,7 @@ def test_a_run_of_three_columns_is_read_in_its_named_format(tmp_path):
     with pytest.raises(FormatError, match="the third may be a rank or a score"):
         check(qrels, [path])
     for form, scores in (("trec3", [0.5, 0.25, 7]), ("msmarco", [-0.5, -0.25, -7])):
-        (given,) = given_runs([InFormat(path, form)])
+        (given,) = open_runs([InFormat(path, form)])
         assert given.source == str(path)
         assert given.whole.values.tolist() == scores
         assert [block.values.tolist() for block in given.blocks()] == [scores]
@@ -175,7 +175,7 @@ def test_the_third_column_of_a_broken_run_is_ambiguous(tmp_path):
     with pytest.raises(FormatError, match="line 2: got 2 fields, expected 3"):
         check(QRELS, path)
     # Of judgments it is the grade.
-    assert given_qrels(path).whole.docs.tolist() == [b"d1", b"d3"]
+    assert open_qrels(path).whole.docs.tolist() == [b"d1", b"d3"]
 
 
 @pytest.mark.parametrize("rows", [999, 1000, 1001, 2500])
@@ -183,6 +183,6 @@ def test_no_other_line_is_lost_however_long_the_file_with_a_broken_one(rows, tmp
     path = tmp_path / "broken.run"
     lines = [f"q{n // 50} Q0 d{n} {n % 50} {100 - n % 50} t\n" for n in range(rows)]
     path.write_text("".join(lines) + "q0 Q0 last 51 nan t\n")
-    given = read_into_memory(Given("broken", str(path)))
+    given = read_into_memory(CheckInput("broken", str(path)))
     assert given.faults.numbers == 1
     assert given.whole.docs.tolist() == [b"d%d" % n for n in range(rows)]

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 import pytest
 from loopback import serving
 
-from rankgauge.core.http_client import patiently
+from rankgauge.core.http_client import call_with_retries
 from rankgauge.core.libraries import library
 from rankgauge.errors import InputError, MissingExtra
 from rankgauge.retrievers import Endpoint, EndpointError
@@ -475,7 +475,7 @@ def test_waiting_helps_where_the_server_says_so(monkeypatch):
             raise errors.pop(0)
         return "done"
 
-    assert patiently(call, attempts=5) == "done"
+    assert call_with_retries(call, attempts=5) == "done"
     assert waits == [0.5, 7.0, 60.0, 4.0]
 
 
@@ -488,10 +488,10 @@ def test_waiting_ends(monkeypatch):
         raise EndpointError("busy", retryable=len(asked) != 3)
 
     with pytest.raises(EndpointError):
-        patiently(call, attempts=2)
+        call_with_retries(call, attempts=2)
     assert len(asked) == 2
     with pytest.raises(EndpointError):
-        patiently(call, attempts=9)
+        call_with_retries(call, attempts=9)
     assert len(asked) == 3
 
 

@@ -587,11 +587,11 @@ def test_long_rankings_are_sorted_as_python_sorts_them(values, size):
 
 
 @given(st.lists(RUNS, min_size=1, max_size=4))
-def test_runs_are_aligned_alike(given_runs):
+def test_runs_are_aligned_alike(open_runs):
     def found(core):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(native, "core", core)
-            aligned = align([ranked(rg.Run.of(run)) for run in given_runs])
+            aligned = align([ranked(rg.Run.of(run)) for run in open_runs])
         docs, rows = aligned.docs.tolist(), aligned.rows.tolist()
         pairs = list(zip(docs, rows, strict=True))
         ends = aligned.offsets.tolist()
@@ -602,10 +602,10 @@ def test_runs_are_aligned_alike(given_runs):
     compiled, tables = found(native.core)
     assert compiled == found(None)[0]
     for query, pairs in compiled.items():
-        wanted = {doc for run in given_runs for doc in run.get(query.decode(), ())}
+        wanted = {doc for run in open_runs for doc in run.get(query.decode(), ())}
         assert [doc for doc, _ in pairs] == sorted(doc.encode() for doc in wanted)
         for doc, rows in pairs:
-            for table, run, row in zip(tables, given_runs, rows, strict=True):
+            for table, run, row in zip(tables, open_runs, rows, strict=True):
                 assert (row >= 0) == (doc.decode() in run.get(query.decode(), {}))
                 assert row < 0 or table.docs[row] == doc
 

@@ -206,7 +206,8 @@ class Benchmark:
             again: The queries to send: ``missing`` (those without a stored response), ``failed``
                 (also failed queries), or ``all``. ``resume`` is like ``failed`` for a retriever
                 without settings whose stored responses are all still valid.
-            timed: The number of queries that are sent again, one at a time, to measure latency.
+            timed: The number of queries that are sent again, one at a time, to measure latency; 0
+                for none.
             prices: Prices per unit of usage reported by the retriever (``usage()``), such as
                 ``{"tokens": 2e-8}``.
 
@@ -287,8 +288,8 @@ class Benchmark:
             baseline: The name of the baseline run; default: the first run.
             design: The design of the tests, including the baseline; default: the default test of
                 the first measure.
-            errors: ``refuse`` to compare runs with failed queries, or count their rankings as
-                ``empty``.
+            errors: ``refuse`` to raise an error for failed queries; ``empty`` to count their
+                rankings as empty.
             jobs: As for :func:`compare`.
 
         Raises:

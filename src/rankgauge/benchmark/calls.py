@@ -298,7 +298,7 @@ class _Recorder:
             raise _TooManyFailures
 
 
-def ask(
+def send_queries(
     retriever: Any, queries: Iterable[Query], k: int, *, limits: Limits, record: Record
 ) -> bool:
     """Send every query to a retriever; return False after ``stop_after`` consecutive failures."""

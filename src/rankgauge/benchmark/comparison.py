@@ -29,7 +29,7 @@ class ParetoPoint:
 
     name: str  # name of the run or configuration
     quality: float  # mean of a measure
-    latency: float  # seconds a query
+    latency: float  # seconds per query
 
 
 def pareto_front(points: Iterable[ParetoPoint], *, lower: bool = False) -> tuple[ParetoPoint, ...]:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from rankgauge.benchmark.calls import Limits, ask
+from rankgauge.benchmark.calls import Limits, send_queries
 from rankgauge.benchmark.journal import Response
 from rankgauge.benchmark.progress import Progress
 from rankgauge.core.files import write_atomically
@@ -172,7 +172,7 @@ def measure_latency(
     """Time a retriever: single queries in sequence, after a warm-up, without retries."""
     one = 1 if limits.batch is not None or has_index(retriever) else None
     alone = replace(limits, concurrency=1, batch=one, retries=0)
-    ask(retriever, list(queries)[:warmup], k, limits=alone, record=lambda _: None)
+    send_queries(retriever, list(queries)[:warmup], k, limits=alone, record=lambda _: None)
     seconds: dict[str, float] = {}
     failures = 0
 
@@ -185,7 +185,7 @@ def measure_latency(
         if bar is not None:
             bar.step(failed=response.hits is None)
 
-    ask(retriever, queries, k, limits=alone, record=record)
+    send_queries(retriever, queries, k, limits=alone, record=record)
     return Latency(seconds, failures, min(warmup, len(queries)))
 
 
@@ -193,7 +193,7 @@ def measure_latency(
 
 
 @dataclass(slots=True)
-class Used:
+class ResourceUsage:
     """Time and memory used by a block of code."""
 
     seconds: float = 0.0  # wall-clock time
@@ -202,11 +202,11 @@ class Used:
 
 
 @contextmanager
-def used() -> Iterator[Used]:
+def measure_resources() -> Iterator[ResourceUsage]:
     """Measure the time and the peak memory of the block."""
-    found = Used()
-    before = _of_status("VmRSS") or _peak()
-    _forget_peak()
+    found = ResourceUsage()
+    before = _status_bytes("VmRSS") or _peak()
+    _reset_peak()
     start = time.perf_counter()
     try:
         yield found
@@ -220,7 +220,7 @@ def used() -> Iterator[Used]:
 _STATUS = Path("/proc/self/status")
 
 
-def _of_status(name: str) -> int | None:
+def _status_bytes(name: str) -> int | None:
     try:
         text = _STATUS.read_text(encoding="ascii")
     except OSError:
@@ -229,7 +229,7 @@ def _of_status(name: str) -> int | None:
     return int(found[1]) * 1024 if found else None
 
 
-def _forget_peak() -> None:
+def _reset_peak() -> None:
     """Reset the peak if the system supports it; else it is the peak since process start."""
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
@@ -238,7 +238,7 @@ def _forget_peak() -> None:
 
 
 def _peak() -> int | None:
-    found = _of_status("VmHWM")
+    found = _status_bytes("VmHWM")
     if found is not None:
         return found
     try:

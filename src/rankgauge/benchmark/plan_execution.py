@@ -55,7 +55,7 @@ def run_plan(
         only: Names of the retrievers to run; default: all in the plan.
         again: The queries to send, as for :meth:`Benchmark.run`.
         store: Another folder for the responses.
-        timed: The number of queries to time; default: that of the plan.
+        timed: The number of queries to time, 0 for none; default: that of the plan.
         progress: Whether to show a progress bar.
 
     Raises:
@@ -105,8 +105,8 @@ def repeat_plan(
         first: The first outcome.
         times: The total number of runs, including the first.
         measure: The measure whose values are compared.
-        errors: ``refuse`` to compare runs with failed queries, or count their rankings as
-            ``empty``.
+        errors: ``refuse`` to raise an error for failed queries; ``empty`` to count their rankings
+            as empty.
 
     Returns:
         One sentence per retriever.
@@ -175,7 +175,7 @@ def explore_plan(
     Args:
         plan: The plan.
         store: Another folder for the responses.
-        timed: The number of queries to time with each configuration.
+        timed: The number of queries to time with each configuration; 0 for none.
         progress: Whether to show progress bars.
 
     Returns:

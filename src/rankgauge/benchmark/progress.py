@@ -115,7 +115,7 @@ def _rich(columns: tuple[Any, ...], *, auto_refresh: bool = True) -> Any:
 
 
 @contextmanager
-def shown(
+def show_progress(
     what: str, total: int, *, done: int = 0, wanted: bool | None = None, between: bool = False
 ) -> Iterator[Progress]:
     """Show the progress of a block; with ``between``, it is drawn only between queries."""
@@ -132,7 +132,7 @@ def shown(
 
 
 @contextmanager
-def busy(what: str, *, wanted: bool | None = None) -> Iterator[None]:
+def show_activity(what: str, *, wanted: bool | None = None) -> Iterator[None]:
     """Show the current task, and its duration on a terminal."""
     place, what = _display(wanted), for_terminal(what)
     if place != "terminal":

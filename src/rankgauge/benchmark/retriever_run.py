@@ -14,11 +14,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rankgauge.benchmark.calls import Limits, TimeLimit, ask, call_within
+from rankgauge.benchmark.calls import Limits, TimeLimit, call_within, send_queries
 from rankgauge.benchmark.journal import Again, Journal, Response, Reuse, identify, query_key
-from rankgauge.benchmark.latency import Latency, measure_latency, used
-from rankgauge.benchmark.progress import busy, shown
-from rankgauge.benchmark.run import BenchmarkRun, Failure, IndexCost, Tally, TallyCounter, is_to
+from rankgauge.benchmark.latency import Latency, measure_latency, measure_resources
+from rankgauge.benchmark.progress import show_activity, show_progress
+from rankgauge.benchmark.run import (
+    BenchmarkRun,
+    Failure,
+    IndexCost,
+    Tally,
+    TallyCounter,
+    is_response_to,
+)
 from rankgauge.core.arguments import is_number
 from rankgauge.core.provenance import versions
 from rankgauge.core.text import many
@@ -79,7 +86,7 @@ class Corpus:
             )  # fmt: skip
         what = f"indexing {many(len(self._source), 'document')}"
         try:
-            with busy(what, wanted=self._progress), used() as took:
+            with show_activity(what, wanted=self._progress), measure_resources() as took:
                 call_within(most, lambda: index_documents(retriever, self._source))
         except (RankgaugeError, KeyboardInterrupt):
             raise
@@ -230,7 +237,7 @@ class Session:
         )  # fmt: skip
         costs = _UsageRecorder(self._retriever, journal)
         progress = self._options.progress
-        with shown(self._name, len(queries), done=done, wanted=progress) as bar:
+        with show_progress(self._name, len(queries), done=done, wanted=progress) as bar:
 
             def record(response: Response) -> None:
                 journal.append(response)
@@ -239,7 +246,9 @@ class Session:
                 bar.step(failed=response.hits is None)
 
             try:
-                ask(self._retriever, left, self._options.k, limits=self._limits, record=record)
+                send_queries(
+                    self._retriever, left, self._options.k, limits=self._limits, record=record
+                )
             finally:
                 costs.note()
         if costs.failure:
@@ -251,7 +260,7 @@ class Session:
         if reused:
             # Earlier responses count, too, and a failed query that was sent again counts once.
             counter = TallyCounter(self._corpus.ids)
-            for response in self._journal.responses(is_to(queries)):
+            for response in self._journal.responses(is_response_to(queries)):
                 counter.add(response)
         return counter.result(len(queries), reused)
 
@@ -269,7 +278,7 @@ class Session:
         lot = drawn((query.encode() for query in queries), 0)[:timed]
         chosen = [queries[query.decode()] for query in lot]
         what, progress = f"{self._name}: latency", self._options.progress
-        with shown(what, len(chosen), wanted=progress, between=True) as bar:
+        with show_progress(what, len(chosen), wanted=progress, between=True) as bar:
             found = measure_latency(
                 self._retriever, chosen, self._options.k, limits=self._limits, bar=bar
             )

@@ -271,7 +271,8 @@ class BenchmarkRun(Result):
         """Return all rankings as a run.
 
         Args:
-            errors: ``refuse`` runs with failed queries, or count their rankings as ``empty``.
+            errors: ``refuse`` to raise an error for failed queries; ``empty`` to count their
+                rankings as empty.
 
         Raises:
             InputError: If queries failed and `errors` is ``"refuse"``.
@@ -324,7 +325,7 @@ class BenchmarkRun(Result):
                 fix="use the latest run",
             )  # fmt: skip
         found = 0
-        for response in self.journal.responses(is_to(self.queries)):
+        for response in self.journal.responses(is_response_to(self.queries)):
             found += 1
             yield response
         if found < self.tally.queries - self.tally.missing:
@@ -336,7 +337,7 @@ class BenchmarkRun(Result):
             )
 
 
-def is_to(queries: Mapping[str, Query]) -> Callable[[Response], bool]:
+def is_response_to(queries: Mapping[str, Query]) -> Callable[[Response], bool]:
     """Return a predicate for responses to the current queries."""
 
     def wanted(response: Response) -> bool:
@@ -396,7 +397,8 @@ def write_benchmark_run(
     Args:
         run: A result of :meth:`Benchmark.run`.
         path: The file; with the extension ``.gz``, it is compressed and without a header.
-        errors: ``refuse`` runs with failed queries, or count their rankings as ``empty``.
+        errors: ``refuse`` to raise an error for failed queries; ``empty`` to count their
+            rankings as empty.
         head: Whether to write the header.
 
     Raises:

@@ -9,7 +9,7 @@ from rankgauge.checks.checked_run import CheckedRun
 from rankgauge.checks.effects import without_repeats
 from rankgauge.checks.pair_checks import check_pair
 from rankgauge.checks.qrels_checks import Scale, check_qrels
-from rankgauge.checks.readers import given_qrels, given_runs
+from rankgauge.checks.readers import open_qrels, open_runs
 from rankgauge.checks.result import FINDING_KINDS, CheckResult
 from rankgauge.checks.run_checks import check_lines, check_run, check_runs, run_notes
 from rankgauge.checks.text_checks import check_texts, collection_of
@@ -64,23 +64,23 @@ def check(
     chosen = _measures(measures)
     ignored = _codes(ignore)
     grades = None if scale is None else Scale.of(scale)
-    judged = given_qrels(qrels)
+    judged = open_qrels(qrels)
     truth = Qrels(without_repeats(judged.whole, "first"))
     if not len(truth):
         raise InputError(
             "the judgments have no queries", where=judged.source, fix="give at least one"
         )
-    given = given_runs(runs)
+    given = open_runs(runs)
     several = len(given) > 1
     checked = [CheckedRun.of(one, truth, chosen, several=several) for one in given]
     asked = None if measures is None else chosen
-    refused = [effect for run in checked for effect in run.if_read(_READ)]
+    refused = [effect for run in checked for effect in run.effects_if_read(_READ)]
     findings = [
         *check_lines(judged, refused, graded=True),
         *check_qrels(judged.whole, judged.source, checked, asked, scale=grades),
     ]
     for run in checked:
-        findings += check_lines(run.given, run.if_read(_READ))
+        findings += check_lines(run.given, run.effects_if_read(_READ))
         of_run = list(check_run(run))
         ascending = any(found.code == ASCENDING_SCORES.code for found in of_run)
         findings += [*of_run, *check_pair(run, ascending=ascending)]

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.checks.effects import means, own_rows, without_repeats
-from rankgauge.checks.readers import Given, NotInBlocks, read_into_memory
+from rankgauge.checks.effects import means, self_retrieved_rows, without_repeats
+from rankgauge.checks.readers import CheckInput, NotInBlocks, read_into_memory
 from rankgauge.core.findings import Effect, Location
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of, pair_keys, ranges_of
@@ -47,7 +47,7 @@ class Occurrences:
 class CheckedRun:
     """A run with its judgments, and statistics from one pass through the run."""
 
-    given: Given
+    given: CheckInput
     qrels: Qrels
     measures: tuple[Measure, ...]  # measures of the effects
     joined: Joined  # judged documents with ranks, without repeats
@@ -84,7 +84,7 @@ class CheckedRun:
 
     @classmethod
     def of(
-        cls, given: Given, qrels: Qrels, measures: tuple[Measure, ...], *, several: bool
+        cls, given: CheckInput, qrels: Qrels, measures: tuple[Measure, ...], *, several: bool
     ) -> CheckedRun:
         """Read a run once; `several` means that other runs may be identical to it."""
         nothing = _concatenated([], qrels)
@@ -148,7 +148,7 @@ class CheckedRun:
             for measure, old, new in zip(chosen, before, after, strict=True)
         )
 
-    def if_read(self, by: str) -> tuple[Effect, ...]:
+    def effects_if_read(self, by: str) -> tuple[Effect, ...]:
         """Return the effects of a fault that evaluations reject: from undefined to the means."""
         return self.effects(self.now, by, now=[math.nan] * len(self.measures))
 
@@ -231,7 +231,7 @@ class CheckedRun:
         self.contradicted.add(int(against.sum()), locations_of(table, shown, self.source))
 
     def _add_own(self, table: PairTable) -> None:
-        rows = own_rows(table)
+        rows = self_retrieved_rows(table)
         for row, number in zip(rows.tolist(), query_of(table, rows).tolist(), strict=True):
             name = table.queries[number]
             if name in self.qrels.query_index and self.qrels[name].get(show_id(name), 0) > 0:

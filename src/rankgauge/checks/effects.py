@@ -35,16 +35,16 @@ def without_repeats(
     return table if kept.all() else table.keep(np.flatnonzero(kept))
 
 
-def own_rows(table: PairTable) -> IntArray:
+def self_retrieved_rows(table: PairTable) -> IntArray:
     """Return the rows whose document id equals the query id."""
     numbers = table.query_numbers()
     rows = np.flatnonzero(table.docs.hashes() == table.queries.hashes()[numbers])
     return rows[table.docs.same(rows, table.queries, numbers[rows])]
 
 
-def without_own(table: PairTable) -> PairTable:
+def without_self_retrieved(table: PairTable) -> PairTable:
     """Return the table without documents whose id equals the query id."""
-    rows = own_rows(table)
+    rows = self_retrieved_rows(table)
     return table.keep(np.delete(np.arange(len(table)), rows)) if len(rows) else table
 
 
@@ -144,7 +144,7 @@ def best_rankings(joined: Joined, depth: int) -> Joined:
     return join(joined.qrels, Run(best), ties="trec", table=best)
 
 
-def all_found(k: int, grade: float) -> _View:
+def unjudged_as(k: int, grade: float) -> _View:
     """Return a view that gives this grade to every unjudged document in the first k ranks."""
 
     def view(block: JudgedRun) -> JudgedRun:

@@ -12,8 +12,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rankgauge.checks.copies import copy_lines, copy_name
-from rankgauge.checks.effects import negated, ranks_as_scores, without_own, without_repeats
-from rankgauge.checks.readers import Given, given_qrels, given_runs, read_into_memory
+from rankgauge.checks.effects import (
+    negated,
+    ranks_as_scores,
+    without_repeats,
+    without_self_retrieved,
+)
+from rankgauge.checks.readers import CheckInput, open_qrels, open_runs, read_into_memory
 from rankgauge.checks.result import FINDING_KINDS, CheckResult
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
@@ -35,7 +40,7 @@ _FIXES: dict[str, _Fix] = {
     "R103": ranks_as_scores,
     "J101": partial(without_repeats, keep="first", alike=True),
     "R101": without_repeats,
-    "R108": without_own,
+    "R108": without_self_retrieved,
 }
 # The safe part of an unsafe fix: repeated documents with the same score.
 _SAFE: dict[str, _Fix] = {"R101": partial(without_repeats, keep="first", alike=True)}
@@ -45,7 +50,7 @@ _SAFE: dict[str, _Fix] = {"R101": partial(without_repeats, keep="first", alike=T
 class _Copy:
     """An input and its fixed version."""
 
-    given: Given
+    given: CheckInput
     layout: Layout
     before: PairTable
     after: PairTable
@@ -156,8 +161,8 @@ def fix_inputs(
     """
     safe = {code for code, kind in FINDING_KINDS.items() if kind.automatic == "safe"}
     wanted = safe | _codes(also)
-    judged = given_qrels(qrels)
-    inputs = [(judged, JUDGMENTS), *((run, RUN) for run in given_runs(runs))]
+    judged = open_qrels(qrels)
+    inputs = [(judged, JUDGMENTS), *((run, RUN) for run in open_runs(runs))]
     known = _all_rows(judged)
     return FixedInputs(tuple(_fixed(found, pair, wanted, known) for pair in inputs))
 
@@ -175,7 +180,7 @@ def _codes(also: Iterable[str]) -> set[str]:
 
 
 def _fixed(
-    found: CheckResult, pair: tuple[Given, Layout], wanted: set[str], judged: PairTable
+    found: CheckResult, pair: tuple[CheckInput, Layout], wanted: set[str], judged: PairTable
 ) -> _Copy:
     given, layout = pair
     counts = {
@@ -201,7 +206,7 @@ def _fixed(
     return _Copy(given, layout, before, table, fixed, left if fixed else ())
 
 
-def _all_rows(given: Given) -> PairTable:
+def _all_rows(given: CheckInput) -> PairTable:
     """Return all readable rows with their lines and ranks."""
     found = given if given.table is not None else read_into_memory(given)
     return found.whole

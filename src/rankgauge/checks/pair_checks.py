@@ -11,12 +11,12 @@ import numpy as np
 
 from rankgauge.checks.checked_run import SHOWN, CheckedRun
 from rankgauge.checks.effects import (
-    all_found,
     cutoff_of,
     least_rel,
     means,
     precision,
     relevant_counts,
+    unjudged_as,
     values_of,
     without_repeats,
 )
@@ -195,7 +195,7 @@ def _unjudged(run: CheckedRun) -> Iterator[Finding]:
         return
     measures = tuple(dict.fromkeys((*run.measures, precision(k, rel))))
     now = means(joined, measures)
-    filled = means(joined, measures, view=all_found(k, rel))
+    filled = means(joined, measures, view=unjudged_as(k, rel))
     none, every = "no unjudged document is relevant", f"every unjudged document has grade {rel:g}"
     yield UNJUDGED_AT_K.finding(
         f"{unjudged} of {shown} documents in the first {k} of the rankings have no judgment "

@@ -201,7 +201,7 @@ def _repeats(table: PairTable, source: str, runs: Sequence[CheckedRun]) -> Itera
         yield JUDGED_TWICE.finding(
             f"{many(len(same), 'document')} judged again for the same query, with the same grade",
             source, len(same), len(table), "judgment", locations=locations_of(table, same, source),
-            effects=tuple(e for run in runs for e in run.if_read("each judgment once")),
+            effects=tuple(e for run in runs for e in run.effects_if_read("each judgment once")),
         )  # fmt: skip
     if other:
         effects: list[Effect] = []

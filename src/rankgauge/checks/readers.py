@@ -63,7 +63,7 @@ class NotInBlocks(InputError):  # noqa: N818 - it says what a file is; nobody is
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class CheckInput:
     """An input that can be read repeatedly."""
 
     name: str
@@ -93,18 +93,18 @@ class Given:
         return read_table(self.file, RUN) if self.table is None else self.table
 
 
-def given_qrels(source: Any) -> Given:
+def open_qrels(source: Any) -> CheckInput:
     """Return judgments, including repeated pairs."""
     if isinstance(source, Qrels):
-        return Given("judgments", "judgments", source.table)
+        return CheckInput("judgments", "judgments", source.table)
     if isinstance(source, Run):
         Qrels.of(source)  # which raises an error for it
     name = os.fspath(source) if isinstance(source, str | os.PathLike) else "judgments"
     table, faults = _read(source, JUDGMENTS)
-    return Given(name, name, table, faults)
+    return CheckInput(name, name, table, faults)
 
 
-def given_runs(runs: Any) -> list[Given]:
+def open_runs(runs: Any) -> list[CheckInput]:
     """Return runs with unique names."""
     if isinstance(runs, Iterator):
         runs = list(runs)
@@ -155,23 +155,23 @@ def _is_one_mapping(runs: Mapping[Any, Any]) -> bool:
     return isinstance(number, str) or not isinstance(number, Mapping | Sequence)
 
 
-def _given_run(run: Any, name: str, number: int) -> Given:
+def _given_run(run: Any, name: str, number: int) -> CheckInput:
     if isinstance(run, str | os.PathLike):
         source = os.fspath(run)
         form = run.format if isinstance(run, InFormat) else None
-        one = Given(name or run_name(source), source, form=form)
+        one = CheckInput(name or run_name(source), source, form=form)
         return read_into_memory(one) if source == "-" else one
     if isinstance(run, Run):
         name = name or run.name
-        return Given(name, name, run.table)
+        return CheckInput(name, name, run.table)
     if isinstance(run, Qrels):
         Run.of(run)  # which raises an error for it
     name = name or (f"run {number + 1}" if number else "run")
     table, faults = _read(run, RUN)
-    return Given(name, name, _with_ranks(table, run), faults)
+    return CheckInput(name, name, _with_ranks(table, run), faults)
 
 
-def read_into_memory(given: Given) -> Given:
+def read_into_memory(given: CheckInput) -> CheckInput:
     """Return the run with its file read into memory."""
     table, faults = _read(given.file, RUN)
     return replace(given, table=table, faults=faults)

@@ -17,10 +17,10 @@ from rankgauge.checks.effects import (
     ranks_as_scores,
     reversed_rankings,
     values_of,
-    without_own,
     without_repeats,
+    without_self_retrieved,
 )
-from rankgauge.checks.readers import Given, fault_locations
+from rankgauge.checks.readers import CheckInput, fault_locations
 from rankgauge.core.findings import ASCENDING_SCORES, Effect, Finding, FindingKind, Location
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
@@ -118,7 +118,7 @@ SAME_AS_ANOTHER_RUN = FindingKind(
 
 
 def check_lines(
-    given: Given, effects: Sequence[Effect], *, graded: bool = False
+    given: CheckInput, effects: Sequence[Effect], *, graded: bool = False
 ) -> Iterator[Finding]:
     """Check the lines of judgments (`graded`) or of a run."""
     faults = given.faults
@@ -167,7 +167,7 @@ def _not_finite(run: CheckedRun) -> Iterator[Finding]:
             f"{many(faults.numbers, 'score')} not finite: {faults.first_numbers[0].error.what}",
             run.source, faults.numbers, run.documents + faults.numbers, "document",
             locations=fault_locations(faults.first_numbers, run.source),
-            effects=run.if_read("without these documents"),
+            effects=run.effects_if_read("without these documents"),
         )  # fmt: skip
 
 
@@ -333,7 +333,7 @@ def _own(run: CheckedRun) -> Iterator[Finding]:
     numbered = all(query.isdigit() for query in run.queries)
     if not run.own.count or (numbered and run.own_first < max(2, _OWN * len(run.queries))):
         return
-    fixed = run.rejoined(lambda table: without_repeats(without_own(table)))
+    fixed = run.rejoined(lambda table: without_repeats(without_self_retrieved(table)))
     yield SELF_RETRIEVED.finding(
         f"{run.own.count} of {many(len(run.queries), 'query')} with a document of the same id "
         f"in the ranking, {run.own_first} of them first",

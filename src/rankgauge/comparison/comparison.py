@@ -103,7 +103,7 @@ class PairedComparison(Result):
         """The first of `sentences`: runs without a verdict, with the reasons."""
         return ()
 
-    def _unsettled(self, measure: Measure) -> bool:  # noqa: ARG002 - of a subclass
+    def _may_be_better(self, measure: Measure) -> bool:  # noqa: ARG002 - of a subclass
         """Return whether faults of the input may hide a better run."""
         return False
 
@@ -164,7 +164,7 @@ class PairedComparison(Result):
         best = {
             (place, column)
             for place, (measure, row) in enumerate(zip(measures, values, strict=True))
-            if not self._unsettled(measure)
+            if not self._may_be_better(measure)
             for column in measure.best(row)
         }
         marks = {
@@ -280,7 +280,7 @@ class Comparison(PairedComparison):
         """The first of `sentences`: runs without a verdict, with the reasons."""
         return tuple(no_verdicts(self.withheld))
 
-    def _unsettled(self, measure: Measure) -> bool:
+    def _may_be_better(self, measure: Measure) -> bool:
         return any(withholding(e, measure) for e in self.evaluations)
 
     def with_findings(self, found: Mapping[str, Iterable[Finding]]) -> Comparison:

@@ -143,7 +143,7 @@ def difference_sentence(d: Difference) -> str:
         return f"{d.run} and {d.baseline}: identical by {d.measure} in every query"
     if d.verdict in _SURE:
         return f"{d.run} is {d.verdict} than {d.baseline} by {d.measure}: {spread}"
-    text = f"{d.run} and {d.baseline} by {d.measure}: {_doubt(d)}, {spread}"
+    text = f"{d.run} and {d.baseline} by {d.measure}: {_unclear_verdict(d)}, {spread}"
     if d.detectable is not None:
         detectable = f"{d.detectable:.{d.digits}f}"
         text += (
@@ -158,7 +158,7 @@ def difference_sentence(d: Difference) -> str:
     return text
 
 
-def _doubt(d: Difference) -> str:
+def _unclear_verdict(d: Difference) -> str:
     """Return why a difference is not significant; p-value and interval may disagree."""
     if d.p is None or d.corrected is None or d.wins + d.losses < FEW_CHANGES:
         return "cannot tell"
@@ -216,14 +216,14 @@ def findings_of_evaluations(
     named = {e.run_name: e for e in evaluations}
     primary = [d for d in found if d.measure == design.tested[0] and d.verdict != "withheld"]
     for d in primary[:_SENTENCES]:
-        yield from _doubts_of_pair(named[d.run], named[d.baseline], d)
+        yield from _findings_of_pair(named[d.run], named[d.baseline], d)
 
 
 def _finding(code: str, message: str, fix: str = "") -> Finding:
     return Finding(code, COMPARISON_KINDS[code].severity, message, fix=fix)
 
 
-def _doubts_of_pair(one: Evaluation, other: Evaluation, d: Difference) -> Iterator[Finding]:
+def _findings_of_pair(one: Evaluation, other: Evaluation, d: Difference) -> Iterator[Finding]:
     moved = paired_differences(one, other, d.measure)
     apart = np.abs(moved)
     changed = int(np.count_nonzero(apart))
@@ -233,10 +233,10 @@ def _doubts_of_pair(one: Evaluation, other: Evaluation, d: Difference) -> Iterat
         query = one.query_ids[int(apart.argmax())]
         pair = f"{d.run} against {d.baseline}"
         yield _finding("C106", f"{pair}: query {query!r} alone accounts for most of the difference")
-    yield from doubts_of_difference(d, stats.skewness(moved) if changed else 0.0)
+    yield from findings_of_difference(d, stats.skewness(moved) if changed else 0.0)
 
 
-def doubts_of_difference(d: Difference, skewness: float) -> Iterator[Finding]:
+def findings_of_difference(d: Difference, skewness: float) -> Iterator[Finding]:
     """Yield why the test of a difference may be unreliable: few changes or skewed differences."""
     changed = d.wins + d.losses
     pair = f"{d.run} against {d.baseline}"

@@ -42,7 +42,7 @@ CORRECTIONS = {
     "bonferroni": stats.bonferroni,
     "benjamini-hochberg": stats.benjamini_hochberg,
 }
-_OTHER_WAY: dict[Verdict | None, Verdict] = {
+_MIRRORED: dict[Verdict | None, Verdict] = {
     "better": "worse", "worse": "better", "higher": "lower", "lower": "higher",
 }  # fmt: skip
 _Key: TypeAlias = tuple[str, str, Measure]
@@ -204,7 +204,7 @@ class Difference:
             effect=-self.effect,
             wins=self.losses,
             losses=self.wins,
-            verdict=_OTHER_WAY.get(self.verdict, self.verdict),
+            verdict=_MIRRORED.get(self.verdict, self.verdict),
         )
 
 
@@ -303,7 +303,7 @@ def differences(
     evaluations: Sequence[Evaluation], design: Design, jobs: int = 1
 ) -> Iterator[Difference]:
     """Yield the difference of each pair of the design by each measure."""
-    return _Work(evaluations, design, jobs=jobs).differences()
+    return _Computation(evaluations, design, jobs=jobs).differences()
 
 
 def describe_difference(
@@ -311,7 +311,7 @@ def describe_difference(
 ) -> Difference:
     """Return the untested difference of two runs by one measure, with an interval of this level."""
     design = Design((measure,), baseline.run_name)
-    work = _Work((baseline, run), design, level)
+    work = _Computation((baseline, run), design, level)
     return work.difference((run.run_name, baseline.run_name, measure), None, None)
 
 
@@ -411,7 +411,7 @@ def _oriented(moved: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class _Work:
+class _Computation:
     """Computation of the differences of a design."""
 
     evaluations: Sequence[Evaluation]

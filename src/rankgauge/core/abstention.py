@@ -50,7 +50,7 @@ _ABSTAINS = re.compile(
 # precede the sentence; the end of the sentence is not checked.
 ABSTENTION_RE2 = "(?is)" + (
     re.sub(r"\s+", "", _ABSTAINS.pattern)
-    .replace("*+", "*")  # the pattern has no possessive quantifiers elsewhere
+    .replace("*+", "*")  # RE2 has no possessive quantifiers
     .replace(r"^\W*(", r"^\W*(?:\w{1,3}[.)]\W+)*(", 1)
     .replace(r"\W*$", "")
     .replace(r"\s", r"\W")

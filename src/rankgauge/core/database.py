@@ -128,7 +128,7 @@ class Database:
                 if self.path is None:
                     # One snapshot for all statements, as in SQLite.
                     connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-                self._be_patient(connection)
+                self._set_lock_timeout(connection)
                 revision = self._revision(connection)[0]
                 if revision is None:
                     raise self._nothing_stored()
@@ -155,7 +155,7 @@ class Database:
                     self._prepare_file()
                     self._prepared = self._file()
             with self._engine(create=True).begin() as connection:
-                self._be_patient(connection)
+                self._set_lock_timeout(connection)
                 if self.path is None:
                     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
                 revision, recorded = self._revision(connection)
@@ -188,7 +188,7 @@ class Database:
 
     # ---- opening
 
-    def _be_patient(self, connection: Connection) -> None:
+    def _set_lock_timeout(self, connection: Connection) -> None:
         """Set the lock timeout (for SQLite it is set on opening)."""
         if self.path is None:
             connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(self._patience * 1000)}")

@@ -526,7 +526,7 @@ def _read(stream: Iterable[bytes], encoding: str, most: int) -> bytes:
     return bytes(found)
 
 
-def patiently(
+def call_with_retries(
     call: Callable[[], Result],
     *,
     attempts: int = 5,

@@ -29,6 +29,8 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 Blame: TypeAlias = Callable[[int, str, str], InputError]
 
 _WORD = 8
+# Spare bytes after the ids that the compiled core packs.
+_MARGIN = 16
 _LINE_FEED = 10
 # Mask n keeps the first n bytes of a little-endian word.
 _MASKS = np.array([(1 << (8 * n)) - 1 for n in range(_WORD)] + [2**64 - 1], dtype=np.uint64)
@@ -47,10 +49,10 @@ _LONG = 128
 _SHOWN = 60
 # Longer numbers are not counters, and are slow to parse.
 _DIGITS = 19
-_LOOKED_AT = 10_000
+_SAMPLE_SIZE = 10_000
 _LEAVE = "remove the row, or give it an id"
-_WANTED = "text, a whole number or bytes"
-_SAID: dict[type, str] = {str: "text", int: "a whole number", bytes: "bytes"}
+_EXPECTED = "text, a whole number or bytes"
+_TYPE_NAMES: dict[type, str] = {str: "text", int: "a whole number", bytes: "bytes"}
 
 
 def freeze(*arrays: npt.NDArray[Any] | None) -> None:
@@ -206,6 +208,12 @@ class Ids:
 
     def bytes(self) -> npt.NDArray[np.uint8]:
         """Return the concatenated bytes of all ids."""
+        if native.core is not None:
+            data, starts, lengths = self.columns()
+            size = int(lengths.sum())
+            packed = np.empty(size + _MARGIN, dtype=np.uint8)
+            native.core.pack_ids(data, starts.copy(), lengths, 0, len(self), packed, 0)
+            return packed[:size]
         ends = np.cumsum(self.lengths)
         places = np.repeat(self.starts - ends + self.lengths, self.lengths)
         places += np.arange(len(places))
@@ -485,8 +493,8 @@ def near_match(ours: Iterable[bytes], theirs: Iterable[bytes]) -> tuple[bytes, b
         (b'007', b'7')
         >>> near_match([b"007", b"8"], [b"7", b"8"])
     """
-    left = list(itertools.islice(ours, _LOOKED_AT))
-    right = list(itertools.islice(theirs, _LOOKED_AT))
+    left = list(itertools.islice(ours, _SAMPLE_SIZE))
+    right = list(itertools.islice(theirs, _SAMPLE_SIZE))
     if not set(left).isdisjoint(right):
         return None
     near: dict[str, bytes] = {}
@@ -541,8 +549,8 @@ def _kind_of(rows: Sequence[Any], what: str, blame: Blame) -> type[str | int | b
         if kind is not kinds[type(first)]:
             raise blame(
                 row,
-                f"{what} {_short(value)} is {_SAID[kind]}, "
-                f"but {_short(first)} is {_SAID[kinds[type(first)]]}",
+                f"{what} {_short(value)} is {_TYPE_NAMES[kind]}, "
+                f"but {_short(first)} is {_TYPE_NAMES[kinds[type(first)]]}",
                 f"convert all {what}s of this input to text: str(...)",
             )
         if len(kinds) == len(types):
@@ -561,8 +569,8 @@ def _no_id(value: Any, what: str) -> tuple[str, str]:
         fix = (
             "convert it to a whole number or text, as in the other input (pandas: .astype('int64'))"
         )
-        return f"{what} {float(value)} is a decimal number; expected {_WANTED}", fix
-    text = f"{what} {_short(value)} is of type {type(value).__name__}; expected {_WANTED}"
+        return f"{what} {float(value)} is a decimal number; expected {_EXPECTED}", fix
+    text = f"{what} {_short(value)} is of type {type(value).__name__}; expected {_EXPECTED}"
     return text, "convert it to text: str(...)"
 
 

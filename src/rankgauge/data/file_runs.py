@@ -89,7 +89,7 @@ def _of_tables(
 ) -> Iterator[JoinedLines | None]:
     """Join tables of whole queries; yield None at the end if the core declines one."""
     core = native.core
-    assert core is not None  # noqa: S101 - `join_file` asked
+    assert core is not None  # noqa: S101 - checked by `join_file`
     held, notes = 0, dict[str, None]()
     for table in tables:
         check_stopped()

@@ -33,7 +33,7 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import CELLS, by_grade, cut, gather, padded, query_of, ranks_of
 from rankgauge.data.run import Run
 
-# Keys are below it.
+# Upper bound of sort keys.
 _MOST = 2**63
 
 
@@ -230,7 +230,7 @@ def _order(numbers: IntArray, ranks: IntArray) -> IntArray:
     """Return the order by number, then by rank."""
     most = int(ranks.max(initial=0)) + 1
     if most * (int(numbers.max(initial=0)) + 1) < _MOST:
-        # Mostly sorted, which takes one look at a single key.
+        # A single key is usually sorted already, which a stable sort detects.
         return np.argsort(numbers * most + ranks, kind="stable")
     return np.lexsort((ranks, numbers))
 

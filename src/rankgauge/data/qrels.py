@@ -195,7 +195,7 @@ class Qrels(Pairs):
         """All grades >= 0 in descending order within each query, and offsets by query."""
         rows = np.flatnonzero(self.table.values >= 0)
         numbers, grades = self.table.query_numbers()[rows], self.table.values[rows]
-        # Grades are few: sorting whole numbers is quicker.
+        # There are few distinct grades: sorting integers is faster.
         levels = distinct(grades)[::-1]
         first = numbers * len(levels)
         places = np.sort(first + np.searchsorted(-levels, -grades)) - first

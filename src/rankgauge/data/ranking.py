@@ -87,7 +87,7 @@ def ranked(run: Run, *, ties: Order = "trec", depth: int | None = None) -> Run:
 
 
 def _rank_rows(table: PairTable, ties: str, depth: int | None) -> IntArray | None:
-    """Return the rows of each query in the order of their ranks, up to a depth; None: as given."""
+    """Return the rows of each query in ranked order, at least up to `depth`; None if unchanged."""
     if native.core is not None:
         values = np.ascontiguousarray(table.values)
         rows = native.core.rank_rows(*table.docs.columns(), values, table.offsets, ties == "trec")

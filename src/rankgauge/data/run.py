@@ -132,7 +132,7 @@ class Run(Pairs):
 
     @cached_property
     def repeats(self) -> list[list[int]]:
-        """Return groups of rows of documents that occur more than once in a ranking."""
+        """Groups of rows of documents that occur more than once in a ranking."""
         return self.table.repeats()
 
     def without_repeats(self, policy: Duplicates) -> PairTable:

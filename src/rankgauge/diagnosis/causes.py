@@ -371,30 +371,30 @@ class Examiner:
         asked = len(self.texts.query_terms(query.query_id))
         if not asked or not self.texts.words(doc):
             return ""
-        held = len(self.texts.shared(query.query_id, doc))
-        if not held:
+        common = len(self.texts.shared(query.query_id, doc))
+        if not common:
             return "no term of the query in it"
         few = self.patterns.few_terms and doc not in query.ranks
         if not few or overlap(query, doc, self.texts) != "few":
             return ""
-        return f"only {held} of {asked} terms of the query in it"
+        return f"only {common} of {asked} terms of the query in it"
 
     def _ignored(self, query: RankedQuery, doc: str) -> str:
         asked = self.texts.query_terms(query.query_id)
-        held = len(self.texts.shared(query.query_id, doc))
+        common = len(self.texts.shared(query.query_id, doc))
         retrieved = doc in query.ranks or not self.patterns.many_terms
         if not retrieved and overlap(query, doc, self.texts) == "many":
-            return f"has {held} of {len(asked)} terms of the query and is not retrieved"
-        if held < _SEVERAL or held < _NEARLY_ALL * len(asked):
+            return f"has {common} of {len(asked)} terms of the query and is not retrieved"
+        if common < _SEVERAL or common < _NEARLY_ALL * len(asked):
             return ""
         above = [d for d in query.docs[: self.k] if query.grade(d) < query.grades[doc]]
         if not above or not all(map(self.texts.knows, above)):
             return ""
         most = max(len(self.texts.shared(query.query_id, other)) for other in above)
-        if most > _NEARLY_ALL * held:
+        if most > _NEARLY_ALL * common:
             return ""
         return (
-            f"has {held} of {len(asked)} terms of the query; documents ranked above it have at "
+            f"has {common} of {len(asked)} terms of the query; documents ranked above it have at "
             f"most {most}"
         )
 

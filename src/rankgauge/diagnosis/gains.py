@@ -361,9 +361,9 @@ def _moved_up(found: _Docs) -> _Change:
             order.remove(doc)
         for doc in query.relevant:
             moved = doc if doc in raised else ""
-            for place, held in enumerate(order if moved else ()):
-                if query.grade(held) < query.grade(moved):
-                    order[place], moved = moved, held
+            for place, other in enumerate(order if moved else ()):
+                if query.grade(other) < query.grade(moved):
+                    order[place], moved = moved, other
                     if not query.grade(moved):
                         break  # no grade is lower
             if moved:

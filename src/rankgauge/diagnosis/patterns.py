@@ -124,7 +124,7 @@ def pattern_counts(query: RankedQuery, texts: Texts, k: int) -> NDArray[np.float
         row += (len(near), sum(near), len(near) * (last * last - 1) / 12, after)
     sizes = {size: [0, 0] for size in _SIZES}
     missed = set(query.missed(k))
-    terms: dict[str, list[int]] = {held: [0, 0] for held in _OVERLAPS}
+    terms: dict[str, list[int]] = {share: [0, 0] for share in _OVERLAPS}
     for doc in query.relevant:
         if not texts.length(doc):
             continue
@@ -132,10 +132,10 @@ def pattern_counts(query: RankedQuery, texts: Texts, k: int) -> NDArray[np.float
             of_size = sizes[texts.size(doc)]
             of_size[0] += doc in missed
             of_size[1] += 1
-        held = overlap(query, doc, texts)
-        if held:
-            terms[held][0] += doc not in query.ranks
-            terms[held][1] += 1
+        share = overlap(query, doc, texts)
+        if share:
+            terms[share][0] += doc not in query.ranks
+            terms[share][1] += 1
     row += chain.from_iterable((*sizes.values(), *terms.values()))
     return np.array(row, dtype=np.float64)
 
@@ -145,10 +145,10 @@ def overlap(query: RankedQuery, doc: str, texts: Texts) -> Overlap | None:
     asked = len(texts.query_terms(query.query_id))
     if not asked:
         return None
-    held = len(texts.shared(query.query_id, doc))
-    if not held or (asked >= _LONG_QUERY and held <= _FEW * asked):
+    common = len(texts.shared(query.query_id, doc))
+    if not common or (asked >= _LONG_QUERY and common <= _FEW * asked):
         return "few"
-    return "many" if held >= max(_SEVERAL, _MANY * asked) else "some"
+    return "many" if common >= max(_SEVERAL, _MANY * asked) else "some"
 
 
 def by_chance(some: tuple[int, int], others: tuple[int, int]) -> float:

@@ -12,7 +12,7 @@ from rankgauge.comparison.comparison import PairedComparison, design_object, dif
 from rankgauge.comparison.conclusions import (
     best_sentence,
     difference_sentences,
-    doubts_of_difference,
+    findings_of_difference,
 )
 from rankgauge.comparison.differences import (
     CORRECTIONS,
@@ -145,7 +145,7 @@ def compare_sums(  # noqa: PLR0917 - results of the workers
         d = make_difference((run, base, parse(name)), both, sample, p, after, level)
         found.append(d)
         if d.measure == design.tested[0]:
-            doubts += doubts_of_difference(d, skewness_of(total, spread))
+            doubts += findings_of_difference(d, skewness_of(total, spread))
     primary = {run: of_run[str(design.tested[0])] for run, of_run in means.items()}
     sentences = (best_sentence(primary, design, found, None), *difference_sentences(found))
     return DistributedComparison(means, design, tuple(found), sentences, tuple(doubts))

@@ -55,7 +55,7 @@ def evaluate_profile(
     found = profile_of(profile)
     if usual:
         measures = [measure for measure in measures if _has(found, measure)]
-    taken = [found.deviations(measure) for measure in measures]
+    deviations = [found.deviations(measure) for measure in measures]
     source = _source(inputs)
     clean = replace(source.run, table=source.run.without_repeats(policies.duplicates))
     cases = [
@@ -63,10 +63,10 @@ def evaluate_profile(
              measure, policies)
         for measure in measures
     ]  # fmt: skip
-    _refuse_contradictions(found, cases, taken)
+    _refuse_contradictions(found, cases, deviations)
     parts = [
-        _part([(n, cases[n], taken[n]) for n in places], source.qrels, queries)
-        for places in _groups(cases, taken)
+        _part([(n, cases[n], deviations[n]) for n in places], source.qrels, queries)
+        for places in _groups(cases, deviations)
     ]
     made = _join(found, measures, parts, source)
     removed = len(source.run.table) - len(clean.table)
@@ -95,7 +95,7 @@ def _source(inputs: tuple[Any, Any]) -> Records:
 
 
 def _refuse_contradictions(
-    found: Profile, cases: Sequence[Case], taken: Sequence[tuple[Deviation, ...]]
+    found: Profile, cases: Sequence[Case], deviations: Sequence[tuple[Deviation, ...]]
 ) -> None:
     """Raise an error for a non-default policy that contradicts the profile."""
     usual = Policies()
@@ -103,7 +103,7 @@ def _refuse_contradictions(
     chosen = [
         name for name in _DECIDED if getattr(given, name) not in {getattr(usual, name), "given"}
     ]
-    for case, steps in zip(cases, taken, strict=True) if chosen else ():
+    for case, steps in zip(cases, deviations, strict=True) if chosen else ():
         of_tool = usual
         for step in steps:
             if step.of in {"order", "policy"}:
@@ -119,11 +119,11 @@ def _refuse_contradictions(
 
 
 def _groups(
-    cases: Sequence[Case], taken: Sequence[tuple[Deviation, ...]]
+    cases: Sequence[Case], deviations: Sequence[tuple[Deviation, ...]]
 ) -> Iterable[tuple[int, ...]]:
     """Return the indices of measures that can be evaluated together."""
     found: dict[Any, list[int]] = {}
-    for place, (case, steps) in enumerate(zip(cases, taken, strict=True)):
+    for place, (case, steps) in enumerate(zip(cases, deviations, strict=True)):
         shared = tuple(step for step in steps if step.of != "measure")
         found.setdefault((id(case.qrels), shared), []).append(place)
     return [tuple(places) for places in found.values()]

@@ -270,7 +270,7 @@ def _interpolated(name: str, query: RankedQuery, words: Any) -> Calculation:
 
 
 def _needed(recall: float, whole: int, words: Any) -> int:
-    """Return how many relevant documents reach a recall; like trec_eval, add 0.9 and round down."""
+    """Return how many relevant documents reach a recall, rounded as in trec_eval or to nearest."""
     return int(recall * whole + (0.5 if words["points"] == "nearest" else 0.9))
 
 

@@ -105,8 +105,8 @@ _WORDS: tuple[tuple[str, str, str, Value], ...] = (
     ("ideal", "ideal of the first k", "the ideal ranking has only the first k documents",
      "topk"),
     ("b", "no discount at rank 2", "ranks 1 and 2 have the same weight, as first published", 2),
-    *(("norm", f"divided by {called}", f"the sum is divided by {said}", norm)
-      for norm, called, said in (
+    *(("norm", f"divided by {label}", f"the sum is divided by {what}", norm)
+      for norm, label, what in (
           ("R", "R", "all relevant documents, found or not"),
           ("min(k,R)", "min(k, R)", "k or the number of relevant documents, the smaller one"),
           ("k", "k", "k, for any number of relevant documents"),

@@ -85,7 +85,7 @@ class Block:
         pairs: (U,) the numbers of the pairs.
         rows: (U, R) the row of each pair in each table; -1 if missing.
         rank: (U, R) the rank in each run, from 1; 0 if missing.
-        found: (U, R) whether a run retrieved it.
+        found: (U, R) whether each run retrieved the pair.
         query: (U,) the number of the query in this block, ascending.
         retrieved: (Q, R) the number of documents retrieved by each run for each query.
     """
@@ -104,7 +104,7 @@ class Block:
 
 
 class _Queue:
-    """Queries of a run that were read but not yet taken; the last block is in a reused buffer."""
+    """Queries of a run that have been read but not taken; the last block is in a reused buffer."""
 
     def __init__(self, source: Any) -> None:
         self._blocks = sure_blocks(source)
@@ -146,7 +146,7 @@ def query_blocks(sources: Sequence[Any]) -> Iterator[list[Run]]:
     """Yield blocks of queries of all runs, in order of first appearance, reading files lazily.
 
     A block is valid until the next is requested. If files have different orders of queries, queries
-    are kept in memory until they were read from every file.
+    are kept in memory until they have been read from every file.
 
     Raises:
         NotInBlocksError: If a file cannot be read in blocks.

@@ -14,7 +14,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from rankgauge.core.arguments import integer, number
-from rankgauge.core.http_client import Endpoint, EndpointError, patiently
+from rankgauge.core.http_client import Endpoint, EndpointError, call_with_retries
 from rankgauge.core.libraries import library
 from rankgauge.errors import InputError
 from rankgauge.llm.cache import ReplyCache, cache_key
@@ -450,7 +450,7 @@ class ChatModel:
 
         with self._meter.reserving(estimate):
             try:
-                content, usage = patiently(
+                content, usage = call_with_retries(
                     once, attempts=self._retries + 1, longest=_LONGEST_WAIT, wait=wait
                 )
             except InputError as error:  # the environment variable was unset

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.arguments import integer
-from rankgauge.core.http_client import MAX_BYTES, Endpoint, EndpointError, patiently
+from rankgauge.core.http_client import MAX_BYTES, Endpoint, EndpointError, call_with_retries
 from rankgauge.llm.cache import ReplyCache, cache_key
 
 _ATTEMPTS = 5  # if the server is busy
@@ -183,7 +183,9 @@ class EmbeddingEndpoint(ModelEndpoint):
         body: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
         if self._dimensions is not None:
             body["dimensions"] = self._dimensions
-        content = patiently(lambda: self._endpoint.post(self._path, body), attempts=attempts)
+        content = call_with_retries(
+            lambda: self._endpoint.post(self._path, body), attempts=attempts
+        )
         vectors = self._in_order(content, len(texts))
         self._count(len(texts), {"tokens": _tokens(content)})
         return vectors

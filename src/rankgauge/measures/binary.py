@@ -29,7 +29,7 @@ def P(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
 
     The divisor is k even if the ranking is shorter.
 
-    Use: the documents on one page matter, and every query has at least k relevant documents.
+    Use: if the documents on one page matter, and every query has at least k relevant documents.
     Beware: with R relevant documents, it is at most R/k; it ignores order within the first k.
     Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
     systems.
@@ -45,7 +45,7 @@ def R(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
 
     Undefined without a relevant document.
 
-    Use: a later stage (a reranker, a language model) reads only the first k documents.
+    Use: if a later stage (a reranker, a language model) reads only the first k documents.
     Beware: it cannot reach 1 if k < R; it ignores order; it assumes complete judgments.
     Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
     systems.
@@ -61,7 +61,7 @@ def RelP(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
 
     Undefined without a relevant document.
 
-    Use: queries differ in R, and 1 should be attainable for each of them.
+    Use: if queries differ in R, and 1 should be attainable for each query.
     Beware: it is precision for queries with R above k, and recall for the others.
     Source: trec_eval, measure relative_P; as R_cap in Thakur et al. (2021), BEIR, NeurIPS.
     """
@@ -81,7 +81,7 @@ def F(run: JudgedRun, *, k: int, beta: float = 1, rel: Level = 1) -> Values:
 
     0 if no relevant document is in the first k; undefined without a relevant document.
 
-    Use: a single number for a fixed cut-off, if both false hits and misses matter.
+    Use: for a single number at a fixed cut-off, if both false hits and misses matter.
     Beware: its highest possible value depends on R; prefer to report both P and R.
     Source: van Rijsbergen (1979), Information Retrieval, chapter 7.
     """
@@ -95,7 +95,7 @@ def Success(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
 
     $$ Success@k = [\, \exists\, i \le k : g_i \ge rel \,] $$
 
-    Use: one good document is enough: question answering, lookups, fact checks.
+    Use: if one good document is enough: question answering, lookups, fact checks.
     Beware: it ignores the rank of the first relevant document, and all others.
     Source: Voorhees (2004), Overview of the TREC 2004 robust retrieval track.
     """
@@ -115,7 +115,7 @@ def RR(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
     Its mean over queries is MRR. With ``rel=best``, only documents with the highest grade of the
     query count as relevant. Undefined without a relevant document.
 
-    Use: the user wants one document: known-item search, question answering.
+    Use: if the user wants one document: known-item search, question answering.
     Beware: a mean of .5 does not imply that the first relevant document is usually at rank 2: it
     may be at rank 1 for half of the queries, and missing for the others. See Success and FirstRel.
     Source: Kantor and Voorhees (2000), The TREC-5 confusion track, Information Retrieval 2.
@@ -140,7 +140,7 @@ def AP(run: JudgedRun, *, k: int | None = None, rel: Level = 1, norm: str = "R")
     by the number of relevant documents retrieved; ``norm`` selects the divisor. Undefined without a
     relevant document.
 
-    Use: the whole ranking matters and judgments are binary and fairly complete.
+    Use: if the whole ranking matters, and judgments are binary and fairly complete.
     Beware: tools use four different divisors under the name MAP@k.
     Source: Harman (1995), Overview of the fourth Text REtrieval Conference; Buckley and Voorhees
     (2000), Evaluating evaluation measure stability, SIGIR.
@@ -163,7 +163,7 @@ def GMAP(run: JudgedRun, *, rel: Level = 1) -> Values:
 
     The value per query is AP itself. Undefined without a relevant document.
 
-    Use: the worst queries matter: doubling .01 counts as much as doubling .4.
+    Use: if the worst queries matter: doubling .01 counts as much as doubling .4.
     Beware: a single query without a relevant document retrieved lowers it strongly.
     Source: Robertson (2006), On GMAP: and other transformations, CIKM.
     """
@@ -179,7 +179,7 @@ def YAAP(run: JudgedRun, *, rel: Level = 1) -> Values:
     For a single query, it orders runs as AP does. A query without a relevant document retrieved has
     a value below 0. Undefined without a relevant document.
 
-    Use: means over queries of very different difficulty: differences near the ends of the scale
+    Use: for means over queries of very different difficulty: differences near the ends of the scale
     count as much as in its middle.
     Beware: it has no bounds, and the size of a value depends on R.
     Source: Robertson (2012), On smoothing average precision, ECIR.
@@ -199,7 +199,7 @@ def Rprec(run: JudgedRun, *, rel: Level = 1) -> Values:
     At this rank, precision equals recall, and 1 is always attainable. Undefined without a relevant
     document.
 
-    Use: the number of relevant documents varies widely between queries.
+    Use: if the number of relevant documents varies widely between queries.
     Beware: the cut-off differs between queries, so it does not model a page of results.
     Source: Buckley and Voorhees (2000), Evaluating evaluation measure stability, SIGIR.
     """
@@ -233,7 +233,7 @@ def SetP(run: JudgedRun, *, rel: Level = 1) -> Values:
 
     Undefined if nothing was retrieved.
 
-    Use: the retriever returns a set: a filter, a Boolean search, a threshold.
+    Use: if the retriever returns a set: a filter, a Boolean search, a threshold.
     Beware: for rankings of fixed depth it is P at that depth.
     Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
     systems.
@@ -249,7 +249,7 @@ def SetR(run: JudgedRun, *, rel: Level = 1) -> Values:
 
     Undefined without a relevant document.
 
-    Use: the share of the relevant documents that a first stage passes on.
+    Use: to measure the share of the relevant documents that a first stage passes on.
     Beware: it is 1 if everything is retrieved.
     Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
     systems.
@@ -265,7 +265,7 @@ def SetRelP(run: JudgedRun, *, rel: Level = 1) -> Values:
 
     0 if nothing was retrieved; undefined without a relevant document.
 
-    Use: the retriever returns a set whose size it does not choose.
+    Use: if the retriever returns a set whose size it does not choose.
     Beware: it is 1 if the only document retrieved is relevant.
     Source: trec_eval, measure set_relative_P.
     """
@@ -281,7 +281,7 @@ def SetF(run: JudgedRun, *, beta: float = 1, rel: Level = 1) -> Values:
     0 if nothing relevant was retrieved; undefined without a relevant document. trec_eval does not
     square beta, so the two agree only for beta = 1.
 
-    Use: a single number for a retriever that returns a set.
+    Use: for a single number, if the retriever returns a set.
     Beware: see F.
     Source: van Rijsbergen (1979), Information Retrieval, chapter 7.
     """
@@ -316,7 +316,7 @@ def IPrec(run: JudgedRun, *, recall: float, rel: Level = 1, points: str = "up") 
     rounds it instead (``points=nearest``), and may report the precision of a lower recall.
     Undefined without a relevant document.
 
-    Use: the trade-off between precision and recall as a curve.
+    Use: to show the trade-off between precision and recall as a curve.
     Beware: interpolation hides local drops of precision.
     Source: Manning, Raghavan and Schütze (2008), Introduction to Information Retrieval, 8.4.
     """
@@ -366,8 +366,7 @@ def RBP(
 
     $$ RBP(residual)@k = 1 - (1 - p) \sum_{i \le k,\; judged} p^{\,i-1} $$
 
-    Use: evaluation with a user model, or with incomplete judgments (the residual measures the
-    uncertainty).
+    Use: with a user model, or with incomplete judgments (the residual measures the uncertainty).
     Beware: values for different p cannot be compared; with few relevant documents, it is far below
     1. The residual is an upper bound, not an estimate.
     Source: Moffat and Zobel (2008), Rank-biased precision for measurement of retrieval

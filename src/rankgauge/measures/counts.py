@@ -20,7 +20,7 @@ def Judged(run: JudgedRun, *, k: int | None = None) -> Values:
 
     Undefined if nothing was retrieved.
 
-    Use: together with every other value: unjudged documents count as not relevant.
+    Use: with every other measure: unjudged documents count as not relevant.
     Beware: compare two systems only if it is similar for both.
     Source: Sakai (2007), Alternatives to bpref, SIGIR.
     """
@@ -80,7 +80,7 @@ def NumRet(run: JudgedRun) -> Values:
 def NumRel(run: JudgedRun, *, rel: Level = 1) -> Values:
     """The number of relevant documents, retrieved or not; the mean is the sum over queries.
 
-    Use: together with recall, as its denominator.
+    Use: with recall, as its denominator.
     Beware: it depends on the judgments only.
     Source: trec_eval, measure num_rel.
     """
@@ -97,7 +97,7 @@ def NumRel(run: JudgedRun, *, rel: Level = 1) -> Values:
 def NumRelRet(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
     """The number of relevant documents in the first k; the mean is the sum over queries.
 
-    Use: recall as a count.
+    Use: to report recall as a count.
     Beware: queries with many relevant documents dominate it.
     Source: trec_eval, measure num_rel_ret.
     """
@@ -116,7 +116,7 @@ def NumRelRet(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values
 def NumNonrelRet(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
     """The number of documents judged not relevant in the first k; the mean is the sum over queries.
 
-    Use: together with NumRelRet, to distinguish documents judged not relevant from unjudged ones.
+    Use: with NumRelRet, to distinguish documents judged not relevant from unjudged ones.
     Beware: it is small if few documents are judged.
     Source: trec_eval, measure num_nonrel_judged_ret.
     """
@@ -141,7 +141,7 @@ def Utility(
     relevant nor retrieved, which needs the size of the collection; it is 0 by default, as in
     rankgauge.
 
-    Use: the retriever returns a set, and both kinds of errors have a cost.
+    Use: if the retriever returns a set, and both kinds of errors have a cost.
     Beware: it is strongly negative for long rankings; queries with many relevant documents dominate
     the mean.
     Source: Hull (1999), The TREC-7 filtering track; trec_eval, measure utility.
@@ -165,7 +165,7 @@ def FirstRel(run: JudgedRun, *, rel: Level = 1) -> Values:
 
     Undefined if none was retrieved; these queries are excluded from the mean, with a note.
 
-    Use: together with MRR, which is .5 if all ranks are 2, but also if half are 1 and half missing.
+    Use: with MRR, which does not distinguish ranks of 2 from a mix of rank 1 and no hit.
     Beware: its mean is over the queries with a hit only; report it together with Success.
     Source: Kantor and Voorhees (2000), The TREC-5 confusion track, Information Retrieval 2.
     """

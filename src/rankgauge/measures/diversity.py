@@ -59,7 +59,7 @@ def alpha_nDCG(run: SubtopicRun, *, k: int, alpha: float = 0.5, rel: Level = 1) 
     among equal gains the one with the highest id. (Finding the best ranking is NP-hard.) Undefined
     without a relevant document.
 
-    Use: queries have several meanings or aspects, and a ranking should cover them early.
+    Use: if queries have several meanings or aspects, and a ranking should cover them early.
     Beware: a ranking can beat the ideal one, so values slightly above 1 are possible; alpha = 0
     does not reward novelty.
     Source: Clarke et al. (2008), Novelty and diversity in information retrieval evaluation, SIGIR.
@@ -160,7 +160,7 @@ def AP_IA(run: SubtopicRun, *, k: int | None = None, rel: Level = 1) -> Values:
 
     The mean is over the S subtopics with a relevant document. Undefined without one.
 
-    Use: all documents of every subtopic should be found.
+    Use: if all documents of every subtopic should be found.
     Beware: it does not reward novelty.
     Source: Agrawal, Gollapudi, Halverson and Ieong (2009), Diversifying search results, WSDM; with
     equally likely subtopics, as in ndeval of the TREC Web tracks.
@@ -184,7 +184,7 @@ def P_IA(run: SubtopicRun, *, k: int, rel: Level = 1) -> Values:
 
     The mean is over the S subtopics with a relevant document. Undefined without one.
 
-    Use: together with a measure that rewards novelty.
+    Use: with a measure that rewards novelty.
     Beware: it does not reward novelty, and reaches 1 only if each of the first k documents covers
     every subtopic.
     Source: Agrawal, Gollapudi, Halverson and Ieong (2009), Diversifying search results, WSDM; with
@@ -202,7 +202,7 @@ def StRecall(run: SubtopicRun, *, k: int, rel: Level = 1) -> Values:
 
     S is the number of subtopics with a relevant document. Undefined without one.
 
-    Use: each aspect of a question should be answered in the first k.
+    Use: if each aspect of a question should be answered in the first k.
     Beware: it ignores order within the first k, and further documents of a subtopic.
     Source: Zhai, Cohen and Lafferty (2003), Beyond independent relevance: methods and evaluation
     metrics for subtopic retrieval, SIGIR.

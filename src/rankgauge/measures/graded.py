@@ -78,7 +78,7 @@ def nDCG(
     value. With rel, grades below it have no gain; with b, the discount is that of the original
     publication (see DCG). Undefined if no judged document has a gain.
 
-    Use: judgments have grades, and order matters: the usual first choice for search.
+    Use: if judgments have grades, and order matters: the usual first choice for search.
     Beware: nonrelevant documents below the relevant ones do not lower the value.
     Source: Järvelin and Kekäläinen (2002), Cumulated gain-based evaluation of IR techniques, TOIS
     20; with the discount of Burges et al. (2005), Learning to rank using gradient descent, ICML.
@@ -107,7 +107,7 @@ def ERR(run: JudgedRun, *, k: int | None = None, top: float = 4) -> Values:
 
     top is the highest grade of the scale (default 4); a grade above it is an error.
 
-    Use: graded judgments, and users who stop at a good document.
+    Use: for graded judgments, and users who stop at a good document.
     Beware: values depend on top, so report it; the highest possible value is below 1.
     Source: Chapelle, Metzler, Zhang and Grinspan (2009), Expected reciprocal rank for graded
     relevance, CIKM.
@@ -145,7 +145,7 @@ def NCG(run: JudgedRun, *, k: int, gain: Value = "linear", rel: Level | None = N
     The ideal ranking g* contains all judged documents, retrieved or not. Undefined if no judged
     document has a gain.
 
-    Use: graded recall of a first stage whose results are reranked.
+    Use: to measure graded recall of a first stage whose results are reranked.
     Beware: it ignores order within the first k.
     Source: Järvelin and Kekäläinen (2002), Cumulated gain-based evaluation of IR techniques, TOIS
     20; as NCG in Craswell et al. (2021), Overview of the TREC 2020 deep learning track.
@@ -166,7 +166,7 @@ def RnDCG(run: JudgedRun, *, gain: Value = "linear") -> Values:
     this gain, and the length of the ranking if it exceeds the number of documents with a gain by at
     least two. Undefined if no judged document has a gain.
 
-    Use: nDCG without the choice of a cut-off.
+    Use: like nDCG, without the choice of a cut-off.
     Beware: the ranks, and their number, differ between queries.
     Source: trec_eval, measure Rndcg (experimental).
     """
@@ -193,7 +193,7 @@ def nDCGrel(run: JudgedRun, *, gain: Value = "linear") -> Values:
     R is the number of documents with a gain. For those not retrieved, nDCG of the whole ranking
     counts. Undefined if no judged document has a gain.
 
-    Use: a summary of nDCG over all ranks, as AP is one of precision.
+    Use: as a summary of nDCG over all ranks, as AP is one of precision.
     Beware: ranks above the first document with a gain do not count.
     Source: trec_eval, measure ndcg_rel (experimental).
     """
@@ -221,7 +221,7 @@ def G(run: JudgedRun, *, gain: Value = "linear") -> Values:
     g* are the judged documents by descending gain; each rank below the last of them adds 1 to c.
     Undefined if no judged document has a gain.
 
-    Use: the contribution of a document should depend on the documents above it, not only on its
+    Use: if the contribution of a document should depend on the documents above it, not only on its
     rank.
     Beware: rarely used outside of trec_eval.
     Source: trec_eval, measure G (experimental).
@@ -248,8 +248,8 @@ def binG(run: JudgedRun, *, rel: Level = 1) -> Values:
     n_i is the number of documents above rank i that are not relevant. Undefined without a relevant
     document.
 
-    Use: the contribution of a document should depend on the nonrelevant documents above it, not on
-    its rank.
+    Use: if the contribution of a document should depend on the nonrelevant documents above it, not
+    on its rank.
     Beware: rarely used outside of trec_eval.
     Source: trec_eval, measure binG (experimental).
     """

@@ -30,7 +30,7 @@ def Bpref(run: JudgedRun, *, rel: Level = 1) -> Values:
     were judged not relevant, and N the number of all documents judged not relevant. Unjudged
     documents are ignored. Undefined without a relevant document; if N is 0, every term is 1.
 
-    Use: judgments are incomplete, and the judged documents are a fair sample.
+    Use: if judgments are incomplete, and the judged documents are a fair sample.
     Beware: if only relevant documents are judged, as in click data, it is recall.
     Source: Buckley and Voorhees (2004), Retrieval evaluation with incomplete information, SIGIR;
     in the form of trec_eval since version 8.
@@ -46,7 +46,7 @@ def GMBpref(run: JudgedRun, *, rel: Level = 1) -> Values:
 
     The value per query is bpref itself. Undefined without a relevant document.
 
-    Use: judgments are incomplete, and the worst queries matter.
+    Use: if judgments are incomplete, and the worst queries matter.
     Beware: a single query without a relevant document retrieved lowers it strongly.
     Source: trec_eval, measure gm_bpref; Robertson (2006), On GMAP: and other transformations, CIKM.
     """
@@ -64,7 +64,7 @@ def infAP(run: JudgedRun, *, rel: Level = 1) -> Values:
     Counts are over the ranks above i. A grade below 0 means that a document was pooled but not
     judged; without such grades, infAP is close to AP. Undefined without a relevant document.
 
-    Use: pools of which a random sample was judged, with grade -1 for the others.
+    Use: for pools of which a random sample was judged, with grade -1 for the others.
     Beware: estimates of single queries are noisy; use the mean.
     Source: Yilmaz and Aslam (2006), Estimating average precision with incomplete and imperfect
     judgments, CIKM.
@@ -94,8 +94,8 @@ def xinfAP(run: SampledRun, *, rel: Level = 1) -> Values:
     with "< i", of those retrieved above rank i. If no document of a stratum is judged above rank i,
     one third of them counts as relevant (infAP: one half). Undefined without a relevant document.
 
-    Use: pools that were sampled at different rates, such as all documents at the first ranks and
-    some of the rest.
+    Use: for pools that were sampled at different rates, such as all documents at the first ranks
+    and some of the rest.
     Beware: estimates of single queries are noisy, and may exceed 1; use the mean. sample_eval.pl
     reads 1,000 documents per query; this measure reads all of them.
     Source: Yilmaz, Kanoulas and Aslam (2008), A simple and efficient sampling method for estimating

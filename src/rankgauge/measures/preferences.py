@@ -63,8 +63,8 @@ def Prefs(run: PreferenceRun, *, count: str = "preferences", scope: str = "all")
     satisfied if the relevant document was retrieved. Undefined if a group has no preference to
     count.
 
-    Use: judgments are preferences; ``scope=both`` or ``scope=any`` for collections that change, in
-    which documents may no longer exist.
+    Use: if judgments are preferences; ``scope=both`` or ``scope=any`` for collections that change,
+    in which documents may no longer exist.
     Beware: with ``scope=all``, preferences between two documents that were not retrieved lower the
     value; with the other scopes, the divisor depends on the run. trec_eval breaks ties by ascending
     document id for these measures. ``count=balanced`` reproduces trec_eval, which differs from its
@@ -115,7 +115,7 @@ def _mean_of_groups(run: PreferenceRun, satisfied: IntArray, counted: IntArray) 
 def NumPrefs(run: PreferenceRun) -> Values:
     """The number of preferences in the judgments; the mean is the sum over queries.
 
-    Use: together with Prefs, as its denominator.
+    Use: with Prefs, as its denominator.
     Beware: it depends on the judgments only.
     Source: measure prefs_num_prefs_poss of trec_eval.
     """
@@ -131,7 +131,7 @@ def NumPrefsKept(run: PreferenceRun, *, scope: str = "all") -> Values:
 
     With ``scope=both``, only preferences between two retrieved documents count.
 
-    Use: Prefs as a count.
+    Use: to report Prefs as a count.
     Beware: queries with many preferences dominate it.
     Source: measures prefs_num_prefs_ful and prefs_num_prefs_ful_ret of trec_eval.
     """
@@ -155,7 +155,7 @@ def Compat(run: JudgedRun, *, p: float = 0.95, k: int = _FAR, normalize: bool = 
     which is below 1 if few documents have a grade above 0 (``normalize=false``: not divided).
     Undefined if no document has a grade above 0.
 
-    Use: grades express an order, such as preferences, rather than gains.
+    Use: if grades express an order, such as preferences, rather than gains.
     Beware: tools differ in the depth, and in the order of documents of the same grade that were not
     retrieved; if these get the score 0, as in ir_measures, negative scores change the value.
     Source: Clarke, Vtyurina and Smucker (2021), Assessing top-k preferences, TOIS 39; Clarke,
@@ -189,7 +189,7 @@ def PairAcc(
     outside is above none. With ``among=retrieved``, pairs consist of documents in the first k, and
     unjudged documents count as not relevant. Undefined without a pair.
 
-    Use: how well scores separate relevant from nonrelevant documents, as in training.
+    Use: to measure how well scores separate relevant from nonrelevant documents, as in training.
     Beware: all ranks have the same weight; if only relevant documents are judged, there is no pair.
     ir_measures calls it Accuracy, with the pairs of ``among=retrieved``.
     Source: Mann and Whitney (1947), On a test of whether one of two random variables is

@@ -89,7 +89,7 @@ def INST(
     The residual is the possible increase if every unjudged document, including those below the
     ranking, had a gain of 1: $INST_{unjudged = 1} - INST$. It is an upper bound, not an estimate.
 
-    Use: the number of documents that users want is known: one for a fact, many for a survey.
+    Use: if the number of documents that users want is known: one for a fact, many for a survey.
     Beware: values for different goals or cut-offs cannot be compared; the goal is at least 0.5.
     Source: Bailey, Moffat, Scholer and Thomas (2015), User variability and IR system evaluation,
     SIGIR; Moffat, Bailey, Scholer and Thomas (2015), INST: an adaptive metric, ADCS; for the
@@ -164,7 +164,7 @@ def BPM(
     The residual is the possible increase if every unjudged document, including those below the
     ranking, had a gain of 1: $BPM_{unjudged = 1} - BPM$.
 
-    Use: users have both a goal and a limited effort.
+    Use: if users have both a goal and a limited effort.
     Beware: documents after the goal is reached do not count.
     Source: Zhang, Liu, Li, Zhang, Xu and Ma (2017), Evaluating web search with a Bejeweled player
     model, SIGIR; for the residual, Moffat et al. (2017), TOIS 35.
@@ -214,7 +214,7 @@ def NERR8(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None
 
     The gain of a document is 1 if its grade is at least rel (default 1) or, with top, grade / top.
 
-    Use: ERR in the form of the C/W/L framework.
+    Use: for a form of ERR in the C/W/L framework.
     Beware: it is not ERR; the number in its name is that of the equation in the paper.
     Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
     between expected reciprocal rank and other metrics, ICTIR, equation 8.
@@ -230,7 +230,7 @@ def NERR9(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None
 
     The gain of a document is 1 if its grade is at least rel (default 1) or, with top, grade / top.
 
-    Use: ERR with its discount 1 / i in the form of the C/W/L framework.
+    Use: for a form of ERR with its discount 1 / i in the C/W/L framework.
     Beware: it is not ERR; the number in its name is that of the equation in the paper; k is at most
     a million.
     Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
@@ -256,7 +256,7 @@ def NERR10(
     The gain of a document is 1 if its grade is at least rel (default 1) or, with top, grade / top.
     The user reads at most k ranks (default 1,000).
 
-    Use: ERR with the persistence of RBP.
+    Use: like ERR, with the persistence of RBP.
     Beware: it is not ERR; the number in its name is that of the equation in the paper.
     Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
     between expected reciprocal rank and other metrics, ICTIR, equation 10.
@@ -280,7 +280,7 @@ def NERR11(
     T is the goal, the gain that the user wants. The gain of a document is 1 if its grade is at
     least rel (default 1) or, with top, grade / top. The user reads at most k ranks (default 1,000).
 
-    Use: ERR with the persistence of INSQ.
+    Use: like ERR, with the persistence of INSQ.
     Beware: it is not ERR; the number in its name is that of the equation in the paper.
     Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
     between expected reciprocal rank and other metrics, ICTIR, equation 11.
@@ -416,7 +416,7 @@ def _certain(path: _Path) -> _Passage:
 
 
 def _harmonic(path: _Path) -> _Passage:
-    """C(i) = i / (i + 1)."""
+    """Return the passage of segments with C(i) = i / (i + 1)."""
     first, last = path.first.astype(np.int64), (path.first + path.ranks).astype(np.int64) - 1
     sums = _harmonic_numbers(int(last.max()))
     return first / (last + 1), first * (sums[last] - sums[first - 1])
@@ -427,12 +427,12 @@ def _patient(p: float) -> _Model:
 
 
 def _insistent(goal: float) -> _Model:
-    """C(i) = ((i + 2T - 1) / (i + 2T))^2."""
+    """Return the model with C(i) = ((i + 2T - 1) / (i + 2T))^2."""
     return lambda path: _squared(path.first + (2 * goal - 1), path.ranks)
 
 
 def _repeated(chance: Values, ranks: Values) -> _Passage:
-    """Pass segments with the same C at each rank."""
+    """Return the passage of segments with the same C at each rank."""
     passed, power, left = np.ones_like(chance), chance, ranks.astype(np.int64)
     # Not np.power: its last bit may depend on the memory address of a number.
     while left.any():
@@ -442,7 +442,7 @@ def _repeated(chance: Values, ranks: Values) -> _Passage:
 
 
 def _squared(start: Values, ranks: Values) -> _Passage:
-    """Pass segments with C = (s / (s + 1))^2, ((s + 1) / (s + 2))^2, ... at their ranks."""
+    """Return the passage of segments with C = (s / (s + 1))^2, ((s + 1) / (s + 2))^2, ..."""
     end = start + ranks
     passed = start / np.where(end > 0, end, 1.0)
     inspected = np.ones_like(start)

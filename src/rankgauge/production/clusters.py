@@ -300,12 +300,12 @@ def marking_words(pooled: PooledQuestions) -> tuple[MarkingWord, ...]:
     """
     words = [set(_WORD.findall(text.casefold())) for text in pooled.texts]
     ours, theirs = words[: pooled.evaluation], words[pooled.evaluation :]
-    held = Counter(word for row in ours for word in row)
+    own = Counter(word for row in ours for word in row)
     others = Counter(word for row in theirs for word in row)
     found = []
-    for word in held | others:
-        first, second = held[word] / len(ours), others[word] / len(theirs)
-        share = (held[word] + others[word]) / len(words)
+    for word in own | others:
+        first, second = own[word] / len(ours), others[word] / len(theirs)
+        share = (own[word] + others[word]) / len(words)
         error = math.sqrt(share * (1 - share) * (1 / len(ours) + 1 / len(theirs)))
         if abs(first - second) >= max(_MARKING, _CLEAR * error):
             found.append(MarkingWord(word, first, second))

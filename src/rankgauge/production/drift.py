@@ -288,9 +288,9 @@ def _weights(
         for names, number in zip(pooled.ids[: pooled.evaluation], numbered, strict=False)
         for name in names
     }
-    held = Counter(place.values())
+    sizes = Counter(place.values())
     raw = {
-        name: clusters[number - 1].traffic_share / held[number] for name, number in place.items()
+        name: clusters[number - 1].traffic_share / sizes[number] for name, number in place.items()
     }
     total = math.fsum(raw.values())
     return {name: value * len(raw) / total if total else 1.0 for name, value in raw.items()}

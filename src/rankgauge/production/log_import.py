@@ -331,8 +331,8 @@ class _Importer:
         """Import a source, resuming an interrupted import."""
         unfinished = self._store.manifest["unfinished"]
         key = f"{os.path.abspath(source.path)} {fingerprint(source.path)}"  # noqa: PTH100
-        held = unfinished.get(key)
-        progress = _Progress(**held) if held else _Progress()
+        saved = unfinished.get(key)
+        progress = _Progress(**saved) if saved else _Progress()
         for number, batch in enumerate(source.batches()):
             if number < progress.batches:
                 continue

@@ -63,41 +63,41 @@ def read_mapping(path: str | os.PathLike[str]) -> LogMapping:
     name = os.fspath(path)
     text = read_text(path)
     try:
-        held = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
+        content = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise FormatError(
-            f"neither TOML nor JSON: {error}", path=name, fix="see: logs import --help"
+            f"neither TOML nor JSON: {error}", path=name, fix="see: rankgauge logs import --help"
         ) from None
-    return as_mapping(held, name)
+    return as_mapping(content, name)
 
 
-def as_mapping(held: Mapping[str, Any], name: str = "mapping") -> LogMapping:
+def as_mapping(content: Mapping[str, Any], name: str = "mapping") -> LogMapping:
     """Return a mapping with this content; raise an error if it is not valid."""
-    wrong = next(_faults(held), None)
+    wrong = next(_faults(content), None)
     if wrong is not None:
         raise FormatError(wrong[0], path=name, fix=wrong[1])
-    return LogMapping(**({"columns": {}} | dict(held)))
+    return LogMapping(**({"columns": {}} | dict(content)))
 
 
-def _faults(held: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _faults(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the faults of a mapping, each with its fix."""
-    for key, value in held.items():
+    for key, value in content.items():
         if key not in _KEYS:
             yield f"{key!r} is not part of a mapping", f"the parts are: {', '.join(_KEYS)}"
         elif not isinstance(value, _KEYS[key]):
             yield f"{key} = {value!r:.40} is not valid", "see: rankgauge logs import --help"
-    columns, events = held.get("columns", {}), held.get("events", [])
+    columns, events = content.get("columns", {}), content.get("events", [])
     if not all(isinstance(each, Mapping) for each in events):
         yield "events is a list of tables", "write [[events]]"
         return
     yield from _column_faults(columns, events)
-    for kind in (*held.get("kinds", {}).values(), *(each.get("kind") for each in events)):
+    for kind in (*content.get("kinds", {}).values(), *(each.get("kind") for each in events)):
         if kind not in KINDS:
             yield f"{kind!r} is not a kind of event", f"the kinds are: {', '.join(KINDS)}"
-    for word, number in held.get("values", {}).items():
+    for word, number in content.get("values", {}).items():
         if not is_number(number):
             yield f"{word} = {number!r:.40} is not a number", "write a number"
-    if held.get("first_rank", 1) not in {0, 1}:
+    if content.get("first_rank", 1) not in {0, 1}:
         yield "first_rank is neither 0 nor 1", "write first_rank = 0 or 1"
 
 

@@ -256,12 +256,12 @@ def _json_document(stream: BinaryIO, name: str) -> Iterator[Batch]:
     import pyarrow as pa
 
     try:
-        held = json.loads(all_of(stream, name).decode("utf-8-sig"))
+        document = json.loads(all_of(stream, name).decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise FormatError(
             f"this is not JSON: {error}", path=name, fix="write an object on each line"
         ) from None
-    rows = held if isinstance(held, list) else [held]
+    rows = document if isinstance(document, list) else [document]
     for start in range(0, max(len(rows), 1), BATCH_ROWS):
         texts = [json.dumps(row) for row in rows[start : start + BATCH_ROWS]]
         lines = range(start + 1, start + 1 + len(texts))

@@ -242,8 +242,8 @@ def _ranking(found: list[dict[str, str]] | None) -> dict[str, Any]:
 def _message(span: Mapping[str, Any], keys: tuple[str, ...], last: str = "") -> str | None:
     """Return the text of the last message (of a role), from old or new attributes."""
     for key in keys:
-        held = span.get(key)
-        messages = _json(held) if isinstance(held, str) else held
+        content = span.get(key)
+        messages = _json(content) if isinstance(content, str) else content
         if isinstance(messages, str):
             return messages
         if isinstance(messages, list):
@@ -265,8 +265,8 @@ def _message(span: Mapping[str, Any], keys: tuple[str, ...], last: str = "") -> 
             value = first_of(span, (f"{key}.{number}.content", f"{key}.{number}.parts.0.content"))
             if value is not None:
                 return str(value)
-        if isinstance(held, str) and held.strip() and messages is None:
-            return held
+        if isinstance(content, str) and content.strip() and messages is None:
+            return content
     return None
 
 
@@ -306,8 +306,8 @@ def _json(text: Any) -> Any:
 
 
 def _json_object(text: Any) -> dict[str, Any]:
-    held = _json(text)
-    return held if isinstance(held, dict) else {}
+    found = _json(text)
+    return found if isinstance(found, dict) else {}
 
 
 def _text(value: Any) -> str | None:

@@ -292,7 +292,7 @@ def mapped(
             parts["event_id"] = f"{parts['event_id']} || ':' || {kind}"
         parts["attributes"] = (
             functools.reduce(
-                lambda held, pair: f"map_concat({held}, {pair})",
+                lambda attributes, pair: f"map_concat({attributes}, {pair})",
                 (_pair(name, _known(at[name])) for name in mapping.attributes),
             )
             if mapping.attributes

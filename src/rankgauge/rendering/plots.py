@@ -27,7 +27,7 @@ _BINS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 10), (11, 20), (21, 100), (101, mat
 _UNIT = (0.0, 1.0)
 
 
-class Measured(Protocol):
+class EvaluationLike(Protocol):
     """Attributes of an evaluation that plots use."""
 
     @property
@@ -46,7 +46,7 @@ class Measured(Protocol):
 
 
 @runtime_checkable
-class Compared(Protocol):
+class ComparisonLike(Protocol):
     """Attributes of a comparison that plots use."""
 
     @property
@@ -60,11 +60,11 @@ class Compared(Protocol):
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _PlotData:
     """Data of a plot: runs, baseline, and primary measure."""
 
     kind: str
-    runs: tuple[Measured, ...]
+    runs: tuple[EvaluationLike, ...]
     base: str
     measure: Measure | None
     differences: Sequence[Any]
@@ -162,7 +162,7 @@ def plot(
     """
     if kind not in PLOTS:
         raise UnknownName.of("plot", kind, PLOTS)
-    compared = isinstance(shown, Compared)
+    compared = isinstance(shown, ComparisonLike)
     several = shown.evaluations if compared else shown
     runs = tuple(several) if isinstance(several, Iterable) else (several,)
     if not runs or not all(isinstance(getattr(run, "run_name", None), str) for run in runs):
@@ -175,7 +175,7 @@ def plot(
         raise UnknownName.of("run", base, names)
     chosen = (shown.primary if compared else None) if measure is None else parse(measure)
     differences = shown.differences if compared else ()
-    return _DRAWN[kind](_Shown(kind, runs, base, chosen, differences))
+    return _DRAWN[kind](_PlotData(kind, runs, base, chosen, differences))
 
 
 def plot_measures(kind: str) -> tuple[str, ...]:
@@ -265,18 +265,18 @@ def _moments(texts: Sequence[str]) -> tuple[float, ...]:
 # ---- values
 
 
-def counted(run: Measured, measure: Measure) -> list[float]:
+def counted(run: EvaluationLike, measure: Measure) -> list[float]:
     """Return the values as counted in the mean: undefined values are 0, or NaN if excluded."""
     skipped = run.policies.undefined == "skip"
     return measure.counted(_column(run, measure), skip_undefined=skipped).tolist()
 
 
-def _column(run: Measured, measure: Measure) -> Values:
+def _column(run: EvaluationLike, measure: Measure) -> Values:
     column: Values = run.per_query[:, run.measures.index(measure)]
     return column
 
 
-def _gains(one: Measured, other: Measured, measure: Measure) -> list[float]:
+def _gains(one: EvaluationLike, other: EvaluationLike, measure: Measure) -> list[float]:
     """Return the differences by query, one minus other, for queries that count in both runs."""
     skipped = one.policies.undefined == "skip" or other.policies.undefined == "skip"
     apart = measure.differences(
@@ -285,7 +285,7 @@ def _gains(one: Measured, other: Measured, measure: Measure) -> list[float]:
     return [gain for gain in apart.tolist() if not math.isnan(gain)]
 
 
-def mean_interval(run: Measured, measure: Measure) -> tuple[float, float] | None:
+def mean_interval(run: EvaluationLike, measure: Measure) -> tuple[float, float] | None:
     """Return the 95% t interval; None unless it is a plain mean of at least two values."""
     known = [value for value in counted(run, measure) if not math.isnan(value)]
     if measure.declaration.mean != "arithmetic" or run.weights is not None or len(known) < 2:
@@ -295,7 +295,7 @@ def mean_interval(run: Measured, measure: Measure) -> tuple[float, float] | None
     return max(found.low, low), min(found.high, high)
 
 
-def _common(runs: Sequence[Measured]) -> list[Measure]:
+def _common(runs: Sequence[EvaluationLike]) -> list[Measure]:
     return [m for m in runs[0].measures if all(m in run.measures for run in runs)]
 
 
@@ -311,7 +311,7 @@ def _number(value: float) -> str:
 # ---- the kinds
 
 
-def _means(shown: _Shown) -> Plot:
+def _means(shown: _PlotData) -> Plot:
     measures = _common(shown.runs)
     alike = [m for m in measures if m.declaration.bounds == _UNIT] or measures[:1]
     most = max(1, _MOST_BARS // len(shown.runs))
@@ -341,7 +341,7 @@ def _means(shown: _Shown) -> Plot:
     return Plot("means", PLOTS["means"].title, f"Bars. {text}.", (panel,), caption)
 
 
-def _differences(shown: _Shown) -> Plot:
+def _differences(shown: _PlotData) -> Plot:
     if not shown.differences:
         raise InputError(
             "a plot of differences shows a comparison", where=f"plot {shown.kind!r}",
@@ -383,7 +383,7 @@ def _differences(shown: _Shown) -> Plot:
     return Plot("differences", title, f"Points with intervals. {text}.", (panel,), caption)
 
 
-def _per_query(shown: _Shown) -> Plot:
+def _per_query(shown: _PlotData) -> Plot:
     shown.aligned()
     measure = shown.primary
     base = next(run for run in shown.runs if run.run_name == shown.base)
@@ -424,7 +424,7 @@ def _per_query(shown: _Shown) -> Plot:
     return Plot("per-query", title, f"An area. {'; '.join(notes)}.", tuple(panels), caption)
 
 
-def _precision_recall(shown: _Shown) -> Plot:
+def _precision_recall(shown: _PlotData) -> Plot:
     points = [m for m in _common(shown.runs) if m.name == "IPrec"]
     points = sorted((m for m in points if m.rel == points[0].rel), key=_recall)
     if len(points) < 2:
@@ -454,7 +454,7 @@ def _recall(measure: Measure) -> float:
     return float(dict(measure.params)["recall"])  # type: ignore[arg-type] # it is a number
 
 
-def _cutoffs(shown: _Shown) -> Plot:
+def _cutoffs(shown: _PlotData) -> Plot:
     families: dict[str, list[Measure]] = {}
     for measure in _common(shown.runs):
         if "k" in dict(measure.params):
@@ -506,7 +506,7 @@ def _thinned(places: Sequence[float]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _first_ranks(shown: _Shown) -> Plot:
+def _first_ranks(shown: _PlotData) -> Plot:
     measure = next((m for m in _common(shown.runs) if m.name == "FirstRel"), None)
     if measure is None:
         raise shown.refused("FirstRel")
@@ -542,7 +542,7 @@ def _span(low: float, high: float) -> str:
     return f"{low:g}" if low == high else f"{low:g}–{high:g}"
 
 
-def _heat_map(shown: _Shown) -> Plot:
+def _heat_map(shown: _PlotData) -> Plot:
     queries = shown.aligned()
     measure = shown.primary
     columns = [counted(run, measure) for run in shown.runs]
@@ -576,7 +576,7 @@ def _heat_map(shown: _Shown) -> Plot:
     return Plot("heat-map", f"{measure} by query and run", alt, (panel,), caption)
 
 
-_DRAWN: Mapping[str, Callable[[_Shown], Plot]] = {
+_DRAWN: Mapping[str, Callable[[_PlotData], Plot]] = {
     "means": _means,
     "differences": _differences,
     "per-query": _per_query,

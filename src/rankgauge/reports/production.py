@@ -23,7 +23,7 @@ _LONGEST = 300
 
 
 @dataclass(frozen=True)
-class _Drawn:
+class _MapPoint:
     """A question in the coordinates of the map."""
 
     x: float
@@ -130,7 +130,7 @@ def _interval(given: tuple[float, float]) -> str:
     return f"{given[0]:.1%} to {given[1]:.1%}"
 
 
-def _drawn(points: Sequence[QuestionPoint]) -> list[_Drawn]:
+def _drawn(points: Sequence[QuestionPoint]) -> list[_MapPoint]:
     """Scale an even selection of each set; evaluation questions come last, to be drawn on top."""
     chosen: list[QuestionPoint] = []
     for evaluation in (False, True):
@@ -148,7 +148,7 @@ def _drawn(points: Sequence[QuestionPoint]) -> list[_Drawn]:
         scale = (size - 2 * _MARGIN) / (high - low) if high > low else 0.0
         spans.append([round(_MARGIN + (value - low) * scale, 1) for value in values])
     return [
-        _Drawn(
+        _MapPoint(
             x, y, point.evaluation,
             f"{'evaluation' if point.evaluation else 'log'}, cluster {point.cluster}: "
             f"{point.text[:_LONGEST]}",
@@ -158,7 +158,7 @@ def _drawn(points: Sequence[QuestionPoint]) -> list[_Drawn]:
     ]  # fmt: skip
 
 
-def _names(drawn: Sequence[_Drawn]) -> list[tuple[float, float, int]]:
+def _names(drawn: Sequence[_MapPoint]) -> list[tuple[float, float, int]]:
     """Return each cluster number at the median position of its points."""
     found = []
     for number in sorted({point.cluster for point in drawn}):

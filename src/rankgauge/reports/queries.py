@@ -49,7 +49,7 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class Missed:
+class MissedDocument:
     """A relevant document with its rank in each run (None if not retrieved)."""
 
     hit: Hit
@@ -65,12 +65,12 @@ class QueryDetails:
     values: str
     runs: tuple[str, ...]
     lines: tuple[tuple[Hit | None, ...], ...]
-    missed: tuple[Missed, ...]
+    missed: tuple[MissedDocument, ...]
     relevant: int
 
 
 @dataclass(frozen=True)
-class ByQuery:
+class QueryTable:
     """Table of queries: its first rows, and all values for the script of the page."""
 
     table: Table
@@ -130,7 +130,7 @@ class Queries:
         orders = {e.run_name: self._orders(e, queries) for e in self.evaluations}
         return [self._details_of(query, orders) for query in queries]
 
-    def table(self) -> ByQuery:
+    def table(self) -> QueryTable:
         """Return the values of every query, with the largest losses or lowest values first."""
         names = [e.run_name for e in self.evaluations]
         origin = names.index(self.base)
@@ -167,7 +167,7 @@ class Queries:
             "values": [self._in_units(m, origin, apart) for m in shown],
         }
         left = "" if few else f"of {self.measure} only: all would make the page too large"
-        return ByQuery(Table(heads, rows, digits=_DIGITS), _script_safe(data), left)
+        return QueryTable(Table(heads, rows, digits=_DIGITS), _script_safe(data), left)
 
     def _against_base(self) -> Iterator[tuple[float, list[float]]]:
         """Yield the value of the baseline and the values of the other runs for each query."""
@@ -250,7 +250,7 @@ class Queries:
                 for rank in range(deep)
             ),
             missed=tuple(
-                Missed(self._hit(doc, grades), tuple(ranks.get(doc) for ranks in places))
+                MissedDocument(self._hit(doc, grades), tuple(ranks.get(doc) for ranks in places))
                 for doc in relevant[:_MOST_MISSED]
             ),
             relevant=len(relevant),

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from rankgauge.core.arguments import choice
-from rankgauge.core.http_client import MAX_BYTES, Endpoint, EndpointError, patiently
+from rankgauge.core.http_client import MAX_BYTES, Endpoint, EndpointError, call_with_retries
 from rankgauge.core.redaction import redact
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
@@ -171,7 +171,7 @@ class Elasticsearch:
         return True
 
     def _ask(self, method: str, path: str = "", content: bytes | None = None) -> Any:
-        return patiently(
+        return call_with_retries(
             lambda: self._endpoint.ask(method, f"{self._index}/{path}".rstrip("/"), content)
         )
 
@@ -201,7 +201,7 @@ class Elasticsearch:
                     fix="wait, and index again", retryable=True,
                 )  # fmt: skip
 
-        patiently(send)
+        call_with_retries(send)
 
     def _index_bytes(self) -> int | None:
         try:

@@ -22,8 +22,8 @@ def bonferroni(p: npt.ArrayLike) -> FloatArray:
 def holm(p: npt.ArrayLike) -> FloatArray:
     """Return p-values corrected by Holm's step-down method (1979), never above Bonferroni's.
 
-    It controls the family-wise error rate: the running maximum of the i-th smallest p times
-    (m - i + 1), at most 1, in the order of the input.
+    It controls the family-wise error rate. The result is the running maximum of the i-th smallest p
+    times (m - i + 1), at most 1, in the order of the input.
 
     Example:
         >>> holm([0.5, 0.01, 0.02]).tolist()
@@ -38,8 +38,8 @@ def holm(p: npt.ArrayLike) -> FloatArray:
 def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
     """Return p-values corrected by the method of Benjamini and Hochberg (1995), for exploration.
 
-    It controls the false discovery rate: the running minimum, from the largest p down, of the i-th
-    smallest p times m / i, in the order of the input.
+    It controls the false discovery rate. The result is the running minimum, from the largest p
+    down, of the i-th smallest p times m / i, in the order of the input.
 
     Example:
         >>> benjamini_hochberg([0.5, 0.01, 0.02]).tolist()
