@@ -168,9 +168,9 @@ def test_queries_in_a_file_are_kept(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "give a RUN, or --qrels QRELS"),
-        ((BM25,), "give -n NUMBER, or --queries FILE"),
-        ((BM25, "-n", "1", "--queries", "x"), "give -n NUMBER, or --queries FILE"),
+        ((), "pass a RUN, or --qrels QRELS"),
+        ((BM25,), "pass -n NUMBER, or --queries FILE"),
+        ((BM25, "-n", "1", "--queries", "x"), "pass -n NUMBER, or --queries FILE"),
         ((BM25, "-n", "99"), "99 queries were requested, but there are only 30"),
         ((BM25, "-n", "0"), "n=0 is not valid"),
         ((BM25, KEYWORD, "-n", "1"), "name a folder for them with -o"),

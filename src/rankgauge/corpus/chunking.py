@@ -225,8 +225,8 @@ def chunk_documents(
     """
     if not callable(chunker):
         raise InputError(
-            f"got {chunker!r:.60} for a chunker", where="chunk_documents",
-            fix="give a chunker, such as TokenChunker(256, 32)",
+            f"expected a chunker, got {chunker!r:.60}", where="chunk_documents",
+            fix="pass a chunker, such as TokenChunker(256, 32)",
         )  # fmt: skip
     return _ChunkedDocuments(documents, chunker, titles)
 
@@ -255,7 +255,7 @@ def _check_chunk(chunk: Any, document: Document) -> None:
     if not fits or document.text[chunk.start : chunk.end] != chunk.text:
         raise InputError(
             f"got {chunk!r:.80}, which is not part of the text of {document.id!r}", where="chunker",
-            fix="give Chunk(start, end, text) with text[start:end] == chunk.text",
+            fix="pass Chunk(start, end, text) with text[start:end] == chunk.text",
         )  # fmt: skip
 
 
@@ -334,8 +334,8 @@ def _tokenizer_function(tokenizer: Any) -> Cut:
         return _CUTS[tokenizer]
     if not callable(tokenizer):
         raise InputError(
-            f"got {tokenizer!r:.60} for a tokenizer", where="tokenizer",
-            fix="name 'word' or 'character', or give a function that splits a text into pieces",
+            f"expected a tokenizer, got {tokenizer!r:.60}", where="tokenizer",
+            fix="name 'word' or 'character', or pass a function that splits a text into pieces",
         )  # fmt: skip
     given: Cut = tokenizer
 

@@ -254,7 +254,7 @@ def implicit_judgments(
         raise InputError(
             f"min_shown={min_shown} is not valid",
             where="implicit_judgments",
-            fix="give 1 or more",
+            fix="pass 1 or more",
         )
     log = EventLog.of(log)
     with log.connection() as connection:

@@ -119,7 +119,7 @@ def interleave(
     """
     chosen = one_of("method", method, get_args(Method))
     if k is not None and k < 1:
-        raise InputError(f"k={k} is not valid", where="interleave", fix="give k of 1 or more")
+        raise InputError(f"k={k} is not valid", where="interleave", fix="pass k of 1 or more")
     sides = {"A": list(dict.fromkeys(a)), "B": list(dict.fromkeys(b))}
     length = len({*a, *b}) if k is None else min(k, len({*a, *b}))
     draw = random.Random(seed)  # noqa: S311 - must be repeatable

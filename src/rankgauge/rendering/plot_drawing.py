@@ -202,7 +202,7 @@ class Plot:
                 content = self.png()
             case other:
                 raise InputError(
-                    f"got the extension {other!r} for a plot", where=str(path),
+                    f"expected the extension .svg or .png, got {other!r}", where=str(path),
                     fix="use a name that ends in .svg or .png",
                 )  # fmt: skip
         with write_atomically(target) as stream:
