@@ -173,7 +173,7 @@ def test_few_queries_are_a_warning():
         (lambda: compare(QRELS, RUNS, "RR", correction="none"), UnknownName, "correction='none'"),
         (lambda: compare({"q": {"d"}}, {"a": {"q": ["d"]}, "b": {"q": ["x"]}}, "RR"), InputError,
          "one query is too few"),
-        (lambda: compare(QRELS, 7, "RR"), InputError, "got int where runs"),
+        (lambda: compare(QRELS, 7, "RR"), InputError, "got int, expected runs"),
         (lambda: compare(QRELS, RUNS, []), InputError, "no measure was given"),
         (lambda: FOUND.difference("s9"), InputError, "no difference between 's9'"),
     ],

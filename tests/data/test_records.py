@@ -439,7 +439,7 @@ BAD = {
     "nothing": ([], "records: there are no records", f"pass at least one: {EXAMPLE}"),
     "None": (
         None,
-        "records: got NoneType where records were expected",
+        "records: got NoneType, expected records",
         f"pass a list of records: [{EXAMPLE}, ...]",
     ),
     "judgments alone": (

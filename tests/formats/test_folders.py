@@ -92,10 +92,10 @@ def test_questions_may_have_ids_grades_and_fields(pages):
         (
             "question,relevant,grade\na,code.md,much\n",
             2,
-            "expected a grade, got 'much'",
+            "got 'much', expected a grade",
             "a number",
         ),
-        ("question,relevant,grade\na,code.md,nan\n", 2, "expected a grade, got 'nan'", "a number"),
+        ("question,relevant,grade\na,code.md,nan\n", 2, "got 'nan', expected a grade", "a number"),
     ],
 )
 def test_questions_that_do_not_fit_are_refused_with_their_line(pages, text, line, said, fix):

@@ -477,7 +477,7 @@ BAD = [
     (
         lambda: fn.precision_at_k(TWO, "d1", 1),
         (
-            "relevant: got 'd1' where the relevant documents were expected\n"
+            "relevant: got 'd1', expected the relevant documents\n"
             'fix: pass a set or list of document ids, {"d1"}, or grades, {"d1": 3}'
         ),
     ),

@@ -225,7 +225,7 @@ def chunk_documents(
     """
     if not callable(chunker):
         raise InputError(
-            f"expected a chunker, got {chunker!r:.60}", where="chunk_documents",
+            f"got {chunker!r:.60}, expected a chunker", where="chunk_documents",
             fix="pass a chunker, such as TokenChunker(256, 32)",
         )  # fmt: skip
     return _ChunkedDocuments(documents, chunker, titles)
@@ -334,7 +334,7 @@ def _tokenizer_function(tokenizer: Any) -> Cut:
         return _CUTS[tokenizer]
     if not callable(tokenizer):
         raise InputError(
-            f"expected a tokenizer, got {tokenizer!r:.60}", where="tokenizer",
+            f"got {tokenizer!r:.60}, expected a tokenizer", where="tokenizer",
             fix="name 'word' or 'character', or pass a function that splits a text into pieces",
         )  # fmt: skip
     given: Cut = tokenizer

@@ -497,7 +497,7 @@ def _row(key: str, value: Any, what: str) -> TextRow:
         return TextRow(key, "", value, {})
     if not isinstance(value, Mapping) or not isinstance(value.get("text"), str):
         raise InputError(
-            f"expected a {what}, got {value!r:.60}", where=f"{what} {key!r}",
+            f"got {value!r:.60}, expected a {what}", where=f"{what} {key!r}",
             fix='pass its text, or {"text": "..."}',
         )  # fmt: skip
     rest = {str(k): v for k, v in value.items() if k not in {"text", "title", "_id", "id"}}

@@ -248,7 +248,7 @@ def _spans(given: Any, query: str) -> list[Span]:
     strange = next((one for one in spans if not isinstance(one, Span)), None)
     if strange is not None:
         raise InputError(
-            f"expected a span, got {strange!r:.60}", where=f"query {query!r}",
+            f"got {strange!r:.60}, expected a span", where=f"query {query!r}",
             fix='pass spans: Span("d1", 0, 42)',
         )  # fmt: skip
     return spans

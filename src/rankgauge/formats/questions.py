@@ -142,7 +142,7 @@ class _Answers:
             return self._keys.setdefault(text, f"q{len(self._keys) + 1}")
         if not isinstance(given, str | int) or isinstance(given, bool):
             raise self._fault(
-                number, f"expected an id, got {given!r:.60}", "use text or a whole number"
+                number, f"got {given!r:.60}, expected an id", "use text or a whole number"
             )
         return self._id(number, given)
 
@@ -171,7 +171,7 @@ class _Answers:
     def _doc(self, number: int, given: Any) -> str:
         if not isinstance(given, str | int) or isinstance(given, bool):
             raise self._fault(
-                number, f"expected a document, got {given!r:.60}", "use its id as text"
+                number, f"got {given!r:.60}, expected a document", "use its id as text"
             )
         key = self._id(number, given)
         if not self._documents or key in self._documents:
@@ -199,7 +199,7 @@ class _Answers:
             grade = float("nan")
         if not abs(grade) < 1e100 or isinstance(given, bool):
             raise self._fault(
-                number, f"expected a grade, got {given!r:.60}", "use a number: 1, 2, 3"
+                number, f"got {given!r:.60}, expected a grade", "use a number: 1, 2, 3"
             )
         return grade
 

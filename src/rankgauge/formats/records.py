@@ -97,7 +97,7 @@ def _raw(source: Any, name: str) -> Iterator[tuple[str, Any]]:
     if isinstance(source, Iterable) and not isinstance(source, bytes | bytearray | AbstractSet):
         return _numbered(source, "record ")
     raise InputError(
-        f"got {type(source).__name__} where records were expected", where=name, fix=f"pass {_LIST}"
+        f"got {type(source).__name__}, expected records", where=name, fix=f"pass {_LIST}"
     )
 
 

@@ -369,7 +369,7 @@ def id_of(value: Any, name: str, number: int) -> str:
     text = value if isinstance(value, str | int) and not isinstance(value, bool) else None
     if text is None or text == "":
         raise FormatError(
-            f"expected an id, got {value!r:.60}", path=name, line=number,
+            f"got {value!r:.60}, expected an id", path=name, line=number,
             fix="an id is text or a whole number",
         )  # fmt: skip
     try:
@@ -383,7 +383,7 @@ def _text(value: Any, name: str, number: int) -> str:
         return ""
     if not isinstance(value, str):
         raise FormatError(
-            f"expected text, got {value!r:.60}", path=name, line=number, fix="use text in quotes"
+            f"got {value!r:.60}, expected text", path=name, line=number, fix="use text in quotes"
         )
     return value
 

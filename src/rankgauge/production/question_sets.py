@@ -330,7 +330,7 @@ def asked_count(row: Mapping[str, Any], path: str, line: int) -> int:
         count = -1
     if count < 0:
         raise FormatError(
-            f"expected a count, got {given!r:.40}", path=path, line=line,
+            f"got {given!r:.40}, expected a count", path=path, line=line,
             fix="use a whole number: how often the question was asked",
         )  # fmt: skip
     return count

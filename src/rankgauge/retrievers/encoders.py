@@ -49,7 +49,7 @@ def encoder_of(given: Any) -> Encoder:
     if callable(given):
         return _Called(given)
     raise InputError(
-        f"expected an encoder, got {type(given).__name__}", where="encoder",
+        f"got {type(given).__name__}, expected an encoder", where="encoder",
         fix="pass a function of a list of texts, or an object with encode_documents() and "
         "encode_queries()",
     )  # fmt: skip
@@ -311,7 +311,7 @@ def _first(given: Any, prompts: Mapping[str, Any], *names: str) -> str:
     if given is not None:
         if not isinstance(given, str):
             raise InputError(
-                f"expected a prompt, got {given!r:.60}", where="prompt", fix='pass text: "query: "'
+                f"got {given!r:.60}, expected a prompt", where="prompt", fix='pass text: "query: "'
             )
         return given
     return next((str(prompts[name]) for name in names if prompts.get(name)), "")

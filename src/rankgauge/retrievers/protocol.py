@@ -221,7 +221,7 @@ def responses_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence
     """
     if isinstance(retriever, type):
         raise InputError(
-            f"expected a retriever, got the class {retriever.__name__}",
+            f"got the class {retriever.__name__}, expected a retriever",
             fix=f"create an object: {retriever.__name__}(...)",
         )
     if has_index(retriever):
@@ -229,7 +229,7 @@ def responses_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence
         return lambda queries, k: retriever.search(tuple(queries), k)
     if not callable(retriever):
         raise InputError(
-            f"expected a retriever, got {shown(retriever)}",
+            f"got {shown(retriever)}, expected a retriever",
             fix=adapter_hint(retriever) or _retriever_fix(retriever),
         )
     ask = _with_k(retriever)

@@ -34,7 +34,7 @@ def reranker_of(given: Any) -> Reranker:
     if callable(given):
         return _Called(given)
     raise InputError(
-        f"expected a reranker, got {type(given).__name__}", where="reranker",
+        f"got {type(given).__name__}, expected a reranker", where="reranker",
         fix="pass a function of a query and a list of texts, or an object with rerank()",
     )  # fmt: skip
 

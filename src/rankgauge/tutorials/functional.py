@@ -505,7 +505,7 @@ def _judgments(relevant: Judgments) -> dict[bytes, float]:
         return dict(zip(docs, _grades(pairs[1], "relevant"), strict=True))
     if not is_list(relevant):
         raise InputError(
-            f"got {short(relevant)} where the relevant documents were expected",
+            f"got {short(relevant)}, expected the relevant documents",
             where="relevant",
             fix='pass a set or list of document ids, {"d1"}, or grades, {"d1": 3}',
         )
