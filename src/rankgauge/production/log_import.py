@@ -120,7 +120,7 @@ class LogImport(Result):
 
     def _heading(self) -> str:
         done = "would be imported" if self.dry_run else "imported"
-        return f"{many(sum(self.events.values()), 'event')} {done}: {self.log}"
+        return f"{many(sum(self.events.values()), 'event')} {done} into {self.log}"
 
     def summary(self) -> str:
         """Return the numbers of new events and refused rows."""
