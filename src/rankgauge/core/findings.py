@@ -244,7 +244,7 @@ REPEATED_TEXT = FindingKind(
     "T102", "repeated-text", "warning",
     "documents with the same text under different ids",
     "if only one is judged, the other counts as not relevant",
-    "keep one of them, or give all the same grade",
+    "keep one of them, or give them all the same grade",
 )  # fmt: skip
 
 QUESTION_INSIDE_DOCUMENT = FindingKind(
