@@ -431,7 +431,8 @@ def _certainty(fits: Sequence[_Trial], trials: _Trials) -> tuple[str, str]:
         every = np.logical_and.reduce([trials.close(one.values, one.kept) for one in fits])
         text = (
             f"the best variant reproduces {best.matched} of {whole} values, "
-            f"{int(np.count_nonzero(every))} of which every variant reproduces; the rest is unexplained"
+            f"{int(np.count_nonzero(every))} of which every variant reproduces; "
+            "the rest is unexplained"
         )
         return ("partly" if best.missed * 2 <= whole else "not found"), text
     rivals = [other for other in fits[1:] if not other.missed]
