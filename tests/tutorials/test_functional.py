@@ -456,21 +456,21 @@ BAD = [
     (
         lambda: fn.precision_at_k("d1", RELEVANT, 1),
         (
-            "retrieved: got 'd1' where a ranking was expected\n"
+            "retrieved: got 'd1', expected a ranking\n"
             'fix: pass a list of document ids, best first: ["d2", "d1"]'
         ),
     ),
     (
         lambda: fn.precision_at_k(None, RELEVANT, 1),
         (
-            "retrieved: got None where a ranking was expected\n"
+            "retrieved: got None, expected a ranking\n"
             'fix: pass a list of document ids, best first: ["d2", "d1"]'
         ),
     ),
     (
         lambda: fn.precision_at_k(np.array("d1"), RELEVANT, 1),
         (
-            "retrieved: got array('d1', dtype='<U2') where a ranking was expected\n"
+            "retrieved: got array('d1', dtype='<U2'), expected a ranking\n"
             'fix: pass a list of document ids, best first: ["d2", "d1"]'
         ),
     ),
@@ -502,7 +502,7 @@ BAD = [
     (
         lambda: fn.ndcg({"d1": 1}),
         (
-            "grades: got {'d1': 1} where a list of grades was expected\n"
+            "grades: got {'d1': 1}, expected a list of grades\n"
             "fix: pass the grades in rank order: [3, 0, 2]"
         ),
     ),
@@ -628,7 +628,7 @@ def test_a_data_frame_is_no_ranking_and_no_list_of_documents(library):
         lambda: fn.precision_at_k(TWO, frame, 1),
         lambda: fn.dcg(frame),
     ):
-        with pytest.raises(InputError, match=r"got DataFrame where .* expected\nfix: "):
+        with pytest.raises(InputError, match=r"got DataFrame, expected .*\nfix: "):
             call()
 
 

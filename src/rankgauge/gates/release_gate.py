@@ -185,7 +185,7 @@ def _stored(given: Any) -> Baseline:
     if isinstance(given, str | os.PathLike):
         return Baseline.read(given)
     raise InputError(
-        f"got {type(given).__name__} where a baseline was expected", where="gate",
+        f"got {type(given).__name__}, expected a baseline", where="gate",
         fix="pass a path, or Baseline.from_run(qrels, run_in_use)",
     )  # fmt: skip
 

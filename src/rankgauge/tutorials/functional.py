@@ -489,7 +489,7 @@ def _ranking(retrieved: Ranking) -> list[bytes]:
         )
     if not is_list(retrieved):
         raise InputError(
-            f"got {short(retrieved)} where a ranking was expected",
+            f"got {short(retrieved)}, expected a ranking",
             where="retrieved",
             fix='pass a list of document ids, best first: ["d2", "d1"]',
         )
@@ -525,7 +525,7 @@ def _ids(given: Iterable[Any], where: str, fix: str) -> list[bytes]:
 def _grades(grades: Iterable[Any], where: str) -> list[float]:
     if not is_list(grades) or isinstance(grades, AbstractSet):
         raise InputError(
-            f"got {short(grades)} where a list of grades was expected",
+            f"got {short(grades)}, expected a list of grades",
             where=where,
             fix="pass the grades in rank order: [3, 0, 2]",
         )
