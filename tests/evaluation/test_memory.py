@@ -251,6 +251,42 @@ def test_a_third_column_is_a_rank_or_a_score_as_without_a_limit(tmp_path):
 
 
 @pytest.mark.usefixtures("parts")
+@pytest.mark.parametrize("memory", [None, "64MB"])
+def test_empty_partitions_and_markers_in_a_folder_are_no_rows(tmp_path, memory):
+    names = ("query_id", "doc_id", "score")
+    table = pa.table(dict(zip(names, (["q1", "q1"], ["d1", "d2"], [2.0, 1.0]), strict=True)))
+    for place, part in enumerate((table.slice(0, 0), table, table.slice(0, 0))):
+        pq.write_table(part, tmp_path / f"part-{place}.parquet")
+    for name in ("_SUCCESS", ".part-0.parquet.crc"):
+        (tmp_path / name).write_bytes(b"")
+    assert evaluate({"q1": {"d2"}}, tmp_path, "RR", memory=memory).mean() == {"RR": 0.5}
+    pq.write_table(table.slice(0, 0), tmp_path / "part-1.parquet")
+    with pytest.raises(InputError, match=f"{tmp_path.name}: there are no rows"):
+        evaluate({"q1": {"d2"}}, tmp_path, "RR", memory=memory)
+    (tmp_path / "part-1.parquet").write_bytes(b"")
+    with pytest.raises(InputError, match=r"part-1.parquet: the file is empty \(0 bytes\)"):
+        evaluate({"q1": {"d2"}}, tmp_path, "RR", memory=memory)
+
+
+@pytest.mark.parametrize("kind", [pa.float64(), pa.int32()])
+def test_a_null_score_is_reported_with_its_row_and_column(tmp_path, kind):
+    columns = [["q1"] * 3, ["d1", "d2", "d3"], pa.array([2, 1, None], kind)]
+    table = pa.table(dict(zip(("query_id", "doc_id", "score"), columns, strict=True)))
+    pq.write_table(table, tmp_path / "a.parquet")
+    message = r"a.parquet, row 3: the score is missing: column 'score' is null"
+    with pytest.raises(InputError, match=message):
+        evaluate({"q1": {"d2"}}, tmp_path / "a.parquet", "RR")
+
+
+@pytest.mark.parametrize("adjacent", [True, False])
+def test_a_repeated_document_is_named_wherever_its_rows_are(tmp_path, adjacent):
+    rows = ["q1,d1,2", "q1,d2,1", "q2,d1,2", "q1,d1,1"]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["query_id,doc_id,score", *(sorted(rows) if adjacent else rows)]))
+    with pytest.raises(InputError, match="document 'd1' occurs twice for query 'q1'"):
+        evaluate({"q1": {"d2"}}, path, "RR", memory="64MB")
+
+
 def test_one_query_may_be_larger_than_all_parts(tmp_path):
     rows = [("q1", f"d{n}", (n * 7919) % 10007) for n in range(5000)] + [("q2", "d1", 1)]
     judged = [("q1", f"d{n}", n % 3) for n in range(0, 9000, 7)] + [("q2", "d1", 1)]
@@ -323,7 +359,7 @@ def test_values_that_do_not_fit_are_refused_before_the_run_is_read(tmp_path, mon
 FAULTS = {
     "null query": (0, None, "row 1501", "query id is missing"),
     "null document": (1, None, "row 1501", "document id is missing"),
-    "null score": (2, None, "", "score NaN of document 'd37' for query 'q20'"),
+    "null score": (2, None, "row 1501", "the score is missing: column 'score' is null"),
     "NaN score": (2, float("nan"), "", "score NaN of document 'd37' for query 'q20'"),
     "infinite score": (2, float("inf"), "", "score inf of document 'd37' for query 'q20'"),
 }

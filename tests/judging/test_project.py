@@ -308,7 +308,7 @@ def test_settings_are_refused_or_stored_as_they_are(given_settings, tmp_path_fac
 
 
 @pytest.mark.parametrize(("mode", "words"), [
-    ("choice", "Choose the document"), ("ranking", "Put the documents"),
+    ("choice", "Choose the document"), ("ranking", "Rank the documents"),
     ("graded", "Grade how well"), ("yes-no", "Decide whether"),
 ])  # fmt: skip
 def test_each_mode_has_a_guideline_of_its_own(tmp_path, mode, words):

@@ -111,13 +111,13 @@ class ModelJudge:
     answer. The model does not see the reference answer, which may not come from the collection.
 
     Args:
-        model: The model; with a cache, no call is paid twice.
+        model: The model; with a cache, repeated calls are free.
         name: The name of the judge; if None, that of the model.
         batch: The largest number of claims in a call.
         longest: The largest number of characters of an item; longer items get no verdict.
         prompts: Texts that replace default prompts, by file name without ``.md``.
-        search: Function that finds documents of the collection for a question; for a conversation,
-            for the turns of the user, one per line.
+        search: Function that finds documents of the collection for a question. In a conversation,
+            the question is preceded by the earlier turns of the user, one per line.
 
     Raises:
         UnknownName: If a prompt name is unknown.

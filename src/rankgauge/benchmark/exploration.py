@@ -139,7 +139,7 @@ class Exploration(Result):
 
     @property
     def untried(self) -> tuple[Mapping[str, Any], ...]:
-        """Untried configurations between ``before`` and ``best``.
+        """Untried configurations that combine ``before`` and ``best``.
 
         Each is ``before`` with one setting of ``best``, or ``best`` with one setting of ``before``.
         Empty if the two differ in at most one setting.

@@ -120,26 +120,25 @@ def _add_arrays(found: UnreadFields, text: bytes, layout: Layout) -> bool:
     if (data[starts[:, 0]] == _COMMENT).any():
         return False
 
-    def column(place: int, rows: IntArray | slice = slice(None)) -> tuple[IntArray, list[bytes]]:
+    def column(place: int, rows: IntArray | slice = slice(None)) -> Ids:
         first = starts[rows, place]
-        codes, names = Ids(data, first, ends[rows, place] - first).unique()
-        return codes, names.tolist()
+        return Ids(data, first, ends[rows, place] - first)
 
-    def count(place: int) -> dict[bytes, int]:
-        codes, names = column(place)
-        return dict(zip(names, np.bincount(codes).tolist(), strict=True))
+    def count(place: int) -> Counter[bytes]:
+        runs, counts = column(place).runs(), Counter[bytes]()
+        for name, number in zip(runs.ids.tolist(), runs.counts.tolist(), strict=True):
+            counts[name] += number
+        return counts
 
     found.seconds.update(count(1))
     if layout is RUN:
         found.tags.update(count(5))
-        codes, names = column(0)
-        heads = np.flatnonzero(np.diff(codes, prepend=-1))
-        found.add_queries(names[code] for code in codes[heads].tolist())
+        found.add_queries(column(0).runs().ids.tolist())
         ranks, sure = decimals(data, words_of(data), starts[:, 3], ends[:, 3])
         others = np.flatnonzero(~sure)
         if len(others):
-            codes, names = column(3, others)
-            read = [rank_number(name.decode("latin-1")) for name in names]
+            codes, names = column(3, others).unique()
+            read = [rank_number(name.decode("latin-1")) for name in names.tolist()]
             ranks[others] = np.array(read)[codes]
         found.ranks.append(ranks)
     return True

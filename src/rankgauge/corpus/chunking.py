@@ -211,7 +211,7 @@ def chunk_documents(
     has no chunks.
 
     Args:
-        documents: The documents. The result can be iterated as often as these.
+        documents: The documents. If they can be iterated repeatedly, so can the result.
         chunker: The chunker.
         titles: Whether each chunk includes the title of its document.
 

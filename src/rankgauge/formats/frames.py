@@ -36,6 +36,8 @@ def from_columns(
     """Build a table from three columns of equal length: lists, arrays, or data frame series."""
     names, source = columns or Columns(*layout.columns), source or layout.name
     blame = blame_row(source, before=before)
+    if on_error is None:
+        _refuse_null(values, names.value, layout, blame)
     query_ids = _ids(queries, names.query, source)
     doc_ids = _ids(docs, names.doc, source)
     numbers = _column(values, names.value, source)
@@ -72,6 +74,15 @@ def _ids(values: Any, name: str, source: str) -> Ids | IdRuns | npt.NDArray[Any]
 
     ids = packed_runs(values)
     return _column(values, name, source) if ids is None else ids
+
+
+def _refuse_null(values: Any, name: str, layout: Layout, blame: Blame) -> None:
+    """Refuse a null in a column of polars or pyarrow; NumPy would replace it by NaN."""
+    column = values.to_native() if hasattr(values, "to_native") else values
+    nulls = getattr(column, "null_count", 0)
+    if nulls() if callable(nulls) else nulls:
+        row = listed(column.is_null()).index(True)
+        raise blame(row, f"the {layout.value} is missing: column {name!r} is null", layout.fix)
 
 
 def _column(values: Any, name: str, source: str) -> npt.NDArray[Any] | list[Any]:

@@ -137,8 +137,8 @@ def opened_bytes(source: Source) -> Iterator[BinaryIO]:
 
 
 def is_columnar(start: bytes, name: str) -> bool:
-    """Return whether a file is columnar, by its first bytes; its name alone is not sufficient."""
-    named = b"\0" in start and name.lower().endswith(_NAMED_COLUMNAR)
+    """Return whether a file is columnar, by its first bytes, and by its name if it is empty."""
+    named = (not start or b"\0" in start) and name.lower().endswith(_NAMED_COLUMNAR)
     return start.startswith(COLUMNAR) or named
 
 

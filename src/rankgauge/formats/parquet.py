@@ -48,7 +48,12 @@ _Held: TypeAlias = str | io.BytesIO
 
 
 def read_columnar(
-    stream: BinaryIO, name: str, layout: Layout, on_error: OnError | None = None
+    stream: BinaryIO,
+    name: str,
+    layout: Layout,
+    on_error: OnError | None = None,
+    *,
+    part: bool = False,
 ) -> PairTable:
     """Read a Parquet file, an Arrow file (Feather), or an Arrow stream."""
     held, size, start = _in_memory(stream, name)
@@ -61,13 +66,14 @@ def read_columnar(
         frame = _by_pyarrow(held, size, start, choice)
     # Columns were chosen among all names, but only these were read.
     table = from_frame(frame, layout, name, columns=choice.columns, on_error=on_error)
-    if not len(table):
-        fix = f"give rows of {', '.join(layout.columns)}"
-        raise FormatError("there are no rows", path=name, fix=fix)
+    if not len(table) and not part:
+        raise no_rows(name, layout)
     return table
 
 
-def columnar_pieces(stream: BinaryIO, name: str, layout: Layout, rows: int) -> Iterator[PairTable]:
+def columnar_pieces(
+    stream: BinaryIO, name: str, layout: Layout, rows: int, *, part: bool = False
+) -> Iterator[PairTable]:
     """Yield tables of `rows` consecutive rows of a columnar file."""
     held, size, start = _in_memory(stream, name)
     choice = _Choice(name, layout)
@@ -97,9 +103,14 @@ def columnar_pieces(stream: BinaryIO, name: str, layout: Layout, rows: int) -> I
         raise
     except (pa.ArrowException, OSError, MemoryError, OverflowError, ValueError) as error:
         raise _broken(name, error) from None
-    if not before:
-        fix = f"give rows of {', '.join(layout.columns)}"
-        raise FormatError("there are no rows", path=name, fix=fix)
+    if not before and not part:
+        raise no_rows(name, layout)
+
+
+def no_rows(name: str, layout: Layout) -> FormatError:
+    """Return the error for a file or folder without rows."""
+    fix = f"give rows of {', '.join(layout.columns)}"
+    return FormatError("there are no rows", path=name, fix=fix)
 
 
 def _parquet_batches(
@@ -203,9 +214,12 @@ def _in_memory(stream: BinaryIO, name: str) -> tuple[_Held, int, bytes]:
     path = getattr(stream, "name", None)
     if is_plain_file(stream) and isinstance(path, str | bytes):
         start = start_of(stream)[: len(_FILE)]
-        if os.path.isfile(path):  # noqa: PTH113 - it may be bytes
+        if start and os.path.isfile(path):  # noqa: PTH113 - it may be bytes
             return os.fsdecode(path), os.path.getsize(path), start  # noqa: PTH202
     content = all_of(stream, name)
+    if not content:
+        fix = "write it again; perhaps writing was interrupted"
+        raise FormatError("the file is empty (0 bytes)", path=name, fix=fix)
     return io.BytesIO(content), len(content), content[: len(_FILE)]
 
 

@@ -120,14 +120,17 @@ class Pieces:
 
     def _of_parts(self) -> Iterator[PairTable]:
         """Yield tables from the files of a folder, one after the other."""
-        from rankgauge.formats.parquet import columnar_pieces
+        from rankgauge.formats.parquet import columnar_pieces, no_rows
 
+        empty = True
         for path in self._parts:
             with opened_bytes(path) as stream:
-                for table in columnar_pieces(stream, path, self.layout, self._rows):
-                    # Notes on columns are taken from the first file.
-                    notes = table.notes if path == self._parts[0] else ()
+                for table in columnar_pieces(stream, path, self.layout, self._rows, part=True):
+                    # Notes on columns are taken from the first table.
+                    notes, empty = table.notes if empty else (), False
                     yield replace(table, source=self.name, notes=notes)
+        if empty:
+            raise no_rows(self.name, self.layout)
 
     def _of_text(self, stream: BinaryIO) -> Iterator[PairTable]:
         text = readers.begin_text(stream, self.name, self.layout, self._form)

@@ -138,10 +138,16 @@ def _read_folder(
 
 def _read_parts(parts: list[str], name: str, layout: Layout, on_error: OnError | None) -> PairTable:
     """Read several files into one table; a query may be in more than one of them."""
+    from rankgauge.formats.parquet import no_rows, read_columnar
+
     tables = []
     for path in parts:
         with opened_bytes(path) as stream:
-            tables.append(read_stream(stream, path, layout, on_error=on_error))
+            table = read_columnar(stream, path, layout, on_error, part=True)
+        # Spark writes a file without rows for each empty partition.
+        tables += [table] if len(table) else []
+    if not tables:
+        raise no_rows(name, layout)
     whole = PairTable.of_rows(
         Ids.joined([table.queries.take(table.query_numbers()) for table in tables]),
         Ids.joined([table.docs for table in tables]),

@@ -130,7 +130,7 @@ class Meter:
 
     @contextmanager
     def limited(self, more: float | None) -> Iterator[None]:
-        """Limit the cost within the block."""
+        """Limit the additional cost within the block."""
         if more is None:
             yield
             return

@@ -199,7 +199,7 @@ def fenced_messages(prompt: str, parts: Mapping[str, str], last: str) -> list[di
     Args:
         prompt: The system message; ``{mark}`` is replaced.
         parts: The texts by title.
-        last: The text after these.
+        last: The text that follows the others.
     """
     texts = "\n".join(parts.values()).casefold()
     mark = next(iter(parts.values()))
