@@ -1,13 +1,15 @@
 """Reports of a gate: formats that CI systems read, within their limits."""
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from importlib import resources
+from importlib.util import find_spec
 
 import jsonschema
 import pytest
 
-from rankgauge import Baseline, UnknownName, gate
+from rankgauge import Baseline, InputError, UnknownName, gate
 from rankgauge.cli.gate import shorten
 from rankgauge.gates import GateCheck, GateResult
 from rankgauge.reports import Options, gate_page, render
@@ -15,6 +17,7 @@ from rankgauge.reports import Options, gate_page, render
 QRELS = {f"q{n}": {"d"} for n in range(40)}
 OLD = Baseline.from_run(QRELS, {q: ["d", "x"] for q in QRELS})
 WORSE = gate(QRELS, {q: ["x", "d"] for q in QRELS}, baseline=OLD)
+NAMESPACES = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
 NASTY = "50 %\r\nbad: a,b <i>&\"' \x00\x1b[31m \ud800 \ufffe \U0001f600"
 
 
@@ -30,10 +33,30 @@ def test_a_page_begins_with_the_verdict_its_reason_and_the_next_step():
     assert page.index("Verdict</dt>") < page.index("Next step</dt>") < page.index("<table")
     assert page.count(WORSE.sentences()[0]) == 1
     assert "script-src 'none'" in page
-    assert "http" not in page.replace("http-equiv", "")
+    assert set(re.findall(r"https?://[^\s\"'<]+", page)) <= NAMESPACES
     same = gate(QRELS, {q: ["d", "x"] for q in QRELS}, baseline=OLD)
     assert "Check that the run was made with the change" in gate_page(same)
     assert "largest losses" not in gate_page(same)
+
+
+def test_a_page_shows_gains_in_units_of_their_margins():
+    rules = {"measures": {"RR": {"margin": 0.1}, "FirstRel": {"margin": 2.0}}}
+    before = Baseline.from_run(QRELS, {q: ["d", "x"] for q in QRELS}, rules)
+    found = gate(QRELS, {q: ["x", "d"] for q in QRELS}, rules, baseline=before)
+    plot = found.plot()
+    (panel,) = plot.panels
+    (series,) = panel.series
+    # RR falls from 1 to 0.5; the first relevant document is one rank lower.
+    assert series.y == pytest.approx((-5.0, -0.5))
+    assert panel.ticks == ("baseline RR", "baseline FirstRel")
+    assert panel.marks == (-1.0,)
+    lower = [check.numbers.lower / check.numbers.margin for check in found.checks]
+    assert series.low == pytest.approx(lower)
+    if find_spec("matplotlib"):
+        assert "to the right of it" in gate_page(found)
+    assert "<svg" not in gate_page(_many(1))
+    with pytest.raises(InputError, match="no measure was compared"):
+        _many(1).plot()
 
 
 def test_names_in_a_page_are_escaped():

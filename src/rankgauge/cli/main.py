@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import io
 import os
@@ -97,6 +98,8 @@ def main() -> None:
     # NumPy starts a thread per core, which spins for about 30 ms before it sleeps. No command has
     # work for these threads that early: let them sleep at once.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+    # Commands create many objects and little cyclic garbage.
+    gc.set_threshold(100_000)
     sys.exit(_run())
 
 

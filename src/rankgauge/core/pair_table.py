@@ -251,7 +251,7 @@ class Sieve:
     """
 
     def __init__(self, known: npt.NDArray[np.uint64]) -> None:
-        bits = min(_MOST_BITS, max(_LEAST_BITS, len(known).bit_length() + 4))
+        bits = min(_MOST_BITS, max(_LEAST_BITS, len(known).bit_length() + 6))
         self._shift = np.uint64(64 - bits)
         self._seen = np.zeros(1 << bits, dtype=bool)
         self._seen[self._places(known)] = True

@@ -339,6 +339,7 @@ class Examiner:
         cut = rank is None and 0 < depth == self.patterns.cut
         beyond = f"may be below rank {depth}, at which the rankings are cut" if cut else ""
         limited = cut and self.patterns.limit > 0
+        texts = self._collection.documents
         absent = (
             f"not among the {depth:,} retrieved" if depth
             else "the run has no document for this query"
@@ -346,9 +347,9 @@ class Examiner:
         evidence = {
             CUT: beyond if limited else "",
             ABSENT: self._absent(query, doc),
-            LENGTH: self._length(doc),
-            GAP: self._gap(query, doc),
-            IGNORED: self._ignored(query, doc),
+            LENGTH: self._length(doc) if texts else "",
+            GAP: self._gap(query, doc) if texts else "",
+            IGNORED: self._ignored(query, doc) if texts else "",
             NOT_RETRIEVED: absent if rank is None and not cut else "",
             BELOW_K: ("" if limited else beyond) if rank is None else f"rank {rank}",
         }
@@ -418,7 +419,7 @@ class Examiner:
         bare = query.unjudged(self.k)
         if UNJUDGED.name in self.checked and bare and len(bare) >= _HALF * len(top):
             yield UNJUDGED.name, f"{len(bare)} of the first {len(top)} are unjudged: {_few(bare)}"
-        repeats = self.texts.near_duplicates(top)
+        repeats = self.texts.near_duplicates(top) if self._collection.documents else []
         pairs = {doc: f"{doc} repeats {first} ({alike:.2f})" for doc, first, alike in repeats}
         for doc, relevant in self._same_words(query):
             if doc in top and doc not in query.grades and relevant not in top:
@@ -464,7 +465,8 @@ class Examiner:
     def _same_words(self, query: RankedQuery) -> Iterator[tuple[str, str]]:
         """Yield pairs of documents with equal words: one of a lower or no grade, one relevant."""
         by_words: dict[tuple[str, ...], list[str]] = {}
-        for doc in dict.fromkeys([*query.docs[: self.k], *query.grades]):
+        docs = [*query.docs[: self.k], *query.grades] if self._collection.documents else ()
+        for doc in dict.fromkeys(docs):
             by_words.setdefault(self.texts.words(doc), []).append(doc)
         by_words.pop((), None)
         for doc in query.relevant:

@@ -244,7 +244,7 @@ class Simulation:
 
     def _threshold(self, score: float) -> Threshold:
         kept = {
-            query.query_id: query.docs[: sum(own >= score for own in query.scores[: self.k])]
+            query.query_id: query.docs[: sum(map(score.__le__, query.scores[: self.k]))]
             for query in self.queries
         }
         measures = [Measure(name)(rel=self.rel) for name in ("SetP", "SetR", "SetF")]
@@ -356,7 +356,9 @@ def _moved_up(found: _Docs) -> _Change:
         raised = found.get(query.query_id)
         if raised is None:
             return query.docs
-        order = [doc for doc in query.docs if doc not in raised]
+        order = [*query.docs]
+        for doc in raised.intersection(query.ranks):
+            order.remove(doc)
         for doc in query.relevant:
             moved = doc if doc in raised else ""
             for place, other in enumerate(order if moved else ()):

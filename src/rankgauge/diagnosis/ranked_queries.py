@@ -149,13 +149,13 @@ def _rankings(run: Run, qrels: Qrels, places: IntArray, rows: IntArray) -> Ranki
     ends = table.offsets.tolist()
     joined = join(qrels, run, ties="trec", table=table)
     judged, ranks = qrels.table.docs.take(joined.rows).shown(), joined.rank.tolist()
-    queries, found = table.queries.shown(), {}
+    queries, names, found = table.queries.shown(), docs.tolist(), {}
     for n, (first, last) in zip(
         joined.in_run.tolist(), pairwise(joined.offsets.tolist()), strict=True
     ):
         known = dict(zip(judged[first:last], ranks[first:last], strict=True))
         here = slice(ends[n], ends[n + 1])
-        found[queries[n]] = tuple(docs[here]), array("d", table.values[here].tobytes()), known
+        found[queries[n]] = tuple(names[here]), array("d", table.values[here].tobytes()), known
     return found
 
 

@@ -9,7 +9,9 @@ from typing import Any, Literal, TypeAlias
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.text import many
+from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure
+from rankgauge.rendering.plot_drawing import Panel, Plot, Series
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
@@ -232,6 +234,42 @@ class GateResult(Result):
         columns = ("check", self.unit, "before", "now", "relevant documents that fell")
         plural = "Questions" if self.unit == "question" else "Queries"
         return Table(columns, tuple(rows), title=f"{plural} with the largest losses", digits=3)
+
+    def plot(self) -> Plot:
+        """Plot the gain by each measure with its bounds, in units of the margin.
+
+        Raises:
+            InputError: If no measure was compared with a baseline.
+        """
+        found = [(f"{c.kind} {c.name}", c.verdict, c.numbers) for c in self.checks if c.numbers]
+        if not found:
+            raise InputError(
+                "no measure was compared with a baseline", where="GateResult.plot",
+                fix="pass a baseline to gate()",
+            )  # fmt: skip
+        numbers = [n for *_, n in found]
+        series = Series(
+            "gain",
+            tuple(n.gain / n.margin for n in numbers),
+            low=tuple(n.lower / n.margin for n in numbers),
+            high=tuple(n.upper / n.margin for n in numbers),
+            texts=tuple(f"{n.gain:+.3f} {verdict}" for _, verdict, n in found),
+        )
+        panel = Panel(
+            "intervals", (series,), across="gain / margin", marks=(-1.0,),
+            ticks=tuple(name for name, *_ in found),
+        )  # fmt: skip
+        text = "; ".join(
+            f"{name} {n.gain:+.3f}, bounds {n.lower:+.3f} and {n.upper:+.3f}, margin {n.margin:g}: "
+            f"{verdict}"
+            for name, verdict, n in found
+        )
+        caption = (
+            "The dashed line is the accepted loss: a check passes if its whole interval is to the "
+            "right of it."
+        )
+        title = f"Gains of {self.run_name} with their bounds"
+        return Plot("gate", title, f"Points with intervals. {text}.", (panel,), caption)
 
     def _data(self) -> dict[str, Any]:
         return {

@@ -115,6 +115,7 @@ class Panel:
         ticks: Tick labels at 0, 1, 2, ... (categories) or at the positions `at`.
         at: Positions of the ticks; default: 0, 1, 2, ...
         limits: Limits of the value axis; default: those of the data.
+        marks: Positions of dashed lines across the ``intervals``.
         log: Whether the horizontal axis is logarithmic.
     """
 
@@ -126,6 +127,7 @@ class Panel:
     ticks: tuple[str, ...] = ()
     at: tuple[float, ...] = ()
     limits: tuple[float, float] | None = None
+    marks: tuple[float, ...] = ()
     log: bool = False
 
 
@@ -416,6 +418,8 @@ def _intervals(axes: Axes, panel: Panel) -> None:
             )  # fmt: skip
     _categories_down(axes, panel)
     axes.axvline(0, color=_INK, linewidth=0.9)
+    for mark in panel.marks:
+        axes.axvline(mark, color=_INK, linewidth=0.9, linestyle=(0, (4, 3)))
     axes.margins(x=0.06)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 
 from rankgauge.core.escaping import templates
 from rankgauge.core.text import many
@@ -28,7 +29,8 @@ _KINDS: dict[GateVerdict, str] = {
 def gate_page(result: GateResult) -> str:
     """Return the result of a gate as one self-contained HTML file without scripts.
 
-    It has the verdict with reasons, the next step, the checks, and the queries that lost.
+    It has the verdict with reasons, the next step, the checks, the queries that lost, and, with
+    ``rankgauge[plots]``, a plot of the gains.
 
     Args:
         result: Returned by :func:`rankgauge.gate`.
@@ -60,7 +62,9 @@ def _sections(result: GateResult) -> Iterator[Section]:
     table, losers = result.table(), result.losers_table()
     # The bottom line shows the first sentence and the first limit.
     said = (*result.limits()[1:], *result.sentences()[1:])
-    yield Section("Checks", (replace(table, title="", notes=said),))
+    compared = any(check.numbers for check in result.checks)
+    plots = (result.plot(),) if compared and find_spec("matplotlib") else ()
+    yield Section("Checks", (replace(table, title="", notes=said), *plots))
     if losers.rows:
         # A single check needs no column of its own.
         first = 1 if len({row[0] for row in losers.rows}) == 1 else 0
