@@ -26,7 +26,7 @@ print(*sorted(set(sys.modules) - before), file=sys.stderr)
 """
 EVALUATION = {
     "core", "core.arguments", "core.lazy", "core.escaping", "core.exact_sum", "core.findings",
-    "core.grammar", "core.ids", "core.pair_table", "core.policies", "core.text",
+    "core.grammar", "core.ids", "core.pair_table", "core.policies", "core.progress", "core.text",
     "core.threads", "data", "data.file_runs",
     "data.dict_runs", "data.join", "data.judged_run", "data.pair_mapping", "data.qrels",
     "data.ranking", "data.run", "errors", "evaluation", "evaluation.evaluation",
@@ -136,8 +136,11 @@ def test_a_shell_completes_words_before_numpy_is_there():
 WORK = """
 import sys, time
 from rankgauge.cli.output import working
-with working("reading a.run"):
+from rankgauge.core.progress import report
+with working("reading a.run", shares=True):
     time.sleep({seconds})
+    report(3, 7, "read")
+    time.sleep({seconds} / 5)
 print(*sys.modules)
 """
 
@@ -156,7 +159,7 @@ def test_slow_work_shows_a_spinner_on_a_terminal(seconds, shown):
     os.close(writer)
     os.close(reader)
     assert ("rich" in done.stdout.split()) == shown
-    assert (b"reading a.run" in said) == shown
+    assert (b"reading a.run: 43% read" in said) == shown
     assert b"0:00:00" not in said  # the second before it counts, too
 
 

@@ -339,6 +339,13 @@ def test_decimals_of_all_lengths_are_rounded_as_float_rounds_them():
         digits = "".join(rng.choices("0123456789", k=rng.randint(1, 25)))
         point = rng.randint(0, min(len(digits), 15))
         numbers.append(f"{digits[:point]}.{digits[point:]}e{rng.choice((0, 0, 1, -3, -20))}")
+    # Large texts are read without the GIL, where an error indicator cannot be asked for.
+    numbers += [
+        f"-1.{'0' * 24}",
+        f"-0.{'0' * 400}1e401",
+        f"{'0' * 300}7.{'9' * 200}e-3",
+        "1e-99999",
+    ]
     numbers = [number for number in numbers if float(number) < 2**53]
     assert len(numbers) > 55_000
     text = "".join(f"q d {number}\n" for number in numbers).encode()

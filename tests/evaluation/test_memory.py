@@ -21,6 +21,7 @@ from rankgauge import (
     evaluate,
     read_run,
 )
+from rankgauge.core.progress import showing
 from rankgauge.data import buckets, stored_qrels
 from rankgauge.data.stored_qrels import StoredQrels
 from rankgauge.errors import StorageError
@@ -285,6 +286,20 @@ def test_a_repeated_document_is_named_wherever_its_rows_are(tmp_path, adjacent):
     path.write_text("\n".join(["query_id,doc_id,score", *(sorted(rows) if adjacent else rows)]))
     with pytest.raises(InputError, match="document 'd1' occurs twice for query 'q1'"):
         evaluate({"q1": {"d2"}}, path, "RR", memory="64MB")
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.run", "a.csv", "a.jsonl"])
+@pytest.mark.parametrize("order", [sorted, list])
+@pytest.mark.usefixtures("parts")
+def test_the_share_of_the_rows_read_is_reported(tmp_path, name, order):
+    path = write_rows(tmp_path / name, order(ROWS), "score")
+    shares = {"read": [], "evaluated": []}
+    with showing(lambda share, done: shares[done].append(share)):
+        evaluate(GRADES, path, "AP", memory=LIMIT)
+    assert len(shares["read"]) > 2
+    assert max(shares["read"]) == shares["read"][-1] == 1
+    # Rows in random order are first written to temporary files.
+    assert shares["evaluated"][-1:] == ([1] if order is list else [])
 
 
 def test_one_query_may_be_larger_than_all_parts(tmp_path):

@@ -184,7 +184,7 @@ def evaluate(
     read: list[rankgauge.Run | None] = []
     found: list[dict[str, rankgauge.Evaluation]] = []
     fields = _Fields.of(questions, weights, group_by)
-    with working(f"reading {qrels}"):
+    with working(f"reading {qrels}", shares=memory is not None):
         truth = (
             rankgauge.evaluation.read_judgments(qrels, wanted, format=qrels_format, memory=memory)
             if runs
@@ -207,7 +207,8 @@ def evaluate(
     one = "-" in paths or memory is not None
     results = rankgauge.core.map_in_threads(evaluated, paths, 1 if one else jobs)
     for place, path in enumerate(paths, start=1):
-        with working(f"evaluating {path or qrels} ({place} of {len(paths)})"):
+        shares = memory is not None
+        with working(f"evaluating {path or qrels} ({place} of {len(paths)})", shares=shares):
             parts, run = next(results)
         found.append(parts)
         read += [run] * len(parts)

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ import click
 
 import rankgauge
 from rankgauge.core.escaping import for_terminal
+from rankgauge.core.progress import showing
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -140,8 +141,11 @@ _AFTER = 1.0
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show a spinner with `what` and the elapsed time on a terminal, unless the work is quick."""
+def working(what: str, *, shares: bool = False) -> Iterator[None]:
+    """Show a spinner with `what` and the elapsed time on a terminal, unless the work is quick.
+
+    With `shares`, also show the reported share of the work.
+    """
     if not sys.stderr.isatty():
         yield
         return
@@ -150,8 +154,15 @@ def working(what: str) -> Iterator[None]:
     # Quick work does not wait for the import of rich.
     timer = threading.Timer(_AFTER, lambda: started.append(_started(what, began)))
     timer.start()
+
+    def show(share: float, done: str) -> None:
+        for progress in started:
+            text = f"{what}: {share:.0%} {done}"
+            progress.update(progress.task_ids[0], description=for_terminal(text))
+
     try:
-        yield
+        with showing(show) if shares else nullcontext():
+            yield
     finally:
         timer.cancel()
         timer.join()

@@ -27,6 +27,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef __SSE2__
@@ -499,7 +500,7 @@ read_decimal(const uint8_t *text, int64_t length, double *value)
                 significant += mantissa != 0;
             }
             else {
-                rounded = 1;
+                rounded++;
                 exponent++;
             }
         }
@@ -547,19 +548,19 @@ read_decimal(const uint8_t *text, int64_t length, double *value)
     }
 #endif
     else {
-        char copy[512];
-        if (length >= (int64_t)sizeof(copy)) {
+        /* Without a decimal point `strtod` does not depend on the locale; it does not need the GIL. */
+        char copy[512 + 32], *to = copy;
+        if (length >= 512) {
             return 0;
         }
-        memcpy(copy, text, (size_t)length);
-        copy[length] = '\0';
-        found = PyOS_string_to_double(copy, NULL, NULL);
-        if (found == -1.0 && PyErr_Occurred()) {
-            PyErr_Clear();
-            return 0;
+        for (const uint8_t *from = text; digits; from++) {
+            if ((unsigned)*from - '0' <= 9) {
+                *to++ = (char)*from;
+                digits--;
+            }
         }
-        *value = found;
-        return fabs(found) < EXACT;
+        snprintf(to, 32, "e%lld", (long long)(exponent - rounded));
+        found = strtod(copy, NULL);
     }
     *value = negative ? -found : found;
     return found < EXACT;
@@ -1157,7 +1158,7 @@ count_above(const double *values, int64_t count, double value, int equal)
     return low;
 }
 
-/* Rank documents of a ranking. 1: done; 0: out of memory; -1: it would take too long. */
+/* Rank documents of a ranking. 0 if out of memory. */
 static int
 rank_documents(const Ranking *ranking, const Document *documents, int64_t count, Ranks *ranks,
                Bytes *scratch)

@@ -74,6 +74,11 @@ class Buckets:
             self._segments[:, 0], weights=_bytes_of(self._segments), minlength=_COUNT
         ).astype(np.int64)
 
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self._segments[:, 3].sum())
+
     def tables(self, most: int) -> Iterator[Positioned]:
         """Yield whole queries, about `most` bytes at a time; larger queries alone."""
         waiting: list[int] = []

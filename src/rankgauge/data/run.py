@@ -15,6 +15,7 @@ import numpy as np
 from rankgauge.core.arguments import of_kind
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.policies import Duplicates
+from rankgauge.core.progress import report
 from rankgauge.core.text import many
 from rankgauge.data.pair_mapping import Pairs, table_of_input
 from rankgauge.errors import InputError
@@ -269,7 +270,12 @@ def _map_in_memory(
         except pieces.ScatteredQueriesError:
             pass
     buckets = Buckets(positioned(parts))
-    return [call(table) for table, _ in buckets.tables(most_bytes(memory))]
+    found, rows = [], 0
+    for table, _ in buckets.tables(most_bytes(memory)):
+        found.append(call(table))
+        rows += len(table)
+        report(rows, buckets.rows, "evaluated")
+    return found
 
 
 def read_part(source: Any, part: Callable[[Run], Run]) -> Run:

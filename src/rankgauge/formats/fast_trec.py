@@ -24,7 +24,7 @@ from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.core.threads import check_stopped
 from rankgauge.formats.columns import Layout
 from rankgauge.formats.decimals import decimals, words_of
-from rankgauge.formats.lines import AROUND, Text, read_into
+from rankgauge.formats.lines import AROUND, Text, read_into, report_read
 from rankgauge.formats.numbers import read_number
 from rankgauge.formats.trec import as_read, places_of, rank_place
 
@@ -167,6 +167,7 @@ def pass_lines(
         size = read_into(stream, data[end:room])
         if size is None:
             return False
+        report_read(stream)
         end += size
         ended = end < room
         stop = _text_end(data, AROUND, end if ended else _last_line(data, AROUND, end))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core.progress import is_shown, report
 from rankgauge.core.threads import check_stopped
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.registry import PACKINGS, BrokenPackError, Packing, format_named
@@ -145,6 +146,12 @@ def is_columnar(start: bytes, name: str) -> bool:
 def is_plain_file(stream: BinaryIO) -> bool:
     """Return whether a stream is a file itself, neither compressed nor a member of an archive."""
     return type(stream) is io.BufferedReader
+
+
+def report_read(stream: BinaryIO) -> None:
+    """Report how much of a plain file was read, if its size is known."""
+    if is_shown() and is_plain_file(stream) and stream.seekable():
+        report(stream.tell(), os.fstat(stream.fileno()).st_size, "read")
 
 
 def is_zip(start: bytes) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
+from rankgauge.core.progress import report
 from rankgauge.errors import FormatError, InputError, MissingExtra
 from rankgauge.formats.columns import Columns, Layout, columns_of, wrong_columns
 from rankgauge.formats.compression import exploded, too_many
@@ -132,7 +133,10 @@ def _parquet_batches(
         held, metadata=metadata, read_dictionary=[columns.query] if often else [],
         pre_buffer=False, buffer_size=_BUFFER,
     ) as file:  # fmt: skip
+        before = 0
         for batch in file.iter_batches(rows, columns=list(columns.read), use_threads=False):
+            before += batch.num_rows
+            report(before, metadata.num_rows, "read")
             if batch.num_rows:
                 yield batch
 

@@ -33,6 +33,7 @@ from rankgauge.formats.lines import (
     opened,
     opened_bytes,
     refuse,
+    report_read,
     source_name,
     start_of,
 )
@@ -112,7 +113,9 @@ class Pieces:
 
     def _of_stream(self, stream: BinaryIO) -> Iterator[PairTable]:
         if not is_columnar(start_of(stream), self.name):
-            yield from self._of_text(stream)
+            for table in self._of_text(stream):
+                report_read(stream)
+                yield table
             return
         from rankgauge.formats.parquet import columnar_pieces
 
