@@ -29,7 +29,7 @@ def test_options_are_those_of_the_library(tmp_path):
         "--name", "both", "-o", target,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "")
-    assert "30 queries, bm25, keyword fused by wsum" in done.stderr
+    assert "30 queries; bm25, keyword fused by wsum" in done.stderr
     runs = [rankgauge.read_run(BM25), rankgauge.read_run(KEYWORD)]
     library = rankgauge.fuse(runs, "wsum", norm="z-score", weights=(0.7, 0.3))
     assert dict(rankgauge.read_run(target)) == dict(library)
