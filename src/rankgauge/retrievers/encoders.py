@@ -76,7 +76,7 @@ def named_encoder(name: str) -> Encoder:
         return SentenceTransformersEncoder(model)
     raise UnknownName(
         f"unknown encoder {name!r:.80}", where="encoder",
-        fix="choose hashing, model2vec:NAME or sentence-transformers:NAME",
+        fix="choose hashing, model2vec:NAME, or sentence-transformers:NAME",
     )  # fmt: skip
 
 
