@@ -1,4 +1,4 @@
-"""Runs the Python sessions (`>>>`) in Markdown pages, as `--doctest-modules` runs those in code."""
+"""Test Python sessions (`>>>`) in Markdown pages, as `--doctest-modules` tests those in code."""
 
 import doctest
 import os
@@ -11,23 +11,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# Tests run side by side: threads of linear algebra in each of them would wait for one another.
+# Test processes run in parallel; threads of linear algebra in each would compete for the cores.
 for _library in ("OPENBLAS", "OMP"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
-collect_ignore = ["docs/conf.py", "docs/_ext"]  # they belong to the builder of the pages
+collect_ignore = ["docs/conf.py", "docs/_ext"]  # files of the Sphinx build
 
 
 def pytest_collect_file(file_path: "Path", parent: pytest.Collector) -> "Page | None":
-    """Take the Markdown pages that pytest was asked for."""
+    """Collect Markdown pages."""
     return Page.from_parent(parent, path=file_path) if file_path.suffix == ".md" else None
 
 
 class Page(pytest.File):
-    """A Markdown page; its sessions share their names, from top to bottom."""
+    """A Markdown page; its sessions share one namespace, from top to bottom."""
 
     def collect(self) -> "Iterator[Session]":
-        """One item, or none for a page without a session."""
+        """Yield one item, or none for a page without sessions."""
         text = re.sub(r"(?m)^ *(```|~~~).*$", "", self.path.read_text(encoding="utf-8"))
         page = doctest.DocTestParser().get_doctest(text, {}, self.name, str(self.path), 0)
         if page.examples:
@@ -42,7 +42,7 @@ class Session(pytest.Item):
         self.page = page
 
     def runtest(self) -> None:
-        """Run them all; show every one that prints something else than the page says."""
+        """Run all examples; report every one whose output differs from the page."""
         said: list[str] = []
         flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
         if doctest.DocTestRunner(optionflags=flags).run(self.page, out=said.append).failed:

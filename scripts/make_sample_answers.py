@@ -1,6 +1,6 @@
 """Rewrite the sample answers: questions, answers of two prompts, and the verdicts of a reader.
 
-Run it by hand, from anywhere, after a change of the texts here or of the sample corpus:
+Run it manually, from any folder, after changing the texts here or the sample corpus:
 
     pip install bm25s PyStemmer
     python scripts/make_sample_answers.py
@@ -25,11 +25,11 @@ SUPPORT = {"+": "supported", "-": "contradicted", "0": "not stated"}
 
 
 class Answer(NamedTuple):
-    """An answer, and what the reader says of it.
+    """An answer, and the reader's verdicts on it.
 
-    `contexts` has a word for each claim: a sign for each context. `reference` has a sign for each
-    claim, `covers` one for each claim of the reference. `beside` has the numbers of claims that do
-    not address the question.
+    `contexts` has a word for each claim, with a sign for each context. `reference` has a sign for
+    each claim, `covers` one for each claim of the reference. `beside` has the numbers of claims
+    that do not address the question.
     """
 
     text: str
@@ -42,8 +42,8 @@ class Answer(NamedTuple):
 class Question(NamedTuple):
     """A question, its reference answer, and the answers of both prompts.
 
-    `found` has a word for each claim of the reference: a sign for each context. `relevant` has a
-    sign for each context.
+    `found` has a word for each claim of the reference, with a sign for each context. `relevant` has
+    a sign for each context.
     """
 
     id: str
@@ -300,7 +300,7 @@ MORE = {"q31": "who designed the main library building"}
 
 
 def records(documents: dict[str, str], rankings: dict[str, list[str]]) -> Iterator[dict[str, Any]]:
-    """The questions with what is known, and the answers of both prompts."""
+    """Yield each question with its reference data and the answers of both prompts."""
     asked = read_jsonl("queries.jsonl") | MORE
     for each in QUESTIONS:
         known: dict[str, Any] = {"id": each.id, "question": asked[each.id], "group": each.group}
@@ -319,7 +319,7 @@ def records(documents: dict[str, str], rankings: dict[str, list[str]]) -> Iterat
 
 
 def verdicts(answers: AnswerSet, which: str) -> Iterator[dict[str, Any]]:
-    """What the reader says of every item of the answers of a prompt."""
+    """Yield the reader's verdict on every item of the answers to a prompt."""
     for each, record in zip(QUESTIONS, answers, strict=True):
         answer: Answer = getattr(each, which)
         claims = sentence_claims(record)
@@ -361,7 +361,7 @@ def verdicts(answers: AnswerSet, which: str) -> Iterator[dict[str, Any]]:
 
 
 def write(name: str, rows: list[dict[str, Any]]) -> None:
-    """Write a file of JSON lines."""
+    """Write rows as JSON lines."""
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     (TARGET / name).write_text(text, encoding="utf-8", newline="\n")
 

@@ -1,13 +1,13 @@
 """Rewrite the sample log from the sample corpus.
 
-Run it by hand, from anywhere:
+Run it manually, from any folder:
 
     pip install bm25s PyStemmer
     python scripts/make_sample_log.py
 
-It writes ``log/searches.jsonl.gz``, eight weeks of a help center that answers questions, and
-``log/mapping.toml`` next to the sample corpus. Questions are made of phrases below, results are
-real results of BM25; who asks, clicks and rates is drawn with a fixed seed. From the fifth week on,
+It writes ``log/searches.jsonl.gz``, eight weeks of a help center's question answering, and
+``log/mapping.toml`` next to the sample corpus. Questions are made from the phrases below, results
+are those of BM25; users, clicks, and ratings are drawn with a fixed seed. From the fifth week on,
 users also ask about 3D printing and other machines. The output is deterministic.
 """
 
@@ -28,7 +28,7 @@ EXAMINED = (1.0, 0.6, 0.4, 0.3, 0.25)
 CLICK, STRAY_CLICK, RATING, REPEAT = 0.75, 0.06, 0.35, 0.45
 UP_IF_FOUND, UP_IF_NOT = 0.85, 0.2
 
-# Documents that answer, then ways to ask. Words in braces are replaced by each of the others.
+# Relevant documents, then question patterns; each word in braces is replaced by the others.
 TOPICS = """\
 loans-renewing loans-renewing-phone
 how do i renew {my books;a loan;a dvd;my loans online}
@@ -117,7 +117,7 @@ loans-claims-returned loans-renewing-refused
 I brought {a novel;two books;a film} back last week but it is still on my account
 the website will not let me {extend;renew} my loan, it just says not allowed
 """
-# Asked from the fifth week on. The collection knows 3D printers, and no other machine.
+# Asked from the fifth week on. The collection covers 3D printers but no other machines.
 KNOWN = (
     ("maker-3d-printing", "maker-induction"),
     (
@@ -149,7 +149,7 @@ def wordings(pattern: str) -> list[str]:
 
 
 def clicked(draw: Random, shown: list[str], good: tuple[str, ...]) -> str | None:
-    """Return the result that a user opens: examined from the top, chosen if it looks right."""
+    """Return the result that a user opens: scan from the top, click if it looks relevant."""
     for chance, document in zip(EXAMINED, shown, strict=False):
         attraction = CLICK if document in good else STRAY_CLICK
         if draw.random() < chance * attraction:
@@ -158,7 +158,7 @@ def clicked(draw: Random, shown: list[str], good: tuple[str, ...]) -> str | None
 
 
 def make_searches() -> list[dict[str, object]]:
-    """Return the searches of all weeks, in the order of their times."""
+    """Return the searches of all weeks, ordered by time."""
     draw = Random(20260302)  # noqa: S311 - a simulation
     usual = [paragraph.splitlines() for paragraph in TOPICS.split("\n\n")]
     topics = [(good, sorted({t for p in patterns for t in wordings(p)})) for good, patterns in [
@@ -177,7 +177,7 @@ def make_searches() -> list[dict[str, object]]:
             good, several = topics[number]
             time = START + timedelta(weeks=week, seconds=draw.randrange(7 * 86_400))
             user, device = f"u{draw.randrange(USERS):03}", draw.choice(["phone", "desktop"])
-            # Few questions are frequent, many are rare.
+            # Few questions are frequent, and many are rare.
             text = several[int(len(several) * draw.random() ** 1.5)]
             rows.append(ask(draw, ranked[text], text, good, time, user, device))
             if "no_answer" in rows[-1] and draw.random() < REPEAT:
@@ -192,7 +192,7 @@ def ask(  # noqa: PLR0917 - what a search has
     draw: Random, scores: dict[str, float], text: str, good: tuple[str, ...],
     time: datetime, user: str, device: str,
 ) -> dict[str, object]:  # fmt: skip
-    """Return one search as the application would write it."""
+    """Return one search as the application would log it."""
     best = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
     shown = [document for document, score in best[:SHOWN] if score > 0]
     found = bool(set(good) & set(shown))
@@ -254,11 +254,11 @@ value = "rating"
 
 
 def main() -> None:
-    """Write the log, with three faults that real logs have, and its mapping."""
+    """Write the log, with three faults that occur in real logs, and its mapping."""
     lines = [json.dumps(row, ensure_ascii=False) for row in make_searches()]
-    lines.insert(200, lines[198])  # written twice
-    lines[300] = lines[300].replace('Z"', '"', 1)  # without a zone
-    lines[-1] = lines[-1][:60]  # the process ended here
+    lines.insert(200, lines[198])  # duplicate line
+    lines[300] = lines[300].replace('Z"', '"', 1)  # no time zone
+    lines[-1] = lines[-1][:60]  # truncated line
     folder = SAMPLE / "log"
     folder.mkdir(exist_ok=True)
     packed = io.BytesIO()

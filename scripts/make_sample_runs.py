@@ -1,13 +1,13 @@
 """Rewrite the two sample runs from the sample corpus and queries.
 
-Run it by hand, from anywhere:
+Run it manually, from any folder:
 
     pip install bm25s PyStemmer
     python scripts/make_sample_runs.py
 
 It writes ``runs/keyword.run`` and ``runs/bm25.run`` (TREC run format, depth 20, documents with a
-score of zero left out) next to the sample corpus. The output is deterministic: documents with the
-same score are listed in the order of their ids.
+score of zero excluded) next to the sample corpus. The output is deterministic: documents with
+equal scores are ordered by id.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DEPTH = 20
 
 
 def read_jsonl(name: str) -> dict[str, str]:
-    """Read ``id -> text`` from a sample file, with the title (if any) before the text."""
+    """Read ``id -> text`` from a sample file; a title, if any, precedes the text."""
     lines = (SAMPLE / name).read_text(encoding="utf-8").splitlines()
     records = [json.loads(line) for line in lines]
     return {r["_id"]: f"{r.get('title', '')} {r['text']}".strip() for r in records}
@@ -50,7 +50,7 @@ def write_run(tag: str, scores: dict[str, dict[str, float]]) -> None:
 
 
 def rank_bm25(docs: dict[str, str], queries: dict[str, str]) -> dict[str, dict[str, float]]:
-    """Score all documents for each query by BM25, rounded."""
+    """Return rounded BM25 scores of all documents for each query."""
     stemmer = Stemmer.Stemmer("english")
     index = bm25s.BM25(k1=1.2, b=0.75)
     tokens = bm25s.tokenize(
@@ -64,13 +64,13 @@ def rank_bm25(docs: dict[str, str], queries: dict[str, str]) -> dict[str, dict[s
         )
         known = [word for word in words if word in index.vocab_dict]
         values = index.get_scores(known) if known else [0.0] * len(docs)
-        # Rounded before sorting, so that the order in the file follows the printed scores.
+        # Round before sorting, so that the order in the file follows the printed scores.
         bm25[query_id] = {d: round(float(v), 6) for d, v in zip(docs, values, strict=True)}
     return bm25
 
 
 def main() -> None:
-    """Make both runs."""
+    """Write both runs."""
     docs = read_jsonl("corpus.jsonl")
     queries = read_jsonl("queries.jsonl")
     write_run("keyword", {q: keyword_scores(docs, text) for q, text in queries.items()})

@@ -1,8 +1,8 @@
-"""Compare every number that two versions of the source print as JSON, bit by bit.
+"""Compare every number that two versions of the source print as JSON, bit for bit.
 
     python scripts/same_numbers.py OLD NEW/src [--data FOLDER] [--write FILE]
 
-OLD is a source folder, or a file that an earlier run wrote with --write. Each command is run on the
+OLD is a source folder, or a file written by an earlier run with --write. Each command is run on the
 bundled sample and on the collections in FOLDER (or RANKGAUGE_TEST_DATA), once with each source.
 Keys that were renamed on purpose are listed in ``RENAMED``.
 """
@@ -26,7 +26,7 @@ RENAMED: dict[str, str] = {
 _NAMES = ("nDCG", "AP", "RR", "P@5", "R@100", "RBP(p=0.8)", "Rprec", "NCG@5")
 MEASURES = [word for name in _NAMES for word in ("-m", name)]
 _SKIPPED = {"rankgauge", "versions", "created", "commit", "python", "numpy", "date"}
-# Judgments that say more than a grade, and the runs that come with trec_eval.
+# Judgments with more than grades, and the runs distributed with trec_eval.
 _TREC = "trec-eval-sample/"
 _SPECIAL = (
     ("sampled/qrels.txt", "sampled/run.txt", "xinfAP", "infNDCG"),
@@ -38,7 +38,7 @@ _COLLECTIONS = ("cranfield", "cisi", "npl", "dl20-doc")
 
 
 def commands(data: Path | None, sample: Path) -> Iterator[list[str]]:
-    """The commands whose numbers are compared."""
+    """Yield the commands whose numbers are compared."""
     yield from _of_runs(sample / "qrels.txt", sorted((sample / "runs").glob("*.run")), sample)
     for name in _COLLECTIONS if data else ():
         folder = data / name
@@ -64,7 +64,7 @@ def _of_runs(qrels: Path, runs: list[Path], texts: Path | None) -> Iterator[list
 
 
 def printed(source: Path, words: list[str]) -> object:
-    """What a command prints with this source, as values; its text where it is no JSON."""
+    """Return the JSON output of a command with this source, or its stderr if it is not JSON."""
     if words[0] == "gate":
         return _gated(source, *words[1:])
     done = _ran(source, [*words, "--as", "json"])
@@ -92,7 +92,7 @@ def _ran(source: Path, words: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def numbers(value: object, path: str = "") -> Iterator[tuple[str, str]]:
-    """Each leaf of a document of JSON with its path; floats with all their digits."""
+    """Yield each numeric leaf of a JSON document with its path; floats with all digits."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if key not in _SKIPPED:
@@ -105,7 +105,7 @@ def numbers(value: object, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def main() -> int:
-    """Compare both, print what differs, and how many numbers were equal."""
+    """Compare both versions; print the differences and the number of equal values."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)

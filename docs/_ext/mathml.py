@@ -1,4 +1,4 @@
-"""Formulas as MathML, made while the pages are built: no script, no font, no network."""
+"""Render formulas as MathML during the build: no script, font, or network access at runtime."""
 
 import re
 from typing import TYPE_CHECKING
@@ -12,23 +12,23 @@ if TYPE_CHECKING:
     from sphinx.writers.html5 import HTML5Translator
 
 
-# What is in the braces of these is no formula; a word of two letters or more is one name.
+# The arguments of these commands are not formulas; two or more letters in a row are one name.
 _TEXT = re.compile(r"(\\(?:text|mathrm|operatorname|begin|end)\{[^}]*\})")
 _WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
 
 
 def upright(formula: str) -> str:
-    """The formula with words as words: DCG is not D times C times G."""
+    """Set words upright: DCG is not D times C times G."""
     pieces = _TEXT.split(formula)
     pieces[::2] = [_WORD.sub(r"\\mathrm{\g<0>}", piece) for piece in pieces[::2]]
     return "".join(pieces)
 
 
 def mathml(node: nodes.math | nodes.math_block, display: str) -> str:
-    """The formula of a node, as MathML."""
+    """Return the formula of a node as MathML."""
     try:
         return convert(upright(node.astext()), display=display)
-    except Exception as error:  # the converter raises what it likes
+    except Exception as error:  # the converter raises arbitrary exceptions
         where = f"{node.source or 'a docstring'}, line {node.line or '?'}"
         message = f"{where}: cannot read this formula: {node.astext()!r} ({error!r})"
         raise ExtensionError(message) from error
@@ -41,8 +41,8 @@ def visit_inline(self: "HTML5Translator", node: nodes.math) -> None:
 
 
 def visit_block(self: "HTML5Translator", node: nodes.math_block) -> None:
-    """Write a formula on its own, with the number that others refer to it by."""
-    # MyST wraps a labelled formula in a container that carries the same id
+    """Write a displayed formula, with its number if it has one."""
+    # MyST wraps a labelled formula in a container with the same id
     ids = [one for one in node["ids"] if one not in node.parent["ids"]]
     self.body.append(self.starttag({"ids": ids}, "div", CLASS="math"))
     if node["number"]:

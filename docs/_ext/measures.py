@@ -1,6 +1,6 @@
-"""A page for each measure and one for all of them, written from the catalogue while building.
+"""Write a page for each measure and an overview of all measures from the catalog.
 
-The pages are ``reference/measures/*.markdown``: pages that people write end in ``.md``.
+The pages are ``reference/measures/*.markdown``: handwritten pages end in ``.md``.
 """
 
 import functools
@@ -28,22 +28,22 @@ FOLDER = Path("reference", "measures")
 SUFFIX = ".markdown"
 _LONGEST_NAME = 40
 
-# One query for all pages: a judged document that is not retrieved, an unjudged one that is.
+# One query for all pages, with a judged document not retrieved and an unjudged one retrieved.
 JUDGMENTS = {"q1": {"d1": 3, "d2": 2, "d3": 0, "d4": 1, "d5": 2}}
 RUN = {"q1": ["d3", "d2", "d9", "d1", "d4"]}
-# The same by subtopic.
+# The same judgments by subtopic.
 SUBTOPICS = {
     "q1": {
         "d1": {"1": 3, "2": 1}, "d2": {"1": 2}, "d3": {"1": 0}, "d4": {"2": 1}, "d5": {"3": 2},
     }
 }  # fmt: skip
-# What the measures read that do not read JUDGMENTS.
+# Judgments of measures that do not read JUDGMENTS.
 SPECIAL = {
     "subtopics": SUBTOPICS,
     "preferences": JUDGMENTS,
     "samples": {"q1": {"top": {"d1": 3, "d3": 0}, "deep": {"d2": -1, "d4": 1, "d5": 2}}},
 }
-# A second value for each parameter, to show what it changes.
+# A second value of each parameter, to show its effect.
 OTHER = {
     "alpha": 0.9,
     "among": "retrieved",
@@ -72,7 +72,7 @@ OTHER = {
 
 
 def parts(declared: "Declaration") -> tuple[str, str, str, dict[str, str]]:
-    """The name in words (or nothing), the first sentence, the body, and the labelled remarks."""
+    """Return the long name ("" if none), first sentence, body, and labelled paragraphs."""
     first, *paragraphs = declared.doc.split("\n\n")
     first = " ".join(first.split())
     said, colon, rest = first.partition(": ")
@@ -91,7 +91,7 @@ def parts(declared: "Declaration") -> tuple[str, str, str, dict[str, str]]:
 
 
 def title(declared: "Declaration") -> str:
-    """The name, and what it stands for where the declaration says so."""
+    """Return the name, followed by the long name if the declaration has one."""
     said = parts(declared)[0]
     if not said or said == declared.name:
         return declared.name
@@ -101,23 +101,23 @@ def title(declared: "Declaration") -> str:
 
 
 def example(measure: "Measure") -> "Measure":
-    """The measure as one would write it first."""
+    """Return the measure with common values of its required parameters."""
     needed = {"k": 5, "mult": 0.4, "recall": 0.1}
     return measure(**{word: needed[word] for word in measure.declaration.required})
 
 
 def value(measure: "Measure") -> float:
-    """Its value for the example."""
+    """Return the value of a measure for the example query."""
     return rankgauge.evaluate(judgments(measure), RUN, measure).mean()[str(measure)]
 
 
 def judgments(measure: "Measure") -> "dict[str, Any]":
-    """The judgments of its example."""
+    """Return the example judgments that a measure reads."""
     return SPECIAL.get(measure.declaration.reads, JUDGMENTS)
 
 
 def extent(declared: "Declaration") -> str:
-    """The range of its values."""
+    """Return the range of values as text."""
     low, high = declared.bounds
     if math.isinf(low):
         return "any number"
@@ -125,12 +125,12 @@ def extent(declared: "Declaration") -> str:
 
 
 def twins(declared: "Declaration") -> str:
-    """Its names in trec_eval."""
+    """Return the trec_eval names of a measure."""
     return ", ".join("`" + re.sub(r":[^}]*", "", name) + "`" for name in declared.trec)
 
 
 def variants(measure: "Measure") -> "Iterator[tuple[str, Measure, float]]":
-    """The measure, then one parameter changed at a time: which, the measure, its value."""
+    """Yield the example, then one changed parameter at a time: (parameter, measure, value)."""
     start = example(measure)
     yield "", start, value(start)
     for word in start.declaration.words:
@@ -140,7 +140,7 @@ def variants(measure: "Measure") -> "Iterator[tuple[str, Measure, float]]":
 
 
 def families() -> "Iterator[tuple[str, list[Measure]]]":
-    """The measures by family, each with what the family says of itself."""
+    """Yield each family, with its description, and its measures."""
     for module, family in groupby(rankgauge.list_measures(), _module):
         said = sys.modules[module].__doc__ or ""
         yield said.split("\n")[0].rstrip("."), list(family)
@@ -151,13 +151,13 @@ def _module(measure: "Measure") -> str:
 
 
 def table(heads: "Sequence[str]", rows: "Iterable[Sequence[str]]", right: int = -1) -> list[str]:
-    """The lines of a table; the column `right` holds numbers."""
+    """Return the lines of a Markdown table; the column `right` is right-aligned."""
     rules = ("--:" if place == right else "---" for place in range(len(heads)))
     return ["", *(f"| {' | '.join(row)} |" for row in (heads, rules, *rows)), ""]
 
 
 def page(measure: "Measure") -> str:
-    """The page of one measure."""
+    """Return the page of one measure."""
     declared = measure.declaration
     _, first, body, remarks = parts(declared)
     names = {"Use": "When to use it", "Beware": "Limitations", "Source": "Source"}
@@ -191,7 +191,7 @@ def page(measure: "Measure") -> str:
 
 
 def facts(declared: "Declaration") -> "Iterator[tuple[str, str]]":
-    """What can be said of any measure in a word."""
+    """Yield the short properties of a measure: (label, text)."""
     means = {
         "arithmetic": "arithmetic",
         "geometric": "geometric, of values of at least 0.00001",
@@ -220,7 +220,7 @@ def facts(declared: "Declaration") -> "Iterator[tuple[str, str]]":
 
 
 def parameter(declared: "Declaration", word: str) -> tuple[str, str, str, str]:
-    """The row of one parameter."""
+    """Return the row of one parameter."""
     default = declared.defaults.get(word)
     if word in declared.required:
         said = "required"
@@ -233,24 +233,24 @@ def parameter(declared: "Declaration", word: str) -> tuple[str, str, str, str]:
 
 
 def code(text: str) -> str:
-    """What one types in a domain, set as code."""
+    """Set the literals of a domain as code."""
     return re.sub(r"(\{[^}]*\}|2\^grade - 1|\bmin\(k,R\))", r"`\1`", text)
 
 
 def written(declared: "Declaration") -> str:
-    """The name with all its parameters."""
+    """Return the name with all its parameters."""
     inside = ", ".join(f"{word}=..." for word in declared.words if word != declared.at)
     at = f"@{declared.at}" if declared.at in declared.words else ""
     return declared.name + (f"({inside})" if inside else "") + at
 
 
 def shown(number: float) -> str:
-    """A value for people."""
+    """Format a value: whole numbers as they are, others with four decimals."""
     return f"{number:g}" if number == round(number) else f"{number:.4f}"
 
 
 def overview() -> str:
-    """The page of all measures."""
+    """Return the overview page."""
     lines = [
         "# Measures",
         "",
@@ -274,7 +274,7 @@ def overview() -> str:
 
 
 def entry(measure: "Measure") -> tuple[str, str, str, str, str]:
-    """The row of one measure."""
+    """Return the row of one measure in the overview."""
     declared = measure.declaration
     link = f"[{example(measure)}]({measure.name}{SUFFIX})"
     first = parts(declared)[1].rstrip(".")
@@ -282,18 +282,18 @@ def entry(measure: "Measure") -> tuple[str, str, str, str, str]:
 
 
 def names() -> list[str]:
-    """The names of all measures."""
+    """Return the names of all measures."""
     return [measure.name for measure in rankgauge.list_measures()]
 
 
 @functools.cache
 def pages() -> dict[str, str]:
-    """Name and text of each page; made once, since it evaluates every measure."""
+    """Return the text of each page by name; cached, since it evaluates every measure."""
     return {"index": overview(), **{m.name: page(m) for m in rankgauge.list_measures()}}
 
 
 def write(app: "Sphinx") -> None:
-    """Write the pages that have changed; remove those of measures that are gone."""
+    """Write the pages that changed, and delete those of removed measures."""
     folder = Path(app.srcdir) / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     wanted = {folder / f"{name}{SUFFIX}": text for name, text in pages().items()}
@@ -306,6 +306,6 @@ def write(app: "Sphinx") -> None:
 
 
 def setup(app: "Sphinx") -> dict[str, bool]:
-    """Write the pages before Sphinx looks for pages."""
+    """Write the pages before Sphinx searches for sources."""
     app.connect("builder-inited", write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,8 +1,8 @@
-"""Resolve references to a name in its module to the public name that is documented.
+"""Resolve references to a name in its module to the documented public name.
 
-Docstrings in the code point to ``rankgauge.evaluation.evaluation.evaluate``; the pages call it
-``rankgauge.evaluate``, as users do. So it is with the retrievers: ``rankgauge.retrievers.BM25``. A
-short name (``gate``, ``Run.of``) leads to a documented name that ends with it.
+Docstrings in the code refer to ``rankgauge.evaluation.evaluation.evaluate``; the pages document
+``rankgauge.evaluate``, the name that users import (likewise ``rankgauge.retrievers.BM25``). A short
+name (``gate``, ``Run.of``) resolves to a documented name that ends with it.
 """
 
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def public_name(words: list[str]) -> str | None:
-    """Return the public name of what a module has by another path; None if it has none."""
+    """Return the public name for the path of a name in its module, or None if it is not public."""
     for package in (rankgauge, getattr(rankgauge, words[1], None)):
         names = set(getattr(package, "__all__", ()))
         public = next((n for n, word in enumerate(words) if word in names), None)
@@ -29,7 +29,7 @@ def public_name(words: list[str]) -> str | None:
 def to_public_name(
     app: "Sphinx", env: "BuildEnvironment", node: "pending_xref", text: "nodes.TextElement"
 ) -> "nodes.reference | None":
-    """The reference, if what is left without its module is a public name."""
+    """Return a link to the public name of an unresolved target, or None if there is none."""
     words = node.get("reftarget", "").split(".")
     if node.get("refdomain") != "py" or words == ["rankgauge"]:
         return None
@@ -38,7 +38,7 @@ def to_public_name(
     else:
         ending = "." + ".".join(words)
         found = [full for full in env.domains["py"].objects if full.endswith(ending)]
-        # A function of the public API before a method of the same name.
+        # Prefer a function of the public API to a method with the same name.
         target = min(found, key=lambda full: (full.count("."), full), default=None)
     if target is None:
         return None
@@ -48,6 +48,6 @@ def to_public_name(
 
 
 def setup(app: "Sphinx") -> dict[str, bool]:
-    """Take part where a reference is not found."""
+    """Register the handler of missing references."""
     app.connect("missing-reference", to_public_name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

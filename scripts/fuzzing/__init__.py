@@ -1,1 +1,1 @@
-"""Malformed files and names, made from a seed, and what may come of reading them."""
+"""Malformed files and names, made from a seed, and the outcomes of reading them."""

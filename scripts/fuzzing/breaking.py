@@ -1,13 +1,13 @@
-"""What is done to a whole input so that it is none any more, or one that nobody would write."""
+"""Mutations that turn a valid input into a malformed or unusual one."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
 
-__all__ = ["broken", "broken_text", "drawn_out"]
+__all__ = ["lengthen", "mutate", "mutate_text"]
 
-# What numbers, ids, lines and markup may turn into.
+# Replacements for numbers, ids, lines, and markup.
 _WORDS = (
     b"nan", b"NaN", b"-inf", b"Infinity", b"1e400", b"-1e400", b"1e-400", b"0x1p3", b"1_000",
     b"1,5", b"+1", b"--1", b"1.", b".5", b"1e", b"\xd9\xa1", b"9" * 400, b"0." + b"1" * 400,
@@ -33,24 +33,24 @@ _TEXT_WORDS = (
 )  # fmt: skip
 
 
-def broken(data: bytes, other: bytes, draw: random.Random) -> bytes:
-    """The bytes after one to six changes; `other` is another input to take parts from."""
+def mutate(data: bytes, other: bytes, draw: random.Random) -> bytes:
+    """Return the bytes after one to six mutations; `other` is another input to splice from."""
     for _ in range(draw.choice((1, 1, 1, 2, 3, 6))):
         change = draw.choice(_CHANGES)
         data = change(data, draw) if change is not _spliced else _spliced(data + b"", draw, other)
     return data
 
 
-def drawn_out(data: bytes, draw: random.Random) -> bytes:
-    """The bytes with something inside that goes on and on."""
+def lengthen(data: bytes, draw: random.Random) -> bytes:
+    """Return the bytes with a very long repetition inside."""
     start, stop = _span(data, draw)
     word = draw.choice((*_WORDS, *_NESTS, data[start:stop] or b"a", data))
     times = draw.choice((1 << 12, 1 << 16, 1 << 20)) // len(word)
     return data[:start] + word * max(times, 1) + data[start:]
 
 
-def broken_text(text: str, draw: random.Random) -> str:
-    """A name after one to four changes."""
+def mutate_text(text: str, draw: random.Random) -> str:
+    """Return a name after one to four mutations."""
     for _ in range(draw.choice((1, 1, 2, 4))):
         at = draw.randint(0, len(text))
         to = min(len(text), at + draw.choice((0, 0, 1, 3)))
@@ -83,7 +83,7 @@ def _worded(data: bytes, draw: random.Random) -> bytes:
 
 
 def _field(data: bytes, draw: random.Random) -> bytes:
-    """One field of one line becomes something else: what is around it stays whole."""
+    """Replace one field of one line; the rest of the line stays valid."""
     lines = data.split(b"\n")
     row = draw.randrange(len(lines))
     for separator in (b"\t", b",", b" "):

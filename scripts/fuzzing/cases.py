@@ -1,4 +1,4 @@
-"""One case from a seed and its number: a target, and the malformed file or name that it gets."""
+"""Generate a case from a seed and its number: a target with a malformed file or name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from fuzzing.breaking import broken, broken_text, drawn_out
+from fuzzing.breaking import lengthen, mutate, mutate_text
 from fuzzing.seeds import MEASURES, PACKERS, SEEDS
 
 __all__ = ["Case", "Target", "case_of"]
@@ -16,7 +16,7 @@ Target: TypeAlias = Literal[
     "name", "check", "convert",
 ]  # fmt: skip
 
-# How often each target is asked, and by which inputs. The last three take longest.
+# How often each target is tested, and with which inputs. The last three are the slowest.
 _TARGETS: tuple[tuple[Target, int, tuple[str, ...]], ...] = (
     (
         "run",
@@ -45,26 +45,26 @@ _NAMES = (
 )  # fmt: skip
 _SHARES = {
     "bomb": 0.004,
-    "named otherwise": 0.12,
-    "packed": 0.06,
-    "broken when packed": 0.5,
+    "other name": 0.12,
+    "compressed": 0.06,
+    "mutated when compressed": 0.5,
     "random": 0.01,
-    "drawn out": 0.004,
+    "lengthened": 0.004,
 }
 
 
 @dataclass(frozen=True)
 class Case:
-    """One case.
+    """One fuzz case.
 
     Attributes:
         number: Its number.
-        target: What is asked of it.
+        target: The function under test.
         name: The name of the file.
-        data: What the file holds.
+        data: The content of the file.
         text: The name of a measure, for the target ``name``.
-        plain: Whether the file is not packed, and named as what it was before it was broken.
-        kind: What it was before it was broken.
+        plain: Whether the file is uncompressed and has the extension of its original format.
+        kind: The kind of input before mutation.
     """
 
     number: int
@@ -77,44 +77,44 @@ class Case:
 
 
 def case_of(seed: int, number: int, only: Target | None = None) -> Case:
-    """The case of this number: always the same one.
+    """Return the case with this number; it is deterministic.
 
     Args:
-        seed: Another seed, other cases.
-        number: Which of them.
-        only: The target, where it is not to be drawn.
+        seed: The seed of all cases.
+        number: The number of the case.
+        only: The target; drawn at random if None.
     """
-    draw = random.Random(f"{seed}:{number}")  # noqa: S311 - nothing secret
+    draw = random.Random(f"{seed}:{number}")  # noqa: S311 - not for cryptography
     shares = [share for _, share, _ in _TARGETS]
     target, _, kinds = draw.choices(_TARGETS, shares)[0]
     if only is not None:
         target, _, kinds = next(one for one in _TARGETS if one[0] == only)
     if target == "name":
-        return Case(number, target, text=broken_text(draw.choice(MEASURES), draw))
+        return Case(number, target, text=mutate_text(draw.choice(MEASURES), draw))
     kind = "bomb" if draw.random() < _SHARES["bomb"] else draw.choice(kinds)
     name, data = SEEDS[kind](draw)
     if kind == "bomb":
         return Case(number, target, name, data, kind=kind)
-    name, data, packed = _spoilt(name, data, draw)
+    name, data, packed = _mutated(name, data, draw)
     plain = not packed
-    if draw.random() < _SHARES["named otherwise"]:
+    if draw.random() < _SHARES["other name"]:
         name, plain = draw.choice(_NAMES), False
     return Case(number, target, name, data, plain=plain, kind=kind)
 
 
-def _spoilt(name: str, data: bytes, draw: random.Random) -> tuple[str, bytes, bool]:
-    """The name and the bytes of what was whole, and whether it is packed."""
+def _mutated(name: str, data: bytes, draw: random.Random) -> tuple[str, bytes, bool]:
+    """Return a mutated name and content, and whether the file is compressed."""
     if draw.random() < _SHARES["random"]:
         data = draw.randbytes(draw.randrange(400))
     _, other = SEEDS[draw.choice(list(SEEDS)[:-3])](draw)
-    packer = draw.choice(list(PACKERS)) if draw.random() < _SHARES["packed"] else ""
-    inside = bool(packer) and draw.random() < _SHARES["broken when packed"]
+    packer = draw.choice(list(PACKERS)) if draw.random() < _SHARES["compressed"] else ""
+    inside = bool(packer) and draw.random() < _SHARES["mutated when compressed"]
     if not inside:
-        data = broken(data, other, draw)
-    if draw.random() < _SHARES["drawn out"]:
-        data = drawn_out(data, draw)
+        data = mutate(data, other, draw)
+    if draw.random() < _SHARES["lengthened"]:
+        data = lengthen(data, draw)
     if packer:
         data = PACKERS[packer](data)
     if inside:
-        data = broken(data, other, draw)
+        data = mutate(data, other, draw)
     return name + packer, data, bool(packer)

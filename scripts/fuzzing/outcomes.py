@@ -1,4 +1,4 @@
-"""What came of a case: read, refused with words, or a fault of ours."""
+"""Outcome of a case: read, rejected with an error message, or a fault."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["FAULT", "outcome"]
 FAULT = "FAULT"
 _QRELS = {"q1": {"d1": 1, "d2": 0, "7": 2}, "1": {"d1": 1, "007": 1}, "q9": {"d9": 1}}
 _SECONDS_PER_MEGABYTE, _LEAST_SECONDS = 1.0, 2.0
-# By the clock, which other work on the machine makes later.
+# Wall-clock limit, as a multiple of the CPU limit: other work on the machine slows the process.
 _PATIENCE = 20
-# What little may unpack to without a question, so that it may take the time of as much.
+# Bytes that a small file may unpack to without an error; its time limit is that of as many bytes.
 _UNPACKED = 24e6
-# Memory beside the input's: what a reader takes for itself, and what may unpack without a question.
+# Memory limit: a multiple of the input size, plus a fixed amount for the reader and unpacking.
 _TIMES, _FREE = 10, 96 << 20
 _ENDS = (".run", ".csv", ".tsv", ".json", ".jsonl", ".parquet", ".txt.gz", ".jsonl.zst")
 _LINE_ENDS = re.compile(rb"\r\n|\n|\r")
@@ -33,16 +33,16 @@ _BLANK = re.compile(rb"[ \t\n\r\x0b\x0c]+")
 
 
 class _TooLongError(BaseException):
-    """It takes too long: no error that anything between here and there would catch."""
+    """The case takes too long; no ``except Exception`` catches it."""
 
 
 def outcome(case: Case, folder: Path, *, timed: bool = True) -> str:
-    """In a few words what came of it; what begins with `FAULT` must not be.
+    """Return a short description of the outcome; faults begin with `FAULT`.
 
     Args:
         case: The case.
-        folder: Where its file may be written.
-        timed: Whether slowness is a fault. That there is no end always is one.
+        folder: A folder for the file of the case.
+        timed: Whether slowness is a fault. A case that does not end always is one.
     """
     path = folder / case.name
     if case.name:
@@ -56,10 +56,10 @@ def outcome(case: Case, folder: Path, *, timed: bool = True) -> str:
     try:
         said = _TARGETS[case.target](case, path)
     except rg.RankgaugeError as error:
-        said = _refusal(error)
+        said = _rejection(error)
     except _TooLongError:
-        said = f"{FAULT}: no end after {_PATIENCE * limit:.0f} s"
-    except Exception as error:  # noqa: BLE001 - anything else is what is looked for
+        said = f"{FAULT}: not finished after {_PATIENCE * limit:.0f} s"
+    except Exception as error:  # noqa: BLE001 - any other exception is a fault
         said = f"{FAULT}: {type(error).__name__}: {error!s:.200}"
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -82,28 +82,28 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-def _refusal(error: rg.RankgaugeError) -> str:
-    """What a refusal is worth: it says what and, of a file, where; it prints on one screen."""
+def _rejection(error: rg.RankgaugeError) -> str:
+    """Check an error message: not empty, printable, and at most 5,000 characters long."""
     text = str(error)
     if not error.what.strip() or not error.what.replace("\n", "").isprintable():
-        return f"{FAULT}: a message of nothing, or one that cannot be printed: {text!a:.200}"
+        return f"{FAULT}: empty or unprintable error message: {text!a:.200}"
     if len(text) > 5000:
-        return f"{FAULT}: a message of {len(text)} characters: {text!a:.200}"
+        return f"{FAULT}: error message of {len(text)} characters: {text!a:.200}"
     try:
         text.encode()
     except UnicodeEncodeError:
-        return f"{FAULT}: a message that cannot be written: {text!a:.200}"
-    return f"refused: {type(error).__name__}"
+        return f"{FAULT}: error message that cannot be encoded: {text!a:.200}"
+    return f"rejected: {type(error).__name__}"
 
 
 def _run(case: Case, path: Path) -> str:
     run = rg.read_run(path)
     if not len(run):
         rg.evaluate(_QRELS, run)
-        return f"{FAULT}: a run without a query was evaluated"
+        return f"{FAULT}: a run without queries was evaluated"
     table = run.table
     if not all(map(math.isfinite, table.values.tolist())):
-        return f"{FAULT}: a score that is no number was read"
+        return f"{FAULT}: a non-finite score was read"
     return _all_lines(case, len(table)) or "read"
 
 
@@ -111,12 +111,12 @@ def _qrels(case: Case, path: Path) -> str:
     qrels = rg.read_qrels(path)
     if not len(qrels):
         rg.evaluate(qrels, {"q1": ["d1"]})
-        return f"{FAULT}: judgments without a query were evaluated"
+        return f"{FAULT}: judgments without queries were evaluated"
     return _all_lines(case, len(qrels.table)) or "read"
 
 
 def _all_lines(case: Case, rows: int) -> str:
-    """What is wrong if lines of fields were left out; only where lines can be counted."""
+    """Return a fault if lines were dropped; only for formats whose lines can be counted."""
     if not case.plain or case.kind not in {"run", "qrels"}:
         return ""
     data = case.data.removeprefix(b"\xef\xbb\xbf")
@@ -126,7 +126,7 @@ def _all_lines(case: Case, rows: int) -> str:
     if first[:1] in b"{[<" or any(sign in first for sign in (b",", b";", b"|")):
         return ""
     if rows != len(said):
-        return f"{FAULT}: {rows} rows were read of {len(said)} lines"
+        return f"{FAULT}: {rows} rows read from {len(said)} lines"
     return ""
 
 
@@ -136,13 +136,13 @@ def _evaluate(_case: Case, path: Path) -> str:
     run = rg.read_run(path)
     whole = rg.evaluate(_QRELS, run, asked)
     if streamed.to_json() != whole.to_json():
-        return f"{FAULT}: read in blocks it has other numbers than read whole"
+        return f"{FAULT}: reading in blocks and as a whole give different numbers"
     for measure, mean in whole.mean().items():
         if not 0 <= mean <= 1:
             return f"{FAULT}: {measure} is {mean}"
     found = any(doc in _QRELS.get(query, {}) for query in run for doc in run[query])
     if not found and not any("WARNING" in note for note in whole.notes):
-        return f"{FAULT}: a zero that nobody is told of"
+        return f"{FAULT}: no judged document was retrieved, and no note reports it"
     return "read"
 
 
@@ -160,7 +160,7 @@ def _documents(_case: Case, path: Path) -> str:
 
 
 def _texts(found: Any) -> str:
-    return "read" if len(found) else f"{FAULT}: no text was read, and nobody is told"
+    return "read" if len(found) else f"{FAULT}: no text was read, and no error was raised"
 
 
 def _ids(_case: Case, path: Path) -> str:
@@ -181,13 +181,13 @@ def _result(case: Case, _path: Path) -> str:
 def _name(case: Case, _path: Path) -> str:
     measure = rg.parse(case.text)
     if rg.parse(str(measure)) != measure:
-        return f"{FAULT}: {case.text!a} is {measure}, which is read as another"
+        return f"{FAULT}: {case.text!a} is parsed as {measure}, which is parsed as another measure"
     value = rg.evaluate(_QRELS, {"q1": ["d1", "d2"], "1": ["d5"]}, [measure]).mean()[str(measure)]
     return f"{FAULT}: {measure} is {value}" if math.isinf(value) else "read"
 
 
 def _check(case: Case, path: Path) -> str:
-    """A check says what an evaluation refuses, and can be shown."""
+    """Every input that evaluation rejects has an error in the check, and the result prints."""
     alone = case.number % 3 == 0
     result = rg.check(path) if alone else rg.check(_QRELS, path)
     str(result)
@@ -199,27 +199,27 @@ def _check(case: Case, path: Path) -> str:
         rg.read_qrels(path) if alone else rg.evaluate(_QRELS, path, "AP")
     except rg.InputError as error:
         if all(finding.severity != "error" for finding in result.findings):
-            return f"{FAULT}: no error is found, but {error}"
+            return f"{FAULT}: the check reports no error, but {error}"
     return "read"
 
 
 def _convert(case: Case, path: Path) -> str:
-    """Whatever reads is written in another format, and is the same when it is read again."""
+    """An input that can be read converts to another format and reads back the same."""
     target = path.with_name(f"out{_ENDS[case.number % len(_ENDS)]}")
     try:
         done = rg.convert(path, target)
-        # To hold a million pairs against a million takes more memory than is asked about.
+        # Comparing a million pairs would need more memory than the limit.
         if done.kind in {"qrels", "run"} and not done.losses and case.kind != "bomb":
             read = rg.read_qrels if done.kind == "qrels" else rg.read_run
             if _pairs(read(target)) != _pairs(read(path)):
-                return f"{FAULT}: {done} is not what was read"
+                return f"{FAULT}: {done}: the output reads back differently"
     finally:
         target.unlink(missing_ok=True)
     return "read"
 
 
 def _pairs(read: rg.Qrels | rg.Run) -> list[tuple[bytes, bytes, float]]:
-    """All pairs with their numbers; in which order they stand is the format's affair."""
+    """Return all pairs with their numbers, sorted, since formats may change their order."""
     table = read.table
     queries = table.queries.take(table.query_numbers()).tolist()
     return sorted(zip(queries, table.docs.tolist(), table.values.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""Whole inputs, small and of every kind that is read; what is wrong with them comes later."""
+"""Small valid inputs of every format that is read, before mutation."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _mapping(draw: random.Random) -> Seed:
 
 
 def _ratings(draw: random.Random) -> Seed:
-    """Judgments as search engines and their tools keep them."""
+    """Judgments in the formats of search engines and their tools."""
     rows = _rows(draw)
     by_query: dict[str, list[tuple[str, float]]] = {}
     for query, doc, grade in rows:
@@ -158,7 +158,7 @@ def _ids(draw: random.Random) -> Seed:
 
 
 def _columns(draw: random.Random) -> Seed:
-    """Parquet and Arrow, where there is a library that writes them."""
+    """Parquet and Arrow, if a library that writes them is installed."""
     try:
         import pyarrow as pa
         from pyarrow import feather, parquet
@@ -197,7 +197,7 @@ def _result(draw: random.Random) -> Seed:
 
 
 def _bomb(draw: random.Random) -> Seed:
-    """Little that unpacks to much."""
+    """A small file that unpacks to a large one."""
     text = draw.choice((b"\0", b" ", b"\n", b"a", _PACKED_TEXT)) * draw.choice((1 << 16, 1 << 20))
     pack = draw.choice((gzip.compress, bz2.compress, lzma.compress))
     return draw.choice(("a.run.gz", "a.run", "a.json.xz")), pack(text)

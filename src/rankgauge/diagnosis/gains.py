@@ -80,7 +80,14 @@ class PotentialGain:
 
 @dataclass(frozen=True)
 class CutOff:
-    """Means at a cut-off."""
+    """Means at a cut-off.
+
+    Attributes:
+        k: The cut-off.
+        precision: The mean of P@k.
+        recall: The mean of R@k.
+        success: The mean of Success@k.
+    """
 
     k: int
     precision: float
