@@ -131,7 +131,7 @@ def _rank_biased(found: Sequence[Fraction], p: float) -> float:
 def NRBP(
     ranking: Sequence[str], grades: Grades, *, alpha: float = 0.5, p: float = 0.5, rel: float = 1
 ) -> Value:
-    """Clarke, Kolla and Vechtomova (2009), equation 9."""
+    """Clarke, Kolla, and Vechtomova (2009), equation 9."""
     count = len(_subtopics(grades, rel))
     if not count:
         return None
@@ -169,7 +169,7 @@ def P_IA(ranking: Sequence[str], grades: Grades, *, k: int, rel: float = 1) -> V
 
 
 def StRecall(ranking: Sequence[str], grades: Grades, *, k: int, rel: float = 1) -> Value:
-    """Zhai, Cohen and Lafferty (2003), section 3: S-recall at K."""
+    """Zhai, Cohen, and Lafferty (2003), section 3: S-recall at K."""
     subtopics = _subtopics(grades, rel)
     if not subtopics:
         return None

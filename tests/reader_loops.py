@@ -1,6 +1,6 @@
 """The second opinion on models of a reader (C/W/L): all chances written out, rank by rank.
 
-Moffat, Bailey, Scholer and Thomas (2017), Incorporating user expectations and behavior into the
+Moffat, Bailey, Scholer, and Thomas (2017), Incorporating user expectations and behavior into the
 measurement of search effectiveness, TOIS 35: C is the chance to go on from each rank to the next;
 W is proportional to the chance to reach a rank; the value is the sum of W times gain. Ranks end at
 k. The residual is the value with 1 for all gains that nobody knows, minus the value with 0.

@@ -102,8 +102,8 @@ def check_retriever(
             collection.
         queries: Queries, likewise.
         k: Number of documents to request.
-        indexing: False for a retriever whose index is built elsewhere, so that ``index()`` changes
-            nothing. Ids are then compared with `documents`, if given.
+        indexing: Whether ``index()`` builds the index. If it is built elsewhere (False), ids are
+            compared with `documents`, if given.
 
     Returns:
         The checks, in order.

@@ -35,7 +35,7 @@ def _sizes(strata: Strata) -> dict[str, Fraction]:
 
 
 def xinfAP(ranking: list[str], strata: Strata, *, rel: float = 1) -> float | None:
-    """Yilmaz, Kanoulas and Aslam (2008), section 4.1: the mean over the strata of the expected
+    """Yilmaz, Kanoulas, and Aslam (2008), section 4.1: the mean over the strata of the expected
     precision at a relevant document of each, weighted by the estimated relevant ones in it. Of
     three pseudo-documents in each stratum, one is relevant.
     """

@@ -62,11 +62,12 @@ def calibrate(
     Example:
         >>> records = [AnswerRecord(f"q{n}", "Is it?", f"It is {n}.") for n in range(40)]
         >>> answers = AnswerSet("a", tuple(records))
-        >>> keys = [k for k, o in items_by_key([answers], sentence_claims).items()
-        ...         if o.item.relation == "abstention"]
-        >>> says = lambda n: ("abstains", "answers")[n % 2]
-        >>> people = [Verdict(key, says(n), "ann") for n, key in enumerate(keys)]
-        >>> judge = [Verdict(key, says(n // 5 and n), "m") for n, key in enumerate(keys)]
+        >>> keys = [item.key for record in records for item in items_of(record, ClaimSet())
+        ...         if item.relation == "abstention"]
+        >>> labels = ["abstains", "answers"] * 20
+        >>> people = [Verdict(key, label, "ann") for key, label in zip(keys, labels)]
+        >>> labels[:5] = ["abstains"] * 5
+        >>> judge = [Verdict(key, label, "m") for key, label in zip(keys, labels)]
         >>> calibrate(answers, judge, people).summary()
         'm: calibrated on 40 labels (kappa 0.90, sensitivity 1.00, specificity 0.90)'
     """

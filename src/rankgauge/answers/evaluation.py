@@ -45,7 +45,7 @@ class AnswerEvaluation(Evaluation):
     It can be compared, gated, saved, and reported like the evaluation of a run.
 
     Attributes:
-        scores: Value, bounds, number of missing verdicts and reason for undefined values, by
+        scores: Value, bounds, number of missing verdicts, and reason for undefined values, by
             question and measure.
         judge: The judge: name, ``person``, the measures for which it is ``calibrated``, and the
             ``stamp`` as a sentence. The settings also contain it, so that it is saved with the

@@ -148,7 +148,8 @@ def answer_questions(
         InputError: If a question cannot be read, or the function returns an unsupported value.
 
     Example:
-        >>> asked = answer_questions(lambda q: ("5 m", ["It is 5 m high."]), [{"question": "Why?"}])
+        >>> questions = [{"question": "How high?"}]
+        >>> asked = answer_questions(lambda q: ("5 m", ["It is 5 m high."]), questions)
         >>> asked.records[0].answer
         '5 m'
     """

@@ -354,6 +354,8 @@ class ClaimExtraction(Result):
         missing: The number of texts whose extraction failed, by failure code.
         usage: Calls, tokens, and cost; estimated in a dry run.
         dry_run: Whether no request was sent.
+        found: The claims by kind (``claims`` or ``nuggets``) and text.
+        nuggets: Whether nuggets were extracted, too.
     """
 
     extractor: str

@@ -72,7 +72,7 @@ class AnswerSet:
     Attributes:
         system: The name of the system.
         records: The records, one per question.
-        settings: Settings of the system, such as the versions of ``retrieval``, ``prompt`` and
+        settings: Settings of the system, such as the versions of ``retrieval``, ``prompt``, and
             ``model``.
         notes: Notes from reading.
     """

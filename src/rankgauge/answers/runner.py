@@ -46,6 +46,7 @@ class AnswerJudging(Result):
             occur in the text.
         usage: Calls, tokens, and cost; estimated in a dry run.
         seconds: The duration.
+        dry_run: Whether no request was sent.
         failures: The first reasons for missing verdicts.
         served: Model names reported by the server that differ from the requested name.
     """

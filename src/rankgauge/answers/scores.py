@@ -115,7 +115,7 @@ class JudgedAnswer:
         return cls(record, claims, found)
 
     def known(self, relation: str, label: str = "supported") -> Ternary:
-        """Return whether each item of a relation has this label."""
+        """Return for each item of a relation whether its label is `label`."""
         return Ternary.of(self.labels.get(relation, ()), label)
 
     def matrix(self, relation: str, label: str = "supported") -> Ternary:

@@ -186,7 +186,7 @@ _SCHEMA = Schema(
 
 
 class VerdictStore(Store):
-    """Append-only store of claims and verdicts: a SQLite file or a PostgreSQL database.
+    """Append-only store of claims and verdicts: an SQLite file or a PostgreSQL database.
 
     Verdicts are stored by a hash of the judged texts, so that equal items of several systems or
     versions are judged once. If a judge has several verdicts on an item, the latest counts.

@@ -166,6 +166,8 @@ class BenchmarkRun(Result):
         prices: Prices per unit of usage.
         remarks: Notes on responses that were reused, requested again, or damaged.
         journal: The journal of the responses.
+        queries: The queries by id.
+        stamp: The identifier of this state of the journal, to detect later runs.
     """
 
     name: str

@@ -37,8 +37,8 @@ def check(
     The effect of a finding is measured by evaluating twice: with the data as given, and as fixed.
 
     Args:
-        qrels: The judgments: anything that :meth:`Qrels.of` takes.
-        runs: A run (anything that :meth:`Run.of` takes), a list of runs, or a mapping of name to
+        qrels: The judgments: anything that :meth:`Qrels.of` accepts.
+        runs: A run (anything that :meth:`Run.of` accepts), a list of runs, or a mapping of name to
             run. Optional.
         measures: Measures of the effects; default: ``nDCG@10``.
         collection: Collection whose texts are checked as well: anything that :class:`Collection`

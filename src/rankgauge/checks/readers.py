@@ -32,7 +32,8 @@ class RefusedRows:
     """Dropped rows: their number and the first of them.
 
     Attributes:
-        lines: Number of unreadable lines. first_lines: First unreadable lines.
+        lines: Number of unreadable lines.
+        first_lines: First of these lines.
         numbers: Number of rows whose score or grade is missing or not finite.
         first_numbers: First of these rows.
     """
@@ -89,7 +90,7 @@ class CheckInput:
 
     @cached_property
     def whole(self) -> PairTable:
-        """Return all rows in one table, which need not be in memory."""
+        """All rows in one table, which need not be in memory."""
         return read_table(self.file, RUN) if self.table is None else self.table
 
 

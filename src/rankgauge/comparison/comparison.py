@@ -387,11 +387,11 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
     """Compare runs or evaluations with a baseline, or all pairs of them, query by query.
 
     Args:
-        qrels: The judgments: anything that :meth:`Qrels.of` takes. Or, without `runs`, at least two
-            evaluations of the same queries by the same measures and policies, from any source;
+        qrels: The judgments: anything that :meth:`Qrels.of` accepts. Or, without `runs`, at least
+            two evaluations of the same queries by the same measures and policies, from any source;
             findings about judgments and rankings (depth, Judged@k) are then not available.
         runs: At least two: a mapping of name to run, or named runs. Each is anything that
-            :meth:`Run.of` takes.
+            :meth:`Run.of` accepts.
         measures: The measures to show. Default: those of the evaluations; for runs, P, R, Success,
             and nDCG at 1, 3, 5, and 10, and RR.
         baseline: The name of the run that the others are compared with; default: the first.

@@ -29,7 +29,7 @@ Verdict: TypeAlias = Literal[
 ]
 
 ALPHA = 0.05
-# With m changed queries, the smallest two-sided p is 2 / 2^m: below 6 it exceeds .05.
+# With m changed queries, the smallest two-sided p is 2 / 2^m: below 6 it exceeds 0.05.
 FEW_CHANGES = 6
 _LEVEL = 0.95
 FEWEST_FOR_INTERVAL = 8  # differing queries: docs/explain/interval-coverage.md
@@ -73,11 +73,11 @@ class Difference:
         ties: Number of queries in which both runs have the same value.
         losses: Number of queries in which the baseline has the better value.
         verdict: ``better`` or ``worse`` (``higher`` or ``lower`` if the measure has no better
-            direction) if the corrected p-value is below .05, at least 6 queries differ, and the
+            direction) if the corrected p-value is below 0.05, at least 6 queries differ, and the
             interval, if any, excludes 0; otherwise ``cannot tell``. ``identical`` if no query
             differs; ``withheld`` if a fault of the input invalidates a run or the judge of its
             answers is not calibrated; None if the measure is not tested.
-        alpha: Significance level of this test: .05 divided by the number of tests.
+        alpha: Significance level of this test: 0.05 divided by the number of tests.
         unit: Absolute value of all nonzero differences, such as 1 for Success; None if they vary.
     """
 
@@ -592,7 +592,7 @@ def make_difference(  # noqa: PLR0917 - all that it is made of
         sample: Summary of the differences.
         p: The p-value; None if the measure is not tested.
         corrected: The corrected p-value.
-        level: Level of each test.
+        level: Significance level of each test.
     """
     run, base, measure = key
     mean, low, high, sd, queries, above, below, unit = sample

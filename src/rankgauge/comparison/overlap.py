@@ -130,11 +130,10 @@ def rbo(
     .. math:: RBO = (1 - p) \sum_{d \ge 1} p^{d-1} X_d / d
 
     It ranges from 0 (no document in common) to 1 (the same ranking). The model is a user who
-    continues from each rank to the next with probability p: for p = .9, the first ten ranks have
-    86% of the weight. Rankings are
-    finite: `ext` extrapolates the observed overlap, also for rankings of different lengths
-    (equation 32 of the paper); `low` is the lower bound (RBO_min), and `low` + `residual` the upper
-    bound (RBO_max).
+    continues from each rank to the next with probability p: for p = 0.9, the first ten ranks have
+    86% of the weight. Rankings are finite: `ext` extrapolates the observed overlap, also for
+    rankings of different lengths (equation 32 of the paper); `low` is the lower bound (RBO_min),
+    and `low` + `residual` the upper bound (RBO_max).
 
     If one ranking is empty, `ext` is 0. If both are empty, `ext` is NaN and excluded from the mean.
 
@@ -143,7 +142,7 @@ def rbo(
     are not supported.
 
     Args:
-        run_a: First run: anything that :meth:`Run.of` takes.
+        run_a: First run: anything that :meth:`Run.of` accepts.
         run_b: Second run.
         p: Persistence, above 0 and below 1; higher values give more weight to deep ranks.
         k: Cut-off of the share of common documents, `Overlap.common`.
@@ -158,8 +157,10 @@ def rbo(
         InputError: If p, k, or depth is out of range, or a document occurs twice in a ranking.
         MismatchError: If the runs have no query in common.
 
-    Source: Webber, Moffat and Zobel (2010), A similarity measure for indefinite rankings, ACM TOIS
-    28(4). On ties: Corsi and Urbano (2024), The treatment of ties in rank-biased overlap, SIGIR.
+    Source:
+        Webber, Moffat, and Zobel (2010), A similarity measure for indefinite rankings, ACM TOIS
+        28(4). On ties: Corsi and Urbano (2024), The treatment of ties in rank-biased overlap,
+        SIGIR.
 
     Example:
         >>> found = rbo({"q1": ["a", "b", "c"]}, {"q1": ["b", "a", "c", "d"]}, p=0.5)

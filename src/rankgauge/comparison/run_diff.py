@@ -45,7 +45,7 @@ from rankgauge.rendering.tables import Table
 _WARNING = "WARNING: "
 _SCHEMA = "rankgauge/diff/1"
 _P = 0.9
-# With p = .9, deeper ranks weigh less than 1/10,000.
+# With p = 0.9, deeper ranks weigh less than 1/10,000.
 _RBO_DEPTH = 100
 
 
@@ -127,7 +127,7 @@ class RunDiff(Result):
         values: (Q, 2) values of A and B; NaN where undefined.
         changes: (Q,) B minus A. An undefined value counts as 0; if the measure excludes undefined
             values from its mean, the change is NaN.
-        rbo: (Q,) rank-biased overlap (p = .9, first 100 ranks); NaN if both rankings are empty.
+        rbo: (Q,) rank-biased overlap (p = 0.9, first 100 ranks); NaN if both rankings are empty.
         first_relevant: (Q, 2) rank of the first relevant document in A and B; NaN without one.
         same_top: (Q,) bool, whether the first `k` documents are the same in the same order.
         shown: Queries shown: the largest losses, then the largest gains, or the selected queries.
@@ -218,7 +218,7 @@ class RunDiff(Result):
         )
 
     def title(self) -> str:
-        """Runs and measure, as a title."""
+        """Return a title with the runs and the measure."""
         return f"{self.run_a} → {self.run_b} by {self.measure}"
 
     def first_names(self) -> tuple[str, str]:
@@ -286,8 +286,8 @@ def diff(
     """Compare two runs query by query and document by document.
 
     Args:
-        qrels: The judgments: anything that :meth:`Qrels.of` takes.
-        run_a: Old run: anything that :meth:`Run.of` takes.
+        qrels: The judgments: anything that :meth:`Qrels.of` accepts.
+        run_a: Old run: anything that :meth:`Run.of` accepts.
         run_b: New run.
         measure: Measure of gains and losses.
         collection: Texts of queries and documents to show, or their folder.

@@ -160,8 +160,8 @@ def convert(
             pass an :class:`InFormat` as `source`.
         target_format: The format to write, if the name does not determine it.
         name: The tag of a run in TREC format; default: that of the source.
-        lossy: Write the file even if the target cannot represent all of it (queries without
-            judgments; titles, fields, and line breaks of texts), and count the losses.
+        lossy: Whether to write the file even if the target cannot represent all of it (queries
+            without judgments; titles, fields, and line breaks of texts) and count the losses.
 
     Raises:
         InputError: If the source cannot be read or is ambiguous, if source and target are the same

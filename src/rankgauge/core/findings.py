@@ -122,7 +122,7 @@ class Finding:
 
     @property
     def note(self) -> str:
-        """Return the text below a table; warnings and errors are marked."""
+        """Text of the note below a table; warnings and errors are marked."""
         return str(self) if self.severity == "info" else f"WARNING: {self}"
 
     def to_dict(self) -> dict[str, Any]:

@@ -219,6 +219,7 @@ def chunk_documents(
         InputError: If a chunk is not part of its text.
 
     Example:
+        >>> from rankgauge.retrievers import FixedChunker
         >>> hours = Document("d7", text="We open at nine.")
         >>> [(chunk.id, chunk.text) for chunk in chunk_documents([hours], FixedChunker(8))]
         [('d7#0001', 'We open '), ('d7#0002', 'at nine.')]

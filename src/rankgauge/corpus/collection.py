@@ -199,8 +199,8 @@ class Collection:
 
         Args:
             documents: The path of a file (see :func:`read_documents`), or a mapping of document id
-                to text, to ``{"title": ..., "text": ...}`` or to a :class:`Document`.
-            queries: The path of a file, or a mapping of query id to text, to ``{"text": ...}`` or
+                to text, to ``{"title": ..., "text": ...}``, or to a :class:`Document`.
+            queries: The path of a file, or a mapping of query id to text, to ``{"text": ...}``, or
                 to a :class:`Query`.
             name: The name.
 

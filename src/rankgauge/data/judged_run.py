@@ -221,7 +221,7 @@ class JudgedRun(Cached):
         return self.once(("relevant", rel), lambda: self.count(self.ideal >= self.least(rel)))
 
     def divisor(self, rel: Level) -> FloatArray:
-        """Return the same as a divisor: NaN instead of 0, which makes a value undefined."""
+        """Return the result of `relevant` as a divisor, (Q,): NaN, so undefined, instead of 0."""
         whole = self.relevant(rel)
         return self.once(("divisor", rel), lambda: np.where(whole > 0, whole, np.nan))
 

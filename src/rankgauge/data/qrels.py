@@ -30,7 +30,7 @@ _NO_TEXT = "\0"
 class Qrels(Pairs):
     """Judgments: query id to document id to grade. Immutable; prepared once for many runs.
 
-    Create it with :meth:`of` (mappings, data frames, files, rows), :meth:`from_columns` or
+    Create it with :meth:`of` (mappings, data frames, files, rows), :meth:`from_columns`, or
     :meth:`from_rankings`. It is a mapping: ``qrels["q1"]["d1"]`` is a grade.
 
     Grades are numbers. A document is relevant if its grade reaches the relevance level ``rel`` of

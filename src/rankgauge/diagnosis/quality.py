@@ -75,8 +75,8 @@ class Bands:
     def of(cls, given: Any = None, *, k: int = 5, rel: float = 1) -> Bands:
         """Return the default bands at a cut-off, with replacements and additions.
 
-        The defaults are P@5 .30/.50/.70, R@5 .40/.60/.80, Success@5 (hit rate) .60/.80/.90, RR
-        .40/.60/.80, and nDCG@5 .40/.60/.80, with the same bounds at other cut-offs.
+        The defaults are 0.3, 0.5, and 0.7 for P@5; 0.6, 0.8, and 0.9 for Success@5 (hit rate); and
+        0.4, 0.6, and 0.8 for R@5, RR, and nDCG@5; with the same bounds at other cut-offs.
 
         Args:
             given: A mapping of measure to three bounds, such as ``{"P@5": (0.2, 0.4, 0.6)}``; the

@@ -207,7 +207,7 @@ class Texts:
         """Return the Jaccard similarity of the five-word shingles of two texts, from 0 to 1.
 
         Shorter texts have similarity 1 if they are equal. Texts without words have similarity 0,
-        and so do texts whose similarity must be far below .9.
+        and so do texts whose similarity must be far below 0.9.
 
         Source: Broder (1997), On the resemblance and containment of documents.
         """

@@ -23,7 +23,7 @@ from rankgauge.stats.poisson_bootstrap import query_keys, weighted_sums, whole_d
 
 # Rows in memory at a time, besides the rest of the last query.
 _ROWS = 250_000
-#: Run, baseline and measure.
+#: Run, baseline, and measure.
 Key: TypeAlias = tuple[str, str, str]
 
 

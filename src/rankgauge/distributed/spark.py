@@ -70,7 +70,7 @@ def open_session(master: str) -> Iterator[Any]:
     """Start a Spark session, and stop it at the end.
 
     Args:
-        master: The URL of a master, such as ``local[*]``, ``yarn`` or ``spark://host:7077``; or
+        master: The URL of a master, such as ``local[*]``, ``yarn``, or ``spark://host:7077``; or
             ``sc://host`` for Spark Connect.
 
     Yields:

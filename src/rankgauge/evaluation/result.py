@@ -84,10 +84,11 @@ class Evaluation(Result):
         policies: The policies used.
         counts: Numbers of queries, documents, and ties (see `notes`); empty unless the values were
             computed by :func:`evaluate`.
-        coverage: The mean share of judged documents (Judged@k) at each cut-off of the measures and
-            at 10. Empty if nothing was retrieved.
         weights: (Q,) the weight of each query, or None.
         groups: (Q,) the group of each query, or None.
+        settings: The settings of the run.
+        coverage: The mean share of judged documents (Judged@k) at each cut-off of the measures and
+            at 10. Empty if nothing was retrieved.
         profile: The profile of another tool, or None. With a profile, `policies` has the policies
             that all measures share and the defaults for the others; the notes list the differences.
         left_out: (Q, M) bool, True if a query is left out of the mean of a measure because the tool

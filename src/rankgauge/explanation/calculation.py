@@ -58,7 +58,7 @@ class RankedQuery:
     Attributes:
         query: The query id, as text.
         documents: The ranking, best first.
-        judgments: (document, grade) of all judged documents, retrieved or not, best grades first.
+        judgments: (document, grade) of all judged documents, retrieved or not, highest grade first.
         in_run: Whether the run contains the query.
     """
 
@@ -111,7 +111,14 @@ class Step(NamedTuple):
 
 
 class IdealDocument(NamedTuple):
-    """A document of the ideal ranking."""
+    """A document of the ideal ranking.
+
+    Attributes:
+        rank: The rank in the ideal ranking, from 1.
+        document: The document id, as text.
+        grade: The grade.
+        terms: A number or text for each column of the calculation; None for an empty cell.
+    """
 
     rank: int
     document: str

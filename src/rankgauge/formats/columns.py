@@ -85,7 +85,7 @@ class Columns(NamedTuple):
     beside: tuple[str, ...] = ()  # other columns with a known name, which are not read
     rivals: tuple[
         str, ...
-    ] = ()  # names that are equal except for case, blanks and dashes: an error
+    ] = ()  # names that are equal except for case, blanks, and dashes: an error
 
     @property
     def read(self) -> tuple[str, str, str]:

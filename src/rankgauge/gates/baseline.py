@@ -172,9 +172,9 @@ class Baseline:
         """Create the baseline of a run.
 
         Args:
-            qrels: The judgments: anything that :meth:`Qrels.of` takes.
-            run: The run: anything that :meth:`Run.of` takes.
-            rules: Rules that name the measures: anything that :meth:`GateRules.of` takes.
+            qrels: The judgments: anything that :meth:`Qrels.of` accepts.
+            run: The run: anything that :meth:`Run.of` accepts.
+            rules: Rules that name the measures: anything that :meth:`GateRules.of` accepts.
             noise: Two or more repeated runs of the same system, to measure random differences.
             top: Number of documents of each ranking to store for reports.
 

@@ -31,7 +31,7 @@ def latency_checks(limits: Mapping[str, float], pair: tuple[Any, Any] | None) ->
     seed derived from the data). PASS if the one-sided 95% upper bound of the ratio is below the
     limit; otherwise FAIL if its 99% lower bound is above 1; otherwise INCONCLUSIVE. A quantile q
     has an upper bound only if a query is likely to be above it: for n queries, if q^n is at most
-    .05 (5 queries for p50, 59 for p95).
+    0.05 (5 queries for p50, 59 for p95).
 
     Args:
         limits: Largest accepted ratio by quantile (``p50``, ``p95``).

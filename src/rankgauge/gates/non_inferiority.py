@@ -3,7 +3,7 @@
 IDENTICAL if all values and the first documents of every ranking equal those of the baseline. PASS
 if the one-sided 95% lower bound of the mean gain (`stats.mean_lower_bound`) is above the negative
 margin. Otherwise FAIL if the Holm-corrected p-value of "there is no loss" (paired t), over all
-gated measures and references, is below .01. Otherwise INCONCLUSIVE.
+gated measures and references, is below 0.01. Otherwise INCONCLUSIVE.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def decide(
     """Return the verdicts on several measures that are tested together.
 
     The upper bounds agree with the corrected p-values. With m measures, of which Holm's procedure
-    finds r to be worse, the i-th smallest p-value (i = 0, 1, ...) is compared with .01 / (m -
+    finds r to be worse, the i-th smallest p-value (i = 0, 1, ...) is compared with 0.01 / (m -
     min(i, r)). The bound uses the same level and is thus below 0 exactly if the p-value is below
     that level.
 

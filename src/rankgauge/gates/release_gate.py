@@ -53,10 +53,10 @@ def gate(
     the run is NOT COMPARABLE, and nothing else is checked.
 
     Args:
-        qrels: The judgments: anything that :meth:`Qrels.of` takes. Or an :class:`Evaluation` from
+        qrels: The judgments: anything that :meth:`Qrels.of` accepts. Or an :class:`Evaluation` from
             any source, without a run: its values decide, and the notes list the skipped checks.
-        run: The run: anything that :meth:`Run.of` takes.
-        rules: Anything that :meth:`GateRules.of` takes; default: nDCG@10 with a margin of 0.02.
+        run: The run: anything that :meth:`Run.of` accepts.
+        rules: Anything that :meth:`GateRules.of` accepts; default: nDCG@10 with a margin of 0.02.
         baseline: The baseline or its path. None checks only contracts and floors.
         anchor: A second, fixed baseline, so that small losses cannot add up.
         noise: Two or more repeated runs of the baseline system, or their evaluations: a margin
@@ -70,7 +70,7 @@ def gate(
         InputError: If a margin is within the noise, there is nothing to compare the run with, the
             judge of answers is uncalibrated, or an input is invalid.
 
-    References:
+    Source:
         Piaggio et al.: Reporting of noninferiority and equivalence randomized trials, JAMA 2012.
         Holm: A simple sequentially rejective multiple test procedure, 1979.
 

@@ -56,7 +56,7 @@ class HistoryEntry(Result):
         query_set: A hash of the query ids, in order.
         queries: The number of queries.
         weighted: Whether means are weighted by query.
-        versions: The versions of rankgauge, Python and NumPy.
+        versions: The versions of rankgauge, Python, and NumPy.
         commit: The git commit; None outside a checkout.
         dirty: Whether tracked files had uncommitted changes.
         profile: The profile of another tool used for the evaluation, if any.

@@ -88,7 +88,7 @@ class History(Store):
 
     Example:
         >>> import tempfile
-        >>> from rankgauge.evaluation.evaluation import evaluate
+        >>> from rankgauge import evaluate
         >>> qrels = {f"q{n}": {"d1": 1} for n in range(8)}
         >>> old = evaluate(qrels, {f"q{n}": ["x", "d1"] for n in range(8)}, "RR")
         >>> new = evaluate(qrels, {f"q{n}": ["d1", "x"] for n in range(8)}, "RR")
@@ -121,7 +121,7 @@ class History(Store):
 
     @classmethod
     def open(cls, where: str | os.PathLike[str] | None = None, *, wait: float = _PATIENCE) -> Self:
-        """Open a store like the constructor."""
+        """Open a store; the same as ``History(where)``."""
         return cls(where, wait=wait)
 
     # ---- add and delete
@@ -140,7 +140,7 @@ class History(Store):
 
         Args:
             evaluation: An evaluation from any source.
-            qrels: The judgments: anything that :meth:`Qrels.of` takes, or records. Their
+            qrels: The judgments: anything that :meth:`Qrels.of` accepts, or records. Their
                 fingerprint is saved; evaluations with different fingerprints are not comparable.
                 Without judgments, this is not checked.
             run: The run, whose fingerprint is saved.

@@ -34,7 +34,7 @@ class ProjectCopy(Result):
     Attributes:
         source: The path or URL that was read.
         target: The path or URL that was written.
-        rows: The number of rows by table; empty for a copy of a SQLite file.
+        rows: The number of rows by table; empty for a copy of an SQLite file.
         secrets: Whether the copy contains the judges' invitations and sessions.
     """
 
@@ -96,7 +96,7 @@ def backup(project: JudgingProject, target: str | os.PathLike[str]) -> ProjectCo
 
     Args:
         project: The project.
-        target: A new file. The backup of a SQLite file is a complete project, including the hashed
+        target: A new file. The backup of an SQLite file is a complete project, including the hashed
             secrets of the judges. The backup of a PostgreSQL database, or one whose name ends in
             ``.jsonl`` (``.gz``, ``.zst``, ...), is JSON lines without secrets.
 

@@ -185,7 +185,13 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Document in the pool of a question, with all its sources."""
+    """Document in the pool of a question, with all its sources.
+
+    Attributes:
+        question: The identifier of the question.
+        document: The identifier of the document.
+        sources: The runs, retrievers, and other sources that contributed the document.
+    """
 
     question: str
     document: str
@@ -199,7 +205,7 @@ class Judge:
     Attributes:
         id: The identifier.
         name: The name displayed to leads.
-        role: ``judge``, ``lead`` (also sees the results and adjudicates) or ``admin``.
+        role: ``judge``, ``lead`` (also sees the results and adjudicates), or ``admin``.
         kind: ``person``, ``model``, or ``application``. Only judgments by people count.
         revoked: Whether the judge's access was revoked.
     """
@@ -213,7 +219,13 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class GoldTask:
-    """Hidden test: documents and the accepted answers (if empty, "none" is correct)."""
+    """Hidden test: a set of documents with a known answer.
+
+    Attributes:
+        question: The identifier of the question.
+        documents: The identifiers of the documents to show.
+        accepted: The documents whose choice is correct; if empty, "none" is correct.
+    """
 
     question: str
     documents: tuple[str, ...]

@@ -100,7 +100,7 @@ class JudgmentExport(Result):
             target: The file, whose name determines the format (:func:`rankgauge.convert`); ``-``
                 for standard output, without the second file.
             format: A format of :func:`rankgauge.convert` for qrels; ``trec``, ``csv``, ``tsv``,
-                ``json`` or ``jsonl`` for preferences and sampled judgments. ``quepid`` and
+                ``json``, or ``jsonl`` for preferences and sampled judgments. ``quepid`` and
                 ``opensearch`` files contain question texts instead of identifiers.
 
         Returns:

@@ -126,7 +126,7 @@ def import_judgments(
 
     Args:
         project: The project.
-        source: Anything that :meth:`Qrels.of` takes (an :class:`InFormat` sets the format of a
+        source: Anything that :meth:`Qrels.of` accepts (an :class:`InFormat` sets the format of a
             file). With `columns` or a column of judges (``judge``, ``rater``, ``annotator``,
             ``worker``, ...), a CSV, TSV, or JSON lines file.
         judge: The name of the judge of a file without a column of judges.

@@ -130,7 +130,7 @@ def plan_judging(
         documents: Candidates of each question.
         settings: The settings of the project; if None, the defaults.
         power: The probability of detecting the difference.
-        alpha: Level of the test.
+        alpha: Significance level of the test.
         agreement: Desired half-width of the 95% interval of Krippendorff's alpha.
         seconds: Seconds per task.
 

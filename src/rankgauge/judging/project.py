@@ -46,7 +46,16 @@ _MOST_NAME = 100  # characters of a judge's name
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Task as displayed to a judge: a presentation and texts, without rank, score, and source."""
+    """Task as displayed to a judge: a presentation and texts, without rank, score, and source.
+
+    Attributes:
+        presentation: The presentation.
+        question: The question.
+        documents: The documents, in the order displayed.
+        settings: The settings of the project.
+        guideline: The guideline in Markdown.
+        choice: The latest choice, or None for an open task.
+    """
 
     presentation: Presentation
     question: Question
@@ -98,7 +107,7 @@ class QuestionProgress:
 
 
 class JudgingProject(JudgingStore):
-    """Judging project: a SQLite file or a PostgreSQL database.
+    """Judging project: an SQLite file or a PostgreSQL database.
 
     Experts see a question and two or three documents and choose the best, or none. Presentations
     and choices are stored as immutable events; relevance is computed from them. Requires the extra

@@ -96,6 +96,7 @@ def next_documents(
         rng: The random generator.
 
     Example:
+        >>> import random
         >>> state = QuestionState(("a", "b", "c"), ((("a", "b"), ("b",)),))
         >>> sorted(next_documents(state, 2, views=1, at_random=False, rng=random.Random(0)))
         ['a', 'c']

@@ -43,7 +43,7 @@ _MOST_BODY = 2_000_000  # characters of a document
 
 
 class JudgingStore(Store):
-    """Database of a judging project: a SQLite file or a PostgreSQL database.
+    """Database of a judging project: an SQLite file or a PostgreSQL database.
 
     Args:
         where: A path, or ``postgresql://user:password@host/database``.
@@ -80,7 +80,7 @@ class JudgingStore(Store):
             yield Transaction(connection)
 
     def copy_to(self, target: str | os.PathLike[str]) -> None:
-        """Copy a consistent snapshot of a SQLite file, even during writes."""
+        """Copy a consistent snapshot of an SQLite file, even during writes."""
         self._database.copy_to(Path(target))
 
 

@@ -120,7 +120,7 @@ class VoteReport(Result):
         credits: Credits by question, document, and kind of voter.
         credited: The number of votes that credited documents.
         uncredited: Votes with a verdict that credited no document, by reason: ``two things
-            changed`` (or three), ``nothing changed`` or ``same sources``.
+            changed`` (or three), ``nothing changed``, or ``same sources``.
 
     Example:
         >>> answers = {"a": Answer("a", "q1", "yes", "v1", sources=("d1",)),
@@ -216,7 +216,18 @@ class VoteReport(Result):
 
 @dataclass(frozen=True, slots=True)
 class VoteRow:
-    """Vote from a file: two answers as displayed, the winner, and the judge."""
+    """Vote from a file.
+
+    Attributes:
+        question: The identifier of the question.
+        left: The identifier of the answer on the left.
+        right: The identifier of the answer on the right.
+        winner: ``left``, ``right``, ``both good``, ``both bad``, ``tie``, or ``cannot tell``.
+        judge: The name of the judge; may be empty.
+        comment: Free text.
+        time: ISO timestamp of the vote; may be empty.
+        line: The line of the file, from 1.
+    """
 
     question: str
     left: str
@@ -238,7 +249,7 @@ def summarize_votes(
     Args:
         judgments: All judgments of a project; finished judgments of answers are votes.
         answers: The answers by identifier.
-        kinds: The kind of each judge: ``person`` (the default), ``application`` or ``model``.
+        kinds: The kind of each judge: ``person`` (the default), ``application``, or ``model``.
     """
     found: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     voters: dict[tuple[str, str, str], set[str]] = defaultdict(set)

@@ -1,4 +1,4 @@
-"""Cache of replies and embeddings in a SQLite file.
+"""Cache of replies and embeddings in an SQLite file.
 
 The file contains replies, not the texts of requests, and is created with mode 0600 (readable only
 by its owner). Several processes may use it at once; each reply is written in one transaction.

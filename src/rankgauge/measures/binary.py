@@ -31,7 +31,7 @@ def P(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
 
     Use: if the documents on one page matter, and every query has at least k relevant documents.
     Beware: with R relevant documents, it is at most R/k; it ignores order within the first k.
-    Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
+    Source: Cleverdon, Mills, and Keen (1966), Factors determining the performance of indexing
     systems.
     """
     return run.found(rel, k) / k
@@ -47,7 +47,7 @@ def R(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
 
     Use: if a later stage (a reranker, a language model) reads only the first k documents.
     Beware: it cannot reach 1 if k < R; it ignores order; it assumes complete judgments.
-    Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
+    Source: Cleverdon, Mills, and Keen (1966), Factors determining the performance of indexing
     systems.
     """
     return run.found(rel, k) / run.divisor(rel)
@@ -116,7 +116,7 @@ def RR(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
     query count as relevant. Undefined without a relevant document.
 
     Use: if the user wants one document: known-item search, question answering.
-    Beware: a mean of .5 does not imply that the first relevant document is usually at rank 2: it
+    Beware: a mean of 0.5 does not imply that the first relevant document is usually at rank 2: it
     may be at rank 1 for half of the queries, and missing for the others. See Success and FirstRel.
     Source: Kantor and Voorhees (2000), The TREC-5 confusion track, Information Retrieval 2.
     """
@@ -163,7 +163,7 @@ def GMAP(run: JudgedRun, *, rel: Level = 1) -> Values:
 
     The value per query is AP itself. Undefined without a relevant document.
 
-    Use: if the worst queries matter: doubling .01 counts as much as doubling .4.
+    Use: if the worst queries matter: doubling 0.01 counts as much as doubling 0.4.
     Beware: a single query without a relevant document retrieved lowers it strongly.
     Source: Robertson (2006), On GMAP: and other transformations, CIKM.
     """
@@ -235,7 +235,7 @@ def SetP(run: JudgedRun, *, rel: Level = 1) -> Values:
 
     Use: if the retriever returns a set: a filter, a Boolean search, a threshold.
     Beware: for rankings of fixed depth it is P at that depth.
-    Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
+    Source: Cleverdon, Mills, and Keen (1966), Factors determining the performance of indexing
     systems.
     """
     return _defined(run.found(rel) / np.maximum(run.retrieved, 1), run.retrieved)
@@ -251,7 +251,7 @@ def SetR(run: JudgedRun, *, rel: Level = 1) -> Values:
 
     Use: to measure the share of the relevant documents that a first stage passes on.
     Beware: it is 1 if everything is retrieved.
-    Source: Cleverdon, Mills and Keen (1966), Factors determining the performance of indexing
+    Source: Cleverdon, Mills, and Keen (1966), Factors determining the performance of indexing
     systems.
     """
     return run.found(rel) / run.divisor(rel)
@@ -318,7 +318,7 @@ def IPrec(run: JudgedRun, *, recall: float, rel: Level = 1, points: str = "up") 
 
     Use: to show the trade-off between precision and recall as a curve.
     Beware: interpolation hides local drops of precision.
-    Source: Manning, Raghavan and Schütze (2008), Introduction to Information Retrieval, 8.4.
+    Source: Manning, Raghavan, and Schütze (2008), Introduction to Information Retrieval, 8.4.
     """
     return _defined(_interpolated(run, recall, rel, points), run.relevant(rel))
 
@@ -327,13 +327,13 @@ def IPrec(run: JudgedRun, *, recall: float, rel: Level = 1, points: str = "up") 
 def IPrecAvg(run: JudgedRun, *, rel: Level = 1, points: str = "up") -> Values:
     r"""Eleven-point average: the mean of interpolated precision at recall 0.0, 0.1 ... 1.0.
 
-    $$ \frac{1}{11} \sum_{r \in \{0, .1, \dots, 1\}} IPrec@r $$
+    $$ \frac{1}{11} \sum_{r \in \{0, 0.1, \dots, 1\}} IPrec@r $$
 
     Undefined without a relevant document.
 
     Use: to compare with results published before AP became usual.
     Beware: see IPrec.
-    Source: Manning, Raghavan and Schütze (2008), Introduction to Information Retrieval, 8.4.
+    Source: Manning, Raghavan, and Schütze (2008), Introduction to Information Retrieval, 8.4.
     """
     found = np.stack([_interpolated(run, level, rel, points) for level in _LEVELS], axis=1)
     return _defined(run.total(found) / len(_LEVELS), run.relevant(rel))

@@ -122,7 +122,7 @@ def NRBP(run: SubtopicRun, *, alpha: float = 0.5, p: float = 0.5, rel: Level = 1
     Use: like alpha_DCG, with a user model and no cut-off.
     Beware: with p = 0.5, ranks below 10 hardly count; values for different p and alpha cannot be
     compared.
-    Source: Clarke, Kolla and Vechtomova (2009), An effectiveness measure for ambiguous and
+    Source: Clarke, Kolla, and Vechtomova (2009), An effectiveness measure for ambiguous and
     underspecified queries, ICTIR.
     """
     gained = run.total(_gains(run, alpha, rel) * _persistence(run, p))
@@ -140,7 +140,7 @@ def nNRBP(run: SubtopicRun, *, alpha: float = 0.5, p: float = 0.5, rel: Level = 
     Use: like NRBP, if the highest possible value differs between queries.
     Beware: a ranking can beat the ideal one, so values slightly above 1 are possible; it is slow if
     p is near 1, because it then needs the complete ideal ranking.
-    Source: Clarke, Kolla and Vechtomova (2009), An effectiveness measure for ambiguous and
+    Source: Clarke, Kolla, and Vechtomova (2009), An effectiveness measure for ambiguous and
     underspecified queries, ICTIR; normalized as in ndeval of the TREC Web tracks.
     """
     # Terms beyond this depth are too small to change the sum, which is at least 1.
@@ -162,7 +162,7 @@ def AP_IA(run: SubtopicRun, *, k: int | None = None, rel: Level = 1) -> Values:
 
     Use: if all documents of every subtopic should be found.
     Beware: it does not reward novelty.
-    Source: Agrawal, Gollapudi, Halverson and Ieong (2009), Diversifying search results, WSDM; with
+    Source: Agrawal, Gollapudi, Halverson, and Ieong (2009), Diversifying search results, WSDM; with
     equally likely subtopics, as in ndeval of the TREC Web tracks.
     """
     found, relevant = run.hits(rel), run.relevant(rel)
@@ -187,7 +187,7 @@ def P_IA(run: SubtopicRun, *, k: int, rel: Level = 1) -> Values:
     Use: with a measure that rewards novelty.
     Beware: it does not reward novelty, and reaches 1 only if each of the first k documents covers
     every subtopic.
-    Source: Agrawal, Gollapudi, Halverson and Ieong (2009), Diversifying search results, WSDM; with
+    Source: Agrawal, Gollapudi, Halverson, and Ieong (2009), Diversifying search results, WSDM; with
     equally likely subtopics, as in ndeval of the TREC Web tracks.
     """
     found = np.count_nonzero(run.hits(rel) & run.within(k)[:, :, None], axis=(1, 2))
@@ -204,7 +204,7 @@ def StRecall(run: SubtopicRun, *, k: int, rel: Level = 1) -> Values:
 
     Use: if each aspect of a question should be answered in the first k.
     Beware: it ignores order within the first k, and further documents of a subtopic.
-    Source: Zhai, Cohen and Lafferty (2003), Beyond independent relevance: methods and evaluation
+    Source: Zhai, Cohen, and Lafferty (2003), Beyond independent relevance: methods and evaluation
     metrics for subtopic retrieval, SIGIR.
     """
     covered = (run.hits(rel) & run.within(k)[:, :, None]).any(axis=1)

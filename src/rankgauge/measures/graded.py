@@ -109,7 +109,7 @@ def ERR(run: JudgedRun, *, k: int | None = None, top: float = 4) -> Values:
 
     Use: for graded judgments, and users who stop at a good document.
     Beware: values depend on top, so report it; the highest possible value is below 1.
-    Source: Chapelle, Metzler, Zhang and Grinspan (2009), Expected reciprocal rank for graded
+    Source: Chapelle, Metzler, Zhang, and Grinspan (2009), Expected reciprocal rank for graded
     relevance, CIKM.
     """
     return _err(run, k, top)
@@ -126,8 +126,8 @@ def nERR(run: JudgedRun, *, k: int | None = None, top: float = 4) -> Values:
 
     Use: like ERR, if the highest grade differs between queries.
     Beware: it depends on top, but much less than ERR.
-    Source: Clarke, Craswell, Soboroff and Ashkan (2011), A comparative analysis of cascade measures
-    for novelty and diversity, WSDM; Chapelle et al. (2009) for ERR.
+    Source: Clarke, Craswell, Soboroff, and Ashkan (2011), A comparative analysis of cascade
+    measures for novelty and diversity, WSDM; Chapelle et al. (2009) for ERR.
     """
     found = _err(run, k, top)
     ranks = np.arange(1, run.ideal.shape[1] + 1)

@@ -98,8 +98,8 @@ def xinfAP(run: SampledRun, *, rel: Level = 1) -> Values:
     and some of the rest.
     Beware: estimates of single queries are noisy, and may exceed 1; use the mean. sample_eval.pl
     reads 1,000 documents per query; this measure reads all of them.
-    Source: Yilmaz, Kanoulas and Aslam (2008), A simple and efficient sampling method for estimating
-    AP and NDCG, SIGIR; in the form of their sample_eval.pl, which calls it infAP.
+    Source: Yilmaz, Kanoulas, and Aslam (2008), A simple and efficient sampling method for
+    estimating AP and NDCG, SIGIR; in the form of their sample_eval.pl, which calls it infAP.
     """
     least = run.least(rel)
     found = run.judged & (run.grade >= least)
@@ -132,8 +132,8 @@ def infNDCG(run: SampledRun, *, k: int | None = None) -> Values:
     Use: like xinfAP, for graded judgments.
     Beware: estimates of single queries are noisy, and may exceed 1; use the mean. sample_eval.pl
     reads 1,000 documents per query: infNDCG@1000.
-    Source: Yilmaz, Kanoulas and Aslam (2008), A simple and efficient sampling method for estimating
-    AP and NDCG, SIGIR; in the form of their sample_eval.pl.
+    Source: Yilmaz, Kanoulas, and Aslam (2008), A simple and efficient sampling method for
+    estimating AP and NDCG, SIGIR; in the form of their sample_eval.pl.
     """
     counted = run.stratum >= 0
     if k is not None:

@@ -252,6 +252,7 @@ class Measure:
         """Return the values as used in the mean: undefined values are 0, or NaN if excluded.
 
         Example:
+            >>> import numpy as np
             >>> parse("RR").counted(np.array([0.5, np.nan])).tolist()
             [0.5, 0.0]
         """
@@ -269,6 +270,7 @@ class Measure:
         1e-5), and their mean shows which geometric mean is higher. Rounding errors become 0.
 
         Example:
+            >>> import numpy as np
             >>> parse("RR").differences(np.array([0.5, np.nan]), np.array([1.0, 1.0])).tolist()
             [-0.5, -1.0]
         """
@@ -283,6 +285,7 @@ class Measure:
         """Return the differences with their sign set so that positive values are improvements.
 
         Example:
+            >>> import numpy as np
             >>> parse("FirstRel").improvements(np.array([-1.0, 2.0])).tolist()
             [1.0, -2.0]
         """

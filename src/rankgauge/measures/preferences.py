@@ -72,8 +72,8 @@ def Prefs(run: PreferenceRun, *, count: str = "preferences", scope: str = "all")
     compared with all N others and with itself, so that a perfect ranking may be near 0; with
     ``scope=both`` and R > N, the added preferences are divided by all relevant documents, retrieved
     or not.
-    Source: Carterette, Bennett, Chickering and Dumais (2008), Here or there: preference judgments
-    for relevance, ECIR; as the measures prefs_simp, prefs_pair, prefs_avgjg and
+    Source: Carterette, Bennett, Chickering, and Dumais (2008), Here or there: preference judgments
+    for relevance, ECIR; as the measures prefs_simp, prefs_pair, prefs_avgjg, and
     prefs_avgjg_Rnonrel of trec_eval, with the endings _ret (both) and _imp (any).
     """
     if count == "balanced":
@@ -158,8 +158,9 @@ def Compat(run: JudgedRun, *, p: float = 0.95, k: int = _FAR, normalize: bool = 
     Use: if grades express an order, such as preferences, rather than gains.
     Beware: tools differ in the depth, and in the order of documents of the same grade that were not
     retrieved; if these get the score 0, as in ir_measures, negative scores change the value.
-    Source: Clarke, Vtyurina and Smucker (2021), Assessing top-k preferences, TOIS 39; Clarke,
-    Smucker and Vtyurina (2020), Offline evaluation by maximum similarity to an ideal ranking, CIKM.
+    Source: Clarke, Vtyurina, and Smucker (2021), Assessing top-k preferences, TOIS 39; Clarke,
+    Smucker, and Vtyurina (2020), Offline evaluation by maximum similarity to an ideal ranking,
+    CIKM.
     """
     if k > _MOST_RANKS:
         raise InputError(

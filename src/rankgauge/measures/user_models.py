@@ -91,9 +91,9 @@ def INST(
 
     Use: if the number of documents that users want is known: one for a fact, many for a survey.
     Beware: values for different goals or cut-offs cannot be compared; the goal is at least 0.5.
-    Source: Bailey, Moffat, Scholer and Thomas (2015), User variability and IR system evaluation,
-    SIGIR; Moffat, Bailey, Scholer and Thomas (2015), INST: an adaptive metric, ADCS; for the
-    residual, Moffat, Bailey, Scholer and Thomas (2017), Incorporating user expectations and
+    Source: Bailey, Moffat, Scholer, and Thomas (2015), User variability and IR system evaluation,
+    SIGIR; Moffat, Bailey, Scholer, and Thomas (2015), INST: an adaptive metric, ADCS; for the
+    residual, Moffat, Bailey, Scholer, and Thomas (2017), Incorporating user expectations and
     behavior into the measurement of search effectiveness, TOIS 35.
     """
     return _value(run, _GainRule(rel, top), k, _inst_model(goal), residual=residual)
@@ -128,7 +128,7 @@ def INSQ(
 
     Use: like RBP, if users who read far down are assumed to be patient.
     Beware: values for different goals or cut-offs cannot be compared.
-    Source: Moffat, Scholer and Thomas (2012), Models and metrics: IR evaluation as a user process,
+    Source: Moffat, Scholer, and Thomas (2012), Models and metrics: IR evaluation as a user process,
     ADCS.
     """
     weights = _squares(run, goal, k)
@@ -166,7 +166,7 @@ def BPM(
 
     Use: if users have both a goal and a limited effort.
     Beware: documents after the goal is reached do not count.
-    Source: Zhang, Liu, Li, Zhang, Xu and Ma (2017), Evaluating web search with a Bejeweled player
+    Source: Zhang, Liu, Li, Zhang, Xu, and Ma (2017), Evaluating web search with a Bejeweled player
     model, SIGIR; for the residual, Moffat et al. (2017), TOIS 35.
     """
     return _value(run, _GainRule(rel, top), k, _bpm_model(goal), residual=residual)
@@ -197,7 +197,7 @@ def SDCG(
 
     Use: like nDCG, with a divisor that does not depend on the judgments.
     Beware: with few relevant documents, it is far below 1; k is at most a million.
-    Source: Moffat, Thomas and Scholer (2013), Users versus models: what observation tells us about
+    Source: Moffat, Thomas, and Scholer (2013), Users versus models: what observation tells us about
     effectiveness metrics, CIKM.
     """
     if residual:
@@ -216,7 +216,7 @@ def NERR8(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None
 
     Use: for a form of ERR in the C/W/L framework.
     Beware: it is not ERR; the number in its name is that of the equation in the paper.
-    Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
+    Source: Azzopardi, Mackenzie, and Moffat (2021), ERR is not C/W/L: exploring the relationship
     between expected reciprocal rank and other metrics, ICTIR, equation 8.
     """
     return _rate(run, _GainRule(rel, top), k, _stopping(_certain))
@@ -233,7 +233,7 @@ def NERR9(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None
     Use: for a form of ERR with its discount 1 / i in the C/W/L framework.
     Beware: it is not ERR; the number in its name is that of the equation in the paper; k is at most
     a million.
-    Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
+    Source: Azzopardi, Mackenzie, and Moffat (2021), ERR is not C/W/L: exploring the relationship
     between expected reciprocal rank and other metrics, ICTIR, equation 9.
     """
     _check_depth("NERR9", k)
@@ -258,7 +258,7 @@ def NERR10(
 
     Use: like ERR, with the persistence of RBP.
     Beware: it is not ERR; the number in its name is that of the equation in the paper.
-    Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
+    Source: Azzopardi, Mackenzie, and Moffat (2021), ERR is not C/W/L: exploring the relationship
     between expected reciprocal rank and other metrics, ICTIR, equation 10.
     """
     return _rate(run, _GainRule(rel, top), k, _stopping(_patient(p)))
@@ -282,7 +282,7 @@ def NERR11(
 
     Use: like ERR, with the persistence of INSQ.
     Beware: it is not ERR; the number in its name is that of the equation in the paper.
-    Source: Azzopardi, Mackenzie and Moffat (2021), ERR is not C/W/L: exploring the relationship
+    Source: Azzopardi, Mackenzie, and Moffat (2021), ERR is not C/W/L: exploring the relationship
     between expected reciprocal rank and other metrics, ICTIR, equation 11.
     """
     return _rate(run, _GainRule(rel, top), k, _stopping(_insistent(goal)))

@@ -277,7 +277,7 @@ def compare_arms(
     of looks. The other metrics have fixed-sample intervals and p-values with Holm's correction.
     Both use the variance of a ratio of sums over users (:class:`rankgauge.stats.ClusterSums`).
 
-    A chi-square test compares users per arm with the intended ratio; below p = .001 all verdicts
+    A chi-square test compares users per arm with the intended ratio; below p = 0.001 all verdicts
     are withheld.
 
     Args:

@@ -328,7 +328,7 @@ class InterleavingResult(Result):
 
     @property
     def methods_text(self) -> str:
-        """Return a description of the methods."""
+        """Description of the methods."""
         return " and ".join(self.methods)
 
     def _users_needed(self) -> int:
@@ -337,7 +337,7 @@ class InterleavingResult(Result):
         if self.verdict != "cannot tell" or not decided or self.users_a == self.users_b:
             return 0
         share = max(self.users_a, self.users_b) / decided
-        # Normal approximation: z(.975) and z(.8).
+        # Normal approximation: z(0.975) and z(0.8).
         needed = ((1.96 / 2 + 0.8416 * math.sqrt(share * (1 - share))) / (share - 0.5)) ** 2
         return max(0, math.ceil((needed - decided) * self.users / decided))
 

@@ -215,8 +215,15 @@ def production_health(
         InputError: If there is no evaluation, or a time has no time zone.
 
     Example:
-        >>> verdict_of("steady", ["worse", "steady"], drift=None)
-        ('REFRESH', 'metrics look good, users complain: refresh the evaluation set')
+        >>> import duckdb, tempfile
+        >>> from datetime import UTC, datetime
+        >>> path = tempfile.mkdtemp() + "/log.parquet"
+        >>> _ = duckdb.execute(f'''COPY (SELECT 'e' || i AS event_id, 'answer' AS kind,
+        ...     TIMESTAMPTZ '2026-05-01 12:00+00' AS time, 'q' || i AS question_id
+        ...     FROM range(40) t(i)) TO '{path}' ''')
+        >>> times = [datetime(2026, 5, day, tzinfo=UTC) for day in (1, 8)]
+        >>> production_health(path, [(times[0], 0.72), (times[1], 0.74)]).verdict
+        'CANNOT TELL'
     """
     number("margin", margin, above=True)
     number("offline_margin", offline_margin, above=True)

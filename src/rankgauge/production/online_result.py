@@ -96,7 +96,7 @@ class MetricChange:
         trend: The straight line fitted to the values, weighted by their denominators.
         p: The p-value of the largest shift (:func:`rankgauge.stats.find_change_points`), with
             Holm's correction over the metrics.
-        shifts: If p is at most .05, the first day or week of each new rate, with the new and the
+        shifts: If p is at most 0.05, the first day or week of each new rate, with the new and the
             previous rate.
     """
 

@@ -163,7 +163,7 @@ def sample_questions(
 
     Args:
         source: An `EventLog` or its path (a folder, or Parquet files); or CSV, TSV, or JSON lines
-            with a column ``query``, ``question`` or ``text``, and optionally ``count`` or
+            with a column ``query``, ``question``, or ``text``, and optionally ``count`` or
             ``frequency``; or a text file with one question per line.
         n: The number of questions to draw.
         by: ``frequency``, ``uniform``, or ``strata``.

@@ -15,7 +15,14 @@ from rankgauge.measures.measure import Measure
 
 
 class Case(NamedTuple):
-    """The inputs of an evaluation with one measure."""
+    """The inputs of an evaluation with one measure.
+
+    Attributes:
+        qrels: The judgments.
+        run: The run.
+        measure: The measure.
+        policies: The policies.
+    """
 
     qrels: Qrels
     run: Run

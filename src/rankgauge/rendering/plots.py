@@ -155,7 +155,7 @@ def plot(
         InputError: If the kind needs measures that were not evaluated (see :func:`plot_measures`).
 
     Example:
-        >>> from rankgauge.evaluation.evaluation import evaluate
+        >>> from rankgauge import evaluate
         >>> ev = evaluate({"q1": {"d1"}, "q2": {"d2"}}, {"q1": ["d1"], "q2": ["x", "d2"]}, "RR")
         >>> plot(ev).alt
         'Bars. RR: run 0.750.'

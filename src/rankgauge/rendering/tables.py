@@ -121,7 +121,7 @@ class Table:
         )
 
     def marked(self, column: int) -> list[str] | None:
-        """Return a column with stars and marks and aligned decimals; None if it has no marks."""
+        """Return the cells of a column with stars and marks, aligned; None if it has no marks."""
         places = [(row, column) for row in range(len(self.rows))]
         marks = [
             (_STAR if self.starred and place in self.best else "") + self.marks.get(place, "")

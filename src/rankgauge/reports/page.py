@@ -74,11 +74,11 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
     same bytes: the only date is `date`.
 
     Args:
-        qrels: The judgments: anything that :meth:`Qrels.of` takes. Or, without `runs`, an
+        qrels: The judgments: anything that :meth:`Qrels.of` accepts. Or, without `runs`, an
             evaluation, several evaluations of the same queries, a comparison, or a diagnosis of
             answers.
         runs: One or more: a mapping of name to run, or named runs (a path is named after its file).
-            Each is anything that :meth:`Run.of` takes.
+            Each is anything that :meth:`Run.of` accepts.
         measures: Measures; the first is the primary one. Default: those of `compare`.
         result: Result of `evaluate` (for one run) or `compare` for these runs, to use other
             settings; it determines measures and baseline.

@@ -61,7 +61,7 @@ def diagnosis_section(diagnosis: Diagnosis) -> Section:
         diagnosis: Returned by :func:`diagnose`.
 
     Example:
-        >>> from rankgauge.diagnosis.diagnosis import diagnose
+        >>> from rankgauge import diagnose
         >>> found = diagnose({"q1": {"d1": 1}}, {"q1": ["x", "d1"]}, k=1)
         >>> section = diagnosis_section(found)
         >>> section.title, section.parts[0].title

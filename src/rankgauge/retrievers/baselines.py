@@ -74,8 +74,8 @@ class Oracle:
     Args:
         qrels: Judgments, in any form accepted by :meth:`rankgauge.Qrels.of`.
         rel: The lowest grade that is relevant.
-        fill: Append the other documents: judged ones by grade, then unjudged ones in the order of
-            the collection.
+        fill: Whether to append the other documents: judged ones by grade, then unjudged ones in
+            the order of the collection.
 
     Raises:
         InputError: If `qrels` cannot be read as judgments.

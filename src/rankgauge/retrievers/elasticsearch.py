@@ -55,7 +55,7 @@ class Elasticsearch:
             ``{"settings": {...}, "mappings": {...}}``.
         key_env: The environment variable with the key: an API key, or ``user:password`` if
             `key_scheme` is ``"Basic"``.
-        key_scheme: ``"ApiKey"`` (default), ``"Basic"`` or ``"Bearer"``.
+        key_scheme: ``"ApiKey"`` (default), ``"Basic"``, or ``"Bearer"``.
         timeout: Maximum seconds per response.
         max_bytes: Maximum bytes per response, decompressed; default: 64 MiB.
         version: The version of an existing index; without it, results are not reused.

@@ -59,7 +59,7 @@ class Hits:
         return len(self.ids)
 
     def pairs(self) -> list[tuple[str, float]]:
-        """Pairs of id and score, best first."""
+        """Return pairs of id and score, best first."""
         return list(zip(self.ids, self.scores, strict=True))
 
 

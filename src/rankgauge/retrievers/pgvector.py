@@ -40,7 +40,7 @@ class PGVector(VectorStore):
         location: The URL of the database, ``postgresql://...``; if empty, the PostgreSQL
             environment variables are used (``PGHOST``, ``PGUSER``, ...).
         schema: The schema; default: that of the connection.
-        hnsw: Create an HNSW index after filling the table.
+        hnsw: Whether to create an HNSW index after filling the table.
         ef_search: The number of candidates in a search of the index; default: `k`, at least 40, or
             the server's setting for existing tables.
         id_field: The column of document ids.

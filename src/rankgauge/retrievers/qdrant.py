@@ -29,7 +29,7 @@ class Qdrant(VectorStore):
         location: ``":memory:"``, the path of a folder, or the URL of a server.
         id_field: The payload field of the document id; None for the point id.
         vector_field: The name of the vector, if an existing collection has named vectors.
-        exact: Use exact search on a server.
+        exact: Whether to use exact search on a server.
         key_env: The environment variable with the API key.
 
     Raises:

@@ -36,9 +36,9 @@ class Tantivy:
             stemming.
         stop_words: The language of the stop words to remove; None for none.
         location: The path of a folder; None for memory.
-        existing: Search an existing index unchanged, with its own stemmer; ``index()`` only checks
-            it.
-        replace: Remove an existing index, even if created elsewhere.
+        existing: Whether to search an existing index unchanged, with its own stemmer;
+            ``index()`` only checks it.
+        replace: Whether to remove an existing index, even if created elsewhere.
         id_field: The field of document ids, which is stored.
         fields: The fields of an existing index to search.
         filter_field: Search only documents whose field of this name equals the same field of the

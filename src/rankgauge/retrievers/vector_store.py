@@ -61,8 +61,10 @@ class VectorStore(CompositeRetriever, ABC):
             function from texts to vectors.
         collection: The name of the collection or table.
         similarity: ``"cosine"``, ``"dot"``, or ``"l2"``.
-        existing: Search an existing collection or table unchanged; ``index()`` only checks it.
-        replace: Drop an existing collection or table of this name, even if created elsewhere.
+        existing: Whether to search an existing collection or table unchanged; ``index()`` only
+            checks it.
+        replace: Whether to drop an existing collection or table of this name, even if created
+            elsewhere.
         id_field: The field of document ids; None for the store's own id.
         filter_field: Search only documents whose field of this name equals the same field of the
             query; queries without the field search all.

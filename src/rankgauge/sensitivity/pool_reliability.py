@@ -152,10 +152,10 @@ def reliability(
     that retrieves other documents may therefore be too low. To estimate by how much, each run of
     the pool is also evaluated without the judgments that only it contributed (Zobel 1998). Runs of
     the same system retrieve the same documents; if they form a group, each is evaluated without the
-    judgments that only the group contributed (Buckley, Dimmick, Soboroff and Voorhees 2007).
+    judgments that only the group contributed (Buckley, Dimmick, Soboroff, and Voorhees 2007).
 
     Args:
-        qrels: The judgments: anything that :meth:`Qrels.of` takes.
+        qrels: The judgments: anything that :meth:`Qrels.of` accepts.
         runs: The runs from which the pool was built, at least two: name to run, or runs.
         measures: Names or measures.
         k: Depth to which each run contributed documents to the pool; by default, all retrieved

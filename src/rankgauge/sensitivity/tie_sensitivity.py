@@ -194,7 +194,7 @@ def tie_report(
 
     Args:
         qrels: The judgments, as in :func:`evaluate`, or records with run and judgments.
-        run: The run: anything that :meth:`Run.of` takes; omitted with records.
+        run: The run: anything that :meth:`Run.of` accepts; omitted with records.
         measures: As in :func:`evaluate`.
         ties: Tie policy of the values as evaluated.
         queries: As in :func:`evaluate`.

@@ -191,7 +191,7 @@ def unjudged_report(
 
     Each measure is computed with no unjudged document relevant (as usual), with all of them
     relevant, and with condensed lists (Sakai 2007). nDCG is also estimated, with an interval, from
-    grades drawn at random from those of the query (Fröbe, Gienapp, Potthast and Hagen 2023). The
+    grades drawn at random from those of the query (Fröbe, Gienapp, Potthast, and Hagen 2023). The
     report includes the share of judged documents.
 
     If all are relevant, every unjudged document down to the cut-off of the measure (without a
@@ -200,8 +200,8 @@ def unjudged_report(
     a value can be lower than with none relevant.
 
     Args:
-        qrels: The judgments: anything that :meth:`Qrels.of` takes.
-        run: The run: anything that :meth:`Run.of` takes.
+        qrels: The judgments: anything that :meth:`Qrels.of` accepts.
+        run: The run: anything that :meth:`Run.of` accepts.
         measures: Names or measures; by default, those of :func:`evaluate`.
         ties: Order of documents with equal scores: ``trec`` or ``input``.
         queries: As in :func:`evaluate`.

@@ -47,7 +47,7 @@ class Agreement:
         value: The coefficient; NaN if undefined.
         low: Lower bound of the interval; NaN if there is none.
         high: Upper bound.
-        level: Confidence of the interval.
+        level: Confidence level of the interval.
         units: Number of units with at least two ratings.
         ratings: Number of their ratings.
         reason: Why there is no value or no interval; empty otherwise.
@@ -87,7 +87,7 @@ def krippendorff_alpha(
         ratings: (U, R) numbers, NaN where missing; codes of categories if `metric` is nominal.
         metric: Difference between two ratings: ``nominal`` (0 or 1), ``ordinal`` (squared number of
             ratings between them), or ``interval`` (squared difference).
-        level: Confidence of the interval.
+        level: Confidence level of the interval.
         draws: Number of resamples; 0 for no interval.
         seed: Seed of the draws.
         clusters: (U,) cluster of each unit, such as its question; whole clusters are resampled.
@@ -141,13 +141,13 @@ def percent_agreement(
 
     Args:
         ratings: (U, R) numbers, NaN where missing.
-        level: Confidence of the interval.
+        level: Confidence level of the interval.
         draws: Number of resamples; 0 for no interval.
         seed: Seed of the draws.
         clusters: (U,) cluster of each unit, such as its question; whole clusters are resampled.
 
     Example:
-        >>> percent_agreement([[1, 1, 2], [3, 3, 3]], draws=0).value.__round__(3)
+        >>> round(percent_agreement([[1, 1, 2], [3, 3, 3]], draws=0).value, 3)
         0.667
     """
     where = "percent_agreement"
@@ -182,7 +182,7 @@ def cohen_kappa(
         second: (U,) ratings of the other rater.
         weights: Disagreement between ratings a and b: ``none`` (0 or 1), ``linear`` (|a - b|), or
             ``quadratic`` ((a - b)²).
-        level: Confidence of the interval.
+        level: Confidence level of the interval.
         draws: Number of resamples; 0 for no interval.
         seed: Seed of the draws.
         clusters: (U,) cluster of each unit, such as its question; whole clusters are resampled.
@@ -240,7 +240,7 @@ def units_needed(
         half_width: Half of the width of the interval: 0.1 for alpha ± 0.1.
         shares: (V,) relative frequencies of the answers.
         alpha: Expected alpha, from 0 to below 1.
-        level: Confidence of the interval.
+        level: Confidence level of the interval.
 
     Example:
         >>> units_needed(0.1, [0.4, 0.2, 0.2, 0.2])

@@ -168,6 +168,7 @@ def moments(column: FloatArray) -> tuple[float, float]:
     The standard deviation is 0 if values differ only by rounding.
 
     Example:
+        >>> import numpy as np
         >>> moments(np.array([0.0, 0.25, 0.5]))
         (0.25, 0.25)
     """

@@ -75,7 +75,7 @@ def find_change_points(
     Args:
         y: (T,) numerators of the periods, in order of time.
         x: (T,) denominators; periods with 0 are ignored.
-        alpha: Level of each test.
+        alpha: Significance level of each test.
         draws: Number of permutations.
         seed: Seed of the permutations; derived from the data if omitted.
 
@@ -147,7 +147,7 @@ def linear_trend(
         y: (T,) numerators of the periods.
         x: (T,) denominators; periods with 0 are ignored.
         time: (T,) times of the periods; 0, 1, 2, ... if omitted.
-        level: Confidence of the interval.
+        level: Confidence level of the interval.
         bounds: Smallest and largest possible ratio. The change and its interval are limited to the
             distance between them.
 

@@ -151,7 +151,7 @@ class PositionModel:
             examination.
         low: (P,) lower bounds.
         high: (P,) upper bounds.
-        level: Confidence of the intervals.
+        level: Confidence level of the intervals.
     """
 
     ranks: IntArray
@@ -182,8 +182,8 @@ def fit_position_model(
     likelihood, with standard errors that are valid for any variance (Poisson regression with fixed
     effects; Hausman, Hall, and Griliches 1984; Wooldridge 1999). The usual EM algorithm maximizes
     the likelihood over all attractions at once, which is biased if documents have few impressions:
-    in a simulation with 21 impressions per document, the examination of rank 10 was .138 instead of
-    .1 (docs/explain/experiments.md).
+    in a simulation with 21 impressions per document, the examination of rank 10 was 0.138 instead
+    of 0.1 (docs/explain/experiments.md).
 
     Only documents with clicks that were shown at several ranks separate examination from
     attraction. Examination is unknown for ranks that are not connected with the others, in both
@@ -196,7 +196,7 @@ def fit_position_model(
         rank: (N,) ranks from 1.
         shown: (N,) impressions of the pair at the rank, above 0.
         clicked: (N,) number of clicked impressions.
-        level: Confidence of the intervals.
+        level: Confidence level of the intervals.
 
     Raises:
         InputError: If counts are impossible, or no clicked document was shown at several ranks.

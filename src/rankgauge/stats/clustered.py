@@ -105,7 +105,7 @@ def clustered_proportion(sums: ClusterSums, level: float = 0.95) -> Estimate:
 
     Args:
         sums: Hits y and items x, 0 <= y <= x in each cluster.
-        level: Confidence of the interval.
+        level: Confidence level of the interval.
 
     Returns:
         The estimate; its `count` is the number of items. A single cluster has a value but no
@@ -143,7 +143,7 @@ def clustered_mean(
 
     Args:
         sums: Numerators and denominators.
-        level: Confidence of the interval.
+        level: Confidence level of the interval.
         bounds: Smallest and largest possible ratio.
 
     Returns:
@@ -151,7 +151,8 @@ def clustered_mean(
         any variation, have a value but no interval.
 
     Example:
-        >>> found = clustered_mean(ClusterSums.of([4, 3, 8, 4], [2, 1, 3, 4]), bounds=(1, math.inf))
+        >>> sums = ClusterSums.of([4, 3, 8, 4], [2, 1, 3, 4])
+        >>> found = clustered_mean(sums, bounds=(1, float("inf")))
         >>> round(found.value, 2), round(found.low, 2), round(found.high, 2)
         (1.9, 1, 3.52)
     """

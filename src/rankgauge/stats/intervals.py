@@ -24,7 +24,7 @@ class Interval:
         mean: The mean difference.
         low: Lower bound.
         high: Upper bound.
-        level: Confidence of the interval, such as 0.95.
+        level: Confidence level of the interval, such as 0.95.
         method: ``t``, ``percentile``, ``bca``, or ``poisson``.
     """
 
@@ -65,7 +65,7 @@ def weighted_mean_interval(
     Args:
         values: (Q,) numbers.
         weights: (Q,) numbers of 0 or more, at least two above 0.
-        level: Confidence of the interval, between 0 and 1.
+        level: Confidence level of the interval, between 0 and 1.
 
     Example:
         >>> found = weighted_mean_interval([0.2, 0.0, 0.4, 0.0, 0.1], [2, 1, 1, 1, 1])
@@ -201,6 +201,7 @@ def skewness(values: FloatArray) -> float:
     """Return the skewness of finite values; 0 if they are equal.
 
     Example:
+        >>> import numpy as np
         >>> round(skewness(np.array([0.0, 0.0, 0.0, 1.0])), 3)
         1.155
     """
@@ -263,7 +264,7 @@ def wilson_interval(
     Args:
         successes: Counts from 0 to `trials`, of any shape.
         trials: Counts of the same shape, or one for all.
-        level: Confidence of the interval, between 0 and 1.
+        level: Confidence level of the interval, between 0 and 1.
 
     Raises:
         InputError: If there are more successes than trials, or counts are negative or not finite.

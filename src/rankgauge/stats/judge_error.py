@@ -33,7 +33,7 @@ class Estimate:
         value: The estimate; NaN if undefined or withheld.
         low: Lower bound of the interval; NaN if there is none.
         high: Upper bound.
-        level: Confidence of the interval.
+        level: Confidence level of the interval.
         count: Number of labels or items that it is computed from.
         reason: Why there is no value or no interval; empty otherwise.
     """
@@ -62,7 +62,7 @@ def clustered_rate(
     Args:
         hits: (N,) 0 or 1.
         clusters: (N,) cluster of each item; by default, each item is its own cluster.
-        level: Confidence of the interval.
+        level: Confidence level of the interval.
 
     Example:
         >>> found = clustered_rate([1, 1, 1, 0, 1, 1, 0, 1, 1, 1])
@@ -98,7 +98,7 @@ def clustered_difference(
         values: (N,) numbers from -1 to 1, such as label of the judge minus label of a person.
         group: (N,) bool, whether each item is in the group.
         clusters: (N,) cluster of each item; by default, each item is its own cluster.
-        level: Confidence of the interval.
+        level: Confidence level of the interval.
 
     Example:
         >>> found = clustered_difference([1, 0, 1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0, 0, 0])
@@ -143,7 +143,7 @@ def judge_gain(
         judge: (N,) labels of the judge, 0 or 1.
         human: (N,) labels of people, 0 or 1; NaN where missing.
         clusters: (N,) cluster of each item; by default, each item is its own cluster.
-        level: Confidence of the interval.
+        level: Confidence level of the interval.
 
     Example:
         >>> found = judge_gain([1, 1, 1, 0, 1, 0, 0, 0], [1, 1, 1, 1, 0, 0, 0, 0])
@@ -184,13 +184,14 @@ def rogan_gladen(
         human: (N,) labels of people, 0 or 1; NaN where missing.
         clusters: (N,) cluster of each item; by default, each item is its own cluster.
         weights: (N,) weight of each item in the rate; 0 for items used only for their labels.
-        level: Confidence of the interval.
+        level: Confidence level of the interval.
 
     Example:
+        >>> from math import nan
         >>> judge = [1] * 90 + [0] * 10 + [1] * 10 + [0] * 90 + [1] * 150 + [0] * 50
-        >>> human = [1] * 100 + [0] * 100 + [math.nan] * 200
+        >>> human = [1] * 100 + [0] * 100 + [nan] * 200
         >>> found = rogan_gladen(judge, human, weights=[0] * 200 + [1] * 200)
-        >>> round(found.value, 4)  # .75 according to the judge
+        >>> round(found.value, 4)  # 0.75 according to the judge
         0.8125
     """
     errors = _Errors.of(
@@ -235,11 +236,12 @@ def prediction_powered_mean(
         human: (N,) values of people, from 0 to 1; NaN where missing.
         clusters: (N,) cluster of each item; by default, each item is its own cluster.
         power: The weight w; 0 uses only the labels of people.
-        level: Confidence of the interval.
+        level: Confidence level of the interval.
 
     Example:
+        >>> from math import nan
         >>> judge = [1, 1, 0, 1, 0, 1, 1, 1, 0, 1, 1, 1]
-        >>> human = [1, 0, 0, 1, 0, 1] + [math.nan] * 6
+        >>> human = [1, 0, 0, 1, 0, 1] + [nan] * 6
         >>> found = prediction_powered_mean(judge, human)
         >>> round(found.value, 3), round(found.low, 2), round(found.high, 2)
         (0.562, 0.15, 0.97)
@@ -372,7 +374,7 @@ def naive_rate(
     Args:
         judge: (N,) values of the judge, from 0 to 1.
         clusters: (N,) cluster of each item; by default, each item is its own cluster.
-        level: Confidence of the interval.
+        level: Confidence level of the interval.
 
     Example:
         >>> naive_rate([1, 1, 0, 1]).value

@@ -59,8 +59,8 @@ class Bounds:
         margin: Accepted loss.
         lower: Bound that the true mean is above, with confidence `level`.
         upper: Bound that the true mean is below, with confidence `upper_level`.
-        level: Confidence of the lower bound.
-        upper_level: Confidence of the upper bound.
+        level: Confidence level of the lower bound.
+        upper_level: Confidence level of the upper bound.
         unseen: Additional value of the lower bound, for unobserved losses (see `mean_lower_bound`).
         p_worse: One-sided p-value of the null hypothesis of no loss; small if the system is worse.
     """
@@ -89,7 +89,7 @@ def t_interval(differences: npt.ArrayLike, level: float = 0.95) -> Interval:
 
     Args:
         differences: (Q,) one per query, at least two.
-        level: Confidence of the interval, between 0 and 1.
+        level: Confidence level of the interval, between 0 and 1.
 
     Example:
         >>> found = t_interval([0.2, 0.0, 0.4, 0.0, 0.1])
@@ -231,8 +231,8 @@ def non_inferiority(
     Args:
         differences: (Q,) new minus baseline.
         margin: Accepted loss, 0 or more.
-        level: Confidence of the lower bound.
-        upper_level: Confidence of the upper bound.
+        level: Confidence level of the lower bound.
+        upper_level: Confidence level of the upper bound.
         lowest: Lowest possible difference, such as -1 for nDCG.
 
     Example:
@@ -276,7 +276,7 @@ def bootstrap_interval(
 
     Args:
         differences: (Q,) one per query, at least two.
-        level: Confidence of the interval, between 0 and 1.
+        level: Confidence level of the interval, between 0 and 1.
         draws: Number of resamples.
         seed: Seed of the draws.
         method: ``percentile`` or ``bca``.

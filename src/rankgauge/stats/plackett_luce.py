@@ -269,7 +269,7 @@ def none_rates(
             a fit with a wide prior, since a narrow one shrinks them away from 0 and 1.
         observed: (T,) whether none was chosen.
         edges: Edges of the groups of predicted probabilities; groups without sets are omitted.
-        level: Confidence of the intervals.
+        level: Confidence level of the intervals.
 
     Example:
         >>> [(rate.predicted, rate.observed) for rate in none_rates([0.1, 0.1, 0.9], [0, 1, 1])]

@@ -21,7 +21,7 @@ from rankgauge.stats.intervals import Interval
 
 _BITS = 28  # of a difference: 2 ** 20 weighted differences can be added exactly
 _ROWS = 1 << 14
-_STEP = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64 (Steele, Lea and Flood 2014)
+_STEP = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64 (Steele, Lea, and Flood 2014)
 _MIX = ((30, np.uint64(0xBF58476D1CE4E5B9)), (27, np.uint64(0x94D049BB133111EB)))
 _PER_WORD = 4  # draws in 64 bits
 _DRAWS = 16 * _PER_WORD  # per block
@@ -52,7 +52,7 @@ def poisson_bootstrap_interval(  # noqa: PLR0917 - as bootstrap_interval, and th
     Args:
         differences: (Q,) one per query, at least two.
         query_ids: (Q,) id of each query.
-        level: Confidence of the interval, between 0 and 1.
+        level: Confidence level of the interval, between 0 and 1.
         draws: Number of draws.
         seed: Seed of the draws.
 

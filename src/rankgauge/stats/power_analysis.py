@@ -35,7 +35,7 @@ def power(sd: float, queries: int, difference: float, alpha: float = 0.05) -> fl
         sd: Standard deviation of the differences, from a pilot or a similar comparison.
         queries: Number of queries, at least two.
         difference: True mean difference; its sign does not matter.
-        alpha: Level of the test.
+        alpha: Significance level of the test.
 
     Example:
         >>> round(power(sd=0.12, queries=50, difference=0.05), 3)
@@ -60,7 +60,7 @@ def detectable_difference(
         sd: Standard deviation of the differences.
         queries: Number of queries, at least two.
         power: Required probability of detection, above `alpha`.
-        alpha: Level of the test.
+        alpha: Significance level of the test.
 
     Example:
         >>> round(detectable_difference(sd=0.12, queries=50), 4)
@@ -87,7 +87,7 @@ def queries_needed(sd: float, difference: float, power: float = 0.8, alpha: floa
         sd: Standard deviation of the differences.
         difference: True mean difference, not 0.
         power: Required probability of detection, above `alpha`.
-        alpha: Level of the test.
+        alpha: Significance level of the test.
 
     Raises:
         InputError: If an argument is invalid, or more than 10**8 queries would be needed.
@@ -134,7 +134,7 @@ def sign_test_power(changed: float, queries: int, difference: float, alpha: floa
         changed: Expected share of the queries that differ; at least `difference`.
         queries: Number of queries, at least two.
         difference: True mean difference, from -1 to 1; its sign does not matter.
-        alpha: Level of the test.
+        alpha: Significance level of the test.
 
     Example:
         >>> round(sign_test_power(changed=0.2, queries=100, difference=0.13), 3)
@@ -162,7 +162,7 @@ def detectable_by_sign_test(
         changed: Expected share of the queries that differ.
         queries: Number of queries, at least two.
         power: Required probability of detection.
-        alpha: Level of the test.
+        alpha: Significance level of the test.
 
     Example:
         >>> round(detectable_by_sign_test(changed=0.2, queries=100), 2)

@@ -13,7 +13,7 @@ true difference, the likelihood ratio of d with variance V is
 
 and without a true difference, L exceeds 1 / alpha at any time with probability at most alpha. With
 estimated variances and approximately normal sums, this holds asymptotically (Waudby-Smith et al.
-2024); for simulations with rates from .01 to .5 and returning users, see
+2024); for simulations with rates from 0.01 to 0.5 and returning users, see
 docs/explain/experiments.md.
 """
 
@@ -59,7 +59,7 @@ class ConfidenceSequence:
 def confidence_sequence(
     differences: npt.ArrayLike, variances: npt.ArrayLike, *, mixing: float, level: float = 0.95
 ) -> ConfidenceSequence:
-    """Return the confidence sequence of a difference.
+    """Return the confidence sequence of a difference (Robbins 1970; Howard et al. 2021).
 
     d ± sqrt(V (V + tau²) / tau² · log((V + tau²) / (V alpha²))).
 
@@ -98,14 +98,15 @@ def confidence_sequence(
 
 
 def mixing_sd(variance: float, level: float = 0.95) -> float:
-    """Return the tau whose confidence sequence is narrowest at a variance.
+    """Return the mixing standard deviation tau for the narrowest interval at a variance.
 
-    At V, the half-width is smallest where r - log(1 + r) = -2 log(alpha), with r = tau² / V.
+    At variance V, the half-width is smallest where r - log(1 + r) = -2 log(alpha), with
+    r = tau² / V.
 
     Args:
         variance: Variance expected at the end of the experiment, such as that of a single question
             divided by the number of questions.
-        level: Level of the confidence sequence.
+        level: Confidence level of the sequence.
 
     Example:
         >>> round(mixing_sd(0.0001), 4)
@@ -133,7 +134,7 @@ def variance_needed(
     Args:
         difference: True difference, not 0.
         mixing: tau.
-        level: Level of the confidence sequence.
+        level: Confidence level of the sequence.
         power: Required probability of detection.
 
     Example:

@@ -160,7 +160,7 @@ class LabelScores:
             labels: (n,) True for one sample, False for the other.
             permutations: Number of permutations of the labels.
             seed: Seed of the permutations.
-            level: Confidence of the intervals.
+            level: Confidence level of the intervals.
 
         Raises:
             InputError: If one sample is empty.

@@ -21,7 +21,7 @@ _ALL = 1_000_000
 
 
 class RetrievalBenchmark:
-    """Compare retrievers on the same queries.
+    """Comparison of retrievers on the same queries.
 
     Values are those of :func:`evaluate`. Use :class:`Benchmark` for intervals, latency, files, and
     resumption.

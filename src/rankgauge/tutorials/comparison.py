@@ -42,7 +42,7 @@ class RetrieverValues:
 
 
 class RetrieverComparison:
-    """Compare retrievers by the means of their values; `compare()` also tests the differences.
+    """Comparison of retrievers by their means; `rankgauge.compare` also tests the differences.
 
     Args:
         k_values: The cut-offs; if omitted, 1, 3, 5, and 10.

@@ -94,11 +94,16 @@ class QueryEvaluation(MetricValues):
     ``result["precision"]``.
 
     Attributes:
+        query_id: The identifier of the query.
         precision: Share of all retrieved documents that are relevant (a set measure).
         recall: Share of the relevant documents that were retrieved (a set measure).
         f1: Harmonic mean of `precision` and `recall`.
+        reciprocal_rank: 1 / the rank of the first relevant document; 0.0 without one.
+        average_precision: Average precision.
         ndcg: nDCG of the whole ranking; the ideal ranking has all judged documents.
+        retrieved_count: Number of documents retrieved.
         relevant_count: Number of relevant documents, retrieved or not.
+        relevant_retrieved: Number of relevant documents retrieved.
         first_relevant_position: Rank of the first relevant document, or None.
 
     Example:
@@ -130,7 +135,7 @@ _OF_QUERY = tuple(field.name for field in fields(QueryEvaluation)[len(fields(Met
 
 
 class RetrievalEvaluator:
-    """Evaluate rankings at several cut-offs, for one or several queries.
+    """Evaluator of rankings at several cut-offs, for one or several queries.
 
     Values are those of :func:`~rankgauge.evaluate`. Undefined values count as 0.0, even for a
     single query.
