@@ -62,6 +62,20 @@ def test_identical_runs_are_identical_and_have_no_interval():
     assert found.ties == 60
 
 
+@pytest.mark.parametrize("value", [math.nan, 1.0])
+def test_runs_without_a_query_that_both_have_are_not_identical(value):
+    def undefined(name, values):
+        made = Evaluation.from_values(name, ["q1", "q2"], {"nDCG@10": values})
+        return replace(made, policies=replace(made.policies, undefined="skip"))
+
+    runs = [undefined("a", [math.nan] * 2), undefined("b", [value, math.nan])]
+    found = compare(runs)
+    difference = found.difference("b")
+    assert (difference.queries, difference.verdict) == (0, "cannot tell")
+    assert difference.no_interval == "no query has both values"
+    assert ("undefined for every run" in found.sentences[0]) == math.isnan(value)
+
+
 def test_two_calls_say_the_same_to_the_last_bit():
     assert compare(QRELS, RUNS, ["nDCG@10", "AP"]) == FOUND
     assert pickle.loads(pickle.dumps(FOUND)) == FOUND
@@ -173,7 +187,7 @@ def test_few_queries_are_a_warning():
         (lambda: compare(QRELS, RUNS, "RR", correction="none"), UnknownName, "correction='none'"),
         (lambda: compare({"q": {"d"}}, {"a": {"q": ["d"]}, "b": {"q": ["x"]}}, "RR"), InputError,
          "one query is too few"),
-        (lambda: compare(QRELS, 7, "RR"), InputError, "got int where runs"),
+        (lambda: compare(QRELS, 7, "RR"), InputError, "got int, expected runs"),
         (lambda: compare(QRELS, RUNS, []), InputError, "no measure was given"),
         (lambda: FOUND.difference("s9"), InputError, "no difference between 's9'"),
     ],

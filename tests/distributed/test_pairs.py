@@ -195,6 +195,8 @@ def test_rows_that_do_not_pair_are_refused(fault, message):
 def test_a_single_query_is_refused():
     with pytest.raises(InputError, match="one query is too few"):
         compared({"a": {"q": (1.0,)}, "b": {"q": (0.5,)}}, ("RR",))
+    with pytest.raises(InputError, match="there are no values"):
+        compared({"a": {}, "b": {}}, ("RR",))
 
 
 @pytest.mark.slow
