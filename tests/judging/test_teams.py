@@ -1,4 +1,4 @@
-"""Judges, invitations and sessions, questions of experts, and final verdicts."""
+"""Judges, invitations and sessions, questions from experts, and final verdicts."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Question sets: a frozen core, a rotating part, sentinels; refreshed with a new sample."""
+"""Question sets: a frozen core, a rotating part, and sentinels; refreshed with a new sample."""
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -53,7 +53,7 @@ def test_weights_of_a_refreshed_set_are_those_of_the_new_log(tmp_path):
     _, change = refreshed(tmp_path)
     texts = {each.text: each for each in change.after.questions}
     for each in change.after.part("core"):
-        # Known questions represent themselves alone.
+        # Known questions represent only themselves.
         assert each.weight == each.frequency == WEEK_2.get(each.text, 0)
     assert texts["Maps?"].weight == 8
     assert (texts["login fails"].weight, texts["login fails"].query_weight) == (0, 0)

@@ -1,4 +1,4 @@
-"""Reports of a check: for people, for programs, beside the lines of files."""
+"""Reports of a check: for people, for programs, and for lines of files."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""The door of the retrievers: names, and the words for them in plans."""
+"""The public names of retrievers, and their type names in plans."""
 
 import inspect
 import json

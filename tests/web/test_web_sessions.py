@@ -1,4 +1,4 @@
-"""Signing in and out: links, cookies, forms of other sites, too many attempts, roles of routes."""
+"""Signing in and out: links, cookies, cross-site forms, too many attempts, roles of routes."""
 
 import contextlib
 import re
@@ -19,7 +19,7 @@ from rankgauge.web.sessions import RateLimit
 EVERYBODY = ("judge", "lead", "admin")
 LEADS = ("lead", "admin")
 ADMINS = ("admin",)
-# Every route and who may use it; None needs no session.
+# Every route and its roles; None needs no session.
 ROUTES = {
     ("GET", "/"): EVERYBODY,
     ("GET", "/judge"): EVERYBODY,

@@ -1,4 +1,4 @@
-"""Pages of a team: people, questions, guideline, progress, disagreements, answers."""
+"""Team pages: people, questions, guideline, progress, disagreements, answers."""
 
 import html
 import re
@@ -22,7 +22,7 @@ def link_of(page):
 
 
 def judged_differently(project):
-    """Two judges, a set of documents, and a choice of each."""
+    """Create two judges, a set of documents, and a choice by each."""
     ann, ben = (project.add_judge(name)[0] for name in ("Ann", "Ben"))
     for judge, chosen, comment in ((ann, 0, "says why"), (ben, 1, SCRIPT)):
         shown = project.next_task(judge.id).presentation
@@ -37,7 +37,7 @@ def judged_differently(project):
 
 @pytest.fixture
 def shared(tmp_path):
-    """A project in which every set is judged by three people."""
+    """Create a project in which three people judge every set."""
     with filled(tmp_path / "shared.db", settings=Settings(overlap=1.0, judges=3)) as project:
         yield project
 
