@@ -3,7 +3,7 @@
 Moffat, Bailey, Scholer, and Thomas (2017), Incorporating user expectations and behavior into the
 measurement of search effectiveness, TOIS 35: C is the probability of continuing from each rank to
 the next; W is proportional to the probability of reaching a rank; the value is the sum of W times
-gain. Ranks end at k. The residual is the value with 1 for all unknown gains, minus the value with 0.
+gain. Ranks end at k. The residual is the value with 1 for all unknown gains minus that with 0.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ class StoreContract:
             agree(ranking, exact(some, query, "cosine"))
         agree(rankings[-1], exact(documents, QUERIES[0], "cosine"))
 
-    def test_a_value_nobody_has_finds_nothing_and_a_list_is_refused(self, place):
+    def test_an_unknown_value_finds_nothing_and_a_list_is_refused(self, place):
         with self.made(place, filter_field="kind") as store:
             store.index(with_kinds())
             assert store.search([Query("q", "opening hours", {"kind": "none"})], K) == [[]]

@@ -161,7 +161,7 @@ def test_a_failed_call_is_a_missing_judgment_and_only_it_is_asked_for_again(proj
     [{"answer": "4", "reason": "correctness"}, {"answer": "best"}, "no JSON at all"],
     ids=["document that was not shown", "unknown answer", "prose"],
 )
-def test_an_answer_that_is_none_is_missing_and_never_none(project, data):
+def test_a_malformed_reply_is_not_recorded_as_a_judgment(project, data):
     judged(project, 2)
     with pytest.raises(ModelError, match="not valid"):
         asked(project, lambda *_: completion(data))
@@ -189,7 +189,7 @@ def test_a_limit_leaves_the_rest_for_later(project):
     assert (result.judge.name, result.judged, result.left, len(server.bodies)) == ("cheap", 2, 3, 2)
 
 
-def test_a_model_takes_nobodys_overlapping_task(tmp_path):
+def test_a_model_takes_no_overlapping_task_of_a_person(tmp_path):
     settings = Settings(shown=2, overlap=1.0, judges=2, repeats=0.0, gold=0.0, random=0.0)
     with JudgingProject.create(tmp_path / "both.db", settings) as made:
         made.add_questions([Question("q1", "how much?")])

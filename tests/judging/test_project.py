@@ -67,7 +67,7 @@ def test_a_task_stays_until_it_is_judged_and_shows_no_sources(where):
     assert project.next_task(ann.id).presentation.id != task.presentation.id
 
 
-def test_a_lease_ends_and_the_set_is_given_to_somebody_else(where):
+def test_after_a_lease_expires_another_judge_gets_the_set(where):
     project = project_at(where, questions=1, documents=3, overlap=0.0, budget=1, gold=0)
     ann, _ = project.add_judge("Ann")
     bob, _ = project.add_judge("Bob")

@@ -126,7 +126,7 @@ def test_no_statement_changes_or_deletes_an_event(where):
 
 
 @pytest.mark.parametrize("value", ["", "a\nb", "x" * 501, "\0", "\ud800"])
-def test_an_identifier_that_cannot_be_one_is_refused(value, tmp_path):
+def test_an_invalid_identifier_is_refused(value, tmp_path):
     project = small(tmp_path / "a.db")
     for add in (
         lambda: project.add_questions([Question(value, "?")]),

@@ -78,7 +78,7 @@ def test_a_user_model_reads_1000_ranks_by_default(name: str) -> None:
     assert str(parse(f"{name}@1000")) == str(parse(name))
 
 
-def test_a_goal_for_which_chances_would_be_above_1_is_refused() -> None:
+def test_a_goal_with_probabilities_above_1_is_refused() -> None:
     with pytest.raises(
         ValueError,
         match=r"goal=0\.25: some continuation probabilities would be "

@@ -74,7 +74,7 @@ def test_a_measure_agrees_with_its_loop(name: str, seed: int) -> None:
     assert 0 < np.isnan(found).sum() < found.size / 2
 
 
-def test_the_batch_is_unkind() -> None:
+def test_the_batch_contains_the_difficult_cases() -> None:
     """Otherwise the comparison would prove little."""
     judged, run = diverse.batch(1)
     assert 0 < len(judged.keys() & run.keys()) < len(judged)

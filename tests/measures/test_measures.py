@@ -179,7 +179,7 @@ def test_an_ideal_of_what_was_retrieved_never_lowers_the_value(
     assert (topk[known] <= 1 + 1e-12).all()
 
 
-def test_each_query_stands_alone(whole_grades: Case) -> None:
+def test_each_query_is_independent_of_the_others(whole_grades: Case) -> None:
     """Neighbors and padding change nothing, not even the last bit."""
     together = values(whole_grades.joined, ALL_VARIANTS)
     made = whole_grades.made

@@ -130,7 +130,7 @@ def test_a_measure_agrees_with_pytrec_eval(name: str, twin: Twin) -> None:
         assert _compared_with_pytrec_eval(twin, trec, only, answers) == both
 
 
-def test_the_batch_for_pytrec_eval_is_unkind(twin: Twin) -> None:
+def test_the_batch_for_pytrec_eval_contains_the_difficult_cases(twin: Twin) -> None:
     """Otherwise the comparison would prove little."""
     found = twin.joined
     assert 0 < len(found.numbers) < len(found.qrels)

@@ -35,9 +35,9 @@ def _sizes(strata: Strata) -> dict[str, Fraction]:
 
 
 def xinfAP(ranking: list[str], strata: Strata, *, rel: float = 1) -> float | None:
-    """Yilmaz, Kanoulas, and Aslam (2008), section 4.1: the mean over strata of the expected precision
-    at a relevant document of each, weighted by the estimated number of relevant documents in it.
-    One of three pseudo-documents in each stratum is relevant.
+    """Yilmaz, Kanoulas, and Aslam (2008), section 4.1: the mean over strata of the expected
+    precision at a relevant document of each, weighted by the estimated number of relevant
+    documents in it. One of three pseudo-documents in each stratum is relevant.
     """
     sizes = _sizes(strata)
     relevant = {name: {d for d, g in docs.items() if g >= rel} for name, docs in strata.items()}

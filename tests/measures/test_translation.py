@@ -206,7 +206,7 @@ def test_a_list_is_not_one_measure() -> None:
 
 
 @pytest.mark.parametrize("nickname", NICKNAMES)
-def test_a_nickname_of_trec_eval_stands_for_its_measures(nickname: str) -> None:
+def test_a_nickname_of_trec_eval_means_its_measures(nickname: str) -> None:
     of_version_9 = set(pytrec_eval.supported_nicknames[nickname]) - {"runid", "num_q", "relstring"}
     assert of_version_9 == set(NICKNAMES[nickname]) - _VERSION_10
     found = parse_all(nickname)
@@ -344,7 +344,7 @@ def test_a_hole_of_beir_is_not_what_a_query_has_no_judgment_of(text: str) -> Non
         assert "Unjudged@10" in said
 
 
-def test_no_name_of_ours_is_a_clash() -> None:
+def test_no_name_of_rankgauge_is_ambiguous() -> None:
     for name in NAMES:
         for dialect in (None, *DIALECTS):
             try:
@@ -363,7 +363,7 @@ def test_an_invalid_measure_is_refused_with_a_reason_and_a_fix(tool: str) -> Non
             assert said.endswith(spelling.instead)
 
 
-def test_every_spelling_stands_for_a_measure_that_there_is() -> None:
+def test_every_spelling_means_an_existing_measure() -> None:
     names = {row.means for tool in TOOLS.values() for row in tool.spellings if not is_offered(row)}
     names |= {name for pair in FLAGS.values() for name in pair if name not in DECLARED}
     assert names == set()

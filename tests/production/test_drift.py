@@ -87,7 +87,7 @@ def test_a_topic_that_the_evaluation_set_lacks_is_missing_and_its_questions_are_
     assert report.finding.severity == "warning"
 
 
-def test_evaluation_questions_that_nobody_asks_are_separated():
+def test_evaluation_questions_absent_from_the_log_are_separated():
     report = quick([*library(30), *travel(60)], library(120)[30:])
     assert report.verdict == "separated"
     assert sum(each.evaluation_share for each in report.foreign) == pytest.approx(2 / 3, abs=0.1)

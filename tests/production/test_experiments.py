@@ -256,7 +256,7 @@ def test_the_plot_shows_the_sequence_by_day(tmp_path):
     assert [each.name for each in series] == ["difference", "low", "high", "no difference"]
 
 
-def test_arms_and_metrics_that_are_not_there_are_refused(tmp_path):
+def test_missing_arms_and_metrics_are_refused(tmp_path):
     rows = [(f"u{n}", "abc"[n % 3], 0, 1, False) for n in range(9)]
     log = write_log(tmp_path / "log.parquet", rows)
     with pytest.raises(InputError, match="the log has 3 arms: a, b, c"):

@@ -122,7 +122,7 @@ def test_split_and_joined_files_give_the_same_log(tmp_path):
     assert again.duplicates == sum(joined.events.values()) + joined.duplicates
 
 
-def test_an_event_without_a_name_of_ours_is_kept_as_other(tmp_path):
+def test_an_event_with_an_unknown_name_is_kept_as_other(tmp_path):
     source = write(tmp_path / "ubi.jsonl", [question(), event("scroll")])
     report = import_log(source, tmp_path / "log")
     assert report.events == {"question": 1, "other": 1}

@@ -64,7 +64,7 @@ def test_weights_of_a_refreshed_set_are_those_of_the_new_log(tmp_path):
         assert searches == pytest.approx(sum(each.weight for each in change.after.part(part)))
 
 
-def test_a_question_that_nobody_asked_represents_no_search():
+def test_a_question_absent_from_the_log_represents_no_search():
     core = QuestionSet((EvaluationQuestion("q1", "fees", part="core", version=3),))
     (after,) = core.refresh([], frequencies={}).after.questions
     assert (after.frequency, after.weight, after.query_weight) == (0, 0, 0)

@@ -99,12 +99,12 @@ def test_a_score_beyond_32_bits_is_infinite_there():
     assert ev.mean() == {"RR": 1.0}
 
 
-def test_a_name_that_no_profile_has_is_refused_with_the_nearest():
+def test_an_unknown_profile_is_refused_with_the_nearest_name():
     with pytest.raises(RankgaugeError, match="pytrec_eval"):
         profile_of("pytrek_eval")
 
 
-def test_bpref_of_ranx_is_refused_where_it_is_no_number():
+def test_bpref_of_ranx_is_refused_if_it_is_nan():
     judged = {"q1": {"a": 1, "b": 0}, "q2": {"a": 1}}
     with pytest.raises(InputError, match=r"'q2'.*not relevant"):
         evaluate(judged, {"q1": ["a"], "q2": ["a"]}, "Bpref", profile="ranx")

@@ -187,7 +187,7 @@ def test_spans_of_chunks_can_be_measured():
     assert scores.mean()["recall"] == 1.0
 
 
-def test_settings_say_the_policy_and_what_is_inside():
+def test_settings_contain_the_policy_and_the_inner_settings():
     settings = chunked("sum", depth=7).settings
     assert (settings["roll_up"], settings["depth"], settings["titles"]) == ("sum", 7, True)
     assert settings["retriever"] == {"type": "overlapping"}

@@ -333,7 +333,7 @@ def test_a_hanging_server_times_out():
         ({"url": 7}, "URL"),
     ],
 )
-def test_a_description_that_is_none_is_named(options, message):
+def test_an_invalid_description_is_named(options, message):
     with pytest.raises(ValueError, match=message) as caught:
         HTTPRetriever(**{"url": "http://localhost:9", **options})
     assert caught.value.fix

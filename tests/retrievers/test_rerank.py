@@ -197,7 +197,7 @@ def test_an_invalid_answer_is_named(answer):
     assert not caught.value.retryable
 
 
-def test_a_server_that_is_busy_is_left_to_whoever_asks():
+def test_a_busy_server_is_reported_to_the_caller():
     with serving(lambda *_: (429, {"Retry-After": "2"}, {})) as server:
         reranker = RerankEndpoint(server.url, "large")
         with pytest.raises(EndpointError) as caught:

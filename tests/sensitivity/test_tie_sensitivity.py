@@ -246,7 +246,7 @@ def test_no_order_of_few_documents_is_better_than_by_grade_or_worse_than_the_rev
         ("NumNonrelRet", False),
     ],
 )  # fmt: skip
-def test_where_grades_do_not_say_what_is_best_is_known(name: str, monotone: bool) -> None:  # noqa: FBT001
+def test_measures_whose_best_order_is_not_by_grade_are_known(name: str, monotone: bool) -> None:  # noqa: FBT001
     assert parse(name).monotone is monotone
 
 

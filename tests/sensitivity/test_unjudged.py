@@ -120,7 +120,7 @@ def _all_relevant(seen: Seen, measure: Measure, top: float) -> Seen:
 
 
 @pytest.mark.parametrize("measure", ALL, ids=str)
-def test_all_relevant_is_what_loops_say_with_the_top_grade(made: Batch, measure: Measure) -> None:
+def test_all_relevant_agrees_with_loops_using_the_top_grade(made: Batch, measure: Measure) -> None:
     found = unjudged_report(made.qrels, made.run, [measure])
     assert found.top == 4
     values = dict(

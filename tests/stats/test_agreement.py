@@ -212,7 +212,7 @@ def test_with_the_units_needed_intervals_have_the_width_asked_for(alpha, none):
     assert np.mean(found) == pytest.approx(alpha, abs=0.01)
 
 
-def test_impossible_wishes_of_agreement_are_refused():
+def test_impossible_targets_of_agreement_are_refused():
     with pytest.raises(InputError, match="half_width=0"):
         units_needed(0, [0.5, 0.5])
     for shares, alpha in (([1.0], 0.5), ([0.5, 0.5], 1.0), ([-1.0, 2.0], 0.5)):

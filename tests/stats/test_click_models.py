@@ -201,7 +201,7 @@ def test_bounds_of_attraction_are_where_the_likelihood_falls_by_its_inflated_qua
             assert loss == pytest.approx(1.959964**2 * (1 + more), rel=1e-5)
 
 
-def test_intervals_cover_planted_parameters():
+def test_intervals_cover_simulated_parameters():
     rng, inside, theta_inside = np.random.default_rng(1), [], []
     for _ in range(40):
         theta, alpha, rows = simulated(rng)

@@ -179,7 +179,7 @@ def test_nobody_sees_a_task_without_signing_in(client):
     assert "link" in answer.text
 
 
-def test_a_task_of_somebody_else_is_unknown(project, client):
+def test_a_task_of_another_judge_is_unknown(project, client):
     other, _ = project.add_judge("Bob")
     task = project.next_task(other.id)
     sign_in(client, project)
@@ -337,7 +337,7 @@ def test_a_corrupted_form_is_refused_and_nothing_is_stored(project, client, fiel
     assert judged(project) == []
 
 
-def test_bytes_that_are_no_form_are_refused(project, client):
+def test_a_malformed_form_is_refused(project, client):
     sign_in(client, project)
     page = client.get("/judge")
     for body in (b"\xff\xfe", b"&".join([b"a=1"] * 300)):

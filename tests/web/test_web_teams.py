@@ -49,7 +49,7 @@ def lead(shared):
         yield client
 
 
-def test_an_admin_invites_somebody_who_signs_in_with_the_link(project, client):
+def test_an_invited_person_signs_in_with_the_link(project, client):
     sign_in(client, project, "Ada", "admin")
     page = send(client, client.get("/people"), "/people", name=" Ann  Lee ", role="lead")
     other = TestClient(judging_app(project), base_url=ORIGIN)
@@ -166,7 +166,7 @@ def test_a_lead_sees_who_chose_what_and_gives_the_final_verdict(shared, lead):
     assert again.url.path == task.url.path
 
 
-def test_a_disagreement_that_is_none_is_refused(shared, lead):
+def test_an_unknown_disagreement_is_refused(shared, lead):
     csrf = fields_of(lead.get("/questions"), "/questions")["csrf"]
     answer = lead.post("/disagreements", data={"csrf": csrf, "presentation": "x"})
     assert answer.status_code == 400
