@@ -1,4 +1,4 @@
-"""compare() and Comparison: which run is better, by how much, and how sure that is."""
+"""compare() and Comparison: differences between runs and their uncertainty."""
 
 import csv
 import io
@@ -368,7 +368,7 @@ def test_significant_differences_are_marked_in_the_table_of_means():
         at = {(1, 1): "‡", (3, 1): "†"} if turned else {(0, 1): "‡", (0, 3): "†"}
         assert {(r + turned, c): m for (r, c), m in table.marks.items()} == at
         assert table.notes == ("† better, ‡ worse than s1: interval and corrected p agree",)
-    # s1 is better than s0, and worse than what it is compared with.
+    # s1 is better than s0, and worse than the run it is compared with.
     every = compare(QRELS, RUNS, "nDCG@10", baseline="s2", pairs="all").table()
     assert every.marks == {(0, 1): "‡", (0, 2): "‡"}
     unsure = compare(QRELS, {"a": RUNS["s0"], "b": RUNS["s0"]}, "nDCG@10").table()
@@ -425,7 +425,7 @@ def test_every_finding_of_a_comparison_has_a_kind():
     assert sorted(set(re.findall('_finding\\("(C\\d+)"', source))) == [
         code
         for code in COMPARISON_KINDS
-        if code != "C112"  # of settings, which a gate finds, too
+        if code != "C112"  # from the settings, as in a gate
     ]
 
 
