@@ -14,7 +14,12 @@ from statsmodels.stats.proportion import proportion_confint
 import rankgauge
 from rankgauge.errors import InputError
 from rankgauge.stats import effective_size, t_interval, weighted_mean_interval, wilson_interval
-from rankgauge.stats.intervals import mean_lower_bound, weighted_mean_cdf
+from rankgauge.stats.intervals import (
+    mean_interval,
+    mean_lower_bound,
+    skewness,
+    weighted_mean_cdf,
+)
 
 pairs = st.lists(st.tuples(st.floats(-100, 100), st.floats(0.01, 1000)), min_size=2, max_size=20)
 
@@ -113,6 +118,19 @@ def test_the_bound_is_never_above_that_of_t_and_near_it_for_many_symmetric_diffe
         found = mean_lower_bound(values, 0.95, lowest=-1.0)
         assert found <= by_t
         assert queries < 400 or found == pytest.approx(by_t, abs=0.001)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_the_interval_is_the_lower_bounds_of_both_signs(level):
+    values = np.array([0.2, 0.0, 0.4, 0.0, 0.1, -0.1, 0.3, 0.2, 0.2, -0.1])
+    low, high = mean_interval(values, level)
+    assert low == mean_lower_bound(values, (1 + level) / 2)
+    assert high == -mean_lower_bound(-values, (1 + level) / 2)
+    assert low < values.mean() < high
+    # Cubes of numbers this small underflow.
+    for scale in (2.0**-400, 2.0**-900):
+        assert np.divide(mean_interval(scale * values, level), scale) == pytest.approx((low, high))
+    assert skewness(2.0**-900 * values) == pytest.approx(skewness(values))
 
 
 def test_few_changed_values_need_a_lowest_one():
