@@ -1,9 +1,9 @@
-"""How long judging and measuring answers take: prints a table in Markdown.
+"""Time of judging and scoring answers, as a Markdown table.
 
     python benchmarks/answers.py [--tiny] [--rounds 3] [--write PAGE]
 
-Calls go to a server on this machine, a process of its own, that replies after 50 ms. Wall-clock
-time, the best of several rounds: the ideal is the time of the server alone.
+Calls go to a local server in a separate process, which replies after 50 ms. Wall-clock time, best
+of several rounds; the ideal is the time of the server alone.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from rankgauge.answers import (
 from rankgauge.answers.scores import RELATIONS
 from rankgauge.llm import ChatModel
 
-HEAD = ("of answers", "number", "seconds", "ideal or goal")
+HEAD = ("task", "number", "seconds", "ideal or goal")
 DELAY, CONCURRENCY = 0.05, 64
 CONTEXTS, CLAIMS = 5, 5
 MEASURE = ["Faithfulness"]
@@ -70,7 +70,7 @@ async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 async def serve() -> None:
-    """Serve until the process ends, and print the port."""
+    """Print the port, and serve until the process ends."""
     server = await asyncio.start_server(reply, "127.0.0.1", 0, backlog=1000)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
@@ -79,7 +79,7 @@ async def serve() -> None:
 def answers(
     questions: int, contexts: int, claims: int
 ) -> tuple[AnswerSet, Callable[..., ClaimSet]]:
-    """Answers and references whose claims and contexts all differ."""
+    """Return answers and references whose claims and contexts all differ."""
     records = tuple(
         AnswerRecord(
             f"q{n}", f"Question {n}?", f"Answer {n}.",
@@ -99,7 +99,7 @@ def answers(
 
 
 def best(call: Callable[[], object], rounds: int) -> float:
-    """The shortest time of several calls."""
+    """Return the shortest time of several calls."""
     took = []
     for _ in range(rounds):
         start = time.perf_counter()
@@ -109,7 +109,7 @@ def best(call: Callable[[], object], rounds: int) -> float:
 
 
 def judging(calls: int, rounds: int, url: str, folder: Path) -> tuple[str, ...]:
-    """A line for the calls of a judge."""
+    """Return the row for the calls of a judge."""
     given, claims = answers(calls, 1, 1)
     files = iter(range(rounds))
 
@@ -123,12 +123,12 @@ def judging(calls: int, rounds: int, url: str, folder: Path) -> tuple[str, ...]:
             raise AssertionError(str(done))
 
     ideal = math.ceil(calls / CONCURRENCY) * DELAY
-    shown = f"judge calls of {DELAY * 1000:.0f} ms, {CONCURRENCY} at once"
+    shown = f"judge calls of {DELAY * 1000:.0f} ms, {CONCURRENCY} in parallel"
     return shown, f"{calls:,}", number(best(judge, rounds)), number(ideal)
 
 
 def measuring(verdicts: int, rounds: int, folder: Path) -> Iterator[tuple[str, ...]]:
-    """Lines for verdicts that are in the store."""
+    """Yield rows for scoring stored verdicts."""
     for name, measures in (("one measure", MEASURE), ("nine measures", list(DEFAULT_MEASURES))):
         relations = {each for measure in measures for each in RELATIONS[measure]}
         given, claims = answers(1, CONTEXTS, CLAIMS)
@@ -153,7 +153,7 @@ def measuring(verdicts: int, rounds: int, folder: Path) -> Iterator[tuple[str, .
 
 
 def rows(calls: int, verdicts: int, rounds: int) -> Iterator[tuple[str, ...]]:
-    """A line for each."""
+    """Yield all rows."""
     command = [sys.executable, __file__, "--serve"]
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -169,20 +169,20 @@ def rows(calls: int, verdicts: int, rounds: int) -> Iterator[tuple[str, ...]]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, print, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--write", type=Path)
-    parser.add_argument("--serve", action="store_true", help="be the server")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:
         asyncio.run(serve())
         return
-    said = table(HEAD, rows(*((20, 50) if given.tiny else (1000, 100_000)), given.rounds))
-    print(said)
+    text = table(HEAD, rows(*((20, 50) if given.tiny else (1000, 100_000)), given.rounds))
+    print(text)
     if given.write:
-        put(given.write, "answers", said)
+        put(given.write, "answers", text)
 
 
 if __name__ == "__main__":

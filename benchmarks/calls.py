@@ -1,8 +1,8 @@
-"""A process of its own for small calls: microseconds of CPU time of each, as JSON.
+"""CPU time of calls for one query in microseconds, as JSON; run as a separate process.
 
     python benchmarks/calls.py [--tiny]
 
-One query of ten documents, judgments prepared and measures parsed: the best of several rounds.
+Ten documents, judgments prepared, and measures parsed; best of several rounds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RUN = {"q": {doc: 10.0 - place for place, doc in enumerate(DOCS)}}
 
 
 def calls() -> dict[str, Callable[[], Any]]:
-    """What is called, by its name."""
+    """Return the timed calls by name."""
     import rankgauge
     from rankgauge import functional
     from rankgauge.tutorials import RetrievalEvaluator
@@ -49,7 +49,7 @@ def calls() -> dict[str, Callable[[], Any]]:
 
 
 def main() -> None:
-    """Time the calls, and print what each took."""
+    """Time the calls and print the results."""
     number, repeat = (2, 1) if "--tiny" in sys.argv else (200, 7)
     print(
         json.dumps(

@@ -1,11 +1,10 @@
-"""How long a check takes beside an evaluation of the same files: prints a table in Markdown.
+"""Time of a check compared with an evaluation of the same files, as Markdown tables.
 
     python benchmarks/checking.py [--tiny] [--large] [--rounds 3] [--write PAGE]
 
-Each is a process of its own, in turn with the other, round after round; numbers are the medians.
-Both read the same files, and both take what a new user takes: the measures that are there without
-being named. What is found costs more, since its effect is measured by evaluating once more: the
-second table has the faults, put into the file of the first row.
+Checks and evaluations run in separate processes, alternating; numbers are medians. Both read the
+same files and use the default measures. Findings cost more, since measuring their effect takes
+another evaluation: the second table has faulty versions of the first file.
 """
 
 from __future__ import annotations
@@ -30,23 +29,23 @@ TINY = (Work(50, 20, 4),)
 GOAL = 3
 
 
-def _turned(fields: list[str]) -> list[str]:
+def _negated(fields: list[str]) -> list[str]:
     return [*fields[:4], repr(-float(fields[4])), fields[5]]
 
 
 def _padded(fields: list[str]) -> list[str]:
-    # An evaluation refuses a run all of whose ids differ like that.
+    # If all ids differed in this way, the evaluation would be rejected.
     return [*fields[:2], fields[2].zfill(12 * (int(fields[2]) % 2)), *fields[3:]]
 
 
 FAULTS: dict[str, Callable[[list[str]], list[str]]] = {
-    "scores with the other sign": _turned,
+    "scores with reversed signs": _negated,
     "every other document id with leading zeros": _padded,
 }
 
 
 def took(what: str, qrels: Path, run: Path) -> tuple[float, float]:
-    """Seconds of the processor and MiB at the peak of one call, in this process."""
+    """Return CPU seconds and peak MiB of one call in this process."""
     import rankgauge
 
     call = rankgauge.check if what == "check" else rankgauge.evaluate
@@ -57,10 +56,10 @@ def took(what: str, qrels: Path, run: Path) -> tuple[float, float]:
 
 
 def _peak() -> float:
-    """MiB at the peak of this process."""
+    """Return the peak of this process in MiB."""
     status = Path("/proc/self/status")
     if status.exists():
-        # What getrusage says holds the memory of the process that started this one, too.
+        # getrusage also counts the memory of the parent process at the fork.
         return int(status.read_text().partition("VmHWM:")[2].split()[0]) / 2**10
     import resource
 
@@ -78,7 +77,7 @@ def _apart(what: str, qrels: Path, run: Path) -> tuple[float, float]:
 
 
 def row(name: str, pair: tuple[Path, Path], rounds: int, goal: float) -> tuple[str, ...]:
-    """What both take, and how many times as long a check is."""
+    """Return the costs of evaluation and check, and their ratio."""
     qrels, run = pair
     pairs = [[_apart(what, qrels, run) for what in ("evaluate", "check")] for _ in range(rounds)]
     first, second = (
@@ -94,7 +93,7 @@ HEAD = ("run", "evaluate s", "check s", "check / evaluate", "evaluate MiB", "che
 
 
 def faulty(work: Work, fault: str) -> tuple[Path, Path]:
-    """The files of a workload with a fault in each line of the run."""
+    """Return the files of a workload with a fault in each line of the run."""
     qrels, run = files(work, DATA)
     target = run.with_name(f"{work.key}-{fault.replace(' ', '-')}.run")
     change = FAULTS[fault]
@@ -104,7 +103,7 @@ def faulty(work: Work, fault: str) -> tuple[Path, Path]:
 
 
 def tables(works: Sequence[Work], rounds: int) -> str:
-    """Both tables."""
+    """Return both tables."""
     rows = [row(str(work), files(work, DATA), rounds, GOAL) for work in works]
     found = [row(fault, faulty(works[0], fault), rounds, math.inf) for fault in FAULTS]
     head = (f"{works[0]}, with a fault", *HEAD[1:])
@@ -112,7 +111,7 @@ def tables(works: Sequence[Work], rounds: int) -> str:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, print, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--task", nargs=3)
     parser.add_argument("--tiny", action="store_true")
@@ -125,10 +124,10 @@ def main() -> None:
         print(json.dumps(took(what, Path(qrels), Path(run))))
         return
     works = TINY if given.tiny else (*SMALL, *LARGE) if given.large else SMALL
-    said = tables(works, given.rounds)
-    print(said)
+    text = tables(works, given.rounds)
+    print(text)
     if given.write:
-        put(given.write, "checking", said)
+        put(given.write, "checking", text)
 
 
 if __name__ == "__main__":

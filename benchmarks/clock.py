@@ -1,4 +1,4 @@
-"""Inside a process: what one call takes, again and again, and how much more memory it needs."""
+"""Time and memory of repeated calls in this process."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-ENOUGH = 0.4  # seconds of calls
+ENOUGH = 0.4  # total seconds of calls
 MOST = 101
 
 
 def timed(call: Callable[[], Any], enough: float = ENOUGH) -> dict[str, Any]:
-    """Medians of CPU and wall seconds, the peak in MiB, and what the first call returned.
+    """Return medians of CPU and wall seconds, the peak in MiB, and the result of the first call.
 
-    The first call is not timed: it warms what can be warmed. The peak is that of the first call,
-    beyond what was in use before it.
+    The first call is a warm-up and not timed. The peak is that of the first call, minus the memory
+    in use before.
     """
     gc.collect()
     before = memory_now()
@@ -36,7 +36,7 @@ def timed(call: Callable[[], Any], enough: float = ENOUGH) -> dict[str, Any]:
 
 
 def memory_now() -> float:
-    """MiB in use; where the system can do it, the peak starts anew from here."""
+    """Return MiB in use; reset the peak where the system allows it."""
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     except OSError:
@@ -45,7 +45,7 @@ def memory_now() -> float:
 
 
 def memory_peak() -> float:
-    """The most MiB that were in use."""
+    """Return the peak in MiB."""
     if Path("/proc/self/status").exists():
         return _status("VmHWM")
     unit = 2**20 if sys.platform == "darwin" else 2**10

@@ -1,4 +1,4 @@
-"""A process that is timed from its start: the means of two files by one engine.
+"""Evaluate two files with one engine and print the means; timed as a whole process.
 
 python benchmarks/cold.py ENGINE QRELS RUN MEASURE...
 """

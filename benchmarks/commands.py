@@ -1,11 +1,11 @@
-"""What commands cost, how that grows, and what two jobs save: prints tables in Markdown.
+"""Cost of commands, its growth, and the gain from two jobs, as Markdown tables.
 
     python benchmarks/commands.py [--tiny] [--large] [--write PAGE]
 
-Each command is a process of its own, from its start to its end, and follows an evaluation of the
-same file; the ratio is that of the two. The second run has the documents of the first in another
-order. The exponent of growth is the slope of a line through the logarithms of lines and of CPU time
-beyond that of a file of a few lines.
+Each command is timed as a whole process and follows an evaluation of the same file; the ratio
+compares the two. The second run has the documents of the first in another order. The exponent of
+growth is the slope of log CPU time over log lines, after subtracting the time for a file of a few
+lines.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from page import number, put, table
-from processes import Took, median, process
+from processes import Cost, median, process
 from workloads import Work, files
 
 DATA = Path(__file__).parent.parent / "build" / "benchmarks"
@@ -27,7 +27,7 @@ SMALL, LARGE, TINY = Work(700, 1000, 2), Work(7000, 1000, 2), Work(50, 20, 4)
 FEW = Work(5, 20, 4)
 STEPS = (Work(175, 1000, 2), Work(700, 1000, 2), Work(2800, 1000, 2))
 TINY_STEPS = (TINY, Work(100, 20, 4))
-# Each command, how many evaluations it contains, its goals: CPU beside these evaluations, MiB.
+# Command, number of evaluations in it, goals: CPU relative to these evaluations, and MiB.
 COMMANDS: tuple[tuple[str, int, float, float], ...] = (
     ("compare {qrels} {a} {b}", 2, 2.5, 300),
     (
@@ -54,7 +54,7 @@ RULES = "[measures]\nAP = { margin = 0.00001 }\n"
 
 
 def second(run: Path, folder: Path) -> Path:
-    """A run of the same documents: each pair of neighbors has changed places."""
+    """Write a run with the same documents, with each pair of neighbors swapped."""
     target = folder / "second.run"
     with run.open(encoding="ascii") as source, target.open("w", encoding="ascii") as sink:
         for line, other in zip(source, source, strict=True):
@@ -64,13 +64,13 @@ def second(run: Path, folder: Path) -> Path:
     return target
 
 
-def _took(words: str) -> Took:
+def _took(words: str) -> Cost:
     return process([sys.executable, "-m", "rankgauge", *words.split()])
 
 
 @contextmanager
-def prepared(work: Work) -> Iterator[Callable[[str], Took]]:
-    """A function that runs a command on the files of a workload."""
+def prepared(work: Work) -> Iterator[Callable[[str], Cost]]:
+    """Yield a function that runs a command on the files of a workload."""
     qrels, run = files(work, DATA)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -88,7 +88,7 @@ def _shown(command: str) -> str:
 
 
 def rows(work: Work) -> Iterator[tuple[str, ...]]:
-    """A row for each command."""
+    """Yield a row for each command."""
     with prepared(work) as ran:
         for command, contains, goal, room in COMMANDS:
             one, took = ran(EVALUATE), ran(command)
@@ -99,7 +99,7 @@ def rows(work: Work) -> Iterator[tuple[str, ...]]:
 
 
 def exponent(lines: Sequence[int], seconds: Sequence[float]) -> float:
-    """The slope of the line through the logarithms, by least squares."""
+    """Return the least-squares slope of log seconds over log lines."""
     xs, ys = ([math.log(value) for value in values] for values in (lines, seconds))
     x, y = sum(xs) / len(xs), sum(ys) / len(ys)
     return sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True)) / sum(
@@ -108,19 +108,19 @@ def exponent(lines: Sequence[int], seconds: Sequence[float]) -> float:
 
 
 def growth(works: Sequence[Work]) -> Iterator[tuple[str, ...]]:
-    """A row for each command: seconds by size, and the exponent of lines."""
+    """Yield a row for each command: seconds by size, and the exponent."""
     took: dict[str, list[float]] = {
         command: [] for command in (EVALUATE, *(c for c, *_ in COMMANDS))
     }
     for work in (FEW, *works):
         with prepared(work) as ran:
             for command, seconds in took.items():
-                # What other programs do to the time only adds to it.
+                # Other load on the machine only adds time.
                 turns = _TURNS if work.docs * work.queries < _SHORT else 1
                 seconds.append(min(ran(command).cpu for _ in range(turns)))
     lines = [work.queries * work.docs for work in works]
     for command, (start, *seconds) in took.items():
-        # Less than that is lost in what other programs do to the time.
+        # Smaller differences are dominated by other load on the machine.
         beyond = {
             n: one - start for n, one in zip(lines, seconds, strict=True) if one - start >= _LEAST
         }
@@ -128,19 +128,19 @@ def growth(works: Sequence[Work]) -> Iterator[tuple[str, ...]]:
         yield _shown(command), *(number(one) for one in (start, *seconds)), shown
 
 
-# Commands that can share their work, and how many times each is run.
+# Commands that can run in parallel, and the number of runs of each.
 SHARED = (
     "evaluate {qrels} {a} {b}",
     "compare {qrels} {a} {b}",
     "compare {qrels} {a} {b} --draws 100000",
 )
 _TURNS = 3
-_LEAST = 0.05  # seconds beyond start, from which on a size counts for the exponent
-_SHORT = 500_000  # lines up to which a command is timed so often for its growth
+_LEAST = 0.05  # seconds above start-up that a size needs to count for the exponent
+_SHORT = 500_000  # files with fewer lines are timed several times
 
 
 def shared(work: Work, turns: int) -> Iterator[tuple[str, ...]]:
-    """A row for each command: CPU and wall seconds by one job and by two, in turn."""
+    """Yield a row for each command: CPU and wall seconds with one job and with two."""
     with prepared(work) as ran:
         for command in SHARED:
             took = [[ran(f"{command} --jobs {jobs}") for jobs in (1, 2)] for _ in range(turns)]
@@ -153,15 +153,15 @@ HEAD = ("command", "evaluations", "one evaluation s", "command s", "ratio", "pea
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Measure and print."""
+    """Measure, print, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--write", type=Path)
     given = parser.parse_args(words)
     work = TINY if given.tiny else LARGE if given.large else SMALL
-    said = table((f"{work}: {HEAD[0]}", *HEAD[1:]), rows(work))
-    print(said, flush=True)
+    text = table((f"{work}: {HEAD[0]}", *HEAD[1:]), rows(work))
+    print(text, flush=True)
     works = TINY_STEPS if given.tiny else STEPS
     sizes = [f"{one.queries * one.docs / 1e6:g} M lines s" for one in works]
     grown = table(("command", "start s", *sizes, "exponent"), growth(works))
@@ -170,7 +170,7 @@ def main(words: Sequence[str] | None = None) -> None:
     jobs = table((f"{work}: {HEAD[0]}", *head), shared(work, 1 if given.tiny else _TURNS))
     print(f"\n{jobs}")
     if given.write:
-        put(given.write, "commands", said)
+        put(given.write, "commands", text)
         put(given.write, "command-growth", grown)
         put(given.write, "jobs", jobs)
 

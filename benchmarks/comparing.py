@@ -1,11 +1,11 @@
-"""How long a comparison takes, beside the peer that has one: prints a table in Markdown.
+"""Time of a comparison compared with ranx, as a Markdown table.
 
     python benchmarks/comparing.py [--large] [--write PAGE]
 
-Judgments and runs are prepared in the form each engine likes best before the clock starts; what is
-timed is the one call that evaluates, tests and corrects. Each engine runs in a process of its own.
-The peer is ranx; where it is not installed its column is empty. Its Fisher test is the same
-randomization test by sign flips, of every pair, without correction, interval and win/tie/loss.
+Judgments and runs are prepared in each engine's fastest form before timing; timed is the single
+call that evaluates, tests, and corrects. Each engine runs in a separate process. If ranx is not
+installed, its column is empty. Its Fisher test is the same sign-flip randomization test of every
+pair, without correction, intervals, or wins/ties/losses.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ OURS = {
     "precision@10": "P@10", "recall@5": "R@5", "recall@10": "R@10", "hit_rate@1": "Success@1",
     "hit_rate@5": "Success@5",
 }  # fmt: skip
-# queries, documents of a run, runs, measures, permutations
+# queries, documents per run, runs, measures, permutations
 SMALL = ((7000, 100, 2, 1, 10_000), (1000, 20, 10, 10, 1_000))
 LARGE = ((1000, 20, 100, 10, 10_000),)
 TINY = ((5, 4, 2, 1, 10),)
-PATIENCE = 200  # seconds for the peer
+TIMEOUT = 200  # seconds for ranx
 
 Columns = tuple[list[str], list[str], list[float]]
 
 
 def made(queries: int, depth: int, runs: int) -> tuple[Columns, list[Columns]]:
-    """Judgments and runs as columns, from a seed."""
+    """Return seeded random judgments and runs as columns."""
     rng = np.random.default_rng(7)
     names = [f"q{q}" for q in range(queries) for _ in range(10)]
     docs = [f"d{d}" for _ in range(queries) for d in rng.choice(3 * depth, 10, replace=False)]
@@ -85,9 +85,9 @@ def _timed(engine: str, work: tuple[int, int, int, int, int]) -> float:
 
 
 def _apart(engine: str, work: tuple[int, int, int, int, int]) -> float | None:
-    """The CPU seconds of one call in a process of its own; None if the peer takes too long."""
+    """Return the CPU seconds of one call in a separate process; None after a timeout."""
     words = [sys.executable, __file__, "--engine", engine, "--work", json.dumps(work)]
-    limit = None if engine == "rankgauge" else PATIENCE
+    limit = None if engine == "rankgauge" else TIMEOUT
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=limit)
     except subprocess.TimeoutExpired:
@@ -103,16 +103,20 @@ def _row(work: tuple[int, int, int, int, int]) -> tuple[str, ...]:
         return (what, number(ours), "–", "–")
     theirs = _apart("ranx", work)
     if theirs is None:
-        return (what, number(ours), f"not done after {PATIENCE}", "–")
+        return (what, number(ours), f"over {TIMEOUT} s", "–")
     return (what, number(ours), number(theirs), number(theirs / ours))
 
 
 def main() -> None:
-    """Print the table, or be one engine of it."""
+    """Print the table, or time one engine."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--large", action="store_true", help="4,950 pairs by ten measures, too")
-    parser.add_argument("--tiny", action="store_true", help="a few rows: shows that it runs")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table there")
+    parser.add_argument(
+        "--large", action="store_true", help="also compare 4,950 pairs in ten measures"
+    )
+    parser.add_argument(
+        "--tiny", action="store_true", help="only a few rows, as a test of the script"
+    )
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="write the table into this page")
     parser.add_argument("--engine", help=argparse.SUPPRESS)
     parser.add_argument("--work", type=json.loads, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -121,10 +125,10 @@ def main() -> None:
         return
     works = TINY if given.tiny else SMALL + LARGE * given.large
     head = ("runs × queries × measures, permutations", "rankgauge s", "ranx s", "ranx / rankgauge")
-    said = table(head, map(_row, works))
-    print(said)
+    text = table(head, map(_row, works))
+    print(text)
     if given.write:
-        put(given.write, "comparing", said)
+        put(given.write, "comparing", text)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""How long measures of diversity take beside ordinary ones: prints a table in Markdown.
+"""Time of diversity measures compared with ordinary measures, as a Markdown table.
 
     python benchmarks/diversity.py [--tiny] [--rounds 3] [--write PAGE]
 
-Judgments and runs are random, from a seed; every document that is retrieved is judged for every
-subtopic, which is the most that a run of this depth can ask for. Each row is a process of its own;
-numbers are medians. Judgments are made before the clock starts, as for any evaluation of many runs;
-the last column has what it takes to read them from a file.
+Judgments and runs are random with a fixed seed. Every retrieved document is judged for every
+subtopic, the worst case at this depth. Each row is a separate process; numbers are medians.
+Judgments are prepared before timing, as in an evaluation of many runs; the last column is the time
+for reading them from a file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DIVERSE = ("alpha_nDCG@10", "alpha_nDCG@20", "ERR_IA@20", "nERR_IA@20", "NRBP", 
 
 
 def lines(queries: int, documents: int, subtopics: int) -> Iterator[str]:
-    """Judgments: one in eight grades is 1, the others are 0."""
+    """Yield judgments; one in eight grades is 1, the others are 0."""
     rng = random.Random(20261122)  # noqa: S311 - no secret
     for query in range(queries):
         for document in range(documents):
@@ -41,7 +41,7 @@ def lines(queries: int, documents: int, subtopics: int) -> Iterator[str]:
 
 
 def took(queries: int, documents: int, subtopics: int) -> tuple[float, float, float]:
-    """Seconds of ordinary measures, of those with measures of diversity, and of reading."""
+    """Return seconds for ordinary measures, with diversity measures as well, and for reading."""
     import rankgauge
 
     rng = random.Random(7)  # noqa: S311 - no secret
@@ -57,7 +57,7 @@ def took(queries: int, documents: int, subtopics: int) -> tuple[float, float, fl
         read = time.process_time() - start
     spent = []
     for measures in (ORDINARY, (*ORDINARY, *DIVERSE)):
-        # What is prepared of judgments is kept with them.
+        # Prepared judgments are cached in the judgments.
         rankgauge.evaluate(judged, {"0": {"d0": 1.0}}, measures)
         start = time.process_time()
         rankgauge.evaluate(judged, run, measures)
@@ -75,7 +75,7 @@ def _apart(size: tuple[int, int, int]) -> tuple[float, float, float]:
 
 
 def row(size: tuple[int, int, int], rounds: int) -> tuple[str, ...]:
-    """The medians for one size."""
+    """Return the medians for one size."""
     taken = zip(*(_apart(size) for _ in range(rounds)), strict=True)
     plain, diverse, read = map(statistics.median, taken)
     text = number(diverse) + ("" if diverse < GOAL else f" (goal: under {GOAL:g})")
@@ -84,7 +84,7 @@ def row(size: tuple[int, int, int], rounds: int) -> tuple[str, ...]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, print, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--task", nargs=3, type=int)
     parser.add_argument("--tiny", action="store_true")
@@ -97,12 +97,12 @@ def main() -> None:
         return
     head = (
         "judgments and run", f"{len(ORDINARY)} measures s",
-        f"the same and {len(DIVERSE)} of diversity s", "read the judgments s",
+        f"with {len(DIVERSE)} diversity measures s", "reading judgments s",
     )  # fmt: skip
-    said = table(head, [row(size, given.rounds) for size in (TINY if given.tiny else SIZES)])
-    print(said)
+    text = table(head, [row(size, given.rounds) for size in (TINY if given.tiny else SIZES)])
+    print(text)
     if given.write:
-        put(given.write, "diversity", said)
+        put(given.write, "diversity", text)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""How long drift of an evaluation set takes: prints a table in Markdown.
+"""Time of measuring the drift of an evaluation set, as a Markdown table.
 
     RANKGAUGE_TEST_DATA=/path/to/data python benchmarks/drift.py [--tiny] [--write PAGE]
 
-1,000 evaluation questions and 10,000 of a log: MS MARCO and a web log of 2005. One process.
+1,000 evaluation questions of MS MARCO and 10,000 questions of a 2005 web log, in one process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from page import number, put, table
 
 from rankgauge.production import distinct_questions, measure_drift
 
-HEAD = ("of drift", "evaluation", "log", "seconds")
+HEAD = ("task", "evaluation", "log", "seconds")
 GOAL = 60
 FILES = (
     "no-drift-msmarco-halves/eval.jsonl", "no-drift-msmarco-halves/production.jsonl",
@@ -28,7 +28,7 @@ FILES = (
 
 
 def questions() -> list[str]:
-    """Distinct questions, in random order."""
+    """Return distinct questions in random order."""
     found: dict[str, None] = {}
     for name in FILES:
         path = Path(os.environ["RANKGAUGE_TEST_DATA"], "drift", name)
@@ -39,7 +39,7 @@ def questions() -> list[str]:
 
 
 def rows(ours: int, theirs: int) -> Iterator[tuple[str, ...]]:
-    """A line for the vectors, and one for the whole."""
+    """Yield a row for the vectors and one for the whole measurement."""
     texts = questions()[: ours + theirs]
     sizes = f"{ours:,}", f"{theirs:,}"
     start = time.process_time()
@@ -50,19 +50,19 @@ def rows(ours: int, theirs: int) -> Iterator[tuple[str, ...]]:
     measure_drift(texts[:ours], texts[ours:])
     took = time.process_time() - start
     text = number(took) + ("" if took < GOAL else f" (goal: {GOAL})")
-    yield "all, by TF-IDF with and without frequent words", *sizes, text
+    yield "all, with TF-IDF with and without frequent words", *sizes, text
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, print, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--write", type=Path)
     given = parser.parse_args()
-    said = table(HEAD, rows(50, 200) if given.tiny else rows(1000, 10_000))
-    print(said)
+    text = table(HEAD, rows(50, 200) if given.tiny else rows(1000, 10_000))
+    print(text)
     if given.write:
-        put(given.write, "drift", said)
+        put(given.write, "drift", text)
 
 
 if __name__ == "__main__":

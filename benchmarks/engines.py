@@ -1,22 +1,22 @@
-"""The engines: rankgauge and every peer, each with what it can do and how its own pages do it.
+"""Engines: rankgauge and every peer, each used as its own documentation shows.
 
-Imports next to nothing: a process that is timed from its start loads this file first.
+This module imports almost nothing, since processes timed from their start load it first.
 """
 
-# ruff: noqa: D102 - what a method does is said once, in Engine
+# ruff: noqa: D102 - methods are documented once, in Engine
 from __future__ import annotations
 
 import re
 import sys
 from importlib.util import find_spec
 
-# ERR is known to us and to gdeval only; RR with a cut-off trec_eval does not have.
+# Only rankgauge and gdeval have ERR; trec_eval has no RR with a cut-off.
 _NINETEEN = ("nDCG", "AP", "RR", "P", "R", "Success")
 LIBRARIES = ("pandas", "polars")
-# What another order of ties may do to a mean, where one score in a hundred is tied.
+# Largest effect of a different tie order on a mean, with one score in a hundred tied.
 LOOSE = 0.02
 
-TYPE_CHECKING = False  # as in typing, which costs a start-up three milliseconds
+TYPE_CHECKING = False  # importing typing would add three milliseconds to the start
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, TextIO
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
 
 class Engine:
-    """What an engine can do.
+    """An engine and its capabilities.
 
     Attributes:
-        name: Its name.
-        package: The distribution that brings it; "" for a program.
-        families: Measures it computes.
-        cut_rr: It has RR with a cut-off, too.
-        forms: How it can be asked: Python and CLI (of files), dicts, pandas, polars.
-        tolerance: How far a mean may be from ours before its time does not count.
-        apart: Measures whose ties it orders in its own way: their means may be further off.
-        ties: Why means may be further from ours than they are, where that is so.
-        other: Which definition differs, so that it is a reference of speed only.
-        heavy: Takes seconds to start, so it is asked in one round only.
-        large: It is asked for large workloads, too.
-        environment: Variables of its processes.
+        name: The name.
+        package: The Python distribution; "" for a program.
+        families: Families of measures that it computes.
+        cut_rr: Whether it computes RR with a cut-off.
+        forms: Supported inputs: Python and CLI (files), dicts, pandas, polars.
+        tolerance: Largest difference from our mean at which its time counts.
+        loose: Measures with a different tie order, which have the tolerance `LOOSE`.
+        ties: Why its means may differ within the tolerance.
+        other: The definition that differs, if it is a reference for speed only.
+        heavy: Whether it takes seconds to start and runs in one round only.
+        large: Whether it runs large workloads.
+        environment: Environment variables of its processes.
     """
 
     name = ""
@@ -57,46 +57,46 @@ class Engine:
     environment: dict[str, str] = {}  # noqa: RUF012 - not changed
 
     def missing(self) -> str:
-        """Why it cannot be asked here; "" if it can."""
+        """Return why it cannot run here; "" if it can."""
         return "" if find_spec(self.name) else f"{self.name} is not installed"
 
     def version(self) -> str:
-        """Which one is asked."""
+        """Return the package and its version."""
         from importlib.metadata import version
 
         return f"{self.package} {version(self.package)}"
 
     def computes(self, measures: Sequence[str]) -> list[str]:
-        """Those of the measures that it has."""
+        """Return the measures that it computes."""
         own = [name for name in measures if re.match("[A-Za-z]+", name)[0] in self.families]
         return [name for name in own if self.cut_rr or not name.startswith("RR@")]
 
     def within(self, measure: str) -> float:
-        """How far its mean of a measure may be from ours."""
+        """Return the largest accepted difference from our mean of a measure."""
         return LOOSE if measure in self.apart else self.tolerance
 
     def command(self, qrels: str, run: str, measures: Sequence[str]) -> list[str]:
-        """The words of its command for two files; the run "-" comes through a pipe."""
+        """Return its command line for two files; the run "-" is read from standard input."""
         raise NotImplementedError
 
     def parse(self, output: str) -> Means:
-        """The means that its command printed."""
+        """Return the means printed by its command."""
         raise NotImplementedError
 
     def files(self, qrels: str, run: str, measures: Sequence[str]) -> Means:
-        """The means, from two files."""
+        """Return the means of two files."""
         raise NotImplementedError
 
     def prepared(self, qrels: Any, measures: Sequence[str]) -> Calculate:
-        """What takes a run, as dicts or as a data frame, and returns the means.
+        """Return a function from a run, as dicts or a data frame, to the means.
 
-        Whatever can be done with the judgments alone is done before.
+        All work that needs only the judgments is done before.
         """
         raise NotImplementedError
 
 
 class Rankgauge(Engine):
-    """Ours."""
+    """Rankgauge."""
 
     name = package = "rankgauge"
     families = (*_NINETEEN, "ERR")
@@ -123,12 +123,12 @@ class Rankgauge(Engine):
 
 
 def _plain(means: Means) -> Means:
-    # The names of measures say all that was decided; what is asked does not.
+    # Names of measures in results include the default of top; requested names do not.
     return {name.replace("(top=4)", ""): value for name, value in means.items()}
 
 
 class WithoutCore(Rankgauge):
-    """Ours without its compiled core, where there is one."""
+    """Rankgauge without its compiled core."""
 
     name = "rankgauge, NumPy only"
     environment = {"RANKGAUGE_NATIVE": "0"}  # noqa: RUF012 - not changed
@@ -138,7 +138,7 @@ class WithoutCore(Rankgauge):
 
 
 class TrecEval(Engine):
-    """The program that defines these measures."""
+    """trec_eval, the reference implementation of these measures."""
 
     name = "trec_eval"
     cut_rr = False
@@ -171,7 +171,7 @@ _WHOLE = {"AP": "map", "RR": "recip_rank"}
 
 
 def _asked(measures: Sequence[str], apart: str) -> list[str]:
-    """Measures as trec_eval takes them: cut-offs of one family in one word."""
+    """Return arguments of trec_eval: the cut-offs of a family in one argument."""
     cuts: dict[str, list[str]] = {}
     for name in measures:
         stem, _, cut = name.partition("@")
@@ -193,7 +193,7 @@ def _ours(name: str) -> str:
 
 
 class PytrecEval(Engine):
-    """The functions of trec_eval, in Python."""
+    """The measures of trec_eval in Python."""
 
     name, package = "pytrec_eval", "pytrec-eval-terrier"
     cut_rr = False
@@ -235,7 +235,7 @@ def _opened(path: str) -> TextIO:
 
 
 class IrMeasures(Engine):
-    """Many engines behind one door; for these measures, pytrec_eval and one of its own."""
+    """A common interface to several engines; for these measures, pytrec_eval and its own RR."""
 
     name, package = "ir_measures", "ir-measures"
     forms = ("Python", "CLI", "dicts", *LIBRARIES)
@@ -271,7 +271,7 @@ class IrMeasures(Engine):
 
 
 def _for_pandas(rows: Any) -> Any:
-    """What an engine gets that takes data frames of pandas, and not of polars."""
+    """Convert polars data frames for engines that accept only pandas."""
     return rows.to_pandas() if hasattr(rows, "to_pandas") else rows
 
 
@@ -282,7 +282,7 @@ _OF_RANX = {
 
 
 class Ranx(Engine):
-    """Measures compiled by Numba when they are first used (and kept on disk)."""
+    """Measures compiled by Numba at first use and cached on disk."""
 
     name = package = "ranx"
     forms = ("Python", "dicts", *LIBRARIES)
@@ -315,7 +315,7 @@ class Ranx(Engine):
         named = {"q_id_col": "query_id", "doc_id_col": "doc_id"}
 
         def frame(rows: Any) -> Any:
-            # It takes no columns of text but those of objects, which pandas 3 does not make.
+            # ranx accepts text only in columns of type object, which pandas 3 does not create.
             return _for_pandas(rows).astype({"query_id": object, "doc_id": object})
 
         truth = ranx.Qrels.from_df(frame(qrels), score_col="relevance", **named)
@@ -323,12 +323,14 @@ class Ranx(Engine):
 
 
 class ScikitLearn(Engine):
-    """Tables of grades and scores, without ids: they are put together for it, in its time."""
+    """Arrays of grades and scores without ids; building them is part of the time."""
 
     name, package = "sklearn", "scikit-learn"
     families = ("nDCG",)
     forms = ("dicts",)
-    other = "the ideal ranking is made of what was retrieved, and equal scores share their gains"
+    other = (
+        "the ideal ranking contains only retrieved documents, and tied documents share their gains"
+    )
     heavy = True
     large = False
 
@@ -355,11 +357,11 @@ _OF_TORCHMETRICS = {
 
 
 class Torchmetrics(Engine):
-    """Tensors of grades and scores, without ids: they are put together for it, in its time."""
+    """Tensors of grades and scores without ids; building them is part of the time."""
 
     name = package = "torchmetrics"
     forms = ("dicts",)
-    other = "what is relevant and was not retrieved does not exist: R, AP and nDCG are larger"
+    other = "relevant documents that were not retrieved are ignored, so R, AP, and nDCG are larger"
     heavy = True
     large = False
 

@@ -1,10 +1,10 @@
-"""How fast the judging pages answer, by loopback: prints a table in Markdown.
+"""Response times of the judging pages over the loopback interface, as a Markdown table.
 
     python benchmarks/judging_pages.py [--tiny] [--project FILE] [--write PAGE]
 
-A project with 100,000 stored choices, served by a process of its own as `rankgauge judge serve`
-does. First one judge answers without thinking, then 50 judges at human pace, 4 to 12 seconds for a
-task. A time is that of an answer: the form sent, the choice stored, the next page received whole.
+A project with 100,000 stored choices, served by a separate process as `rankgauge judge serve`
+does. First one judge answers without pause, then 50 judges with 4 to 12 seconds for each task. A
+response time spans sending the form, storing the choice, and receiving the whole next page.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ with JudgingProject(sys.argv[1]) as project:
 
 
 def filled(where: Path, choices: int, judges: int) -> list[str]:
-    """Create a project with so many choices, if it is not there; return the judges' cookies."""
+    """Create a project with this many choices unless it exists; return the judges' cookies."""
     project = JudgingProject(where)
     if not where.exists():
         questions = max(5, choices // 20)
@@ -90,7 +90,7 @@ def filled(where: Path, choices: int, judges: int) -> list[str]:
 
 
 class Judge:
-    """A judge at a page."""
+    """A simulated judge in a browser session."""
 
     def __init__(self, url: str, cookie: str) -> None:
         self.client = httpx.AsyncClient(
@@ -103,7 +103,7 @@ class Judge:
         self.page = ""
 
     async def judge(self, tasks: int, think: tuple[float, float]) -> None:
-        """Answer so many tasks."""
+        """Answer this many tasks."""
         answer = await self.client.get("/judge", follow_redirects=True)
         self.page = answer.text
         for _ in range(tasks):
@@ -124,7 +124,7 @@ class Judge:
 async def load(
     url: str, cookies: list[str], tasks: int, think: tuple[float, float]
 ) -> tuple[list[float], int]:
-    """The times of all judges, and how many errors there were."""
+    """Return the sorted response times of all judges and the number of errors."""
     judges = [Judge(url, cookie) for cookie in cookies]
     await asyncio.gather(*(each.judge(tasks, think) for each in judges))
     times = sorted(took for each in judges for took in each.times)
@@ -132,7 +132,7 @@ async def load(
 
 
 def rows(url: str, cookies: list[str], choices: int, *, tiny: bool) -> Iterator[tuple[str, ...]]:
-    """A line for one judge, and for all."""
+    """Yield a row for one judge and a row for all judges."""
     alone = load(url, cookies[:1], 3 if tiny else 100, (0.0, 0.0))
     yield line(1, choices, *asyncio.run(alone), goal=("median", 100))
     together = load(url, cookies, 2 if tiny else 10, (0.0, 0.1) if tiny else (4.0, 12.0))
@@ -142,7 +142,7 @@ def rows(url: str, cookies: list[str], choices: int, *, tiny: bool) -> Iterator[
 def line(
     judges: int, choices: int, times: list[float], errors: int, *, goal: tuple[str, int]
 ) -> tuple[str, ...]:
-    """A line of the table, with the goal and whether it is missed."""
+    """Return a row of the table, with the goal and whether it is missed."""
     middle, late = (1000 * times[int(len(times) * share)] for share in (0.5, 0.99))
     missed = errors or (middle if goal[0] == "median" else late) >= goal[1]
     text = f"{goal[0]} under {goal[1]} ms" + (", missed" if missed else "")
@@ -151,7 +151,7 @@ def line(
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, print, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--project", type=Path, default=Path("build/benchmarks/judging.db"))
@@ -173,13 +173,13 @@ def main() -> None:
                 break
             except httpx.ConnectError:
                 time.sleep(0.1)
-        said = table(HEAD, rows(url, cookies, choices, tiny=given.tiny))
+        text = table(HEAD, rows(url, cookies, choices, tiny=given.tiny))
     finally:
         server.terminate()
         server.wait(30)
-    print(said)
+    print(text)
     if given.write:
-        put(given.write, "pages", said)
+        put(given.write, "pages", text)
 
 
 if __name__ == "__main__":

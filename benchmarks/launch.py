@@ -1,9 +1,9 @@
-"""Runs a command and prints as JSON what it took: CPU and wall seconds, peak MiB, its output.
+"""Run a command and print its CPU and wall seconds, peak MiB, and output as JSON.
 
     python -I -S benchmarks/launch.py '{"words": [...], "stdin": null}'
 
-A system counts the memory of the process that starts another as a part of the other's peak, so the
-one that starts has to be small; it is a process of its own so that only one child is counted.
+The operating system counts the memory of the parent process in the peak of its child, so the
+parent has to be small. It is a separate process so that only one child is counted.
 """
 
 import json
@@ -27,7 +27,7 @@ if __name__ == "__main__":
                 while block := source.read(1 << 16):
                     pipe.write(block)
         except BrokenPipeError:
-            pass  # it refuses what it is given, and says why
+            pass  # the command rejects its input and reports why
         child.stdin = None
     out, err = child.communicate()
     wall = time.perf_counter() - clock

@@ -1,4 +1,4 @@
-"""Tables in Markdown, printed and put into a page between two comments that name them.
+"""Format Markdown tables, and write them into a page between two comments.
 
 <!-- table: dicts -->
 <!-- end -->
@@ -12,13 +12,13 @@ from pathlib import Path
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1) -> str:
-    """A table; the first columns, so many as there are words, stand left, numbers right."""
+    """Return a table; the first `words` columns are left-aligned, the others right-aligned."""
     lines = [head, [*["---"] * words, *["---:"] * (len(head) - words)], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def number(value: float) -> str:
-    """Two or three figures, or all before the point: 0.012, 0.12, 1.23, 12.3, 1,234."""
+    """Format with two or three digits, or all digits before the point: 0.012, 1.23, 12.3, 1,234."""
     if value == 0 or value >= 99.95:
         return f"{value:,.0f}"
     if value >= 9.995:
@@ -27,14 +27,16 @@ def number(value: float) -> str:
 
 
 def put(page: Path, name: str, text: str) -> None:
-    """Put a text between the marks of this name.
+    """Replace the text between the comments of this table.
 
     Raises:
-        ValueError: If the page has no such marks, or has them twice.
+        ValueError: If the page does not contain these comments exactly once.
     """
-    said = page.read_text(encoding="utf-8")
+    content = page.read_text(encoding="utf-8")
     marks = re.compile(rf"(<!-- table: {re.escape(name)} -->\n).*?(<!-- end -->)", re.DOTALL)
-    said, times = marks.subn(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", said)
+    content, times = marks.subn(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", content)
     if times != 1:
-        raise ValueError(f"{page}: marks of the table '{name}' stand there {times} times, not once")
-    page.write_text(said, encoding="utf-8")
+        raise ValueError(
+            f"{page}: expected one section '{name}' between table comments, found {times}"
+        )
+    page.write_text(content, encoding="utf-8")

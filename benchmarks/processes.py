@@ -1,7 +1,7 @@
-"""Fresh processes in turn: each engine in one of its own, round after round, and the medians.
+"""Run each engine in fresh processes, round by round, and return medians.
 
-Engines take turns within a round, so that a busy moment of the machine falls on all of them. The
-means of a peer are compared with ours before its time counts.
+Engines take turns within a round, so that load on the machine affects all of them. The time of a
+peer counts only if its means agree with ours.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from engines import OURS, Engine
 from workloads import Work, files
 
 HERE = Path(__file__).parent
-PATIENCE = 600  # seconds for one process
+TIMEOUT = 600  # seconds for one process
 
 
-class Refused(Exception):  # noqa: N818 - nothing went wrong here: a peer could not
-    """An engine that did not do what it was asked, and why."""
+class EngineError(Exception):
+    """An engine failed; the message says why."""
 
 
 @dataclass(frozen=True)
-class Took:
-    """What one call or one process took.
+class Cost:
+    """Cost of a call or a process.
 
     Attributes:
-        cpu: Seconds of the processor, user and system.
-        wall: Seconds by the clock.
-        peak: MiB: of a whole process, or what a call needs beyond what was there before it.
-        means: What the engine said, by measure.
+        cpu: CPU seconds, user and system.
+        wall: Wall-clock seconds.
+        peak: MiB of a whole process, or of a call beyond the memory in use before.
+        means: The computed means, by measure.
     """
 
     cpu: float
@@ -46,10 +46,10 @@ class Took:
     means: dict[str, float] = field(default_factory=dict)
 
 
-def median(some: Sequence[Took]) -> Took:
-    """The median of each number."""
+def median(some: Sequence[Cost]) -> Cost:
+    """Return the median of each number."""
     numbers = (statistics.median(getattr(one, key) for one in some) for key in _NUMBERS)
-    return Took(*numbers, some[0].means)
+    return Cost(*numbers, some[0].means)
 
 
 _NUMBERS = ("cpu", "wall", "peak")
@@ -58,49 +58,49 @@ _NUMBERS = ("cpu", "wall", "peak")
 def process(
     words: Sequence[str],
     stdin: Path | None = None,
-    said: Callable[[str], Any] = lambda _: {},
+    parse: Callable[[str], Any] = lambda _: {},
     environment: Mapping[str, str] | None = None,
-) -> Took:
-    """What a command takes from its start to its end.
+) -> Cost:
+    """Return the cost of a command as a whole process.
 
     Raises:
-        Refused: If it fails, or is not done in time.
+        EngineError: If it fails or takes too long.
     """
-    asked = json.dumps({"words": [*words], "stdin": stdin and str(stdin)})
-    launched = [sys.executable, "-I", "-S", str(HERE / "launch.py"), asked]
-    found = json.loads(_output(launched, environment))
+    arguments = json.dumps({"words": [*words], "stdin": stdin and str(stdin)})
+    command = [sys.executable, "-I", "-S", str(HERE / "launch.py"), arguments]
+    found = json.loads(_output(command, environment))
     if found["status"]:
-        raise Refused(_last_line(found["err"]))
-    return Took(*(found[key] for key in _NUMBERS), said(found["out"]))
+        raise EngineError(_last_line(found["err"]))
+    return Cost(*(found[key] for key in _NUMBERS), parse(found["out"]))
 
 
 def _output(words: Sequence[str], environment: Mapping[str, str] | None) -> str:
-    # Where modules are not kept compiled, those of the working copy would be compiled each time.
+    # Let Python cache compiled modules; otherwise each run would compile those of the checkout.
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", **(environment or {})}
     try:
         done = subprocess.run(
-            words, capture_output=True, text=True, check=False, timeout=PATIENCE, env=env
+            words, capture_output=True, text=True, check=False, timeout=TIMEOUT, env=env
         )
     except subprocess.TimeoutExpired:
-        raise Refused(f"not done after {PATIENCE} seconds") from None
+        raise EngineError(f"not finished after {TIMEOUT} seconds") from None
     if done.returncode:
-        raise Refused(_last_line(done.stderr))
+        raise EngineError(_last_line(done.stderr))
     return done.stdout
 
 
 def _last_line(text: str) -> str:
-    return ([line for line in text.splitlines() if line.strip()] or ["it says nothing"])[-1].strip()
+    return ([line for line in text.splitlines() if line.strip()] or ["no output"])[-1].strip()
 
 
 @dataclass(frozen=True)
-class Question:
-    """One thing that several engines are asked.
+class Task:
+    """One benchmark task for several engines.
 
     Attributes:
-        work: On what.
-        form: How: Python and CLI (both of files, cold), dicts, pandas, polars (in memory).
-        measures: What.
-        pipe: The run comes through standard input.
+        work: The workload.
+        form: The input: Python or CLI (files, whole process), dicts, pandas, or polars (in memory).
+        measures: The measures.
+        pipe: Whether the run is read from standard input.
     """
 
     work: Work
@@ -108,18 +108,22 @@ class Question:
     measures: tuple[str, ...]
     pipe: bool = False
 
-    def ask(self, engine: Engine, data: Path) -> Took:
-        """Ask one engine, once, in a fresh process.
+    def measure(self, engine: Engine, data: Path) -> Cost:
+        """Run one engine once in a fresh process.
 
         Raises:
-            Refused: If it cannot.
+            EngineError: If it fails.
         """
         measures = engine.computes(self.measures)
         if self.form not in ("Python", "CLI"):
-            asked: dict[str, Any] = {"engine": engine.name, "form": self.form, "measures": measures}
-            asked["work"] = asdict(self.work)
-            words = (sys.executable, str(HERE / "warm.py"), json.dumps(asked))
-            return Took(**json.loads(_output(words, engine.environment)))
+            arguments: dict[str, Any] = {
+                "engine": engine.name,
+                "form": self.form,
+                "measures": measures,
+            }
+            arguments["work"] = asdict(self.work)
+            words = (sys.executable, str(HERE / "warm.py"), json.dumps(arguments))
+            return Cost(**json.loads(_output(words, engine.environment)))
         qrels, run = files(self.work, data)
         if self.form == "CLI":
             words = engine.command(str(qrels), "-" if self.pipe else str(run), measures)
@@ -132,7 +136,7 @@ class Question:
             str(run),
             *measures,
         )
-        return process(words, said=_pairs, environment=engine.environment)
+        return process(words, parse=_pairs, environment=engine.environment)
 
 
 def _pairs(output: str) -> dict[str, float]:
@@ -141,63 +145,63 @@ def _pairs(output: str) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class Answers:
-    """What came of a question: by engine, and why some have no time."""
+class Results:
+    """Costs of a task by engine, and why some engines have none."""
 
-    question: Question
-    took: dict[str, Took]
+    task: Task
+    took: dict[str, Cost]
     left_out: dict[str, str]
 
 
-def ask_all(question: Question, peers: Sequence[Engine], rounds: int, data: Path) -> Answers:
-    """Ask ours and the peers, in turn, round after round.
+def measure_all(task: Task, peers: Sequence[Engine], rounds: int, data: Path) -> Results:
+    """Run rankgauge and the peers in turn, round by round.
 
     Raises:
-        Refused: If ours cannot.
+        EngineError: If rankgauge fails.
     """
-    able = [e for e in peers if question.form in e.forms and e.computes(question.measures)]
+    able = [e for e in peers if task.form in e.forms and e.computes(task.measures)]
     left_out = {
-        e.name: "was not run with millions of rows"
-        for e in able
-        if question.work.large and not e.large
+        e.name: "was not run with millions of rows" for e in able if task.work.large and not e.large
     }
     able = [engine for engine in able if engine.name not in left_out]
     for engine in able:
-        if engine.heavy:  # it keeps on disk what it compiles: compiling is not of every day
-            _tried(question.form, question.measures, engine, data)
-    found: dict[str, list[Took]] = {engine.name: [] for engine in (OURS, *able)}
+        if engine.heavy:  # compiled code is cached on disk; a first run compiles it
+            _warm_up(task.form, task.measures, engine, data)
+    found: dict[str, list[Cost]] = {engine.name: [] for engine in (OURS, *able)}
     for turn in range(rounds):
         try:
-            found[OURS.name].append(question.ask(OURS, data))
-        except Refused as error:
-            raise Refused(f"rankgauge, {question.form}, {question.work}: {error}") from None
+            found[OURS.name].append(task.measure(OURS, data))
+        except EngineError as error:
+            raise EngineError(f"rankgauge, {task.form}, {task.work}: {error}") from None
         for engine in able:
             if engine.name in left_out or (turn and engine.heavy):
                 continue
             try:
-                found[engine.name].append(question.ask(engine, data))
-            except Refused as error:
-                left_out[engine.name] = f"stopped: {error}"
+                found[engine.name].append(task.measure(engine, data))
+            except EngineError as error:
+                left_out[engine.name] = f"failed: {error}"
     took = {name: median(some) for name, some in found.items() if name not in left_out}
     ours = took[OURS.name]
-    left_out |= {e.name: why for e in able if e.name in took and (why := unlike(e, took, ours))}
-    return Answers(question, {n: one for n, one in took.items() if n not in left_out}, left_out)
+    left_out |= {
+        e.name: why for e in able if e.name in took and (why := disagreement(e, took, ours))
+    }
+    return Results(task, {n: one for n, one in took.items() if n not in left_out}, left_out)
 
 
 @cache
-def _tried(form: str, measures: tuple[str, ...], engine: Engine, data: Path) -> None:
-    """Ask an engine once on a few rows, before its first time is taken."""
+def _warm_up(form: str, measures: tuple[str, ...], engine: Engine, data: Path) -> None:
+    """Run an engine once on a few rows, before timing."""
     try:
-        Question(Work(3, 10, 2), form, measures).ask(engine, data)
-    except Refused:
-        return  # it will say so itself when its time is taken
+        Task(Work(3, 10, 2), form, measures).measure(engine, data)
+    except EngineError:
+        return  # the timed run reports the error
 
 
-def unlike(engine: Engine, took: dict[str, Took], ours: Took) -> str:
-    """How its means differ from ours; "" if they agree, or if it has other definitions."""
+def disagreement(engine: Engine, took: dict[str, Cost], ours: Cost) -> str:
+    """Describe how its means differ from ours; "" if they agree or its definitions differ."""
     if engine.other:
         return ""
     for name, value in took[engine.name].means.items():
         if not math.isclose(value, ours.means[name], rel_tol=0, abs_tol=engine.within(name)):
-            return f"says {name} = {value:.6f}, rankgauge says {ours.means[name]:.6f}"
+            return f"has {name} = {value:.6f}, rankgauge {ours.means[name]:.6f}"
     return ""

@@ -1,10 +1,10 @@
-"""Logs of production: the cost of an import and of metrics, compared with a plain aggregate.
+"""Cost of importing production logs and computing metrics, compared with a plain aggregate.
 
     python benchmarks/production.py [--events 10000000] [--folder FOLDER]
 
-Makes a log of UBI (seeded), imports it, and measures in processes of their own: CPU time, wall time
-and peak memory of the import, of one pass over `questions`, of all online metrics, and of a plain
-aggregate by DuckDB of the same files. Every process has two threads.
+Makes a seeded UBI log and measures, in separate processes, the CPU time, wall time, and peak memory
+of the import, of one pass over `questions`, of all online metrics, and of a plain DuckDB aggregate
+of the same files. Every process has two threads.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 
 _PARTS = 20
-_SHOWN = 5  # results shown for a question
-_RATED, _UP = 0.7, 0.6  # questions that are rated, and rated up
+_SHOWN = 5  # results shown per question
+_RATED, _UP = 0.7, 0.6  # share of questions that are rated, and share of these rated up
 
 
 def make_log(path: Path, events: int, seed: int = 0) -> None:
-    """Write a log of UBI with about so many lines: a query, five impressions, clicks, feedback."""
+    """Write a UBI log of about `events` lines: queries, five impressions each, clicks, feedback."""
     rng = np.random.default_rng(seed)
     questions = events // 7
     words = np.array([f"word{i}" for i in range(5000)])
@@ -44,7 +44,7 @@ def make_log(path: Path, events: int, seed: int = 0) -> None:
 
 
 def _lines(number: int, drawn: tuple[Any, ...]) -> list[str]:
-    """The lines of one question."""
+    """Return the lines of one question."""
     user, words, documents, clicks, rated = drawn
     start = f"2026-05-{1 + number % 28:02}T{number % 24:02}:{number % 60:02}"
     milliseconds = f"{number % 1000:03}Z"
@@ -95,7 +95,7 @@ found = {each.metric.name: each.value for each in online_metrics(log).overall if
 from rankgauge.production import online_metrics
 found = online_metrics(log, by="day").questions
 """,
-    # What the metrics of this log need of each question, written for DuckDB by hand.
+    # The values that the metrics of this log need from each question, in SQL.
     "plain, all needed": """
 import duckdb
 connection = duckdb.connect(config={"threads": 2})
@@ -145,7 +145,7 @@ print(json.dumps({{"wall": wall, "cpu": used.ru_utime + used.ru_stime,
 
 
 def measure(step: str, source: Path, log: Path) -> dict[str, Any]:
-    """Run a step in a process of its own."""
+    """Run a step in a separate process."""
     done = subprocess.run(
         [sys.executable, "-c", _AROUND.format(step=_STEPS[step]), str(source), str(log)],
         check=True, capture_output=True, text=True,
@@ -155,7 +155,7 @@ def measure(step: str, source: Path, log: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Make the log, measure each step, print a table."""
+    """Make the log, measure each step, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--events", type=int, default=10_000_000)
     parser.add_argument("--folder", type=Path)

@@ -1,11 +1,11 @@
-"""What the runner of benchmarks adds to a retriever's own time: prints a table in Markdown.
+"""Overhead of the benchmark runner per retriever call, as a Markdown table.
 
     python benchmarks/running.py [--queries 20000] [--large] [--write PAGE]
 
-A retriever that does nothing but return ten prepared hits is asked; what is left is ours: calling,
-checking, writing the journal, counting. Each way is measured in a process of its own, and its
-journal lies on this machine's disk. An endpoint of 50 milliseconds stands for one far away. With
---large a million queries are asked, and the memory they need is compared with that of a tenth.
+The retriever only returns ten prepared hits, so the time is that of the runner: calling, checking,
+writing the journal, and counting. Each kind of retriever is measured in a separate process, with
+the journal on a local disk. An endpoint of 50 milliseconds simulates a remote one. --large runs a
+million queries and compares the memory with that of a tenth.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FAR, AT_ONCE, ASKED = 0.05, 32, 1000
 
 
 def bench(queries: int) -> Any:
-    """A benchmark of so many queries without documents."""
+    """Return a benchmark of this many queries without documents."""
     import rankgauge
 
     made = rankgauge.Benchmark(
@@ -45,12 +45,12 @@ def bench(queries: int) -> Any:
         k=HITS,
         progress=False,
     )
-    len(made.queries)  # joined before the clock runs
+    len(made.queries)  # join before timing
     return made
 
 
 def retriever(way: str) -> tuple[Callable[..., Any], Any]:
-    """A retriever and its limits."""
+    """Return a retriever and its limits."""
     import rankgauge
 
     ids = [f"doc{n}" for n in range(HITS)]
@@ -70,7 +70,7 @@ def retriever(way: str) -> tuple[Callable[..., Any], Any]:
 
 
 def overhead(way: str, queries: int) -> dict[str, float]:
-    """Microseconds a query, by the clock and of the processor."""
+    """Return wall and CPU microseconds per query."""
     made = bench(queries)
     call, limits = retriever(way)
     made.run("warm", retriever("sync")[0], timed=0, rerun="all")
@@ -83,7 +83,7 @@ def overhead(way: str, queries: int) -> dict[str, float]:
 
 
 def far_away() -> dict[str, float]:
-    """Seconds for an endpoint of 50 ms, and the least they can be."""
+    """Return the seconds for an endpoint of 50 ms, and the lower bound."""
     import rankgauge
 
     async def endpoint(_: str) -> list[str]:
@@ -97,7 +97,7 @@ def far_away() -> dict[str, float]:
 
 
 def memory(queries: int) -> dict[str, float]:
-    """Peaks of memory in MiB, beyond the queries themselves: running, evaluating in blocks."""
+    """Return peaks of memory in MiB, beyond the queries: running, and evaluating in blocks."""
     made = bench(queries)
     gc.collect()
     with measure_resources() as running:
@@ -108,7 +108,7 @@ def memory(queries: int) -> dict[str, float]:
 
 
 def apart(task: str, *words: str) -> dict[str, float]:
-    """A task in a process of its own."""
+    """Run a task in a separate process."""
     done = subprocess.run(
         [sys.executable, __file__, "--task", task, *words],
         capture_output=True, text=True, check=True,
@@ -117,22 +117,22 @@ def apart(task: str, *words: str) -> dict[str, float]:
 
 
 def ways(queries: int, rounds: int) -> str:
-    """The table of all ways of asking."""
+    """Return the table of all kinds of retrievers."""
     rows = []
     for way in WAYS:
         some = [apart("overhead", way, str(queries)) for _ in range(rounds)]
         wall, cpu = (statistics.median(one[key] for one in some) for key in ("wall", "cpu"))
         rows.append((way, f"{wall:.0f}", f"{cpu:.0f}", str(BUDGETS.get(way, "–"))))
-    head = ("way of asking", "microseconds a query, by the clock", "of the processor", "at most")
+    head = ("retriever", "wall microseconds per query", "CPU microseconds per query", "goal")
     return table(head, rows)
 
 
 def others(*, large: bool) -> str:
-    """An endpoint far away and, if large, the memory that many queries need."""
+    """Describe a remote endpoint and, if large, the memory for many queries."""
     far = apart("far")
     text = (
-        f"{ASKED:,} queries to an endpoint of {FAR * 1000:.0f} ms, {AT_ONCE} at once: "
-        f"{far['seconds']:.2f} s, {far['seconds'] / far['least']:.2f} times the least possible "
+        f"{ASKED:,} queries to an endpoint of {FAR * 1000:.0f} ms, {AT_ONCE} in parallel: "
+        f"{far['seconds']:.2f} s, {far['seconds'] / far['least']:.2f} times the minimum "
         f"({far['least']:.2f} s)."
     )
     if not large:
@@ -145,12 +145,14 @@ def others(*, large: bool) -> str:
 
 
 def main() -> None:
-    """Print the table, or do one task of it."""
+    """Print the tables, or run one task."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--queries", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--large", action="store_true", help="a million queries, too")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables there")
+    parser.add_argument("--large", action="store_true", help="also run a million queries")
+    parser.add_argument(
+        "--write", type=Path, metavar="PAGE", help="write the tables into this page"
+    )
     parser.add_argument("--task", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if not given.task:

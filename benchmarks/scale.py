@@ -1,12 +1,12 @@
-"""Large runs: rankgauge in memory, in parts and on Spark, and the same measures in other engines.
+"""Large runs: rankgauge in memory, in parts, and on Spark, compared with other engines.
 
     python benchmarks/scale.py [--queries N] [--rounds N] [--write PAGE]          # one machine
     python benchmarks/scale.py --spark [--queries N] [--rounds N] [--write PAGE]  # needs pyspark
 
-Makes a run of N x 100 rows and judgments of N x 10 as Parquet, in the order of their queries and
-shuffled. Engines take turns, each in a process of its own, which first evaluates a few rows: start
-and imports do not count. CPU seconds are those of the process and of all it started; memory is the
-peak beyond the start. Every engine computes the values of each query, and its means must be ours.
+Makes a run of N x 100 rows and judgments of N x 10 rows as Parquet, in query order and shuffled.
+Engines take turns, each in a separate process that first evaluates a few rows, so that start and
+imports do not count. CPU seconds include child processes; memory is the peak beyond that at the
+start. Every engine computes the values of each query, and its means must equal ours.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ HEAD = ("engine", "rows", "CPU s", "CPU s per million rows", "ratio", "memory (M
 
 
 class Engine(NamedTuple):
-    """One way to evaluate the files.
+    """A way to evaluate the files.
 
     Attributes:
-        name: What the table calls it.
-        call: Means of the five measures, out of the folder and the order of rows.
-        orders: The orders of rows that it is asked.
-        goal: The acceptable ratio to the first engine.
+        name: The name in the table.
+        call: Returns the means of the five measures for a folder and an order of rows.
+        orders: The orders of rows to measure.
+        goal: The accepted ratio to the first engine.
     """
 
     name: str
@@ -55,12 +55,12 @@ class Engine(NamedTuple):
 
 
 def paths(files: Path, order: str) -> tuple[str, str]:
-    """The judgments and the run."""
+    """Return the files of judgments and run."""
     return str(files / f"qrels-{order}.parquet"), str(files / f"run-{order}.parquet")
 
 
 def ours(measures: tuple[str, ...], limit: str | None) -> Callable[[Path, str], list[float]]:
-    """Rankgauge, with a limit of memory or without one."""
+    """Return rankgauge's evaluation, with or without a memory limit."""
 
     def call(files: Path, order: str) -> list[float]:
         from rankgauge import evaluate
@@ -72,7 +72,7 @@ def ours(measures: tuple[str, ...], limit: str | None) -> Callable[[Path, str], 
 
 
 def of_duckdb(files: Path, order: str) -> list[float]:
-    """The query of `rankgauge sql`, with the same limit and two threads."""
+    """Run the query of `rankgauge sql` with the same limit and two threads."""
     import duckdb
 
     from rankgauge.distributed import sql_query
@@ -85,7 +85,7 @@ def of_duckdb(files: Path, order: str) -> list[float]:
 
 
 def of_polars(files: Path, order: str) -> list[float]:
-    """Expressions in Polars' streaming engine; it has no limit of memory."""
+    """Run expressions in Polars' streaming engine, which has no memory limit."""
     import polars as pl
 
     judged, run = (pl.scan_parquet(path) for path in paths(files, order))
@@ -116,14 +116,14 @@ def of_polars(files: Path, order: str) -> list[float]:
 
 
 def on_spark(measures: tuple[str, ...], ship: str | None) -> Callable[[Path, str], list[float]]:
-    """Spark on two cores: by `mapInArrow`, or the query of `rankgauge sql` if nothing is sent."""
+    """Run Spark on two cores with `mapInArrow`, or with `rankgauge sql` if ship is None."""
 
     def call(files: Path, order: str) -> list[float]:
         from pyspark.sql import SparkSession
 
         from rankgauge.distributed import spark, sql_query
 
-        # Spark's default is python3, which may be another one.
+        # Spark's default, python3, may be another version.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         settings = {"ui.enabled": "false", "driver.memory": "4g", "sql.shuffle.partitions": "32"}
         builder = SparkSession.builder.master("local[2]")
@@ -147,7 +147,7 @@ def on_spark(measures: tuple[str, ...], ship: str | None) -> Callable[[Path, str
 
 
 def of_values(values: Any) -> list[float]:
-    """The means of values for each query, null or NaN where they are undefined."""
+    """Return the means of per-query values; undefined values are null or NaN."""
     columns = [column.to_numpy() for column in values.columns[1:]]
     return [float(np.nan_to_num(column.astype(float)).mean()) for column in columns]
 
@@ -168,7 +168,7 @@ SPARK = (
 
 
 def measured(number: int, files: Path, order: str, *, spark: bool) -> dict[str, Any]:
-    """What one evaluation takes in a process of its own."""
+    """Return the cost of one evaluation in a separate process."""
     words = [*(["--spark"] if spark else []), "--one", str(number), order, str(files)]
     done = subprocess.run(
         [sys.executable, __file__, *words], capture_output=True, text=True, check=False
@@ -180,7 +180,7 @@ def measured(number: int, files: Path, order: str, *, spark: bool) -> dict[str, 
 
 
 def evaluate(engine: Engine, files: Path, order: str) -> None:
-    """Evaluate a few rows, then all of them, and print what that takes."""
+    """Evaluate a few rows, then all, and print the cost of the latter."""
     engine.call(files, "few")
     before, used = memory_now(), cpu_seconds()
     means = engine.call(files, order)
@@ -189,7 +189,7 @@ def evaluate(engine: Engine, files: Path, order: str) -> None:
 
 
 def cpu_seconds() -> float:
-    """CPU seconds of this process and of all that it started."""
+    """Return the CPU seconds of this process and its descendants."""
     if not Path("/proc/self/stat").exists():
         return time.process_time()
     ticks, parents = {}, {}
@@ -197,7 +197,7 @@ def cpu_seconds() -> float:
         try:
             fields = path.read_text(encoding="utf-8").rpartition(")")[2].split()
         except OSError:
-            continue  # it has just ended
+            continue  # the process has just ended
         number = int(path.parent.name)
         parents[number], ticks[number] = int(fields[1]), sum(map(int, fields[11:15]))
     family = {os.getpid()}
@@ -207,7 +207,7 @@ def cpu_seconds() -> float:
 
 
 def make(files: Path, queries: int) -> None:
-    """Write a run and judgments, sorted, shuffled, and a few of each."""
+    """Write runs and judgments: sorted, shuffled, and a few rows of each."""
     rng = np.random.default_rng(1)
     orders = {"sorted": np.arange(queries), "few": np.arange(min(queries, 10))}
     for order, numbers in orders.items():
@@ -225,7 +225,7 @@ def make(files: Path, queries: int) -> None:
 
 
 def run_rows(numbers: Any, docs: int) -> Iterator[list[Any]]:
-    """Queries, documents and scores as numbers, some queries at a time."""
+    """Yield blocks of queries, documents, and scores as numbers."""
     for start in range(0, len(numbers), GROUP):
         query = np.repeat(numbers[start : start + GROUP], docs)
         place = np.tile(np.arange(docs), len(query) // docs)
@@ -234,7 +234,7 @@ def run_rows(numbers: Any, docs: int) -> Iterator[list[Any]]:
 
 
 def judged_rows(numbers: Any) -> Iterator[list[Any]]:
-    """Judgments of every ninth document of a ranking, and of some that are not retrieved."""
+    """Yield judgments of every ninth ranked document and of some that are not retrieved."""
     for start in range(0, len(numbers), GROUP):
         query = np.repeat(numbers[start : start + GROUP], JUDGED)
         which = np.tile(np.arange(JUDGED), len(query) // JUDGED)
@@ -261,7 +261,7 @@ def write(path: Path, parts: Any, number: str) -> None:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, print, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--queries", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5)
@@ -284,7 +284,7 @@ def main() -> None:
                 took.setdefault((place, order), []).append(one)
     lines = [HEAD, *rows(engines, took, given.queries * DOCS / 1e6)]
     if given.spark:
-        # Spark shuffles the rows anyway, and its memory is a setting.
+        # Spark shuffles the rows in any case, and its memory is a setting.
         lines = [(name, *numbers[1:4], numbers[5]) for name, *numbers in lines]
     text = table(lines[0], lines[1:], words=1 if given.spark else 2)
     sys.stdout.write(f"{text}\n")
@@ -295,12 +295,12 @@ def main() -> None:
 def rows(
     engines: tuple[Engine, ...], took: dict[tuple[int, str], list[dict[str, Any]]], millions: float
 ) -> Iterator[tuple[str, ...]]:
-    """A line for each engine and order; ratios are medians of rounds, since load changes."""
+    """Yield a row for each engine and order; ratios are medians of rounds, since load varies."""
     exact = took[0, "sorted"][0]["means"]
     for (place, order), found in took.items():
         apart = max(abs(a - b) for a, b in zip(exact, found[0]["means"], strict=True))
         if apart > 1e-9:
-            sys.exit(f"{engines[place].name} has other means ({apart:g} apart)")
+            sys.exit(f"means of {engines[place].name} differ by {apart:g}")
         cpu = statistics.median(one["cpu"] for one in found)
         pairs = zip(found, took[0, order], strict=True)
         ratio = statistics.median(one["cpu"] / base["cpu"] for one, base in pairs)

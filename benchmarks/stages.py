@@ -1,11 +1,12 @@
-"""Our own stages beside those of the last release, so that a regression is seen.
+"""Cost of internal stages compared with the last release, to detect regressions.
 
-    python benchmarks/stages.py [STAGE...]  # the present beside the last release in history.csv
-    python benchmarks/stages.py --record    # keep the present there, under its version
+    python benchmarks/stages.py [STAGE...]  # compare with the last release in history.csv
+    python benchmarks/stages.py --record    # record the current version there
 
-Machines differ, so times are kept in loads, too: how many times as long as a fixed piece of work in
-Python and NumPy, done in the same process just before and after. Compare loads; milliseconds are
-for the eye. Memory is what a call needs beyond what was there, for a whole process its peak.
+Since machines differ, times are also given in loads: multiples of the time for a fixed workload in
+Python and NumPy, run in the same process just before and after. Compare loads; milliseconds are
+for orientation. Memory is the peak of a call beyond the memory in use before, or the peak of a
+whole process.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ FIELDS = ("version", "date", "python", "numpy", "cores", "stage", "cpu_ms", "loa
 RUN, REAL = Work(700, 1000, 2), Work(700, 1000, 2, "real")
 SMALL, DEEP, POOL = Work(100, 100, 9), Work(50, 1000, 168), Work(1000, 100, 100)
 TINY = Work(3, 10, 4)
-# A time or a peak so many times that of the last release is said to be larger.
-SAID = 1.25
-# Of a peak below this, in MiB, more is by chance than by what was changed.
-NOTHING = 4.0
+# Ratios to the last release above this are reported.
+REPORTED = 1.25
+# Differences of peaks below this many MiB are mostly noise.
+NOISE = 4.0
 
 Call = Callable[[], Any]
 
@@ -123,7 +124,7 @@ def _file(work: Work, data: Path) -> Call:
     return lambda: evaluate(read_qrels(qrels), run, MEASURES).mean()
 
 
-# Each makes its input ready and returns what is timed.
+# Each function prepares its input and returns the timed call.
 STAGES: dict[str, tuple[Callable[[Work, Path], Call], Work]] = {
     "read a run, 700 × 1,000": (_reading, RUN),
     "read a run, real shapes": (_reading, REAL),
@@ -147,7 +148,7 @@ STARTS = {
 
 
 def load() -> float:
-    """CPU seconds of a fixed piece of work: dicts and text in Python, arrays in NumPy."""
+    """Return the CPU seconds of a fixed workload: dicts and text in Python, arrays in NumPy."""
     import numpy as np
 
     start = time.process_time()
@@ -162,7 +163,7 @@ def load() -> float:
 
 
 def in_process(name: str, data: Path, *, tiny: bool = False) -> dict[str, float]:
-    """One stage, in this process."""
+    """Measure one stage in this process."""
     prepare, work = STAGES[name]
     call = prepare(TINY if tiny else work, data)
     load()
@@ -171,8 +172,8 @@ def in_process(name: str, data: Path, *, tiny: bool = False) -> dict[str, float]
     return {"cpu": took["cpu"], "peak": took["peak"], "load": (before + load()) / 2}
 
 
-def _apart(name: str, data: Path, *, tiny: bool) -> dict[str, float]:
-    """The same in a fresh process; starts are whole processes."""
+def _in_new_process(name: str, data: Path, *, tiny: bool) -> dict[str, float]:
+    """Measure one stage in a fresh process; starts are whole processes."""
     if name in STARTS:
         words = [sys.executable, *STARTS[name]]
         if words[-1] == "evaluate":
@@ -185,20 +186,20 @@ def _apart(name: str, data: Path, *, tiny: bool) -> dict[str, float]:
     return json.loads(done.stdout)
 
 
-def here() -> list[str]:
-    """The stages that can be measured with what is installed."""
+def available_stages() -> list[str]:
+    """Return the stages whose libraries are installed."""
     missing = [library for library in ("pandas", "polars") if not find_spec(library)]
     return [name for name in (*STARTS, *STAGES) if name.partition(",")[0] not in missing]
 
 
-def measured(
+def measure_stages(
     names: Sequence[str], data: Path, rounds: int, *, tiny: bool = False
 ) -> list[dict[str, str]]:
-    """Stages as rows of the history: medians of rounds, stages in turn."""
+    """Return rows of the history: medians of rounds, with stages in turn."""
     found: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     for _ in range(rounds):
         for name in names:
-            found[name].append(_apart(name, data, tiny=tiny))
+            found[name].append(_in_new_process(name, data, tiny=tiny))
     known = {
         "version": version("rankgauge"),
         "date": date.today().isoformat(),  # noqa: DTZ011 - a day for the eye
@@ -216,8 +217,8 @@ def measured(
     return rows
 
 
-def kept(history: Path) -> list[dict[str, str]]:
-    """All rows of the history, oldest release first."""
+def read_history(history: Path) -> list[dict[str, str]]:
+    """Return all rows of the history, oldest release first."""
     if not history.exists():
         return []
     with history.open(encoding="utf-8", newline="") as stream:
@@ -225,19 +226,19 @@ def kept(history: Path) -> list[dict[str, str]]:
 
 
 def record(history: Path, rows: Iterable[Mapping[str, str]]) -> None:
-    """Keep rows, in the place of those that the same version has there."""
+    """Add rows to the history, replacing those of the same version."""
     rows = [*rows]
     new = {row["version"] for row in rows}
-    old = [row for row in kept(history) if row["version"] not in new]
+    old = [row for row in read_history(history) if row["version"] not in new]
     with history.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")
         writer.writeheader()
         writer.writerows([*old, *rows])
 
 
-def beside(rows: Iterable[Mapping[str, str]], before: Iterable[Mapping[str, str]]) -> str:
-    """The present beside the last release, and which stages became larger."""
-    last = {row["stage"]: row for row in before}  # the last of each stage stands last
+def compare(rows: Iterable[Mapping[str, str]], before: Iterable[Mapping[str, str]]) -> str:
+    """Compare the rows with the last release and list the stages that need more."""
+    last = {row["stage"]: row for row in before}  # later rows replace earlier ones
     lines, larger = [], []
     for row in rows:
         old = last.get(row["stage"])
@@ -245,41 +246,45 @@ def beside(rows: Iterable[Mapping[str, str]], before: Iterable[Mapping[str, str]
         cells += [number(float(row["loads"])), *_changes(row, old)]
         lines.append(cells)
         larger += [f"{row['stage']} ({cell})" for cell in cells[-2:] if cell.startswith("**")]
-    head = ("stage", "CPU ms", "MiB", "CPU in loads", "times the last", "MiB, times the last")
+    head = ("stage", "CPU ms", "MiB", "CPU in loads", "ratio to the last release", "MiB ratio")
     against = next(iter(last.values()), None)
-    text = "Nothing is recorded yet."
+    text = "No release is recorded yet."
     if against is not None:
         who = "{version} of {date}, Python {python}, NumPy {numpy}, {cores} cores".format(**against)
-        text = f"The last is {who}. More than {SAID} times of it: {', '.join(larger) or 'none'}."
+        text = f"Last release: {who}. Ratios above {REPORTED}: {', '.join(larger) or 'none'}."
     return f"{table(head, lines)}\n\n{text}"
 
 
 def _changes(row: Mapping[str, str], old: Mapping[str, str] | None) -> list[str]:
     if old is None:
         return ["new", "new"]
-    peaks = [max(float(one["peak_mib"]), NOTHING) for one in (row, old)]
+    peaks = [max(float(one["peak_mib"]), NOISE) for one in (row, old)]
     ratios = (float(row["loads"]) / float(old["loads"]), peaks[0] / peaks[1])
-    return [f"**{ratio:.2f}**" if ratio > SAID else f"{ratio:.2f}" for ratio in ratios]
+    return [f"**{ratio:.2f}**" if ratio > REPORTED else f"{ratio:.2f}" for ratio in ratios]
 
 
 def main() -> None:
-    """Measure and compare, or record, or be one stage."""
+    """Measure and compare, record, or measure one stage."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("stages", nargs="*", help="'start: --help' and the like; without: all")
-    parser.add_argument("--record", action="store_true", help="keep it in the history")
+    parser.add_argument("stages", nargs="*", help="such as 'start: --help'; default: all")
+    parser.add_argument("--record", action="store_true", help="record the result in the history")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--history", type=Path, default=HISTORY)
-    parser.add_argument("--data", type=Path, default=DATA, help="where files are made, and stay")
-    parser.add_argument("--tiny", action="store_true", help="a few rows: shows that it runs")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of the generated files")
+    parser.add_argument(
+        "--tiny", action="store_true", help="only a few rows, as a test of the script"
+    )
     parser.add_argument("--stage", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.stage:
         print(json.dumps(in_process(given.stage, given.data, tiny=given.tiny)))
         return
-    if unknown := {*given.stages} - {*here()}:
+    if unknown := {*given.stages} - {*available_stages()}:
         parser.error(f"no stage {'; '.join(sorted(unknown))}")
-    rows = measured(given.stages or here(), given.data, given.rounds, tiny=given.tiny)
-    print(beside(rows, kept(given.history)))
+    rows = measure_stages(
+        given.stages or available_stages(), given.data, given.rounds, tiny=given.tiny
+    )
+    print(compare(rows, read_history(given.history)))
     if given.record:
         record(given.history, rows)
 

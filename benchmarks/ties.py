@@ -1,10 +1,10 @@
-"""What policies of ties cost beside the usual one: prints a table in Markdown.
+"""Cost of tie policies compared with the default, as a Markdown table.
 
     python benchmarks/ties.py [--tiny] [--large] [--rounds 5] [--write PAGE]
 
-One process, one run of dicts, judgments prepared; each policy in turn with the others, round after
-round; numbers are medians of the processor's time. Asked are the measures of the other tables but
-ERR, whose mean has no closed form.
+One process, one run of dicts, judgments prepared; policies alternate, round by round; numbers are
+medians of CPU time. The measures are those of the other tables without ERR, whose mean over tie
+orders has no closed form.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ GOAL = 2
 
 
 def scored(run: Rankings, habit: str) -> Rankings:
-    """The run with fewer different scores, and so more ties."""
-    if habit == "as they are":
+    """Return the run with fewer distinct scores, and so more ties."""
+    if habit == "original":
         return run
     if habit == "all equal":
         return {query: dict.fromkeys(docs, 1.0) for query, docs in run.items()}
@@ -40,7 +40,7 @@ def scored(run: Rankings, habit: str) -> Rankings:
 
 
 def took(qrels: Qrels, run: Rankings, rounds: int) -> tuple[Mapping[str, float], int]:
-    """Milliseconds of each policy, and the queries that ties could change."""
+    """Return milliseconds of each policy, and the number of queries that ties could change."""
     measures = [name for name in MEASURES if parse(name).has_tie_mean]
     times: dict[str, list[float]] = {ties: [] for ties in POLICIES}
     touched = 0
@@ -50,16 +50,16 @@ def took(qrels: Qrels, run: Rankings, rounds: int) -> tuple[Mapping[str, float],
             found = evaluate(qrels, run, measures, ties=ties)  # type: ignore[arg-type] # one of them
             seen.append(1000 * (time.process_time() - start))
             touched = found.counts["tied"]
-    # The first call of each warms what can be warmed.
+    # The first call of each policy is a warm-up.
     return {ties: statistics.median(seen[1:]) for ties, seen in times.items()}, touched
 
 
 def rows(works: Iterable[Work], rounds: int) -> Iterable[tuple[str, ...]]:
-    """A line for each workload and habit of scores."""
+    """Yield a row for each workload and kind of scores."""
     for work in works:
         judgments, run = mappings(work)
         qrels = Qrels.of(judgments)
-        for habit in ("as they are", "whole numbers", "all equal"):
+        for habit in ("original", "rounded", "all equal"):
             spent, touched = took(qrels, scored(run, habit), rounds)
             times = spent["mean"] / spent["trec"]
             text = f"{times:.2f}" + ("" if times < GOAL else f" (goal: under {GOAL})")
@@ -69,7 +69,7 @@ def rows(works: Iterable[Work], rounds: int) -> Iterable[tuple[str, ...]]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, print, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--large", action="store_true")
@@ -77,10 +77,10 @@ def main() -> None:
     parser.add_argument("--write", type=Path)
     given = parser.parse_args()
     works = TINY if given.tiny else (*SMALL, *LARGE) if given.large else SMALL
-    said = table(HEAD, rows(works, given.rounds), words=2)
-    print(said)
+    text = table(HEAD, rows(works, given.rounds), words=2)
+    print(text)
     if given.write:
-        put(given.write, "ties", said)
+        put(given.write, "ties", text)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""A process of its own for one engine that is asked again and again: times of one call, as JSON.
+"""Time of repeated calls of one engine, as JSON; run as a separate process.
 
     python benchmarks/warm.py '{"engine": ..., "form": ..., "work": ..., "measures": ...}'
 
-Judgments are prepared before the clock runs.
+Judgments are prepared before timing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from workloads import Work, columns, mappings
 
 
 def main() -> None:
-    """Ask, and print what came of it."""
+    """Time the calls and print the result."""
     asked = json.loads(sys.argv[1])
     qrels, run = inputs(Work(**asked["work"]), asked["form"])
     evaluate = ENGINES[asked["engine"]].prepared(qrels, asked["measures"])
@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def inputs(work: Work, form: str) -> tuple[Any, Any]:
-    """Judgments and a run, as dicts or as data frames of the library that a form names."""
+    """Return judgments and a run as dicts or as data frames of the library `form`."""
     if form == "dicts":
         return mappings(work)
     library = importlib.import_module(form)

@@ -1,9 +1,9 @@
-"""What is measured: measures, and judgments and runs of any size from a seed.
+"""Workloads: measures, and judgments and runs of any size from a seed.
 
 A workload is a table: for each query distinct documents, best first, their scores, and judgments.
-Mappings, data frames and files are made of the same table, so that they have the same means.
-All of it comes from counting and mixing bits in whole numbers, so that every machine and every
-version of every library makes the same.
+Mappings, data frames, and files are made from the same table, so their means are equal. Numbers
+come from integer arithmetic alone, so they are the same on every machine and with every version of
+every library.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-# NumPy is imported late: a command that is timed must not be started by a large process.
+# NumPy is imported late, since the process that starts a timed command must be small.
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -25,9 +25,9 @@ MEASURES = (
     "nDCG@10", "nDCG@100", "AP", "RR", "P@1", "P@3", "P@5", "P@10", "P@20", "R@1", "R@3", "R@5",
     "R@10", "R@20", "R@100", "Success@1", "Success@5", "Success@10", "RR@10", "ERR@20",
 )  # fmt: skip
-# Those of trec_eval: what is asked of everyone, so that the work is the same.
+# The measures that all engines have, so that all do the same work.
 SHARED = tuple(name for name in MEASURES if name not in {"RR@10", "ERR@20"})
-# Ten more, which every peer has, too.
+# Ten more measures that every peer has.
 MORE = (
     "nDCG@5", "nDCG@20", "P@15", "P@30", "P@100", "R@15", "R@30", "R@50", "Success@3", "Success@20",
 )  # fmt: skip
@@ -35,8 +35,8 @@ MORE = (
 Judgments = dict[str, dict[str, int]]
 Rankings = dict[str, dict[str, float]]
 
-_DOCS = 23  # ids of documents are numbers below two to the power of this
-_MADE = 1  # one more when files come out differently: those on disk are then made anew
+_DOCS = 23  # numbers of documents have this many bits
+_MADE = 1  # version of the files; increment it to remake those on disk
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,14 @@ class Work:
     """A workload.
 
     Attributes:
-        queries: How many.
-        docs: Documents retrieved for each.
-        judged: Documents judged for each; half of them, rounded up, are retrieved.
-        shape: ``simple`` (ids of up to eight characters, scores of six decimals), ``real`` (ids of
-            36 characters, tabs, signed scores of 17 digits), or ``mixed`` (simple, and documents,
-            in a file all lines, in random order).
-        gz: A file of it is compressed.
-        large: Takes minutes.
+        queries: Number of queries.
+        docs: Documents retrieved for each query.
+        judged: Documents judged for each query; half of them, rounded up, are retrieved.
+        shape: ``simple`` (ids up to eight characters, scores with six decimals), ``real`` (ids with
+            36 characters, tabs, signed scores with 17 digits), or ``mixed`` (simple, in random
+            order: documents in mappings, all lines in files).
+        gz: Whether the run file is compressed.
+        large: Whether it takes minutes.
     """
 
     queries: int
@@ -67,12 +67,12 @@ class Work:
 
     @property
     def key(self) -> str:
-        """What its files are called."""
+        """Return the name of its files."""
         return f"{self.queries}x{self.docs}-{self.judged}-{self.shape}-{_MADE}"
 
     @cached_property
     def table(self) -> Table:
-        """Its numbers."""
+        """Return its numbers."""
         return Table(self)
 
 
@@ -81,8 +81,8 @@ class Table:
 
     Attributes:
         docs: (queries, docs) the documents of each query, best first; in random order if mixed.
-        scores: (queries, docs) their scores; about one in a hundred is that of its neighbour.
-        judged: (queries, judged) the documents that are judged.
+        scores: (queries, docs) their scores; about one in a hundred equals that of its neighbor.
+        judged: (queries, judged) the judged documents.
         grades: (queries, judged) their grades, 0 to 3.
     """
 
@@ -113,11 +113,11 @@ class Table:
 
     @property
     def queries(self) -> list[str]:
-        """The ids of the queries."""
+        """Return the ids of the queries."""
         return [str(1_000_000 + row) for row in range(self.work.queries)]
 
     def names(self, docs: npt.NDArray[np.int64]) -> list[str]:
-        """The ids of documents, one after another."""
+        """Return the ids of documents, in order."""
         numbers = docs.ravel().tolist()
         if self.work.shape != "real":
             return list(map(str, numbers))
@@ -125,7 +125,7 @@ class Table:
 
 
 def _mixed(numbers: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.uint64]:
-    """64 bits for each number, any two of them unalike (the finish of MurmurHash3)."""
+    """Return 64 distinct bits for each number (the finalizer of MurmurHash3)."""
     import numpy as np
 
     bits = (numbers + (seed % 1_000_003 << 40)).astype(np.uint64)
@@ -136,24 +136,24 @@ def _mixed(numbers: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.uint64]:
 
 
 def _share(cells: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.float64]:
-    """A number from 0 to below 1 for each cell."""
+    """Return a number in [0, 1) for each cell."""
     return (_mixed(cells, seed) >> 11) * 2.0**-53
 
 
 def _scattered(
     rows: npt.NDArray[np.int64], places: npt.NDArray[np.int64], seed: int
 ) -> npt.NDArray[np.int64]:
-    """Ids of documents: in each row as many different ones as there are places."""
+    """Return distinct document numbers for each row."""
     own = _mixed(rows, seed).astype("int64")
     most = (1 << _DOCS) - 1
-    # Adding, multiplying by an odd number and xor with its own upper bits can all be undone.
+    # Adding, multiplying by an odd number, and xor with its own upper bits are all invertible.
     ids = (places * (own | 1) + (own >> 24)) & most
     ids ^= ids >> 12
     return (ids * 0x2C1B3C6D) & most
 
 
 def mappings(work: Work) -> tuple[Judgments, Rankings]:
-    """Judgments and a run as dicts of dicts."""
+    """Return judgments and a run as dicts of dicts."""
     table = work.table
     run, qrels = (
         {
@@ -172,7 +172,7 @@ def _cut(names: list[str], size: int) -> list[list[str]]:
 
 
 def columns(work: Work) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Judgments and a run as columns query_id, doc_id and relevance or score."""
+    """Return judgments and a run as columns query_id, doc_id, and relevance or score."""
     table = work.table
     found = []
     for docs, values, last in (
@@ -185,7 +185,7 @@ def columns(work: Work) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def files(work: Work, folder: Path) -> tuple[Path, Path]:
-    """Judgments and a run as TREC files in a folder, made if they are not there yet."""
+    """Return judgments and a run as TREC files in a folder; make them if they do not exist."""
     folder.mkdir(parents=True, exist_ok=True)
     qrels, run = folder / f"{work.key}.qrels", folder / f"{work.key}.run"
     if not run.exists():
@@ -202,7 +202,7 @@ def files(work: Work, folder: Path) -> tuple[Path, Path]:
 
 
 def _write(work: Work, qrels: Path, run: Path) -> None:
-    """Write both, the run last and under its name only when it is whole."""
+    """Write both files, the run last and renamed when complete."""
     table = work.table
     with qrels.open("w", encoding="ascii") as stream:
         names = iter(table.names(table.judged))
@@ -213,14 +213,14 @@ def _write(work: Work, qrels: Path, run: Path) -> None:
         if work.shape == "mixed":
             stream.writelines(_in_random_order(table))
         else:
-            # Some queries at a time: text takes ten times the room of numbers.
+            # Write blocks of queries: text takes ten times the memory of numbers.
             for start in range(0, work.queries, 1000):
                 stream.writelines(_lines(table, start, min(start + 1000, work.queries)))
     part.rename(run)
 
 
 def _lines(table: Table, start: int, stop: int) -> list[str]:
-    """The lines of some queries, best documents first."""
+    """Return the lines of some queries, best documents first."""
     real = table.work.shape == "real"
     apart = "\t" if real else " "
     pattern = apart.join(("%s", "Q0", "%s", "%d", "%r" if real else "%.6f", "run\n"))

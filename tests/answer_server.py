@@ -1,4 +1,4 @@
-"""A server that judges, and what it was asked."""
+"""A server that acts as a judge and records its requests."""
 
 import json
 import re
@@ -11,7 +11,7 @@ FENCE = re.compile(r"<<<DATA (\w+)>>>\n(.*?)\n<<<END \1>>>", re.DOTALL)
 
 
 def asked(body):
-    """The text and the listed items of a request."""
+    """Return the text and the listed items of a request."""
     (mark, text), (other, listed) = FENCE.findall(body["messages"][1]["content"])
     assert mark == other
     return text, [json.loads(line) for line in listed.splitlines()]
@@ -26,13 +26,13 @@ def verdicts(*entries):
 
 
 def supporting(body, _before):
-    """Support every claim by the first word of the text."""
+    """Support every claim with the first word of the text."""
     text, listed = asked(body)
     return verdicts(*(entry(each["id"], quote=text.split()[0]) for each in listed))
 
 
 def answers(questions=1, claims=3, contexts=1, text="Nile water {}."):
-    """Answers with as many claims as wanted, and what gives their claims."""
+    """Return answers with this many claims, and the function that returns their claims."""
     records = tuple(
         AnswerRecord(
             f"q{n}", f"Where is river {n}?", f"Answer {n}.",

@@ -1,4 +1,4 @@
-"""A real browser for tests: Chromium, by its DevTools protocol over a pipe."""
+"""A real browser for tests: Chromium, controlled over a pipe with its DevTools protocol."""
 
 import json
 import os
@@ -19,7 +19,7 @@ _PATIENCE = 60
 
 
 def found_browser() -> str:
-    """The path of a browser; skips aloud without one."""
+    """Return the path of a browser; skip the test if there is none."""
     found = next(filter(None, map(shutil.which, _NAMES)), None)
     if found is None or os.name == "nt":
         pytest.skip("there is no chromium: the page was not opened in a browser")
@@ -27,13 +27,13 @@ def found_browser() -> str:
 
 
 class Tab:
-    """One page in a browser of its own; what it asked for and complained of is kept."""
+    """A page in a separate browser; requests and errors are recorded."""
 
     def __init__(self, folder: Path) -> None:
         here, there = os.pipe(), os.pipe()
         self.writing, self.reading = here[1], there[0]
         browser = [found_browser(), *_FLAGS, f"--user-data-dir={folder}"]
-        # The browser reads what is numbered 3 and writes to 4.
+        # The browser reads from file descriptor 3 and writes to 4.
         shell = f'exec "$@" 3<&{here[0]} 4>&{there[1]}'
         self.process = subprocess.Popen(
             ["bash", "-c", shell, "bash", *browser],
@@ -51,7 +51,7 @@ class Tab:
             self.ask(f"{part}.enable")
 
     def ask(self, method: str, **params: object) -> dict:
-        """The answer to a command."""
+        """Send a command and return its response."""
         self.number += 1
         message = {"id": self.number, "method": method, "params": params}
         if self.session:
@@ -85,7 +85,7 @@ class Tab:
         return message
 
     def open(self, path: Path) -> None:
-        """Load a file, to its end."""
+        """Load a file completely."""
         before, until = self.loaded, time.monotonic() + _PATIENCE
         self.ask("Page.navigate", url=path.as_uri())
         while self.loaded == before:
@@ -93,23 +93,23 @@ class Tab:
             self._next()
 
     def run(self, code: str) -> object:
-        """What an expression gives on the page."""
+        """Return the value of an expression on the page."""
         done = self.ask("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in done, done
         return done["result"].get("value")
 
     def press(self, key: str, text: str = "") -> None:
-        """Press a key, as a hand would."""
+        """Press a key."""
         for kind in ("keyDown", "keyUp"):
             extra = {"text": text} if text and kind == "keyDown" else {}
             self.ask("Input.dispatchKeyEvent", type=kind, key=key, code=key, **extra)
 
     def type(self, text: str) -> None:
-        """Write into what has the focus."""
+        """Type text into the focused element."""
         self.ask("Input.insertText", text=text)
 
     def close(self) -> None:
-        """End the browser."""
+        """Close the browser."""
         self.process.terminate()
         self.process.wait(_PATIENCE)
         os.close(self.writing)

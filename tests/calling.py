@@ -1,4 +1,4 @@
-"""Retrievers asked in every way."""
+"""Call retrievers in every supported way."""
 
 import threading
 
@@ -10,7 +10,7 @@ QUICK = Limits(backoff=0.0)
 
 
 def asked(asked_of, limits=QUICK, queries=QUERIES, k=3):
-    """Responses by query, and whether all were asked."""
+    """Return the responses by query, and whether all queries were sent."""
     responses = []
     whole = send_queries(asked_of, queries, k, limits=limits, record=responses.append)
     assert len({response.query for response in responses}) == len(responses), (
@@ -28,14 +28,14 @@ WAYS = {
 
 
 def of_kind(limits, function):
-    """The function as these limits want it: of one text, or of a list of them."""
+    """Return the function in the form these limits need: for one text, or for a list of texts."""
     if limits.batch is None:
         return function
     return lambda texts: [function(text) for text in texts]
 
 
 def finished_in(seconds, retrieve, limits):
-    """Responses of a retriever, asked in a thread that is given so long."""
+    """Return the responses of a retriever that is called in a thread with a time limit."""
     found = []
     thread = threading.Thread(target=lambda: found.append(asked(retrieve, limits)), daemon=True)
     thread.start()

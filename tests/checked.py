@@ -1,4 +1,4 @@
-"""Second opinions for a check: pytrec_eval on data that were mended by hand, and slow counts."""
+"""Independent checks of findings: pytrec_eval on manually fixed data, and slow counts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Scores = Mapping[str, Mapping[str, float]]
 
 
 def opinion(qrels: Judgments, run: Scores, name: str = "ndcg_cut_10") -> float:
-    """The mean of pytrec_eval over all judged queries; those it leaves out count 0."""
+    """Return the mean by pytrec_eval over all judged queries; those it omits count as 0."""
     plain = {query: dict(docs) for query, docs in qrels.items()}
     stem = name.rpartition("_")
     wanted = f"{stem[0]}.{stem[2]}" if stem[2].isdigit() else name
@@ -26,19 +26,19 @@ def opinion(qrels: Judgments, run: Scores, name: str = "ndcg_cut_10") -> float:
 
 
 def only(found: CheckResult, code: str) -> Finding:
-    """The one problem with this code."""
+    """Return the only finding, which must have this code."""
     (problem,) = found.of(code)
     return problem
 
 
 def effect(problem: Finding, by: str, measure: str = "nDCG@10") -> Any:
-    """The one effect that this was done for."""
+    """Return the only effect with this action and measure."""
     (chosen,) = [e for e in problem.evidence.effects if by in e.by and e.measure == measure]
     return chosen
 
 
 def good(queries: int = 12, depth: int = 12) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Judgments and a run with nothing wrong: relevant documents mostly high, some not judged."""
+    """Return judgments and a run without faults: relevant documents mostly high, some unjudged."""
     qrels: dict[str, Any] = {}
     run: dict[str, Any] = {}
     for q in range(queries):

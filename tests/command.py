@@ -1,4 +1,4 @@
-"""Runs the command line within this process: a new interpreter takes longer than most commands."""
+"""Run the command line in this process; a new interpreter is slower than most commands."""
 
 import contextlib
 import io
@@ -11,7 +11,7 @@ from rankgauge.cli import main
 
 
 class Done(NamedTuple):
-    """How a command ended, and what it printed."""
+    """Exit code and output of a command."""
 
     returncode: int
     stdout: str
@@ -19,7 +19,7 @@ class Done(NamedTuple):
 
 
 def run(*words, stdin="", cwd=None, env=None):
-    """Run `rankgauge WORDS...` as a process would, in a folder and with further variables."""
+    """Run `rankgauge WORDS...` in a folder, with additional environment variables."""
     encoding = (env or {}).get("PYTHONIOENCODING", "utf-8")
     given = stdin if isinstance(stdin, bytes) else (stdin or "").encode(encoding)
     out, err, into = (

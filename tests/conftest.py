@@ -1,4 +1,4 @@
-"""What all tests share: the folder with real data, and how hard hypothesis tries."""
+"""Fixtures of all tests: the folder of real data, servers, and the hypothesis profile."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from servers import database_of, installed_programs, postgres_of
 
 _CALM = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
-# The same examples on every machine and every day: a red test is a changed number, not luck.
+# Deterministic examples, so that a failure means a change, not chance.
 settings.register_profile(
     "default",
     max_examples=60,
@@ -25,13 +25,13 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
-# A shell lets its background jobs ignore Ctrl-C, and so would every process that tests start.
+# Shells let background jobs ignore Ctrl-C, and processes started by tests would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _state_folder(tmp_path_factory):
-    """No test writes a key into the home of whoever runs it."""
+    """Redirect the state folder, so that no test writes a key into the user's home."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
@@ -39,7 +39,7 @@ def _state_folder(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
-    """The folder of collections with what other tools said about them; skips aloud without."""
+    """The folder of collections with values of other tools; skip without it."""
     named = os.environ.get("RANKGAUGE_TEST_DATA", "")
     if not named:
         pytest.skip("RANKGAUGE_TEST_DATA is not set: nothing was compared with the stored oracles")
@@ -51,21 +51,21 @@ def data_folder() -> Path:
 
 @pytest.fixture(scope="session")
 def postgres_server():
-    """The URL of a server of our own on a Unix socket; skips aloud where there is none."""
+    """The URL of a temporary server on a Unix socket; skip if PostgreSQL is missing."""
     with postgres_of(installed_programs()) as url:
         yield url
 
 
 @pytest.fixture
 def postgres(postgres_server, request):
-    """The URL of a database of this test's own."""
+    """The URL of a database for this test."""
     with database_of(postgres_server, request.node.nodeid) as url:
         yield url
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def where(request, tmp_path):
-    """A place for a store: once a file, once a database."""
+    """A location for a store: a file, then a database."""
     if request.param == "sqlite":
         return str(tmp_path / "store.db")
     return request.getfixturevalue("postgres")

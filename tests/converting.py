@@ -1,4 +1,4 @@
-"""What the tests of conversions share: odd ids, and numbers to the last bit."""
+"""Odd ids and exact numbers for the tests of conversions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ODD = st.sampled_from(
 
 
 def numbers(held: Qrels | Run) -> dict[bytes, dict[bytes, bytes]]:
-    """Every number by its bits."""
+    """Return the bits of every number."""
     table = held.table
     docs, bits = table.docs.tolist(), [struct.pack("<d", value) for value in table.values]
     ends = table.offsets.tolist()

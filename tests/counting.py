@@ -1,4 +1,4 @@
-"""A small collection, and a retriever over it that counts what it is asked."""
+"""A small collection, and a retriever that counts its calls."""
 
 DOCUMENTS = {f"d{n}": f"word{n} common" for n in range(20)}
 QUERIES = {f"q{n}": f"word{n}" for n in range(10)}
@@ -6,7 +6,7 @@ QRELS = {f"q{n}": {f"d{n}": 1} for n in range(10)}
 
 
 class Words:
-    """The documents that hold the words of a query, most words first; counts what it is asked."""
+    """Finds the documents that contain words of the query, most words first; counts its calls."""
 
     def __init__(self, **settings):
         self.settings = {"type": "words", **settings}
@@ -33,13 +33,13 @@ class Words:
 
 
 def worse(text):
-    """Finds half of the documents, in the second place."""
+    """Finds half of the documents, at rank 2."""
     n = int(text.removeprefix("word"))
     return ["d19", f"d{n}"] if n % 2 else ["d19", "d18"]
 
 
 class Priced(Words):
-    """It uses 50 tokens for a query, and as many for the index; may be interrupted."""
+    """Uses 50 tokens for a query and 50 for the index; may be interrupted."""
 
     def __init__(self, ends=None):
         super().__init__()

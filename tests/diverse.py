@@ -1,8 +1,8 @@
-"""The second opinion on measures of diversity: slow loops, written from the papers.
+"""Independent diversity measures: slow loops, written from the papers.
 
-Nothing of rankgauge is imported here. A ranking is a list of ids, judgments are ``{document:
+This module imports nothing from rankgauge. A ranking is a list of ids, judgments are ``{document:
 {subtopic: grade}}``. Gains are exact fractions, so that no rounding decides which document an ideal
-ranking takes. A value that is not defined is None.
+ranking takes. Undefined values are None.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def _relevant(grades: Grades, doc: str, rel: float) -> set[str]:
 
 
 def _subtopics(grades: Grades, rel: float) -> set[str]:
-    """Those with a relevant document: the others are ignored, as in the TREC Web tracks."""
+    """Return the subtopics with a relevant document, as the TREC Web tracks do."""
     return set().union(*(_relevant(grades, doc, rel) for doc in grades))
 
 
 def gains(ranking: Sequence[str], grades: Grades, alpha: float, rel: float) -> list[Fraction]:
-    """Clarke et al. (2008), equation 5: a document is worth (1 - alpha)^r of each subtopic."""
+    """Clarke et al. (2008), equation 5: a document gains (1 - alpha)^r for each subtopic."""
     keep = 1 - Fraction(str(alpha))
     seen: dict[str, int] = {}
     found = []
@@ -40,9 +40,9 @@ def gains(ranking: Sequence[str], grades: Grades, alpha: float, rel: float) -> l
 
 
 def ideal(grades: Grades, alpha: float, rel: float) -> list[str]:
-    """Clarke et al. (2008), section 3: greedily, the document that adds most comes next.
+    """Clarke et al. (2008), section 3: greedily add the document with the largest gain.
 
-    Of several the one whose id is highest, byte by byte: so does ndeval.
+    Among equal gains, take the highest id by bytes, as ndeval does.
     """
     chosen: list[str] = []
     left = sorted(grades, key=lambda doc: doc.encode(), reverse=True)
@@ -62,7 +62,7 @@ def _reciprocal(found: Sequence[Fraction], k: int) -> float:
 
 
 def _whole(alpha: float, count: int, k: int) -> list[Fraction]:
-    """The gains of a ranking each of whose documents covers all subtopics."""
+    """Return the gains of a ranking whose documents all cover all subtopics."""
     keep = 1 - Fraction(str(alpha))
     return [count * keep ** (i - 1) for i in range(1, k + 1)]
 
@@ -89,14 +89,14 @@ def alpha_nDCG(
 def ERR_IA(
     ranking: Sequence[str], grades: Grades, *, k: int, alpha: float = 0.5, rel: float = 1
 ) -> Value:
-    """Chapelle et al. (2011): the mean over subtopics of ERR, a reader being satisfied with
-    chance alpha by a relevant document; divided by the value of a ranking that covers everything.
+    """Chapelle et al. (2011): the mean of ERR over subtopics, a relevant document
+    satisfying the reader with probability alpha; divided by the value of full coverage.
     """
     subtopics = _subtopics(grades, rel)
     if not subtopics:
         return None
     stop = Fraction(str(alpha))
-    if not stop:  # as a limit: all chances are the same small number
+    if not stop:  # the limit: all probabilities are the same small number
         whole = _reciprocal(_whole(alpha, len(subtopics), k), k)
         return _reciprocal(gains(ranking, grades, alpha, rel), k) / whole
 
@@ -148,7 +148,7 @@ def nNRBP(
 
 
 def AP_IA(ranking: Sequence[str], grades: Grades, *, k: int | None = None, rel: float = 1) -> Value:
-    """Agrawal et al. (2009), section 4.1, every subtopic being as likely as another."""
+    """Agrawal et al. (2009), section 4.1, with all subtopics equally likely."""
     each = []
     for subtopic in _subtopics(grades, rel):
         total = found = 0.0
@@ -186,7 +186,7 @@ LOOPS: dict[str, Callable[..., Value]] = {
 
 
 def value(name: str, params: Mapping[str, Any], ranking: Sequence[str], grades: Grades) -> Value:
-    """The value of a measure for one query."""
+    """Return the value of a measure for one query."""
     words = dict(params)
     if words.pop("judged_only", False):
         judged = {doc for doc, own in grades.items() if own and max(own.values()) >= 0}
@@ -199,7 +199,7 @@ Scores = dict[str, dict[str, float]]
 
 
 def batch(seed: int, *, queries: int = 60, documents: int = 14) -> tuple[Judgments, Scores]:
-    """Random judgments by subtopic and a run: ties, gaps, negative grades, missing queries."""
+    """Return random subtopic judgments and a run: ties, gaps, negative grades, missing queries."""
     rng = random.Random(seed)
     judged: Judgments = {}
     run: Scores = {}

@@ -1,4 +1,4 @@
-"""The scripts behind pages of the documentation, as modules."""
+"""Import the scripts of the documentation as modules."""
 
 import importlib.util
 import re
@@ -13,19 +13,19 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 
 def docs_script(name: str, folder: str = "_scripts") -> ModuleType:
-    """A script as a module; skips the tests of a file that uses it where there are no pages."""
+    """Return a script as a module; skip the importing test file if there is no docs folder."""
     if not DOCS.is_dir():
         pytest.skip("there are no pages beside these tests", allow_module_level=True)
     path = DOCS / folder / f"{name}.py"
     spec = importlib.util.spec_from_file_location(f"docs_script_{name}", path)
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # its dataclasses look their module up
+    sys.modules[spec.name] = module  # dataclasses look up their module
     spec.loader.exec_module(module)
     return module
 
 
 def copies_of_the_sample(folder: Path, copies: int) -> list[str]:
-    """Run the script of the page on scale: judgments and two runs."""
+    """Run the script of the page on scale; return the commands' files: judgments and two runs."""
     if not DOCS.is_dir():
         pytest.skip("there are no pages beside these tests")
     text = DOCS.joinpath("howto", "scale.md").read_text(encoding="utf-8")

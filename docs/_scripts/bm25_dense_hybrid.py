@@ -1,4 +1,4 @@
-"""Cranfield and CISI: BM25, dense and hybrid compared and diagnosed, in Markdown.
+"""BM25, dense, and hybrid on Cranfield and CISI: comparisons and diagnoses, in Markdown.
 
     RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/bm25_dense_hybrid.py
 
@@ -23,7 +23,7 @@ MEASURES = ("nDCG@10", "AP", "RR", "P@10", "R@10", "R@100", "Success@10")
 
 
 def folder() -> Path:
-    """Where the data is."""
+    """Return the folder with the data."""
     named = os.environ.get("RANKGAUGE_TEST_DATA")
     if not named:
         sys.exit("set RANKGAUGE_TEST_DATA to the folder that holds cranfield/ and cisi/")
@@ -31,7 +31,7 @@ def folder() -> Path:
 
 
 def causes(found: Mapping[str, rankgauge.diagnosis.Diagnosis]) -> Iterator[str]:
-    """A table: in how many queries each cause was found, by run."""
+    """Yield the lines of a table: the number of queries with each cause, by run."""
     yield f"| cause | {' | '.join(found)} | what to do |\n"
     yield f"| --- |{' --: |' * len(found)} --- |\n"
     rows = zip(*(diagnosis.totals for diagnosis in found.values()), strict=True)
@@ -43,7 +43,7 @@ def causes(found: Mapping[str, rankgauge.diagnosis.Diagnosis]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print the page's tables."""
+    """Print the tables of the page."""
     write = sys.stdout.write
     for title, name in COLLECTIONS.items():
         place = folder() / name

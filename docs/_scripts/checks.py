@@ -1,9 +1,9 @@
-"""The kinds of findings that a check knows, in Markdown, from the code.
+"""Reference of the kinds of findings, in Markdown, from their declarations.
 
-    python docs/_scripts/checks.py           print what the page should say
-    python docs/_scripts/checks.py --write   put it into docs/reference/checks.md
+    python docs/_scripts/checks.py           print the reference
+    python docs/_scripts/checks.py --write   write it into docs/reference/checks.md
 
-A test holds the page against it.
+A test compares the page with it.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ COPIES = {
 
 
 def lines() -> Iterator[str]:
-    """A heading for each letter, and one for each code."""
+    """Yield a heading for each letter and a section for each code."""
     for letter, title in GROUPS.items():
         yield f"## {title}"
         yield ""
@@ -43,7 +43,7 @@ def lines() -> Iterator[str]:
 
 
 def of_kind(kind: rankgauge.core.FindingKind) -> Iterator[str]:
-    """What it is, what it does, how to fix it."""
+    """Yield the section of one kind: description, effect, and fix."""
     yield f"### {kind.code} {kind.name}"
     yield ""
     yield f"{sentence(kind.description)} *({kind.severity})*"
@@ -57,7 +57,7 @@ def of_kind(kind: rankgauge.core.FindingKind) -> Iterator[str]:
 
 
 def sentence(text: str) -> str:
-    """A few words as a sentence; names of measures keep their first letter."""
+    """Return the text as a sentence; names of measures keep their first letter."""
     first = text.split(maxsplit=1)[0]
     start = text[0].upper() if first.isalpha() and first.islower() else text[0]
     return f"{start}{text[1:]}."

@@ -1,15 +1,15 @@
-"""The shell sessions on the pages: run them again, and compare or rewrite what they printed.
+"""Run the shell sessions of the pages, and compare or rewrite their output.
 
-A session is a block of the kind ``console``; a line that begins with ``$`` is a command, lines that
-begin with ``>`` continue it, what follows is what it printed, on both channels. The sessions of a
-page share a folder that holds copies of the bundled sample: ``sample``, ``src/rankgauge/sample``,
-and ``handbook``, which has Markdown files and a table of questions. On a page that writes files in
-Python (see notebooks.py) the sessions follow its Python in the same folder.
+A session is a ``console`` block: a line that begins with ``$`` is a command, lines that begin with
+``>`` continue it, and the other lines are its output (stdout and stderr). The sessions of a page
+share a folder with copies of the bundled sample: ``sample``, ``src/rankgauge/sample``, and
+``handbook``, which contains Markdown files and a table of questions. On a page that writes files in
+Python (see notebooks.py), the sessions run after its Python code in the same folder.
 
-    python docs/_scripts/consoles.py           say which pages are no longer true
-    python docs/_scripts/consoles.py --write   make them true
+    python docs/_scripts/consoles.py           list the pages that are out of date
+    python docs/_scripts/consoles.py --write   update them
 
-After these, file names such as docs/howto/gate.md limit it to these pages.
+Further arguments, such as docs/howto/gate.md, limit both to these pages.
 """
 
 import csv
@@ -28,18 +28,18 @@ from rankgauge import Collection, sample_path
 ROOT = Path(__file__).resolve().parents[2]
 _BLOCK = re.compile(r"(?ms)^```console\n(?P<session>.*?)^```$")
 _COMMAND = re.compile(r"(?m)^\$ (?P<command>.*\n(?:> ?.*\n)*)")
-# The table of latency and cost, up to the empty line below it, and the latency among the means.
+# The table of latency and cost, up to the next empty line, and the latency among the means.
 _TIMES = re.compile(r"(?ms)^latency and cost\n.*?(?=^$)|^p50 ms .*?\n")
 
 
 def pages() -> list[Path]:
-    """The pages that have a session."""
+    """Return the pages with a session."""
     found = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return [path for path in found if _BLOCK.search(path.read_text(encoding="utf-8"))]
 
 
 def run_again(text: str) -> str:
-    """A page with what its sessions print now."""
+    """Return a page with the current output of its sessions."""
     with tempfile.TemporaryDirectory() as folder:
         sample = sample_path("qrels.txt").parent
         for place in ("sample", "src/rankgauge/sample"):
@@ -51,7 +51,7 @@ def run_again(text: str) -> str:
 
 
 def _write_markdown(collection: Collection, folder: Path) -> None:
-    """Write a Markdown file for each document, and the questions beside them."""
+    """Write a Markdown file for each document, and a table of the questions."""
     folder.mkdir()
     for name, document in collection.documents.items():
         (folder / f"{name}.md").write_text(f"# {document.title}\n\n{document.text}\n")
@@ -71,12 +71,12 @@ def _session(session: str, folder: str) -> str:
 
 
 def exit_codes(text: str) -> list[list[str]]:
-    """How the commands of each session of a page end: empty where all end well."""
+    """Return the exit codes of the commands of each session; empty if all succeed."""
     return [re.findall(r"(?m)^\(exit code \d+\)$", b["session"]) for b in _BLOCK.finditer(text)]
 
 
 def _times_as_before(before: str, after: str) -> str:
-    """The new text with the old times: those of a table of times differ from run to run."""
+    """Return the new text with the old times, since measured times vary."""
     old, new = _TIMES.findall(before), _TIMES.findall(after)
     if [_names(table) for table in old] != [_names(table) for table in new]:
         return after
@@ -85,13 +85,13 @@ def _times_as_before(before: str, after: str) -> str:
 
 
 def _names(table: str) -> list[str]:
-    """The heads of a table of times, and what each line is about."""
+    """Return the columns of a table of times and the names of its rows."""
     head, *rows = table.splitlines()[1:] or [""]
     return [" ".join(head.split()), *(row.partition(" ")[0].rstrip("°") for row in rows[1:])]
 
 
 def printed(command: str, folder: str) -> str:
-    """What a command prints, on both channels, and how it ends."""
+    """Return the output of a command (stdout and stderr) and its exit code if not 0."""
     here = str(Path(sys.executable).parent)
     done = subprocess.run(  # noqa: S602 - the commands are those of our own pages
         command,
@@ -104,13 +104,13 @@ def printed(command: str, folder: str) -> str:
         encoding="utf-8",
     )
     if "Traceback (most recent call last)" in done.stdout:
-        raise RuntimeError(f"{command}\n{done.stdout}")  # never worth printing on a page
+        raise RuntimeError(f"{command}\n{done.stdout}")  # no page shows a traceback
     printed = "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
     return printed + (f"(exit code {done.returncode})\n" if done.returncode else "")
 
 
 def main() -> int:
-    """Compare or rewrite all pages, or those that are named."""
+    """Compare or rewrite all pages, or those given as arguments."""
     stale = 0
     chosen = {Path(name).resolve() for name in sys.argv[1:] if not name.startswith("--")}
     for path in pages():

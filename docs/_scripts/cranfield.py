@@ -1,9 +1,9 @@
-"""Cranfield's BM25, dense and hybrid runs: our numbers beside those of other tools, in Markdown.
+"""Cranfield's BM25, dense, and hybrid runs: our numbers beside those of other tools, in Markdown.
 
     RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/cranfield.py
 
-The folder holds ``cranfield/trec/qrels.txt``, ``cranfield/runs/*.run.gz`` and what the other tools
-said of them, ``cranfield/oracle/<run>.<tool>.json.gz``.
+The folder holds ``cranfield/trec/qrels.txt``, ``cranfield/runs/*.run.gz`` and the values
+of the other tools, ``cranfield/oracle/<run>.<tool>.json.gz``.
 """
 
 import gzip
@@ -34,7 +34,7 @@ TWIN_HEADS = (
     "measure", "rankgauge", "trec_eval 9.0.8", "difference", "in 32 bits", "to 10.0-rc3",
     "to pytrec_eval",
 )  # fmt: skip
-# Ours, the provider of ir_measures, its name there.
+# Our measure, the provider of ir_measures, and its name there.
 OTHERS = (
     ("ERR(top=4)@10", "gdeval", "ERR@10"),
     ("nDCG(gain=exp)@10", "gdeval", "nDCG(dcg='exp-log2')@10"),
@@ -46,7 +46,7 @@ OTHERS = (
 
 
 def folder() -> Path:
-    """Where the data is."""
+    """Return the folder with the data."""
     named = os.environ.get("RANKGAUGE_TEST_DATA")
     if not named:
         sys.exit("set RANKGAUGE_TEST_DATA to the folder that holds cranfield/")
@@ -54,19 +54,19 @@ def folder() -> Path:
 
 
 def oracle(run: str, tool: str) -> Any:
-    """What a tool said of a run."""
+    """Return the values that a tool computed for a run."""
     return json.loads(gzip.decompress((folder() / "oracle" / f"{run}.{tool}.json.gz").read_bytes()))
 
 
 def furthest(ours: Values, theirs: Values) -> float:
-    """The largest difference of two values of a query; both must have the same queries."""
+    """Return the largest difference between values of a query; queries must be equal."""
     if ours.keys() != theirs.keys() or not ours:
         raise ValueError("the queries differ")
     return max(abs(value - theirs[query]) for query, value in ours.items())
 
 
 def by_query(evaluation: rankgauge.Evaluation, name: str) -> Values:
-    """Query to value; undefined as 0, as the other tools have it."""
+    """Return values by query; undefined values are 0, as in the other tools."""
     place = list(map(str, evaluation.measures)).index(name)
     values = evaluation.per_query[:, place].tolist()
     pairs = zip(evaluation.query_ids, values, strict=True)
@@ -74,18 +74,18 @@ def by_query(evaluation: rankgauge.Evaluation, name: str) -> Values:
 
 
 def shown(difference: float) -> str:
-    """A difference; what is below 12 decimals cannot be seen, for the tools were asked for 12."""
+    """Format a difference; the tools' values have 12 decimals, so smaller ones are invisible."""
     return "0" if difference < 1e-12 else f"{difference:.0e}"
 
 
 def table(heads: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
-    """A Markdown table, numbers to the right."""
+    """Return a Markdown table with right-aligned numbers."""
     rules = ["---", *("--:" for _ in heads[1:])]
     return "".join(f"| {' | '.join(row)} |\n" for row in (heads, rules, *rows))
 
 
 def means(evaluations: Mapping[str, rankgauge.Evaluation]) -> Iterator[Sequence[str]]:
-    """One row a run."""
+    """Yield a row for each run."""
     for title, evaluation in evaluations.items():
         yield title, *(f"{value:.4f}" for value in evaluation.mean().values())
 
@@ -93,7 +93,7 @@ def means(evaluations: Mapping[str, rankgauge.Evaluation]) -> Iterator[Sequence[
 def twins(
     run: str, ours: rankgauge.Evaluation, single: rankgauge.Evaluation
 ) -> Iterator[Sequence[str]]:
-    """One row a measure: our mean, trec_eval's, and how far single queries are apart."""
+    """Yield a row for each measure: our mean, trec_eval's, and the largest difference."""
     old = oracle(run, "trec_eval-9.0.8")["variants"]["default"]
     new = oracle(run, "trec_eval-10.0-rc3")["variants"]["default"]
     bound = oracle(run, "pytrec_eval")["per_query"]
@@ -110,14 +110,14 @@ def twins(
 
 
 def in_32_bits(run: rankgauge.Run) -> rankgauge.Run:
-    """The run with its scores rounded as trec_eval 9 and pytrec_eval round them."""
+    """Return the run with scores rounded as in trec_eval 9 and pytrec_eval."""
     rows = [(query, doc, score) for query, docs in run.items() for doc, score in docs.items()]
     queries, docs, scores = zip(*rows, strict=True)
     return rankgauge.Run.from_columns(queries, docs, np.array(scores, dtype=np.float32))
 
 
 def others(run: str, ours: rankgauge.Evaluation) -> Iterator[Sequence[str]]:
-    """One row a measure that trec_eval 9 has not."""
+    """Yield a row for each measure that trec_eval 9 does not have."""
     said = oracle(run, "ir_measures")["providers"]
     for name, provider, theirs in OTHERS:
         values = said.get(provider, {}).get(theirs)
@@ -131,7 +131,7 @@ def others(run: str, ours: rankgauge.Evaluation) -> Iterator[Sequence[str]]:
 
 
 def main() -> None:
-    """Print the page's tables."""
+    """Print the tables of the page."""
     qrels = rankgauge.read_qrels(folder() / "trec" / "qrels.txt")
     names = (*TWINS, *(name for name, _, _ in OTHERS))
     found = {

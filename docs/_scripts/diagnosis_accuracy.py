@@ -1,10 +1,10 @@
-"""How often `diagnose` names a planted fault first: a simulation, in Markdown.
+"""How often `diagnose` names a seeded fault first: a simulation, in Markdown.
 
     RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/diagnosis_accuracy.py
 
-The folder holds ``<collection>/trec/qrels.txt``, ``<collection>/runs/*.run.gz`` and the texts. Each
-fault is planted in real runs at three strengths; then queries are drawn with replacement, from
-fixed seeds, and the first cause of each draw is counted.
+The folder contains ``<collection>/trec/qrels.txt``, ``<collection>/runs/*.run.gz``, and the texts.
+Each fault is seeded into real runs at three strengths; then queries are drawn with replacement,
+from fixed seeds, and the first cause of each draw is counted.
 """
 
 import os
@@ -42,18 +42,18 @@ UNMODIFIED = (
     ("npl", "bm25-robertson-k1.5-b0.75-nostem"),
 )  # fmt: skip
 K, DEPTH = 5, 100
-# By nDCG@10.
+# For nDCG@10.
 LAST_READ = 10
-# Draws of each run; where the checks of the input are repeated for each draw, fewer.
+# Draws from each run; fewer if the input checks are repeated for each draw.
 DRAWS, INPUT_DRAWS = 100, 40
-# What a run that nobody touched can have.
+# Causes that unmodified runs can have.
 NATURAL = {"ranked below k", "not retrieved", "low in the top k", "vocabulary gap", "none"}
 INPUT = "input: "
 
 
 @dataclass(frozen=True)
 class Case:
-    """Judgments, a run and texts, perhaps with a fault.
+    """Judgments, a run, and texts, perhaps with a fault.
 
     Attributes:
         grades: The grades of the judged documents, by query.
@@ -68,7 +68,7 @@ class Case:
     rising: bool = False
 
     def run(self) -> dict[str, dict[str, float]]:
-        """The rankings with scores."""
+        """Return the rankings with scores."""
         sign = 1.0 if self.rising else -1.0
         return {
             query: {doc: sign * rank for rank, doc in enumerate(docs)}
@@ -76,18 +76,18 @@ class Case:
         }
 
     def queries(self) -> tuple[RankedQuery, ...]:
-        """The rankings with the judgments."""
+        """Return the rankings with the judgments."""
         qrels = rankgauge.Qrels.of(self.grades)
         return ranked_queries(qrels, *rankings_of([rankgauge.Run.of(self.run())], qrels), 1)
 
     def with_rankings(self, change: Callable[[str, Sequence[str]], Sequence[str]]) -> "Case":
-        """The case with changed rankings."""
+        """Return the case with changed rankings."""
         return replace(self, rankings={q: change(q, docs) for q, docs in self.rankings.items()})
 
 
 @cache
 def case(data: Path, collection: str, run: str) -> Case:
-    """A real run."""
+    """Return a real run."""
     folder = data / collection
     qrels = rankgauge.Qrels.of(folder / "trec" / "qrels.txt")
     found = rankgauge.data.ranked(rankgauge.Run.of(folder / "runs" / f"{run}.run.gz"))
@@ -100,14 +100,14 @@ def case(data: Path, collection: str, run: str) -> Case:
 
 @cache
 def texts(data: Path, collection: str) -> Texts:
-    """The texts of a collection, with what was found out about them."""
+    """Return the texts of a collection, with their cached terms."""
     return Texts(rankgauge.Collection.read(data / collection))
 
 
 def other_texts(of: Case, documents: Mapping[str, str]) -> Texts:
-    """The texts with other documents, or more."""
+    """Return the texts with replaced or additional documents."""
     known = of.texts.collection
-    whole = {doc: found.whole for doc, found in known.documents.items()}
+    whole = {doc: found.full_text for doc, found in known.documents.items()}
     asked = {query: found.text for query, found in known.queries.items()}
     return Texts(rankgauge.Collection.of(whole | dict(documents), asked))
 
@@ -116,19 +116,19 @@ def other_texts(of: Case, documents: Mapping[str, str]) -> Texts:
 
 
 def cut(of: Case, depth: float, _rng: np.random.Generator) -> Case:
-    """Rankings that end early."""
+    """Cut the rankings."""
     return of.with_rankings(lambda _, docs: docs[: int(depth)])
 
 
 def shuffled(of: Case, top: float, rng: np.random.Generator) -> Case:
-    """The first documents in any order."""
+    """Shuffle the first documents."""
     return of.with_rankings(
         lambda _, docs: [*rng.permutation(docs[: int(top)]).tolist(), *docs[int(top) :]]
     )
 
 
 def dropped(kind: str, of: Case, share: float, rng: np.random.Generator) -> Case:
-    """Without documents that have many terms of the query, or few."""
+    """Remove documents that share many (or few) terms with the query."""
     ranked = {one.query_id: one for one in of.queries()}
 
     def change(query: str, docs: Sequence[str]) -> list[str]:
@@ -142,11 +142,11 @@ def dropped(kind: str, of: Case, share: float, rng: np.random.Generator) -> Case
 
 
 def duplicated(of: Case, share: float, rng: np.random.Generator) -> Case:
-    """Each of the first documents of some queries followed by a copy with an id of its own."""
+    """Insert a copy with another id after each of the first documents of some queries."""
     chosen = {query for query in of.rankings if rng.random() < share}
     docs = {doc for query in chosen for doc in of.rankings[query][:K]}
     known = of.texts.collection.documents
-    copies = {f"{doc}-copy": known[doc].whole for doc in docs}
+    copies = {f"{doc}-copy": known[doc].full_text for doc in docs}
 
     def change(query: str, docs: Sequence[str]) -> Sequence[str]:
         if query not in chosen:
@@ -157,10 +157,10 @@ def duplicated(of: Case, share: float, rng: np.random.Generator) -> Case:
 
 
 def stripped(of: Case, share: float, rng: np.random.Generator) -> Case:
-    """Judgments and texts of chunks, a run that names their documents."""
+    """Turn documents into chunks in judgments and texts; the run still names the documents."""
     known = of.texts.collection.documents
     chunk = {doc: f"{doc}#{n % 7}" if rng.random() < share else doc for n, doc in enumerate(known)}
-    whole = {chunk[doc]: found.whole for doc, found in known.items()}
+    whole = {chunk[doc]: found.full_text for doc, found in known.items()}
     asked = {query: found.text for query, found in of.texts.collection.queries.items()}
     return replace(
         of,
@@ -173,19 +173,19 @@ def stripped(of: Case, share: float, rng: np.random.Generator) -> Case:
 
 
 def wrong_ids(of: Case, share: float, rng: np.random.Generator) -> Case:
-    """Ids with a prefix that the judgments do not have."""
+    """Add a prefix to document ids of the run."""
     known = of.texts.collection.documents
     name = {doc: f"doc_{doc}" if rng.random() < share else doc for doc in known}
     return of.with_rankings(lambda _, docs: [name.get(doc, doc) for doc in docs])
 
 
 def distances(of: Case, depth: float, _rng: np.random.Generator) -> Case:
-    """Distances given as scores."""
+    """Use distances as scores."""
     return replace(cut(of, depth, _rng), rising=True)
 
 
 def filtered(of: Case, share: float, _rng: np.random.Generator) -> Case:
-    """No document of a topic retrieved: those with the term whose share is nearest to this one."""
+    """Remove a topic: the documents with the term whose share of relevant documents is nearest."""
     relevant = [doc for one in of.queries() for doc in one.relevant]
     counts = Counter(term for doc in relevant for term in of.texts.terms(doc))
     wanted = share * len(relevant)
@@ -196,12 +196,12 @@ def filtered(of: Case, share: float, _rng: np.random.Generator) -> Case:
 
 
 def lengthened(of: Case, share: float, rng: np.random.Generator) -> Case:
-    """Some documents eight times as long, ranked last."""
+    """Make some documents eight times as long, and rank them last."""
     known = of.texts.collection.documents
     ids = sorted(known)
     chosen = [doc for doc in ids if rng.random() < share]
     filler = {doc: [doc, *rng.choice(ids, 7).tolist()] for doc in chosen}
-    long = {doc: " ".join(known[one].whole for one in parts) for doc, parts in filler.items()}
+    long = {doc: " ".join(known[one].full_text for one in parts) for doc, parts in filler.items()}
     return replace(
         of.with_rankings(lambda _, docs: sorted(docs, key=lambda doc: doc in long)),
         texts=other_texts(of, long),
@@ -210,7 +210,7 @@ def lengthened(of: Case, share: float, rng: np.random.Generator) -> Case:
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault, its strengths, and the cause that names it."""
+    """A fault, its strengths, and the expected cause."""
 
     name: str
     plant: Callable[[Case, float, np.random.Generator], Case]
@@ -237,7 +237,7 @@ _INPUT_NAMES = {"P103": "ids", "P109": "ids", "P102": "ids", "T104": "ids", "R10
 
 
 def input_cause(of: Case, rows: Sequence[int]) -> str:
-    """What the checks of the input say of some queries first; empty if they explain nothing."""
+    """Return the first error of the input checks for these queries; "" if there is none."""
     names = list(of.grades)
     drawn = [(f"{names[row]}.{place}", names[row]) for place, row in enumerate(rows)]
     run = of.run()
@@ -251,7 +251,7 @@ def input_cause(of: Case, rows: Sequence[int]) -> str:
 
 
 def first_causes(of: Case, draws: int, seed: int, *, checks: bool) -> Counter[str]:
-    """The first cause of each draw of queries; `checks` repeats the input checks for each."""
+    """Count the first causes over draws of queries; `checks` repeats the input checks."""
     rng = np.random.default_rng(seed)
     size = len(of.grades)
     samples = [rng.integers(size, size=size).tolist() for _ in range(draws)]
@@ -265,7 +265,7 @@ def first_causes(of: Case, draws: int, seed: int, *, checks: bool) -> Counter[st
 
 
 class Causes:
-    """The causes of every query of a case, decided once for each set of patterns."""
+    """The causes of every query of a case, computed once for each set of patterns."""
 
     def __init__(self, of: Case) -> None:
         self.queries, self.texts = of.queries(), of.texts
@@ -278,9 +278,9 @@ class Causes:
         return examiner, [examiner.diagnose(one, 0.0, 1.0) for one in self.queries]
 
     def first(self, rows: Sequence[int]) -> str:
-        """The first cause of some queries."""
+        """Return the first cause of these queries."""
         patterns = with_counts(self.patterns, self.counts[rows].sum(axis=0))
-        # Counts of lengths are evidence only.
+        # Counts by length are only evidence.
         examiner, every = self.diagnosed(replace(patterns, sizes=()))
         drawn = [every[row] for row in rows if every[row].causes]
         found = first_cause(totals(drawn, examiner), drawn)
@@ -290,7 +290,7 @@ class Causes:
 def planted(
     fault: Fault, strength: float, data: Path, *, draws: int, runs: Sequence[tuple[str, str]] = RUNS
 ) -> Iterator[Counter[str]]:
-    """The first causes of the draws from each run with this fault."""
+    """Yield the first causes of the draws from each run with this fault."""
     for number, run in enumerate(runs):
         rng = np.random.default_rng([number, round(100 * strength)])
         made = fault.plant(case(data, *run), strength, rng)
@@ -300,14 +300,14 @@ def planted(
 def unmodified(
     data: Path, draws: int, runs: Sequence[tuple[str, str]] = UNMODIFIED
 ) -> Iterator[tuple[str, Counter[str]]]:
-    """The first causes of the draws from each run as it is."""
+    """Yield the first causes of the draws from each unmodified run."""
     for number, (collection, run) in enumerate(runs):
         of = case(data, collection, run)
         yield f"{collection}: {run}", first_causes(of, draws, number, checks=True)
 
 
 def matrix(data: Path, draws: int) -> Iterator[tuple[str, ...]]:
-    """A row for each fault and strength: the planted cause, its lowest share, the other causes."""
+    """Yield a row for each fault and strength: shares of the expected cause, and other causes."""
     for fault in FAULTS:
         for strength in fault.strengths:
             own = min(draws, INPUT_DRAWS) if fault.cause.startswith(INPUT) else draws
@@ -322,12 +322,12 @@ def matrix(data: Path, draws: int) -> Iterator[tuple[str, ...]]:
 
 
 def told(found: Counter[str]) -> str:
-    """Causes with their numbers, the most frequent one first."""
+    """Format causes with their counts, most frequent first."""
     return ", ".join(f"{name} {number}" for name, number in found.most_common())
 
 
 def percent(number: int, whole: int) -> str:
-    """A share."""
+    """Format a share."""
     return f"{100 * number / whole:.1f}%"
 
 
@@ -348,7 +348,7 @@ def main() -> None:
         (run, percent(draws - sum(causes[name] for name in NATURAL), draws), told(causes))
         for run, causes in unmodified(data, draws)
     ]
-    columns = ("run", "with a cause that was not there", "first causes")
+    columns = ("run", "with a spurious cause", "first causes")
     write(to_markdown(Table(columns=columns, rows=tuple(found))))
 
 

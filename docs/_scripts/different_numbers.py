@@ -1,15 +1,14 @@
-"""Three numbers of others, reproduced and explained: the sessions of why-is-my-number-different.md.
+"""Differing numbers of three tools, reproduced and explained: why-is-my-number-different.md.
 
     export RANKGAUGE_TEST_DATA=/path/to/data
-    python docs/_scripts/different_numbers.py           print them
-    python docs/_scripts/different_numbers.py --write   into the page
-    python docs/_scripts/different_numbers.py --ranx    ask ranx again
+    python docs/_scripts/different_numbers.py           print the sessions
+    python docs/_scripts/different_numbers.py --write   write them into the page
+    python docs/_scripts/different_numbers.py --ranx    compute the values of ranx again
 
-The folder holds ``cranfield/trec/qrels.txt`` and ``cranfield/runs/bm25-coarse-scores.run.gz``. The
-values of pytrec_eval are computed by it each time, those of the tutorial by the loop below. The
-values of ranx stand in ``given/``, with its version: ``--ranx`` writes them, in an environment that
-has ranx. Each session is in the page behind a comment with its name; a test holds the page
-against what is printed.
+The folder contains ``cranfield/trec/qrels.txt`` and ``cranfield/runs/bm25-coarse-scores.run.gz``.
+The values of pytrec_eval and of the tutorial's loop below are computed each time. Those of ranx are
+stored in ``given/`` under its version; ``--ranx`` writes them in an environment with ranx. Each
+session in the page follows a comment with its name; a test compares the page with the output.
 """
 
 import gzip
@@ -45,7 +44,7 @@ SESSIONS = {
 
 
 def data() -> Path:
-    """Where the data is."""
+    """Return the folder with the data."""
     named = os.environ.get("RANKGAUGE_TEST_DATA")
     if not named:
         sys.exit("set RANKGAUGE_TEST_DATA to the folder that holds cranfield/")
@@ -53,7 +52,7 @@ def data() -> Path:
 
 
 def read() -> tuple[Grades, Scores, list[str]]:
-    """The judgments and the tied run, and its lines."""
+    """Return the judgments, the tied run, and the lines of the run."""
     qrels: Grades = {}
     for line in (data() / "trec" / "qrels.txt").read_text(encoding="utf-8").splitlines():
         query, _, document, grade = line.split()
@@ -68,7 +67,7 @@ def read() -> tuple[Grades, Scores, list[str]]:
 
 
 def of_tutorial(qrels: Grades, run: Scores, k: int = 10) -> dict[str, float]:
-    """nDCG@k as many tutorials have it: the ideal ranking is that of the retrieved documents."""
+    """Return nDCG@k as in many tutorials: the ideal ranking contains only retrieved documents."""
     found = {}
     for query, scores in run.items():
         grades = qrels.get(query, {})
@@ -83,7 +82,7 @@ def of_tutorial(qrels: Grades, run: Scores, k: int = 10) -> dict[str, float]:
 
 
 def of_pytrec_eval(qrels: Grades, run: Scores) -> dict[str, dict[str, float]]:
-    """What pytrec_eval says."""
+    """Return the values of pytrec_eval."""
     import pytrec_eval
 
     values: dict[str, dict[str, float]]
@@ -92,7 +91,7 @@ def of_pytrec_eval(qrels: Grades, run: Scores) -> dict[str, dict[str, float]]:
 
 
 def write_ranx() -> None:
-    """Ask ranx, and keep what it says."""
+    """Compute the values of ranx and store them."""
     from importlib.metadata import version
 
     import ranx
@@ -106,7 +105,7 @@ def write_ranx() -> None:
 
 
 def finer(lines: list[str]) -> list[str]:
-    """The same run by scores that say the old order beyond what 32 bits can hold."""
+    """Return the run with scores that encode the old order beyond 32-bit precision."""
     rows = [line.split() for line in lines]
     return [
         " ".join([*row[:4], repr(float(row[4]) + 1 - int(row[3]) * 1e-9), row[5]]) for row in rows
@@ -114,7 +113,7 @@ def finer(lines: list[str]) -> list[str]:
 
 
 def make(folder: Path) -> dict[str, str]:
-    """The files of all sessions, and what is in the commands."""
+    """Write the files of all sessions; return the placeholders of the commands."""
     qrels, run, lines = read()
     text = (data() / "trec" / "qrels.txt").read_text(encoding="utf-8")
     fine = finer(lines)
@@ -138,7 +137,7 @@ def make(folder: Path) -> dict[str, str]:
 
 
 def sessions() -> dict[str, str]:
-    """Name to the session, as a block of Markdown."""
+    """Return each session by name, as a block of Markdown."""
     with tempfile.TemporaryDirectory() as folder:
         words = make(Path(folder))
         found = {}
@@ -150,7 +149,7 @@ def sessions() -> dict[str, str]:
 
 
 def main() -> None:
-    """Print the sessions, put them into the page, or ask ranx."""
+    """Print the sessions, write them into the page, or run ranx."""
     if "--ranx" in sys.argv:
         write_ranx()
     elif "--write" in sys.argv:

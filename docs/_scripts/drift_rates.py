@@ -1,9 +1,9 @@
-"""How often drift of an evaluation set is found, and which verdicts are right.
+"""Error rates of the drift test of evaluation sets, and accuracy of its verdicts.
 
     RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/drift_rates.py [--write] [--runs 1000]
 
-``--write`` puts the tables into docs/explain/drift.md. The folder holds ``drift``. All seeds are
-fixed.
+``--write`` writes the tables into docs/explain/drift.md. The folder contains ``drift``. All seeds
+are fixed.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from rankgauge.stats.two_sample import LabelScores
 DATA = Path(os.environ.get("RANKGAUGE_TEST_DATA", ""), "drift")
 PAGE = Path(__file__).parents[1] / "explain" / "drift.md"
 PERMUTATIONS = 199
-# Evaluation and log questions, and how many of each are drawn.
+# Numbers of evaluation questions and log questions in each draw.
 SIZES = ((150, 500), (100, 300), (50, 1000), (500, 150), (300, 1500))
 PAIRS = (
     ("no-drift-msmarco-halves", "eval.jsonl", "production.jsonl", "none"),
@@ -37,7 +37,7 @@ PAIRS = (
     ("web-2016-vs-2024", "eval.jsonl.gz", "production_researchy.jsonl", "moderate (researchy)"),
     ("ecommerce-queryset-vs-ubi-log", "eval.jsonl", "production.jsonl", "some"),
 )
-# Shares of questions without a topic that are planted.
+# Simulated shares of questions that only one side has.
 LOST = 0.3
 OFF_TOPIC = 0.5
 
@@ -45,7 +45,7 @@ Sets: TypeAlias = tuple[list[str], list[str]]
 
 
 def questions(*path: str) -> list[str]:
-    """Distinct questions of a file."""
+    """Return the distinct questions of a file."""
     file = DATA.joinpath(*path)
     with (gzip.open if file.suffix == ".gz" else open)(file, "rt", encoding="utf-8") as stream:
         texts = [json.loads(line)["text"] for line in stream]
@@ -53,14 +53,14 @@ def questions(*path: str) -> list[str]:
 
 
 def drawn(rng: np.random.Generator, texts: list[str], count: int) -> list[str]:
-    """Some of them, in random order."""
+    """Return a random sample of texts, in random order."""
     return [texts[n] for n in rng.permutation(len(texts))[:count]]
 
 
 def tested(
     ours: list[str], theirs: list[str], seed: int
 ) -> tuple[float, list[float], list[tuple[float, float]]]:
-    """The p-value, the areas, and for each interval its bounds."""
+    """Return the p-value, the areas under the curve, and their intervals."""
     points = embed((*ours, *theirs), None, seed).points
     labels = np.arange(len(points)) < len(ours)
     test = LabelScores(points, seed).test(labels, PERMUTATIONS, seed)
@@ -68,7 +68,7 @@ def tested(
 
 
 def size_table(runs: int) -> Table:
-    """False alarms on random halves of MS MARCO."""
+    """Return the false alarms on random halves of MS MARCO."""
     pool = questions(PAIRS[0][0], PAIRS[0][1]) + questions(PAIRS[0][0], PAIRS[0][2])
     pool = list({normalized(text): text for text in pool}.values())
     rows = []
@@ -85,7 +85,7 @@ def size_table(runs: int) -> Table:
 
 
 def power_table(runs: int) -> Table:
-    """How often the drift of the other pairs is found at 150 against 500."""
+    """Return the power on the other pairs, with 150 evaluation and 500 log questions."""
     rows = []
     for number, (name, first, second, expected) in enumerate(PAIRS):
         ours, theirs = questions(name, first), questions(name, second)
@@ -113,11 +113,11 @@ def power_table(runs: int) -> Table:
     return Table(heads, tuple(rows))
 
 
-# ---- planted truths
+# ---- simulated truths
 
 
 def planted() -> dict[str, Callable[[np.random.Generator, int, int], Sets]]:
-    """For each verdict that should follow, how both sets are drawn."""
+    """Return, for each expected verdict, a function that draws both sets."""
     web = questions("adhoc-topics-vs-web-log", "production.jsonl")
     half = questions(*PAIRS[0][:2]) + questions(PAIRS[0][0], PAIRS[0][2])
     half = list({normalized(text): text for text in half}.values())
@@ -144,7 +144,7 @@ def planted() -> dict[str, Callable[[np.random.Generator, int, int], Sets]]:
 
 
 def verdict_table(runs: int) -> Table:
-    """How often each verdict follows from each planted truth."""
+    """Return how often each verdict follows from each simulated truth."""
     verdicts = ("mixed", "missing", "separated", "reworded", "cannot tell")
     rows = []
     for sizes in ((150, 500), (500, 2000)):
@@ -163,7 +163,7 @@ def verdict_table(runs: int) -> Table:
 
 
 def main() -> None:
-    """Measure, and write the tables into the page."""
+    """Run the simulations and write the tables into the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--write", action="store_true")

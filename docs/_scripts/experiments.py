@@ -1,8 +1,8 @@
-"""How often daily looks, interleaving and click models err: simulations, in Markdown.
+"""Error rates of daily tests, interleaving, and click models: simulations, in Markdown.
 
     python docs/_scripts/experiments.py
 
-Takes about five minutes. Every draw comes from a fixed seed.
+Takes about five minutes. All seeds are fixed.
 """
 
 import math
@@ -23,7 +23,7 @@ PLANNED = 5000
 def looks(
     rng: np.random.Generator, rates: tuple[float, float], share: float, users: int = USERS
 ) -> Iterator[tuple[float, float, float]]:
-    """Difference, variance and questions of each day; users differ, and return on later days."""
+    """Yield difference, variance, and questions of each day; users return on later days."""
     first = rng.integers(0, DAYS, users)
     asked = rng.poisson(rng.gamma(1, 0.15, (users, 1)) * (np.arange(DAYS) > first[:, None]))
     asked[np.arange(users), first] += 1 + rng.poisson(1, users)
@@ -42,7 +42,7 @@ def looks(
 
 
 def decided(found: list[tuple[float, float, float]]) -> tuple[float, bool, bool]:
-    """Questions until the sequence decides, and whether daily and final z tests find it."""
+    """Return questions until the sequence decides, and whether daily and final z tests reject."""
     d, v, n = (np.array(column) for column in zip(*found, strict=True))
     known = np.flatnonzero(np.isfinite(v))
     if not len(known):
@@ -55,7 +55,7 @@ def decided(found: list[tuple[float, float, float]]) -> tuple[float, bool, bool]
 
 
 def false_alarms() -> Table:
-    """Equal arms, a look on each of 50 days."""
+    """Equal arms, tested on each of 50 days."""
     rows = []
     for rate in (0.01, 0.05, 0.2, 0.5):
         for share in (0.5, 0.1):
@@ -75,7 +75,7 @@ def false_alarms() -> Table:
 
 
 def power() -> Table:
-    """A true difference of 5 points, arms of equal size."""
+    """A true difference of 5 points between arms of equal size."""
     rows = []
     for users in (1500, 3000, 6000):
         rng = np.random.default_rng(2)
@@ -89,9 +89,9 @@ def power() -> Table:
         )  # fmt: skip
     head = (
         "questions after 50 days",
-        "sequence finds it",
+        "found by sequence",
         "after (median)",
-        "z test once finds it",
+        "found by one z test",
     )
     return Table(head, tuple(rows))
 
@@ -99,7 +99,7 @@ def power() -> Table:
 def clicks_of(
     rng: np.random.Generator, documents: tuple[str, ...], good: dict[str, float]
 ) -> list[int]:
-    """Places that a user clicks who reads down the list and stops at any rank."""
+    """Return the ranks clicked by a user who reads down the list and stops at any rank."""
     found = []
     for place, document in enumerate(documents):
         if rng.random() < good[document[0]]:
@@ -112,7 +112,7 @@ def clicks_of(
 def interleaved(
     rng: np.random.Generator, method: str, good: dict[str, float], users: int
 ) -> tuple[float, float]:
-    """p of the sign test, and the mean outcome."""
+    """Return the p-value of the sign test and the mean outcome."""
     lists = [f"a{n}" for n in range(10)], [f"b{n}" for n in range(10)]
     gains = []
     for _ in range(users):
@@ -127,7 +127,7 @@ def interleaved(
 
 
 def interleaving() -> Table:
-    """Users of one impression each; A/B: the same users, click rates compared by a z test."""
+    """Users with one impression each; A/B: a z test of the click rates of the same users."""
     rows = []
     for users in (100, 400, 1600):
         for title, good in (("none", (0.1, 0.1)), ("B: 0.10 to 0.13", (0.1, 0.13))):
@@ -153,7 +153,7 @@ def interleaving() -> Table:
 
 
 def slow_em(pair: np.ndarray, place: np.ndarray, n: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """The usual EM algorithm of the position-based model; examination, the largest 1."""
+    """Fit the position-based model by standard EM; return examination, scaled to a maximum of 1."""
     theta, alpha = np.full(place.max() + 1, 0.5), np.full(pair.max() + 1, 0.5)
     for _ in range(3000):
         t, a = theta[place], alpha[pair]
@@ -164,7 +164,7 @@ def slow_em(pair: np.ndarray, place: np.ndarray, n: np.ndarray, c: np.ndarray) -
 
 
 def click_models() -> Table:
-    """Documents that move by one rank, a planted examination of 1 / rank."""
+    """Documents that move by one rank, with a true examination of 1 / rank."""
     rows = []
     for documents in (20_000, 2000, 200):
         rng = np.random.default_rng(4)
@@ -179,7 +179,7 @@ def click_models() -> Table:
             (f"{n.sum() / documents:.0f}", f"{found.examination[9]:.3f}",
              f"{slow_em(pair, place, n, c)[9]:.3f}", f"{inside.mean():.1%}")
         )  # fmt: skip
-    head = ("impressions per document", "examination of rank 10", "the same by EM",
+    head = ("impressions per document", "examination of rank 10", "by EM",
             "95% intervals that contain the attraction")  # fmt: skip
     return Table(head, tuple(rows))
 

@@ -1,7 +1,7 @@
 """The table of formats in Markdown, from the declarations in ``rankgauge/formats/registry.py``.
 
     python docs/_scripts/formats.py           print the table
-    python docs/_scripts/formats.py --write   put it into docs/reference/formats.md
+    python docs/_scripts/formats.py --write   write it into docs/reference/formats.md
 
 A test compares the page with it.
 """
@@ -20,7 +20,7 @@ WORDS = {"qrels": "judgments", "run": "runs"}
 
 
 def lines() -> Iterator[str]:
-    """A row for each format."""
+    """Yield the lines of the table, with a row for each format."""
     yield "| format | a file of it | recognized by | read as | written as |"
     yield "|---|---|---|---|---|"
     for form in FORMATS:
@@ -30,7 +30,7 @@ def lines() -> Iterator[str]:
 
 
 def kinds(form: Format, way: str) -> str:
-    """What is read from a format, or written in it."""
+    """List the kinds of data read from (or written in) a format."""
     return ", ".join(WORDS.get(content, content) for content in getattr(form, way))
 
 

@@ -1,10 +1,10 @@
-"""The plots of the gallery and the pictures of reports, made from the bundled sample.
+"""Plots of the gallery and screenshots of reports, made from the bundled sample.
 
-python docs/_scripts/gallery.py     writes docs/_static/plot-KIND.svg, and the alternative texts
+python docs/_scripts/gallery.py     writes docs/_static/plot-KIND.svg, and alternative texts
 python docs/_scripts/gallery.py --reports FOLDER
                                     also docs/_static/report-NAME.png, and each page in FOLDER
 
-The pictures need Playwright and Chromium.
+The screenshots need Playwright and Chromium.
 """
 
 import re
@@ -18,7 +18,7 @@ from rankgauge.rendering import PLOTS, Plot, plot_measures
 from rankgauge.reports import gate_page
 
 DOCS = Path(__file__).resolve().parents[1]
-# Of each picture: the page, the colors, and the size.
+# Report, color scheme, and size of each screenshot.
 PICTURES = {
     "light": ("runs", "light", 900, 1240),
     "dark": ("runs", "dark", 900, 1240),
@@ -30,7 +30,7 @@ _IMAGE = re.compile(r"!\[[^\]]*\]\(_static/plot-(?P<kind>[\w-]+)\.svg\)")
 
 
 def plots() -> dict[str, Plot]:
-    """A plot of each kind, of the two bundled runs."""
+    """Return a plot of each kind for the two bundled runs."""
     qrels = rankgauge.read_qrels(rankgauge.sample_path("qrels.txt"))
     runs = {
         name: rankgauge.read_run(rankgauge.sample_path(f"runs/{name}.run"))
@@ -45,14 +45,14 @@ def plots() -> dict[str, Plot]:
 
 
 def with_alternative_texts(page: str, made: dict[str, Plot]) -> str:
-    """The page with the alternative text that each plot has of itself."""
+    """Return the page with the alternative text of each plot."""
     return _IMAGE.sub(
         lambda found: f"![{made[found['kind']].alt}](_static/plot-{found['kind']}.svg)", page
     )
 
 
 def reports() -> dict[str, str]:
-    """The pages of reports: two runs, answers of a prompt, and a gate that fails."""
+    """Return the report pages: two runs, answers to a prompt, and a failing gate."""
     sample = rankgauge.sample_path("qrels.txt").parent
     qrels, bm25, keyword = (
         sample / name for name in ("qrels.txt", "runs/bm25.run", "runs/keyword.run")
@@ -71,7 +71,7 @@ def reports() -> dict[str, str]:
 
 
 def photograph(pages: dict[str, str], folder: Path) -> None:
-    """Write the pages, and the pictures of what a reader sees first."""
+    """Write the pages and screenshots of their first screen."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -91,7 +91,7 @@ def photograph(pages: dict[str, str], folder: Path) -> None:
 
 
 def main() -> None:
-    """Draw them all."""
+    """Write all plots, texts, and requested screenshots."""
     made = plots()
     for kind, plot in made.items():
         plot.save(DOCS / "_static" / f"plot-{kind}.svg")

@@ -1,10 +1,10 @@
-"""How often the gate says what, with and without a true loss: a simulation, in Markdown.
+"""Rates of the gate's verdicts with and without a true loss: a simulation, in Markdown.
 
     RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/gate_rates.py
 
-The folder holds ``<collection>/trec/qrels.txt`` and ``<collection>/runs/*.run.gz``. Differences of
-real pairs of runs are re-centred, so that the true difference is known; queries are drawn from
-them with replacement, from fixed seeds.
+The folder contains ``<collection>/trec/qrels.txt`` and ``<collection>/runs/*.run.gz``. Differences
+between real pairs of runs are centered, so that the true difference is known; queries are drawn
+from them with replacement, from fixed seeds.
 """
 
 import os
@@ -33,7 +33,7 @@ MARGIN = 0.02
 QUERIES = (30, 50, 100, 200, 400, 800)
 DRAWS = 1500
 MARGINS = (0.01, 0.02, 0.05)
-# How often each number of queries is drawn.
+# Number of draws for each number of queries.
 CELLS = {25: 2000, 50: 2000, 200: 2000, 1000: 1000, 5000: 400}
 SHARES = (0.2, 0.1, 0.05, 0.02)
 REAL = (
@@ -47,12 +47,12 @@ _ANY, _BOTH = "any drop", "drop over 2% and p < .05"
 
 @dataclass(frozen=True)
 class Pool:
-    """Real queries of a pair of runs: values before, and differences whose mean is exactly known.
+    """Queries of a real pair of runs: values before, and differences with a known mean.
 
     Attributes:
         name: The collection and what was changed.
         before: (Q, M) values of the first run.
-        apart: (Q, M) differences, re-centred to mean 0.
+        apart: (Q, M) differences, centered to mean 0.
     """
 
     name: str
@@ -61,12 +61,12 @@ class Pool:
 
     @property
     def spread(self) -> float:
-        """The standard deviation of the differences by the first measure."""
+        """Standard deviation of the differences for the first measure."""
         return float(self.apart[:, 0].std(ddof=1))
 
 
 def pool(name: str, qrels: Path, runs: Sequence[Path], measures: Sequence[str] = MEASURES) -> Pool:
-    """The pool of one pair."""
+    """Return the pool of one pair."""
     judgments = rankgauge.read_qrels(qrels)
     before, after = (
         rankgauge.evaluate(judgments, rankgauge.read_run(run), measures).per_query for run in runs
@@ -76,7 +76,7 @@ def pool(name: str, qrels: Path, runs: Sequence[Path], measures: Sequence[str] =
 
 
 def pools(data: Path) -> Iterator[Pool]:
-    """Those of the shared collections, and of the sample that is shipped."""
+    """Yield the pools of the shared collections and of the bundled sample."""
     for collection, one, other in PAIRS:
         folder = data / collection
         runs = [folder / "runs" / f"{run}.run.gz" for run in (one, other)]
@@ -93,7 +93,7 @@ def _short(run: str) -> str:
 
 
 def verdict(gains: np.ndarray, margin: float, lowest: float = -1.0) -> tuple[str, bool]:
-    """What `decide` says of one measure, without its bounds; and whether t alone would pass."""
+    """Return the verdict of `decide` for one measure, and whether t alone would pass."""
     by_t = stats.t_interval(gains, 2 * LEVEL - 1).low > -margin
     unseen = np.append(gains, unseen_value(gains, lowest))
     if by_t and weighted_mean_cdf(unseen, -margin) < 1 - LEVEL:
@@ -106,7 +106,7 @@ def verdict(gains: np.ndarray, margin: float, lowest: float = -1.0) -> tuple[str
 def verdicts(
     of: Pool, queries: int, loss: float, *, draws: int, seed: int
 ) -> dict[str, Counter[str]]:
-    """What the gate and two simple rules say of runs that truly lose so much by one measure."""
+    """Count the verdicts of the gate and of two simple rules for a true loss in one measure."""
     rng = np.random.default_rng([seed, queries])
     said = {rule: Counter[str]() for rule in ("gate", _ANY, _BOTH)}
     for _ in range(draws):
@@ -121,7 +121,7 @@ def verdicts(
 
 
 def several(of: Pool, queries: int, draws: int, seed: int) -> tuple[int, int]:
-    """How often one of five gated measures fails with no true loss: with Holm, and each alone."""
+    """Count draws in which one of five measures fails with no true loss: with Holm, and without."""
     rng = np.random.default_rng([seed, queries, 5])
     together = alone = 0
     for _ in range(draws):
@@ -136,7 +136,7 @@ def several(of: Pool, queries: int, draws: int, seed: int) -> tuple[int, int]:
 
 
 def shapes(found: Sequence[Pool]) -> Iterator[tuple[str, np.ndarray, float]]:
-    """Distributions of differences, and the share of the queries that change."""
+    """Yield distributions of differences, and the share of queries that change."""
     rng = np.random.default_rng(7)
     every = {of.name: of.apart for of in found}
     for name in REAL:
@@ -149,16 +149,16 @@ def shapes(found: Sequence[Pool]) -> Iterator[tuple[str, np.ndarray, float]]:
             column = 1 if name.endswith("RR@10") else 0
             values = every[name.removesuffix(", RR@10")][:, column]
             yield f"{share:.0%}: {name}", values, share
-        yield f"{share:.0%}: by 1, such as Success@5", np.array([-1.0, 1.0]), share
+        yield f"{share:.0%}: binary, as in Success@5", np.array([-1.0, 1.0]), share
 
 
 def drawn(
     shape: tuple[str, np.ndarray, float], queries: int, mean: float, *, draws: int, seed: int
 ) -> np.ndarray | None:
-    """(draws, queries) gains of this shape with this true mean; None if there are none.
+    """Return (draws, queries) gains of this shape and true mean; None if the mean is impossible.
 
-    Where all queries change, differences are shifted. Where few do, a changed query loses or gains
-    what some real query lost or gained, and losses are as frequent as the mean wants.
+    If all queries change, differences are shifted. If few change, each changed query gets the loss
+    or gain of some real query, and the share of losses follows from the mean.
     """
     _, values, share = shape
     rng = np.random.default_rng([seed, queries])
@@ -176,9 +176,9 @@ def drawn(
 def cells(
     shape: tuple[str, np.ndarray, float], queries: int, margin: float, draws: int
 ) -> tuple[str, ...] | None:
-    """A row: PASS by t and by the gate at a loss of the margin, INCONCLUSIVE, and PASS at none.
+    """Return a row: rates of PASS by t, PASS, and INCONCLUSIVE, with and without a loss.
 
-    Draws in which no value changed are left out: they are IDENTICAL, or without evidence.
+    Draws without any changed value are excluded: they are IDENTICAL, or without evidence.
     """
     row: list[str] = []
     for mean in (-margin, 0.0):
@@ -193,7 +193,7 @@ def cells(
 
 
 def rare_losses(found: Sequence[Pool]) -> Table:
-    """The rates at a true loss of the margin, and at none, for differences of many shapes."""
+    """Return the rates for a true loss equal to the margin and for none, by shape."""
     rows = [
         cells(shape, queries, margin, draws)
         for shape in shapes(found)
@@ -215,7 +215,7 @@ def _percent(number: int, whole: int) -> str:
 
 
 def rates(found: Sequence[Pool], loss: float, sizes: Sequence[int] = QUERIES) -> Table:
-    """By number of queries: over all pools, and that of the worst pool."""
+    """Return the rates by number of queries: over all pools, and in the worst pool."""
     rows = []
     bad = "FAIL" if loss == 0 else "PASS"
     for queries in sizes:

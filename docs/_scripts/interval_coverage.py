@@ -1,10 +1,10 @@
-"""How often intervals and tests of differences err: a simulation, in Markdown.
+"""Error rates of intervals and tests of differences: a simulation, in Markdown.
 
     RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/interval_coverage.py
 
-The folder holds ``<collection>/runs/*.run.gz`` and judgments. The differences of all pairs of runs
-are taken as if they were all queries there are: their mean is the true one. Queries are drawn from
-them with replacement, from fixed seeds.
+The folder contains ``<collection>/runs/*.run.gz`` and judgments. The differences of each pair of
+runs are treated as the population: their mean is the true one. Queries are drawn from them with
+replacement, from fixed seeds.
 """
 
 import os
@@ -35,7 +35,7 @@ TESTS, FLIPS = 1000, 499
 
 
 def pools(data: Path) -> Iterator[tuple[str, np.ndarray]]:
-    """The differences of each pair of runs by each measure, where queries differ."""
+    """Yield the differences of each pair of runs in each measure, if any query differs."""
     for collection, name in COLLECTIONS.items():
         judgments = rankgauge.read_qrels(data / collection / name)
         runs = sorted((data / collection / "runs").glob("*.gz"))
@@ -53,7 +53,7 @@ def pools(data: Path) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def shapes() -> Iterator[tuple[str, np.ndarray]]:
-    """Distributions of differences that are not from runs."""
+    """Yield synthetic distributions of differences."""
     rng = np.random.default_rng(5)
     yield "normal", rng.normal(0, 0.1, 20_000)
     yield "exponential losses", -rng.exponential(0.1, 20_000)
@@ -61,7 +61,7 @@ def shapes() -> Iterator[tuple[str, np.ndarray]]:
 
 
 def covers(moved: np.ndarray, mean: float) -> tuple[bool, bool]:
-    """Whether `mean_interval` and the t interval include this mean; as fast as can be."""
+    """Return whether `mean_interval` and the t interval include this mean, the fast way."""
     by_t = stats.t_interval(moved)
     if not by_t.low <= mean <= by_t.high:
         side, at = (moved, mean) if by_t.mean > mean else (-moved, -mean)
@@ -71,7 +71,7 @@ def covers(moved: np.ndarray, mean: float) -> tuple[bool, bool]:
 
 
 def row(name: str, pool: np.ndarray, queries: int, draws: int) -> tuple[str, int, float, ...]:
-    """How often there is an interval of this pair, and how often it and that by t cover."""
+    """Return how often this pair has an interval, and the coverage of it and of the t interval."""
     rng = np.random.default_rng([queries, len(pool), round(1e6 * float(np.abs(pool).sum()))])
     found = []
     for moved in rng.choice(pool, (draws, queries)):
@@ -89,7 +89,7 @@ def row(name: str, pool: np.ndarray, queries: int, draws: int) -> tuple[str, int
 
 
 def coverage(rows: Sequence[tuple]) -> Iterator[Table]:
-    """By number of queries: the range over all pairs, and the pairs that are out of it."""
+    """Yield tables by number of queries: the range over all pairs, and the cases below 93%."""
     lines = []
     for queries in QUERIES:
         mine = [r for r in rows if r[1] == queries]
@@ -118,7 +118,7 @@ def coverage(rows: Sequence[tuple]) -> Iterator[Table]:
 
 
 def bootstrap_t(moved: np.ndarray, rng: np.random.Generator) -> float:
-    """The p-value of a studentized bootstrap of centred differences."""
+    """Return the p-value of a studentized bootstrap of centered differences."""
     drawn = rng.choice(moved - moved.mean(), (FLIPS, len(moved)))
     spread = drawn.std(axis=1, ddof=1)
     with np.errstate(all="ignore"):
@@ -128,7 +128,7 @@ def bootstrap_t(moved: np.ndarray, rng: np.random.Generator) -> float:
 
 
 def verdicts(moved: np.ndarray, rng: np.random.Generator) -> tuple[bool, ...]:
-    """What each rule finds significant: flips, t, studentized bootstrap, flips and interval."""
+    """Return whether each rule rejects: flips, t, studentized bootstrap, flips and interval."""
     if np.count_nonzero(moved) < 6 or moments(moved)[1] == 0:
         return False, False, False, False
     flips = stats.randomization_test(moved, FLIPS, int(rng.integers(2**31))).p[0] < 0.05
@@ -140,17 +140,17 @@ def verdicts(moved: np.ndarray, rng: np.random.Generator) -> tuple[bool, ...]:
 
 
 def skewed(found: dict[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
-    """Differences with mean 0, from symmetric to very skewed."""
+    """Yield differences with mean 0, from symmetric to very skewed."""
     rng = np.random.default_rng(6)
     yield "normal", rng.normal(0, 0.1, 20_000)
     yield "exponential", rng.exponential(0.1, 20_000)
     yield "lognormal", np.clip(rng.lognormal(-3, 1, 20_000), 0, 1)
-    yield "one of ten loses much", np.where(rng.random(20_000) < 0.1, -0.9, 0.1) * 0.2
+    yield "10% with large losses", np.where(rng.random(20_000) < 0.1, -0.9, 0.1) * 0.2
     yield from found.items()
 
 
 def errors(pool: np.ndarray, queries: int) -> Iterator[float]:
-    """How often each rule finds a difference where there is none."""
+    """Yield the false positive rate of each rule."""
     rng = np.random.default_rng([queries, 11])
     centred = pool - pool.mean()
     drawn = rng.choice(centred, (TESTS, queries))
@@ -158,7 +158,7 @@ def errors(pool: np.ndarray, queries: int) -> Iterator[float]:
 
 
 def families(found: dict[str, np.ndarray], queries: int) -> tuple[str, ...]:
-    """How often one of five differences is found where there is none, of unequal shapes."""
+    """Return family-wise error rates of five differences with unequal shapes."""
     rng = np.random.default_rng([queries, 12])
     shapes = [pool - pool.mean() for pool in dict(skewed(found)).values()][:5]
     errors = []

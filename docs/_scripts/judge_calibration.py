@@ -1,8 +1,8 @@
-"""How well errors of a judge are corrected: simulated judges, and judges on people's labels.
+"""Accuracy of judge-error correction: simulated judges, and judges on human labels.
 
     RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/judge_calibration.py [--write]
 
-``--write`` puts the tables into docs/explain/judge-calibration.md. The folder holds
+``--write`` writes the tables into docs/explain/judge-calibration.md. The folder contains
 ``rag/expertqa`` and ``rag/mtrag``. All seeds are fixed.
 """
 
@@ -44,16 +44,16 @@ from rankgauge.stats import (
 )
 
 PAGE = Path(__file__).parents[1] / "explain" / "judge-calibration.md"
-# The true rate, sensitivity and specificity of simulated judges.
+# The true rate, sensitivity, and specificity of simulated judges.
 JUDGES = (
     (0.7, 0.95, 0.6), (0.415, 0.94, 0.18), (0.7, 0.9, 0.9), (0.9, 0.95, 0.8), (0.5, 0.8, 0.8),
 )  # fmt: skip
 SIZES = ((200, 100), (200, 40), (1000, 100))
 MARK = re.compile(r"\s*\[\d+\]")
 RATINGS = ("faithfulness", "completeness", "appropriateness", "naturalness")
-SHARES = (0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4)  # of a claim's terms, for support
+SHARES = (0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4)  # share of a claim's terms needed for support
 SAMPLES = 100
-SAMPLE = 0.4  # the share of questions with labels of people, where all have them
+SAMPLE = 0.4  # share of questions with human labels, where all have them
 
 
 # ---- simulated judges
@@ -63,9 +63,9 @@ def draw(
     rng: np.random.Generator, judge: tuple[float, float, float], items: int, labels: int,
     *, alike: int = 1,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """Labels of a judge, of people (NaN from `labels` on), and the question of each item.
+    """Return labels of a judge, human labels (NaN from `labels` on), and the question of each item.
 
-    Of a question with several items, the truth of each is with probability 0.5 that of the first.
+    For a question with several items, each item has the truth of the first with probability 0.5.
     """
     truth, sens, spec = judge
     questions = np.repeat(np.arange(items // alike), alike)
@@ -78,7 +78,7 @@ def draw(
 
 
 def simulated(draws: int, alike: int = 1) -> Table:
-    """How often each 95% interval has the true rate."""
+    """Return how often each 95% interval contains the true rate."""
     rows = []
     for judge in JUDGES:
         for items, labels in SIZES if alike == 1 else SIZES[:1]:
@@ -93,7 +93,7 @@ def simulated(draws: int, alike: int = 1) -> Table:
 def coverage(
     judge: tuple[float, float, float], items: int, labels: int, *, draws: int, alike: int
 ) -> tuple:
-    """A row of the table: coverage and mean width of each interval."""
+    """Return a row of the table: coverage and mean width of each interval."""
     rng = np.random.default_rng(17)
     found: dict[str, list[Estimate]] = {}
     for _ in range(draws):
@@ -103,7 +103,7 @@ def coverage(
         found.setdefault("people", []).append(prediction_powered_mean(*given, power=0.0))
         found.setdefault("ppi", []).append(prediction_powered_mean(*given))
         found.setdefault("rg", []).append(rogan_gladen(*given))
-        # Labels on other items: the labelled ones do not count in the rate.
+        # Labels on other items: the labelled items do not count in the rate.
         more = draw(rng, judge, labels, labels, alike=alike)
         parts = [np.concatenate(both) for both in zip(more, draw(rng, judge, items, 0, alike=alike),
                                                       strict=True)]  # fmt: skip
@@ -126,11 +126,11 @@ def _covered(some: list[Estimate], truth: float) -> str:
     return f"{inside:.1%} ({sum(each.width for each in shown) / len(shown):.2f})"
 
 
-# ---- people's labels
+# ---- human labels
 
 
 def read(data: Path, name: str) -> list[dict]:
-    """The records of a file."""
+    """Return the records of a file."""
     with gzip.open(data / "rag" / name / "answers.jsonl.gz", "rt", encoding="utf-8") as stream:
         return [json.loads(line) for line in stream]
 
@@ -139,7 +139,7 @@ SUPPORT = {"complete": "supported", "partial": "not stated", "incomplete": "not 
 
 
 def expertqa(data: Path) -> tuple[list[AnswerSet], list[Verdict], list[Verdict]]:
-    """The answers of each system, verdicts of the rules, and labels of experts.
+    """Return the answers of each system, verdicts of the rules, and labels of experts.
 
     Each claim cites its evidence as one context.
     """
@@ -170,7 +170,7 @@ def expertqa(data: Path) -> tuple[list[AnswerSet], list[Verdict], list[Verdict]]
 
 
 def corrected(data: Path) -> Table:
-    """Citation precision by the rules, and corrected with labels on a sample of the questions."""
+    """Return citation precision by the rules, and corrected with labels on sampled questions."""
     sets, judged, people = expertqa(data)
     truth = {each.key: each.label == "supported" for each in people}
     said = {each.key: each.label == "supported" for each in judged}
@@ -207,7 +207,7 @@ def corrected(data: Path) -> Table:
 
 
 def biases(found: Calibration) -> Table:
-    """The biases of each relation."""
+    """Return the biases in each relation."""
     return Table(
         columns=("judge", "group", "difference", "verdict"),
         rows=tuple(
@@ -219,7 +219,7 @@ def biases(found: Calibration) -> Table:
 
 
 def mtrag(data: Path) -> tuple[list[AnswerSet], Calibration]:
-    """MTRAG: answers called faithful, and stored automatic scores of at least one half."""
+    """Return the answers of MTRAG rated faithful, and stored automatic scores of at least 0.5."""
     sets: dict[str, list[AnswerRecord]] = {}
     scores, people = {}, {}
     for row in read(data, "mtrag"):
@@ -246,7 +246,7 @@ def mtrag(data: Path) -> tuple[list[AnswerSet], Calibration]:
 
 
 def ratings(data: Path) -> Table:
-    """Agreement of the raters of MTRAG, with answers and with turns as clusters."""
+    """Return the agreement of the raters of MTRAG, with answers and with turns as clusters."""
     rows = read(data, "mtrag")
     turns = [f"{row['conversation_id']}-{row['turn']}" for row in rows]
     raters = sorted({name for row in rows for name in row["human"]["faithfulness"]})
@@ -264,7 +264,7 @@ def ratings(data: Path) -> Table:
 
 
 def graded(data: Path) -> Table:
-    """Mean faithfulness of each model, from 0 to 1: by people, by rl_f, and corrected."""
+    """Return mean faithfulness (0 to 1) of each model: by people, by rl_f, and corrected."""
     rows = read(data, "mtrag")
     rng = np.random.default_rng(5)
     out = []
@@ -288,13 +288,13 @@ def graded(data: Path) -> Table:
 
 
 def interval(found: Estimate, *, sign: bool = False) -> str:
-    """A number with its interval."""
+    """Format a number with its interval."""
     form = "+.3f" if sign else ".3f"
     return f"{found.value:{form}} [{found.low:{form}}, {found.high:{form}}]"
 
 
 def guesses(data: Path) -> Table:
-    """Sensitivity + specificity of each judge."""
+    """Return sensitivity + specificity of each judge."""
     sets, judged, people = expertqa(data)
     _, stored = mtrag(data)
     rows = [("rules, ExpertQA", calibrate(sets, judged, people).relations[0])]
@@ -314,9 +314,9 @@ def guesses(data: Path) -> Table:
 
 
 def thresholds(data: Path) -> Table:
-    """The rules with other shares of terms: on both halves of ExpertQA, and on answers of MTRAG.
+    """Return the rules with other shares of terms, on both halves of ExpertQA and on MTRAG.
 
-    An answer of MTRAG is called faithful if contexts support half of its claims or more.
+    An answer of MTRAG counts as faithful if contexts support at least half of its claims.
     """
     halves: dict[str, list[tuple[bool, Item]]] = {"val": [], "test": []}
     for row in read(data, "expertqa"):
@@ -350,7 +350,7 @@ def thresholds(data: Path) -> Table:
 
 
 def _supported_share(items: list[Item]) -> float:
-    """The share of claims that some context supports."""
+    """Return the share of claims that some context supports."""
     rows = {item.row for item in items}
     return len({item.row for item in items if _supports(item)}) / len(rows)
 
@@ -361,14 +361,14 @@ def _supports(item: Item) -> bool:
 
 
 def _two_rates(pairs: list[tuple[bool, bool]]) -> str:
-    """Balanced accuracy, sensitivity and specificity of pairs of truth and verdict."""
+    """Format balanced accuracy, sensitivity, and specificity of pairs of truth and verdict."""
     true, found = (np.array(each) for each in zip(*pairs, strict=True))
     sens, spec = found[true].mean(), 1 - found[~true].mean()
     return f"{(sens + spec) / 2:.3f} ({sens:.2f}, {spec:.2f})"
 
 
 def tables(data: Path, draws: int = 4000) -> Iterator[tuple[str, Table]]:
-    """The name and the table of each section of the page."""
+    """Yield the name and table of each section of the page."""
     yield "simulated", simulated(draws)
     yield "clusters", simulated(draws // 2, alike=4)
     yield "judges", guesses(data)

@@ -1,8 +1,8 @@
-"""The pictures of the judging pages: a team judges the bundled sample, Chromium opens the pages.
+"""Screenshots of the judging pages: a team judges the bundled sample, Chromium opens the pages.
 
 python docs/_scripts/judging_screenshots.py [NAME ...]     docs/_static/judging-NAME-wide.png, ...
 
-Without names all pictures are made. They need the extra ``web``, Playwright, and Chromium.
+Without names, all screenshots are made. They need the extra ``web``, Playwright, and Chromium.
 """
 
 import contextlib
@@ -28,14 +28,14 @@ from rankgauge.web import judging_app
 STATIC = Path(__file__).resolve().parents[1] / "_static"
 SIZES = {"wide": (1280, 800), "narrow": (390, 844)}
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run")
-GUARD = 300  # ms after a new task in which the page takes no choice, with some reserve
+GUARD = 300  # ms after a new task in which the page accepts no choice, with a reserve
 PEOPLE = {"Judge 1": "judge", "Judge 2": "judge", "Lead": "lead", "Admin": "admin"}
 QRELS = rankgauge.Qrels.of(sample_path("qrels.txt"))
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A page in the browser of somebody, before the picture is taken."""
+    """A page and the steps in the browser before the screenshot."""
 
     who: str
     path: str
@@ -85,16 +85,16 @@ PICTURES = {
     "verdict": Picture("Lead", "/disagreements", ("wide",), prepare=_open_verdict),
     "votes": Picture("Lead", "/votes", ("wide",)),
     "people": Picture("Admin", "/people", ("wide",)),
-    # The last one: the choice is sent when the browser is closed.
+    # Last, since closing the browser sends the choice.
     "unsaved": Picture("Judge 1", "/judge", prepare=_lose_connection),
 }
 
 
 def team_project(mode: str) -> tuple[JudgingProject, dict[str, str]]:
-    """A project on the sample, judged for a while, and the secret of each person.
+    """Return a judging project on the sample with some judgments, and the secret of each person.
 
     Args:
-        mode: Of the project; ``done`` is ``choice`` with nothing left to judge.
+        mode: Mode of the project; ``done`` is ``choice`` with nothing left to judge.
     """
     project = demo_project(f"judging-{mode}.db")
     done = mode == "done"
@@ -115,7 +115,7 @@ def team_project(mode: str) -> tuple[JudgingProject, dict[str, str]]:
 
 
 def _judge(project: JudgingProject, judge: str, tasks: int | None, *, often: bool) -> None:
-    """Finish tasks by the judgments of the sample; one judge is less careful with every fourth."""
+    """Finish tasks with the sample's judgments; one judge errs in every fourth task."""
     done = 0
     while done != tasks and (task := project.next_task(judge)) is not None:
         shown, done = task.presentation, done + 1
@@ -136,7 +136,7 @@ def _judge(project: JudgingProject, judge: str, tasks: int | None, *, often: boo
 
 
 def _vote(project: JudgingProject) -> None:
-    """Add answers of two systems, and let the judges vote on some."""
+    """Add answers of two systems, and record votes of the judges on some."""
     answers = []
     for name in list(project.questions)[:8]:
         texts = project.documents(project.pools[name][:2])
@@ -169,7 +169,7 @@ def _served(project: JudgingProject) -> Iterator[str]:
 
 
 def take(browser: Browser, url: str, name: str, secrets: dict[str, str]) -> None:
-    """Take the pictures of one page."""
+    """Take the screenshots of one page."""
     picture = PICTURES[name]
     for size in picture.sizes:
         width, height = SIZES[size]
@@ -191,7 +191,7 @@ def take(browser: Browser, url: str, name: str, secrets: dict[str, str]) -> None
 
 
 def main() -> None:
-    """Take the pictures with these names, or all."""
+    """Take the screenshots with these names, or all."""
     names = sys.argv[1:] or list(PICTURES)
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     with contextlib.chdir(tempfile.mkdtemp()), sync_playwright() as tool:

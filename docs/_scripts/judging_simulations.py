@@ -1,8 +1,8 @@
-"""How well relevance and agreement are estimated: simulated and real judgments, in Markdown.
+"""Accuracy of estimated relevance and agreement: simulated and real judgments, in Markdown.
 
     RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/judging_simulations.py [--write]
 
-``--write`` puts the tables into docs/explain/judging-simulations.md. The folder holds
+``--write`` writes the tables into docs/explain/judging-simulations.md. The folder contains
 ``preferences/llmfao.csv`` and ``codesearchnet-annotations/annotationStore.csv``. All seeds are
 fixed.
 """
@@ -34,23 +34,23 @@ PAGE = Path(__file__).parents[1] / "explain" / "judging-simulations.md"
 DOCUMENTS, SHOWN = 8, 3
 TASKS = (8, 16, 20, 32)
 MOST = 120  # tasks of a question that is judged until it is resolved
-RANDOM = 0.15  # the share of random sets among active ones
-LAPSES, FIRST = 0.05, 0.5  # of the judge who is no Plackett-Luce model
-WIDE = 30.0  # the prior sd of the check of the fit
+RANDOM = 0.15  # share of random sets among active ones
+LAPSES, FIRST = 0.05, 0.5  # of the judge who does not follow the Plackett-Luce model
+WIDE = 30.0  # prior sd in the check of the fit
 NAMES = tuple("abcdefgh")
-# A judge: from the utilities of the documents in the order shown, the place chosen, or -1.
+# A judge maps the utilities of the documents, in the order shown, to the chosen place or -1.
 Judge = Callable[[np.ndarray, np.random.Generator], int]
 
 
 def by_model(utilities: np.ndarray, rng: np.random.Generator) -> int:
-    """A choice by Plackett-Luce: the largest of utilities with Gumbel noise; none has 0."""
+    """Choose by Plackett-Luce: the maximum of utilities with Gumbel noise; "none" has utility 0."""
     noisy = np.append(utilities, 0.0) + rng.gumbel(size=len(utilities) + 1)
     best = int(noisy.argmax())
     return best if best < len(utilities) else -1
 
 
 def by_threshold(utilities: np.ndarray, rng: np.random.Generator) -> int:
-    """Pick the best, then say none if it is not good enough; lapses, and a liking for the first."""
+    """Pick the best, or none if it is too bad; with lapses and a preference for the first."""
     if rng.random() < LAPSES:
         return int(rng.integers(-1, len(utilities)))
     seen = utilities + rng.gumbel(size=len(utilities)) - np.euler_gamma
@@ -60,7 +60,7 @@ def by_threshold(utilities: np.ndarray, rng: np.random.Generator) -> int:
 
 
 def draw_utilities(rng: np.random.Generator) -> np.ndarray:
-    """Up to five good documents at 3, two partial ones at 0.7, the others at -3, each ± 0.5."""
+    """Return utilities: up to five documents at 3, two at 0.7, and others at -3, each ± 0.5."""
     good = int(rng.integers(6))
     centers = np.array([3.0] * good + [0.7] * 2 + [-3.0] * (DOCUMENTS - 2 - good))
     return rng.permutation(centers + rng.normal(0, 0.5, DOCUMENTS))
@@ -68,7 +68,7 @@ def draw_utilities(rng: np.random.Generator) -> np.ndarray:
 
 @dataclass
 class Outcome:
-    """What a design found, pooled over questions."""
+    """Results of a design, pooled over questions."""
 
     truth: list[np.ndarray] = field(default_factory=list)
     fit: list[np.ndarray] = field(default_factory=list)
@@ -80,7 +80,7 @@ class Outcome:
     none: list[bool] = field(default_factory=list)
 
     def concordance(self, values: list[np.ndarray]) -> float:
-        """The share of pairs of clearly different documents of a question in the right order."""
+        """Return the share of clearly different pairs within a question in the right order."""
         right = total = 0.0
         for true, found in zip(self.truth, values, strict=True):
             clear = true[:, None] - true > 1
@@ -90,28 +90,28 @@ class Outcome:
         return right / total
 
     def auc(self, values: list[np.ndarray]) -> float:
-        """The chance that a relevant document of any question is above one that is not."""
+        """Return the probability that a relevant document ranks above a nonrelevant one."""
         true, found = np.concatenate(self.truth) > 0, np.concatenate(values)
         ahead = found[true][:, None] - found[~true]
         return float(((ahead > 0) + 0.5 * (ahead == 0)).mean())
 
     def error(self, values: list[np.ndarray]) -> float:
-        """The mean absolute difference from the true relevance."""
+        """Return the mean absolute difference from the true relevance."""
         true = 1 / (1 + np.exp(-np.concatenate(self.truth)))
         return float(np.abs(np.concatenate(values) - true).mean())
 
     def coverage(self) -> float:
-        """How often the 95% interval includes the true relevance."""
+        """Return how often the 95% interval includes the true relevance."""
         return float(np.concatenate(self.inside).mean())
 
     def resolved(self) -> tuple[float, float]:
-        """The share of documents that are clear, and of these the share on the right side."""
+        """Return the share of clear documents, and the share of these on the right side."""
         above, true = np.concatenate(self.above), np.concatenate(self.truth) > 0
         clear = (above < 0.05) | (above > 0.95)
         return float(clear.mean()), float(((above > 0.5) == true)[clear].mean())
 
     def precision_and_recall(self) -> tuple[float, float]:
-        """Of documents with a fitted relevance above 0.5."""
+        """Return precision and recall of documents with a fitted relevance above 0.5."""
         found, true = np.concatenate(self.fit) > 0.5, np.concatenate(self.truth) > 0
         return float(true[found].mean()), float(found[true].mean())
 
@@ -119,10 +119,10 @@ class Outcome:
 def judge_question(
     design: str, tasks: int, judge: Judge, utilities: np.ndarray, *, seed: int
 ) -> QuestionState:
-    """Let one question be judged; ``adaptive`` ends when it is resolved."""
+    """Simulate the judging of one question; ``adaptive`` ends when it is resolved."""
     rng = np.random.default_rng([seed, 1])
     draws = random.Random(seed)  # noqa: S311 - a simulation
-    # Each of many judges sees a set at most once: no set is excluded.
+    # Each of many judges sees a set at most once, so no set is excluded.
     state = QuestionState(NAMES)
     for _ in range(tasks):
         shown = next_documents(
@@ -140,7 +140,7 @@ def judge_question(
 
 
 def simulate(design: str, tasks: int, judge: Judge, questions: int, *, seed: int = 0) -> Outcome:
-    """Judge so many questions by a design, and compare with the truth."""
+    """Judge this many questions with a design, and compare the estimates with the truth."""
     found = Outcome()
     for number in range(questions):
         utilities = draw_utilities(np.random.default_rng([seed, number]))
@@ -163,7 +163,7 @@ def simulate(design: str, tasks: int, judge: Judge, questions: int, *, seed: int
 
 
 def designs(judge: Judge, questions: int) -> Table:
-    """Each design and number of tasks, one line each."""
+    """Return a row for each design and number of tasks."""
     rows = []
     for design in ("random", "balanced", "active", "adaptive"):
         for tasks in TASKS if design != "adaptive" else (MOST,):
@@ -190,7 +190,7 @@ def designs(judge: Judge, questions: int) -> Table:
 
 
 def fit_checks(questions: int) -> Table:
-    """Observed and predicted "none" by the quality of the set, for both judges."""
+    """Return observed and predicted "none" by the quality of the set, for both judges."""
     rows = []
     for name, judge in (("Plackett-Luce", by_model), ("best, then threshold", by_threshold)):
         found = simulate("balanced", 16, judge, questions)
@@ -211,7 +211,7 @@ def fit_checks(questions: int) -> Table:
 def draw_answers(
     rng: np.random.Generator, tasks: int, judges: int, *, none: float, right: float
 ) -> np.ndarray:
-    """(tasks, judges) places, -1 for none: the truth with probability `right`, else a guess."""
+    """Return (tasks, judges) places, -1 for none: the truth with probability `right`."""
 
     def guess(count: int) -> np.ndarray:
         return np.where(
@@ -222,7 +222,7 @@ def draw_answers(
 
 
 def guessing(runs: int) -> Table:
-    """Alpha of three judges who guess, by places and with identifiers as labels."""
+    """Return alpha of three guessing judges, with places and with identifiers as labels."""
     rows = []
     for none in (0.1, 0.5, 0.85):
         rng = np.random.default_rng([int(100 * none), 2])
@@ -241,7 +241,7 @@ def guessing(runs: int) -> Table:
 
 
 def alpha_coverage(runs: int, draws: int = 400) -> Table:
-    """How often the bootstrap interval of alpha includes the alpha of a very long study."""
+    """Return how often the bootstrap interval of alpha includes the alpha of a very long study."""
     rows = []
     for tasks, judges in ((25, 2), (50, 2), (100, 2), (200, 2), (400, 2), (150, 3)):
         rng = np.random.default_rng([tasks, judges, 3])
@@ -259,7 +259,7 @@ def alpha_coverage(runs: int, draws: int = 400) -> Table:
         rows.append(
             (str(tasks), str(judges), f"{truth:.2f}", _percent(np.mean(inside)), f"± {half:.2f}")
         )
-    columns = ("tasks", "judges", "true alpha", "coverage", "half the interval")
+    columns = ("tasks", "judges", "true alpha", "coverage", "half-width")
     return Table(columns=columns, rows=tuple(rows))
 
 
@@ -272,7 +272,7 @@ def _read(path: Path) -> list[dict[str, str]]:
 
 
 def preferences(data: Path) -> Iterator[tuple[str, str, str]]:
-    """The fit and the agreement of people who compared the answers of 59 language models."""
+    """Yield the fit and the agreement of people who compared answers of 59 language models."""
     rows = _read(data / "preferences" / "llmfao.csv")
     golden = {
         each["item"]: float(each["score"])
@@ -283,7 +283,7 @@ def preferences(data: Path) -> Iterator[tuple[str, str, str]]:
     sets, picks, weights = [], [], []
     for row in rows:
         pair = [items.index(row["left"]), items.index(row["right"])]
-        # A tie is half a win of each.
+        # A tie is half a win for each side.
         won = pair if row["winner"] == "tie" else [items.index(row[row["winner"]])]
         sets += [pair] * len(won)
         picks += won
@@ -323,14 +323,14 @@ def preferences(data: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def annotations(data: Path) -> Iterator[tuple[str, str, str]]:
-    """The agreement of people who graded functions found for a query, 0 to 3."""
+    """Yield the agreement of people who graded functions found for a query, 0 to 3."""
     rows = _read(data / "codesearchnet-annotations" / "annotationStore.csv")
     seen: dict[tuple[str, str], list[int]] = defaultdict(list)
     judgments = []
     for number, row in enumerate(rows):
         key = (f"{row['Language']}: {row['Query']}", row["GitHubUrl"])
         seen[key].append(int(row["Relevance"]))
-        # The file does not name its raters: they are numbered within a document.
+        # The file does not name its raters, so they are numbered within a document.
         rater, name = f"rater {len(seen[key])}", str(number)
         shown = Presentation(name, key[0], (key[1],), rater, "graded", "import")
         choice = Choice(name, name, rater, "graded", grades=(int(row["Relevance"]),))
@@ -347,7 +347,7 @@ def annotations(data: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def padded(units: dict) -> np.ndarray:
-    """A row for each unit, NaN where it has fewer ratings than others."""
+    """Return a row for each unit, padded with NaN."""
     width = max(map(len, units.values()))
     return np.array([[*said, *[np.nan] * (width - len(said))] for said in units.values()], float)
 
@@ -361,7 +361,7 @@ def _percent(share: float) -> str:
 
 
 def tables(data: Path, questions: int = 1000, runs: int = 1000) -> Iterator[tuple[str, Table]]:
-    """The name and the table of each section of the page."""
+    """Yield the name and table of each section of the page."""
     yield "model", designs(by_model, questions)
     yield "threshold", designs(by_threshold, questions)
     yield "checks", fit_checks(questions)

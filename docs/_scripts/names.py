@@ -1,9 +1,9 @@
-"""The names of the measures in other tools, in Markdown, from the tables that the parser reads.
+"""Names of measures in other tools, in Markdown, from the tables of the parser.
 
-    python docs/_scripts/names.py           print what the page should say
-    python docs/_scripts/names.py --write   put it into docs/reference/names.md
+    python docs/_scripts/names.py           print the section
+    python docs/_scripts/names.py --write   write it into docs/reference/names.md
 
-A test holds the page against it.
+A test compares the page with it.
 """
 
 import re
@@ -40,7 +40,7 @@ SAID = {
 
 
 def lines() -> Iterator[str]:
-    """A heading for each tool, a table of its names, and what of them is no measure."""
+    """Yield a heading for each tool, a table of its names, and the names that are not measures."""
     for tool in TOOLS:
         if tool == "pytrec_eval":
             continue
@@ -55,7 +55,7 @@ def lines() -> Iterator[str]:
 
 
 def twins(tool: str) -> Iterator[ToolName]:
-    """The names of trec_eval that measures declare themselves."""
+    """Yield the names of trec_eval declared by the measures."""
     if tool != "trec_eval":
         return
     for bare in rankgauge.list_measures():
@@ -67,10 +67,10 @@ def twins(tool: str) -> Iterator[ToolName]:
 
 
 def table(rows: Iterable[ToolName]) -> Iterator[str]:
-    """Spelling, measure, and when the numbers are the same."""
+    """Yield a table of name, measure, and the condition for equal numbers."""
     found = list(rows)
     if found:
-        yield "| name | here | |"
+        yield "| name | rankgauge | condition |"
         yield "|---|---|---|"
         for row in found:
             yield f"| `{row.name}` | `{row.means}` | {row.why} |"
@@ -78,7 +78,7 @@ def table(rows: Iterable[ToolName]) -> Iterator[str]:
 
 
 def refused(rows: Iterable[ToolName]) -> Iterator[str]:
-    """The names that are no measure here, by reason."""
+    """Yield the names that are not measures here, by reason."""
     by_reason: dict[str, list[str]] = {}
     for row in rows:
         by_reason.setdefault(row.why, []).append(row.name)

@@ -1,9 +1,8 @@
 """Run the Python on the tutorial pages, and write pages and notebooks with its output.
 
-A block of the kind ``python`` or ``toml`` is a cell; one with prompts (``>>>``) becomes a cell for
+A ``python`` or ``toml`` block is a cell; one with prompts (``>>>``) becomes a cell for
 each example that prints. A block whose first line is ``# file: NAME`` is written to that file
-instead of run. On pages without prompts, a block of the kind ``text`` right after a cell is what
-the cell prints.
+instead of run. On pages without prompts, a ``text`` block right after a cell is its output.
 
     python docs/_scripts/notebooks.py           list the pages and notebooks that are out of date
     python docs/_scripts/notebooks.py --write   update them
@@ -24,7 +23,7 @@ _BLOCK = re.compile(
     r"(?ms)^```(?P<kind>python|toml)\n(?P<source>.*?)^```\n(?P<printed>\n```text\n(?P<output>.*?)^```\n)?"
 )
 _FILE = re.compile(r"# file: (\S+)\n")
-# Runs cells as a notebook does: the value of a last expression is shown.
+# Runs cells as a notebook does: the value of a final expression is shown.
 _RUNNER = """
 import ast, contextlib, io, json, sys
 names, outputs = {"__name__": "__main__"}, []
@@ -50,7 +49,7 @@ class Cell:
 
 
 def cells(text: str) -> Iterator[Cell]:
-    """The cells of a page, in order."""
+    """Yield the cells of a page in order."""
     end = 0
     for block in _BLOCK.finditer(text):
         yield Cell("markdown", text[end : block.start()])
@@ -62,7 +61,7 @@ def cells(text: str) -> Iterator[Cell]:
 
 
 def _examples(source: str) -> Iterator[Cell]:
-    """A cell for each example that prints, with those before it."""
+    """Yield a cell for each example that prints, with the preceding examples."""
     waiting = ""
     for example in doctest.DocTestParser().get_examples(source):
         waiting += example.source
@@ -74,7 +73,7 @@ def _examples(source: str) -> Iterator[Cell]:
 
 
 def run(text: str, folder: str) -> list[str]:
-    """Write the files of a page into a folder, run its other code there; what each cell prints."""
+    """Write the files of a page and run its code in a folder; return the output of each cell."""
     code = [cell.source for cell in cells(text) if cell.kind == "code"]
     for source in code:
         if found := _FILE.match(source):
@@ -93,7 +92,7 @@ def run(text: str, folder: str) -> list[str]:
 
 
 def with_output(text: str, outputs: list[str]) -> str:
-    """The page with the output of its cells; a page with prompts is tested as a doctest."""
+    """Return the page with the output of its cells; pages with prompts are doctests."""
     if ">>> " in text:
         return text
     left = iter(outputs)
@@ -107,7 +106,7 @@ def with_output(text: str, outputs: list[str]) -> str:
 
 
 def notebook(text: str, outputs: list[str]) -> str:
-    """The page as a notebook, in JSON."""
+    """Return the page as a notebook in JSON."""
     left, made = iter(outputs), []
     for number, cell in enumerate(cells(text)):
         source = _FILE.sub(r"%%writefile \1\n", cell.source).strip("\n")
@@ -134,7 +133,7 @@ def notebook(text: str, outputs: list[str]) -> str:
 
 
 def updated(page: Path) -> dict[Path, str]:
-    """The page and its notebook as they should be."""
+    """Return the current page and notebook."""
     text = page.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         outputs = run(text, folder)
@@ -143,7 +142,7 @@ def updated(page: Path) -> dict[Path, str]:
 
 
 def main() -> int:
-    """List or update what is out of date."""
+    """List or update pages and notebooks that are out of date."""
     stale = [
         (path, text)
         for page in sorted(TUTORIALS.glob("*.md"))

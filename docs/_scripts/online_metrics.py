@@ -1,8 +1,8 @@
-"""How well intervals, change points and verdicts on logs hold: simulations, and the reference.
+"""Accuracy of intervals, change points, and verdicts on logs: simulations, and the reference.
 
     RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/online_metrics.py [--write]
 
-``--write`` puts the tables into docs/explain/online-metrics.md. All seeds are fixed.
+``--write`` writes the tables into docs/explain/online-metrics.md. All seeds are fixed.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ PARAMETERS = {"minutes": 10, "similarity": 0.5}
 def drawn(
     rng: np.random.Generator, *, clusters: int, rate: float, correlation: float, size: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Hits and items of clusters: beta-binomial, the size of clusters geometric."""
+    """Return hits and items of clusters: beta-binomial, with geometric cluster sizes."""
     items = rng.geometric(1 / size, clusters)
     if correlation:
         spread = (1 - correlation) / correlation
@@ -39,13 +39,13 @@ def drawn(
 
 
 def sums_of(y: np.ndarray, x: np.ndarray) -> ClusterSums:
-    """The sums of whole numbers, which are exact in any order."""
+    """Return the sums of whole numbers, which are exact in any order."""
     sums = (y.sum(), x.sum(), (y * y).sum(), (x * y).sum(), (x * x).sum())
     return ClusterSums(len(x), *map(float, sums))
 
 
 def coverage() -> Table:
-    """How often the interval covers: the range over rates and sizes of clusters."""
+    """Return the coverage of the interval: the range over rates and cluster sizes."""
     rows = []
     for clusters in CLUSTERS:
         for correlation in CORRELATIONS:
@@ -72,7 +72,7 @@ def coverage() -> Table:
 
 
 def days(rng: np.random.Generator, kind: str, periods: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numerators and denominators of days without any change."""
+    """Return numerators and denominators of days without a change."""
     x, rate = rng.poisson(100, periods), np.full(periods, 0.15)
     if kind == "growing":
         x = rng.poisson(np.linspace(20, 300, periods))
@@ -89,7 +89,7 @@ def days(rng: np.random.Generator, kind: str, periods: int) -> tuple[np.ndarray,
 
 
 def false_alarms() -> Table:
-    """How often a change is found where there is none."""
+    """Return how often a change is found where there is none."""
     rows = []
     for kind in ("plain", "growing", "days differ", "growing, days differ", "weekends", "few"):
         for periods in (14, 28, 84):
@@ -103,7 +103,7 @@ def false_alarms() -> Table:
 
 
 def planted(rng: np.random.Generator, change: str, answers: int) -> dict[str, tuple]:
-    """56 days of thumbs and abstentions, from the middle on with a change."""
+    """Return 56 days of thumbs and abstentions with a change in the middle."""
     late, found = np.arange(56) >= 28, {}
     gradual = np.clip((np.arange(56) - 14) / 28, 0, 1)
     for name, share, rate, loss in (
@@ -120,7 +120,7 @@ def planted(rng: np.random.Generator, change: str, answers: int) -> dict[str, tu
 
 
 def evaluations(rng: np.random.Generator, loss: float) -> list[Evaluation]:
-    """Two evaluations of 200 queries, of which the second loses so much on average."""
+    """Return two evaluations of 200 queries; the second is lower by `loss` on average."""
     before = rng.beta(2, 1.5, 200)
     after = np.clip(before - loss + rng.normal(0, 0.08, 200), 0, 1)
     names = [f"q{n}" for n in range(200)]
@@ -128,7 +128,7 @@ def evaluations(rng: np.random.Generator, loss: float) -> list[Evaluation]:
 
 
 def verdicts() -> Table:
-    """How often each planted truth gets each verdict."""
+    """Return how often each simulated truth gets each verdict."""
     names = ("REFRESH", "WORSE", "OFFLINE ONLY", "STEADY", "CANNOT TELL", "USERS ONLY")
     rows = []
     for answers in (100, 400):
@@ -149,7 +149,7 @@ def verdicts() -> Table:
 
 
 def metrics() -> Table:
-    """The declarations."""
+    """Return the reference of the metrics."""
     return Table(
         ("metric", "unit", "numerator", "definition"),
         tuple(

@@ -1,9 +1,9 @@
-"""The same small inputs through every tool: writes the tables of docs/explain/other-tools.md.
+"""The same small inputs in every tool: writes the tables of docs/explain/other-tools.md.
 
     .venv-tools/bin/python docs/_scripts/other_tools.py [--write]
 
-Without ``--write`` it only says whether the page holds what the tools say. What a tool that is not
-installed said stays as the page has it.
+Without ``--write``, only check that the page agrees with the tools. The page keeps the values of
+tools that are not installed.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ NOT_HERE = "?"
 
 Judgments = Mapping[str, Mapping[str, int]]
 Scores = Mapping[str, Mapping[str, float]]
-# The tool's profile, what it is asked for there, and our name for it.
+# The profile of the tool, its name for the measure, and ours.
 Asked = tuple[str, str, str]
 
 
 class Shown(NamedTuple):
-    """One case in which tools disagree.
+    """A case in which tools disagree.
 
     Attributes:
-        title: What it is about.
+        title: The subject.
         qrels: The judgments.
         run: The run.
-        asked: What every tool is asked.
+        asked: The measures for each tool.
         why: Why they disagree, for readers.
-        threads: Where it was talked about.
+        threads: Issues and pull requests that discuss it.
     """
 
     title: str
@@ -93,7 +93,7 @@ def _by_mteb(name: str, qrels: Any, run: Any, **options: bool) -> float:
     from mteb._evaluators.retrieval_evaluator import RetrievalEvaluator
 
     kind, _, k = name.partition("@")
-    # What it is made with is a model and a task, of which evaluate() reads nothing.
+    # The constructor needs a model and a task, which evaluate() does not use.
     evaluator = RetrievalEvaluator.__new__(RetrievalEvaluator)
     found = evaluator.evaluate(qrels, copy.deepcopy(run), [int(k)], **options)
     return float(getattr(found, kind.lower())[f"{kind.upper()}@{k}"])
@@ -327,7 +327,7 @@ CASES = (
 
 
 class Row(NamedTuple):
-    """A line of a table."""
+    """A row of a table."""
 
     title: str
     tool: str
@@ -338,12 +338,12 @@ class Row(NamedTuple):
 
 
 def shown(value: float) -> str:
-    """Four decimals, which is more than tools differ by for other reasons."""
+    """Format with four decimals; smaller differences have other causes."""
     return "NaN" if math.isnan(value) else f"{value:.4f}"
 
 
 def said(tool: str, name: str, case: Shown) -> str:
-    """What a tool says; `NOT_HERE` if it is not installed."""
+    """Return the value of a tool; `NOT_HERE` if it is not installed."""
     package, function = TOOLS[tool]
     if installed(package) is None:
         return NOT_HERE
@@ -353,7 +353,7 @@ def said(tool: str, name: str, case: Shown) -> str:
 
 
 def installed(package: str) -> str | None:
-    """The version of a package; None if it is not there."""
+    """Return the version of a package, or None if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -361,7 +361,7 @@ def installed(package: str) -> str | None:
 
 
 def rows(case: Shown) -> Iterator[Row]:
-    """The table of a case: what each tool says, and what our profile says."""
+    """Yield the rows of a case: the values of each tool and of our profile."""
     for tool, name, measure in case.asked:
         ev = rankgauge.evaluate(case.qrels, case.run, rankgauge.parse(measure), profile=tool)
         (ours,) = ev.mean().values()
@@ -370,7 +370,7 @@ def rows(case: Shown) -> Iterator[Row]:
 
 
 def table(case: Shown, known: Mapping[tuple[str, str, str], str]) -> str:
-    """A case in Markdown; what is not installed here says what it said."""
+    """Return a case in Markdown; tools that are not installed keep their values."""
     lines = [
         f"## {case.title}",
         "",
@@ -403,7 +403,7 @@ def _inline(pairs: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def known_of(page: str) -> dict[tuple[str, str, str], str]:
-    """What the page says that tools said, by title, tool and measure."""
+    """Return the values in the page by title, tool, and measure."""
     found, title = {}, ""
     for line in page.splitlines():
         if line.startswith("## "):
@@ -415,7 +415,7 @@ def known_of(page: str) -> dict[tuple[str, str, str], str]:
 
 
 def versions(page: str) -> str:
-    """Versions: those installed, else those that the page names."""
+    """Return the table of versions: those installed, else those in the page."""
     before = dict(re.findall(r"(?m)^\| ([\w-]+) \| ([\w.+]+) \|$", page))
     lines = ["## Versions", "", "| package | version |", "|---|---|"]
     packages = dict.fromkeys(package for package, _ in TOOLS.values())
@@ -424,7 +424,7 @@ def versions(page: str) -> str:
 
 
 def run_again(page: str) -> str:
-    """The page with its tables made again."""
+    """Return the page with new tables."""
     head, _, rest = page.partition(START)
     _, _, tail = rest.partition(END)
     known = known_of(page)
@@ -433,13 +433,13 @@ def run_again(page: str) -> str:
 
 
 def main() -> None:
-    """Make the tables again, and write them or say whether they are what the page has."""
+    """Write the tables, or check that the page agrees with them."""
     before = PAGE.read_text(encoding="utf-8")
     after = run_again(before)
     if "--write" in sys.argv[1:]:
         PAGE.write_text(after, encoding="utf-8")
     elif after != before:
-        sys.exit(f"{PAGE} is not what the tools say: run this with --write")
+        sys.exit(f"{PAGE} is out of date: run this script with --write")
 
 
 if __name__ == "__main__":

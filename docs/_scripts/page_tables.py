@@ -1,4 +1,4 @@
-"""Print what scripts compute for a page, or write it into the page between its marks."""
+"""Print generated tables and sessions, or write them into a page."""
 
 import os
 import re
@@ -14,7 +14,7 @@ _SESSION = re.compile(r"(?ms)^<!-- session: (?P<name>[\w-]+) -->\n```text\n.*?^`
 
 
 def write_tables(tables: Callable[[Path], Iterator[tuple[str, Table]]], path: Path) -> None:
-    """Print the tables that are made of the test data; with `--write`, put them into the page."""
+    """Print tables computed from the test data; with `--write`, write them into the page."""
     data = os.environ.get("RANKGAUGE_TEST_DATA", "")
     if not data:
         sys.exit("set RANKGAUGE_TEST_DATA to the folder of the collections")
@@ -26,13 +26,13 @@ def write_tables(tables: Callable[[Path], Iterator[tuple[str, Table]]], path: Pa
             marks = re.compile(rf"(<!-- table: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
             page, times = marks.subn(lambda m, text=text: f"{m[1]}\n{text}\n{m[2]}", page)
             if times != 1:
-                sys.exit(f"the page has {times} places for the table {name}")
+                sys.exit(f"expected one section for table {name} in the page, found {times}")
     if page:
         path.write_text(page, encoding="utf-8")
 
 
 def write_section(lines: Iterable[str], path: Path, begin: str, end: str = "") -> None:
-    """Print a section; with `--write`, put it behind its mark, as far as the end of the page."""
+    """Print a section; with `--write`, write it after `begin`, up to `end` if given."""
     section = "\n".join(lines)
     if "--write" not in sys.argv:
         sys.stdout.write(section)
@@ -43,8 +43,8 @@ def write_section(lines: Iterable[str], path: Path, begin: str, end: str = "") -
 
 
 def fill_sessions(page: str, sessions: Mapping[str, str]) -> str:
-    """The page with other sessions, each a block of Markdown."""
+    """Return the page with new sessions, each a block of Markdown."""
     named = _SESSION.findall(page)
     if sorted(named) != sorted(sessions):
-        sys.exit(f"the page has {sorted(named)}, wanted {sorted(sessions)}")
+        sys.exit(f"the page has {sorted(named)}, expected {sorted(sessions)}")
     return _SESSION.sub(lambda part: sessions[part["name"]], page)

@@ -1,9 +1,9 @@
-"""The types of a plan with all their options, in Markdown, from signatures and docstrings.
+"""The types of a plan and their options, in Markdown, from signatures and docstrings.
 
-    python docs/_scripts/plan_types.py           print what the page should say
-    python docs/_scripts/plan_types.py --write   put it into docs/reference/plan.md
+    python docs/_scripts/plan_types.py           print the section
+    python docs/_scripts/plan_types.py --write   write it into docs/reference/plan.md
 
-A test holds the page against it.
+A test compares the page with it.
 """
 
 import inspect
@@ -31,7 +31,7 @@ _ARGUMENT = re.compile(r"(?m)^(\w+): (.*(?:\n(?: {4}.*)?)*)")
 
 
 def lines() -> Iterator[str]:
-    """The section, line by line."""
+    """Yield the lines of the section."""
     todo = {word: getattr(retrievers, name) for word, name in retrievers.TYPES.items()}
     for title, method in KINDS:
         yield f"### {title}"
@@ -39,11 +39,11 @@ def lines() -> Iterator[str]:
         for word in [word for word, made in todo.items() if hasattr(made, method)]:
             yield from one(word, todo.pop(word))
     if todo:
-        sys.exit(f"nobody knows what these are: {', '.join(todo)}")
+        sys.exit(f"retriever types without a section: {', '.join(todo)}")
 
 
 def one(word: str, made: Any) -> Iterator[str]:
-    """What stands of one type."""
+    """Yield the lines of one type."""
     yield f"#### {word}"
     yield ""
     first = inspect.getdoc(made).splitlines()[0]
@@ -58,7 +58,7 @@ def one(word: str, made: Any) -> Iterator[str]:
 
 
 def meanings(made: Any) -> dict[str, str]:
-    """What the docstrings say of each parameter: that of the class, then those it derives from."""
+    """Return the documentation of each parameter, including those of base classes."""
     meant: dict[str, str] = {}
     for above in reversed(inspect.getmro(made)):
         found = re.search(r"(?ms)^Args:\n(.*?)(?=^\w+:$|\Z)", inspect.getdoc(above) or "")
@@ -69,7 +69,7 @@ def meanings(made: Any) -> dict[str, str]:
 
 
 def default(parameter: inspect.Parameter) -> str:
-    """What holds where an option is left out, as TOML."""
+    """Return the default value as TOML."""
     value = parameter.default
     if value is inspect.Parameter.empty:
         return "*required*"
@@ -83,7 +83,7 @@ def default(parameter: inspect.Parameter) -> str:
 
 
 def plain(text: str) -> str:
-    """A docstring's markup as Markdown."""
+    """Return a docstring's markup as Markdown."""
     return _ROLE.sub(r"`\1`", text).replace("``", "`").replace("|", "\\|")
 
 

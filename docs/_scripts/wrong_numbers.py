@@ -1,11 +1,10 @@
-"""Five faults made from real data, found and fixed: the sessions of howto/wrong-numbers.md.
+"""Faults made from real data, found and fixed: the sessions of howto/wrong-numbers.md.
 
-    RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/wrong_numbers.py           print them
-    RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/wrong_numbers.py --write   into the page
+    RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/wrong_numbers.py [--write]
 
-The folder holds ``cranfield/trec/qrels.txt``, ``cranfield/runs/*.run.gz`` and
-``npl/trec/qrels.txt``. Each session is in the page behind a comment with its name; a test holds
-the page against what is printed.
+Without ``--write``, print the sessions. The folder contains ``cranfield/trec/qrels.txt``,
+``cranfield/runs/*.run.gz``, and ``npl/trec/qrels.txt``. Each session in the page follows a comment
+with its name; a test compares the page with the output.
 """
 
 import gzip
@@ -25,7 +24,7 @@ BM25 = "bm25-lucene-k0.9-b0.4-stem"
 DENSE = "minilm-l6-v2-cosine"
 
 MEASURES = "-m nDCG@10 -m R@100"
-# Lines of an evaluation that say nothing about the fault.
+# Keep only the lines about the fault.
 QUIET = "| head -n 3"
 SESSIONS = {
     "right": (f"rankgauge evaluate qrels.txt bm25.run dense.run {MEASURES} | head -n 4",),
@@ -65,7 +64,7 @@ SESSIONS = {
 
 
 def data() -> Path:
-    """Where the data is."""
+    """Return the folder with the data."""
     named = os.environ.get("RANKGAUGE_TEST_DATA")
     if not named:
         sys.exit("set RANKGAUGE_TEST_DATA to the folder that holds cranfield/ and npl/")
@@ -73,13 +72,13 @@ def data() -> Path:
 
 
 def rows(run: str) -> list[Row]:
-    """The lines of a run: query, Q0, document, rank, score, tag."""
+    """Return the lines of a run: query, Q0, document, rank, score, tag."""
     path = data() / "cranfield" / "runs" / f"{run}.run.gz"
     return [line.split() for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
 
 
 def changed(lines: list[Row], change: Callable[[Row], Row | None]) -> Iterator[Row]:
-    """Each line changed, but for those that are left out."""
+    """Yield each changed line; lines changed to None are dropped."""
     for line in lines:
         found = change([*line])
         if found is not None:
@@ -87,7 +86,7 @@ def changed(lines: list[Row], change: Callable[[Row], Row | None]) -> Iterator[R
 
 
 def numbered(by: Callable[[int], str]) -> Callable[[Row], Row]:
-    """A change of the numbers of documents."""
+    """Return a change of document numbers."""
 
     def change(row: Row) -> Row:
         row[2] = by(int(row[2]))
@@ -97,15 +96,15 @@ def numbered(by: Callable[[int], str]) -> Callable[[Row], Row]:
 
 
 def as_distance(row: Row) -> Row:
-    """What a vector store returns that says distance: 1 - cosine."""
+    """Turn a similarity into a distance, as vector stores return it: 1 - cosine."""
     row[4] = f"{1 - float(row[4]):.6f}"
     return row
 
 
 def as_chunks(lines: list[Row]) -> Iterator[Row]:
-    """The best documents of each query by two of their chunks, as a retriever of chunks has them.
+    """Yield the best documents of each query as one or two chunks, as a retriever of chunks does.
 
-    The second chunk stands a bit below the first.
+    A second chunk is ranked slightly below the first.
     """
     by_query: dict[str, list[tuple[float, Row]]] = {}
     for row in lines:
@@ -122,7 +121,7 @@ def as_chunks(lines: list[Row]) -> Iterator[Row]:
 
 
 def make(folder: Path) -> None:
-    """The files of all sessions."""
+    """Write the files of all sessions."""
     bm25, dense = rows(BM25), rows(DENSE)
     made = {
         "bm25": bm25,
@@ -142,7 +141,7 @@ def make(folder: Path) -> None:
 
 
 def sessions() -> dict[str, str]:
-    """Name to the session, as a block of Markdown."""
+    """Return each session by name, as a block of Markdown."""
     with tempfile.TemporaryDirectory() as folder:
         make(Path(folder))
         found = {}
@@ -153,7 +152,7 @@ def sessions() -> dict[str, str]:
 
 
 def main() -> None:
-    """Print the sessions, or put them into the page."""
+    """Print the sessions, or write them into the page."""
     if "--write" in sys.argv:
         page = PAGE.read_text(encoding="utf-8")
         PAGE.write_text(fill_sessions(page, sessions()), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Chroma, in a folder."""
+"""Chroma in a folder."""
 
 import pytest
 from storing import DOCUMENTS, ENCODER, QUERIES, K, StoreContract, exact, same
@@ -10,7 +10,7 @@ chromadb = pytest.importorskip("chromadb", reason="without chromadb Chroma is no
 
 
 class TestChroma(StoreContract):
-    # Its graph is made by chance, and now and then a few of many are out of reach.
+    # Its graph is built at random, so a few of many documents can be unreachable.
     least = 0.95
 
     @pytest.fixture
@@ -79,7 +79,7 @@ def test_unnamed_collections_are_separate_and_removed():
 
 def test_telemetry_is_switched_off(tmp_path):
     store = Chroma(ENCODER, location=str(tmp_path))
-    # Clients of one folder must agree in all their settings.
+    # Clients of the same folder must have the same settings.
     with pytest.raises(ValueError, match="different settings"):
         chromadb.PersistentClient(
             str(tmp_path), settings=chromadb.Settings(anonymized_telemetry=True)

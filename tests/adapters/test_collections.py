@@ -1,4 +1,4 @@
-"""Collections of other libraries, made here and read as they hand them out."""
+"""Collections of other libraries, created here and read as those libraries return them."""
 
 import json
 

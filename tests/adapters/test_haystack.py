@@ -1,4 +1,4 @@
-"""Haystack for real: BM25 in memory, alone and in pipelines, over the sample."""
+"""Haystack itself: in-memory BM25, alone and in pipelines, on the sample."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def store():
 
 @component
 class Shouting:
-    """A step before the retriever, whose input is called otherwise."""
+    """A component before the retriever, with another input name."""
 
     @component.output_types(query=str)
     def run(self, text: str):
@@ -41,7 +41,7 @@ class Shouting:
 
 @component
 class Counting:
-    """A step behind the retriever."""
+    """A component after the retriever."""
 
     @component.output_types(count=int)
     def run(self, documents: list[Page]):

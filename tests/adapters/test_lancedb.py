@@ -1,4 +1,4 @@
-"""LanceDB, in a folder."""
+"""LanceDB in a folder."""
 
 import pytest
 from storing import DOCUMENTS, ENCODER, QUERIES, K, StoreContract, agree, exact

@@ -1,4 +1,4 @@
-"""LangChain for real: retrievers, vector stores and chains over the sample."""
+"""LangChain itself: retrievers, vector stores, and chains on the sample."""
 
 import itertools
 import math
@@ -24,7 +24,7 @@ QUERIES = list(SAMPLE.queries.values())
 
 
 class Words(Embeddings):
-    """Vectors of hashed words; the same everywhere."""
+    """Vectors of hashed words, equal on every machine."""
 
     def embed_documents(self, texts):
         return [self.embed_query(text) for text in texts]
@@ -38,7 +38,7 @@ class Words(Embeddings):
 
 
 class Distances(InMemoryVectorStore):
-    """As many stores do, it returns distances."""
+    """Returns distances, as many stores do."""
 
     def similarity_search_with_score(self, query, k=4, **rest):
         found = super().similarity_search_with_score(query, k=k, **rest)
@@ -46,7 +46,7 @@ class Distances(InMemoryVectorStore):
 
 
 class Fixed(BaseRetriever):
-    """The same pages for every query."""
+    """Returns the same pages for every query."""
 
     pages: list[Page]
     k: int = 1
@@ -62,7 +62,7 @@ def filled(kind=InMemoryVectorStore):
 
 
 def nearest(text, k):
-    """The second opinion: all dot products."""
+    """Independent check: all dot products."""
     words = Words()
     asked = words.embed_query(text)
     scores = {
@@ -81,7 +81,7 @@ def test_a_vector_store_is_indexed_and_satisfies_the_contract():
 
 
 def test_the_store_of_a_retriever_is_indexed_too():
-    """Asked by diversity, where the order counts and scores are not read."""
+    """With search by diversity, only the order matters; scores are not read."""
     own = InMemoryVectorStore(Words()).as_retriever(
         search_type="mmr", search_kwargs={"fetch_k": 90}
     )
@@ -99,7 +99,7 @@ def test_the_store_of_a_retriever_is_indexed_too():
         (LangChain(filled(Distances), score="distance"), 10),
         (LangChain(filled()), 10),
         (LangChain(filled().as_retriever()), 10),
-        # Nobody can tell a chain how many are wanted; four is what it was made for.
+        # A chain takes no number of results; it was created with four.
         (LangChain(filled().as_retriever() | (lambda pages: pages)), 4),
     ],
     ids=["similarity", "distance", "store", "retriever", "chain"],

@@ -1,4 +1,4 @@
-"""LlamaIndex for real: a vector index over the sample, with vectors of hashed words."""
+"""LlamaIndex itself: a vector index of the sample with vectors of hashed words."""
 
 import zlib
 
@@ -43,7 +43,7 @@ class Words(BaseEmbedding):
 
 
 class Fixed(BaseRetriever):
-    """The same nodes for every query."""
+    """Returns the same nodes for every query."""
 
     def __init__(self, nodes):
         super().__init__()
@@ -77,7 +77,7 @@ def test_an_index_of_chunks_satisfies_the_retriever_contract(index):
 
 
 def test_a_document_has_the_rank_of_its_best_chunk(index):
-    """Against the products of all chunks, without the framework's search."""
+    """Compare with the products of all chunks, without the framework's search."""
     chunks = list(index.docstore.docs.values())
     assert len(chunks) > len(DOCUMENTS)
     best = {}

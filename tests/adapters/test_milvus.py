@@ -1,4 +1,4 @@
-"""Milvus, in a file of Milvus Lite."""
+"""Milvus Lite in a file."""
 
 import pytest
 from storing import DOCUMENTS, ENCODER, QUERIES, K, StoreContract, exact

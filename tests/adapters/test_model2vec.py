@@ -1,4 +1,4 @@
-"""Static models as encoders, made here: nothing is downloaded."""
+"""Static models as encoders, created here without downloads."""
 
 import json
 

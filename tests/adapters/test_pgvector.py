@@ -1,4 +1,4 @@
-"""pgvector, on a throw-away server of PostgreSQL that has it."""
+"""pgvector on a temporary PostgreSQL server."""
 
 import contextlib
 from importlib.util import find_spec
@@ -17,7 +17,7 @@ from psycopg import sql  # noqa: E402 - not without psycopg
 
 
 def programs_with_pgvector():
-    """A PostgreSQL whose extensions include pgvector: the system's, or one from a package."""
+    """Return a PostgreSQL installation with pgvector: the system's, or one from a package."""
     system = installed_programs()
     if system and any(
         Path("/usr/share/postgresql").glob(f"{system.parent.name}/extension/vector.control")
@@ -57,7 +57,7 @@ def run(place, text, *names):
 
 @pytest.mark.parametrize("similarity", ["cosine", "dot", "l2"])
 def test_an_index_finds_nearly_all_of_what_exact_search_finds(place, similarity, monkeypatch):
-    # So few rows would be read one by one.
+    # With so few rows, the planner would choose a sequential scan.
     monkeypatch.setenv("PGOPTIONS", "-c enable_seqscan=off")
     with contextlib.closing(
         PGVector(ENCODER, location=place, similarity=similarity, hnsw=True)
@@ -71,7 +71,7 @@ def test_an_index_finds_nearly_all_of_what_exact_search_finds(place, similarity,
         best = sorted(scores, key=lambda name: -scores[name])[:K]
         shares.append(len({name for name, _ in ranking} & set(best)) / K)
     assert sum(shares) / len(shares) >= 0.95
-    # More than the 40 candidates of an index that nobody told to look further.
+    # More than the 40 candidates that an index examines by default.
     assert len(whole) > 60
     (index,) = run(place, "SELECT indexdef FROM pg_indexes WHERE indexdef LIKE '%hnsw%'")
     word = {"cosine": "cosine", "dot": "ip", "l2": "l2"}[similarity]

@@ -1,4 +1,4 @@
-"""PyTerrier for real: transformers and pipelines that need no Java, over the sample."""
+"""PyTerrier itself: transformers and pipelines that need no Java, on the sample."""
 
 import pytest
 
@@ -13,13 +13,13 @@ from rankgauge.testing import check_retriever  # noqa: E402
 SAMPLE = Collection.read(sample_path("qrels.txt").parent)
 DOCUMENTS = list(SAMPLE.documents.values())
 QUERIES = list(SAMPLE.queries.values())
-# PyTerrier 1.0 has not yet heard of what pandas 3.1 deprecates.
+# PyTerrier 1.0 uses features that pandas 3.1 deprecates.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
 ASKED = [Query("a", "opening hours"), Query("b", "zzz"), Query("c", "a lost book")]
 
 
 class Words(pt.Transformer):
-    """Counts common words; one frame for all queries, in an order of its own."""
+    """Counts common words; returns one frame for all queries, in an unsorted order."""
 
     def __init__(self):
         super().__init__()
@@ -39,7 +39,7 @@ class Words(pt.Transformer):
 
 
 def wanted(text, k):
-    """The second opinion, in the order of the ranks that PyTerrier gives."""
+    """Independent check, in the order of PyTerrier's ranks."""
     words = set(text.lower().split())
     rows = [
         (one.id, len(words & set(one.full_text.lower().split()))) for one in reversed(DOCUMENTS)

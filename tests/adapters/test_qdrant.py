@@ -1,4 +1,4 @@
-"""Qdrant, in memory and in a folder."""
+"""Qdrant in memory and in a folder."""
 
 import warnings
 
@@ -32,7 +32,7 @@ class TestQdrantInAFolder(StoreContract):
 
 
 def filled(folder, payloads, **params):
-    """A collection of somebody else."""
+    """Return a collection created by another application."""
     from qdrant_client import QdrantClient, models
 
     vectors = ENCODER.encode_documents([text for text, _ in payloads]).tolist()
@@ -100,7 +100,7 @@ def test_a_key_comes_from_the_environment_and_is_never_shown(monkeypatch):
         Qdrant(ENCODER, location="http://127.0.0.1:9", key_env="QDRANT_KEY")
     monkeypatch.setenv("QDRANT_KEY", "s3cret")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the key, that it is not encrypted; of the server
+        warnings.simplefilter("ignore")  # warnings: the key is not encrypted; the server is unknown
         store = Qdrant(ENCODER, location="http://127.0.0.1:9", key_env="QDRANT_KEY")
         assert "s3cret" not in f"{store.settings}{vars(store)}"
         with pytest.raises(Exception, match="refused") as raised:

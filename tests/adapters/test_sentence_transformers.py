@@ -1,4 +1,4 @@
-"""Models of sentence-transformers as encoders and rerankers, without any download."""
+"""Models of sentence-transformers as encoders and rerankers, without downloads."""
 
 import json
 
@@ -24,7 +24,7 @@ from rankgauge.retrievers import (  # noqa: E402
     SentenceTransformersEncoder,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # what these libraries warn of is their own
+pytestmark = pytest.mark.filterwarnings("ignore")  # warnings of these libraries
 
 DOCUMENTS = [
     Document("d1", text="The fee for late books is ten cents a day."),
@@ -80,13 +80,13 @@ def test_prompts_are_put_before_queries_and_documents(path, encoder):
 @pytest.mark.parametrize("name", ["cranfield", "cisi"])
 def test_the_first_ranks_of_the_stored_minilm_run_are_reproduced(data_folder, name, path):
     model = sentence_transformers.SentenceTransformer(path, device="cpu")
-    model.max_seq_length = 128  # as the stored run was made
+    model.max_seq_length = 128  # settings of the stored run
     collection = Collection.read(data_folder / name)
     stored = read_run(data_folder / name / "runs" / "minilm-l6-v2-cosine.run.gz")
     qrels = read_qrels(data_folder / name / "trec" / "qrels.txt")
     queries = [query for query in collection.queries.values() if query.id in qrels][:20]
     wanted = {query.id: dict(list(stored[query.id].items())[:10]) for query in queries}
-    # No other document stood higher in the stored run, so none of the others has to be encoded.
+    # No other document ranked higher in the stored run, so the others need not be encoded.
     kept = {name for ranking in wanted.values() for name in ranking}
     dense = Dense(SentenceTransformersEncoder(model), fields=["title", "text"])
     dense.index([collection.documents[name] for name in sorted(kept)])
@@ -109,7 +109,7 @@ def test_a_missing_model_is_named(tmp_path):
 
 @pytest.fixture(scope="module")
 def crossed(path, tmp_path_factory):
-    """A cross-encoder with random weights: it knows nothing, but how it is asked is real."""
+    """A cross-encoder with random weights: scores are meaningless, but calls are realistic."""
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     folder = tmp_path_factory.mktemp("cross")

@@ -1,4 +1,4 @@
-"""Tantivy, in memory and in a folder, against BM25 counted by hand."""
+"""Tantivy in memory and in a folder, compared with BM25 from its definition."""
 
 import math
 import re
@@ -19,7 +19,7 @@ def words(text):
 
 
 def length_kept(length):
-    """What Tantivy keeps of a length: 40 and below as it is, above that 3 bits of it."""
+    """Return the stored length: exact up to 40, above that with 3 significant bits."""
     if length < 40:
         return length
     shift = (length - 24).bit_length() - 4
@@ -27,7 +27,7 @@ def length_kept(length):
 
 
 def bm25(documents, query):
-    """BM25 (k1 = 1.2, b = 0.75) by its definition."""
+    """Return BM25 (k1 = 1.2, b = 0.75) from its definition."""
     counts = {d.id: Counter(words(d.full_text)) for d in documents}
     mean = sum(sum(c.values()) for c in counts.values()) / len(counts)
     scores = {}

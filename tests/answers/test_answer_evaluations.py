@@ -1,4 +1,4 @@
-"""Evaluations of answers are compared, gated, saved and reported like those of runs."""
+"""Evaluations of answers are compared, gated, saved, and reported like those of runs."""
 
 import json
 import math
@@ -43,7 +43,7 @@ def answers(system="a", count=30, *, text="It is {n} m high. It is old.", **vers
 
 
 def verdicts(given, seed=0, *, missing=0.0, criteria=None):
-    """Verdicts by chance; some are missing."""
+    """Return random verdicts; some are missing."""
     draw = random.Random(seed)
     return [
         Verdict(item.key, draw.choice(LABELS[item.relation]), "ann", quote="5 m", reason="so")
@@ -262,7 +262,7 @@ def test_html_report_refuses_what_is_neither_runs_nor_evaluations():
         html_report(rankgauge.answers.diagnose_answers(answers(), {}).blame)
 
 
-# ---- criteria, history of a conversation, groups
+# ---- criteria, conversation history, groups
 
 
 def test_a_criterion_is_a_measure_with_bounds():
@@ -298,7 +298,7 @@ def test_means_of_groups_are_those_of_their_questions():
     assert ev.by_group()["odd"]["Faithfulness"] == pytest.approx(sum(odd) / 3)
 
 
-# ---- no input ends in a traceback
+# ---- no input ends with a traceback
 
 TEXTS = st.none() | st.text(max_size=40)
 RECORDS = st.builds(

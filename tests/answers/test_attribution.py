@@ -1,4 +1,4 @@
-"""Blame: each cause planted in one record is found, and gains are those of a loop."""
+"""Attribution: each seeded cause is found, and gains equal those of a loop."""
 
 import math
 
@@ -12,7 +12,7 @@ S, C, N = "supported", "contradicted", "not stated"
 
 
 def answered(name="q", *, record=None, **labels):
-    """An answer of two claims about two contexts, right in everything but what is given."""
+    """Return an answer with two claims and two contexts, correct except for the given record."""
     given = {
         "answer": "One. Two.", "reference": "One. Two.", "answerable": True,
         "contexts": (Context("a", "One."), Context("b", "Two.")), **(record or {}),

@@ -1,4 +1,4 @@
-"""Calibration: counts by hand, planted biases, what makes it stale, corrected means."""
+"""Calibration: manual counts, simulated biases, stale calibrations, and corrected means."""
 
 import json
 import math
@@ -30,7 +30,7 @@ RELATION = "answer-context"
 
 
 def claims_of(record):
-    """Three claims an answer, every second one long."""
+    """Return three claims per answer; every second one is long."""
     return ClaimSet(
         tuple(Claim(f"{part} {'and so on ' * (n % 2)}") for n, part in enumerate(
             record.answer.split(". ")
@@ -56,7 +56,7 @@ def items(*sets):
 
 
 def verdicts(some, label, judge="m", prompt="v1", replicate=0):
-    """A verdict on each item: its label, or what a function of item and number gives."""
+    """Return a verdict on each item: a label, or a function of item and number."""
     return [
         Verdict(item.key, label(item, n) if callable(label) else label, judge, prompt,
                 replicate=replicate)
@@ -65,7 +65,7 @@ def verdicts(some, label, judge="m", prompt="v1", replicate=0):
 
 
 def judged(sens=0.9, spec=0.8, *, questions=60, seed=1, truth=0.6):
-    """Answers with labels of a person, and of a judge with these rates of errors."""
+    """Return answers with human labels, and labels of a judge with these error rates."""
     rng = random.Random(seed)
     answers = answered(questions)
     some = items(answers)
@@ -110,11 +110,11 @@ def test_the_majority_of_people_counts_and_items_without_one_are_left_out():
     ]
     judge = verdicts(some, S)
     (found,) = calibrate(answers, judge, people, claims=claims_of, draws=50).relations
-    # Items 0 to 19: even ones have N twice, odd ones S twice; later even ones are a tie.
+    # Items 0 to 19: even ones have N twice, odd ones S twice; later even ones are tied.
     assert found.labels == 20 + 20
     assert found.confusion[N][S] == 10
     assert found.people.defined
-    assert found.reason  # the judge always says the same
+    assert found.reason  # the judge always gives the same label
 
 
 def test_replicates_flip_and_their_majority_counts():
@@ -131,12 +131,12 @@ def test_replicates_flip_and_their_majority_counts():
     ]  # fmt: skip
     (found,) = calibrate(answers, judge, human, claims=claims_of, draws=50).relations
     assert found.agreement.value == 1
-    # Of every second item one of three replicates differs: 2 of 3 pairs.
+    # For every second item, one of three replicates differs: 2 of 3 pairs.
     assert found.flips.value == pytest.approx(1 / 3)
 
 
 def lenient(condition, seed=3):
-    """A judge that takes what is not stated for supported where a condition holds."""
+    """Return a judge that labels "not stated" as "supported" where a condition holds."""
     rng = random.Random(seed)
 
     def label(item, _):
@@ -244,7 +244,7 @@ def test_corrected_means_remove_the_error_of_the_judge():
     some = [each for each in human if each.key in sample]
     (found,) = correct_means(answers, judge, some, "Faithfulness", claims=claims_of).means
     truth = sum(each.label == S for each in human) / len(human)
-    assert found.judged.low > truth  # the naive interval misses it
+    assert found.judged.low > truth  # the naive interval does not contain it
     assert found.method == "prediction-powered"
     assert found.best.low <= truth <= found.best.high
     assert found.rogan_gladen.low <= truth <= found.rogan_gladen.high
@@ -255,7 +255,7 @@ def test_corrected_means_remove_the_error_of_the_judge():
 def test_labels_on_other_answers_correct_by_rogan_and_gladen():
     old, judge, human = judged(0.95, 0.6, questions=150, truth=0.5, seed=5)
     new, more, hidden = judged(0.95, 0.6, questions=200, truth=0.5, seed=6)
-    # Other texts, so that nothing is shared.
+    # Other texts, so that no labels are shared.
     new = AnswerSet("new", tuple(
         AnswerRecord(r.id, r.question, r.answer.replace("a ", "n "), r.contexts)
         for r in new
@@ -283,7 +283,7 @@ def test_a_measure_of_several_relations_has_no_rogan_gladen():
 
 
 def in_conversations(answers, turns):
-    """The same answers, with the questions of so many turns before each in its history."""
+    """Return the same answers, each with the preceding questions of its conversation as history."""
     records = [replace(record, question=f"What about {record.id}?") for record in answers.records]
     found = []
     for number, record in enumerate(records):
@@ -318,7 +318,7 @@ def test_questions_of_a_conversation_are_one_cluster():
 
 @pytest.mark.slow
 def test_intervals_cover_where_the_verdicts_of_a_conversation_depend_on_each_other():
-    """The judge is right in 80% of all conversations and wrong in the others."""
+    """The judge is right for all answers of 80% of conversations, and wrong for all others."""
     covered = {3: 0, 1: 0}
     for seed in range(200):
         rng = random.Random(seed)

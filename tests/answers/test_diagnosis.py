@@ -1,4 +1,4 @@
-"""Both stages: the rule that retrieval comes first, against values calculated step by step."""
+"""Both stages of the diagnosis, retrieval first, compared with step-by-step calculations."""
 
 import math
 
@@ -21,7 +21,7 @@ def record(name, gold, contexts, *, answer="It is so."):
 
 
 def verdicts(answers, label="supported"):
-    """Everything is supported and relevant, and nothing abstains."""
+    """Everything is supported and relevant, and no answer abstains."""
     words = {"answer-question": "relevant", "context-question": "relevant", "abstention": "answers"}
     return {
         item.key: words.get(item.relation, label)
@@ -53,7 +53,7 @@ def test_below_half_of_the_attainable_precision_retrieval_comes_first():
     found = diagnosed(record("q1", "abcde", "abvwx"))
     assert "P@5 is 0.40 of 1.00 attainable" in found.retrieval_first[0]
     assert found.summary().startswith("Fix retrieval before the prompt or the model")
-    # R@5 is .40: no longer Poor.
+    # R@5 is .40, which is no longer Poor.
     assert len(found.retrieval_first) == 1
     assert diagnosed(record("q1", "abcde", "abvwx"), attainable=0.4).retrieval_first == ()
 

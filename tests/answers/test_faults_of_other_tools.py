@@ -1,8 +1,8 @@
-"""Scores of other tools that are wrong without a word, one test for each: none occurs here.
+"""Silently wrong scores of other tools, one test each: none occurs here.
 
-Faults in one place only have their test there: a verdict of another model from the cache
-(tests/llm/test_cache.py), contexts that give instructions (test_model_judge.py), and the measures
-of verdicts (test_scores.py, from "faults of other tools" on).
+Other such faults are tested elsewhere: a verdict of another model from the cache
+(tests/llm/test_cache.py), contexts that contain instructions (test_model_judge.py), and measures of
+verdicts (test_scores.py, section "faults of other tools").
 """
 
 import math
@@ -32,7 +32,7 @@ def run(documents):
 
 
 def values(relevant, retrieved, **options):
-    """P, R, AP, nDCG and RR at 5 of one query."""
+    """Return P, R, AP, nDCG, and RR at 5 of one query."""
     names = ["P@5", "R@5", "AP@5", "nDCG@5", "RR@5"]
     given = {"q": dict.fromkeys(relevant, 1)}
     return rankgauge.evaluate(given, retrieved, names, **options).mean()
@@ -51,12 +51,12 @@ def mean(name, *records):
     return evaluate_answers(answers, verdicts, name).mean()[name]
 
 
-# ---- the same ranking, one number
+# ---- the same ranking has one value
 
 
 def test_one_of_five_relevant_at_rank_one_and_junk_below():
     found = values("abcde", run(["a", "v", "w", "x", "y"]))
-    # 1.0 elsewhere: the sum of precisions divided by what was found, not by what is relevant.
+    # 1.0 elsewhere: the sum of precisions is divided by the number found, not by that of relevant.
     ideal = sum(1 / math.log2(rank + 1) for rank in range(1, 6))
     assert found == pytest.approx({"P@5": 0.2, "R@5": 0.2, "AP@5": 0.2, "nDCG@5": 1 / ideal,
                                    "RR@5": 1.0})  # fmt: skip
@@ -88,11 +88,11 @@ def test_a_query_without_results_is_zero_and_no_error():
     assert values("ab", {"q": {}}) == dict.fromkeys(["P@5", "R@5", "AP@5", "nDCG@5", "RR@5"], 0.0)
 
 
-# ---- scores that are wrong without saying so
+# ---- scores that are silently wrong
 
 
 def test_ninety_percent_junk_is_no_perfect_score():
-    """Errors are not excluded from the mean: a question whose verdicts are missing keeps bounds."""
+    """Errors are not excluded from the mean: missing verdicts are reported as bounds."""
     records = [AnswerRecord(str(n), "How high?", "It is 5 m high.",
                             (Context("c", "It is 5 m high."),)) for n in range(10)]  # fmt: skip
     (item,) = (each for each in items_of(records[0], sentence_claims(records[0]))
@@ -107,7 +107,7 @@ def test_ninety_percent_junk_is_no_perfect_score():
 
 
 def test_a_gold_sentence_in_a_longer_context_is_recalled():
-    """Normalized Levenshtein says 0, since the context is longer."""
+    """Normalized Levenshtein similarity gives 0, since the context is longer."""
     long = " ".join([*JUNK * 30, "The tower is 5 m high.", *JUNK * 30])
     assert mean("ContextRecall", record(contexts=(long,), reference="The tower is 5 m high.")) == 1
 
@@ -131,7 +131,7 @@ def test_a_phantom_citation_counts_against_the_answer():
 
 
 def test_nuggets_come_from_the_reference_not_from_the_retrieved_contexts():
-    """Evidence that was not retrieved costs something."""
+    """Evidence that was not retrieved lowers recall."""
     known = {"reference": "The tower is 5 m high. The bridge opened in 1990."}
     answer = "The tower is 5 m high."
     for contexts in (("The tower is 5 m high.",), ()):
@@ -144,7 +144,7 @@ def test_an_answer_from_empty_contexts_is_not_faithful():
 
 
 def test_a_refusal_makes_measures_of_claims_undefined_with_a_reason():
-    """0, 1 and NaN elsewhere: comparing tools on refusals says nothing."""
+    """0, 1, or NaN in other tools, so refusals cannot be compared across tools."""
     ev = evaluate_answers(AnswerSet("a", (record("I don't know."),)), {}, "Faithfulness")
     assert math.isnan(ev.mean()["Faithfulness"])
     assert ev.scores[0][0].reason == "the answer makes no claim"
@@ -166,6 +166,6 @@ def test_overlap_with_nothing_is_undefined_and_not_one(name):
 
 
 def test_not_is_not_a_detail():
-    """Embeddings say .815 of these two: only words and negations decide support."""
+    """Embeddings give .815 for this pair; only words and negations decide support."""
     item = Item("answer-context", "q", "Paris is not the capital.", "Paris is the capital.")
     assert next(RuleJudge().judge([item])).label == "contradicted"

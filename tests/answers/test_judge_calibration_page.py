@@ -1,4 +1,4 @@
-"""The page on judge calibration says what its script computes."""
+"""The page on judge calibration agrees with its script."""
 
 import pytest
 from docs_scripts import DOCS, docs_script

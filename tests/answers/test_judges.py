@@ -1,4 +1,4 @@
-"""Rules and callables as judges, on cases decided by hand."""
+"""Rules and callables as judges, on manually labelled cases."""
 
 import random
 import string
@@ -141,7 +141,7 @@ def test_what_rules_cannot_judge_is_missing(subject, target, relation):
 
 
 def slow_support(claim, text):
-    """The rule as its docstring has it: a loop over sentences and windows, without an index."""
+    """The rule from its docstring: a loop over sentences and windows, without an index."""
     wanted = _Content.of(claim)
     some = [_Content.of(each) for each in split_sentences(text)]
 

@@ -49,7 +49,7 @@ def test_every_part_of_a_record_is_read() -> None:
     assert record.answerable is True
     assert (record.gold, record.ranking, record.group) == (("a",), ("a", "b", "c"), "towers")
     assert record.history == (("user", "Hello"),)
-    # A citation of a context that does not exist is kept: it counts against the answer.
+    # A citation of a missing context is kept and counts against the answer.
     assert [citation.context for citation in record.citations] == ["a", "b", "[3]"]
 
 
@@ -129,7 +129,7 @@ def test_the_parts_of_other_tools_are_known(tool: str) -> None:
         "Since it rains.",
     )
     assert [context.text for context in record.contexts] == ["Sun.", "It rains today."]
-    # A reference context within a longer context is found there.
+    # A reference context within a longer context is found.
     assert record.gold == (record.contexts[1].id,)
 
 

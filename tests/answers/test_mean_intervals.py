@@ -1,4 +1,4 @@
-"""Intervals of means of measures between 0 and 1: against Clopper-Pearson, and by simulation."""
+"""Intervals of means of bounded measures: compared with Clopper-Pearson, and by simulation."""
 
 import math
 
@@ -11,7 +11,7 @@ from rankgauge.answers.evaluation import mean_intervals
 
 
 def interval(values):
-    """The interval of a measure with these values."""
+    """Return the interval of a measure with these values."""
     queries = [f"q{number}" for number in range(len(values))]
     found = mean_intervals(Evaluation.from_values("a", queries, {"Abstention": list(values)}))
     return found["Abstention"]
@@ -25,7 +25,7 @@ def test_bounds_of_few_zeros_or_ones_are_those_of_clopper_and_pearson(hits, coun
         assert high == pytest.approx(exact.high, abs=1e-3)
     else:
         assert low == pytest.approx(exact.low, abs=1e-3)
-    # The other side is the t bound, which is cut off at the bounds of the measure.
+    # The other side is the t bound, limited to the range of the measure.
     assert 0.0 <= low < hits / count < high <= 1.0
 
 

@@ -1,4 +1,4 @@
-"""Overlap and similarity against the definitions, slow loops, and stored values."""
+"""Overlap and similarity compared with definitions, slow loops, and stored values."""
 
 import collections
 import gzip
@@ -36,7 +36,7 @@ def answered(answer, reference, *alternatives):
     return AnswerRecord("q", "Why?", answer, reference=reference, alternatives=alternatives)
 
 
-# ---- second opinions, from the definitions
+# ---- independent checks, from the definitions
 
 
 def squad_normalize(text):
@@ -98,9 +98,9 @@ def test_overlap_is_that_of_the_definitions(answer, reference):
 
 def test_values_agree_with_manual_calculations():
     record = answered("The cat sat on the mat!", "the cat on a mat")
-    # cat, on, mat of cat sat on mat and of cat on mat: 3/4 and 3/3.
+    # cat, on, mat: of "cat sat on mat" and of "cat on mat", so 3/4 and 3/3.
     assert value("TokenF1", record) == pytest.approx(2 * 0.75 / 1.75)
-    # "the cat on mat" of six words and of five.
+    # "the cat on mat": of six words and of five.
     assert value("RougeL", record) == pytest.approx(8 / 11)
     assert value("NormalizedMatch", answered("The cat.", "a CAT")) == 1.0
     assert value("ExactMatch", answered(" cat\n", "cat")) == 1.0
@@ -141,7 +141,7 @@ def test_rouge_l_of_mtrag_is_that_stored_there(data_folder):
             assert {value for pair in pairs for value in pair} == {1.0}
         else:
             assert np.mean([own for own, _ in pairs]) < 0.5
-            # rouge-score drops letters that are not ASCII; few answers have any.
+            # rouge-score drops letters that are not ASCII; few answers contain any.
             assert max(abs(own - theirs) for own, theirs in pairs) < 0.002
 
 
@@ -173,7 +173,7 @@ def test_identifiers_of_contexts_are_counted_once():
 
 
 def test_a_longer_context_with_the_gold_sentence_has_full_recall():
-    """Edit distance gives 0 here: the context is far longer than the sentence."""
+    """Edit distance gives 0, since the context is far longer than the sentence."""
     row = {
         "question": "Why?", "answer": "Rain.", "reference_contexts": ["It rains in Rome."],
         "retrieved_contexts": ["Sun.", "Many words before. It rains in Rome. " + "And more. " * 50],

@@ -1,4 +1,4 @@
-"""Judging a set of answers: what is asked, stored, missing, resumed, and counted."""
+"""Judging a set of answers: requests, stored and missing verdicts, resumption, and counts."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def store(tmp_path):
 
 
 class Recorder:
-    """A judge that supports everything, and keeps what it was asked."""
+    """A judge that supports everything and records its calls."""
 
     name = "recorder"
 
@@ -143,7 +143,7 @@ def test_a_verdict_on_something_else_is_refused(store, verdict, message):
 
     with pytest.raises(InputError, match=message):
         judge_answers(AnswerSet("a", (RECORD,)), Confused(), store, **MEASURE)
-    assert len(store.verdicts()) == 1  # what came before is kept
+    assert len(store.verdicts()) == 1  # earlier verdicts are kept
 
 
 def test_criteria_of_the_user_are_judged(store):
@@ -199,7 +199,7 @@ def test_replicates_are_requested_separately_and_the_majority_counts(store, tmp_
         ev = evaluate_answers(given, store.verdicts(), "Faithfulness", claims=claims)
         assert ev.mean() == {"Faithfulness": 1.0}
         assert store.labels() == counted_labels(store.verdicts())
-        # More replicates ask only for these; with a tie the verdict is missing.
+        # More replicates send only the additional calls; a tie is a missing verdict.
         labels.append("not stated")
         done = judge_answers(given, judge, store, claims=claims, replicates=4, **MEASURE)
         assert (done.before, done.judged, len(server.bodies)) == (9, 3, 4)
@@ -227,7 +227,7 @@ def test_the_last_judge_and_version_counts(store):
     assert store.labels("ann") == {"k": "b"}
 
 
-# ---- caches, and processes that are killed
+# ---- caches, and killed processes
 
 
 def test_verdicts_are_not_shared_between_models(store, tmp_path):
@@ -269,7 +269,7 @@ def test_a_run_that_is_killed_is_resumed_without_paying_twice(tmp_path, how):
     def answer(body, before):
         if before == 16:
             half.set()
-        # The signal is to come while calls are under way, however busy the machine is.
+        # The signal has to arrive while calls are in progress, however slow the machine is.
         time.sleep(0.03 if before < 16 or resumed.is_set() else 0.5)
         replied.append(json.dumps(body))
         return supporting(body, before)
@@ -297,13 +297,13 @@ def test_a_run_that_is_killed_is_resumed_without_paying_twice(tmp_path, how):
         done = len(server.bodies)
         process().communicate(timeout=120)
         assert len(server.bodies) == done
-    # The server has ended: it has read all that was sent. Only the (at most four) calls that were
-    # under way are sent a second time.
+    # After the server has ended, it has read all requests; only the calls in progress (at most
+    # four) are sent again.
     assert len(set(replied)) == CALLS
     assert len(replied) - CALLS <= (4 if how == signal.SIGKILL else 0)
 
 
-# Forks a process for every fourth line that is run once calls are made: it ends when it reaches
+# Forks a process for every fourth line that runs after the first call; it is killed when it reaches
 # that line for the last time.
 AT_EACH_LINE = """
 import os, signal, sys, threading
@@ -375,7 +375,7 @@ for place, (name, line, times) in enumerate(map(str.split, list(open(lines))[::4
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are killed in forks")
 def test_a_kill_at_any_statement_repeats_at_most_one_paid_call(tmp_path):
-    """The first reply leaves out three of five claims, so that they are asked again, one by one."""
+    """The first reply omits three of five claims, so these are sent again, one by one."""
 
     def answer(body, _before):
         text, listed = asked(body)

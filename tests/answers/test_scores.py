@@ -1,4 +1,4 @@
-"""Measures of answers against hand-worked matrices, RAGChecker, slow loops, and completions."""
+"""Measures of answers compared with manual matrices, RAGChecker, slow loops, and completions."""
 
 import itertools
 import json
@@ -22,7 +22,7 @@ def judged(
     answer_question=(), context_question=(), contexts=None, citations=(), abstention=(), *,
     answerable=True, nuggets=None, nugget_answer=(), answer="Yes.", reference="It is.",
 ):  # fmt: skip
-    """A record with as many claims and contexts as the matrices have rows and columns."""
+    """Return a record with as many claims and contexts as the matrices have rows and columns."""
     rows, targets = list(answer_context), list(reference_context)
     if contexts is None:
         contexts = len((rows or targets or [context_question])[0])
@@ -51,7 +51,7 @@ def value(name, each):
     return score(parse(name), each).value
 
 
-# ---- worked by hand
+# ---- manual calculations
 
 
 def test_three_claims_and_two_contexts():
@@ -165,7 +165,7 @@ def test_the_values_of_ragchecker_are_reproduced():
             assert value(names[theirs], each) == pytest.approx(expected, abs=1e-12)
 
 
-# ---- faults of other tools that must not occur here
+# ---- faults of other tools
 
 
 def test_five_unsupported_claims_are_not_faithful():
@@ -244,7 +244,7 @@ def test_without_an_answer_nothing_of_the_reference_is_covered():
     assert value("AnswerCorrectness", each) == 0.0
 
 
-# ---- bounds hold whatever the missing verdicts say
+# ---- bounds hold for all missing verdicts
 
 LABEL = st.sampled_from([S, C, N])
 MAYBE = st.one_of(LABEL, st.none())
@@ -278,7 +278,7 @@ def completions(kind):
             name: [list(row) if isinstance(row, list) else row for row in rows]
             for name, rows in kind.items()
         }
-        # What is more than five is one label for all, to keep it small.
+        # If more than five are missing, they all get the same label, to limit the combinations.
         for number, (name, row, column) in enumerate(flat):
             label = labels[number] if number < len(labels) else labels[-1]
             if isinstance(filled[name][row], list):

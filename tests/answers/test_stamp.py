@@ -1,4 +1,4 @@
-"""The stamp of a judge: what it says, that it is saved, and that gates read it."""
+"""The stamp of a judge: its content, saving, and use in gates."""
 
 import pytest
 
@@ -24,7 +24,7 @@ ANSWERS = AnswerSet("a", tuple(
 
 
 def verdicts(wrong, judge="m", prompt="v1"):
-    """Every third claim is not stated; of each ten, some verdicts are wrong."""
+    """Every third claim is not stated; some verdicts of each ten are wrong."""
     some = [
         item for record in ANSWERS for item in items_of(record, sentence_claims(record))
         if item.relation == "answer-context"

@@ -1,4 +1,4 @@
-"""Verdicts from files: by key and by place, and what is refused."""
+"""Verdicts from files: by key, by position, and invalid ones."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_the_command_compares_writes_and_corrects(tmp_path):
     assert "prediction-powered" in found.output
     (relation,) = Calibration.read(out).relations
     assert (relation.relation, relation.labels, relation.questions) == ("answer-context", 120, 30)
-    # People may be in a store, too.
+    # A store may contain human verdicts.
     with VerdictStore(tmp_path / "people.db") as store:
         store.add(read_verdicts(human, ANSWERS))
     again = CliRunner().invoke(command, [*words[:3], str(tmp_path / "people.db")])

@@ -1,4 +1,4 @@
-"""The store of verdicts: append-only, the latest counts, nothing is lost or half written."""
+"""The store of verdicts is append-only and durable; the latest verdict counts."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Items of records, their keys, and which of several verdicts counts."""
+"""Items of records, their keys, and the choice among several verdicts."""
 
 import hashlib
 
@@ -16,7 +16,7 @@ from rankgauge.answers import (
 
 TOWER = (("user", "Tell me about the Eiffel Tower."), ("assistant", "It is in Paris."))
 EVEREST = (("user", "Tell me about Mount Everest."), ("assistant", "It is in Nepal."))
-# The question decides these; whether a text supports a claim does not depend on it.
+# These depend on the question; whether a text supports a claim does not.
 OF_QUESTIONS = {"answer-question", "context-question", "abstention", "answerability", "criterion"}
 
 
@@ -53,7 +53,7 @@ def test_people_decide_whether_the_collection_can_answer(order):
     given = [Verdict("k", "answerable", "small", "answerability-1"),
              Verdict("k", "not answerable", "ann")][::order]  # fmt: skip
     assert counted_labels(given) == {"k": "not answerable"}
-    # Of other relations, and of people among themselves, the last one counts.
+    # For other relations, and among human verdicts, the last one counts.
     given = [Verdict("k", "supported", "ann"), Verdict("k", "not stated", "small", "support-1")]
     assert counted_labels(given) == {"k": "not stated"}
     given = [Verdict("k", "answerable", "ann"), Verdict("k", "not answerable", "bob")]

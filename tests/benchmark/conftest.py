@@ -1,4 +1,4 @@
-"""What the tests of benchmarks share."""
+"""Fixtures of the benchmark tests."""
 
 import pytest
 from counting import DOCUMENTS, QRELS, QUERIES

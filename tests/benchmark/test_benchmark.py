@@ -1,4 +1,4 @@
-"""Retrievers over a collection: what is asked, refused and counted."""
+"""Retrievers on a collection: calls, invalid input, and counts."""
 
 import asyncio
 import contextlib
@@ -157,7 +157,7 @@ def test_k_is_a_positive_whole_number(k):
         Benchmark(k=k)
 
 
-# ---- what the answers hold
+# ---- content of responses
 
 
 def test_repeats_hits_below_k_and_unknown_documents_are_left_out_or_counted(collection):
@@ -227,11 +227,11 @@ def test_a_retriever_that_always_fails_is_abandoned_and_reported(collection):
         run.evaluate("RR")
 
 
-# ---- retrievers that change or end what is not theirs
+# ---- retrievers that modify their input or end the process
 
 
 class Reverses(Words):
-    """It changes the queries it is given, where it can."""
+    """Reverses the queries in place if it can."""
 
     def search(self, queries, k):
         found = super().search(queries, k)
@@ -257,7 +257,7 @@ def test_a_retriever_cannot_modify_the_queries(whole):
 
 
 class Ends(Words):
-    """It ends the process, or tries to."""
+    """Tries to end the process."""
 
     def __init__(self, where):
         super().__init__(where=where)

@@ -1,4 +1,4 @@
-"""Rates, time limits and interrupts, and retrievers that hold up the event loop."""
+"""Rates, time limits, interrupts, and retrievers that block the event loop."""
 
 import asyncio
 import contextlib

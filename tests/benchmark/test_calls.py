@@ -1,4 +1,4 @@
-"""Every way of asking a retriever gives the same responses."""
+"""All kinds of retriever calls give the same responses."""
 
 import asyncio
 import functools
@@ -76,7 +76,7 @@ def test_an_async_retriever_works_inside_a_running_event_loop():
 
 
 class OfOneLoop:
-    """As clients for async work are: it can be used in the loop that it met first, and no other."""
+    """An async client that can be used only in the event loop of its first use."""
 
     def __init__(self):
         self.loops = set()
@@ -165,7 +165,7 @@ def test_k_is_given_to_a_callable_that_takes_it():
 
 
 class Protocol:
-    """A retriever of the two methods that remembers how it was asked."""
+    """A retriever with both methods that records its calls."""
 
     def __init__(self):
         self.sizes = []

@@ -1,4 +1,4 @@
-"""The fingerprint of code: another one for other code and values, the same one for the same."""
+"""The fingerprint of code changes with code and values, and only with them."""
 
 import dataclasses
 import datetime as dt
@@ -195,7 +195,7 @@ def test_the_fingerprint_is_the_same_in_every_process(tmp_path):
 
 @pytest.fixture
 def load(tmp_path, monkeypatch):
-    """Write modules, and import the last of them."""
+    """Write modules and import the last one."""
     monkeypatch.syspath_prepend(tmp_path)
     names = set()
 

@@ -1,4 +1,4 @@
-"""Runs of a benchmark side by side: quality, latency and cost, and what made them."""
+"""Runs of a benchmark compared: quality, latency, cost, and provenance."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Configurations tried on some queries and proven on others."""
+"""Configurations chosen on some queries and tested on others."""
 
 import random
 import sys
@@ -24,7 +24,7 @@ SPACE = {"depth": [3, 1, 0, 2], "noise": ["high", "low"]}
 
 
 def run_at(configuration):
-    """The relevant document at a rank by the settings, the same for all queries but a few."""
+    """The settings determine the rank of the relevant document, equally for nearly all queries."""
     rng = random.Random(repr(sorted(configuration.items())))
     place = configuration["depth"] + (configuration.get("noise") == "high")
     return {query: [*"uvwxyz"[: place + (rng.random() < 0.2)], "d"] for query in QRELS}
@@ -243,7 +243,7 @@ def test_optuna_stops_after_all_configurations():
 
 @pytest.mark.parametrize("measure", ["RR", "FirstRel"])
 def test_optuna_uses_the_direction_of_the_measure(measure):
-    """Of 400 configurations it comes nearer to the best than the first 30 of a grid could."""
+    """With 400 configurations it gets closer to the best than the first 30 points of a grid."""
     pytest.importorskip("optuna")
     space = {"depth": [5, 4, 3, 2, 1, 0], "noise": ["high", "low"], "label": list(range(30))}
     found, seen = explored(space, method="optuna", trials=40, measure=measure)
@@ -272,7 +272,7 @@ def test_without_optuna_the_install_command_is_shown(monkeypatch):
         explored(method="optuna", trials=2)
 
 
-# ---- what is said
+# ---- reports
 
 
 def test_two_differing_settings_are_reported_with_intermediate_steps():
@@ -328,7 +328,7 @@ def test_few_queries_are_a_warning():
 
 def test_the_front_is_of_quality_and_latency():
     found, _ = explored()
-    # Deep ones are fast here, and worse: all depths without noise are on it.
+    # High depths are fast here, but worse, so all depths without noise are on the front.
     assert [t.configuration["depth"] for t in found.pareto] == [3, 2, 1, 0]
     assert {t.configuration["noise"] for t in found.pareto} == {"low"}
     assert found.plot().kind == "pareto"
@@ -419,7 +419,7 @@ def test_one_query_cannot_be_split():
         explore(dict, ran, {"q01": {"d": 1}}, SPACE)
 
 
-# ---- as a whole
+# ---- the whole exploration
 
 
 def test_chunk_sizes_of_a_retriever_can_be_explored():

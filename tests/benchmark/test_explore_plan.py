@@ -1,4 +1,4 @@
-"""Configurations of a planned retriever: what the table [explore] says, and what is tried."""
+"""Configurations of a planned retriever from the table [explore]."""
 
 import textwrap
 
@@ -51,7 +51,7 @@ def test_every_configuration_is_tried_with_that_of_today(plan):
     assert found.before.configuration == {"of.0.k1": 0.9, "depth": 20}
     assert str(found.measure) == "RR"
     assert not any(trial.error for trial in found.trials)
-    # The journals say what was asked: each configuration is one of its own.
+    # Each configuration has a separate journal.
     assert len(list(bench.store.glob("hybrid-*"))) == 6
     assert given.options("both") == before
 

@@ -1,4 +1,4 @@
-"""Configurations of a planned retriever: what is varied, and what is today's."""
+"""Configurations of a planned retriever: varied settings and the current one."""
 
 import textwrap
 

@@ -1,4 +1,4 @@
-"""Whatever a retriever does, every query gets its response, and the run goes on."""
+"""Every query gets a response and the run continues, whatever the retriever does."""
 
 import asyncio
 import itertools
@@ -14,7 +14,7 @@ from rankgauge import InputError, Limits
 
 
 class Unfit(Exception):  # noqa: N818 - a name for a test
-    """An error that says how it wants to be treated."""
+    """An error with attributes that control its handling."""
 
     def __init__(self, *, retryable=True, retry_after=None):
         super().__init__("no")
@@ -27,7 +27,7 @@ def raising(error):
 
 
 class Speechless(Exception):  # noqa: N818 - a name for a test
-    """An error whose message and whose properties cannot be read."""
+    """An error whose message and attributes cannot be read."""
 
     def __str__(self):
         raise RuntimeError("no")
@@ -38,7 +38,7 @@ class Speechless(Exception):  # noqa: N818 - a name for a test
 
 
 class Hostile:
-    """What it is cannot be said."""
+    """An object whose representation raises SystemExit."""
 
     def __repr__(self):
         sys.exit(3)
@@ -131,7 +131,7 @@ def test_an_answer_that_is_no_ranking_is_reported_with_its_fix():
 
 
 class Panic(BaseException):
-    """As libraries written in Rust raise: it is no Exception."""
+    """Like panics of libraries written in Rust, this is not an Exception."""
 
 
 @pytest.mark.parametrize("error", [Panic("index out of range"), asyncio.CancelledError("mine")])
@@ -180,7 +180,7 @@ def test_a_retriever_that_cancels_tasks_fails_for_its_query_only(cancel, concurr
     assert whole
     failed = {query: response.error for query, response in found.items() if response.hits is None}
     assert "Cancelled" in failed["q5"]
-    # Of calls side by side, those that were cancelled with it fail too.
+    # Concurrent calls that were cancelled with it fail, too.
     assert len(failed) == 1 or (cancel is cancel_all_tasks and len(failed) <= concurrency)
 
 
@@ -255,7 +255,7 @@ def test_waiting_for_a_retry_uses_no_processor_time():
         calls.append(text)
         if len(calls) == 1:
             raise ConnectionError("down")
-        # The first is due again, and as many wait in the queue as may.
+        # The first call is due again, and the queue is full.
         time.sleep(1.0 if len(calls) == 2 else 0.0)
         return [text]
 

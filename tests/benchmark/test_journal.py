@@ -1,4 +1,4 @@
-"""A journal keeps what was answered, whatever ends the process."""
+"""A journal keeps all responses, however the process ends."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_a_key_changes_with_id_text_and_fields():
 
 
 def flipped(path):
-    """The file with each of its bits flipped in turn, and then as it was."""
+    """Yield the file with each bit flipped in turn; restore it at the end."""
     whole = path.read_bytes()
     for place in range(len(whole) * 8):
         damaged = bytearray(whole)

@@ -1,4 +1,4 @@
-"""Quantiles of latency, their intervals, and what is timed at all."""
+"""Quantiles of latency, their intervals, and the timed interval."""
 
 import gc
 import math
@@ -127,7 +127,7 @@ def test_the_gate_reads_what_is_written(tmp_path):
 
 
 def test_the_peak_of_memory_is_that_of_the_work_inside():
-    gc.collect()  # what earlier tests left would be freed inside, and hide what the work takes
+    gc.collect()  # garbage of earlier tests would be freed inside and hide the memory of the work
     with measure_resources() as before:
         block = np.ones(80_000_000, dtype=np.uint8)
     assert block.sum() == 80_000_000

@@ -1,4 +1,4 @@
-"""A benchmark as a file: what it says, and what is wrong with it."""
+"""Benchmarks from plan files, and errors in plans."""
 
 import sys
 import textwrap

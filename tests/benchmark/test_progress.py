@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on."""
+"""Progress display during a run."""
 
 import io
 import re
@@ -18,7 +18,7 @@ class Terminal(io.StringIO):
 
 
 def terminal_of(monkeypatch):
-    """A terminal in place of standard error; in the test itself, as pytest puts back its own."""
+    """Replace standard error with a terminal in the test itself, since pytest restores its own."""
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
@@ -91,7 +91,7 @@ def test_a_bar_of_work_that_is_timed_is_drawn_between_queries_only(monkeypatch):
 
 
 class Notebook(io.StringIO):
-    """As a kernel gives it to a cell; newer ones say that it is a terminal."""
+    """Standard error of a notebook cell; newer kernels report a terminal."""
 
     def isatty(self):
         return True

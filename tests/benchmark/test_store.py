@@ -1,4 +1,4 @@
-"""The store: what is kept, used again, and what it has cost."""
+"""The store: saved responses, reuse, and costs."""
 
 import functools
 import gc
@@ -100,7 +100,7 @@ def test_functions_of_one_factory_are_distinguished_by_run_name(collection, tmp_
 
 
 def failing_once(retrieve):
-    """A function made of this one that fails for word3."""
+    """Return this retriever, but failing once for word3."""
 
     def failing(text):
         if text == "word3":
@@ -111,7 +111,7 @@ def failing_once(retrieve):
 
 
 class Shifted:
-    """It finds the document of a number next to that of the query."""
+    """Finds the document whose number is that of the query plus `by`."""
 
     by = 0
 
@@ -236,7 +236,7 @@ MODULE = """
 
 
 def in_processes(tmp_path, again="missing", **sources):
-    """What a program prints with these modules beside it."""
+    """Return the output of a program run with these modules in its folder."""
     (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAM))
     for name, source in sources.items():
         (tmp_path / f"{name}.py").write_text(textwrap.dedent(source))
@@ -367,7 +367,7 @@ def test_answers_depend_on_the_order_of_documents(tmp_path):
 
 
 class Tied(Words):
-    """All documents are equal to it; it gives the first that it was given."""
+    """Scores all documents equally and returns the first ones indexed."""
 
     def search(self, queries, k):
         return [[(name, 1.0) for name in self.texts][:k] for _ in queries]
@@ -578,7 +578,7 @@ def test_a_killed_process_resumes_with_the_same_numbers(tmp_path, end, limits):
 
 
 class Metered:
-    """A retriever that says what it has used up, and is interrupted once."""
+    """A retriever that reports its usage and is interrupted once."""
 
     settings: typing.ClassVar = {"type": "metered"}
 
@@ -617,7 +617,7 @@ def test_the_cost_is_that_of_the_answers_whose_price_is_known(collection, tmp_pa
         bench.run("mine", Metered(8), timed=0)
     head = next(tmp_path.glob("*/run.json"))
     kept = json.loads(head.read_text())
-    # As a process leaves it that is killed before it could note anything.
+    # State after a process is killed before it could record anything.
     head.write_text(json.dumps({"stamp": kept["stamp"]}))
     run = bench.run("mine", Metered(0), prices={"tokens": 0.5}, timed=0)
     assert run.asked == len(run.queries) - 7

@@ -1,4 +1,4 @@
-"""What the tests of benchmarks share."""
+"""Fixtures of the tests of benchmark scripts."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ FOLDER = Path(__file__).parent.parent.parent / "benchmarks"
 
 @pytest.fixture
 def script(tmp_path):
-    """Runs a script of benchmarks to its end, and returns what it printed."""
+    """Run a benchmark script and return its output."""
 
     def ran(name, *words):
         done = subprocess.run(
@@ -30,6 +30,6 @@ def script(tmp_path):
 
 @pytest.fixture
 def ir_measures_reads_names():
-    """Skips aloud where ir_measures cannot read the names of measures."""
+    """Skip on Python versions where ir_measures cannot read names of measures."""
     if sys.version_info >= (3, 14):
         pytest.skip("ir_measures cannot read names on Python 3.14: nothing was compared with it")

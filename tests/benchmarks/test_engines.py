@@ -1,11 +1,11 @@
-"""Engines of benchmarks: what they compute, and that they say the same as we do."""
+"""Engines of benchmarks: their measures, and agreement with rankgauge."""
 
 import subprocess
 import sys
 
 import pytest
 from engines import ENGINES, OURS, PEERS
-from processes import Question, Took, unlike
+from processes import Cost, Task, disagreement
 from workloads import MEASURES, MORE, Work, columns, files, mappings
 
 WORK = Work(7, 40, 5)
@@ -77,7 +77,7 @@ def test_an_engine_agrees_with_us_on_frames(library, ir_measures_reads_names):
 
 @pytest.mark.parametrize("pipe", [False, True])
 def test_the_output_of_a_command_is_parsed(pipe, tmp_path):
-    found = Question(WORK, "CLI", MEASURES, pipe=pipe).ask(OURS, tmp_path)
+    found = Task(WORK, "CLI", MEASURES, pipe=pipe).measure(OURS, tmp_path)
     assert found.means == OURS.prepared(*_with_measures())(mappings(WORK)[1])
     assert found.cpu > 0
     assert found.peak > 0
@@ -88,28 +88,28 @@ def _with_measures():
 
 
 def test_a_time_counts_only_where_means_agree():
-    ours = Took(1, 1, 1, {"AP": 0.5, "RR": 0.25})
+    ours = Cost(1, 1, 1, {"AP": 0.5, "RR": 0.25})
     peer = ENGINES["pytrec_eval"]
-    assert unlike(peer, {peer.name: Took(1, 1, 1, {"AP": 0.50005})}, ours) == ""
-    found = unlike(peer, {peer.name: Took(1, 1, 1, {"AP": 0.5, "RR": 0.26})}, ours)
-    assert found == "says RR = 0.260000, rankgauge says 0.250000"
-    nothing = unlike(peer, {peer.name: Took(1, 1, 1, {"AP": float("nan")})}, ours)
-    assert nothing.startswith("says AP = nan")
+    assert disagreement(peer, {peer.name: Cost(1, 1, 1, {"AP": 0.50005})}, ours) == ""
+    found = disagreement(peer, {peer.name: Cost(1, 1, 1, {"AP": 0.5, "RR": 0.26})}, ours)
+    assert found == "has RR = 0.260000, rankgauge 0.250000"
+    nothing = disagreement(peer, {peer.name: Cost(1, 1, 1, {"AP": float("nan")})}, ours)
+    assert nothing.startswith("has AP = nan")
 
 
 def test_measures_with_other_tie_orders_have_a_wider_tolerance():
     peer = ENGINES["ir_measures"]
-    ours = Took(1, 1, 1, {"RR@10": 0.5, "RR": 0.5})
-    assert unlike(peer, {peer.name: Took(1, 1, 1, {"RR@10": 0.51})}, ours) == ""
-    assert unlike(peer, {peer.name: Took(1, 1, 1, {"RR@10": 0.53})}, ours)
-    assert unlike(peer, {peer.name: Took(1, 1, 1, {"RR": 0.51})}, ours)
+    ours = Cost(1, 1, 1, {"RR@10": 0.5, "RR": 0.5})
+    assert disagreement(peer, {peer.name: Cost(1, 1, 1, {"RR@10": 0.51})}, ours) == ""
+    assert disagreement(peer, {peer.name: Cost(1, 1, 1, {"RR@10": 0.53})}, ours)
+    assert disagreement(peer, {peer.name: Cost(1, 1, 1, {"RR": 0.51})}, ours)
 
 
 def test_means_of_other_definitions_are_not_compared():
     peer = ENGINES["sklearn"]
-    took = {peer.name: Took(1, 1, 1, {"nDCG@10": 0.9})}
+    took = {peer.name: Cost(1, 1, 1, {"nDCG@10": 0.9})}
     assert peer.other
-    assert unlike(peer, took, Took(1, 1, 1, {"nDCG@10": 0.5})) == ""
+    assert disagreement(peer, took, Cost(1, 1, 1, {"nDCG@10": 0.5})) == ""
 
 
 def test_an_engine_is_known_without_loading_a_library():

@@ -1,4 +1,4 @@
-"""Inputs of benchmarks: the same everywhere, and the same in every form."""
+"""Benchmark inputs are the same on every machine and in every form."""
 
 import gzip
 

@@ -143,7 +143,7 @@ def broken(faults):
 @given(FAULTS, st.integers(0, 9))
 def test_the_order_of_lines_changes_no_problem(faults, seed):
     qrels, run = broken(faults)
-    # Which of two equal lines comes first decides nothing; means are added in another order.
+    # Which of two equal lines comes first does not matter; means are summed in another order.
     wanted = kinds(check(qrels, run))
     random.Random(seed).shuffle(qrels)
     random.Random(seed + 1).shuffle(run)

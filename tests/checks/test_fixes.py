@@ -1,4 +1,4 @@
-"""Mended copies: what was wrong is gone, and nothing else has changed by a byte."""
+"""Fixed copies: the fault is gone, and no other byte has changed."""
 
 import csv
 import gzip
@@ -25,7 +25,7 @@ def written(folder, name, text):
 
 
 def mended(folder, qrels=QRELS, run=RUN, also=(), names=("qrels.txt", "a.run")):
-    """What was done, and the copies, None where none was written."""
+    """Return the fixes, and the fixed copies (None if not written)."""
     given_ = [written(folder, name, text) for name, text in zip(names, (qrels, run), strict=True)]
     result = fix_inputs(check(*given_), *given_, also=also)
     result.write(folder / "out")
@@ -99,7 +99,7 @@ def test_compressed_files_stay_compressed(tmp_path):
 
 
 def distances(folder):
-    """A run of 30 queries whose scores are distances, with judgments that it meets."""
+    """Write 30 queries with distances as scores, and matching judgments."""
     draw = random.Random(5)
     qrels, run = [], []
     for query in range(30):

@@ -178,7 +178,7 @@ def test_unjudged_documents_give_an_interval(pooled):
     qrels, run = good()
     rng = random.Random(4)
     few = {q: {d: g for d, g in docs.items() if rng.random() < 0.6} for q, docs in qrels.items()}
-    # Where all was pooled, a negative grade says that it was not judged.
+    # In a full pool, a negative grade means unjudged.
     said = {q: dict.fromkeys(qrels[q], -1) | few[q] for q in few} if pooled else few
     problem = only(check(said, run, ["nDCG@10", "P@10", "R@10"]), "P106")
     top = {q: sorted(docs, key=docs.get, reverse=True)[:10] for q, docs in run.items()}

@@ -174,7 +174,7 @@ def test_the_third_column_of_a_broken_run_is_ambiguous(tmp_path):
     path.write_text("q1 d1 0.5\nq1 d2\nq1 d3 0.25\n")
     with pytest.raises(FormatError, match="line 2: got 2 fields, expected 3"):
         check(QRELS, path)
-    # Of judgments it is the grade.
+    # In judgments, it is the grade.
     assert open_qrels(path).whole.docs.tolist() == [b"d1", b"d3"]
 
 

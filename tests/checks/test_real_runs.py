@@ -1,4 +1,4 @@
-"""What a check finds on real judgments and runs, and in faults made of them."""
+"""Findings in real judgments and runs, and in faults made from them."""
 
 import pytest
 from checked import effect, only, opinion
@@ -34,7 +34,7 @@ def test_good_runs_have_no_error(data_folder, name):
     folder = data_folder / name
     found = check(folder / "trec/qrels.txt", [run_of(folder, run) for run in RUNS[name]])
     said = {(p.code, p.evidence.source.rpartition("/")[2]) for p in found.findings}
-    # Many relevant documents, relevant ones only, and the ties of reciprocal ranks: as they are.
+    # Many relevant documents, only relevant ones, and ties of reciprocal ranks are real.
     wanted = {("J107", "qrels.txt"), ("J108", "qrels.txt")}
     if name == "cranfield":
         wanted.add(("R109", "rrf-bm25-minilm-k60.run.gz"))

@@ -12,14 +12,14 @@ pytest.importorskip("pytrec_eval")
 
 
 def written(path, rows):
-    """A file in TREC format of (query, document, rank, score)."""
+    """Write a TREC file of (query, document, rank, score)."""
     lines = [f"{query} Q0 {doc} {rank} {score!r} t\n" for query, doc, rank, score in rows]
     path.write_text("".join(lines))
     return path
 
 
 def rows_of(run, ranks=None):
-    """The rows of a run as they would be in its file."""
+    """Return the rows of a run as in its file."""
     return [
         (query, doc, place + 1 if ranks is None else ranks(place, len(docs)), score)
         for query, docs in run.items()
@@ -43,7 +43,7 @@ def test_duplicate_documents_are_counted_as_by_other_tools(tmp_path):
     )
     for policy in ("best", "first"):
         assert effect(problem, policy).then == pytest.approx(opinion(qrels, run))
-    # Each is in two ranks: a loop over them says what that gives.
+    # Each document is at two ranks; a loop over them gives the expected value.
     twice = sorted([*run["q1"].items()] * 2, key=lambda pair: (-pair[1], pair[0]))
     gained = sum(
         qrels["q1"].get(doc, 0) / math.log2(rank + 1)
@@ -238,7 +238,7 @@ def test_rankings_cut_above_the_cutoff_are_measured_where_they_end():
     cut = {query: dict(list(docs.items())[:5]) for query, docs in run.items()}
     problem = only(check(qrels, cut), "R105")
     assert problem.evidence.count == len(run)
-    # This run is perfect to its end: at 5 it has the value that it has at 10, which is left out.
+    # This run is perfect to its end: the value at 5 equals that at 10, so it is omitted.
     assert opinion(qrels, cut) == pytest.approx(opinion(qrels, cut, "ndcg_cut_5"))
     (most,) = problem.evidence.effects
     assert most.now == pytest.approx(opinion(qrels, cut))
@@ -281,7 +281,7 @@ def test_a_run_truncated_above_another_is_reported():
 
 
 def best_and_worst(qrels, run):
-    """Equal scores by grade, best and worst first, as pytrec_eval sees it with other scores."""
+    """Order ties by grade, best and worst first, with new scores for pytrec_eval."""
     for sign in (1, -1):
         moved = {
             query: {
@@ -342,7 +342,7 @@ def test_scores_that_collapse_in_32_bits_give_what_pytrec_eval_gives():
         for above, below in itertools.pairwise(scores):
             count += np.float32(above) == np.float32(below) and above != below
     assert problem.evidence.count == count > 0
-    # pytrec_eval itself keeps 32 bits.
+    # pytrec_eval itself uses 32-bit scores.
     assert effect(problem, "32 bits").then == pytest.approx(opinion(qrels, near))
     assert effect(problem, "32 bits").now == pytest.approx(opinion(qrels, run))
     assert "R107" not in check(qrels, collapsing(run, 1e5)).codes

@@ -1,4 +1,4 @@
-"""Findings of texts, each with its effect compared with pytrec_eval on what was changed by hand."""
+"""Findings in texts, each effect compared with pytrec_eval on manually changed data."""
 
 import pytest
 import pytrec_eval
@@ -38,7 +38,7 @@ def found(documents=DOCUMENTS, queries=QUERIES, judged=JUDGED, run=RUN):
 
 
 def ndcg(judged, run, queries=None):
-    """The mean by another tool, over all judged queries."""
+    """Return the mean by another tool over all judged queries."""
     values = pytrec_eval.RelevanceEvaluator(judged, {"ndcg_cut_10"}).evaluate(run)
     chosen = queries or judged
     return sum(values.get(q, {"ndcg_cut_10": 0.0})["ndcg_cut_10"] for q in chosen) / len(chosen)
@@ -81,7 +81,7 @@ def test_unjudged_duplicates_of_a_relevant_document_get_its_grade():
     problem = found()["T102", "texts"]
     assert (problem.evidence.count, problem.evidence.of) == (2, 6)
     assert [location.document for location in problem.evidence.locations] == ["d3", "d4", "d6"]
-    # d6 was judged not relevant: that stands.
+    # d6 was judged nonrelevant, and stays so.
     judged = {**JUDGED, "q2": {**JUDGED["q2"], "d4": 2}}
     assert effect(problem) == pytest.approx(ndcg(judged, RUN))
 

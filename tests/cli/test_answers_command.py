@@ -1,4 +1,4 @@
-"""``rankgauge answers``: evaluate, gate and demo."""
+"""``rankgauge answers``: evaluate, gate, and demo."""
 
 import json
 import re
@@ -95,7 +95,7 @@ def test_the_default_shows_means_numbers_of_questions_the_judge_and_the_next_ste
 
 
 def test_a_reader_finds_the_seeded_faults_of_the_answers():
-    """Counted by hand from the list in the README of the sample."""
+    """Counts from the list in the README of the sample."""
     words = ("--reference", QUESTIONS, "--verdicts", VERDICTS, "--as", "json")
     some = ("-m", "Completeness", "-m", "CitationPrecision", "-m", "Abstention")
     first = means(answers("evaluate", FIRST, *words, "-m", "Completeness", "-m", "Abstention"))
@@ -108,7 +108,8 @@ def test_a_reader_finds_the_seeded_faults_of_the_answers():
     second = means(answers("evaluate", SECOND, *words, *some))
     assert second["Completeness"] == pytest.approx(15 / 18)
     assert second["Abstention"] == pytest.approx(5 / 20)
-    # Of 15 answers with citations, q17 cites a wrong context, q26 has one of three to nothing.
+    # Of 15 answers with citations, q17 cites a wrong context, and q26 has one of three claims
+    # without support.
     assert second["CitationPrecision"] == pytest.approx((13 + 0 + 2 / 3) / 15)
 
 
@@ -259,11 +260,11 @@ def test_a_search_lets_the_model_judge_what_the_collection_answers(tmp_path, nam
     assert len(set(passages.split("\n\n")) & set(texts)) == 10
 
 
-# ---- criteria in words
+# ---- criteria in plain language
 
 
 def of_criterion(names):
-    """Meets a criterion where the answer has a digit; the wording is its name in words."""
+    """Meets a criterion if the answer has a digit; the wording names the criterion."""
 
     def answer(body, before):
         text, listed = asked(body)

@@ -1,4 +1,4 @@
-"""``rankgauge check``: what it prints, what it writes, and how it ends."""
+"""``rankgauge check``: output, written files, and exit codes."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The command line: what it prints, where, and how it ends."""
+"""The command line: output, streams, and exit codes."""
 
 import json
 import os
@@ -142,7 +142,7 @@ def test_an_interrupt_ends_with_130():
     with subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
-        # More than a pipe holds: once it is written, the command is reading.
+        # More than a pipe buffers: once it is written, the command is reading.
         process.stdin.write(b"q01 Q0 d1 1 1.0 x\n" * 20_000)
         process.stdin.flush()
         process.send_signal(signal.SIGINT)

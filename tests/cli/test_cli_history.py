@@ -101,7 +101,7 @@ def test_different_judgments_are_refused_or_compared_with_a_warning(kept, tmp_pa
 
 def test_a_trend_warns_of_a_decline_in_every_form(kept, tmp_path):
     done = kept("history", "trend", "-m", "nDCG@10")
-    assert "WARNING" not in done.stdout  # runs of other names are no change in time
+    assert "WARNING" not in done.stdout  # runs with different names are not a change over time
     later = tmp_path / "later" / "bm25.run"
     later.parent.mkdir()
     shutil.copy(KEYWORD, later)

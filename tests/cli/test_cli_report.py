@@ -65,7 +65,7 @@ def test_an_error_is_reported_and_an_old_report_kept(tmp_path, words, said):
 
 
 def test_an_unwritable_path_is_reported(tmp_path):
-    """Before any work: the judgments are not even read."""
+    """The error comes before any work: the judgments are not even read."""
     for target, said in (("none/a.html", "there is no folder"), ("", "this is a folder")):
         done = run("report", "nowhere.txt", BM25, "--no-plots", "-o", str(tmp_path / target))
         assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""``rankgauge evaluate`` with a question set: weights, groups and origins."""
+"""``rankgauge evaluate`` with a question set: weights, groups, and origins."""
 
 import json
 
@@ -8,7 +8,7 @@ from command import run
 
 @pytest.fixture
 def files(tmp_path):
-    """20 questions, of which 8 are generated; bm25 finds the document at rank 1 or 2."""
+    """20 questions, 8 of them generated; bm25 finds the document at rank 1 or 2."""
     names = [f"q{n:02}" for n in range(20)]
     qrels, ranking, rows = tmp_path / "qrels.txt", tmp_path / "bm25.run", []
     qrels.write_text("".join(f"{name} 0 d1 1\n" for name in names))
@@ -47,7 +47,8 @@ def test_means_are_mixed_on_request_with_weights_and_groups(files):
         "weight", "--group-by", "part",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    # Odd places are found at rank 1: (2 + 4 + ... + 20) + (1 + 3 + ... + 19) / 2 of 210.
+    # Questions at odd positions are found at rank 1: (2 + 4 + ... + 20) + (1 + 3 + ... + 19) / 2 of
+    # 210.
     assert f"{(110 + 100 / 2) / 210:.4f}" in done.stdout
     assert "all, unweighted" in done.stdout
     assert "rotating" in done.stdout

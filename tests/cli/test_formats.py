@@ -30,7 +30,7 @@ COMMANDS = {
 
 @pytest.fixture
 def folder(tmp_path):
-    """The sample as it is, and under names that mislead: the runs as query, document, score."""
+    """The sample, and copies with misleading names: the runs as query, document, score."""
     (tmp_path / "true").mkdir()
     (tmp_path / "odd").mkdir()
     (tmp_path / "true/qrels.txt").write_bytes(Path(QRELS).read_bytes())
@@ -55,7 +55,7 @@ def words_of(command, *, odd):
 
 
 def plain(done):
-    """What is printed, but for the names of files and what differs each time."""
+    """Return the output without file names and varying parts."""
     text = re.sub(r"\b(true|odd)/", "", done.stdout + done.stderr)
     text = re.sub(r"\b(qrels|bm25|keyword)\.(txt|csv|run|json)\b", r"\1", text)
     text = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?", "now", text)

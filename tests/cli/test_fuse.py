@@ -1,4 +1,4 @@
-"""``rankgauge fuse``, ``cut`` and ``sample``."""
+"""``rankgauge fuse``, ``cut``, and ``sample``."""
 
 from pathlib import Path
 

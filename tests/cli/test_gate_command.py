@@ -1,4 +1,4 @@
-"""``rankgauge gate``: what it writes, where, and how it ends."""
+"""``rankgauge gate``: output, written files, and exit codes."""
 
 import json
 import xml.etree.ElementTree as ET

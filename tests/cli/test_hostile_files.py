@@ -1,4 +1,4 @@
-"""Files whose names and ids hold control characters: what reaches both channels."""
+"""Files with control characters in names and ids: output on stdout and stderr."""
 
 import json
 

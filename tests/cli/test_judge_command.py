@@ -125,7 +125,7 @@ def test_hidden_tests_are_added_from_a_file(project, tmp_path):
 
 
 def chosen_first(body, _before):
-    """Rank documents as they are, or choose the first."""
+    """Rank documents in their order, or choose the first."""
     properties = body["response_format"]["json_schema"]["schema"]["properties"]
     data = {"answer": "1", "reason": "other"} if "answer" in properties else {"ranking": []}
     message = {"role": "assistant", "content": json.dumps(data)}
@@ -184,7 +184,7 @@ def test_the_demo_serves_the_page_of_its_link_until_interrupted(tmp_path):
 
 
 def fetched(link):
-    """The page of a link, as soon as there is one."""
+    """Return the page of a link as soon as it is served."""
     for _ in range(100):
         try:
             with urllib.request.urlopen(link) as page:

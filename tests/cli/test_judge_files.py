@@ -1,4 +1,4 @@
-"""``rankgauge judge export``, ``import``, ``backup`` and ``restore``."""
+"""``rankgauge judge export``, ``import``, ``backup``, and ``restore``."""
 
 import json
 
@@ -14,7 +14,7 @@ BM25 = str(SAMPLE / "runs" / "bm25.run")
 
 @pytest.fixture
 def project(tmp_path):
-    """A project in which Ann has judged twenty tasks by the judgments of the sample."""
+    """A project in which Ann has judged twenty tasks according to the sample's judgments."""
     path = tmp_path / "judging.db"
     assert run("judge", "create", path, "--questions", SAMPLE / "queries.jsonl").returncode == 0
     added = run("judge", "pool", path, "--collection", SAMPLE, "--run", BM25, "--random", "2")

@@ -1,4 +1,4 @@
-"""``rankgauge judge generate``: proposals of a model into a judging project."""
+"""``rankgauge judge generate``: questions proposed by a model for a judging project."""
 
 import json
 import re
@@ -61,7 +61,7 @@ def test_generated_questions_go_into_the_project_and_refused_ones_beside_it(tmp_
     assert {each.author for each in stored.values()} == {"small"}
     refused = (tmp_path / "judging.generated.refused.jsonl").read_text().splitlines()
     assert [json.loads(line)["document"] for line in refused] == ["fees"]
-    # The accepted ones are a question set.
+    # The accepted questions are a question set.
     again = run("logs", "sample", tmp_path / "judging.generated.jsonl", "-n", 2, "--as", "csv")
     assert again.returncode == 0, again.stderr
 

@@ -1,4 +1,4 @@
-"""``rankgauge judge relevance``, ``agreement`` and ``size``."""
+"""``rankgauge judge relevance``, ``agreement``, and ``size``."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""``rankgauge logs``: logs of production."""
+"""``rankgauge logs``: production logs."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""`rankgauge logs drift`."""
+"""``rankgauge logs drift``."""
 
 import json
 
@@ -10,7 +10,7 @@ from rankgauge.sample import sample_path
 
 @pytest.fixture
 def files(tmp_path):
-    """Evaluation questions about one topic, and a log of two."""
+    """Write evaluation questions about one topic, and a log of two topics."""
     ours = [f"how do i renew card {n}" for n in range(30)]
     theirs = [f"how do i renew card {n}" for n in range(30, 60)]
     theirs += [f"train to station {n}" for n in range(40)]

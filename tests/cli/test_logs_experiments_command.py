@@ -1,4 +1,4 @@
-"""``rankgauge logs experiment``, ``interleaving`` and ``judgments``."""
+"""``rankgauge logs experiment``, ``interleaving``, and ``judgments``."""
 
 import json
 
@@ -50,7 +50,7 @@ def test_queries_of_the_evaluation_set_keep_their_identifiers(log, tmp_path):
 
 @pytest.fixture
 def arms(tmp_path):
-    """200 users of two arms over 10 days, who click in 20% and 50% of their searches."""
+    """200 users in two arms over 10 days, who click in 20% and 50% of their searches."""
     path = tmp_path / "arms.parquet"
     duckdb.connect().execute(
         f"""COPY (

@@ -1,4 +1,4 @@
-"""``rankgauge logs health``: the history beside a log."""
+"""``rankgauge logs health``: a history compared with a log."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Every command on the bundled sample: one screen of 80 columns, and with -q only numbers."""
+"""Every command fits on a screen of 80 columns for the sample; with -q it prints only numbers."""
 
 import functools
 import re
@@ -74,7 +74,7 @@ logs experiment clicks.parquet --primary search_ctr
 logs interleaving clicks.parquet
 logs judgments clicks.parquet
 """.strip().splitlines()
-# Lists, and texts about one thing: as long as they are.
+# Lists, and texts about one subject, have any length.
 LISTED = """
 check QRELS BM25 KEYWORD
 check --list
@@ -84,7 +84,7 @@ measures nDCG
 judge settings judging.db
 evaluate QRELS BM25 --per-query -m nDCG@10
 """.strip().splitlines()
-# Commands that write files, serve pages, change a store, or ask a model.
+# Commands that write files, serve pages, change a store, or call a model.
 SILENT = {
     "report", "convert", "fuse", "cut", "sample", "history delete", "history export",
     "judge create", "judge questions", "judge guideline", "judge gold", "judge serve",
@@ -119,7 +119,7 @@ def done(folder, line):
 
 @functools.cache
 def prepared(folder, command):
-    """Make the files that a command reads."""
+    """Create the files that a command reads."""
     pytest.importorskip(EXTRAS.get(command, "rankgauge"))
     match command:
         case "compare":
@@ -143,7 +143,7 @@ def prepared(folder, command):
 
 
 def judge(folder):
-    """A project with choices of two people, and votes."""
+    """Create a project with choices of two people, and votes."""
     done(folder, "judge create pooled.db --questions sample/queries.jsonl")
     done(folder, "judge create judging.db --questions sample/queries.jsonl")
     done(folder, "judge pool judging.db --collection sample --run BM25 --run KEYWORD -k 3")
@@ -165,7 +165,7 @@ def check_screen(printed):
     lines = printed.splitlines()
     assert lines[0]
     for number, line in enumerate(lines):
-        # A title stands above something.
+        # A title is followed by content.
         assert line or lines[number - 1], "two empty lines"
 
 

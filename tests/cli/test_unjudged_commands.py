@@ -1,4 +1,4 @@
-"""``rankgauge evaluate --unjudged`` and ``--unjudged-report``, ``rankgauge reliability``."""
+"""``rankgauge evaluate --unjudged`` and ``--unjudged-report``, and ``rankgauge reliability``."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""compare() and Comparison: which run is better, by how much, and how sure that is."""
+"""compare() and Comparison: differences between runs and their uncertainty."""
 
 import csv
 import io
@@ -60,6 +60,20 @@ def test_identical_runs_are_identical_and_have_no_interval():
     )
     assert (found.no_interval, found.effect) == ("no query differs", 0.0)
     assert found.ties == 60
+
+
+@pytest.mark.parametrize("value", [math.nan, 1.0])
+def test_runs_without_a_query_that_both_have_are_not_identical(value):
+    def undefined(name, values):
+        made = Evaluation.from_values(name, ["q1", "q2"], {"nDCG@10": values})
+        return replace(made, policies=replace(made.policies, undefined="skip"))
+
+    runs = [undefined("a", [math.nan] * 2), undefined("b", [value, math.nan])]
+    found = compare(runs)
+    difference = found.difference("b")
+    assert (difference.queries, difference.verdict) == (0, "cannot tell")
+    assert difference.no_interval == "no query has both values"
+    assert ("undefined for every run" in found.sentences[0]) == math.isnan(value)
 
 
 def test_two_calls_say_the_same_to_the_last_bit():
@@ -173,7 +187,7 @@ def test_few_queries_are_a_warning():
         (lambda: compare(QRELS, RUNS, "RR", correction="none"), UnknownName, "correction='none'"),
         (lambda: compare({"q": {"d"}}, {"a": {"q": ["d"]}, "b": {"q": ["x"]}}, "RR"), InputError,
          "one query is too few"),
-        (lambda: compare(QRELS, 7, "RR"), InputError, "got int where runs"),
+        (lambda: compare(QRELS, 7, "RR"), InputError, "got int, expected runs"),
         (lambda: compare(QRELS, RUNS, []), InputError, "no measure was given"),
         (lambda: FOUND.difference("s9"), InputError, "no difference between 's9'"),
     ],
@@ -354,7 +368,7 @@ def test_significant_differences_are_marked_in_the_table_of_means():
         at = {(1, 1): "‡", (3, 1): "†"} if turned else {(0, 1): "‡", (0, 3): "†"}
         assert {(r + turned, c): m for (r, c), m in table.marks.items()} == at
         assert table.notes == ("† better, ‡ worse than s1: interval and corrected p agree",)
-    # s1 is better than s0, and worse than what it is compared with.
+    # s1 is better than s0, and worse than the run it is compared with.
     every = compare(QRELS, RUNS, "nDCG@10", baseline="s2", pairs="all").table()
     assert every.marks == {(0, 1): "‡", (0, 2): "‡"}
     unsure = compare(QRELS, {"a": RUNS["s0"], "b": RUNS["s0"]}, "nDCG@10").table()
@@ -411,7 +425,7 @@ def test_every_finding_of_a_comparison_has_a_kind():
     assert sorted(set(re.findall('_finding\\("(C\\d+)"', source))) == [
         code
         for code in COMPARISON_KINDS
-        if code != "C112"  # of settings, which a gate finds, too
+        if code != "C112"  # from the settings, as in a gate
     ]
 
 

@@ -1,4 +1,4 @@
-"""Tests, intervals, corrections and power of compare()."""
+"""Tests, intervals, corrections, and power of compare()."""
 
 import math
 from dataclasses import replace
@@ -44,7 +44,7 @@ def test_an_unknown_test_is_refused_also_where_none_is_needed():
 
 @pytest.mark.parametrize("test", ["randomization", "t", "wilcoxon", "tukey-hsd"])
 def test_with_five_differing_queries_no_test_is_significant(test):
-    """Five wins of thirty: the exact p is 2 / 2^5 = .0625, the t interval would be above 0."""
+    """Five wins of thirty: the exact p is 2 / 2^5 = .0625, but the t interval would exclude 0."""
     qrels = {f"q{n}": {"d": 1} for n in range(30)}
     old = {f"q{n}": ["x", "d"] for n in range(30)}
     new = {f"q{n}": ["d", "x"] if n < 5 else ["x", "d"] for n in range(30)}
@@ -73,7 +73,7 @@ def test_all_pairs_are_compared_on_request_in_both_directions():
 
 
 def test_all_pairs_have_the_p_values_of_each_pair_by_itself():
-    """The draws differ; what is left is the error of 10,000 of them."""
+    """The draws differ; the difference is within the error of 10,000 draws."""
     found = compare(QRELS, RUNS, "nDCG@10", pairs="all")
     theirs = scipy_stats.permutation_test(
         (values_of("s2", "nDCG@10"), values_of("s1", "nDCG@10")),
@@ -141,7 +141,7 @@ def test_a_tiny_difference_does_not_ask_for_millions_of_queries():
 
 
 def test_the_best_of_several_runs_is_compared_with_all_others():
-    """s1 is nearly s2: nothing was said of the two by the comparison with s0 alone."""
+    """s1 nearly equals s2; the comparison with s0 alone does not cover this pair."""
     near = {q: dict(docs) for q, docs in RUNS["s2"].items()}
     near["q0"] = dict(reversed(list(near["q1"].items())))
     found = compare(QRELS, {"s0": RUNS["s0"], "s1": near, "s2": RUNS["s2"]}, "nDCG@10")
@@ -150,7 +150,7 @@ def test_the_best_of_several_runs_is_compared_with_all_others():
 
 
 def _near() -> dict:
-    """Runs that are hardly apart: no p-value is at an end of its range."""
+    """Return runs that hardly differ, so that no p-value is at an end of its range."""
     rng = np.random.default_rng(11)
     return {
         f"n{s}": {
@@ -174,7 +174,7 @@ NEAR = _near()
     ],
 )
 def test_nothing_but_the_tested_values_decides_a_p_value(kind):
-    """Neither the order of queries, their names, nor what else is shown."""
+    """Neither the order of queries, nor their names, nor other measures matter."""
     names = {q: f"z{n * 7 % 60}" for n, q in enumerate(reversed(QRELS))}
     renamed = {names[q]: QRELS[q] for q in names}
     renamed_runs = {n: {names[q]: d for q, d in run.items()} for n, run in NEAR.items()}
@@ -209,7 +209,7 @@ def test_max_t_keeps_the_queries_of_its_columns_together():
     table = np.stack(
         [values[r, name] - values["n0", name] for r in ("n1", "n2") for name in names], axis=1
     )
-    # From the paper: the largest |t| of all columns under each pattern of signs.
+    # From the paper: the largest |t| over all columns under each pattern of signs.
     signs = np.random.default_rng(3).choice([-1.0, 1.0], (20_000, len(table)))
     norm = np.sqrt((table**2).sum(axis=0))
     largest = (abs(signs @ table) / norm).max(axis=1)
@@ -232,7 +232,7 @@ def test_a_geometric_mean_is_compared_by_logarithms():
 
 
 def test_a_geometric_mean_can_change_in_the_other_direction_than_the_plain_one():
-    """One bad failure weighs more in it than a good gain."""
+    """One large loss outweighs a large gain in the geometric mean."""
     qrels = {f"q{n}": {"d": 1} for n in range(6)}
     old = {q: [*(f"x{n}" for n in range(9)), "d"] for q in qrels}
     new = old | {"q0": ["d"], "q1": [*(f"x{n}" for n in range(999)), "d"]}
@@ -252,7 +252,7 @@ def test_max_t_refuses_columns_of_different_queries_even_if_they_are_as_many():
 
 
 def _differing(moved):
-    """A comparison of two evaluations whose values by RR differ by these numbers."""
+    """Return a comparison of two evaluations with these differences in RR."""
     qrels = {f"q{n}": {"d": 1} for n in range(len(moved))}
     run = {q: ["x", "d"] for q in qrels}
     made = replace(evaluate(qrels, run, "RR"), run_name="old")

@@ -1,4 +1,4 @@
-"""How often intervals and tests of differences err where the truth is known, as the page says."""
+"""Error rates of intervals and tests of differences, as stated on the page."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from docs_scripts import docs_script
 
 coverage = docs_script("interval_coverage")
 RNG = np.random.default_rng(3)
-# Near-identical runs: 15% of the queries differ, by steps of reciprocal ranks or by 1.
+# Near-identical runs: 15% of the queries differ, by differences of reciprocal ranks or by 1.
 RECIPROCAL = np.where(RNG.random(5000) < 0.15, RNG.choice([-0.5, 0.17, 0.5, 0.67], 5000), 0.0)
 SUCCESS = np.where(RNG.random(5000) < 0.15, RNG.choice([-1.0, 1.0, 1.0], 5000), 0.0)
 

@@ -1,4 +1,4 @@
-"""Rank-biased overlap, against a slow loop from the definition and worked examples."""
+"""Rank-biased overlap compared with a slow loop from the definition and with published examples."""
 
 import math
 
@@ -17,27 +17,27 @@ PATIENCE = st.floats(0.05, 0.97)
 
 
 def common(one, other, depth):
-    """How many documents the first so many ranks of both share."""
+    """Return the number of documents that the first `depth` ranks of both share."""
     return len(set(one[:depth]) & set(other[:depth]))
 
 
 def summed(agreements, p):
-    """The definition: (1 - p) times the sum of p^(d-1) A_d over depths from 1 on."""
+    """Return the definition: (1 - p) times the sum of p^(d-1) A_d over depths d from 1 on."""
     return (1 - p) * math.fsum(p ** (d - 1) * a for d, a in enumerate(agreements, start=1))
 
 
 def deep(p):
-    """Depths after which the weight that is left is below what a float holds."""
+    """Return a depth beyond which the remaining weight is below float precision."""
     return 30 + int(40 / -math.log(p))
 
 
 def slow_least(one, other, p):
-    """Nothing unseen is common: the overlap stays as it is below the end of the rankings."""
+    """No unseen document is common: the overlap stays constant below the end of the rankings."""
     return summed([common(one, other, d) / d for d in range(1, deep(p))], p)
 
 
 def slow_most(one, other, p):
-    """Everything unseen is common that can be."""
+    """Every unseen document is common if possible."""
     ends = (len(one), len(other))
     agreements = []
     for d in range(1, deep(p)):
@@ -47,10 +47,10 @@ def slow_most(one, other, p):
 
 
 def slow_extrapolated(one, other, p):
-    """The agreement of the shorter ranking's end is carried on, that of the tail added to it.
+    """Extrapolate the agreement at the end of the shorter ranking, plus that of the tail.
 
-    Between both ends the unseen documents of the shorter ranking count as common as often as its
-    seen ones were; below both, the agreement stays as it was assumed to be at the end.
+    Between both ends, unseen documents of the shorter ranking count as common at the rate of its
+    seen ones; below both ends, the agreement is constant.
     """
     short, long = sorted((one, other), key=len)
     if not short:
@@ -89,9 +89,9 @@ def test_the_example_of_the_paper_agrees_depth_by_depth():
 
 
 def test_the_first_ten_ranks_carry_86_percent_of_the_weight_at_p_of_nine_tenths():
-    """Webber et al., section 4.3: seen as RBO_min of ten equal ranks and nothing in common below.
+    """Webber et al., section 4.3: RBO_min of ten equal ranks and nothing in common below.
 
-    RBO_min still counts the ten below rank 10; without that the weight of ten ranks is left.
+    RBO_min also counts these ten below rank 10; without that, the weight of ten ranks remains.
     """
     ten = [f"d{n}" for n in range(10)]
     one = ten + [f"x{n}" for n in range(3000)]
@@ -100,7 +100,7 @@ def test_the_first_ten_ranks_carry_86_percent_of_the_weight_at_p_of_nine_tenths(
 
 
 def test_values_worked_out_by_hand():
-    """a b c against b a c d at p = 1/2: agreements 0, 1, 1, 3/4 seen, 1 assumed from rank 4 on."""
+    """a b c with b a c d at p = 1/2: agreements 0, 1, 1, 3/4 seen, 1 assumed from rank 4 on."""
     found = rbo({"q": list("abc")}, {"q": list("bacd")}, 0.5)
     assert found.ext[0] == pytest.approx(1 / 4 + 1 / 8 + 1 / 16 + 1 / 16, abs=1e-15)
     assert found.common[0] == 0.75
@@ -116,7 +116,7 @@ def test_values_worked_out_by_hand():
     ],
 )
 def test_another_package_gives_the_same_values(one, other, p, said):
-    """What `rbo_ext` of the package rbo 0.1.3 gives."""
+    """`rbo_ext` of the package rbo 0.1.3."""
     assert rbo({"q": list(one)}, {"q": list(other)}, p).ext[0] == pytest.approx(said, abs=1e-14)
 
 
@@ -145,7 +145,7 @@ def test_names_of_documents_do_not_matter(one, other):
 
 
 def test_p_near_the_ends_of_its_range_gives_finite_values():
-    """Next to 0 only the first rank counts, next to 1 only what is assumed far below."""
+    """Near 0 only the first rank counts, near 1 only the assumed agreement far below."""
     one, other = {"q": list("abc")}, {"q": list("adbe")}
     low, high = rbo(one, other, 5e-324), rbo(one, other, 1 - 2**-53)
     assert (low.ext[0], low.low[0], low.residual[0]) == (1.0, 1.0, 0.0)

@@ -1,4 +1,4 @@
-"""What changed from one run to another, against plain loops over dictionaries."""
+"""Changes from one run to another, compared with plain loops over dictionaries."""
 
 import json
 import math
@@ -178,7 +178,7 @@ def test_the_order_of_queries_and_documents_does_not_matter(made, random):
     one, again = (
         json.loads(diff(made.qrels, made.run, run, "AP").to_json()) for run in (other, mixed)
     )
-    # The notes may name the first ids of an input.
+    # Notes may name the first ids of an input.
     assert one | {"notes": []} == again | {"notes": []}
 
 

@@ -1,4 +1,4 @@
-"""``convert``: from any format to any, nothing lost in silence."""
+"""``convert``: between all formats, with no silent loss."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rankgauge.formats.texts import TextReader, TextSource
 from rankgauge.formats.writers import write_collection
 from rankgauge.sample import sample_path
 
-# What this package reads by itself, with the libraries of the tests.
+# Formats that this package reads itself, and those of the libraries in the test environment.
 READ = ("trec", "csv", "tsv", "json", "jsonl", "parquet", "arrow")
 TEXTS = ("jsonl", "csv", "tsv", "trec")
 ENDS = {"trec": "txt"}
@@ -90,7 +90,7 @@ def test_any_run_round_trips_bit_for_bit_or_losses_are_reported(one, two, scored
         back = convert(paths[0], paths[1], kind="run", source_format=one)
         again = read_run(paths[1])
     except InputError as error:
-        # A run of no row is no file that can be read; what an id is refused for has a fix.
+        # A run without rows is an unreadable file; errors about ids suggest a fix.
         assert error.fix  # noqa: PT017 - either way is fine
         return
     said = there.losses + back.losses
@@ -126,7 +126,7 @@ def test_objects_in_memory_are_converted_with_name_but_without_settings(tmp_path
     assert (done.source, done.kind, done.losses) == ("judgments", "qrels", ())
 
 
-# ---------------------------------------------------------------- what is lost is said
+# ---------------------------------------------------------------- reported losses
 
 
 def lost(tmp_path: Path, text: str, target: str = "out.txt", **words: object) -> tuple[str, ...]:
@@ -187,7 +187,7 @@ def test_a_run_in_blocks_becomes_the_same_file(form, compiled, tmp_path, monkeyp
     rows = [(q, d, (d * 7 + q) % 11 / 7) for q in range(60) for d in range(20)]
     ids = {3: "a,b", 5: 'say"so', 8: "ü"}
     run.write_text("".join(f"q{q} Q0 {ids.get(d, d)} {d + 1} {s!r} t{q % 2}\n" for q, d, s in rows))
-    packed = tmp_path / "a.run.gz"  # which is read whole
+    packed = tmp_path / "a.run.gz"  # which is read as a whole
     packed.write_bytes(gzip.compress(run.read_bytes()))
     monkeypatch.setattr(fast_trec, "_BLOCK", 3000)
     monkeypatch.setattr(fast_trec, "_PIECE", 500)
@@ -196,7 +196,7 @@ def test_a_run_in_blocks_becomes_the_same_file(form, compiled, tmp_path, monkeyp
         monkeypatch.setattr(native, "core", None)
     streamed, whole = tmp_path / f"s.{form}", tmp_path / f"w.{form}"
     said, wanted = convert(run, streamed), convert(packed, whole)
-    if form == "arrow":  # buffers of columns may be longer than what is in them
+    if form == "arrow":  # column buffers may be longer than their content
         batches = (pa.ipc.open_file(path).read_all().to_batches() for path in (streamed, whole))
         assert next(batches) == next(batches)
     else:
@@ -323,7 +323,7 @@ def test_the_fields_are_the_same_however_the_file_is_cut(size, tmp_path, monkeyp
     assert found.comments == sum(line.startswith("#") for line in lines)
 
 
-# ---------------------------------------------------------------- what it is
+# ---------------------------------------------------------------- kinds of data
 
 
 @pytest.mark.parametrize(

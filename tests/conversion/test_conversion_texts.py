@@ -1,4 +1,4 @@
-"""``convert`` of queries, documents and collections: nothing lost in silence."""
+"""``convert`` for queries, documents, and collections, with no silent loss."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_any_text_round_trips_or_losses_are_reported(form, kind, rows, tmp_path_
 
 
 def without_empty(row):
-    """A field without a value is as good as none."""
+    """Drop empty fields, which are equivalent to missing ones."""
     return (*row[:3], {k: v for k, v in row[3].items() if v not in ("", [], None)})
 
 

@@ -16,7 +16,7 @@ def test_errors_of_the_rule_on_mtrag_are_those_that_are_printed(data_folder):
         for row in map(json.loads, lines):
             if row["answerability"] == "conversational":
                 continue
-            # 1: it declined where the question is unanswerable, else answered.
+            # 1: abstained where the question is unanswerable, otherwise answered.
             right = row["scores"]["conditional_idk"] == 1
             declined = right == (row["answerability"] == "unanswerable")
             found[declined, abstains(row["answer"])] += 1

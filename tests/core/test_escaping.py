@@ -1,4 +1,4 @@
-"""Text from outside in every format: nothing acts on it, and what is safe stays as it is."""
+"""External text in every format: special text is escaped, and harmless text is unchanged."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ from rankgauge.core.escaping import (
 )
 from rankgauge.rendering.tables import Table, render_table
 
-# Arbitrary text, and text made of what some format acts on.
+# Arbitrary text, and text made of special characters of a format.
 _HOT = st.sampled_from(
     [
         *"\x1b\r\n\t\a\x9b\x00\x7f\x85\u2028\u202e\u2066\u200f\ud800\ufffe",
@@ -31,7 +31,7 @@ _HOT = st.sampled_from(
     ]
 )
 TEXTS = st.one_of(st.text(max_size=20), st.lists(_HOT, max_size=8).map("".join))
-# What no file of XML may hold, other controls, and what turns the order of letters around.
+# Characters that XML forbids, other controls, and bidirectional overrides.
 _SHOWN_ESCAPED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
@@ -103,7 +103,7 @@ def test_a_markdown_table_keeps_its_columns_and_rows(rows, title, note):
     lines = render_table(table, "markdown").split("\n")
     drawn = [line for line in lines if line.startswith("| ")]
     assert len(drawn) == len(rows) + 2
-    # A cell ends at a bar that no backslash escapes.
+    # A cell ends at a bar that is not escaped by a backslash.
     assert {len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) for line in drawn} == {3}
     assert len(lines) == len(drawn) + 3 + 2 * bool(title)
     assert "\r" not in "".join(lines)

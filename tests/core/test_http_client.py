@@ -1,4 +1,4 @@
-"""What comes of a server that answers, answers badly, or not at all."""
+"""Responses of servers that answer, answer badly, or do not answer."""
 
 import gzip
 import hashlib
@@ -201,7 +201,7 @@ def test_a_hanging_server_times_out():
 
 @contextmanager
 def dripping(first, drop=b"x"):
-    """A server that says `first`, then a drop every hundredth of a second; its URL."""
+    """Serve `first`, then a byte sequence `drop` every hundredth of a second; yield the URL."""
     listening = socket.create_server(("127.0.0.1", 0))
     gone = threading.Event()
 

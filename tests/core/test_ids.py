@@ -1,4 +1,4 @@
-"""Columns of ids: what goes in, what comes out, how they compare."""
+"""Columns of ids: input, output, and comparison."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_many_ids_are_numbered_alike_also_where_hashes_collide(values: list[byte
 def test_long_columns_are_hashed_and_numbered_in_pieces(
     piece: int, values: list[bytes], repeated: list[int]
 ) -> None:
-    # Rows over bytes of their own, and rows that share them as those of a dictionary do.
+    # Rows with separate bytes, and rows that share bytes as those of a dictionary column do.
     alone = [int(Ids.of([value]).hashes()[0]) for value in values]
     for rows in (list(range(len(values))), [row for row in repeated if row < len(values)]):
         ids = Ids.of(values).take(np.array(rows, dtype=np.int64))

@@ -1,4 +1,4 @@
-"""Hashes of what must not be stored, with a key that stays on the machine."""
+"""Keyed hashes of values that must not be stored; the key stays on the machine."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""The compiled core gives what NumPy gives, to the last bit."""
+"""The compiled core gives the same bits as NumPy."""
 
 import itertools
 import math
@@ -38,7 +38,7 @@ TIES = st.sampled_from(["trec", "input", "best", "worst", "mean"])
 
 
 def outcome(judgments, run, ties="trec", measures=MEASURES):
-    """What an evaluation gives: values and notes, or the text of its error."""
+    """Return the values and notes of an evaluation, or the text of its error."""
     try:
         found = rg.evaluate(judgments, run, measures, ties=ties)
     except rg.RankgaugeError as error:
@@ -47,7 +47,7 @@ def outcome(judgments, run, ties="trec", measures=MEASURES):
 
 
 def both(judgments, run, ties="trec", measures=MEASURES):
-    """The outcomes with and without the compiled core."""
+    """Return the outcomes with and without the compiled core."""
     compiled = outcome(judgments, run, ties, measures)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native, "core", None)
@@ -56,7 +56,7 @@ def both(judgments, run, ties="trec", measures=MEASURES):
 
 @given(JUDGMENTS, RUNS, TIES)
 def test_dicts_are_joined_alike(judgments, run, ties):
-    for query in list(run)[:2]:  # mostly nothing is in common
+    for query in list(run)[:2]:  # mostly no common documents
         judgments.setdefault(query, dict.fromkeys(list(run[query])[::2] or ["a"], 1))
     compiled, plain = both(judgments, run, ties)
     assert compiled == plain
@@ -332,8 +332,8 @@ def test_numbers_of_files_are_those_of_float(numbers):
 
 def test_decimals_of_all_lengths_are_rounded_as_float_rounds_them():
     rng = random.Random(4)
-    numbers = [f"{rng.randrange(2**52, 2**53)}.5" for _ in range(200)]  # halfway: ties to even
-    # Of 19 digits some are so near to halfway that the first 64 bits do not decide.
+    numbers = [f"{rng.randrange(2**52, 2**53)}.5" for _ in range(200)]  # halfway: rounds to even
+    # Some numbers of 19 digits are so close to halfway that the first 64 bits do not decide.
     numbers += [f"0.{rng.randrange(10**18, 10**19)}" for _ in range(30_000)]
     for _ in range(40_000):
         digits = "".join(rng.choices("0123456789", k=rng.randint(1, 25)))
@@ -389,7 +389,7 @@ def test_ranks_are_read_alike(odd, blocks, tmp_path, monkeypatch):
 
     def read():
         whole = [] if blocks else [read_table(path, RUN, ranks=True)]
-        # A block is good until the next is read.
+        # A block is valid until the next one is read.
         return [
             [None if column is None else column.tolist() for column in (t.values, t.lines, t.ranks)]
             for t in whole or read_blocks(path, RUN, ranks=True)
@@ -505,7 +505,7 @@ def test_a_repeated_document_is_found(rankings):
 
 
 def _decimal(parts: tuple[int, int]) -> float:
-    """A number as people write it: a few digits with a point somewhere."""
+    """A number as people write it: a few digits and a decimal point."""
     digits, behind = parts
     return digits / 10**behind
 
@@ -520,7 +520,7 @@ NUMBERS = st.one_of(
 
 @given(st.lists(st.tuples(NUMBERS, st.sampled_from([0.0, -math.inf, math.inf])), min_size=1))
 def test_numbers_are_written_as_python_writes_them(pairs):
-    # Beside each number its neighbors, which need the most digits to be told apart.
+    # Each number with its neighbors, which need the most digits to be distinct.
     values = [value for number, up in pairs for value in (number, math.nextafter(number, up))]
     ids = Ids.of([f"d{n}" for n in range(len(values))])
     found = native.core.row_lines(*ids.columns(), np.array(values), b"q ", b" ", b" t\n", 3)
@@ -529,7 +529,7 @@ def test_numbers_are_written_as_python_writes_them(pairs):
 
 
 def test_numbers_halfway_between_two_decimals_are_written_with_the_even_digit():
-    """From 2**49 on doubles are eighths: of n + 1/4, n.2 and n.3 are equally near."""
+    """From 2**49 on doubles are eighths: n + 1/4 is equally near to n.2 and n.3."""
     rng = random.Random(2)
     values = [rng.randrange(2**49, 10**15) + k / 8 for k in range(8) for _ in range(50)]
     values += [math.nextafter(2.0**n, up) for n in range(-13, 50) for up in (0, 2.0**n, 1e300)]
@@ -549,7 +549,7 @@ def test_an_id_that_a_format_may_quote_is_left_to_python(strange):
 
 
 def test_memory_is_freed_by_the_allocator_that_gave_it(tmp_path):
-    """With ``PYTHONMALLOC=debug`` the process ends if it is not."""
+    """With ``PYTHONMALLOC=debug``, a wrong allocator aborts the process."""
     path = tmp_path / "a.run"
     path.write_text("".join(f"q{n // 9} Q0 d{n} 1 {9 - n % 9} t\n" for n in range(3000)))
     code = f"""

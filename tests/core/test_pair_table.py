@@ -1,4 +1,4 @@
-"""Rows of query, document and number, in columns."""
+"""Rows of query, document, and number, stored in columns."""
 
 from __future__ import annotations
 

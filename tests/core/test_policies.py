@@ -1,4 +1,4 @@
-"""Policies together: equal scores, documents without a judgment, orders drawn; by loops."""
+"""Combined policies (ties, unjudged documents, random orders), compared with loops."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TOGETHER = [
 
 
 def tied(seed: int = 3, queries: int = 40) -> Batch:
-    """Rankings of up to six documents with at most two scores, some of them not judged."""
+    """Rankings of up to six documents with at most two scores and some unjudged documents."""
     rng = random.Random(seed)
     qrels: dict[str, dict[str, float]] = {}
     run: dict[str, dict[str, float]] = {}
@@ -51,7 +51,7 @@ MADE = tied()
 
 
 def by_hand(name: str, query: str, *, removed: bool) -> float:
-    """The mean of the second opinion over every order, of the documents that stay."""
+    """Return the mean of the loop over all orders of the documents that remain."""
     measure, scores, grades = parse(name), MADE.run[query], MADE.qrels[query]
     levels = sorted(set(scores.values()), reverse=True)
     groups = [[doc for doc in scores if scores[doc] == level] for level in levels]
@@ -71,7 +71,7 @@ def same(one: float, other: float, slack: float = 1e-12) -> bool:
 
 
 def blocks() -> Any:
-    """The run, a few queries at a time."""
+    """Yield the run in blocks of a few queries."""
     whole = list(MADE.run.items())
     return (dict(whole[start : start + 7]) for start in range(0, len(whole), 7))
 
@@ -157,7 +157,7 @@ def test_policies_are_kept_in_json_and_history_and_reported(choice: Any, tmp_pat
     assert removed == (choice["unjudged"] == "removed")
     estimated = [note for note in found.notes if note.startswith("estimated from 40 orders")]
     assert len(estimated) == bool(choice.get("draws"))
-    # Only what differs in nothing is compared.
+    # Only equal policies are compared.
     same = evaluate(MADE.qrels, Run.of(MADE.run, name="b"), asked, **choice)
     rankgauge.compare([found, same])
     for other in TOGETHER:

@@ -1,4 +1,4 @@
-"""Where a number comes from: commit and versions."""
+"""Provenance of numbers: commit and versions."""
 
 import subprocess
 from importlib.metadata import version

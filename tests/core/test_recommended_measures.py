@@ -1,4 +1,4 @@
-"""Measures by use."""
+"""Recommended measures by use case."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Secrets in texts: in all the forms in which servers and libraries repeat them."""
+"""Secrets in texts, in all forms in which servers and libraries repeat them."""
 
 import base64
 import html
@@ -192,7 +192,7 @@ def test_a_long_text_takes_time_in_proportion_to_its_length(part):
         redact(text)
         return time.process_time() - start
 
-    # 8 times the text takes 64 times as long where the time is quadratic.
+    # With quadratic time, 8 times the text would take 64 times as long.
     assert seconds(400_000) < 25 * max(seconds(50_000), 0.02)
 
 

@@ -1,4 +1,4 @@
-"""Threads give the same results, in the same order, and end when nobody waits for them."""
+"""Threads give the same results in the same order, and stop when their consumer does."""
 
 import threading
 
@@ -13,7 +13,7 @@ def test_results_are_in_the_order_of_the_items(jobs):
     waits = [threading.Event() for _ in range(20)]
 
     def answer(number):
-        # Of two neighbors the second is done first.
+        # Of each two neighbors, the second finishes first.
         if jobs > 1 and number % 2 == 0:
             waits[number + 1].wait(10)
         waits[number].set()

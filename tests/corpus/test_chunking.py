@@ -1,4 +1,4 @@
-"""Chunks are parts of their text, all of it, and as long as was asked."""
+"""Chunks cover their text completely and have the requested length."""
 
 import itertools
 import sys
@@ -26,7 +26,7 @@ TEXT = (
     "We open at nine.  We close at five! Do you lend bikes? No.\n\n"
     "Für Bücher: 文書 😀 at the desk, (or by post).\r\n\tSundays closed.\n"
 )
-# Texts of words, blanks and marks, as chunkers meet them.
+# Texts of words, whitespace, and punctuation.
 _PARTS = (
     "open", "a", "Bücher", "文書", "😀", ".", ". ", "? ", " ", "  ", "\n", "\n\n", "\t", ",",
     "\ud800",
@@ -74,7 +74,7 @@ def test_fixed_chunks_have_the_size_and_overlap_asked_for(text, size):
 @given(text=texts, size=sizes)
 def test_token_chunks_have_the_size_and_overlap_asked_for(text, size):
     length, overlap = size
-    # A second opinion: the words themselves, with blanks in front as one of them.
+    # Independent check: the words, with leading whitespace as one of them.
     lead = 1 if text[:1].isspace() else 0
     chunks = TokenChunker(length, overlap)(text)
     words = [len(chunk.text.split()) + (lead if chunk.start == 0 else 0) for chunk in chunks]

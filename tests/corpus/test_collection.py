@@ -1,4 +1,4 @@
-"""Documents and queries: read from the files people have, and refused where they cannot be."""
+"""Documents and queries from common files, and errors for unreadable ones."""
 
 import copy
 import gzip

@@ -1,4 +1,4 @@
-"""What is in a collection: counted right, and what bends numbers is found."""
+"""Descriptions of collections: correct counts, and findings that affect numbers."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Collections from folders and archives, and what is refused of them."""
+"""Collections from folders and archives, and errors for unreadable ones."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ def test_an_archive_of_several_collections_is_not_guessed_at(tmp_path):
     texts = {f"{folder}/{part}.jsonl": TEXT for folder in "ab" for part in ("corpus", "queries")}
     with pytest.raises(InputError, match="in 2 folders of the archive: 'a', 'b'"):
         Collection.load(zipped(tmp_path / "two.zip", texts))
-    # What lies deeper is a part of something else.
+    # Deeper files belong to something else.
     one = zipped(tmp_path / "one.zip", {"a/corpus.jsonl": TEXT, "a/old/corpus.jsonl": TEXT * 2})
     assert list(Collection.load(one).documents) == ["d1"]
 
@@ -298,7 +298,7 @@ def test_judgments_beside_questions_are_not_kept_for_other_questions(tmp_path):
     assert not Collection.load(tmp_path, queries=tmp_path / "other.csv").qrels
     (tmp_path / "bare.csv").write_text("question\nwhere\n")
     assert Collection.load(tmp_path, queries=tmp_path / "bare.csv").qrels is None
-    # Judgments in a file of their own name queries by their ids: these may be asked otherwise.
+    # Judgments in another file name queries by id, and these queries may have other texts.
     (tmp_path / "qrels.txt").write_text("q1 0 a.md 1\n")
     (tmp_path / "plain.jsonl").write_text('{"_id": "q1", "text": "where"}')
     assert len(Collection.load(tmp_path, queries=tmp_path / "plain.jsonl").qrels) == 1
@@ -315,7 +315,7 @@ def test_columns_with_other_separators_are_refused_with_a_fix(tmp_path, name):
 
 
 class _Unreachable:
-    """As a dataset of ir_datasets that was never fetched."""
+    """A dataset of ir_datasets that was never downloaded."""
 
     def docs_count(self):
         raise RuntimeError("All download sources failed", ["a long story"])

@@ -1,4 +1,4 @@
-"""Spans by ranges agree with a slow count of single positions."""
+"""Measures of spans by ranges agree with slow counts of single positions."""
 
 import json
 import math
@@ -23,7 +23,7 @@ def spans_in(texts):
 
 
 def by_loop(found, wanted, texts, repeats):
-    """Sets of (document, position): of letters, or of tokens by the letters in them."""
+    """Return sets of (document, position): of characters, or of tokens by their characters."""
 
     def positions(span):
         letters = range(span.start, span.end)
@@ -54,7 +54,7 @@ def by_loop(found, wanted, texts, repeats):
     repeats=st.sampled_from(["counted", "once"]),
 )
 def test_ranges_count_what_a_loop_over_positions_counts(found, wanted, texts, repeats):
-    # A query beside it, so that something is relevant in any case.
+    # An additional query, so that at least one position is relevant.
     scores = span_scores(
         {"q": found, "sure": [Span("d2", 0, 1)]},
         {"q": wanted, "sure": [Span("d2", 0, 1)]},
@@ -74,7 +74,7 @@ def test_a_worked_example_of_letters():
         {"q": [Span("d1", 0, 10), Span("d1", 5, 15), Span("d2", 0, 5)]},
         {"q": [Span("d1", 8, 20), Span("d1", 18, 20)]},
     )
-    # 12 are relevant, 25 retrieved with 5 of them twice, 7 are both.
+    # 12 are relevant, 25 are retrieved (5 of them twice), and 7 are both.
     assert scores.mean() == {"precision": 7 / 25, "recall": 7 / 12, "iou": 7 / 30}
     once = span_scores(
         {"q": [Span("d1", 0, 10), Span("d1", 5, 15), Span("d2", 0, 5)]},

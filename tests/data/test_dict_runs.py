@@ -1,4 +1,4 @@
-"""A run of plain dicts evaluates as its table does; what is unusual is left to the table."""
+"""Runs of plain dicts evaluate like their tables; unusual ones are converted to tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MEASURES = [
 
 
 class Doc(str):
-    """Text with a hash of its own."""
+    """A string with a custom hash."""
 
     __slots__ = ()
 
@@ -51,7 +51,7 @@ RUNS = st.dictionaries(QUERIES, st.dictionaries(DOCS, SCORES, max_size=12), max_
 
 
 def outcome(qrels: Any, run: Any, **options: Any) -> Any:
-    """An evaluation with the bits of its values, or what is wrong."""
+    """Return an evaluation with the bits of its values, or the text of its error."""
     asked = [name for name in MEASURES if options.get("ties") != "mean" or parse(name).has_tie_mean]
     try:
         found = evaluate(qrels, run() if callable(run) else run, asked, **options)
@@ -62,7 +62,7 @@ def outcome(qrels: Any, run: Any, **options: Any) -> Any:
 
 
 def same(qrels: Any, run: Any, **options: Any) -> Any:
-    """What comes of a run of dicts, which is what comes of its table."""
+    """Return the outcome of a run of dicts after checking that its table gives the same."""
     found = outcome(qrels, run, **options)
     assert found == outcome(qrels, lambda: Run.of(run), **options)
     return found
@@ -253,7 +253,7 @@ def test_ids_are_compared_only_where_a_judged_document_is_tied(
 def test_pytrec_eval_finds_the_same_ranks(rng: random.Random) -> None:
     docs = [f"d{number}" for number in range(40)]
     qrels = {f"q{n}": {doc: rng.randint(0, 2) for doc in rng.sample(docs, 12)} for n in range(4)}
-    # Halves and quarters are the same in 32 bits, which is what it compares.
+    # Halves and quarters are exact in the 32 bits that pytrec_eval uses.
     run = {query: {doc: rng.randint(0, 12) / 4 for doc in rng.sample(docs, 25)} for query in qrels}
     names = {"map": "AP", "recip_rank": "RR", "ndcg_cut_10": "nDCG@10", "P_5": "P@5"}
     theirs = pytrec_eval.RelevanceEvaluator(qrels, {"map", "recip_rank", "ndcg_cut", "P"})

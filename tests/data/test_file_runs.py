@@ -1,4 +1,4 @@
-"""A run in a file is joined by the compiled core as its blocks are by NumPy."""
+"""The compiled core joins run files as NumPy joins their blocks."""
 
 import random
 
@@ -20,7 +20,7 @@ MEASURES = ("nDCG@3", "AP", "RR", "P@2", "R@5", "Judged@4", "RBP(p=0.8)")
 
 
 def run_file(path, seed, *, queries=120, docs=30, line="q{} Q0 d{} {} {!r} tag\n"):
-    """A file of rankings with ties, some of queries without judgments, and its judgments."""
+    """Write rankings with ties, some of unjudged queries; return the file and judgments."""
     rng = random.Random(seed)
     numbers = rng.sample(range(2 * queries), queries)
     scores = [0.5, 0.25, 3.0, -1.0, 1e-9, rng.random()]
@@ -42,7 +42,7 @@ def run_file(path, seed, *, queries=120, docs=30, line="q{} Q0 d{} {} {!r} tag\n
 
 
 def outcome(parts):
-    """All that parts add to an evaluation."""
+    """Return all that the parts contribute to an evaluation."""
     measured, tied, summary, name, settings = merge_blocks(parts)
     flags = [bool(count) for count in summary.tally[5:]]
     return (
@@ -101,7 +101,7 @@ def test_a_query_with_more_lines_than_a_piece_gets_more_memory(tmp_path, monkeyp
 
 
 def as_table(path, kind, *, queries=str, odd=""):
-    """The rows of a run file in another format; `odd` is added to each document."""
+    """Write the rows of a run file in another format, with `odd` appended to each document."""
     rows = [line.split() for line in path.read_text().splitlines()]
     names = [queries(row[0][1:]) if queries is int else row[0] for row in rows]
     docs, scores = [row[2] + odd for row in rows], [float(row[4]) for row in rows]

@@ -1,4 +1,4 @@
-"""The fingerprint: equal for equal content, whatever it was read from."""
+"""Fingerprints: equal for equal content, independent of the source."""
 
 import gzip
 import hashlib
@@ -15,7 +15,7 @@ ROWS = [("q2", "d1", 2.0), ("q1", "d2", 0.0), ("q1", "d10", 1.0), ("q1", "é", 3
 
 
 def slow(kind: bytes, rows: list[tuple[str, str, float]]) -> str:
-    """Written from the docstring, with one pack for each number."""
+    """Return the fingerprint from its docstring, with one struct.pack for each number."""
     by_query: dict[bytes, list[tuple[bytes, float]]] = {}
     for query, doc, value in rows:
         by_query.setdefault(query.encode(), []).append((doc.encode(), value))

@@ -1,4 +1,4 @@
-"""Ids that mean the same: a quick look must miss none that the slow definition finds."""
+"""Differently spelled equal ids: the fast check misses none that the slow definition finds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ID = st.lists(_BIT, min_size=1, max_size=6).map("".join).map(str.encode)
 
 
 def _slowly(value: bytes) -> str:
-    """An id without blanks, quotes, case, leading zeros, .0 and escapes, from the definition."""
+    """Return an id without whitespace, quotes, case, leading zeros, .0, and escapes."""
     text = unquote(value.decode()).strip().strip("\"'").strip()
     whole = re.fullmatch(r"(-?\d+)\.0+", text)
     text = whole[1] if whole else text
@@ -68,7 +68,7 @@ def test_two_ids_of_one_case_among_thousands_are_taken_for_chance():
         ("docs_v2/{}", "without the prefix 'docs_v2/'"),
         ("{}.txt", "without the suffix '.txt'"),
         ("corpus/{}.txt", "without the prefix 'corpus/' and the suffix '.txt'"),
-        # The numbers behind the mark are ids, too, but all of them are one.
+        # The numbers after the separator are ids, too, but all are equal.
         ("{}#3", "without the suffix '#3'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The join and the ranks against plain Python: bad hashes, odd ids, odd orders of input."""
+"""The join and the ranks compared with plain Python: bad hashes, odd ids, and odd input orders."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Ranks = dict[bytes, list[tuple[int, int, int, float]]]
 
 
 def _entries(found: Joined) -> Ranks:
-    """Rank, first and last rank of the tie group and grade, by query."""
+    """Return rank, first and last rank of the tie group, and grade, by query."""
     ends = found.offsets.tolist()
     rows = list(
         zip(
@@ -50,7 +50,7 @@ def _entries(found: Joined) -> Ranks:
 
 
 def _by_hand(made: Batch, order: Any = ranked) -> Ranks:
-    """The same in plain Python."""
+    """Return the same from plain Python."""
     wanted: Ranks = {}
     for query, grades in made.qrels.items():
         scores = made.run.get(query, {})
@@ -69,10 +69,10 @@ def _as_given(scores: dict[str, float]) -> list[str]:
 
 
 def _bytes_order(ids: list[bytes]) -> list[bytes]:
-    """The ids as the join ranks them when all scores are equal."""
+    """Return the ids in the order of the join for equal scores."""
     found = Run.from_columns([b"q"] * len(ids), ids, np.zeros(len(ids)))
     qrels = Qrels.from_columns([b"q"] * len(ids), ids, np.ones(len(ids)))
-    # One judged document at a time would be slow: grades tell who is where.
+    # A join for each judged document would be slow, so unique grades identify the documents.
     graded = Qrels.from_columns([b"q"] * len(ids), ids, np.arange(1, len(ids) + 1))
     assert len(join(qrels, found, ties="trec", table=found.table).rank) == len(ids)
     entry = join(graded, found, ties="trec", table=found.table)
@@ -98,11 +98,11 @@ def test_ties_by_input_keep_the_order_given(made: Batch) -> None:
 
 
 def _by_grade(made: Batch, policy: str) -> dict[bytes, list[tuple[int, float]]]:
-    """Rank and grade of each judged document, by the definition of the two policies."""
+    """Return rank and grade of each judged document, by the definition of the two policies."""
     found = {}
     for query, grades in made.qrels.items():
         scores = made.run.get(query, {})
-        # Without a judgment a document is worth less than with the lowest grade.
+        # Unjudged documents rank below the lowest grade.
         worth = {doc: grades.get(doc, -math.inf) for doc in scores}
         sign = -1 if policy != "worst" else 1
         order = sorted(scores, key=lambda doc: (-scores[doc], sign * worth[doc]))
@@ -148,7 +148,7 @@ def test_ids_of_any_length_are_ordered_as_python_bytes(length: int) -> None:
     rng = random.Random(length)
     stem = bytes(rng.choices(range(1, 256), k=length - 1))
     ids = {stem + bytes([last]) for last in (1, 2, 0x7F, 0x80, 0xFF, 0x20)}
-    # Prefixes, and an id that differs in one byte only, wherever that stands.
+    # Prefixes, and ids that differ in a single byte at any position.
     ids |= {stem[:cut] for cut in range(1, length) if cut % 5 == 0 or cut > length - 3}
     for place in range(0, length - 1, max(1, length // 9)):
         ids.add(stem[:place] + bytes([stem[place] % 255 + 1]) + stem[place + 1 :] + b"\x01")
@@ -166,7 +166,7 @@ def test_one_long_id_does_not_change_the_order_of_the_others() -> None:
 
 
 def test_whole_numbers_as_ids_are_ordered_by_their_digits() -> None:
-    """As text, as in trec_eval: 9 is above 10."""
+    """As text, like in trec_eval: 9 ranks above 10."""
     found = Run.from_columns(np.zeros(3, dtype=int), np.array([10, 9, 100]), np.zeros(3))
     entry = joined({0: {10: 2, 9: 1, 100: 3}}, found)
     assert entry.grade.tolist() == [1, 3, 2]
@@ -222,16 +222,16 @@ def test_the_same_document_in_two_queries_is_judged_in_each_by_itself() -> None:
     }
 
 
-# ---- a hash proposes, the ids decide
+# ---- hash collisions are resolved by comparing ids
 
 
 def _weaken(monkeypatch: pytest.MonkeyPatch, bits: int) -> None:
-    """Keep only some bits of every hash and key, so that nearly everything collides."""
+    """Keep only some bits of every hash and key, so that nearly all ids collide."""
     whole_keys, whole_hashes = rankgauge.core.pair_table.pair_keys, rankgauge.core.ids.Ids.hashes
     keep = np.uint64((1 << bits) - 1)
 
     def few_keys(docs: Any, numbers: Any) -> Any:
-        # At the top, where the filter looks, and at the bottom.
+        # The highest bits, which the filter uses, and the lowest.
         few = whole_keys(docs, numbers) & keep
         return few | (few << np.uint64(64 - bits)) if bits else few
 
@@ -284,7 +284,7 @@ def test_blocks_hold_each_query_once_within_their_bound(made: Batch, cells: int)
     for at, block in found.blocks(queries, cells=cells):
         places += at.tolist()
         assert len(block) == len(at) > 0
-        # One query may be larger than a block by itself.
+        # A single query may be larger than a block.
         assert len(block) == 1 or max(block.rank.size, block.ideal.size) <= cells
         padded = ~block.in_qrels
         assert (block.rank[padded] == UNRANKED).all()
@@ -311,7 +311,7 @@ def test_a_block_keeps_the_order_of_the_queries_asked_for() -> None:
 
 
 def test_a_run_in_pieces_gives_the_same_bits() -> None:
-    """Few documents against many judgments take another path through the join."""
+    """Few documents with many judgments take another path through the join."""
     made = batch(11, queries=300, deepest=8)
     qrels = Qrels.of(made.qrels)
     wanted = values(joined(qrels, made.run), SOME)
@@ -329,7 +329,7 @@ def test_a_run_in_pieces_gives_the_same_bits() -> None:
         assert np.array_equal(found, wanted, equal_nan=True)
 
 
-# ---- what is said about the input
+# ---- notes on the input
 
 
 def test_queries_of_one_side_only_are_known() -> None:
@@ -343,7 +343,7 @@ def test_queries_of_one_side_only_are_known() -> None:
 def test_a_query_that_no_tie_can_change_is_changed_by_no_tie(
     made: Batch, rng: random.Random
 ) -> None:
-    """By any other order of equal scores. What counts documents, not relevance, is left out."""
+    """Compare all other orders of equal scores, for measures that depend on relevance."""
     found = joined(made.qrels, made.run)
     calm = np.setdiff1d(np.arange(len(found.qrels)), found.tied())
     every = [

@@ -1,4 +1,4 @@
-"""A run seen through judgments: padding, sums, discounts, and the list of judged documents."""
+"""A run with judgments: padding, sums, discounts, and the list of judged documents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rankgauge.measures.measure import parse
 
 
 def _only_block(made: Batch) -> JudgedRun:
-    """All queries in one block, in their order."""
+    """Return all queries in one block, in order."""
     found = joined(made.qrels, made.run)
     ((places, block),) = found.blocks(np.arange(len(found.qrels)), cells=10**6)
     order = np.argsort(places)
@@ -47,7 +47,7 @@ def test_a_total_of_flags_is_a_count() -> None:
 
 
 def test_a_total_is_no_pairwise_sum() -> None:
-    """1 and then many halves of its last bit: each is lost if added one by one."""
+    """1 and many halves of its last bit: each is lost if added one by one."""
     row = np.array([[1.0, *[2.0**-53] * 4096]])
     assert JudgedRun.total(row).tolist() == [1.0]
     assert row.sum() != 1.0
@@ -82,7 +82,7 @@ def test_the_judged_list_is_the_run_without_the_rest(made: Batch) -> None:
     for part in ("rank", "grade", "in_qrels", "judged", "tie_first", "tie_last"):
         narrow = getattr(only, part)
         assert np.array_equal(narrow[:, :width], getattr(wanted, part)), part
-        # What is left over is padding.
+        # The remaining cells are padding.
         pad = {"grade": 0, "in_qrels": False, "judged": False}.get(part, UNRANKED)
         assert (narrow[:, width:] == pad).all(), part
     for part in ("retrieved", "ideal", "n_judged"):

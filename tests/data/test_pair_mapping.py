@@ -1,4 +1,4 @@
-"""Judgments, runs and policies: made once, never changed, shared freely."""
+"""Judgments, runs, and policies are immutable and safe to share."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOUNS = [
 @pytest.mark.parametrize("travel", [lambda noun: pickle.loads(pickle.dumps(noun)), copy.deepcopy])
 def test_data_classes_are_equal_after_pickling(noun: Any, travel: Any) -> None:
     if not isinstance(noun, Policies):
-        _ = noun.query_index, noun.query_ids  # what is cached does not travel
+        _ = noun.query_index, noun.query_ids  # caches are not pickled
     again = travel(noun)
     assert again == noun
     assert repr(again) == repr(noun)
@@ -165,7 +165,7 @@ def test_eight_threads_share_one_set_of_judgments() -> None:
     ]
     expected = [evaluate(grades, run, ["nDCG@10", "AP", "Bpref"]).mean() for run in runs]
     for _ in range(5):
-        shared = Qrels.of(grades)  # nothing is prepared yet: the threads meet in preparing it
+        shared = Qrels.of(grades)  # nothing is cached yet, so the threads compute it concurrently
         with ThreadPoolExecutor(8) as pool:
             got = list(
                 pool.map(lambda run: evaluate(shared, run, ["nDCG@10", "AP", "Bpref"]).mean(), runs)  # noqa: B023

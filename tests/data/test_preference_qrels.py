@@ -1,4 +1,4 @@
-"""Preferences: what makes them, what they say, what is refused."""
+"""Preference judgments: construction, content, and errors."""
 
 from __future__ import annotations
 

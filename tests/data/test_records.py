@@ -1,4 +1,4 @@
-"""Records that carry run and judgments together: every shape, every disagreement, every error."""
+"""Records that contain both run and judgments: shapes, contradictions, and errors."""
 
 import gzip
 import json
@@ -26,7 +26,7 @@ EXAMPLE = '{"id": "q1", "retrieved": ["d2", "d1"], "relevant": ["d1"]}'
 
 
 def same(source, *, qrels=None, run=None):
-    """The records are these judgments and this run, and nothing is to be said of them."""
+    """Check that the records give these judgments and this run, without notes."""
     found = Records.of(source)
     assert found.qrels == Qrels.of(qrels or {"q1": {"d1": 1}, "q2": {"d9": 1}})
     assert found.run == Run.of(run or {"q1": ["d2", "d1"], "q2": ["d3"]}, name=found.run.name)
@@ -165,7 +165,7 @@ def test_a_data_frame_may_hold_grades_and_arrays():
     )
     found = Records.of(frame)
     assert dict(found.graded) == {"1": {"d1": 1.0}, "2": {"d9": 1.0}}
-    # A struct column has every field in every row, empty where a row did not have it.
+    # A struct column has every field in every row, empty where a row lacks it.
     polars = pl.DataFrame(
         {"retrieved": [["d1"], ["d3"]], "relevance_scores": [{"d1": 3, "d3": None},
                                                              {"d1": None, "d3": 2}]}
@@ -307,7 +307,7 @@ def test_a_missing_file_is_an_error():
         Records.of("nowhere.jsonl")
 
 
-# ---------------------------------------------------------------- grades, scores, disagreements
+# ---------------------------------------------------------------- grades, scores, contradictions
 
 
 def graded_record(**parts):
@@ -326,12 +326,12 @@ def test_only_grades_serve_for_both():
     found = graded_record(relevance_scores={"a": 3, "c": 0, "z": 1})
     assert found.graded is found.qrels
     assert found.qrels["q"] == {"a": 3.0, "c": 0.0, "z": 1.0}
-    # A mapping under the name of the relevant documents holds grades.
+    # A mapping named like the relevant documents contains grades.
     assert graded_record(relevant={"a": 3, "c": 0, "z": 1}) == found
 
 
 def test_where_they_disagree_each_kind_of_measure_has_its_own():
-    # b is relevant without a grade, c has a grade without being relevant.
+    # b is relevant without a grade; c has a grade but is not listed as relevant.
     found = graded_record(relevant=["a", "b"], relevance_scores={"a": 2, "c": 3, "z": 0})
     assert found.graded["q"] == {"a": 2.0, "c": 3.0, "z": 0.0}
     assert found.qrels["q"] == {"a": 2.0, "b": 1.0, "c": 0.0, "z": 0.0}
@@ -345,7 +345,7 @@ def test_where_they_disagree_each_kind_of_measure_has_its_own():
     assert values["P@3"] == 2 / 3
     assert values["R@3"] == values["AP"] == 1.0
     assert values["DCG"] == 2 + 3 / 2
-    # A higher relevance level still reads the grades, of what is relevant.
+    # A higher relevance level still uses the grades of the relevant documents.
     assert values["P(rel=2)@3"] == 1 / 3
 
 

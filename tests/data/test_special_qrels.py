@@ -1,4 +1,4 @@
-"""Judgments with labels: what is written is read as it was."""
+"""Judgments with labels survive writing and reading."""
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -35,7 +35,7 @@ def test_files_come_back_as_they_were(data, form, kind, tmp_path_factory):
     try:
         held = kind.of(rows)
     except InputError:
-        return  # a group that contradicts itself, or a document in two strata
+        return  # a contradictory group, or a document in two strata
     path = tmp_path_factory.mktemp("special") / f"judged.{form}"
     held.write(path, form)
     again = kind.read(path, form)

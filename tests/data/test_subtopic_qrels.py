@@ -1,4 +1,4 @@
-"""Judgments by subtopic: what makes them, what they say, what evaluates with them."""
+"""Subtopic judgments: construction, content, and evaluation."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def as_dicts(judged: SubtopicQrels) -> dict[str, Any]:
 
 
 class Judgment:
-    """As ir_datasets has them."""
+    """A judgment as in ir_datasets."""
 
     def __init__(self, query: str, subtopic: str, doc: str, grade: int) -> None:
         self.query_id, self.subtopic_id, self.doc_id, self.relevance = query, subtopic, doc, grade
 
 
-# ---- what they are made of
+# ---- construction
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_an_underscore_is_no_digit(tmp_path: Path) -> None:
         read_subtopic_qrels(path)
 
 
-# ---- what they say
+# ---- content
 
 
 def test_ordinary_judgments_have_the_highest_grade() -> None:
@@ -167,7 +167,7 @@ def test_a_fingerprint_depends_on_subtopics() -> None:
     assert fingerprint(SubtopicQrels.of(ROWS)) == fingerprint(SubtopicQrels.of(ROWS[::-1]))
 
 
-# ---- evaluated
+# ---- evaluation
 
 
 def test_ordinary_measures_can_be_combined_with_those_of_subtopics() -> None:
@@ -224,14 +224,14 @@ def test_a_tie_of_documents_that_cover_different_subtopics_is_counted() -> None:
     run = {"q": {"d": 1.0, "e": 1.0, "f": 0.5, "g": 0.5}}
     assert evaluate(same, run, "alpha_nDCG@5").counts["tied"] == 0
     assert evaluate(other, run, "alpha_nDCG@5").counts["tied"] == 1
-    # To ordinary measures both are worth the same.
+    # Ordinary measures value both equally.
     assert evaluate(SubtopicQrels.of(other), run, "AP").counts["tied"] == 0
     assert evaluate(same, {"q": {"d": 1.0, "g": 1.0}}, "NRBP").counts["tied"] == 1
 
 
 @pytest.mark.parametrize("ties", ["best", "worst", "mean"])
 def test_where_grades_alone_would_decide_ties_it_is_refused(ties: Any) -> None:
-    """The highest grade of a document does not say what it is worth after the others."""
+    """The highest grade of a document does not determine its gain after other documents."""
     with pytest.raises(InputError) as error:
         evaluate(JUDGED, RUN, ["alpha_nDCG@5", "AP", "NRBP"], ties=ties)
     assert f"ties={ties}: alpha_nDCG@5, NRBP" in str(error.value)
@@ -266,7 +266,7 @@ def test_judgments_by_subtopic_read_as_ordinary_ones_have_a_note(tmp_path: Path)
         evaluate(path, RUN, "AP")
     assert "'a' and 'b' in the second field are subtopics" in error.value.fix
     assert "read_subtopic_qrels(path).qrels" in error.value.fix
-    # What is judged twice by the same word is what it was.
+    # Judging the same pair twice with the same label changes nothing.
     path.write_text("q1 0 d1 1\nq1 0 d1 0\n", encoding="utf-8")
     with pytest.raises(InputError) as error:
         evaluate(path, RUN, "AP")
@@ -289,7 +289,7 @@ def test_a_file_is_read_as_the_measures_need_it(tmp_path: Path) -> None:
         read_judgments(path, "StRecall@5", format="smart")
 
 
-# ---- above the waist
+# ---- public functions
 
 
 def test_runs_are_compared_by_it() -> None:

@@ -1,4 +1,4 @@
-"""Causes: each one planted is found, each one absent is not claimed."""
+"""Causes: every seeded cause is found, and no absent cause is reported."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def finding(
     query: str | None = None,
     **words: Any,
 ) -> QueryDiagnosis | None:
-    """What is found for one query; without texts, by ranks and judgments alone."""
+    """Return the diagnosis of one query; without texts, from ranks and judgments alone."""
     collection = None
     if texts is not None:
         collection = Collection.of(FILLER | texts, None if query is None else {"q": query})
@@ -128,7 +128,7 @@ def test_an_unknown_text_in_its_place_leaves_ignored_terms_open():
 
 
 def lengths(missed_long: int, missed_usual: int):
-    """One query for each of six very long and six usual documents; so many of them missed."""
+    """One query for each of six very long and six usual documents; this many of each are missed."""
     texts = {f"l{n}": f"word{n} " * 400 for n in range(6)}
     texts |= {f"u{n}": f"word{n} usual length of text" for n in range(30)}
     qrels, run = {}, {}
@@ -354,7 +354,7 @@ def test_documents_of_a_lower_grade_do_not_choose_the_primary_cause():
 
 
 def filtered(*, fields: bool) -> list[str]:
-    """What is said of the index where no document of the topic was retrieved."""
+    """Return the evidence about the index if no document of the topic was retrieved."""
     topics = {f"d{n}": "tax" if n % 3 else "travel" for n in range(12)}
     word = {"tax": "customs", "travel": "voyage"}
     documents = {

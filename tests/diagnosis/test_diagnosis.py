@@ -1,4 +1,4 @@
-"""diagnose() and Diagnosis: the whole, its laws, and that no input ends it without a message."""
+"""diagnose() and Diagnosis: results, invariants, and errors."""
 
 import gzip
 import json
@@ -54,7 +54,7 @@ def test_the_worst_queries_have_the_lowest_values_and_a_cause():
 
 
 def test_the_sample_has_the_gaps_of_its_description():
-    """Questions that share no content word with the page that answers them, or next to none."""
+    """Questions that share no content word, or hardly any, with the page that answers them."""
     for query in ("q03", "q07", "q16"):
         assert SAMPLE.of(query).primary == "vocabulary gap"
     known = {one.query_id for one in SAMPLE.diagnoses if "vocabulary gap" in one.causes}
@@ -147,7 +147,7 @@ def test_json_is_by_the_schema_and_the_same_each_time():
     assert again.to_json() == text
 
 
-# ---- laws
+# ---- invariants
 
 documents = st.sampled_from([f"d{n}" for n in range(9)])
 judgments = st.dictionaries(
@@ -204,7 +204,7 @@ def test_any_judgments_and_run_are_diagnosed_and_bounds_hold(qrels, run):
 def test_names_of_documents_and_the_order_of_queries_change_nothing(qrels, run, names):
     if not possible(qrels, run):
         return
-    # Distinct scores: ties are broken by the names.
+    # Distinct scores, since ties are broken by id.
     run = {q: {d: s + 0.01 * n for n, (d, s) in enumerate(docs.items())} for q, docs in run.items()}
     run = {q: docs if len(set(docs.values())) == len(docs) else {} for q, docs in run.items()}
     if not any(run.values()):
@@ -236,7 +236,7 @@ def test_shifting_all_scores_changes_nothing_but_the_thresholds(qrels, run, shif
     assert [t.f for t in one.sweep.thresholds] == [t.f for t in other.sweep.thresholds]
 
 
-# ---- what cannot be
+# ---- errors
 
 Q, R = {"q": {"d": 1}}, {"q": ["x", "d"]}
 
@@ -300,7 +300,7 @@ def test_a_relevance_level_makes_lower_grades_not_relevant():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["cranfield", "cisi"])
 def test_ignored_terms_are_a_fault_of_dense_runs_far_more_than_of_keyword_runs(data_folder, name):
-    """The rule says something of the retriever: it was not made on these runs."""
+    """The rule detects a property of the retriever; it was not tuned on these runs."""
     folder = data_folder / name
     texts = Collection.read(folder)
     counts = {}
@@ -336,7 +336,7 @@ def test_a_smaller_k_is_suggested_only_if_it_raises_precision():
 
 
 def test_a_threshold_is_suggested_only_if_it_raises_precision():
-    # The best F1 leaves out a bad document of one query, and the only, good one of the other.
+    # The best F1 excludes a bad document of one query and the only, good document of the other.
     qrels = {"a": {f"r{n}": 1 for n in range(20)}, "b": {"r1": 1, "r2": 1, "r3": 1}}
     run = {"a": {"r1": 1.0}, "b": {"r1": 9.0, "r2": 7.0, "x": 6.0, "r3": 2.0, "y": 1.0}}
     found = diagnose(qrels, run)
@@ -442,7 +442,7 @@ def test_ids_below_the_cut_off_and_blocks_change_no_diagnosis(words, more, tmp_p
         found = diagnose(qrels, paths[0], given, **words, **second[0])
     monkeypatch.setattr(
         "rankgauge.diagnosis.diagnosis.rankings_of",
-        lambda runs, judged, _: rankings_of(runs, judged),  # all documents by their ids
+        lambda runs, judged, _: rankings_of(runs, judged),  # all documents by id
     )
     whole = diagnose(qrels, Run.of(run, name="a"), given, **words, **second[1])
     assert found.to_dict() == whole.to_dict()

@@ -1,4 +1,4 @@
-"""The simulation of diagnoses: a small one, and what its page says."""
+"""The simulation of diagnoses: a small one, and the numbers on its page."""
 
 import pytest
 from docs_scripts import DOCS, docs_script
@@ -10,7 +10,7 @@ DRAWS = 20
 
 
 def rows(section: str) -> list[list[str]]:
-    """The cells of the table of a section."""
+    """Return the cells of the table in a section."""
     lines = PAGE.split(f"## {section}\n")[1].split("\n## ")[0].splitlines()
     table = [line for line in lines if line.startswith("|")][2:]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table]

@@ -1,4 +1,4 @@
-"""What cures could gain: every number against a slow count, or against pytrec_eval."""
+"""Potential gains of fixes, compared with slow counts or pytrec_eval."""
 
 import math
 from statistics import fmean
@@ -13,7 +13,7 @@ from rankgauge.diagnosis.gains import Sweep, Threshold
 
 
 def made(seed: int = 3, queries: int = 12) -> tuple[dict, dict, dict]:
-    """Judgments, a run with distinct scores, and another run."""
+    """Return judgments, a run with distinct scores, and another run."""
     rng = np.random.default_rng(seed)
     qrels: dict[str, dict[str, int]] = {}
     runs: tuple[dict, dict] = ({}, {})
@@ -45,7 +45,7 @@ def grade(query: str, doc: str) -> int:
 
 
 def oracle(rankings: dict[str, list[str]]) -> dict[str, float]:
-    """Means by pytrec_eval."""
+    """Return means by pytrec_eval."""
     asked = {"ndcg_cut.10", "P.5", "recall.5"}
     run = {q: {d: 1000.0 - n for n, d in enumerate(docs)} for q, docs in rankings.items()}
     values = pytrec_eval.RelevanceEvaluator(QRELS, asked).evaluate(run)
@@ -139,7 +139,7 @@ def test_nothing_retrieved_is_nothing_to_rerank():
 
 
 def missed(query: str) -> list[str]:
-    """Relevant documents below 5 that are better than one in the first 5."""
+    """Return relevant documents below rank 5 that are better than one of the first 5."""
     least = min(grade(query, d) for d in RANKING[query][:5])
     return [
         d for d, g in QRELS[query].items()

@@ -1,4 +1,4 @@
-"""Bands: where a mean lies, and how the bounds are chosen."""
+"""Quality bands of means, and their bounds."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Texts as terms: what is shared, what is the same, what is long."""
+"""Texts as terms: shared terms, equal texts, and long texts."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""A comparison from sums of partitions: the numbers of `rankgauge.compare`, for any split."""
+"""Comparisons from sums of partitions equal `rankgauge.compare`, for any split."""
 
 import math
 import random
@@ -30,7 +30,7 @@ MEASURES = ("nDCG@10", "RR", "FirstRel", "GMAP")
 
 
 def table_of(values, measures=MEASURES):
-    """Rows sorted by query: `values` is run to query to one value for each measure."""
+    """Return rows sorted by query; `values` maps run to query to the values of the measures."""
     rows = sorted(
         (query.encode(), run, query, *numbers)
         for run, by_query in values.items()
@@ -50,7 +50,7 @@ def table_of(values, measures=MEASURES):
 
 
 def parts_of(values, measures, cuts):
-    """Partitions of whole queries, each as batches that cut queries."""
+    """Return partitions of whole queries, each as batches that split queries."""
     queries = sorted({q for of_run in values.values() for q in of_run})
     bounds = [0, *sorted({cut % (len(queries) + 1) for cut in cuts}), len(queries)]
     for start, stop in pairwise(bounds):
@@ -109,7 +109,7 @@ def test_numbers_are_those_of_compare_to_the_last_bit(queries, skip):
     undefined = "skip" if skip else "zero"
     theirs = rankgauge.compare(evaluations_of(values, MEASURES, undefined), test="t", **words)
     for one, other in zip(mine.differences, theirs.differences, strict=True):
-        # Logarithms of NumPy may differ in the last bit.
+        # NumPy's logarithms may differ in the last bit.
         exact = str(one.measure) != "GMAP"
         for name in (
             "run", "baseline", "measure", "mean", "baseline_mean", "difference", "low", "high", "p",
@@ -195,6 +195,8 @@ def test_rows_that_do_not_pair_are_refused(fault, message):
 def test_a_single_query_is_refused():
     with pytest.raises(InputError, match="one query is too few"):
         compared({"a": {"q": (1.0,)}, "b": {"q": (0.5,)}}, ("RR",))
+    with pytest.raises(InputError, match="there are no values"):
+        compared({"a": {}, "b": {}}, ("RR",))
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What a worker does, without an engine: any split of the rows gives the same bits."""
+"""The work of a worker, without an engine: any split of the rows gives the same bits."""
 
 import math
 import os
@@ -178,7 +178,7 @@ def test_code_is_pickled_for_processes_without_the_package(tmp_path):
         "print([b.to_pylist() for b in work(iter(batches))] == [b.to_pylist() for b in again])\n"
         "print([row for b in again for row in b.to_pylist()])\n"
     )
-    site = sysconfig.get_paths()["purelib"]  # without -S a link there would lead to the package
+    site = sysconfig.get_paths()["purelib"]  # without -S, links there are followed
     done = subprocess.run(
         [sys.executable, "-S", "-c", code, str(packed)],
         env={"PYTHONPATH": site, "PATH": os.environ["PATH"]}, cwd=tmp_path,

@@ -1,4 +1,4 @@
-"""Spark itself: local, Connect, and a cluster of two workers of which one dies."""
+"""Spark itself: local, Connect, and a cluster in which one of two workers is killed."""
 
 import json
 import math
@@ -34,7 +34,7 @@ SOURCES = Path(rankgauge.__file__).parents[1]
 
 @pytest.fixture(scope="module", autouse=True)
 def _python():
-    """The workers run this Python."""
+    """Let the workers use this Python."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
@@ -91,7 +91,7 @@ def frames(session, runs=RUNS, qrels=QRELS):
 
 
 def assert_equal(found, expected):
-    """The same queries, and the same bits."""
+    """Check that queries and bits are equal."""
     order = sorted(range(len(expected.query_ids)), key=expected.query_ids.__getitem__)
     assert list(found.query_ids) == [expected.query_ids[at] for at in order]
     for row, at in enumerate(order):
@@ -289,7 +289,7 @@ def test_runs_without_a_query_of_the_judgments_are_refused(session):
 )
 def test_a_master_that_does_not_answer_is_refused_within_seconds(url):
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))  # nobody listens
+        probe.bind(("127.0.0.1", 0))  # no process listens there
         master = url.format(probe.getsockname()[1])
         start = time.monotonic()
         with (
@@ -354,11 +354,11 @@ def test_spark_runs_the_query_that_is_written_for_it(session):
     assert list(counts) == [0, 0, 0, 0, 0, 0, 3]
 
 
-# ---- in a process of its own
+# ---- in a separate process
 
 
 def check_result(folder, means):
-    """Values and means of a job are those of `evaluate` over the same rows; no query twice."""
+    """Values and means of a job equal those of `evaluate`; no query occurs twice."""
     import pyarrow.parquet as pq
 
     qrels = rankgauge.Qrels.of(pq.read_table(folder / "qrels"))
@@ -388,7 +388,7 @@ def test_connect_gives_the_same_bits(tmp_path):
 
 
 def command(*words, master="local[2]"):
-    """Run `rankgauge evaluate` with Spark in a process of its own, which ends its session."""
+    """Run `rankgauge evaluate` with Spark in a separate process, which ends its session."""
     return subprocess.run(
         [sys.executable, "-m", "rankgauge", "evaluate", *map(str, words),
          "--engine", "spark", "--master", master],
@@ -422,7 +422,7 @@ def test_the_command_prints_the_means_of_evaluate_and_writes_the_values(tmp_path
     rows = pq.read_table(values).to_pylist()
     assert len(rows) == 2 * len(QRELS)
     for row in rows:
-        # A value that is not defined is null.
+        # An undefined value is null.
         value = math.nan if row["nDCG@10"] is None else row["nDCG@10"]
         exact = expected[row["run"]].value(row["query_id"], "nDCG@10")
         assert value == exact or (math.isnan(value) and math.isnan(exact))
@@ -466,7 +466,7 @@ def test_the_command_says_that_workers_lack_arrow_and_that_ids_do_not_match(tmp_
 
 @contextmanager
 def cluster(folder):
-    """A master and two workers with one core each: its URL, and the workers' processes."""
+    """Yield the URL of a master and the processes of two workers with one core each."""
     home = Path(pyspark.__file__).parent
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -507,7 +507,7 @@ def cluster(folder):
 
 
 def kill(process):
-    """End a process and all it started, at once."""
+    """Kill a process and its descendants."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -515,7 +515,7 @@ def kill(process):
 
 @pytest.mark.slow
 def test_a_worker_that_is_killed_in_the_last_stage_changes_nothing(tmp_path):
-    """2 million rows on a cluster whose workers do not have the package installed by a path."""
+    """2 million rows on a cluster whose workers cannot import the package from a path."""
     with (
         cluster(tmp_path) as (url, workers),
         (tmp_path / "job.log").open("wb") as log,

@@ -1,4 +1,4 @@
-"""Queries in SQL, run by DuckDB and PostgreSQL and compared with the kernels."""
+"""SQL queries, run by DuckDB and PostgreSQL and compared with the kernels."""
 
 import math
 
@@ -86,7 +86,7 @@ QRELS = {
 def test_postgresql_computes_the_values_of_the_kernels(postgres):
     psycopg = pytest.importorskip("psycopg")
     with psycopg.connect(postgres.replace("+psycopg", "")) as connection:
-        # A locale's order of ids is not the order byte by byte.
+        # The order of ids in a locale differs from the order of bytes.
         connection.execute("CREATE TABLE run (query_id TEXT, doc_id TEXT, score REAL)")
         connection.execute("CREATE TABLE qrels (query_id TEXT, doc_id TEXT, grade SMALLINT)")
         with connection.cursor() as cursor:
@@ -132,7 +132,7 @@ def test_each_dialect_reads_its_query(dialect):
     for text in (sql_query(MEASURES, dialect=dialect), sql_checks(dialect=dialect)):
         parsed = sqlglot.parse_one(text, read=dialect)
         numbers = parsed.find_all(sqlglot.exp.Literal)
-        # A bare 1.0 is a decimal in some warehouses, and divides as one.
+        # A bare 1.0 is a decimal in some warehouses, with decimal division.
         decimals = [n for n in numbers if not n.is_string and "." in n.name]
         assert all(
             isinstance(number.parent, sqlglot.exp.Cast) or "grade" in number.parent.sql()

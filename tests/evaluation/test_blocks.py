@@ -1,4 +1,4 @@
-"""Evaluation in blocks: any split and any order of blocks give the same evaluation."""
+"""Evaluation in blocks: the result does not depend on the split or the order of blocks."""
 
 import pickle
 import random
@@ -29,7 +29,7 @@ DOCS = [f"d{number}" for number in range(12)]
 
 @st.composite
 def inputs(draw):
-    """Judgments and a run, in which queries may be missing, empty, or not judged."""
+    """Judgments and a run, in which queries may be missing, empty, or unjudged."""
     judged = draw(st.integers(1, 12))
     grades = st.dictionaries(st.sampled_from(DOCS), st.sampled_from([-1, 0, 0.5, 1, 2]), min_size=1)
     qrels = {f"q{number}": draw(grades) for number in range(judged)}
@@ -49,7 +49,7 @@ def inputs(draw):
 
 
 def split(run, rng):
-    """The run in blocks of whole queries, in any order."""
+    """Return the run in blocks of whole queries, in any order."""
     queries = list(run)
     rng.shuffle(queries)
     blocks = []

@@ -267,7 +267,7 @@ def test_measures_are_written_as_in_ir_measures():
     assert rankgauge.parse("nDCG@5") == nDCG @ 5
 
 
-# ---- what a reviewer found
+# ---- edge cases
 
 
 def test_ties_are_counted_for_separate_grades_too():

@@ -1,4 +1,4 @@
-"""Means of weighted and grouped queries, and of generated ones."""
+"""Means of weighted, grouped, and generated queries."""
 
 import json
 import math
@@ -55,7 +55,7 @@ def test_group_means_are_those_of_a_slow_loop():
 
 def test_eight_queries_have_the_interval_of_student_within_the_bounds_of_the_measure():
     scipy_stats = pytest.importorskip("scipy.stats")
-    # Reciprocal ranks: seven of 1, and one of 1/3.
+    # Reciprocal ranks: seven times 1, and once 1/3.
     run = {name: ["d1"] if place else ["x", "y", "d1"] for place, name in enumerate(NAMES[:8])}
     made = evaluate({name: QRELS[name] for name in NAMES[:8]}, run, ["RR", "GMAP", "NumRet"],
                     weights=dict.fromkeys(NAMES[:8], 3))  # fmt: skip
@@ -68,7 +68,7 @@ def test_eight_queries_have_the_interval_of_student_within_the_bounds_of_the_mea
     for weighted in (True, False):
         one = found["RR", weighted]
         assert (one.low, one.high, one.effective) == (pytest.approx(low), 1, pytest.approx(8))
-    # A geometric mean and a sum have none.
+    # Geometric means and sums have none.
     for measure in ("GMAP", "NumRet"):
         assert math.isnan(found[measure, False].low)
 
@@ -84,7 +84,7 @@ def test_a_group_whose_queries_have_no_weight_has_no_mean():
 
 
 def test_undefined_values_count_in_no_group_if_they_are_skipped():
-    """Without a relevant document the reciprocal rank is undefined."""
+    """The reciprocal rank is undefined without a relevant document."""
     qrels = QRELS | {name: {"d1": 0} for name in NAMES[:4]}
     halves = {name: str(place < 20) for place, name in enumerate(NAMES)}
     made = evaluate(qrels, RUN, "RR", groups=halves, undefined="skip")
@@ -94,7 +94,7 @@ def test_undefined_values_count_in_no_group_if_they_are_skipped():
 
 
 def test_queries_that_a_tool_does_not_count_are_in_no_group():
-    """BEIR's nDCG is a mean over the queries of the run, its reciprocal rank over all judged."""
+    """BEIR's nDCG averages over queries of the run, its reciprocal rank over judged queries."""
     run = {name: RUN[name] for name in NAMES[5:]}
     halves = {name: str(place < 20) for place, name in enumerate(NAMES)}
     made = evaluate(QRELS, run, ["RR@10", "nDCG@10"], profile="beir", groups=halves)

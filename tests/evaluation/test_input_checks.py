@@ -1,4 +1,4 @@
-"""Faults of the input are named before a verdict, and honest runs have none."""
+"""Input faults are reported before any verdict, and correct runs have none."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from rankgauge.reports import render
 QRELS, RUN = sample_path("qrels.txt"), sample_path("runs/bm25.run")
 BM25 = "bm25-lucene-k0.9-b0.4-stem"
 COLLECTIONS = ["cranfield", "cisi", "npl"]
-# How each fault writes query, document, and score; its code, and what is said of it.
+# Each fault's format of query, document, and score; its code and part of its message.
 FAULTS = {
     "prefix": (lambda q, d, s: (q, f"doc_{d}", s), "P103", "without the prefix 'doc_'"),
     "path": (lambda q, d, s: (q, f"corpus/{d}", s), "P103", "without the prefix 'corpus/'"),
@@ -140,7 +140,7 @@ def test_a_verdict_on_sound_runs_is_kept_despite_a_faulty_one(cranfield):
     verdicts = {d.run: d.verdict for d in found.differences if d.baseline == "good"}
     assert verdicts == {"cut": "worse", "bad": "withheld"}
     assert any(text.startswith("cut is worse than good") for text in found.sentences)
-    # A faulty run may be the best one.
+    # A faulty run can be the best one.
     assert not found.table().best
 
 
@@ -274,7 +274,7 @@ def test_excluding_missing_queries_restores_the_verdict(cranfield):
     assert found.difference("b").verdict == "identical"
 
 
-# ---- ids written in part differently, and chunks
+# ---- ids that partly differ, and chunks
 
 CHUNKS = ["{}_chunk_{}", "{}-chunk-{}", "{}::{}", "{}.md::{}", "{}#{}", "{}-{}"]
 
@@ -342,7 +342,7 @@ def order_found(run):
 
 
 def with_distances(run, k=10):
-    """The first documents of each query, the best first, with distances as scores."""
+    """Return the first documents of each query, best first, with distances as scores."""
     for query in run:
         best = sorted(run[query].items(), key=lambda pair: -pair[1])[:k]
         yield query, [(doc, 60.0 - score) for doc, score in best]

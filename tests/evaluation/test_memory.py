@@ -1,4 +1,4 @@
-"""A limit of memory changes no digit, whatever parts files are read in; and it is kept."""
+"""A memory limit is respected and changes no digit, for any parts of the files."""
 
 import json
 import os
@@ -36,7 +36,7 @@ LIMIT = "64MB"
 
 
 def write_rows(path, rows, value):
-    """Write rows of (query, document, number), in this order."""
+    """Write rows of (query, document, number) in this order."""
     names = ("query_id", "doc_id", value)
     match path.suffix:
         case ".csv":
@@ -63,7 +63,7 @@ def write_rows(path, rows, value):
 
 
 class Parts:
-    """Sizes of parts, far below what a real limit gives."""
+    """Sizes of parts far below those of real limits."""
 
     def __init__(self, monkeypatch, *, piece=500, rows=5, bucket=300, bits=2, stored=True):
         for name in ("_LEAST", "_MOST"):
@@ -86,7 +86,7 @@ def parts(monkeypatch):
 
 @st.composite
 def inputs(draw):
-    """Rows of judgments and of a run in some order, and choices of how they are evaluated."""
+    """Rows of judgments and of a run in some order, and options of the evaluation."""
     rng = random.Random(draw(st.integers(0, 2**32)))
     docs = [f"d{number}" for number in range(14)] + ["d\xe9", "a-rather-long-document-id"]
     judged = [f"q{number}" for number in range(draw(st.integers(1, 14)))]
@@ -135,7 +135,7 @@ def inputs(draw):
 
 
 def outcome(*args, **kwargs):
-    """All that an evaluation says, or its error."""
+    """Return everything that an evaluation reports, or its error."""
     try:
         found = evaluate(*args, **kwargs)
     except InputError as error:
@@ -504,7 +504,7 @@ print("ready", flush=True)
 
 
 def process(tmp_path, *words, then, first="", **more):
-    """A process that evaluates, with a folder of its own for temporary files."""
+    """Start a process that evaluates, with a separate folder for temporary files."""
     folder = tmp_path / "temporary"
     folder.mkdir(exist_ok=True)
     return subprocess.Popen(
@@ -560,7 +560,7 @@ def test_a_missing_temporary_folder_is_reported(tmp_path, monkeypatch):
 
 
 def many_rows(path, queries, docs, *, shuffled, seed=1):
-    """A run of random documents, 100,000 rows a group."""
+    """Write a run of random documents in row groups of 100,000 rows."""
     rng = np.random.default_rng(seed)
     total = queries * docs
     order = rng.permutation(total) if shuffled else np.arange(total)
@@ -602,6 +602,6 @@ def test_five_million_rows_take_little_more_than_64_megabytes(tmp_path, shuffled
     assert found.returncode == 0, said
     queries, peak, mean = out.splitlines()[-1].split()
     assert int(queries) == 50_000
-    # The first file of some size costs pyarrow about 50 MB, whatever the limit is.
+    # The first large file costs pyarrow about 50 MB, whatever the limit is.
     assert int(peak) < 64_000_000 + 50_000_000
     assert float(mean) == evaluate(judged, path, "AP").mean()["AP"]

@@ -1,4 +1,4 @@
-"""Notes that every evaluation makes for nothing: said where they are true, and only there."""
+"""Notes of every evaluation: present where they are true, and only there."""
 
 import re
 
@@ -12,7 +12,7 @@ SEVERAL = ["P@2", "AP"]
 
 
 def noted(code, qrels, run, measures=SEVERAL, **words):
-    """The notes with a code, of the run as it is and as a table: they must be the same."""
+    """Return the notes with a code, which must be the same for the run and its table."""
     said = evaluate(qrels, run, measures, **words).notes
     assert evaluate(qrels, Run.of(run), measures, **words).notes == said
     return [note for note in said if note.endswith(f"({code})")]
@@ -61,7 +61,7 @@ def test_negative_grades_are_counted_as_before():
     )
 
 
-# ---- queries with nothing to find
+# ---- queries without relevant documents
 
 
 def test_undefined_values_have_a_code_where_nothing_is_relevant():

@@ -1,4 +1,4 @@
-"""An evaluation as another tool would do it: what it says, keeps and refuses."""
+"""Evaluations with the profiles of other tools: results, notes, and errors."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ def test_every_measure_is_averaged_over_the_queries_that_the_tool_averages():
     assert ev.query_ids == ("q1", "q2", "q3", "q4")
     rr, ndcg = ev.per_query.T
     assert ev.left_out.tolist() == [[False, False]] * 2 + [[False, True], [False, False]]
-    assert rr[0] == 1.0  # "a" is given first
+    assert rr[0] == 1.0  # "a" comes first in the input
     assert ev.mean()["RR@10"] == (1.0 + 1.0) / 4
     assert ev.mean()["nDCG@10"] == pytest.approx((ndcg[0] + ndcg[1]) / 3)
     assert np.isnan(ndcg[2])
@@ -112,7 +112,7 @@ def test_a_policy_that_the_profile_has_too_may_be_given():
 def test_given_queries_are_those_that_count_at_most():
     ev = evaluate(QRELS, RUN, ["RR@10", "nDCG@10"], profile="beir", queries=["q2", "q3"])
     assert ev.query_ids == ("q2", "q3")
-    # What the tool leaves out may be asked for: it was judged.
+    # A query that the tool drops can be requested, since it was judged.
     left = evaluate(QRELS, RUN, "RR@10", profile="sentence-transformers", queries=["q1", "q4"])
     assert left.query_ids == ("q1",)
     with pytest.raises(MismatchError, match="'q9' is not judged"):

@@ -1,4 +1,4 @@
-"""The script of the page on scale makes copies of the sample, which every path evaluates alike."""
+"""The script of the page on scale copies the sample, and all ways to evaluate the copies agree."""
 
 import pytest
 from command import run

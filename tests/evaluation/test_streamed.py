@@ -1,4 +1,4 @@
-"""A run that is read in blocks of whole queries evaluates as one that is read whole."""
+"""A run read in blocks of whole queries evaluates like one read as a whole."""
 
 import gzip
 import os
@@ -59,20 +59,20 @@ def qrels(tmp_path):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """Blocks of two or three queries, read in pieces of a few lines."""
+    """Use blocks of two or three queries, read in pieces of a few lines."""
     monkeypatch.setattr(fast_trec, "_BLOCK", 6000)
     monkeypatch.setattr(fast_trec, "_PIECE", 700)
 
 
 @pytest.fixture
 def blocks(monkeypatch):
-    """No file is joined while it is read: `tests/data/test_file_runs.py` tests that."""
+    """Disable joining while reading, which `tests/data/test_file_runs.py` tests."""
     monkeypatch.setattr(evaluation, "measure_file", lambda *_: None)
 
 
 @pytest.fixture
 def streamed(monkeypatch, blocks):
-    """Whether a file was read block by block to its end."""
+    """Record whether a file was read in blocks to its end."""
     seen = []
 
     def watched(path):
@@ -266,7 +266,7 @@ def test_the_sample_of_ids_that_a_mismatch_shows_outlives_its_block(tmp_path):
 
 
 def peak_of(call):
-    """Bytes at the peak of a call, beyond those before it."""
+    """Return the peak of a call in bytes, beyond the memory before it."""
     tracemalloc.start()
     try:
         found = call()
@@ -277,7 +277,7 @@ def peak_of(call):
 
 @pytest.fixture
 def pair(tmp_path):
-    """Judgments, and two runs with different orders of the same documents."""
+    """Write judgments, and two runs with the same documents in different orders."""
     qrels = {f"q{query}": {f"d{doc}": doc % 3 for doc in range(20)} for query in range(90)}
     paths = []
     for seed in (1, 2):
@@ -318,8 +318,8 @@ def test_results_of_files_in_blocks_are_those_of_runs_in_memory(pair, name):
 @pytest.mark.parametrize("name", OF_FILES)
 def test_a_run_in_a_file_is_never_in_memory_as_a_whole(pair, name, monkeypatch):
     qrels, a, b = pair
-    OF_FILES[name](qrels, a, b)  # loads what it needs
-    # An array that is let go of at once.
+    OF_FILES[name](qrels, a, b)  # import what it needs
+    # A temporary array.
     monkeypatch.setattr(fast_trec, "_KEPT", 1)
     whole, _ = peak_of(lambda: read_run(a))
     monkeypatch.setattr(fast_trec, "_BLOCK", 60_000)

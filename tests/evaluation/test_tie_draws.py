@@ -1,4 +1,4 @@
-"""Orders drawn at random: each alike likely, and the same whatever else is evaluated."""
+"""Random orders of ties: equally likely, and independent of what else is evaluated."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPEN = ["ERR@3", "IPrec@0.5", "infAP", "nDCG(ideal=topk)@3", "ERR(judged_only=tr
 
 
 def _one_by_one(name: str, query: str) -> float:
-    """The mean of the second opinion over every order."""
+    """Return the mean of the loop over every order."""
     measure, scores = parse(name), RUN[query]
     levels = sorted(set(scores.values()), reverse=True)
     groups = [[doc for doc in scores if scores[doc] == level] for level in levels]
@@ -40,7 +40,7 @@ def test_an_estimate_is_near_the_mean_over_all_orders(name: str) -> None:
     found = evaluate(JUDGED, RUN, [name], ties="mean", draws=4000)
     for query in JUDGED:
         assert found.value(query, name) == pytest.approx(_one_by_one(name, query), abs=0.02)
-    # Nothing is tied there: nothing is drawn.
+    # There are no ties, so nothing is drawn.
     assert found.value("q3", name) == evaluate(JUDGED, RUN, [name]).value("q3", name)
 
 
@@ -57,7 +57,7 @@ def test_the_standard_error_of_the_estimate_is_reported() -> None:
 
 
 def test_every_order_is_equally_likely() -> None:
-    """Three judged and two other documents: 60 places for the three."""
+    """Three judged and two other documents: 60 arrangements of the three."""
     scores = dict.fromkeys("abcde", 0.5)
     found = joined({"q": {"a": 1, "b": 2, "c": 3}}, {"q": scores}, "mean")
     ((_, block),) = found.blocks(np.array([0]))
@@ -68,7 +68,7 @@ def test_every_order_is_equally_likely() -> None:
     assert set(seen) == set(itertools.permutations(range(1, 6), 3))
     expected = draws / 60
     chi = sum((number - expected) ** 2 / expected for number in seen.values())
-    # 59 degrees of freedom: above 100 with chance 0.0007.
+    # 59 degrees of freedom: above 100 with probability 0.0007.
     assert chi < 100
     assert (np.diff(orders.rank, axis=1) > 0).all()
 

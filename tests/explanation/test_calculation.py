@@ -1,4 +1,4 @@
-"""What is calculated step by step is what the kernels say, and what a person gets on paper."""
+"""Step-by-step calculations agree with the kernels and with manual examples."""
 
 import math
 from itertools import permutations
@@ -17,7 +17,7 @@ from rankgauge.reports import render
 
 FAMILIES = (binary, graded, preferences, user_models)
 RUN = {"q": ["d3", "d1", "d7", "d2", "d5", "d8", "d4"]}
-# Names, to measures that take every branch of the workings.
+# Measures that cover every branch of the calculations.
 NAMES = (
     "P@5", "P(judged_only=true,rel=2)@3", "R@5", "F1@5", "F2@10", "Success@3", "RR", "RR(rel=2)@4",
     "FirstRel", "AP", "AP(rel=3)", "AP@5", "AP(norm=k)@5", "AP(norm='min(k,R)')@5",
@@ -41,7 +41,7 @@ NAMES = (
 
 
 def differing(qrels, run, names, policies):
-    """The queries and measures where the two are not the same."""
+    """Return the queries and measures where the two differ."""
     truth, found = Qrels.of(qrels), Run.of(run)
     evaluation = evaluate(truth, found, names, ties=policies.ties)
     wrong, looked_at = [], 0
@@ -134,7 +134,7 @@ def test_unjudged_documents_that_are_removed_first_are_so_by_hand_too(name):
 @pytest.mark.parametrize(
     ("name", "ranking", "grades", "value"),
     [
-        # Hand-worked, from the plan of this project and from papers' examples.
+        # Manual calculations, and examples of papers.
         ("R@3", "3 1 7 2 5 8 4", {"1": 1, "2": 1, "4": 1, "6": 1}, 0.25),
         ("F1@5", "1 2 3 4 5", {"1": 1, "3": 1, "6": 1, "7": 1}, 4 / 9),
         ("nDCG@5", "a b c d e", {"a": 1, "b": 3, "c": 0, "d": 2, "e": 1}, 0.7975),
@@ -154,7 +154,7 @@ def test_unjudged_documents_that_are_removed_first_are_so_by_hand_too(name):
         ("nDCG(ideal=retrieved)@5", "a b c d e", {"a": 3, "b": 2, "c": 3, "d": 0, "e": 1}, 0.972),
         ("nDCG(ideal=retrieved)@5", "a b c d e", {"a": 0, "b": 1, "c": 0, "d": 3, "e": 2}, 0.566),
         ("Success@3", "9 8 1", {"1": 1}, 1.0),
-        # Two queries of a tutorial, one by one: their means are what is written there.
+        # Two queries of a tutorial, one by one; their means are the stated values.
         ("nDCG@3", "1 3 5 2 7", {"1": 1, "2": 1, "4": 1}, 0.4693),
         ("nDCG@3", "6 8 1 9 2", {"1": 1, "2": 1}, 0.3066),
         ("AP", "6 8 1 9 2", {"1": 1, "2": 1}, (1 / 3 + 2 / 5) / 2),

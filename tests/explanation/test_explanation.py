@@ -1,4 +1,4 @@
-"""explain(): which query, what is said beside it, and the forms it comes in."""
+"""explain(): queries, additional information, and output formats."""
 
 import json
 from importlib import resources

@@ -1,4 +1,4 @@
-"""Values from somewhere else, in every shape in which tools give them."""
+"""Values computed elsewhere, in all the formats in which tools report them."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Why two means differ: what each deviation adds sums up to the difference, whatever it is."""
+"""Why two means differ: the contributions of all deviations add up to the difference."""
 
 import json
 import math

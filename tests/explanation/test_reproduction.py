@@ -1,4 +1,4 @@
-"""How a number came about: what made it is found, and how sure that is is told honestly."""
+"""How a number was computed: settings that reproduce it are found, and uncertainty is reported."""
 
 import json
 import math
@@ -93,7 +93,7 @@ def test_values_of_pytrec_eval_are_found_where_32_bits_make_ties():
     said = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10"}).evaluate(run)
     found = reproduce(qrels, run, "nDCG@10", said)
     assert found.best.missed == 0
-    # Here no other tool on top of trec_eval 9 comes to other values.
+    # Here no tool based on trec_eval 9 gives other values.
     assert "pytrec_eval" in {found.best.name, *found.best.same}
     assert found.best.profile
     assert found.reconciliation.queries == (40, 39)
@@ -124,7 +124,7 @@ def test_deviations_that_no_query_distinguishes_are_undecided():
 
 
 def test_a_rival_that_reproduces_everything_too_makes_it_undecided_and_is_named():
-    # 2 / (3 + 2/log2(3) + 1/log2(4)) = .42, without a discount at rank 2 .36: both are .4.
+    # 2 / (3 + 2/log2(3) + 1/log2(4)) = .42, and .36 without a discount at rank 2: both are .4.
     qrels, run = {"q1": {"a": 2, "b": 3, "c": 1}}, {"q1": ["a"]}
     found = reproduce(qrels, run, "nDCG@10", {"q1": 0.4})
     assert (found.best.ours, found.sure) == (True, "undecided")

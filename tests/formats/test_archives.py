@@ -1,4 +1,4 @@
-"""Judgments and runs in zip archives and folders: which file is meant, and what is refused."""
+"""Judgments and runs in zip archives and folders: file selection and errors."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def locked(path: Path) -> None:
 
 
 def claimed(path: Path, size: int) -> None:
-    """Say another size unpacked."""
+    """Claim another unpacked size."""
     data = bytearray(path.read_bytes())
     for magic, at in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
         place = data.index(magic) + at
@@ -211,7 +211,7 @@ def test_data_after_a_compression_bomb_does_not_admit_it(
     path = tmp_path / "a.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(name, b"".join(parts))
-    # All of it would do: only what was taken so far may count.
+    # The limit would allow the whole; only the part read so far may count.
     assert 200 * path.stat().st_size > 24 << 20
     with pytest.raises(FormatError, match=f"{name}: [0-9]+ bytes unpack to more than"):
         read_run(path)

@@ -1,4 +1,4 @@
-"""Columns read out of their buffers give what their values give one by one: ids, notes, errors."""
+"""Columns read from their buffers equal those read value by value: ids, notes, and errors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WHOLE = [0, 1, -1, 9, 10, 99, 100, 9999, 10_000, 10_001, -9999, -10_000, 2**31, 
 
 
 def chunked(values: list[Any], kind: Any) -> Any:
-    """A column of pyarrow in pieces, some of them empty."""
+    """Return a column of pyarrow in chunks, some of them empty."""
     cuts = sorted({0, len(values) // 3, len(values) // 2, len(values)})
     parts = [pa.array(values[a:b], kind) for a, b in itertools.pairwise(cuts)]
     return pa.chunked_array([pa.array([], kind), *parts, pa.array([], kind)], kind)
@@ -52,7 +52,7 @@ def present(values: list[Any]) -> list[Any]:
 
 
 def plain(values: list[Any]) -> list[Any]:
-    """Without what is missing, for columns that know no missing values."""
+    """Return the values without missing ones, for columns that have no missing values."""
     return ["none" if value is None else value for value in values]
 
 
@@ -137,7 +137,7 @@ def plain_whole(values: list[Any]) -> list[Any]:
 
 
 def outcome(queries: Any, docs: Any) -> Any:
-    """All of a run of these columns, or the error in full."""
+    """Return the run of these columns, or the full error."""
     try:
         table = Run.from_columns(queries, docs, np.arange(len(docs), 0, -1)).table
     except InputError as error:
@@ -189,7 +189,7 @@ def test_columns_of_whole_numbers_are_the_list_of_their_values(
 DECLINED = {
     "numpy, objects",
     "pandas, string of Python",
-    # An entry that is no id is looked at only where it is.
+    # An invalid id is reported only at its position.
     "pandas, category with entries that no row has",
     "pyarrow, a dictionary, sliced",
 }
@@ -222,7 +222,7 @@ def test_whole_numbers_of_every_width_are_written_to_the_end_of_their_range(kind
     }
     values = [bounds.min, bounds.max, 0, *(n for n in near if bounds.min <= n <= bounds.max)]
     random.Random(7).shuffle(values)
-    # Each by itself and with the others: how many digits are made depends on the longest.
+    # Each alone and with the others: the number of digits depends on the longest.
     for some in (values, *([value] for value in values), values * 400, sorted(values * 400)):
         ids = packed(np.array(some, dtype=kind))
         assert ids is not None
@@ -279,12 +279,12 @@ def test_ir_measures_agrees_on_the_same_frame(frame: Any) -> None:
     found = {(metric.query_id, str(metric.measure)): metric.value for metric in theirs}
     assert len(found) == 300 * len(names)
     for (query, name), value in found.items():
-        # Without a relevant document they say 0 where we say that there is no value.
+        # Without a relevant document they return 0 where rankgauge returns an undefined value.
         here = np.nan_to_num(ours.value(query, name))
         assert here == pytest.approx(value, abs=1e-12), (query, name)
 
 
-# ---- what buffers can be like
+# ---- layouts of buffers
 
 
 def test_bytes_without_any_behind_them_are_copied() -> None:

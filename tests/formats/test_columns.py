@@ -1,4 +1,4 @@
-"""Names of columns: many words for one thing, in any order, and what is said of two of them."""
+"""Column names: synonyms, any order, and ambiguous columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ JUDGED = Qrels.of({"q1": {"d1": 3, "d2": 1}, "q2": {"d1": 2}})
 
 
 def table(names: list[str], by: str, order: list[int]) -> str:
-    """Query, document, number and a column of no matter, as a text."""
+    """Return a table of query, document, number, and an irrelevant column as text."""
     rows = [names, *([str(cell) for cell in (*row, "text")] for row in ROWS)]
     return "".join(by.join(row[place] for place in order) + "\n" for row in rows)
 

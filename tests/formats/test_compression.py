@@ -1,4 +1,4 @@
-"""Packed bytes: what comes out of them, and what is stopped."""
+"""Compressed files: their content, and limits on unpacking."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rankgauge.formats.registry import PACKINGS, BrokenPackError, Packing
 
 NAMES = [packing.name for packing in PACKINGS]
 PACKING = {packing.name: packing for packing in PACKINGS}
-# Made by the libraries themselves: nothing here is shared with what is tested.
+# Compressed by the libraries themselves, independent of the tested code.
 PACK = {
     "gzip": gzip.compress,
     "bzip2": bz2.compress,
@@ -111,7 +111,7 @@ def test_a_run_reads_the_same_under_any_compression_and_name(name: str, tmp_path
     (tmp_path / "a").write_bytes(data)
     plain = read_run(tmp_path / "plain.run", name="a")
     assert read_run(path) == read_run(tmp_path / "a") == plain
-    # In whole arrays and block by block, too.
+    # Also in whole arrays and in blocks.
     assert sum(0 if block is None else len(block) for block in read_blocks(path, RUN)) == 90 * 99
     values = [evaluate(tmp_path / "qrels", run, ["AP"]).mean()["AP"] for run in (path, plain)]
     assert values[0] == values[1] > 0
@@ -161,7 +161,7 @@ def bomb(name: str, size: int) -> bytes:
 
 
 class _Watched(io.BytesIO):
-    """Knows how much of it was read."""
+    """Records how much was read."""
 
     taken = 0
 

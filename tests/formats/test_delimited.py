@@ -1,4 +1,4 @@
-"""CSV and TSV with a header: no cell is lost, whoever reads them."""
+"""CSV and TSV with a header: every reader returns all cells."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Every file of the test data is read as what it is, or refused as the reference says."""
+"""Every file of the test data is read as its kind, or rejected as the reference says."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from rankgauge.errors import RankgaugeError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/reference/formats.md"
 
-# What each file is: the first pattern that fits says it. Nothing may be left out.
+# The kind of each file, by the first matching pattern. Every file needs one.
 KINDS = (
-    # What came with trec_eval.
+    # Files distributed with trec_eval.
     ("trec-eval-sample/out.*", "refused", "this is output of trec_eval"),
     ("trec-eval-sample/v9.0.8/out.*", "refused", "this is output of trec_eval"),
     ("trec-eval-sample/zscores_file", "refused", "these are means and deviations for trec_eval -Z"),
@@ -48,7 +48,7 @@ KINDS = (
     ("*/topics.tsv", "queries", "lines"),
     ("*corpus.jsonl*", "documents", "lines"),
     ("*queries.jsonl", "queries", "lines"),
-    # Odd shapes.
+    # Unusual files.
     ("sampled/qrels.txt", "refused", "got 5 fields, expected"),
     ("sampled/run.txt", "run", "fields"),
     ("sampled/*.json", "qrels and run", "json"),
@@ -79,7 +79,7 @@ KINDS = (
 
 
 def said_in_the_page() -> list[str]:
-    """What the table of refusals says that is said."""
+    """Return the messages in the table of errors of the reference."""
     text = PAGE.read_text(encoding="utf-8").partition("## Rejected files")[2]
     rows = [line.split("|") for line in text.splitlines() if line.startswith("| ")]
     return [said for row in rows[1:] for said in re.findall("`([^`]+)`", row[2])]
@@ -91,7 +91,7 @@ def bytes_of(path: Path) -> bytes:
 
 
 def counted(path: Path, how: str | bytes) -> Counter[str]:
-    """Rows of each query, or of each text, by a count that shares no code with the readers."""
+    """Count rows of each query, or of each text, with code independent of the readers."""
     data = bytes_of(path)
     if isinstance(how, bytes):
         return Counter(str(n) for n, _ in enumerate(re.findall(how, data, re.MULTILINE)))
@@ -117,7 +117,7 @@ def refusals(path: Path, readers: Iterable[Callable[..., object]]) -> list[str]:
 
 
 def looked_at(path: Path, kind: str, how: str | bytes) -> list[str]:
-    """Hold one file against what it is; what is said where it is refused."""
+    """Check one file against its kind; return the message if it is rejected."""
     if kind in {"qrels", "run", "qrels and run"}:
         expected = counted(path, how)
         readers = {"qrels": [read_qrels], "run": [read_run]}.get(kind, [read_qrels, read_run])

@@ -1,4 +1,4 @@
-"""Reading whole arrays gives what reading by lines gives: values, notes, errors, numbers."""
+"""Array readers give the same as the line reader: values, notes, errors, and line numbers."""
 
 import gzip
 import io
@@ -25,7 +25,7 @@ FILES = int(os.environ.get("RANKGAUGE_FUZZ", "3000"))
 
 
 def outcome(text, layout, name="a.run"):
-    """The table with all it says, or the error in full."""
+    """Return the table with its notes, or the full error."""
     try:
         table = readers.read_stream(io.BufferedReader(io.BytesIO(text)), name, layout)
     except RankgaugeError as error:
@@ -39,7 +39,7 @@ def outcome(text, layout, name="a.run"):
 
 
 def watch(monkeypatch):
-    """The tables that whole arrays gave, None where they declined."""
+    """Record the tables of the array reader, None where it declined."""
     seen = []
 
     def watched(read):
@@ -55,14 +55,14 @@ def watch(monkeypatch):
 
 
 def decline(monkeypatch):
-    """Only the plain reader reads files."""
+    """Disable the array reader."""
     for name in ("packed_table", "quick_table"):
         monkeypatch.setattr(readers, name, lambda *_, **__: None)
 
 
 @pytest.fixture
 def line_by_line(monkeypatch):
-    """Runs a reading with the plain reader alone."""
+    """Return a function that reads with the line reader alone."""
 
     def run(text, layout, name="a.run"):
         with monkeypatch.context() as patched:
@@ -99,7 +99,7 @@ ODD = [
 
 
 def made(rng, layout, odd):
-    """A file of a few lines, now and then with something strange in it."""
+    """Return a file of a few lines, sometimes with an anomaly."""
     lines = []
     apart = rng.choice([" ", "\t", " ", "\t", "  ", "\t "])
     before, end = rng.choice(["", "", "", " "]), rng.choice(["\n", "\n", "\n", "\r\n", " \t\n"])
@@ -166,7 +166,7 @@ def test_generated_cells_are_read_alike(monkeypatch, line_by_line):
 
 
 def grouped(rng):
-    """A run whose queries are together, written in one of many ways; now and then spoilt."""
+    """Return a run sorted by query in one of many layouts, sometimes corrupted."""
     apart, end = rng.choice([" ", "\t", "  "]), rng.choice(["\n", "\r\n", " \n"])
     lines = []
     for query in range(rng.randint(1, 40)):
@@ -334,7 +334,7 @@ def test_a_packed_file_with_a_damaged_middle_is_read_alike(tmp_path, monkeypatch
 
 
 def whole(stream, start):
-    """A text as reading it line by line would find it."""
+    """Return a text as the line reader would see it."""
     lines, fault = [start], None
     try:
         lines.extend(stream)
@@ -363,7 +363,7 @@ def read(tokens):
 
 
 def hostile(rng):  # noqa: PLR0911 - one line a kind
-    """A number that is hard to round, or no number."""
+    """Return a number that is hard to round, or an invalid one."""
     kind = rng.randrange(8)
     if kind == 0:
         return repr(rng.uniform(-30, 30))
@@ -376,7 +376,7 @@ def hostile(rng):  # noqa: PLR0911 - one line a kind
     if kind == 4:
         return repr(struct.unpack("d", struct.pack("Q", rng.randrange(2**62)))[0])
     if kind == 5:
-        # As near to the middle between two floats as so many digits allow.
+        # As close to the middle between two floats as this many digits allow.
         one = rng.uniform(1, 1000)
         middle = (Fraction(one) + Fraction(float(np.nextafter(one, 1e9)))) / 2
         places = rng.randrange(12, 17)
@@ -401,10 +401,10 @@ def test_numbers_are_those_of_python_to_the_last_bit():
 
 
 def nearest(places):
-    """Numbers with so many places that come as near as they can to the middle of two floats.
+    """Yield numbers with this many decimals as close as possible to the middle of two floats.
 
-    m / 10^places is at (2 M + 1) 2^-j, but for 1 in the whole numbers m 2^(j - places) and
-    (2 M + 1) 5^places: modular inverses give such m.
+    m / 10^places equals (2 M + 1) 2^-j, up to 1 in the integers m 2^(j - places) and
+    (2 M + 1) 5^places; modular inverses give such m.
     """
     fives = 5**places
     for shift in range(30, 62):

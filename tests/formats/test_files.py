@@ -1,4 +1,4 @@
-"""Files as a whole: written ones come back, real ones are read or refused in words."""
+"""Whole files: written files are read back, and real ones are read or rejected with a message."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SUFFIXES = [
 IDS = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=9
 )
-# No blanks of ASCII, no comment, no mark of another format at the start of the file.
+# No ASCII whitespace, no comment, and no mark of another format at the start of the file.
 PLAIN = IDS.map(lambda text: "".join(c for c in text if c not in string.whitespace)).map(
     lambda text: "d" + text
 )
@@ -163,5 +163,5 @@ def test_blank_lines_take_no_memory(tmp_path: Path) -> None:
         finally:
             tracemalloc.stop()
 
-    most(1)  # loads what is loaded once
+    most(1)  # imports happen once
     assert most(200_000) - most(1) < 10 * 200_000

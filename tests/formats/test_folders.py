@@ -1,4 +1,4 @@
-"""A folder of a reader's own files, with questions beside it."""
+"""A folder of Markdown or text files, with questions."""
 
 from __future__ import annotations
 

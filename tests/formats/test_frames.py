@@ -1,4 +1,4 @@
-"""Data frames of every library: pandas 2 and 3, polars, pyarrow, DuckDB."""
+"""Data frames of all libraries: pandas 2 and 3, polars, pyarrow, DuckDB."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 
-# Queries that are not together; an order that is not that of the scores.
+# Queries are not contiguous, and the order differs from that of the scores.
 COLUMNS = {
     "query_id": ["q1", "q2", "q1"],
     "doc_id": ["d1", "dé", "d2"],
@@ -209,7 +209,7 @@ def test_an_inner_series_without_labels_is_the_list_of_its_values() -> None:
     column = pd.Series(["d2", "d1", "d3"])
     assert Run.of({"q1": column}) == Run.of({"q1": ["d2", "d1", "d3"]})
     assert Qrels.of({"q1": pd.Series([7, 8])}) == Qrels.of({"q1": [7, 8]})
-    # What groupby and a filter leave: texts by the numbers of the frame's rows.
+    # After groupby and a filter: texts indexed by the row numbers of the frame.
     groups = PANDAS.groupby("query_id")["doc_id"]
     assert Run.of(dict(list(groups))) == Run.of({"q1": ["d1", "d2"], "q2": ["dé"]})
     assert Qrels.from_rankings({"q1": column[1:]}) == Qrels.from_rankings({"q1": ["d1", "d3"]})

@@ -1,4 +1,4 @@
-"""Rows that hold all documents of a query."""
+"""Rows that contain all documents of a query."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rankgauge.data.run import Run, read_run
 from rankgauge.errors import FormatError, InputError
 
 RUN = Run.of({"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d1": 1.0}}, name="a")
-# How the documents of the two queries may be given, and the names that are said.
+# Formats of the documents of the two queries, and the names in messages.
 SHAPES: dict[str, tuple[str, list[Any], str]] = {
     "objects": (
         "results",

@@ -1,4 +1,4 @@
-"""Lines of files: packed or not, whatever ends them."""
+"""Lines of files: compressed or not, with any line ends."""
 
 from __future__ import annotations
 

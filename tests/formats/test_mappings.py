@@ -1,4 +1,4 @@
-"""What is already in memory: mappings, lists, rows, columns, and the numbers in them."""
+"""Data in memory: mappings, lists, rows, columns, and their numbers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class WithProperties:
 
 
 class Scalar:
-    """A number of a tensor library: it says float() and more that a number does not say."""
+    """A number of a tensor library, with float() and additional methods."""
 
     def __init__(self, value: float) -> None:
         self.value = value
@@ -62,7 +62,7 @@ class Scalar:
 
 
 class Lowercase(Mapping[str, Any]):
-    """A mapping that is no dict."""
+    """A mapping that is not a dict."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.data = data
@@ -197,7 +197,7 @@ def test_queries_named_like_columns_are_queries() -> None:
 
 @pytest.mark.parametrize("key", [int, str], ids=["to_dict", "to_json"])
 def test_a_table_that_pandas_made_a_mapping_is_the_table(key: type) -> None:
-    # With numbers for ids it would read as three queries called query_id, doc_id and score.
+    # With numbers as ids, it would be read as three queries named query_id, doc_id, and score.
     columns = {"qid": [7, 7, 8], "docno": [1, 2, 1], "score": [0.5, 0.25, 2.0], "rank": [1, 2, 1]}
     made = {name: {key(row): cell for row, cell in enumerate(cells)}
             for name, cells in columns.items()}  # fmt: skip
@@ -228,7 +228,7 @@ def test_a_named_tuple_of_other_names_is_read_by_position() -> None:
     assert Run.of([row("q1", "d2", 2), row("q1", "d1", 1), row("q2", "d1", 1)]) == RUN
 
 
-# ---- many rows are taken in pieces
+# ---- many rows are processed in chunks
 
 
 def _many(queries: int = 40, docs: int = 1000) -> dict[str, dict[str, float]]:

@@ -1,4 +1,4 @@
-"""Whole numbers that are no 64-bit floats: refused wherever they come in, never tied in silence."""
+"""Integers that 64-bit floats cannot represent: rejected in every input, never silently tied."""
 
 import decimal
 import json
@@ -60,7 +60,7 @@ WAYS: dict[str, Callable[[int, int], Any]] = {
 def test_a_whole_score_that_is_no_float_is_refused_in_memory(way: str) -> None:
     with pytest.raises(rg.InputError, match=SAID):
         evaluated(WAYS[way](LOW, HIGH))
-    # Large numbers that are floats are ranked as they are.
+    # Large floats are ranked unchanged.
     assert evaluated(WAYS[way](LOW, LOW + 2)) == {"RR": 0.5}
 
 

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files: the columns that are meant, and files that are broken."""
+"""Parquet and Arrow files: column selection and damaged files."""
 
 from __future__ import annotations
 

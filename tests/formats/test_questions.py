@@ -1,4 +1,4 @@
-"""Questions with their relevant documents, wherever judgments are read."""
+"""Questions with their relevant documents as judgments."""
 
 import pytest
 from command import run

@@ -1,4 +1,4 @@
-"""Reading past rows that do not fit: the same readers, with the faults reported."""
+"""Reading past malformed rows: the same readers, with the faults reported."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from rankgauge.formats.columns import JUDGMENTS, RUN
 from rankgauge.formats.readers import read_table
 
 RANKED = "query_id,doc_id,score,rank\nq1,d1,2.5,1\nq1,d2,1.5,2\n"
-# The name and text of a file, the lines that are faults, and whether only the number is.
+# Name and text of a file, its malformed lines, and whether only the number is malformed.
 BROKEN = {
     "trec": ("a.run", "q1 Q0 d1 1 2 t\nq1 Q0 d2 2\nq1 Q0 d3 3 1 t\n", [2], []),
     "trec, not a number": ("a.run", "q1 Q0 d1 1 2 t\nq1 Q0 d2 2 x t\nq1 Q0 d3 3 nan t\n", [2], [3]),

@@ -1,4 +1,4 @@
-"""JSON of search tools: each shape gives the judgments or the run that a slow look at it gives."""
+"""JSON of search tools: each format agrees with a slow reading of it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def quepid_list() -> dict[str, Any]:
 
 
 def rre(kind: str) -> dict[str, Any]:
-    """Gains by document, documents by gain, or a list."""
+    """Return gains by document, documents by gain, or a list."""
 
     def documents(query: str) -> Any:
         if kind == "document":
@@ -275,7 +275,7 @@ def test_any_other_tree_is_read_or_refused(
 ) -> None:
     path = written(tmp_path_factory.mktemp("trees") / "a.json", tree)
     for read in (read_qrels, read_run):
-        # Any other error is a crash.
+        # Any other exception is a failure.
         with contextlib.suppress(RankgaugeError):
             read(path)
 
@@ -290,7 +290,7 @@ def test_a_part_that_is_nested_deeply_is_refused(tmp_path: Path) -> None:
 
 
 def grown(value: Any, leaf: Any) -> Iterator[Any]:
-    """The same with one of its parts replaced, for each of them."""
+    """Yield copies, each with one of its parts replaced."""
     yield leaf
     parts: Any = enumerate(value) if isinstance(value, list) else ()
     for key, part in value.items() if isinstance(value, dict) else parts:

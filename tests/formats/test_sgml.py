@@ -1,4 +1,4 @@
-"""Documents and topics with tags: whatever their layout, each is read once, with its own text."""
+"""Documents and topics with tags: in any layout, each is read once, with its text."""
 
 import html
 import re
@@ -64,7 +64,7 @@ def test_the_layout_of_documents_and_topics_changes_nothing(tmp_path_factory, da
         assert [(row.id, row.title, row.text) for row in found] == rows
     else:
         assert [(row.id, row.text, row.fields["narrative"]) for row in found] == rows
-    # The same where each stays in its file, in the middle of a line, too.
+    # The same if texts stay in the file, also in the middle of a line.
     stored = StoredTexts(TextReader(TextSource.of(path)))
     assert [stored[row.id] for row in found] == found
 

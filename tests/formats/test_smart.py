@@ -1,4 +1,4 @@
-"""Judgments of old collections and of learning to rank; texts in the mark-up of SMART."""
+"""Judgments of old collections and of learning to rank; texts in SMART markup."""
 
 from __future__ import annotations
 

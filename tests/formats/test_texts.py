@@ -1,4 +1,4 @@
-"""Texts that stay in their file: found again, gone through in bounded memory, never mixed up."""
+"""Texts that stay in their file: random access, iteration in bounded memory, and no mix-ups."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Runs of three columns, and others that are not of six."""
+"""Runs with three columns, and others that do not have six."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_cells_between_tabs_may_hold_blanks_and_be_few(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("read", [read_run, read_qrels], ids=["run", "judgments"])
 def test_blanks_do_not_split_cells_if_tabs_do(read: Any, tmp_path: Path) -> None:
-    """Three fields, two tabs: only the blank says that they are no three cells."""
+    """Three fields but two tabs: only the blank shows that these are not three cells."""
     path = tmp_path / "a.tsv"
     path.write_text("q1\td1\t1\nq1 d2\t2\t\n")
     with pytest.raises(FormatError, match=r"line 2, column 3: .* '' is not a number"):

@@ -1,4 +1,4 @@
-"""TREC files: every odd shape that they come in."""
+"""TREC files with all kinds of anomalies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are written, read by others: csv, json, pyarrow, pandas, pytrec_eval, ir_measures."""
+"""Written files, read by others: csv, json, pyarrow, pandas, pytrec_eval, ir_measures."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def bits(value: float) -> bytes:
 
 
 def rows_of(held: Qrels | Run) -> Rows:
-    """The rows as they stand, without the code that writes."""
+    """Return the rows, without using the writers."""
     return [
         (query.decode(), doc.decode(), float(value))
         for number, query in enumerate(held.table.queries.tolist())
@@ -78,7 +78,7 @@ def _of_lists(lists: Any, names: tuple[str, str, str]) -> Rows:
     return [(one[query], d[doc], float(d[rating])) for one in lists for d in one["ratings"]]
 
 
-# How each is read by libraries that know nothing of us.
+# Readers of independent libraries.
 OTHERS: dict[str, Callable[[Path], Rows]] = {
     "trec": lambda path: _of_lines(path.read_bytes()),
     "csv": lambda path: _of_table(path.read_bytes().decode(), ","),
@@ -121,7 +121,7 @@ def tables(numbers: st.SearchStrategy[float]) -> st.SearchStrategy[dict[str, dic
 
 
 def check_written(held: Qrels | Run, layout: Layout, form: str, folder: Path) -> None:
-    """It is there to the last bit, or it was refused and nothing is there."""
+    """Check that a file is written exactly, or rejected and not written."""
     path = folder / "written"
     path.unlink(missing_ok=True)
     try:
@@ -173,7 +173,7 @@ def test_the_bundled_run_is_read_by_others(form, tmp_path):
 def test_judgments_as_json_are_what_pytrec_eval_takes(tmp_path):
     write_table(Qrels.of({"q": {"d": 2, "e": -1}}).table, tmp_path / "a.json", JUDGMENTS)
     held = json.loads((tmp_path / "a.json").read_text())
-    pytrec_eval.RelevanceEvaluator(held, {"map"})  # it refuses grades with a point
+    pytrec_eval.RelevanceEvaluator(held, {"map"})  # it rejects grades with a decimal point
     assert held == {"q": {"d": 2, "e": -1}}
 
 
@@ -348,7 +348,7 @@ def test_parquet_is_not_packed_again(tmp_path):
 
 
 def test_scores_of_every_size_come_back(tmp_path):
-    """Every power of two, each with its neighbours."""
+    """Every power of two, with its neighbors."""
     powers = [math.ldexp(1.0, e) for e in range(-1074, 1024)]
     values = [v for p in powers for v in (p, -p, math.nextafter(p, 0), math.nextafter(p, math.inf))]
     scored = {f"d{n}": v for n, v in enumerate(values) if math.isfinite(v)}

@@ -1,4 +1,4 @@
-"""Fusion, against loops written from the papers in exact fractions, and the laws it keeps."""
+"""Fusion compared with loops written from the papers in exact fractions, and its invariants."""
 
 import itertools
 import math
@@ -22,11 +22,11 @@ READS_SCORES = ("combsum", "combmnz", "combanz", "combmin", "combmax", "combmed"
 READS_RANKS = ("rrf", "isr", "rbc", "borda", "condorcet")
 WEIGHTED = ("wsum", "rrf", "rbc", "borda", "condorcet")
 
-# ---- second opinions: one query, runs as dictionaries of document to score
+# ---- independent checks: one query, runs as dictionaries of document to score
 
 
 def ranking(scores):
-    """As trec_eval ranks: score descending, then document id descending by its bytes."""
+    """Rank as trec_eval does: score descending, then document id descending by its bytes."""
     return sorted(scores, key=lambda doc: (scores[doc], doc.encode()), reverse=True)
 
 
@@ -35,7 +35,7 @@ def ranks(scores):
 
 
 def normed(scores, norm):
-    """The scores of one query of one run, in exact fractions (but for the root)."""
+    """Return the scores of one query of one run, in exact fractions (except for the root)."""
     exact = {doc: Fraction(score) for doc, score in scores.items()}
     if norm == "none" or not exact:
         return exact
@@ -66,7 +66,7 @@ def comb(combine):
 
 
 def added(term):
-    """A sum over the runs that retrieved a document."""
+    """Return a sum over the runs that retrieved a document."""
 
     def fused(runs, words):
         result = {}
@@ -87,7 +87,7 @@ def isr(runs, _):
 
 
 def borda(runs, words):
-    """Aslam and Montague 2001: c, c - 1, ... points; the rest is split among the unranked."""
+    """Aslam and Montague 2001: c, c - 1, ... points; unranked documents share the rest."""
     docs = set().union(*runs)
     result = dict.fromkeys(docs, Fraction(0))
     for scores, weight in zip(runs, words.weights, strict=True):
@@ -102,7 +102,7 @@ def borda(runs, words):
 
 
 def majority(runs, weights):
-    """Montague and Aslam 2002: a beats b by the runs that rank it higher; unranked is lowest."""
+    """Montague and Aslam 2002: a beats b by the runs ranking it higher; unranked is last."""
     docs = sorted(set().union(*runs))
     places = [ranks(scores) for scores in runs]
 
@@ -138,14 +138,14 @@ BY_LOOP = {
 
 # ---- runs
 
-# What is not printable is shown escaped, so that it could not be found again by its id.
+# Unprintable characters are shown escaped, so such an id could not be found in the output.
 _ids = ids.filter(str.isprintable)
 _scores = st.one_of(few_scores, st.floats(-1000, 1000, width=32, allow_subnormal=False))
 
 
 @st.composite
 def several(draw, scores=_scores):
-    """Two to five runs of a few queries over the same few documents, some queries missing."""
+    """Two to five runs of a few queries on the same few documents; some queries are missing."""
     docs = draw(st.lists(_ids, min_size=1, max_size=8, unique=True))
     result = []
     for _ in range(draw(st.integers(2, 5))):
@@ -177,7 +177,7 @@ def tasks(draw, methods=tuple(BY_LOOP)):
 
 
 def expected(runs, method, words):
-    """Query to document to score, exact."""
+    """Return query to document to exact score."""
     defaults = {"norm": None, "weights": [1.0] * len(runs), "k": 60, "phi": 0.8}
     full = SimpleNamespace(**(defaults | words))
     queries = set().union(*runs)
@@ -200,7 +200,7 @@ def same(found, wanted):
 @pytest.mark.parametrize("method", BY_LOOP)
 @given(data=st.data())
 def test_every_method_and_norm_agrees_with_its_loop(method, data):
-    # One after the other: drawn at random, some of twelve methods are hardly tried.
+    # All methods in turn: random draws would rarely test some of the twelve.
     runs, method, words = data.draw(tasks((method,)))
     same(fuse(runs, method, **words), expected(runs, method, words))
 
@@ -219,7 +219,7 @@ def test_methods_of_ranks_are_the_exact_fractions_rounded_once(task):
 
 
 def test_equal_sums_of_different_fractions_are_ties():
-    """1/70 + 1/105 = 1/84 + 1/84: added as they come, the two differ in the last bit."""
+    """1/70 + 1/105 = 1/84 + 1/84, but their float sums differ in the last bit."""
     first = [f"a{n:02}" for n in range(1, 50)]
     second = list(first)
     first[9], second[44] = "x", "x"  # ranks 10 and 45
@@ -302,7 +302,7 @@ def test_a_run_of_weight_0_takes_no_part(task):
 
 @given(several())
 def test_a_condorcet_winning_set_ranks_above_all_others(runs):
-    """The strongly connected components of the majority graph, ties both ways, stay in order."""
+    """The strongly connected components of the majority graph (ties: both ways) stay in order."""
     for query, found in fuse(runs, "condorcet").items():
         docs, beats = majority([run.get(query, {}) for run in runs], [1.0] * len(runs))
         reach = {(a, b): a == b or not beats.get((b, a)) for a in docs for b in docs}
@@ -324,7 +324,7 @@ def test_bounds_of_the_methods(runs):
         assert all(0 < score <= len(runs) / 61 for score in docs.values())
 
 
-# ---- examples that can be followed by hand
+# ---- manual examples
 
 
 def test_a_cycle_of_majorities_is_a_tie_above_its_followers():
@@ -334,7 +334,7 @@ def test_a_cycle_of_majorities_is_a_tie_above_its_followers():
 
 
 def test_votes_count_weights_as_they_are_written():
-    """0.1 + 0.2 is above 0.3 in binary; as votes they balance it."""
+    """0.1 + 0.2 is above 0.3 in binary, but as votes they are equal."""
     runs = [{"q": ["a", "b"]}, {"q": ["a", "b"]}, {"q": ["b", "a"]}]
     assert dict(fuse(runs, "condorcet", weights=(0.1, 0.2, 0.3))["q"]) == {"b": 0.0, "a": 0.0}
 
@@ -388,7 +388,7 @@ def test_a_score_beyond_all_scales_is_refused_where_scores_are_read():
 
 
 def test_ids_with_equal_hashes_are_distinguished():
-    """Ids beyond 128 bytes are hashed by CRC-32 and their first 128 bytes: two can be found."""
+    """Ids beyond 128 bytes are hashed by CRC-32 and their first 128 bytes: collisions exist."""
     seen, start = {}, b"x" * 140
     rng = random.Random(1)
     while True:
@@ -407,7 +407,7 @@ def test_ids_with_equal_hashes_are_distinguished():
 
 
 def test_many_queries_come_out_as_one_by_one():
-    """More rows than one block holds."""
+    """More rows than one block has."""
     rng = np.random.default_rng(3)
 
     def some():
@@ -477,7 +477,7 @@ def test_runs_without_common_queries_or_documents_are_combined():
 
 @pytest.mark.slow
 def test_it_agrees_with_the_stored_fusion_of_another_program(data_folder):
-    """Reciprocal ranks of BM25 and MiniLM on Cranfield, k=60, fused elsewhere by line number."""
+    """Reciprocal ranks of BM25 and MiniLM on Cranfield, k=60, fused by another program."""
     folder = data_folder / "cranfield" / "runs"
     names = ("bm25-lucene-k0.9-b0.4-stem", "minilm-l6-v2-cosine")
     theirs = Run.of(folder / "rrf-bm25-minilm-k60.run.gz")
@@ -511,7 +511,7 @@ def test_files_are_fused_some_queries_at_a_time_as_runs_in_memory(
             for q in queries
             for doc in dice.sample(range(20), dice.randrange(1, 15))
         ]
-        if seed == 5 and name == "b":  # one query in two places
+        if seed == 5 and name == "b":  # a query in two places
             lines.append(f"{lines[0].split()[0]} Q0 e1 1 0.5 b\n")
         paths.append(tmp_path / f"{name}.run")
         paths[-1].write_text("".join(lines))

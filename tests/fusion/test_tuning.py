@@ -1,4 +1,4 @@
-"""Tuning: no query is fused with parameters chosen on it, and what is chosen is the best."""
+"""Tuning: no query is fused with parameters chosen on it, and the best parameters are chosen."""
 
 import hashlib
 import itertools
@@ -33,7 +33,7 @@ def value(run, query, measure="nDCG@10"):
 
 
 def chosen_by_loop(grid, train, fuse_with, measure="nDCG@10"):
-    """The first of the candidates with the highest mean over the queries to train on."""
+    """Return the first candidate with the highest mean over the training queries."""
     best, highest = None, -math.inf
     for candidate in grid:
         evaluation = evaluate(QRELS, fuse_with(candidate), measure)
@@ -70,7 +70,7 @@ def test_each_query_is_fused_with_what_was_chosen_for_its_fold():
 
 
 def test_judgments_of_a_query_never_touch_its_own_fusion():
-    """Turn the judgments of one fold upside down: its queries are fused as before."""
+    """Reversing the judgments of one fold does not change the fusion of its queries."""
     fold = FOUND.folds[0]
     turned = {
         query: {doc: 3 - grade for doc, grade in docs.items()} if query in fold.test else dict(docs)

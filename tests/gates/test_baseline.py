@@ -1,4 +1,4 @@
-"""Baseline: a small file, one line a query, that says when it cannot be trusted."""
+"""Baseline: a small file, one line per query, that reports when it cannot be trusted."""
 
 import hashlib
 import json

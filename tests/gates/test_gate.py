@@ -1,4 +1,4 @@
-"""gate() and GateResult: three verdicts from paired gains, and what else is held."""
+"""gate() and GateResult: three verdicts from paired gains, and additional limits."""
 
 import json
 import math
@@ -33,7 +33,7 @@ def _apart(one: str, other: str, measure: str = "nDCG@10") -> np.ndarray:
 
 
 def _bounds(apart: np.ndarray, level: float = 0.95, upper: float = 0.99) -> tuple[float, float]:
-    """By SciPy: one-sided bounds of the mean."""
+    """Return one-sided bounds of the mean by SciPy."""
     error = apart.std(ddof=1) / math.sqrt(len(apart))
     t = scipy_stats.t(len(apart) - 1)
     return apart.mean() - t.ppf(level) * error, apart.mean() + t.ppf(upper) * error
@@ -54,7 +54,7 @@ def test_a_worse_run_fails_and_a_better_one_passes(run, verdict):
 def test_the_upper_bound_and_the_p_value_are_those_of_scipy():
     numbers = gate(QRELS, RUNS["s0"], baseline=OLD).checks[0].numbers
     apart = _apart("s0", "s1")
-    # Older versions of scipy have quantiles to nine digits only.
+    # Older versions of scipy compute quantiles to only nine digits.
     by_t, upper = _bounds(apart)
     assert numbers.upper == pytest.approx(upper, rel=1e-8)
     assert numbers.lower == stats.mean_lower_bound(apart, lowest=-1.0) <= by_t
@@ -89,7 +89,7 @@ def test_a_decision_is_that_of_scipy_and_statsmodels(seed, measures, queries, sh
         lower = min(_bounds(column)[0], stats.mean_lower_bound(column, lowest=-1.0))
         wanted = "PASS" if lower > -margin else "FAIL" if worse else "INCONCLUSIVE"
         assert found.verdict == wanted
-        # The bound that is printed says the same as the corrected p-value.
+        # The printed bound agrees with the corrected p-value.
         assert (found.bounds.upper < 0) == worse
         assert 0.99 - 1e-12 <= found.bounds.upper_level <= 1 - 0.01 / measures + 1e-12
 
@@ -130,7 +130,7 @@ def test_a_wide_interval_is_inconclusive_with_the_queries_needed():
 
 
 def test_the_number_of_queries_that_would_decide_is_the_smallest():
-    """Second opinion: a loop over n, with the quantiles of SciPy."""
+    """Independent check: a loop over n, with the quantiles of SciPy."""
     gains = [0.2, -0.1, 0.1, -0.2, 0.03]
     bounds = non_inferiority(gains, 0.05)
     sd, mean = np.std(gains, ddof=1), np.mean(gains)
@@ -143,7 +143,7 @@ def test_the_number_of_queries_that_would_decide_is_the_smallest():
 
 
 def test_the_queries_needed_without_a_change_decide_the_gate():
-    """Second opinion: Clopper and Pearson's bound of 0 losses in n queries, from SciPy."""
+    """Independent check: Clopper and Pearson's bound for 0 losses in n queries, from SciPy."""
     needed = queries_to_decide(non_inferiority(np.zeros(30), 0.02, lowest=-1.0), 30)
     assert needed == next(n for n in range(2, 10_000) if scipy_stats.beta.ppf(0.95, 1, n) <= 0.02)
     for queries, passes in ((needed, True), (needed - 1, False)):
@@ -245,7 +245,7 @@ def test_the_order_of_queries_changes_nothing(order, run):
     assert one.checks[0].numbers.losers == other.checks[0].numbers.losers
 
 
-# ---- what went wrong
+# ---- likely causes
 
 
 def test_the_worst_queries_come_with_their_values_and_what_moved():
@@ -269,7 +269,7 @@ def test_fewer_judged_documents_than_in_the_baseline_are_a_warning():
     assert any("50% of the top documents are judged" in text for text in found.warnings)
 
 
-# ---- what cannot be compared
+# ---- incomparable evaluations
 
 
 def _against(qrels, run, **rules):
@@ -349,7 +349,7 @@ def test_too_many_queries_without_a_ranking_are_not_comparable():
     assert _against(QRELS, broken, max_failed=0.1).verdict != "NOT COMPARABLE"
 
 
-# ---- contracts and floors
+# ---- contracts and minimum values
 
 
 @pytest.mark.parametrize(
@@ -531,14 +531,14 @@ def test_external_values_are_gated():
     old = Evaluation.from_values("old", ids, {"RR": [0.5 + n % 5 / 10 for n in range(40)]})
     new = Evaluation.from_values("new", ids, {"RR": [0.2 + n % 5 / 10 for n in range(40)]})
     stored = Baseline.from_evaluation(old)
-    # No ranking is known, and three in 40 could lose unseen.
+    # No ranking is known, so three in 40 queries could lose without being seen.
     assert gate(old, rules=RR, baseline=stored).verdict == "INCONCLUSIVE"
     assert gate(new, rules=RR, baseline=stored).verdict == "FAIL"
     floor = {"measures": {"RR": {"margin": 0.03, "floor": 0.6}}}
     assert gate(new, rules=floor, baseline=None).checks[0].kind == "floor"
 
 
-# ---- what so few queries can test
+# ---- too few queries
 
 
 def test_a_run_without_a_loss_passes_the_testable_margin_with_a_power_of_80_percent():
@@ -561,7 +561,7 @@ def test_margins_that_an_unchanged_run_cannot_pass_are_noted_with_the_baseline(q
     assert result.verdict == "IDENTICAL"
     assert bool(result.limits()) == few
     if few:
-        least = 1 - 0.05 ** (1 / queries)  # Clopper and Pearson, of no query that lost
+        least = 1 - 0.05 ** (1 / queries)  # Clopper and Pearson, with no query that lost
         assert result.table().notes[0] == result.limits()[0]
         for text in (said[0], result.limits()[0]):
             shown = float(re.search(r"(?:margins|a margin) of ([\d.]+) or more", text)[1])

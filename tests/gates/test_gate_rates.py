@@ -1,4 +1,4 @@
-"""How often the gate errs where the truth is known: the rates that the page promises."""
+"""Error rates of the gate, as stated on the page."""
 
 import math
 
@@ -14,7 +14,7 @@ rates = docs_script("gate_rates")
 
 
 def above(rate: float, draws: int) -> float:
-    """What a count with this rate stays below, but for one time in a thousand."""
+    """Return a bound that a count with this rate exceeds once in a thousand times."""
     return draws * rate + 3.1 * math.sqrt(draws * rate * (1 - rate))
 
 

@@ -1,4 +1,4 @@
-"""Repeated runs of one system, and latencies of two, as parts of a gate."""
+"""Repeated runs of one system, and latencies of two systems, in a gate."""
 
 import math
 
@@ -64,12 +64,12 @@ def test_what_means_leave_out_is_no_noise():
     rules = {"measures": {"FirstRel": {"margin": 2.0}, "RR": {}}}
     far = [f"x{n}" for n in range(30)]
     runs = [{q: ["d"] for q in qrels}, {q: ["x", "d"] if q == "q1" else ["d"] for q in qrels}]
-    # What is found at rank 31 or not at all has a value in one run only.
+    # A document at rank 31, or not retrieved, has a value in one run only.
     runs[0]["q0"], runs[1]["q0"] = [*far, "d"], far
     noise = Baseline.from_run(qrels, runs[0], rules, noise=runs).noise
     assert noise.jitter["q0"] == {"FirstRel": 0.0, "RR": 1 / 31}
     assert noise.jitter["q1"] == {"FirstRel": 1.0, "RR": 0.5}
-    # Of nine queries one has the values 1 and 2, so a variance of 1/2.
+    # One of nine queries has the values 1 and 2, so a variance of 1/2.
     band = scipy_stats.norm.ppf(0.975) * math.sqrt(2 * 0.5) / 9
     assert noise.bands["FirstRel"] == pytest.approx(band, rel=1e-9)
 
@@ -113,7 +113,7 @@ def test_a_quantile_of_few_queries_has_no_bound():
 
 @pytest.mark.slow
 def test_latency_bounds_cover_the_true_ratio():
-    """Of 60 pairs with a true ratio of 1.1, the limit 1.1 is passed by about 5 %."""
+    """Of 60 pairs with a true ratio of 1.1, about 5% pass the limit 1.1."""
     passed = 0
     for seed in range(60):
         times = _times(1.1, seed, 60)

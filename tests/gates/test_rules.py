@@ -1,4 +1,4 @@
-"""GateRules: what is read, and how a mistake is told."""
+"""GateRules: valid files and error messages."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The store: what is kept comes back exactly, from a file and from a server."""
+"""The store: saved evaluations are read back exactly, from a file and from a server."""
 
 import hashlib
 import json
@@ -76,7 +76,7 @@ def test_an_evaluation_round_trips_bit_for_bit(where):
 
 
 def of_answers():
-    """Five answers, of which one is judged, one in part, and one is undefined."""
+    """Return an evaluation of five answers: one is judged, one partly, and one is undefined."""
     texts = (
         "It is 1 meters high. It is old.",
         "It is 2 meters high. It is new.",
@@ -256,7 +256,7 @@ def rows(path, table: str) -> int:
         connection.close()
 
 
-# Beyond this no measure goes, and sums of a few are still numbers.
+# No measure exceeds this, and sums of a few values are still finite.
 VALUES = st.floats(-1e100, 1e100) | st.just(np.nan)
 
 
@@ -401,7 +401,7 @@ def test_no_more_files_stay_than_the_one(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["history.db"]
 
 
-# ---- many at once, and a sudden end
+# ---- concurrency and sudden ends
 
 SAVES = """
 import sys
@@ -457,14 +457,14 @@ def test_a_kill_during_a_save_leaves_a_good_store(tmp_path):
     connection.close()
     with History.open(path) as history:
         entries = history.entries()
-        # Whatever was told to be saved is there; at most one more for each kill.
+        # Everything reported as saved is there, plus at most one more for each kill.
         assert told <= len(entries) <= told + 8
         assert all(history.load(entry).mean() == {"RR": 1.0, "AP": 1.0} for entry in entries)
 
 
 @pytest.mark.slow
 def test_a_list_of_ten_thousand_is_quick(tmp_path):
-    """Rows are copied inside the database; what is timed is reading them."""
+    """Rows are copied inside the database; only reading them is timed."""
     path = tmp_path / "history.db"
     with History.open(path) as history:
         history.add(made(), QRELS, run=RUN)

@@ -1,4 +1,4 @@
-"""Two saved evaluations: the numbers of a change, and when there may be none."""
+"""Two saved evaluations: differences, and when they are not comparable."""
 
 import itertools
 import math
@@ -21,7 +21,7 @@ QRELS = {f"q{n:02}": {"d1": 1} for n in range(12)}
 
 
 def at(ranks: list[int]) -> dict[str, list[str]]:
-    """A run that has the relevant document at these ranks; 0 for nowhere."""
+    """Return a run with the relevant document at these ranks; 0 means not retrieved."""
     return {
         query: [f"x{i}" for i in range(rank - 1)] + ["d1"] if rank else ["x"]
         for query, rank in zip(QRELS, ranks, strict=True)
@@ -48,7 +48,7 @@ def rr(ranks: list[int]) -> list[float]:
 
 
 def flips(moved: list[float]) -> float:
-    """The exact paired randomization test, every sign pattern one after the other."""
+    """Return the p-value of the exact paired randomization test, by enumerating sign patterns."""
     moved = [value for value in moved if value]
     seen = abs(math.fsum(moved))
     sums = [
@@ -206,7 +206,7 @@ def test_equal_names_with_different_definitions_are_compared_separately(history)
     ]  # fmt: skip
 
 
-# ---- what may not be compared
+# ---- incomparable evaluations
 
 
 def refused(history, *which, **choices) -> str:

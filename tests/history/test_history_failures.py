@@ -1,4 +1,4 @@
-"""A store that cannot be used: a clear message, and nothing overwritten."""
+"""An unusable store: a clear message, and nothing overwritten."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def read(where, **choices):
 
 
 def refused(act, where, said, **choices) -> str:
-    """The message; the file is what it was before."""
+    """Return the message after checking that the file is unchanged."""
     path = Path(where)
     before = path.read_bytes() if path.is_file() else None
     with pytest.raises(InputError) as caught:
@@ -138,7 +138,7 @@ def test_a_changed_row_is_reported(statement, tmp_path):
 
 @pytest.mark.slow
 def test_every_single_flipped_byte_is_reported_or_harmless(tmp_path):
-    """Whatever happens to a byte, values never come back changed, and nothing crashes."""
+    """Whatever happens to a byte, no changed value is returned, and nothing crashes."""
     path = tmp_path / "h.db"
     save(path)
     whole = path.read_bytes()
@@ -195,7 +195,7 @@ def test_a_lock_is_waited_for_and_then_reported(tmp_path):
     text = refused(save, path, "another program is writing to this history", wait=0.3)
     assert 0.25 < time.monotonic() - begin < 10
     assert "did not finish within 0.3 seconds" in text
-    # Reading need not wait for a writer.
+    # Readers do not wait for a writer.
     assert read(path, wait=0.3) == [EVALUATION]
     timer = threading.Timer(0.3, lambda: other.execute("COMMIT"))
     timer.start()
@@ -237,7 +237,7 @@ def told(act, where) -> str:
 
 
 def as_nobody(act):
-    """What `act` returns in a process that may do only what its user may."""
+    """Return the result of `act` in a process without root privileges."""
     out, into = os.pipe()
     child = os.fork()
     if child == 0:

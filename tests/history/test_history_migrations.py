@@ -1,4 +1,4 @@
-"""Migrations: what is created, adopted, migrated and refused, in SQLite and in PostgreSQL."""
+"""Migrations in SQLite and PostgreSQL: creating, adopting, migrating, and rejecting databases."""
 
 import subprocess
 import sys
@@ -44,7 +44,7 @@ def keep(where):
 
 
 def opened(where):
-    """The database below a history."""
+    """Return the database of a history."""
     return Database(where, SCHEMA, patience=5, missing="")
 
 
@@ -70,7 +70,7 @@ def test_the_revision_in_the_code_is_the_latest_of_the_migrations():
 
 
 def old_version(where):
-    """A history as it was made before there were migrations."""
+    """Create a history as before migrations existed."""
     keep(where)
     undo(
         where,
@@ -111,7 +111,7 @@ def database(where, folder, revision, *columns, **scripts):
 
 
 def old_and_new(where, tmp_path, second=SECOND):
-    """A database of the first revision with a row, and the code of the second."""
+    """Create a database of the first revision with a row, and the code of the second revision."""
     first = database(where, tmp_path / "old", "0001", first=FIRST)
     with first.writing() as connection:
         connection.execute(text("INSERT INTO rankgauge_things VALUES (7)"))

@@ -1,4 +1,4 @@
-"""A measure over time: intervals, breaks, and a decline that no step shows."""
+"""A measure over time: intervals, breaks, and a gradual decline."""
 
 import math
 import subprocess
@@ -16,7 +16,7 @@ NAMES = list(QRELS)
 
 
 def lost(*slipped: int) -> dict[str, list[str]]:
-    """A run whose relevant document is first, but second for these queries."""
+    """Return a run with the relevant document first, or second for these queries."""
     return {q: ["x", "d1"] if n in slipped else ["d1"] for n, q in enumerate(NAMES)}
 
 
@@ -43,7 +43,7 @@ def test_points_have_the_mean_and_the_interval_of_scipy(history):
     values = [0.5] * 8 + [1.0] * 32
     low, high = scipy.stats.t.interval(0.95, 39, np.mean(values), scipy.stats.sem(values))
     assert trend.means == (1.0, pytest.approx(0.9))
-    # Older versions of scipy have quantiles to nine digits only.
+    # Older versions of scipy compute quantiles to only nine digits.
     assert (trend.lows[1], trend.highs[1]) == pytest.approx((low, high), rel=1e-8)
     assert (trend.lows[0], trend.highs[0]) == (1.0, 1.0)
     assert trend.breaks == ()
@@ -109,7 +109,7 @@ def test_a_measure_that_no_entry_has_is_reported(history):
         history.trend("AP")
 
 
-# ---- where a line breaks
+# ---- breaks in a line
 
 
 def test_other_judgments_policies_and_queries_break_the_line(history):
@@ -190,9 +190,9 @@ def test_a_count_that_is_neither_good_nor_bad_has_no_decline(history):
 
 @pytest.mark.slow
 def test_false_warnings_are_as_rare_as_promised(tmp_path):
-    """Twelve evaluations of which none is truly worse: at most about 2.5 % may warn at the end.
+    """Twelve equal evaluations: at most about 2.5% may warn at the end.
 
-    Run on plain arrays through the same functions, for a store would take minutes.
+    Runs on plain arrays through the same functions, since a store would take minutes.
     """
     from dataclasses import replace
 
@@ -212,7 +212,7 @@ def test_false_warnings_are_as_rare_as_promised(tmp_path):
             known = replace(entry, id=number + 1, means={"RR": float(values.mean())})
             found.append((known, replace(base, per_query=values, undefined=np.isnan(values))))
         warned += bool(trend_of(measure, found).warnings)
-    # 400 draws of 2.5 %: 22 or more come by chance once in a thousand.
+    # 400 draws with 2.5%: 22 or more occur by chance once in a thousand.
     assert warned <= 21
 
 
@@ -243,7 +243,7 @@ def test_the_commits_between_are_named(tmp_path, monkeypatch):
     assert f"commits {commits[0][:8]}..{commits[1][:8]}" in warning
 
 
-# ---- what is shown
+# ---- output
 
 
 def test_the_plot_has_one_scale(history):
@@ -275,7 +275,7 @@ def test_one_evaluation_and_equal_values_can_be_shown(history):
 
 
 def test_steps_that_are_significant_only_without_correction_are_not_named(history):
-    # Eight of forty fall by 1/2, one rises: t = 2.3, beyond the mark of 5%, not that of 5% / 4.
+    # Eight of forty fall by 1/2 and one rises: t = 2.3, significant at 5% but not at 5% / 4.
     steps = [lost(*range(max(0, n - 1), 8 * n)) for n in range(1, 5)]
     trend = follow(history, lost(39), *steps)
     assert all(point.change.is_worse for point in trend.points[1:])

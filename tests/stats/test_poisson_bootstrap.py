@@ -45,8 +45,9 @@ def test_weights_and_interval_are_those_of_a_slow_loop(seed):
     ids = [f"q{n}" for n in range(40)] + ["é"]
     moved = [rng.choice([0.0, 0.5, -0.25]) for _ in ids]
     weights = [[slow_weight(one, seed, draw) for one in ids] for draw in range(30)]
-    assert poisson_weights(query_keys(ids, seed), range(30)).tolist() == weights
-    assert poisson_weights(query_keys(ids, seed), range(8, 14)).tolist() == weights[8:14]
+    keys = query_keys(map(str.encode, ids), seed)
+    assert poisson_weights(keys, range(30)).tolist() == weights
+    assert poisson_weights(keys, range(8, 14)).tolist() == weights[8:14]
     means = sorted(
         sum(w * d for w, d in zip(row, moved, strict=True)) / sum(row) for row in weights
     )
@@ -58,7 +59,8 @@ def test_weights_and_interval_are_those_of_a_slow_loop(seed):
 
 
 def test_weights_have_the_mean_and_variance_of_poisson_and_are_independent():
-    weights = poisson_weights(query_keys(map(str, range(20_000)), 3), range(40)).astype(float)
+    keys = query_keys((b"%d" % n for n in range(20_000)), 3)
+    weights = poisson_weights(keys, range(40)).astype(float)
     count = weights.size
     assert weights.mean() == pytest.approx(1, abs=4 / math.sqrt(count))
     assert weights.var() == pytest.approx(1, abs=4 * math.sqrt(3 / count))
@@ -95,6 +97,26 @@ def test_equal_differences_have_no_width_and_ids_must_fit():
     assert (found.low, found.high) == (0.5, 0.5)
     with pytest.raises(InputError, match="2 differences and 1 query ids"):
         poisson_bootstrap_interval([0.5, 0.0], ["a"])
+    with pytest.raises(InputError, match="3 query ids, of which 2 differ"):
+        poisson_bootstrap_interval([0.5, 0.0, 0.1], ["a", "b", "a"])
+    with pytest.raises(InputError, match="surrogate"):
+        poisson_bootstrap_interval([0.5, 0.0], ["a", "\ud800"])
+
+
+def test_ids_may_be_text_numbers_or_bytes_and_seeds_of_any_size():
+    moved, ids = [0.5, 0.0, 0.25], range(3)
+    by_text = poisson_bootstrap_interval(moved, map(str, ids))
+    assert poisson_bootstrap_interval(moved, ids, seed=np.int64(0)) == by_text
+    assert poisson_bootstrap_interval(moved, [b"0", b"1", b"2"]) == by_text
+    large = [poisson_bootstrap_interval(moved, ids, seed=2**600 + n) for n in range(2)]
+    assert large[0].mean == large[1].mean == 0.25
+
+
+def test_an_interval_without_a_draw_that_has_a_query_is_undefined():
+    seed = next(s for s in range(99) if not any(slow_weight(q, s, 0) for q in ("a", "b")))
+    found = poisson_bootstrap_interval([0.5, 0.0], ["a", "b"], draws=1, seed=seed)
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
 
 
 @pytest.mark.parametrize("differences", [[0.2, 0.0, 0.4], [0.5, 0.5], [0.0, 0.0], [-1.0, 1.0]])

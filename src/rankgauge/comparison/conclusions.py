@@ -101,7 +101,9 @@ def best_sentence(
     names = list(means)
     best = [names[place] for place in primary.best(list(means.values()))]
     if not best:
-        return f"{primary} has no better direction: no run is ranked first"
+        known = not all(map(math.isnan, means.values()))
+        why = "has no better direction" if known else "is undefined for every run"
+        return f"{primary} {why}: no run is ranked first"
     word = "lowest" if primary.declaration.better == "lower" else "highest"
     verb = "has" if len(best) == 1 else "have"
     text = f"{_listed(best)} {verb} the {word} {primary} ({means[best[0]]:.4f})"

@@ -74,9 +74,9 @@ class Difference:
         losses: Number of queries in which the baseline has the better value.
         verdict: ``better`` or ``worse`` (``higher`` or ``lower`` if the measure has no better
             direction) if the corrected p-value is below 0.05, at least 6 queries differ, and the
-            interval, if any, excludes 0; otherwise ``cannot tell``. ``identical`` if no query
-            differs; ``withheld`` if a fault of the input invalidates a run or the judge of its
-            answers is not calibrated; None if the measure is not tested.
+            interval, if any, excludes 0; otherwise ``cannot tell``. ``identical`` if queries were
+            compared and none differs; ``withheld`` if a fault of the input invalidates a run or the
+            judge of its answers is not calibrated; None if the measure is not tested.
         alpha: Significance level of this test: 0.05 divided by the number of tests.
         unit: Absolute value of all nonzero differences, such as 1 for Success; None if they vary.
     """
@@ -106,10 +106,12 @@ class Difference:
         """Reason why there is no interval; empty if there is one."""
         if not math.isnan(self.low):
             return ""
-        if not self.wins + self.losses:
-            return "no query differs"
-        few = self.wins + self.losses < FEWEST_FOR_INTERVAL
-        return f"only {many(self.wins + self.losses, 'query')} differ" if few else "no spread"
+        changed = self.wins + self.losses
+        if not changed:
+            return "no query differs" if self.queries else "no query has both values"
+        if changed >= FEWEST_FOR_INTERVAL:
+            return "no spread"
+        return f"only {many(changed, 'query')} differ{'s' if changed == 1 else ''}"
 
     @property
     def digits(self) -> int:
@@ -622,7 +624,7 @@ def make_difference(  # noqa: PLR0917 - all that it is made of
 
 def _verdict(measure: Measure, sample: DifferenceSample, corrected: float) -> Verdict:
     changed = sample.above + sample.below
-    if not changed:
+    if not changed and sample.queries:
         return "identical"
     if changed < FEW_CHANGES or corrected >= ALPHA or sample.low <= 0 <= sample.high:
         return "cannot tell"

@@ -509,5 +509,6 @@ def shares(diagnoses: Sequence[QueryDiagnosis], name: str) -> Mapping[str, froze
     found = {
         finding.query_id: frozenset(doc.doc_id for doc in finding.missed if name in doc.causes)
         for finding in diagnoses
+        if name in finding.causes
     }
     return {query: docs for query, docs in found.items() if docs}

@@ -53,8 +53,8 @@ _STEPS = 10
 _SMALL_DEPTH = 20
 #: Duplicates are searched for in the first ``DEEPER * k`` documents.
 DEEPER = 4
-# Number of queries whose changed rankings are in memory at once.
-_BLOCK = 500
+# Number of documents of changed rankings that are in memory at once.
+_BLOCK = 1 << 19
 
 
 @dataclass(frozen=True)
@@ -315,8 +315,8 @@ class Simulation:
 
         def blocks() -> Iterator[dict[str, dict[str, int]]]:
             falling = list(range(max(map(len, rankings.values())), 0, -1))
-            rows = iter(rankings.items())
-            while some := [*itertools.islice(rows, _BLOCK)]:
+            rows, size = iter(rankings.items()), _BLOCK // max(1, len(falling))
+            while some := [*itertools.islice(rows, max(1, size))]:
                 yield {
                     query: dict(zip(docs, falling[len(falling) - len(docs) :], strict=True))
                     for query, docs in some

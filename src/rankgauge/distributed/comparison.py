@@ -115,10 +115,10 @@ def compare_sums(  # noqa: PLR0917 - results of the workers
     Raises:
         InputError: If there are fewer than two queries.
     """
-    if max(s.queries for s in values.values()) < 2:
-        raise InputError(
-            "one query is too few for a comparison", where="values", fix="judge more queries"
-        )
+    queries = max((s.queries for s in values.values()), default=0)
+    if queries < 2:
+        few = "one query is too few for a comparison" if queries else "there are no values"
+        raise InputError(few, where="values", fix="judge more queries")
     means: dict[str, dict[str, float]] = {run: {} for run in runs}
     for (run, name), value in values.items():
         means[run][name] = mean_of(name, value, skip_undefined=skip_undefined)

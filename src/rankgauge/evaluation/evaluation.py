@@ -400,6 +400,8 @@ def _is_block(item: Any) -> bool:
     if isinstance(item, Run):
         return True
     if isinstance(item, Mapping):
+        if all(isinstance(ranking, Mapping) for ranking in item.values()):
+            return True  # no need to read all names as those of columns
         columns = columns_of(item, RUN)
         return columns is None or not isinstance(item[columns.query], str | int | bytes)
     return is_frame(item)

@@ -22,8 +22,6 @@ OUTCOMES = {
 _OPEN = {"later", "undone"}
 ROLES = ("judge", "lead", "admin")
 KINDS = ("person", "model", "application")
-# Purposes of presentations.
-PURPOSES = ("active", "random", "overlap", "repeat", "gold", "adjudication", "import", "vote")
 _SHOWN = {"choice": (2, 3), "graded": (1, 1), "ranking": (2, 20), "yes-no": (1, 1)}
 _DEFAULT_SHOWN = {"choice": 3, "graded": 1, "ranking": 5, "yes-no": 1}
 _MOST_TEXT = 10_000  # characters of a comment

@@ -25,15 +25,6 @@ if TYPE_CHECKING:
     from rankgauge.stats.arrays import FloatArray
 
 Method: TypeAlias = Literal["team-draft", "probabilistic"]
-# Attributes of an impression; `teams` and `shares` have one entry per document.
-ATTRIBUTES = {
-    "interleaving": "team-draft or probabilistic",
-    "interleaving.a": "name of retriever A",
-    "interleaving.b": "name of retriever B",
-    "interleaving.teams": "one letter for each document: A, B, or - for neither",
-    "interleaving.shares": "for probabilistic: the probability that each document is from A",
-    "interleaving.seed": "the seed of the draw",
-}
 _NEITHER = "-"
 _DECAY = 3.0  # for probabilistic interleaving: rank r is drawn with weight 1 / r³
 _ALPHA = 0.05

@@ -401,8 +401,8 @@ def _abstentions(
         return ""
     texts = connection.execute(
         "SELECT DISTINCT text FROM events WHERE kind = 'answer' AND text IS NOT NULL "
-        "AND (regexp_matches(text, ?) OR NOT regexp_matches(text, '\\pL'))",
-        [ABSTENTION_RE2],
+        "AND (regexp_matches(text, $pattern) OR NOT regexp_matches(text, '\\pL'))",
+        {"pattern": ABSTENTION_RE2},
     ).fetchall()
     connection.execute("CREATE TEMP TABLE abstaining (text VARCHAR)")
     abstaining = [row for row in texts if abstains(row[0])]

@@ -18,6 +18,7 @@ from rankgauge.production.log import QUESTIONS_SQL, REQUIRED_COLUMNS, EventLog
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - as DuckDB gives times
 _ZONE = "spark.sql.session.timeZone"
 _NUMBERS = count(1)
+_NONE: Mapping[str, Any] = {}
 _WORD = r"[\pL\pN]+"  # as in the macro of `EventLog`
 
 
@@ -86,10 +87,10 @@ class _Connection:
             for name, kind in types.items()
         )
         self._create("events", events.selectExpr(*columns))
-        self._create("questions", self._query(QUESTIONS_SQL, ()))
+        self._create("questions", self._query(QUESTIONS_SQL, _NONE))
 
-    def execute(self, sql: str, parameters: Any = ()) -> _Connection:
-        """Run a statement of the analyses."""
+    def execute(self, sql: str, parameters: Mapping[str, Any] = _NONE) -> _Connection:
+        """Run a statement of the analyses; its parameters have names, such as ``$arm``."""
         sqlglot = library("sqlglot", extra="sql", of="a log on Spark")
         tree = sqlglot.parse_one(sql, read="duckdb")
         if not isinstance(tree, sqlglot.exp.Create):
@@ -136,21 +137,21 @@ class _Connection:
         if name not in self._views:
             self._views.append(name)
 
-    def _query(self, query: Any, parameters: Any) -> Any:
+    def _query(self, query: Any, parameters: Mapping[str, Any]) -> Any:
         return self._session.sql(_translated(query, parameters, self._prefix, self._views))
 
 
-def _translated(query: Any, parameters: Any, prefix: str, views: Sequence[str]) -> str:
+def _translated(
+    query: Any, parameters: Mapping[str, Any], prefix: str, views: Sequence[str]
+) -> str:
     """Return a DuckDB query in the Spark dialect."""
     sqlglot = library("sqlglot", extra="sql", of="a log on Spark")
     exp = sqlglot.exp
     tree = sqlglot.parse_one(query, read="duckdb") if isinstance(query, str) else query
-    given = iter(parameters) if not isinstance(parameters, Mapping) else None
     # Replace children before their parents.
     for node in reversed(list(tree.walk())):
         if isinstance(node, exp.Parameter | exp.Placeholder):
-            value = parameters[node.name] if given is None else next(given)
-            node.replace(exp.convert(value))
+            node.replace(exp.convert(parameters[node.name]))
         elif isinstance(node, exp.Table) and node.name in views:
             node.set("this", exp.to_identifier(prefix + node.name))
         else:

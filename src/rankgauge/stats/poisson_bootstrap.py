@@ -11,10 +11,12 @@ import hashlib
 import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.core.ids import id_bytes
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import FloatArray, check_draws, check_share, moments, one_column
 from rankgauge.stats.intervals import Interval
@@ -37,7 +39,7 @@ def _table() -> npt.NDArray[np.uint8]:
 
 def poisson_bootstrap_interval(  # noqa: PLR0917 - as bootstrap_interval, and the ids
     differences: npt.ArrayLike,
-    query_ids: Iterable[str],
+    query_ids: Iterable[Any],
     level: float = 0.95,
     draws: int = 1000,
     seed: int = 0,
@@ -47,17 +49,18 @@ def poisson_bootstrap_interval(  # noqa: PLR0917 - as bootstrap_interval, and th
     In each draw, query q has the weight w(seed, draw, q), Poisson with mean 1, and the mean is
     sum(w d) / sum(w); the bounds are quantiles of these means. The number of queries in a draw is
     random, so for few queries the interval differs from :func:`bootstrap_interval`; for hundreds of
-    queries or more, it is the same. It does not depend on the order of the queries.
+    queries or more, it is the same. It does not depend on the order of the queries. The bounds are
+    NaN if no draw has a query.
 
     Args:
         differences: (Q,) one per query, at least two.
-        query_ids: (Q,) id of each query.
+        query_ids: (Q,) id of each query: text, whole numbers, or bytes.
         level: Confidence level of the interval, between 0 and 1.
         draws: Number of draws.
         seed: Seed of the draws.
 
     Raises:
-        InputError: If the numbers of ids and of differences are not equal.
+        InputError: If the numbers of ids and of differences are not equal, or an id occurs twice.
 
     Example:
         >>> found = poisson_bootstrap_interval([0.0, 0.2] * 50, map(str, range(100)))
@@ -65,13 +68,19 @@ def poisson_bootstrap_interval(  # noqa: PLR0917 - as bootstrap_interval, and th
         (0.08, 0.12)
     """
     where = "poisson_bootstrap_interval"
-    column, ids = one_column(differences, where), list(query_ids)
+    column = one_column(differences, where)
+    ids = [id_bytes(query, "query id") for query in query_ids]
     check_share(level, "level", where)
     check_draws(draws, seed, where)
     if len(ids) != len(column):
         raise InputError(
             f"{len(column)} differences and {len(ids)} query ids", where=where,
             fix="give the id of each query",
+        )  # fmt: skip
+    if len(set(ids)) < len(ids):
+        raise InputError(
+            f"{len(ids)} query ids, of which {len(set(ids))} differ", where=where,
+            fix="give one difference for each query",
         )  # fmt: skip
     mean, sd = moments(column)
     if not sd:
@@ -83,14 +92,17 @@ def poisson_bootstrap_interval(  # noqa: PLR0917 - as bootstrap_interval, and th
     return Interval(mean, low, high, level, "poisson")
 
 
-def query_keys(query_ids: Iterable[str], seed: int) -> npt.NDArray[np.uint64]:
+def query_keys(query_ids: Iterable[bytes], seed: int) -> npt.NDArray[np.uint64]:
     """Return a 64-bit key for each id, (Q,): BLAKE2b, keyed with the seed."""
-    key = seed.to_bytes(max(1, -(-seed.bit_length() // 8)), "little")
+    number = int(seed)
+    key = number.to_bytes(max(1, -(-number.bit_length() // 8)), "little")
+    if len(key) > hashlib.blake2b.MAX_KEY_SIZE:
+        key = hashlib.blake2b(key).digest()
     keyed = hashlib.blake2b(key=key, digest_size=8)
 
-    def digest(text: str) -> bytes:
+    def digest(query_id: bytes) -> bytes:
         own = keyed.copy()
-        own.update(text.encode())
+        own.update(query_id)
         return own.digest()
 
     return np.frombuffer(b"".join(map(digest, query_ids)), dtype="<u8").astype(np.uint64)
@@ -138,6 +150,8 @@ def interval_of_sums(
     pairs = [(int(above), int(below)) for above, below in zip(sums, weights, strict=True)]
     # A draw without queries has no mean. Negated differences must have the negated bounds.
     means = np.array([above / below for above, below in pairs if below])
+    if not len(means):
+        return math.nan, math.nan
     if sum(above for above, _ in pairs) < 0:
         low, high = np.quantile(-means, [(1 - level) / 2, (1 + level) / 2])
         low, high = -high, -low
