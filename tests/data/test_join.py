@@ -410,3 +410,9 @@ def test_a_ranked_run_cut_at_a_depth_is_the_beginning_of_the_whole(made: Batch, 
         assert {query: list(cut[query].items()) for query in cut} == {
             query: list(whole[query].items())[:depth] for query in whole
         }
+
+
+@pytest.mark.parametrize("depth", [-1, 1.5])
+def test_an_impossible_depth_is_refused(depth: Any) -> None:
+    with pytest.raises(InputError, match="depth="):
+        rankgauge.data.ranking.ranked(Run.of({"q": ["d"]}), depth=depth)

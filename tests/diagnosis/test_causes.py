@@ -122,6 +122,18 @@ def test_terms_do_not_count_as_ignored_if_other_documents_have_as_many_or_few(te
     assert "terms ignored" not in claimed(["a", "f2", "d"], {"d": 1}, texts, query)
 
 
+def test_two_ignored_terms_are_enough_and_the_ranking_may_have_three_in_four():
+    two, four = "lost umbrella", "lost blue umbrella station"
+    assert "terms ignored" in claimed(["f1", "f2", "d"], {"d": 1}, {"d": two}, two)
+    texts = {"d": four, "a": "lost blue umbrella here"}
+    assert "terms ignored" in claimed(["a", "f2", "d"], {"d": 1}, texts, four)
+
+
+def test_one_term_in_five_is_no_gap_in_a_run_that_retrieves_such_documents():
+    texts, query = {"d": "the lost one"}, "lost blue umbrella station bus"
+    assert claimed(["f1", "f2"], {"d": 1}, texts, query) == {"not retrieved"}
+
+
 def test_an_unknown_text_in_its_place_leaves_ignored_terms_open():
     texts = {"d": "printer error E4711"}
     assert "terms ignored" not in claimed(["x", "f2", "d"], {"d": 1}, texts, "printer error E4711")
@@ -207,6 +219,17 @@ def test_rankings_that_end_at_one_rank_are_cut_and_no_model_is_blamed():
     assert found.summary().endswith(
         "likely cause: rankings cut (in 4 of them); suggested fix: retrieve deeper"
     )
+
+
+def test_rankings_of_one_document_are_cut_and_empty_ones_are_not():
+    found = cut({f"q{n}": ["x"] for n in range(4)})
+    assert {one.primary for one in found.diagnoses} == {"rankings cut"}
+    missed = finding([], {"d": 1}).missed[0]
+    assert missed.causes == ("not retrieved",)
+    assert missed.evidence == ("the run has no document for this query",)
+    # Only copies always affect the whole run.
+    systematic = [one.cause.name for one in found.totals if one.systematic]
+    assert systematic == ["duplicates crowd the top"]
 
 
 def test_the_depth_is_no_cause_below_the_cutoff_or_if_both_runs_are_cut():

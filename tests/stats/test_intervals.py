@@ -14,7 +14,12 @@ from statsmodels.stats.proportion import proportion_confint
 import rankgauge
 from rankgauge.errors import InputError
 from rankgauge.stats import effective_size, t_interval, weighted_mean_interval, wilson_interval
-from rankgauge.stats.intervals import mean_lower_bound, weighted_mean_cdf
+from rankgauge.stats.intervals import (
+    mean_interval,
+    mean_lower_bound,
+    skewness,
+    weighted_mean_cdf,
+)
 
 pairs = st.lists(st.tuples(st.floats(-100, 100), st.floats(0.01, 1000)), min_size=2, max_size=20)
 
@@ -115,11 +120,24 @@ def test_the_bound_is_never_above_that_of_t_and_near_it_for_many_symmetric_diffe
         assert queries < 400 or found == pytest.approx(by_t, abs=0.001)
 
 
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_the_interval_is_the_lower_bounds_of_both_signs(level):
+    values = np.array([0.2, 0.0, 0.4, 0.0, 0.1, -0.1, 0.3, 0.2, 0.2, -0.1])
+    low, high = mean_interval(values, level)
+    assert low == mean_lower_bound(values, (1 + level) / 2)
+    assert high == -mean_lower_bound(-values, (1 + level) / 2)
+    assert low < values.mean() < high
+    # Cubes of numbers this small underflow.
+    for scale in (2.0**-400, 2.0**-900):
+        assert np.divide(mean_interval(scale * values, level), scale) == pytest.approx((low, high))
+    assert skewness(2.0**-900 * values) == pytest.approx(skewness(values))
+
+
 def test_few_changed_values_need_a_lowest_one():
     values = [0.1, *[0.0] * 30]
     assert mean_lower_bound(values) == -math.inf
     assert mean_lower_bound(values, lowest=-1.0) == pytest.approx(-0.088, abs=0.002)
-    # What the measure cannot lose, it will not.
+    # A loss that the measure cannot have is excluded.
     assert mean_lower_bound(values, lowest=-0.1) > -0.02
 
 
@@ -141,7 +159,7 @@ def test_bad_input_is_refused():
 @pytest.mark.parametrize("share", [1.0, 0.2, 0.05])
 @pytest.mark.parametrize("queries", [25, 100])
 def test_the_bound_is_above_the_mean_in_at_most_5_percent(share, queries):
-    # Losses from a lognormal distribution, on a share of the queries; the t bound fails in 10-20%.
+    # Lognormal losses in a share of the queries; the t bound fails in 10-20%.
     rng = np.random.default_rng([queries, int(100 * share)])
     pool = -np.clip(rng.lognormal(-3, 1, 20_000), 0, 1)
     above = changed = 0
@@ -154,7 +172,7 @@ def test_the_bound_is_above_the_mean_in_at_most_5_percent(share, queries):
 
 
 def by_drawing(values, lowest, draws=200_000):
-    """The bound from its definition: weights drawn, SciPy's skewness and quantile of t."""
+    """Return the bound from its definition: random weights, SciPy's skewness, and quantile of t."""
     values = np.asarray(values)
     count, mean = len(values), values.mean()
     if (values != 0).mean() < 1 / 3:
@@ -211,7 +229,7 @@ def test_without_trials_everything_is_possible():
 
 
 def test_it_covers_about_as_often_as_it_says():
-    """Averaged over proportions, where the discreteness of counts evens out."""
+    """Averaged over proportions, which smooths the discreteness of counts."""
     n = 12
     low, high = wilson_interval(np.arange(n + 1), n)
     shares = np.linspace(0.02, 0.98, 400)

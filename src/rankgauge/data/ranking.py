@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core import native
+from rankgauge.core.arguments import integer
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import (
     FloatArray,
@@ -66,7 +67,7 @@ def ranked(run: Run, *, ties: Order = "trec", depth: int | None = None) -> Run:
         depth: Number of documents to keep for each query; default: all.
 
     Raises:
-        InputError: If a ranking has a duplicate document.
+        InputError: If a ranking has a duplicate document, or the depth is invalid.
         UnknownName: If the tie policy requires judgments.
 
     Example:
@@ -75,6 +76,7 @@ def ranked(run: Run, *, ties: Order = "trec", depth: int | None = None) -> Run:
     """
     ties = order_of(ties)
     table = run.without_repeats("error")
+    depth = None if depth is None else min(integer("depth", depth, least=0), len(table))
     order = _rank_rows(table, ties, depth)
     if depth is not None:
         sizes = np.minimum(np.diff(table.offsets), depth)

@@ -111,6 +111,7 @@ _SPARSE = 1 / 3
 # From simulations: docs/explain/gate-rates.md.
 _DEVIATIONS, _PER_SKEWNESS = 0.5, 20.0
 _STEPS, _NEAR = 100, 1e-9
+_TINY = 1e-90  # the cubes of smaller numbers underflow
 _NORMAL = NormalDist()
 
 
@@ -167,6 +168,10 @@ def mean_interval(differences: npt.ArrayLike, level: float = 0.95) -> tuple[floa
     where = "mean_interval"
     values = one_column(differences, where)
     check_share(level, "level", where)
+    top = float(np.abs(values).max())
+    if 0 < top < _TINY:
+        low, high = mean_interval(values / top, level)
+        return low * top, high * top
     low, high = (
         _lower_bound(side, (1 + level) / 2, beyond_worst(side)) for side in (values, -values)
     )
@@ -205,6 +210,9 @@ def skewness(values: FloatArray) -> float:
         >>> round(skewness(np.array([0.0, 0.0, 0.0, 1.0])), 3)
         1.155
     """
+    top = float(np.abs(values).max())
+    if 0 < top < _TINY:
+        values = values / top
     mean, sd = moments(values)
     spread = sd * math.sqrt(1 - 1 / len(values))
     return float(((values - mean) ** 3).mean()) / spread**3 if sd else 0.0
