@@ -1,4 +1,4 @@
-"""Random contents of judging projects, for tests of what copies, exports and counts them."""
+"""Random contents of judging projects, for tests of copies, exports, and counts."""
 
 import uuid
 
@@ -25,7 +25,7 @@ _PURPOSES = ("active", "random", "overlap", "repeat", "adjudication", "import")
 
 @st.composite
 def choices_of(draw, shown, number):
-    """A choice that is possible for a presentation."""
+    """A choice that is valid for a presentation."""
     outcomes = {
         "choice": ["chosen", "none", "cannot tell", "undone"],
         "ranking": ["chosen", "none", "later"],
@@ -47,7 +47,7 @@ def choices_of(draw, shown, number):
 
 @st.composite
 def contents(draw, modes=("choice", "ranking", "yes-no", "graded"), most=12):
-    """Questions, candidates, documents, judges, gold tasks, presentations and choices."""
+    """Questions, candidates, documents, judges, gold tasks, presentations, and choices."""
     queries = draw(st.lists(NAMES, min_size=1, max_size=3, unique=True))
     docs = draw(st.lists(NAMES, min_size=3, max_size=6, unique=True))
     judges = [
@@ -81,7 +81,7 @@ def contents(draw, modes=("choice", "ranking", "yes-no", "graded"), most=12):
 
 
 def project_of(where, held, settings=None):
-    """A project with these contents."""
+    """Create a project with these contents."""
     project = JudgingProject.create(where, settings or Settings())
     with project.writing() as stored:
         stored.add_questions(held["questions"])
@@ -98,6 +98,6 @@ def project_of(where, held, settings=None):
 
 
 def everything(project):
-    """All that a project holds, to compare."""
+    """Return all contents of a project, for comparison."""
     with project.reading() as stored:
         return list(stored.records())

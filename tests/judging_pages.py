@@ -1,4 +1,4 @@
-"""Judging projects to serve, and a judge who signs in."""
+"""Judging projects for web tests, and a judge who signs in."""
 
 import html
 import re
@@ -9,7 +9,7 @@ ORIGIN = "http://testserver"
 
 
 def filled(where, questions=5, documents=4, settings=None):
-    """A project with questions and documents."""
+    """Create a project with questions and documents."""
     project = JudgingProject.create(where, settings)
     names = [f"q{number:03d}" for number in range(questions)]
     project.add_questions(Question(name, f"How are ties broken in case {name}?") for name in names)
@@ -27,7 +27,7 @@ def filled(where, questions=5, documents=4, settings=None):
 
 
 def fields_of(page, action):
-    """The hidden fields of the first form with this action."""
+    """Return the hidden fields of the first form with this action."""
     form = re.search(rf'<form[^>]*action="{re.escape(action)}".*?</form>', page.text, re.DOTALL)[0]
     found = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form)
     return {name: html.unescape(value) for name, value in found}

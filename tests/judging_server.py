@@ -1,6 +1,6 @@
-"""Serve the pages of a judging project until the process is ended: `python judging_server.py`.
+"""Serve the pages of a judging project until the process ends: `python judging_server.py`.
 
-Arguments: the project, the port, and perhaps where the process kills itself: before or after the
+Arguments: the project, the port, and optionally where the process kills itself: before or after the
 choice is stored.
 """
 
@@ -35,7 +35,7 @@ class Dying(JudgingProject):
 
 
 def main() -> None:
-    """Serve."""
+    """Serve the project."""
     where, port, when = sys.argv[1:4]
     with Dying(where) as project:
         project.when = when

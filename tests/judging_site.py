@@ -1,4 +1,4 @@
-"""A judging project that is served, and Chromium to open its pages."""
+"""A served judging project, with Chromium to open its pages."""
 
 import socket
 import threading
@@ -28,7 +28,7 @@ def chromium():
 
 
 class Site:
-    """A project that is served, and judges who sign in with a browser."""
+    """A served project, and judges who sign in with a browser."""
 
     def __init__(self, project, chromium, log=None):
         self.project, self.chromium = project, chromium
@@ -42,7 +42,7 @@ class Site:
         self.contexts, self.foreign = [], []
 
     def sign_in(self, name="Ann", role="judge", **options):
-        """A page of a judge, in a context of its own that reaches nothing but the site."""
+        """Return a page of a judge, in a separate context that can access only the site."""
         secret = self.project.add_judge(name, role=role)[1]
         context = self.chromium.new_context(base_url=self.url, **options)
         self.contexts.append(context)
@@ -73,7 +73,7 @@ class Site:
 
 @pytest.fixture
 def served(tmp_path, chromium):
-    """A function that serves a project until the end of the test."""
+    """Return a function that serves a project until the end of the test."""
     sites = []
 
     def serve(project=None, log=None, **settings):

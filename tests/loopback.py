@@ -1,4 +1,4 @@
-"""A server on this machine that speaks what a test tells it to."""
+"""A local server with responses defined by the test."""
 
 import json
 import threading
@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-# Status, headers and body of an answer; a body that is no bytes is sent as JSON, and without one
-# the connection is closed.
+# Status, headers, and body of a response; a body other than bytes is sent as JSON, and without a
+# body the connection is closed.
 Reply = tuple[int, dict[str, str], Any]
 
 
 def completion(text: Any, *, finish: str = "stop", usage: Any = (100, 20), **message: Any) -> Reply:
-    """The response of a language model; `usage` is its tokens, None if it does not report them."""
+    """Return the response of a language model; `usage` has its tokens, None if not reported."""
     told = {"prompt_tokens": usage[0], "completion_tokens": usage[1]} if usage else None
     content = {"role": "assistant", "content": text, **message}
     choices = [{"index": 0, "message": content, "finish_reason": finish}]
@@ -23,7 +23,7 @@ def completion(text: Any, *, finish: str = "stop", usage: Any = (100, 20), **mes
 
 @dataclass
 class Loopback:
-    """A running server, and what it was asked."""
+    """A running server and its requests."""
 
     url: str
     bodies: list[Any] = field(default_factory=list)
@@ -33,7 +33,7 @@ class Loopback:
 
 @contextmanager
 def serving(answer: Callable[[Any, int], Reply]) -> Iterator[Loopback]:
-    """Serve ``answer(body, how many requests came before)`` until the block ends."""
+    """Serve ``answer(body, number of earlier requests)`` until the block ends."""
     said = Loopback("")
 
     class Handler(BaseHTTPRequestHandler):
@@ -55,11 +55,11 @@ def serving(answer: Callable[[Any, int], Reply]) -> Iterator[Loopback]:
             self.end_headers()
             try:
                 self.wfile.write(raw)
-            except OSError:  # whoever asked has gone
+            except OSError:  # the client has gone
                 self.close_connection = True
 
         def log_message(self, *_: object) -> None:
-            """Tests are quiet."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

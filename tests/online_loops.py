@@ -1,4 +1,4 @@
-"""Online metrics by slow loops over events, from their definitions; and events at random."""
+"""Online metrics by slow loops over events, from their definitions; and random events."""
 
 import random
 import re
@@ -24,11 +24,11 @@ SCHEMA = pa.schema({
 
 
 def write_events(path, events):
-    """Write events as a log, what is empty as NULL."""
+    """Write events as a log, with empty values as NULL."""
     rows = [
         {name: getattr(event, name) or None for name in SCHEMA.names}
         | {"value": event.value, "latency_ms": event.latency_ms, "text": event.text}
-        # A ranking without documents is known to be empty.
+        # An empty ranking is recorded.
         | ({"documents": list(event.documents)} if event.kind == "retrieval" else {})
         | {"attributes": list(event.attributes.items()) or None}
         for event in events
@@ -38,7 +38,7 @@ def write_events(path, events):
 
 
 def random_events(seed, questions=40, users=6, *, abstentions=True):  # noqa: C901 - one kind of event after the other
-    """Events of questions, with everything that a log can have and lack."""
+    """Return random events of questions, with all optional parts present or missing."""
     rng = random.Random(seed)
     events = []
     for number in range(questions):
@@ -150,7 +150,7 @@ def questions_of(events):
 
 
 def pairs(questions, minutes=10, similarity=0.5, *, by_rule=False):  # noqa: C901, PLR0912 - one metric after the other
-    """Name of a metric to (cluster, numerator, denominator) of each unit that counts."""
+    """Return (cluster, numerator, denominator) of each unit that counts, by name of the metric."""
     found = defaultdict(list)
     sessions = defaultdict(list)
     for q in questions:

@@ -1,15 +1,15 @@
-"""The second opinion: every measure as a slow loop, written from its paper and not from a kernel.
+"""Independent implementations: every measure as a slow loop, written from its paper.
 
-Most are the loops by which `explain` calculates step by step: a contract of import-linter keeps
-these independent of the kernels and of the join. The others are here and in `reader_loops`, over
-plain Python data. A value that is not defined is ``None``.
+Most are the loops with which `explain` calculates step by step: a contract of import-linter keeps
+these independent of the kernels and of the join. The others are here and in `reader_loops`, on
+plain Python data. Undefined values are ``None``.
 
-Where a definition leaves something open, the loops say what they take for granted:
+Where a definition leaves details open, the loops assume:
 
-* a grade below 0 means that nobody judged the document; only infAP makes use of it, and a document
-  with such a grade is still in the judgments (Judged);
-* a ranking shorter than k is still divided by k where the measure divides by k;
-* a sum over relevant documents divided by their number is not defined without any.
+* a grade below 0 means unjudged; only infAP uses it, and a document with such a grade is still in
+  the judgments (Judged);
+* a ranking shorter than k is still divided by k if the measure divides by k;
+* a sum over relevant documents divided by their number is undefined without any.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FAMILIES = (binary, graded, preferences)
 
 
 def _query(seen: Seen) -> RankedQuery:
-    """A query as the loops of `explain` take it: without ties, the order is given."""
+    """Return a query as the loops of `explain` take it: without ties, in the given order."""
     documents = tuple(
         RankedDocument(rank, doc, -float(rank), seen.grades.get(doc), rank, rank)
         for rank, doc in enumerate(seen.ranking, start=1)
@@ -67,7 +67,7 @@ def _ndcg(seen: Seen, k: int | None, gain: Gain) -> float:
 
 
 def RnDCG(seen: Seen, *, gain: Gain = "linear") -> Value:
-    # Where the ideal gain falls, and at the end where two more were retrieved: as trec_eval.
+    # At the ranks where the ideal gain decreases, and after two more documents, as in trec_eval.
     gains = [worth for grade in seen.grades.values() if (worth := _gain(grade, gain))]
     if not gains:
         return None
@@ -114,7 +114,7 @@ ORACLES: dict[str, Callable[..., Value]] = {
 
 
 def value(name: str, params: Mapping[str, Any], seen: Seen) -> Value:
-    """The value of a measure for one query, None where it is not defined.
+    """Return the value of a measure for one query, None if undefined.
 
     Args:
         name: The measure.

@@ -1,4 +1,4 @@
-"""A tiny retriever for tests: documents by the number of words they share with the query."""
+"""A small retriever: documents ranked by the number of words they share with the query."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The second opinion on measures of preferences: slow loops, written from what trec_eval says.
+"""Independent preference measures: slow loops, written from the documentation of trec_eval.
 
-Nothing of rankgauge is imported here. A ranking is a list of ids, judgments are ``{group:
-{sub-group: {document: grade}}}``. A value that is not defined is None.
+This module imports nothing from rankgauge. A ranking is a list of ids, judgments are ``{group:
+{sub-group: {document: grade}}}``. Undefined values are None.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Pair: TypeAlias = tuple[str, str]
 
 
 def _preferences(subgroups: Mapping[str, Mapping[str, float]]) -> set[Pair]:
-    """All of a group, with what follows from them."""
+    """Return all preferences of a group, including implied ones."""
     found = {
         (one, other)
         for grades in subgroups.values()
@@ -52,7 +52,7 @@ def _mean_of_shares(each: Sequence[tuple[int, int]]) -> Fraction | None:
 def _evened(
     subgroups: Mapping[str, Mapping[str, float]], ranking: Sequence[str], scope: str
 ) -> Fraction | None:
-    """As trec_eval counts it, pair after pair; None where it divides 0 by 0."""
+    """Return the value as trec_eval counts it, pair by pair; None for 0 / 0."""
     grades = {doc: grade for own in subgroups.values() for doc, grade in own.items() if grade >= 0}
     order = [doc for doc in ranking if doc in grades]
     order += sorted(doc for doc in grades if doc not in ranking)
@@ -70,7 +70,7 @@ def _evened(
     elif len([own for own in subgroups.values() if max(own.values()) >= 0]) == 1:
         chosen = rest[: len(good)]
         counted = [(a, b) for a, b in pairs if b in chosen or grades[b] > 0]
-        # The mistake in it: what is not relevant is compared with what is not relevant.
+        # Its bug: nonrelevant documents are compared with nonrelevant documents.
         counted += [(a, b) for a in rest for b in chosen]
         counted = [pair for pair in counted if _counts(pair, ranking, scope)]
         kept = sum(a != b and _kept((a, b), ranking) for a, b in counted)
@@ -85,7 +85,7 @@ def _evened(
 
 
 def value(name: str, ranking: Sequence[str], groups: Groups) -> float | None:
-    """The value of a measure for one query."""
+    """Return the value of a measure for one query."""
     judged = {
         name: own for name, own in groups.items()
         if any(grade >= 0 for grades in own.values() for grade in grades.values())
@@ -125,7 +125,7 @@ Judgments = dict[str, dict[str, dict[str, dict[str, float]]]]
 
 
 def batch(seed: int, *, queries: int = 60) -> tuple[Judgments, dict[str, dict[str, float]]]:
-    """Random preferences and a run: ties, gaps, negative grades, groups that contradict others."""
+    """Return random preferences and a run: ties, gaps, negative grades, contradictory groups."""
     rng = random.Random(seed)
     judged: Judgments = {}
     run: dict[str, dict[str, float]] = {}
@@ -136,7 +136,7 @@ def batch(seed: int, *, queries: int = 60) -> tuple[Judgments, dict[str, dict[st
         for group in range(rng.randint(1, 3)):
             grades = rng.choice(((0, 1), (-1, 0, 1, 2), (0, 0, 0, 1), (1, 2, 3, 3.5)))
             own = {doc: float(rng.choice(grades)) for doc in pool}
-            # Of one opinion several parts may be said: they agree.
+            # Several parts of one opinion agree with each other.
             judged[query][f"g{group}"] = {
                 str(part): {doc: own[doc] for doc in rng.sample(pool, rng.randint(1, len(pool)))}
                 for part in range(rng.choice((1, 1, 2, 4)))

@@ -1,8 +1,8 @@
-"""A log of production as a Parquet file, made by DuckDB."""
+"""A production log as a Parquet file, written by DuckDB."""
 
 import os
 
-# Questions about a library, some of them asked often; answers, ratings and abstentions.
+# Questions about a library, some of them asked often; answers, ratings, and abstentions.
 _LOG = """
 COPY (
     WITH asked AS (
@@ -27,7 +27,7 @@ COPY (
 ) TO '{path}' (FORMAT parquet)
 """
 
-# Interleaved results, of which most users click the document of A, in two arms.
+# Interleaved results in two arms; most users click the document of A.
 _CLICKS = """
 COPY (
     WITH q AS (SELECT i, 'q' || i AS question_id, 'u' || (i // 2) AS user_id,

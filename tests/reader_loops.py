@@ -1,9 +1,9 @@
-"""The second opinion on models of a reader (C/W/L): all chances written out, rank by rank.
+"""Independent reader models (C/W/L): all probabilities, rank by rank.
 
 Moffat, Bailey, Scholer, and Thomas (2017), Incorporating user expectations and behavior into the
-measurement of search effectiveness, TOIS 35: C is the chance to go on from each rank to the next;
-W is proportional to the chance to reach a rank; the value is the sum of W times gain. Ranks end at
-k. The residual is the value with 1 for all gains that nobody knows, minus the value with 0.
+measurement of search effectiveness, TOIS 35: C is the probability of continuing from each rank to
+the next; W is proportional to the probability of reaching a rank; the value is the sum of W times
+gain. Ranks end at k. The residual is the value with 1 for all unknown gains minus that with 0.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from seeing import Seen, Value
 
-# From ranks 1, 2 ... k and their gains, the chances to go on.
+# From ranks 1, 2 ... k and their gains to the continuation probabilities.
 _Chances: TypeAlias = Callable[[Any, Any], Any]
 
 
@@ -59,7 +59,7 @@ def _insq(goal: float) -> _Chances:
 
 
 def _bpm(goal: float) -> _Chances:
-    # Sums of shares of a grade are not exact: what is as good as the goal reaches it.
+    # Sums of shares of a grade are inexact, so values within rounding of the goal reach it.
     return lambda rank, gains: (np.cumsum(gains) < goal - 1e-9) * 1.0
 
 

@@ -1,4 +1,4 @@
-"""Servers on this machine: one that says what a test tells it, one that speaks Elasticsearch."""
+"""Local servers: one with responses defined by the test, and one for Elasticsearch's protocol."""
 
 import json
 import threading
@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 
 class Asked(NamedTuple):
-    """A request: its method, path, parameters, headers (in lower case) and content."""
+    """A request: its method, path, parameters, headers (lowercase), and content."""
 
     method: str
     path: str
@@ -20,7 +20,7 @@ class Asked(NamedTuple):
 
 @contextmanager
 def serving(answer):
-    """Serve ``answer(asked) -> (status, headers, content)``; content that is no bytes is JSON."""
+    """Serve ``answer(asked) -> (status, headers, content)``; content other than bytes is JSON."""
 
     class Handler(BaseHTTPRequestHandler):
         def answer(self) -> None:
@@ -38,13 +38,13 @@ def serving(answer):
                 self.send_header("Content-Length", str(len(raw)))
                 self.end_headers()
                 self.wfile.write(raw)
-            except OSError:  # whoever asked has gone
+            except OSError:  # the client has gone
                 self.close_connection = True
 
         do_GET = do_POST = do_PUT = do_DELETE = answer  # noqa: N815 - what http.server calls
 
         def log_message(self, *_: object) -> None:
-            """Tests are quiet."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -58,9 +58,9 @@ def serving(answer):
 
 
 class Engine:
-    """Indexes in memory behind the REST protocol of Elasticsearch 8, and as strict with lines.
+    """In-memory indexes behind the REST protocol of Elasticsearch 8, as strict about lines.
 
-    Scores are counts of common words. What was written is found after a refresh only.
+    Scores are counts of common words. Written documents are found only after a refresh.
 
     Attributes:
         indexes: Name to what it was created with, documents that are found, those that wait.
@@ -134,7 +134,7 @@ class Engine:
         return {"index": {"_id": name, "status": 201, "result": "created"}}
 
     def found(self, index: Any, body: Any) -> Any:
-        """A search by `multi_match` or `match`."""
+        """Return the hits of a `multi_match` or `match` search."""
         ((kind, query),) = body["query"].items()
         if kind == "multi_match":
             text, fields = query["query"], [field.partition("^") for field in query["fields"]]
@@ -146,7 +146,7 @@ class Engine:
         words = set(text.lower().split())
         rows = []
         for place, (name, source) in enumerate(index["found"].items()):
-            # The score of the best field, as multi_match takes it.
+            # The score of the best field, as in multi_match.
             score = max(
                 len(words & set(str(source[field]).lower().split())) * float(weight or 1)
                 for field, _, weight in fields
@@ -175,6 +175,6 @@ class Engine:
 
 
 def fault(kind: str, reason: str, status: int) -> Any:
-    """An error as Elasticsearch writes it."""
+    """Return an error as Elasticsearch formats it."""
     cause = {"type": kind, "reason": reason}
     return {"error": {"root_cause": [cause], **cause}, "status": status}

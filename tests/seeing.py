@@ -1,4 +1,4 @@
-"""A query as the slow loops take it: plain Python data, and nothing of rankgauge."""
+"""A query in the form of the slow loops: plain Python data, nothing from rankgauge."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Seen:
     grades: dict[str, float]
 
     def judged_only(self) -> Seen:
-        """The same without the documents that nobody judged."""
+        """Return the query without unjudged documents."""
         return Seen([doc for doc in self.ranking if self.grades.get(doc, -1) >= 0], self.grades)
 
 
 def ranked(scores: Mapping[str, float]) -> list[str]:
-    """Score descending, then document id descending by its UTF-8 bytes: the order of trec_eval."""
+    """Rank by score descending, then id descending by UTF-8 bytes, the order of trec_eval."""
     by_id = sorted(scores, key=lambda doc: doc.encode(), reverse=True)
     return sorted(by_id, key=lambda doc: -scores[doc])

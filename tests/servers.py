@@ -1,4 +1,4 @@
-"""Throw-away servers to test with: PostgreSQL on a Unix socket of its own."""
+"""Temporary PostgreSQL servers on Unix sockets."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ import pytest
 
 
 def installed_programs():
-    """The folder of initdb and pg_ctl, the newest there is; None without."""
+    """Return the folder of the newest initdb and pg_ctl, None if not installed."""
     folders = sorted(
         Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: float(path.parent.name)
     )
@@ -22,7 +22,7 @@ def installed_programs():
 
 
 def _user():
-    """Who runs the server: PostgreSQL refuses to be run by root."""
+    """Return a user to run the server, since PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return None
     if shutil.which("runuser") is None:
@@ -32,13 +32,13 @@ def _user():
 
 @contextlib.contextmanager
 def postgres_of(programs):
-    """The URL of a server of our own; skips aloud where there can be none."""
+    """Yield the URL of a temporary server; skip the test if it cannot run."""
     pytest.importorskip("psycopg", reason="without psycopg PostgreSQL is not tested")
     if programs is None or os.name == "nt":
         pytest.skip("no initdb here: PostgreSQL is not tested")
     user = _user()
     words = [] if user is None else ["runuser", "-u", user, "--"]
-    # A socket's path may have 107 bytes: not under the folder of the tests.
+    # A socket path is limited to 107 bytes, so it cannot be in the folder of the tests.
     with tempfile.TemporaryDirectory(prefix="rg", dir="/tmp") as folder:
         if user is not None:
             try:
@@ -50,7 +50,7 @@ def postgres_of(programs):
         options = f"-c listen_addresses='' -c fsync=off -k {folder}"
         made = [f"{programs}/initdb", "-D", data, "-U", "tester", "-A", "trust", "-N", "-E", "UTF8"]
         subprocess.run([*words, *made], check=True, capture_output=True, cwd=folder)
-        # Its output goes to the log, or the pipe would stay open as long as the server runs.
+        # Log to a file, since a pipe would stay open as long as the server runs.
         quiet = {"cwd": folder, "stdout": subprocess.DEVNULL}
         subprocess.run([*control, "-o", options, "start"], check=True, **quiet)
         try:
@@ -61,7 +61,7 @@ def postgres_of(programs):
 
 @contextlib.contextmanager
 def database_of(server, nodeid):
-    """The URL of a database of a test's own."""
+    """Yield the URL of a database for one test."""
     import psycopg
 
     name = f"t{abs(hash(nodeid))}"

@@ -1,8 +1,8 @@
-"""A job in a process of its own: ``python spark_job.py MASTER FOLDER QUERIES``.
+"""A job in a separate process: ``python spark_job.py MASTER FOLDER QUERIES``.
 
-It makes a run and judgments of so many queries, writes both, evaluates them in 16 tasks, and writes
-values and means. While the last stage runs it prints how many of its tasks have ended. A master
-``connect`` stands for Spark Connect.
+It writes a run and judgments with this many queries, evaluates them in 16 tasks, and writes values
+and means. While the last stage runs, it prints how many of its tasks have ended. The master
+``connect`` means Spark Connect.
 """
 
 import json
@@ -25,7 +25,7 @@ def main(master, folder, queries):
     builder = builder.config("spark.sql.adaptive.enabled", "false")
     connect = master == "connect"
     session = (builder.remote("local[2]") if connect else builder.master(master)).getOrCreate()
-    # Scores in steps, so that there are ties; a run without the queries of every tenth.
+    # Rounded scores, so that there are ties; the run lacks every tenth query.
     rows = session.range(queries * 20).selectExpr(
         f"concat('q', id % {queries}) AS query_id",
         f"concat('d', floor(id / {queries}) * 7 % 23) AS doc_id",

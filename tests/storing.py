@@ -1,4 +1,4 @@
-"""What every vector store is compared with: the contract, and exact search with NumPy."""
+"""Tests that all vector stores share: the protocol, and exact search with NumPy."""
 
 import contextlib
 
@@ -18,7 +18,7 @@ KINDS = ["a", "it's", 'say "so"', "back\\slash", "図", 7, True]
 
 
 class Uneven(HashingEncoder):
-    """Vectors of several lengths, so that cosine, inner product and distance rank differently."""
+    """Vectors of different lengths, so that cosine, inner product, and distance differ."""
 
     def encode_documents(self, texts):
         factors = [1 + len(text) % 7 for text in texts]
@@ -31,7 +31,7 @@ ENCODER = Uneven(96)
 
 
 def exact(documents, query, similarity):
-    """All scores of a query, by definition and in 64 bits."""
+    """Return all scores of a query by definition, in 64 bits."""
     rows = ENCODER.encode_documents([d.whole for d in documents]).astype(float)
     one = ENCODER.encode_queries([query.text])[0].astype(float)
     if similarity == "cosine":
@@ -44,7 +44,7 @@ def exact(documents, query, similarity):
 
 
 def agree(ranking, scores, k=K):
-    """Whether a ranking is that of the scores, but for those that float32 cannot tell apart."""
+    """Return whether a ranking agrees with the scores, up to float32 precision."""
     wanted = sorted(scores.values(), reverse=True)[:k]
     assert [score for _, score in ranking] == pytest.approx(wanted, abs=2e-5, rel=2e-5)
     for name, score in ranking:
@@ -53,14 +53,14 @@ def agree(ranking, scores, k=K):
 
 
 def same(rankings, others):
-    """Whether rankings are the same, but for the last digit of what was written and read."""
+    """Return whether rankings are equal up to the last digit."""
     for ranking, other in zip(rankings, others, strict=True):
         assert [name for name, _ in ranking] == [name for name, _ in other]
         assert [score for _, score in ranking] == pytest.approx([score for _, score in other])
 
 
 def with_kinds():
-    """The documents, each of one kind; every eighth of none."""
+    """Return the documents, each with a kind; every eighth has none."""
     return [
         Document(d.id, d.title, d.text, {} if n % 8 == 7 else {"kind": KINDS[n % 8]})
         for n, d in enumerate(DOCUMENTS)
@@ -68,12 +68,12 @@ def with_kinds():
 
 
 class StoreContract:
-    """Tests of a store; a class for each says how it is made, in a folder or database `place`."""
+    """Tests of a store; subclasses create it in a folder or database `place`."""
 
     # Whether a place outlives the object.
     lasting = True
     kinds = KINDS
-    # The share of all documents that is found when all are asked for.
+    # The share of all documents that a search for all of them finds.
     least = 1.0
 
     def make(self, place, **options):
@@ -115,7 +115,7 @@ class StoreContract:
             agree(ranking, exact(some, query, "cosine"))
         agree(rankings[-1], exact(documents, QUERIES[0], "cosine"))
 
-    def test_a_value_nobody_has_finds_nothing_and_a_list_is_refused(self, place):
+    def test_an_unknown_value_finds_nothing_and_a_list_is_refused(self, place):
         with self.made(place, filter_field="kind") as store:
             store.index(with_kinds())
             assert store.search([Query("q", "opening hours", {"kind": "none"})], K) == [[]]

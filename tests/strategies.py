@@ -1,9 +1,9 @@
-"""Judgments and runs as unkind as real ones: ties, gaps, negative grades, missing queries, odd ids.
+"""Adversarial judgments and runs: ties, gaps, negative grades, missing queries, odd ids.
 
-Two ways to make them: :func:`batch` draws hundreds of queries from a seed, so that one call of an
-oracle checks them all; the hypothesis strategies make small ones that shrink.
+There are two sources: :func:`batch` draws hundreds of queries from a seed, so that one call of an
+oracle checks them all; the hypothesis strategies generate small ones that shrink.
 
-Scores are exact in 32 bits, since trec_eval 9 and pytrec_eval keep no more.
+Scores are exact in 32 bits, the precision of trec_eval 9 and pytrec_eval.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from rankgauge.measures.measure import Measure
 
 _LONG = "http://example.org/" + "a-very-long-path/" * 8
 
-# Ids that are prefixes of each other, need two to four bytes a letter, share 150 bytes, differ
-# behind the eighth byte or only in length, or hold the highest and lowest bytes that may be.
+# Ids that are prefixes of each other, need two to four bytes per character, share 150 bytes, differ
+# after the eighth byte or only in length, or contain the highest and lowest valid bytes.
 _ODD_IDS = (
     *("d", "d1", "d10", "d100", "d1000", "d10000000", "d100000000", "D1", "1", "10", "2"),
     *(
@@ -62,7 +62,7 @@ class Batch:
     run: Scores
 
     def seen(self, query: str) -> Seen:
-        """One query as the oracle loops take it."""
+        """Return one query in the form of the oracle loops."""
         return Seen(ranked(self.run.get(query, {})), self.qrels[query])
 
 
@@ -74,7 +74,7 @@ def batch(
     deepest: int = 40,
     missing: bool = True,
 ) -> Batch:
-    """Random queries. Each draws its own habits, so that every kind of query is among them."""
+    """Return random queries. Each draws its own properties, so that all kinds of queries occur."""
     rng = random.Random(seed)
     qrels: Judgments = {}
     run: Scores = {}
@@ -87,7 +87,7 @@ def batch(
         rng.shuffle(retrieved)
         pool = [*rng.sample(retrieved, rng.randint(0, min(len(retrieved), 30)))]
         pool += [f"never-{i}" for i in range(rng.choice((0, 0, 1, 3, 12)))]
-        # At least one judgment, or the query would not be judged at all.
+        # At least one judgment, or the query would be unjudged.
         pool = pool or ["never"]
         usual = rng.sample(grades, rng.randint(1, len(grades)))
         qrels[query] = {doc: rng.choice(usual) for doc in pool}
@@ -100,14 +100,14 @@ def batch(
 
 
 def _scores(rng: random.Random, count: int) -> list[float]:
-    """Scores of one habit: all equal, few levels, quarters around 0, distinct, huge or tiny."""
+    """Return scores of one kind: equal, few levels, quarters around 0, distinct, huge, tiny."""
     habit = rng.randrange(6)
     if habit == 0:
         return [0.5] * count
     if habit == 1:
         return [float(rng.randrange(3)) for _ in range(count)]
     if habit == 2:
-        # 0.0 and -0.0 are one score.
+        # 0.0 and -0.0 are the same score.
         return [rng.choice((-0.0, 0.0, -0.25, 0.25, 1.0)) for _ in range(count)]
     if habit == 3:
         return [float(step) for step in rng.sample(range(-count, count), count)]
@@ -184,13 +184,13 @@ _WORDS = {
 }
 
 
-# The loops of these go from rank to rank, and cannot go to the thousand millionth.
+# These loops visit every rank, so they cannot go to rank 1,000,000,000.
 _WALKED = {"Compat", *(loop.__name__ for loop in LOOPS)}
 _STEPS = st.one_of(st.integers(1, 12), st.sampled_from((20, 100, 1000)))
 
 
 def bound(bare: Measure) -> st.SearchStrategy[Measure]:
-    """A measure of the catalogue with random parameters, complete."""
+    """A measure of the catalog with random values of all parameters."""
     declared = bare.declaration
     always = {word: _WORDS[word] for word in declared.required}
     maybe = {word: _WORDS[word] for word in declared.defaults}
@@ -209,11 +209,11 @@ def bound(bare: Measure) -> st.SearchStrategy[Measure]:
     return st.fixed_dictionaries(always, optional=maybe).map(complete)
 
 
-# ---- through the waist
+# ---- joined data
 
 
 def joined(qrels: object, run: object, ties: str = "trec") -> Joined:
-    """Judgments and a run, joined."""
+    """Return judgments and a run, joined."""
     found = Run.of(run)
     return join(Qrels.of(qrels), found, ties=ties, table=found.without_repeats("error"))
 
@@ -221,7 +221,7 @@ def joined(qrels: object, run: object, ties: str = "trec") -> Joined:
 def values(
     found: Joined, measures: list[Measure] | tuple[Measure, ...], cells: int | None = None
 ) -> np.ndarray:
-    """(Q, M) the values of all judged queries, NaN where undefined."""
+    """Return (Q, M) values of all judged queries, NaN if undefined."""
     rows = np.arange(len(found.qrels))
     result = np.full((len(rows), len(measures)), -np.inf)
     for places, block in _blocks(found, rows, cells):
@@ -240,27 +240,27 @@ NEEDED = {"k": 5, "mult": 0.5, "recall": 0.5}
 
 
 def completed(bare: Measure) -> Measure:
-    """A measure with a value for each word that must be given."""
+    """Return a measure with values for its required parameters."""
     return bare(**{word: NEEDED[word] for word in bare.declaration.required})
 
 
 def by_loop(measure: Measure, seen: Seen) -> Value:
-    """The second opinion on a measure for one query."""
+    """Return the independent value of a measure for one query."""
     return value(measure.name, measure.arguments, seen)
 
 
 def differs(ours: float, theirs: float | None, tolerance: float = 1e-12) -> bool:
-    """Whether two values, NaN or None where undefined, are not the same."""
+    """Return whether two values differ; NaN and None mean undefined."""
     if theirs is None:
         return not math.isnan(ours)
-    # Gains are added up to large numbers: there the tolerance is one of the value.
+    # Sums of gains are large, so the tolerance is relative.
     return not abs(ours - theirs) <= tolerance * max(1.0, abs(theirs))
 
 
 def graded_runs(
     queries: int = 60, systems: int = 3, seed: int = 1, digits: int = 1
 ) -> tuple[dict, dict]:
-    """Runs over one set of judgments; system s is better the higher s is."""
+    """Return runs with the same judgments; system s is better the higher s is."""
     rng = np.random.default_rng(seed)
     qrels, runs = {}, {f"s{s}": {} for s in range(systems)}
     for q in range(queries):

@@ -1,7 +1,7 @@
-"""Bad input: every case is an error of the right class that names the place and a fix.
+"""Invalid input: every case raises the right class of error, with a location and a fix.
 
-Classes and places are listed in ``bad_input.tsv`` by the name of the case. Nothing here may crash,
-hang, or count as a silent zero.
+Classes and locations are listed in ``bad_input.tsv`` by the name of the case. Nothing here may
+crash, hang, or silently count as zero.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LINE = b"q1 Q0 d1 1 2.5 bm25\n"
 
 
 def wrote(name: str, data: bytes | str) -> str:
-    """A file in the folder of the test."""
+    """Write a file in the folder of the test."""
     Path(name).write_bytes(data.encode() if isinstance(data, str) else data)
     return name
 
@@ -311,7 +311,7 @@ CASES = [*MEASURES, *NUMBERS, *IDS, *SHAPES, *FILES, *WRITING]
 
 
 def expected() -> dict[str, tuple[str, str]]:
-    """The class of the error and the place it names, by the name of the case."""
+    """Return the class of the error and its location, by the name of the case."""
     with Path(__file__).with_name("bad_input.tsv").open(encoding="utf-8", newline="") as stream:
         return {
             name: (kind, where) for name, kind, where in csv.reader(stream, dialect="excel-tab")

@@ -1,4 +1,4 @@
-"""The pages say what is true, and all of it."""
+"""The documentation agrees with the code, and is complete."""
 
 import dataclasses
 import functools
@@ -32,7 +32,7 @@ from rankgauge.measures.translation import DIALECTS
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 
-# Pages whose sessions are compared to the letter, besides the README: those read first.
+# Pages with exactly compared sessions, besides the README: those for new users.
 EXACT = (
     "tutorial/measure-rag.md", "tutorial/first-evaluation.md", "howto/compare-runs.md",
     "howto/diagnose.md", "howto/gate-in-ci.md",
@@ -54,7 +54,7 @@ def text(*path: str) -> str:
 
 
 def written() -> dict[str, Path]:
-    """The pages that people write, by the name that Sphinx gives them."""
+    """Return the handwritten pages by their name in Sphinx."""
     return {path.relative_to(DOCS).with_suffix("").as_posix(): path for path in DOCS.rglob("*.md")}
 
 
@@ -192,7 +192,7 @@ def test_every_key_of_the_schema_of_benchmarks_is_on_the_page_of_files():
 
 
 def required(schema):
-    """The keys that a schema wants, at any depth."""
+    """Return the keys that a schema requires, at any depth."""
     if isinstance(schema, dict):
         yield from ([schema["required"]] if isinstance(schema.get("required"), list) else [])
         for inner in schema.values():
@@ -266,7 +266,7 @@ def test_every_included_retriever_is_on_a_page_with_an_example():
 
 
 def keys_on(page: str, title: str) -> dict[str, str]:
-    """The keys in the table under a heading, and what holds where they are left out."""
+    """Return the keys in the table under a heading, with their defaults."""
     part = page.split(f"# {title}\n")[1].split("\n#", maxsplit=1)[0]
     rows = re.findall(r"(?m)^\| (`.+?`(?:, `\w+`)*) \| (.*?) \|", part)
     return {key: said for names, said in rows for key in re.findall(r"`(\w+)`", names)}
@@ -455,7 +455,7 @@ def test_the_demo_fits_a_screen_and_ends_with_the_report(tmp_path):
     assert (tmp_path / "report.html").is_file()
     if not as_pinned("bm25s", "pystemmer"):
         return  # other versions have other stop words and stems
-    # The plan runs BM25 as the bundled run was made: both have the same mean.
+    # The plan runs BM25 as the bundled run was made, so both have the same mean.
     mean = rankgauge.evaluate(
         rankgauge.sample_path("qrels.txt"), rankgauge.sample_path("runs/bm25.run"), "nDCG@10"
     ).mean()["nDCG@10"]

@@ -1,4 +1,4 @@
-"""The tree of errors: what, where, fix; whole after a pickle."""
+"""Error classes: found value, location, and fix; preserved by pickling."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""Real runs against what other tools said about them, for every value that they and we know.
+"""Real runs compared with all values that other tools computed for them.
 
 The data is not part of this repository: ``RANKGAUGE_TEST_DATA`` names its folder, and without it
-everything here is skipped, aloud. How many values must be compared is written down below, so that
-an oracle that says nothing fails.
+all tests are skipped. The number of compared values is fixed below, so that an empty oracle fails.
 
-Where a tool differs, the exception is in one table, by name, with its reason; and where the
-reason can be tested, it is.
+Where a tool differs, one table lists the exception by name, with its reason; reasons that can be
+tested are tested.
 """
 
 from __future__ import annotations
@@ -57,13 +56,13 @@ COLLECTIONS = {
 }  # fmt: skip
 RUNS = [(collection, run) for collection, (_, runs) in COLLECTIONS.items() for run in runs]
 
-# Measures that we do not have (yet), and rbp and rbp_resid of trec_eval 10, which are not ours: the
-# gains there are grades, scaled by bounds that it reads from memory it never wrote.
+# Measures that are not implemented, and rbp and rbp_resid of trec_eval 10, which differ: their
+# gains are grades, scaled by bounds read from uninitialized memory.
 _NOT_OURS = re.compile(
     r"num_q|rbp|rbp_resid|runid|relstring.*|Compat.*|Accuracy.*|NumQ|.*_IA@.*|alpha_n?DCG.*|"
     r"n?NRBP.*|StRecall.*|prefs_.*"
 )
-# Their names for ours, where the parser has none.
+# Their names for our measures, where the parser has none.
 _NAMES = {"NumRet(rel=1)": "NumRelRet"}
 
 
@@ -77,7 +76,7 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class Claim:
-    """What one tool says about one measure."""
+    """The values of one tool for one measure."""
 
     tool: str
     variant: str
@@ -93,7 +92,7 @@ class Claim:
 
 
 class Collected:
-    """A run with its judgments and everything that was said about it; read once."""
+    """A run with its judgments and all values of other tools; read once."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.folder = folder
@@ -106,20 +105,20 @@ class Collected:
         path = self.folder / kind / f"{self.name}{tool}.json.gz"
         return json.loads(gzip.decompress(path.read_bytes()))
 
-    # ---- the run as other tools order it
+    # ---- the run in the order of other tools
 
     @cached_property
     def scores(self) -> dict[str, dict[str, float]]:
-        """The run as dictionaries."""
+        """Return the run as dictionaries."""
         return {query: dict(self.run[query]) for query in self.run.query_ids}
 
     @cached_property
     def grades(self) -> dict[str, dict[str, float]]:
-        """The judgments as dictionaries."""
+        """Return the judgments as dictionaries."""
         return {query: dict(self.qrels[query]) for query in self.qrels.query_ids}
 
     def ordered(self, view: str) -> Any:
-        """The run as `view` says: as it is, in 32 bits, or with equal scores by ascending id."""
+        """Return the run in order `view`: unchanged, in 32 bits, or ties by ascending id."""
         if view == "32 bits":
             return {
                 query: {doc: float(np.float32(score)) for doc, score in scores.items()}
@@ -133,7 +132,7 @@ class Collected:
         return self.run
 
     def cut(self, variant: str, run: Any) -> Any:
-        """The run by the option -J (judged documents only) or -Mk (the first k) of trec_eval."""
+        """Return the run after option -J (judged documents only) or -Mk (first k)."""
         if variant == "J":
             return {
                 query: {
@@ -155,7 +154,7 @@ class Collected:
     def evaluated(
         self, measures: list[Measure], variant: str, view: str, queries: str
     ) -> Evaluated:
-        """The values of all measures, in one go, by the names of the claims."""
+        """Return the values of all measures, computed together, by the names of the claims."""
         ties: Literal["trec", "input"] = "input" if view == "order of the file" else "trec"
         run = self.cut(variant, self.ordered(view))
         found = evaluate(self.qrels, run, measures, ties=ties, queries=queries)
@@ -188,14 +187,14 @@ class Collected:
     def trec_eval(self, version: str) -> Iterator[Claim]:
         tool = f"trec_eval-{version}"
         for variant, said in self._said("oracle", f".{tool}")["variants"].items():
-            # Without -c version 10 ends at the first query that is missing from the run.
+            # Without -c, version 10 ends at the first query that is missing from the run.
             means = {"gm_map": {}, "gm_bpref": {}}
             names = {**said["per_query"], **said["per_query_added_by_c"], **means}
             for name, per_query in names.items():
                 measure = _ours(name)
                 if measure is None:
                     continue
-                # Gains do not heed -l there.
+                # Gains ignore -l there.
                 if variant.startswith("l") and measure.level is not None:
                     measure = measure(rel=int(variant[1:]))
                 yield Claim(
@@ -204,7 +203,7 @@ class Collected:
                     name,
                     measure,
                     _numbers(per_query),
-                    # Without -c version 10 stopped where a query was missing.
+                    # Without -c, version 10 stopped at a missing query.
                     said["all"].get(name),
                     (said["all_c"] or {}).get(name),
                 )
@@ -243,7 +242,7 @@ class Collected:
 
 
 def _ours(name: str) -> Measure | None:
-    """The measure, None if we have none of that name; a name nobody knows is an error."""
+    """Return our measure, None if it is not implemented; unknown names are errors."""
     if _NOT_OURS.fullmatch(name):
         return None
     try:
@@ -253,7 +252,7 @@ def _ours(name: str) -> Measure | None:
 
 
 def _numbers(said: Mapping[str, float | str]) -> dict[str, float]:
-    # Some say nan or -nan where they divided 0 by 0.
+    # Some print nan or -nan for 0 / 0.
     return {query: float(value) for query, value in said.items()}
 
 
@@ -262,14 +261,14 @@ def _numbers(said: Mapping[str, float | str]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Departure:
-    """Where a tool may differ from us, and why.
+    """An accepted difference of a tool, and its reason.
 
     Attributes:
         tool: Tools, as a pattern.
         measures: Names of measures, all if empty.
-        reason: Why.
-        view: The order of documents under which the tool must agree with us after all; empty if the
-            measure itself is another one there.
+        reason: The reason.
+        view: The order of documents for which the tool must agree with us; empty if its measure
+            has another definition.
         runs: The runs in which values differ, all if empty.
         queries: The queries of which values differ, all if empty; means may differ with them.
     """
@@ -342,7 +341,7 @@ def _exception(claim: Claim, run: str) -> Departure | None:
 
 
 def _seen_by(claim: Claim) -> Measure:
-    """The measure that a tool means by the name."""
+    """Return the measure that a tool means by the name."""
     if claim.tool == "ir_measures/cwl_eval" and claim.measure.name == "AP":
         return claim.measure(norm="retrieved")
     return claim.measure
@@ -350,7 +349,7 @@ def _seen_by(claim: Claim) -> Measure:
 
 # ---- the comparison
 
-# How many values of queries and means must be compared, by collection. Silence fails.
+# Required numbers of compared values and means, by collection. An empty oracle fails.
 MUST: dict[str, dict[str, int]] = {
     "cranfield": {
         "expected": 208_467,
@@ -412,20 +411,20 @@ MUST: dict[str, dict[str, int]] = {
 
 
 def _option(claim: Claim) -> str:
-    """What must be done to the run beforehand: -l is a parameter of the measure."""
+    """Return the option to apply to the run first; -l is a parameter of the measure."""
     return claim.variant if claim.variant[:1] in {"J", "M"} else ""
 
 
 @dataclass
 class Tally:
-    """What was compared."""
+    """Counts of compared values."""
 
     compared: Counter[str]
     excepted: Counter[str]
     largest: dict[str, float]
 
     def add(self, claim: Claim, ours: float, theirs: float) -> bool:
-        """Whether they agree; only then it counts."""
+        """Return whether the values agree, and count them if so."""
         difference = abs(ours - theirs)
         if not difference <= claim.tolerance:
             return False
@@ -436,7 +435,7 @@ class Tally:
 
 
 def _compare(collected: Collected, tally: Tally) -> list[str]:
-    """Compare everything that was said about a run; what differs without an exception."""
+    """Compare all values for a run; return differences without an exception."""
     groups: dict[tuple[str, str], list[Claim]] = {}
     proofs: dict[tuple[str, str], list[Claim]] = {}
     run = f"{collected.folder.name}/{collected.name}"
@@ -452,7 +451,7 @@ def _compare(collected: Collected, tally: Tally) -> list[str]:
         both = collected.evaluated(measures, option, view, "intersection")
         for claim in claims:
             measure = _seen_by(claim) if view else claim.measure
-            # The proof knows no exception.
+            # Values that must agree have no exceptions.
             exception = None if view else _exception(claim, run)
             where = f"{run}: {claim} {view}"
             pairs = [
@@ -514,7 +513,7 @@ def test_real_runs_agree_with_every_stored_oracle(collection: str, data_folder: 
 
 @pytest.mark.slow
 def test_scores_that_differ_in_64_bits_only_matter_in_one_query(data_folder: Path) -> None:
-    """Why one query of one run differs from the tools that keep 32 bits, and no other does."""
+    """One query of one run differs from tools with 32-bit scores, and no other."""
     apart: set[str] = set()
     for collection, run in RUNS:
         collected = Collected(data_folder / collection, run)
@@ -527,14 +526,14 @@ def test_scores_that_differ_in_64_bits_only_matter_in_one_query(data_folder: Pat
                 apart.add(f"{collection}/{run} query {query}")
     assert apart == {
         "cranfield/rrf-bm25-minilm-k60 query 7",
-        # An unjudged document and one with grade 0 change places: no value changes.
+        # An unjudged document and one with grade 0 swap ranks, so no value changes.
         "dl20-doc/BIT.UA-run3 query 1127540",
     }
 
 
 @pytest.mark.slow
 def test_version_10_of_trec_eval_rounds_the_recall_point(data_folder: Path) -> None:
-    """Its interpolated precision is ours with another number of documents wanted, nothing else."""
+    """Its interpolated precision is ours with another required number of documents."""
     compared = differing = 0
     for collection, run in RUNS:
         collected = Collected(data_folder / collection, run)
@@ -566,7 +565,7 @@ def _interpolated(grades: list[float], rel: float, wanted: int) -> float:
     return best
 
 
-# ---- the outputs that come with trec_eval
+# ---- the outputs distributed with trec_eval
 
 
 def _printed(path: Path) -> Iterator[tuple[str, str, str]]:
@@ -610,7 +609,7 @@ def test_the_sample_of_trec_eval_gives_its_printed_numbers(
         wanted.setdefault(measure, []).append((name, query, value))
     truth = read_qrels(folder / qrels)
     scores: dict[str, dict[str, float]] = {}
-    # Not by our reader: results.trunc has words behind the tag, which trec_eval passes over.
+    # Not by our reader: results.trunc has words after the tag, which trec_eval ignores.
     for line in (folder / run).read_text(encoding="utf-8").splitlines():
         query, _, doc, _, score = line.split()[:5]
         scores.setdefault(query, {})[doc] = float(score)

@@ -1,4 +1,4 @@
-"""The page of disagreements: our numbers on it, and those of the tools that are installed here."""
+"""The page on other tools agrees with our values and with those of installed tools."""
 
 import sys
 
@@ -14,7 +14,7 @@ CASES = {case.title: case for case in other_tools.CASES}
 
 
 def skipped(row):
-    # ir_measures cannot read names there.
+    # ir_measures cannot parse names there.
     return row.tool == "ir_measures" and sys.version_info >= (3, 14)
 
 

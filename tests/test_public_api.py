@@ -1,4 +1,4 @@
-"""The public API: its names, where they are, and what importing it loads."""
+"""The public API: its names, their modules, and the modules that importing it loads."""
 
 import ast
 import importlib
@@ -19,7 +19,7 @@ LAZY = ["", *(p for p in PACKAGES if "lazy_names(" in (SOURCE / p / "__init__.py
 
 
 def test_public_names_are_those_of_the_snapshot():
-    """A name that goes is a removal, one that comes is a feature: change the snapshot knowingly."""
+    """A lost name is a breaking change, a new one a feature: update the snapshot deliberately."""
     assert sorted(rankgauge.__all__) == GOLDEN.read_text(encoding="utf-8").split()
 
 
@@ -57,7 +57,7 @@ def test_every_name_of_a_package_is_there_and_documented(name):
 
 @pytest.mark.parametrize("name", [name for name in PACKAGES if name != "cli"])
 def test_a_package_has_no_module_of_the_name_of_a_function(name):
-    """`from rankgauge.checks import check` would be a module to type checkers."""
+    """For type checkers, `from rankgauge.checks import check` would be a module."""
     names = set(getattr(importlib.import_module(f"rankgauge.{name}"), "__all__", ()))
     assert not names & {path.stem for path in (SOURCE / name).glob("*.py")}
 
@@ -109,7 +109,7 @@ def test_evaluating_mappings_loads_numpy_and_nothing_else():
 
 
 def test_a_function_is_not_hidden_by_a_module_of_its_name():
-    """Importing any module of the package must leave the public names as they are."""
+    """Importing any module of the package must not change the public names."""
     code = (
         "import pkgutil, importlib, rankgauge\n"
         "for m in pkgutil.walk_packages(rankgauge.__path__, 'rankgauge.'):\n"

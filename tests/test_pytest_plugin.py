@@ -1,4 +1,4 @@
-"""The fixture ``rankgauge``: verdicts of gates are those of tests, and never silent."""
+"""The fixture ``rankgauge``: a failing gate fails its test, and problems are never silent."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ RULES = {"measures": {"RR": {"margin": 0.03}}, "baseline": "base.json"}
 
 @pytest.fixture
 def tried(pytester, monkeypatch):
-    # Only our plugin, and only once: an installed one would be loaded by its entry point.
+    # Load only our plugin, once: an installed one would be loaded by its entry point.
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
     def run(code, *words):

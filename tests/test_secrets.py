@@ -1,4 +1,4 @@
-"""Secrets planted in every place of every client, and looked for wherever texts leave."""
+"""Secrets in every part of every client must not appear in any output."""
 
 import base64
 import contextlib
@@ -62,7 +62,7 @@ def forms(value):
 
 
 def assert_clean(text, *, short=True):
-    """No secret in any form, and no half of one either."""
+    """Check that no secret occurs in any form, not even half of it."""
     found = {
         part
         for value in SECRETS.values()
@@ -139,7 +139,7 @@ def chat(url):
     )  # fmt: skip
 
 
-# Each with the secrets that it is given: of others it knows nothing.
+# Each with its own secrets, since it does not know others.
 CLIENTS = {
     embeddings: ("key", "password", "token", "header"),
     reranker: ("key", "token", "header", "path"),
@@ -159,7 +159,7 @@ def keys(monkeypatch):
 
 
 def echo(asked):
-    """All that was sent, as a server shows it that logs too much."""
+    """Return the whole request, like a server that logs too much."""
     given = {
         "headers": asked.headers, "params": asked.params,
         "body": asked.content.decode("utf-8", "replace"),
@@ -168,7 +168,7 @@ def echo(asked):
 
 
 def talking(form, status, names=tuple(SECRETS)):
-    """A server that says one secret after the other, in its error or in what should be hits."""
+    """Return a server that repeats the secrets in turn, in errors or in place of hits."""
     said = [FORMS[form](SECRETS[name]) for name in names] if form in FORMS else []
     count = iter(range(10**6))
 
@@ -203,7 +203,7 @@ def test_no_message_contains_a_secret(client, form, status, monkeypatch):
             with pytest.raises(RankgaugeError) as caught:
                 _ask(retriever)
             text = "".join(traceback.format_exception(caught.value))
-            # Lines of this file stand in the traceback, and they name what was planted.
+            # Lines of this file are in the traceback, and they contain names of the secrets.
             text = "\n".join(line for line in text.splitlines() if not line.startswith("    "))
             assert_clean(text + str(caught.value) + repr(caught.value) + caught.value.what)
         retriever.close()
@@ -247,7 +247,7 @@ encoder = {{ type = "openai-embeddings", url = {embeddings}, model = "small" }}
 
 @pytest.mark.slow
 def test_nothing_that_a_benchmark_writes_holds_a_secret(tmp_path):
-    """Console, report, JSON, journal, runs and history of a run in which queries fail."""
+    """Console, report, JSON, journal, runs, and history of a run with failing queries."""
     talk = talking("raw", 400)
     count = iter(range(10**6))
 
@@ -286,14 +286,14 @@ def test_nothing_that_a_benchmark_writes_holds_a_secret(tmp_path):
     }
     assert any("answered 400" in path.read_text("utf-8", "replace") for path in written)
     for path in written:
-        # Three letters may be in a database by chance.
+        # A database may contain three letters by chance.
         text = path.read_text("utf-8", "replace")
         assert_clean(text, short=path.suffix != ".db")
         assert "SECRET1" not in text
 
 
 def test_an_error_of_the_users_own_code_is_kept_without_secrets(tmp_path):
-    """Its lines are joined before the first one is taken: a key may be broken there."""
+    """Lines are joined before the first one is selected, since a key may be broken across lines."""
 
     def broken(_text):
         raise ValueError(

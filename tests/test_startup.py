@@ -1,4 +1,4 @@
-"""What is loaded, and when: a cold process waits for nothing that it does not use."""
+"""Imported modules: a new process loads only those that it uses."""
 
 import os
 import random
@@ -13,7 +13,7 @@ from rankgauge.cli.fuse import fuse
 from rankgauge.cli.main import cli
 from rankgauge.core import native
 
-# Whoever starts the process (coverage, an editable install) may have loaded some already.
+# The environment (coverage, an editable install) may have loaded some already.
 CODE = """
 import sys
 {first}
@@ -42,12 +42,12 @@ EVALUATION = {
     "measures.preferences", "measures.tie_means", "measures.user_models",
     "core.native", *(["core._native"] if native.core is not None else []),
 }  # fmt: skip
-# Each takes longer to load than a small file takes to read.
+# Each takes longer to import than reading a small file.
 HEAVY = {
     "csv", "email", "gzip", "hashlib", "importlib.metadata", "json", "numpy.ma", "pathlib",
     "random", "rich", "secrets", "statistics", "traceback", "urllib.parse",
 }  # fmt: skip
-# What an evaluation needs to print itself.
+# Modules for printing an evaluation.
 REPORT = {
     "rendering", "rendering.result", "rendering.tables", "reports", "reports.evaluations",
     "reports.registry",
@@ -59,7 +59,7 @@ COMMANDS = {
 
 
 def loaded(then, first="", env=None):
-    """The modules that a process loads with these words, beyond those before them."""
+    """Return the modules that a process loads with this code, beyond those before it."""
     done = subprocess.run(
         [sys.executable, "-c", CODE.format(first=first, then=then)],
         capture_output=True, text=True, check=True, encoding="utf-8",
@@ -69,7 +69,7 @@ def loaded(then, first="", env=None):
 
 
 def command(*words, first="", env=None):
-    """The same of a command, with what it prints."""
+    """Return the modules that a command loads, and its output."""
     then = f"sys.argv = {['rankgauge', *words]!r}; from rankgauge.cli import main; main()"
     return loaded(then, first, env)
 
@@ -80,7 +80,7 @@ def ours(modules):
 
 @pytest.fixture
 def files(tmp_path):
-    """Judgments and a run as they come: not sorted by score, with equal ones."""
+    """Write judgments and a run, not sorted by score, with ties."""
     rng = random.Random(7)
     rows = [(query, doc) for query in range(60) for doc in range(30)]
     qrels, run = tmp_path / "qrels.txt", tmp_path / "a.run"
@@ -185,7 +185,7 @@ def test_the_summary_of_a_command_is_the_first_line_of_its_help():
 
 
 def test_names_listed_in_help_are_the_known_ones():
-    """They are written out there: to ask for them would load NumPy."""
+    """They are listed there explicitly, since computing them would load NumPy."""
     formats = next(option for option in evaluate.params if option.name == "format")
     assert tuple(formats.type.choices) == (*rankgauge.reports.FORMATS, "trec")
     method, norm = (next(o for o in fuse.params if o.name == name) for name in ("method", "norm"))

@@ -1,4 +1,4 @@
-"""The contract of retrievers: a good one passes, and a bad one of each kind is caught."""
+"""The protocol tests of retrievers: a correct one passes, and each kind of fault is detected."""
 
 import itertools
 import math
@@ -20,7 +20,7 @@ QUERIES = {"q1": "nine", "q2": "books lent", "q3": "five", "q4": "open at nine",
 
 
 class Words:
-    """Counts the words of the query that a document has; a small, good retriever."""
+    """Counts the words of the query in each document; a small, correct retriever."""
 
     def __init__(self):
         self.rows = None
@@ -158,16 +158,16 @@ def test_almost_equal_scores_may_change_places_with_the_company():
     assert "documents with almost equal scores change ranks" in remarks
 
 
-# ---- one bad retriever of each kind
+# ---- one faulty retriever of each kind
 
 
 def bad(**parts):
-    """A retriever that is good but for some parts."""
+    """Return a function that creates a retriever with some faulty parts."""
     return types.new_class("Bad", (Words,), exec_body=lambda names: names.update(parts))()
 
 
 def ranked(change):
-    """A retriever whose rankings are changed."""
+    """Return a retriever with changed rankings."""
     return bad(ranking=lambda self, query, k: change(Words.ranking(self, query, k)))
 
 
@@ -189,7 +189,7 @@ def fails_on_empty(self, documents):
 
 
 def once_each(self, queries, k):
-    """Finds nothing for a query that is in the batch before."""
+    """Finds nothing for a query that occurs earlier in the batch."""
     return [
         [] if query in queries[:place] else self.ranking(query, k)
         for place, query in enumerate(queries)
@@ -292,7 +292,7 @@ def test_a_bad_retriever_is_caught(kind):
 
 
 def test_stale_documents_are_caught_where_an_empty_collection_is_one():
-    """One that begins anew only for an empty collection keeps the odd documents."""
+    """A retriever that clears its index only for an empty collection keeps old documents."""
 
     def index(self, documents):
         listed = list(documents)

@@ -1,4 +1,4 @@
-"""Example outputs that tutorials print, and what their own formulas give: to the digits printed."""
+"""Example outputs of tutorials and the values of their own formulas, to the printed digits."""
 
 import pandas as pd
 import pytest
@@ -8,14 +8,14 @@ from rankgauge import functional as fn
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.tutorials import RetrievalBenchmark, RetrievalEvaluator, RetrieverComparison
 
-# One ranking each: what is called, and the true value to the digits of the example.
+# One ranking each: the call, and the true value to the digits of the example.
 ONE_RANKING = [
-    # Printed 0.50.
+    # The tutorial prints 0.50.
     (fn.recall_at_k, ([3, 1, 7, 2, 5, 8, 4], {1, 2, 4, 6}, 3), {}, "0.25"),
-    # Printed 0.76.
+    # The tutorial prints 0.76.
     (fn.ndcg, ([1, 3, 0, 2, 1], 5, [3, 2, 1, 1, 0]), {}, "0.797"),
     (fn.ndcg_at_k, (list("cadbe"), {"a": 3, "b": 2, "c": 1, "d": 0, "e": 1}, 5), {}, "0.797"),
-    # Printed ~0.95 and ~0.63, the ideal taken from the same list.
+    # The tutorial prints ~0.95 and ~0.63, with the ideal from the same list.
     (fn.ndcg, ([3, 2, 3, 0, 1],), {}, "0.972"),
     (fn.ndcg, ([0, 1, 0, 3, 2],), {}, "0.566"),
     (fn.precision_at_k, ([1, 2, 3, 4, 5], {1, 3, 6, 7}, 5), {}, "0.40"),
@@ -110,7 +110,7 @@ TWO_RELEVANT = [{1, 2, 4}, {1, 2}]
 
 
 def shown(value, example):
-    """The value with as many decimals as the example."""
+    """Return the value with as many decimals as the example."""
     return f"{value:.{len(example.partition('.')[2])}f}"
 
 
@@ -208,7 +208,7 @@ def test_two_queries_have_their_true_numbers():
         "R@1": "0.1667", "R@3": "0.4167", "R@5": "0.8333",
         "F1@1": "0.2500", "F1@3": "0.3667", "F1@5": "0.5357",
         "MAP": "0.4333", "MRR": "0.6667", "nDCG@3": "0.3879", "nDCG@5": "0.6076",
-        # Where the ideal is made of what was retrieved (of the first k, or of everything).
+        # Implementations with the ideal from the retrieved documents (the first k, or all).
         "nDCG(ideal=topk)@3": "0.7500", "nDCG(ideal=topk)@5": "0.7105",
         "nDCG(ideal=retrieved)@5": "0.7105",
     }  # fmt: skip
@@ -246,7 +246,7 @@ def test_tied_scores_are_ordered_by_document_id_for_every_measure():
         "RR@2": 1.0,
         "nDCG@1": 1.0,
     }
-    # The other tool breaks this tie one way for nDCG and the other way for RR@k, in one call.
+    # The other tool breaks this tie in different ways for nDCG and RR@k in one call.
     names = ("RR@1", "RR@2", "nDCG@1")
     asked = [ir_measure(name) for name in names]
     theirs = ir_measures.calc_aggregate(asked, {"q": {"D2": 1}}, run)

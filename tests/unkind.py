@@ -1,9 +1,8 @@
-"""Judgments and runs full of the cases in which tools differ, from a seed; and how to hold a tool.
+"""Adversarial judgments and runs in which tools differ, from a seed; and their comparison.
 
-Equal scores, scores that are equal in 32 bits only, scores of 0 and less, queries that only one
-side has, queries without a relevant document, documents named like their query, relevant documents
-that nobody retrieved, negative grades, rankings of one document, ids of several lengths; rows in no
-order.
+Ties, scores that are equal only in 32 bits, scores of 0 and below, queries on one side only,
+queries without a relevant document, documents named like their query, relevant documents that were
+not retrieved, negative grades, rankings of one document, ids of several lengths; unsorted rows.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ JUDGED, BOTH = QUERIES - 1, QUERIES - 3
 
 
 class Inputs(NamedTuple):
-    """Judgments and a run as dictionaries, which every tool takes in some form."""
+    """Judgments and a run as dictionaries, which every tool accepts in some form."""
 
     qrels: Judgments
     run: Scores
 
     def of_both(self) -> Inputs:
-        """Only queries that both have."""
+        """Return only queries that both have."""
         both = [query for query in self.qrels if query in self.run]
         return Inputs({q: self.qrels[q] for q in both}, {q: self.run[q] for q in both})
 
@@ -45,7 +44,7 @@ def made(
     grades: tuple[int, ...] = (-1, 0, 0, 1, 1, 2, 3),
     shortest: int = 1,
 ) -> Inputs:
-    """Judgments and a run, from a seed. Every query is drawn with habits of its own."""
+    """Return judgments and a run from a seed. Every query has its own properties."""
     rng = random.Random(seed)
     qrels: Judgments = {}
     run: Scores = {}
@@ -66,7 +65,7 @@ def made(
 
 def _scores(rng: random.Random, count: int, *, ties: bool) -> list[float]:
     if not ties:
-        # Apart in 32 bits, too.
+        # Distinct in 32 bits, too.
         return [(n - count // 2) / 8 for n in rng.sample(range(3 * count), count)]
     habit = rng.randrange(4)
     if habit == 0:
@@ -86,12 +85,12 @@ def held(
     *,
     tolerance: float = 1e-12,
 ) -> int:
-    """How many values were compared: each query that counts, there and here.
+    """Return the number of compared values: each query that counts in both.
 
     Raises:
-        AssertionError: Where a value, or the queries that count, differ.
+        AssertionError: If a value or the counted queries differ.
     """
-    # A name is read as the tool reads it.
+    # A name is parsed as in the tool.
     ev = evaluate(inputs.qrels, inputs.run, measure, profile=profile)
     values = ev.per_query[:, 0].tolist()
     ours = {

@@ -60,7 +60,7 @@ def test_known_documents_decide_before_verdicts():
     assert blame([there]).answers[0].cause != "not retrieved"
 
 
-def test_an_abstention_from_what_nobody_can_answer_is_no_fault():
+def test_abstaining_from_an_unanswerable_question_is_not_a_fault():
     each = answered(record={"answerable": False, "reference": None}, abstention=["abstains"])
     assert blame([each]).answers[0].cause == "no fault"
 

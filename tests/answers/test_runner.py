@@ -417,7 +417,7 @@ def test_a_store_can_be_completed_after_a_permanent_server_failure(store):
         assert (done.before, done.judged, len(server.bodies)) == (15, 75, 25)
 
 
-def test_a_refused_key_ends_the_run_and_is_reported(store):
+def test_a_rejected_key_ends_the_run_and_is_reported(store):
     given, claims = answers(questions=30)
     with serving(lambda *_: (401, {}, {"error": {"message": "bad key"}})) as server:
         model = ChatModel(server.url, "small", concurrency=1)

@@ -55,12 +55,12 @@ def test_a_peer_for_small_workloads_skips_large_ones(tmp_path):
     assert results.left_out == {"program": "was not run with millions of rows"}
 
 
-def test_ours_must_not_fail(tmp_path):
+def test_a_failure_of_rankgauge_is_an_error(tmp_path):
     with pytest.raises(EngineError, match=r"^rankgauge, CLI, 3 × 10: "):
         measure_all(replace(TASK, measures=("nDCG@0",)), [], 1, tmp_path)
 
 
-def test_a_table_says_what_is_left_out_and_which_goals_are_missed(tmp_path):
+def test_a_table_lists_engines_left_out_and_goals_missed(tmp_path):
     text = engine_table(Plan((Program("exit(3)"),), tmp_path, 1), [TASK], "s")
     assert "| 3 × 10, CLI | rankgauge (2) |" in text
     assert "- 3 × 10, CLI: program failed: no output." in text

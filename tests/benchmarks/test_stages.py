@@ -75,7 +75,7 @@ def test_a_stage_runs(stage, tmp_path):
     assert found["load"] > 0
 
 
-def test_stages_are_measured_in_processes_of_their_own_and_recorded(script, tmp_path):
+def test_stages_are_measured_in_separate_processes_and_recorded(script, tmp_path):
     history = tmp_path / "history.csv"
     names = ["start: import", "dicts, 1 × 100"]
     words = ("--tiny", "--rounds", 1, "--data", tmp_path, "--history", history, "--record")

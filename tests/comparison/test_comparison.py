@@ -331,7 +331,7 @@ def test_a_measure_undefined_for_most_queries_is_compared_where_it_is_defined():
                          "RR", queries="intersection"), "no judged query is in all runs"),
     ],
 )  # fmt: skip
-def test_designs_that_cannot_be_are_refused(act, said):
+def test_impossible_designs_are_refused(act, said):
     with pytest.raises((InputError, UnknownName)) as caught:
         act()
     assert said in str(caught.value)

@@ -316,7 +316,7 @@ def test_the_order_of_runs_changes_no_p_value_of_all_pairs(test):
         assert (one.p, one.corrected, one.verdict) == (other.p, other.corrected, other.verdict)
 
 
-def test_a_difference_that_only_the_correction_hides_is_said_to_be_that():
+def test_a_difference_significant_only_before_correction_is_reported_as_such():
     runs = {f"s{n}": RUNS["s0"] for n in range(12)} | {"new": RUNS["s2"]}
     one = FOUND.evaluations[0]
     moved = np.random.default_rng(1).normal(0.03, 0.1, one.per_query.shape)

@@ -99,7 +99,7 @@ def test_the_first_ten_ranks_carry_86_percent_of_the_weight_at_p_of_nine_tenths(
     assert rbo({"q": one}, {"q": other}, 0.9).low[0] == pytest.approx(0.8556, abs=1e-4)
 
 
-def test_values_worked_out_by_hand():
+def test_values_agree_with_manual_calculations():
     """a b c with b a c d at p = 1/2: agreements 0, 1, 1, 3/4 seen, 1 assumed from rank 4 on."""
     found = rbo({"q": list("abc")}, {"q": list("bacd")}, 0.5)
     assert found.ext[0] == pytest.approx(1 / 4 + 1 / 8 + 1 / 16 + 1 / 16, abs=1e-15)

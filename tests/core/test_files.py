@@ -34,6 +34,6 @@ def test_what_cannot_be_written_is_an_input_error(tmp_path, name, what):
         stream.write(b"x")
 
 
-def test_an_error_of_ours_inside_passes_unchanged(tmp_path):
+def test_a_rankgauge_error_passes_unchanged(tmp_path):
     with pytest.raises(InputError, match="no id"), write_atomically(tmp_path / "a"):
         raise InputError("no id")

@@ -224,7 +224,7 @@ def test_junk_files_are_read_or_refused_alike(tmp_path_factory, lines, end, ends
 
 
 @given(st.integers(0, 10**6), st.sampled_from([*b" \t\r\n#.-+e9\0\xff", None]), st.booleans())
-def test_a_file_with_one_changed_byte_is_read_or_refused_alike(tmp_path_factory, at, byte, twice):
+def test_readers_agree_on_a_file_with_one_changed_byte(tmp_path_factory, at, byte, twice):
     rows = [f"q{d // 7} Q0 doc-{d % 7} {d} {90 - d}.2500001 some-tag\n" for d in range(30)]
     text = bytearray("".join(rows).encode())
     at %= len(text)

@@ -138,7 +138,7 @@ def test_settings_say_what_was_chosen():
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("size", [0, -1, True, 2.5, "8", None], ids=repr)
-def test_a_size_that_is_none_is_refused(kind, size):
+def test_an_invalid_chunk_size_is_refused(kind, size):
     with pytest.raises(InputError, match="size=") as caught:
         kind(size)
     assert caught.value.fix == "give a whole number from 1"
@@ -146,7 +146,7 @@ def test_a_size_that_is_none_is_refused(kind, size):
 
 @pytest.mark.parametrize("kind", [FixedChunker, TokenChunker, SentenceChunker])
 @pytest.mark.parametrize("overlap", [8, 9, -1, 0.5], ids=repr)
-def test_an_overlap_of_all_or_less_than_nothing_is_refused(kind, overlap):
+def test_an_overlap_of_the_whole_chunk_or_a_negative_one_is_refused(kind, overlap):
     with pytest.raises(InputError, match="overlap"):
         kind(8, overlap)
 

@@ -133,7 +133,7 @@ def test_spans_beyond_the_text_or_of_none_are_refused():
 
 
 @pytest.mark.parametrize(("start", "end"), [(-1, 2), (3, 2), (0.0, 2), (True, 2), ("0", 2)])
-def test_a_span_that_is_none_is_refused(start, end):
+def test_an_invalid_span_is_refused(start, end):
     with pytest.raises(InputError, match="0 <= start <= end"):
         Span("d1", start, end)
 

@@ -47,7 +47,7 @@ def test_whatever_ids_are_made_of_a_way_is_found_where_two_meet(ours, theirs):
         (b'"%d"', "without surrounding spaces or quotes"),
     ],
 )
-def test_even_one_id_in_thousands_that_nobody_writes_by_chance_is_found(written, by):
+def test_a_single_differently_spelled_id_among_thousands_is_found(written, by):
     judged = [b"%d" % number for number in range(1, 5000)]
     ours = [*judged[:-1], written % 4999]
     way = way_of(ours, judged)

@@ -407,7 +407,7 @@ def test_drift_is_the_third_failure_mode_beside_precision_and_recall():
     assert told.precision_recall.sentences[-1] == "drift: cannot tell"
 
 
-def test_drift_that_is_no_finding_is_refused():
+def test_a_drift_argument_of_the_wrong_type_is_refused():
     with pytest.raises(rankgauge.InputError, match="got str for drift"):
         rankgauge.diagnose({"q": {"d": 1}}, {"q": ["d"]}, drift="drift.json")
 

@@ -66,7 +66,7 @@ def test_given_bands_replace_or_extend_the_defaults(tmp_path):
     [[0.5, 0.3, 0.7], [0.3, 0.3, 0.7], [0.1, 0.2], 0.5, ["a", "b", "c"], [0.1, 0.2, math.nan],
      [0.1, 0.2, math.inf], None],
 )  # fmt: skip
-def test_bounds_that_do_not_rise_are_refused_with_the_place(values):
+def test_bounds_that_do_not_increase_are_refused_with_their_position(values):
     with pytest.raises(InputError, match="bands of P"):
         Bands.of({"P": values})
 

@@ -201,7 +201,7 @@ def test_a_single_query_is_refused():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("interval", ["t", "percentile"])
-def test_intervals_cover_the_planted_difference(interval):
+def test_intervals_cover_the_simulated_difference(interval):
     """Skewed differences in 30% of the queries: 95% of 200 intervals, within three errors."""
     rng = np.random.default_rng(5)
     covered = 0

@@ -245,7 +245,7 @@ def test_few_judged_documents_are_only_few(cranfield):
     assert evaluate(judged, run, "nDCG@10").input_findings == ()
 
 
-def test_documents_that_nobody_judged_at_the_top_are_no_distances():
+def test_unjudged_documents_at_the_top_are_not_reported_as_distances():
     qrels = {f"q{n}": {f"d{d}": d % 2 for d in range(10)} for n in range(30)}
     new = {q: [f"n{d}" for d in range(5)] + [f"d{d}" for d in range(5)] for q in qrels}
     assert evaluate(qrels, new, "nDCG@10").input_findings == ()
@@ -385,7 +385,7 @@ def test_distances_of_ten_documents_get_no_verdict(good, tmp_path, form):
     assert [one.code for _, one in diff(qrels, run, bad()).findings] == ["R104"]
 
 
-def test_rows_sorted_by_a_score_that_is_none_are_no_distances(good):
+def test_dicts_in_ascending_order_of_scores_are_not_reported_as_distances(good):
     qrels, run = good
     sort = {q: dict(sorted(run[q].items(), key=lambda pair: pair[1])[-10:]) for q in run}
     assert evaluate(qrels, sort, "nDCG@10").input_findings == ()

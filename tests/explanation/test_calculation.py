@@ -175,7 +175,7 @@ def test_the_calculation_agrees_with_a_manual_one(name, ranking, grades, value):
     assert found.agrees()
 
 
-def test_a_measure_without_a_working_says_what_it_is_and_no_formula_that_nobody_can_read():
+def test_a_measure_without_a_calculation_is_described_without_an_unreadable_formula():
     found = explain({"q": {"a": 2, "b": 1}}, {"q": ["a", "u", "b"]}, "RnDCG", "q")
     assert not found.by_hand
     assert found.steps[0].startswith("nDCG averaged over the ranks at which the gain of the ideal")

@@ -81,7 +81,7 @@ def test_what_each_deviation_adds_sums_up_to_the_difference(drawn, deviations):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_on_many_queries_too_and_the_other_side_is_what_evaluate_says(seed):
+def test_many_queries_agree_and_the_other_side_equals_evaluate(seed):
     drawn = batch(seed, queries=150)
     steps = (DEVIATIONS[0], DEVIATIONS[3], DEVIATIONS[1])
     found = reconcile(drawn.qrels, drawn.run, "nDCG@5", profile(*steps))

@@ -119,7 +119,7 @@ def test_a_distance_is_no_score() -> None:
         (["7.0", "7.1"], ""), (["e5", "1e"], ""), (["7", "8"], ""),
     ],
 )  # fmt: skip
-def test_ids_that_a_spreadsheet_spoilt_are_a_warning(
+def test_ids_damaged_by_a_spreadsheet_are_a_warning(
     ids: list[str], message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.csv"

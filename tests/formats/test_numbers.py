@@ -57,7 +57,7 @@ WAYS: dict[str, Callable[[int, int], Any]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_whole_score_that_is_no_float_is_refused_in_memory(way: str) -> None:
+def test_an_integer_score_that_no_float_represents_is_refused_in_memory(way: str) -> None:
     with pytest.raises(rg.InputError, match=SAID):
         evaluated(WAYS[way](LOW, HIGH))
     # Large floats are ranked unchanged.
@@ -78,7 +78,9 @@ FILES: dict[str, Callable[[int, int], str | bytes]] = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_whole_score_that_is_no_float_is_refused_in_a_file(name: str, tmp_path: Path) -> None:
+def test_an_integer_score_that_no_float_represents_is_refused_in_a_file(
+    name: str, tmp_path: Path
+) -> None:
     path = tmp_path / name
     path.write_text(str(FILES[name](LOW, HIGH)), encoding="utf-8")
     with pytest.raises(rg.InputError, match=SAID) as caught:
@@ -91,7 +93,9 @@ def test_a_whole_score_that_is_no_float_is_refused_in_a_file(name: str, tmp_path
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.uint64(), pa.decimal128(20, 0)])
-def test_a_whole_score_that_is_no_float_is_refused_in_parquet(kind: Any, tmp_path: Path) -> None:
+def test_an_integer_score_that_no_float_represents_is_refused_in_parquet(
+    kind: Any, tmp_path: Path
+) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table(columns(pa.array([LOW, HIGH]).cast(kind))), path)
     with pytest.raises(rg.InputError, match=SAID):
@@ -101,7 +105,7 @@ def test_a_whole_score_that_is_no_float_is_refused_in_parquet(kind: Any, tmp_pat
 @pytest.mark.parametrize(
     "found", [[("d1", LOW), ("d2", HIGH)], {"d1": LOW, "d2": HIGH}, [{"id": "d1", "score": HIGH}]]
 )
-def test_a_whole_score_that_is_no_float_is_refused_of_a_retriever(found: Any) -> None:
+def test_an_integer_score_that_no_float_represents_is_refused_from_a_retriever(found: Any) -> None:
     with pytest.raises(rg.InputError, match=SAID):
         hits_of(found, 10)
     assert hits_of([("d1", LOW), ("d2", LOW + 2)], 10).ids == ["d2", "d1"]

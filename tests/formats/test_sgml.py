@@ -183,7 +183,7 @@ def test_a_comment_that_one_document_does_not_close_hides_no_other(tmp_path):
         "\x1a",
     ],
 )
-def test_declarations_roots_and_comments_may_stand_between_documents(tmp_path, between):
+def test_declarations_roots_and_comments_may_occur_between_documents(tmp_path, between):
     text = "<!-- -->" + between + document("d1", "T", "a") + between
     assert read(tmp_path / "a.sgml", text.encode()) == [("d1", "T", "a")]
 

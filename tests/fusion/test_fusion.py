@@ -380,7 +380,7 @@ def test_scores_that_nearly_vanish_or_overflow_are_still_normalized():
             assert found == {"a": 2.0, "b": -2.0 if norm == "z-score" else 0.0}
 
 
-def test_a_score_beyond_all_scales_is_refused_where_scores_are_read():
+def test_a_score_beyond_1e100_is_refused_by_methods_that_add_scores():
     runs = [{"q": {"a": 1e200}}, {"q": {"a": -1e300}}]
     with pytest.raises(InputError, match="beyond 1e\\+100"):
         fuse(runs, "combsum")

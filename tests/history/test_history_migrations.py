@@ -144,7 +144,7 @@ def test_a_migration_that_fails_changes_nothing(where, tmp_path):
 
 
 @pytest.mark.parametrize("version", ["'abc'", "''"])
-def test_a_version_that_is_none_is_damage(version, where):
+def test_an_invalid_version_means_a_damaged_file(version, where):
     keep(where)
     undo(where, f"UPDATE {VERSIONS} SET version_num = {version}")
     with pytest.raises(InputError, match="this history is damaged: its version is"):

@@ -1,4 +1,4 @@
-"""Agreement of judges: what is compared with what; guessing is 0; undefined says why."""
+"""Agreement of judges: compared judgments, guessing has agreement 0, and undefined values."""
 
 import json
 import math
@@ -43,7 +43,7 @@ def measured(*rows, **settings):
 
 
 def simulate(rng, tasks, none, right, *, judges=("ann", "bob", "cy")):
-    """Judges who see the truth with this probability and else guess."""
+    """Judges who see the truth with this probability and otherwise guess."""
     rows = []
     for task in range(tasks):
         documents = [f"d{task}{letter}" for letter in "abc"]
@@ -60,7 +60,7 @@ def simulate(rng, tasks, none, right, *, judges=("ann", "bob", "cy")):
 
 
 def judged_long(rows):
-    """As `judged`, with document identifiers of several letters."""
+    """Like `judged`, but with identifiers of several letters."""
     presentations, choices = [], []
     for number, (judge, shown, said) in enumerate(rows):
         name = str(number)
@@ -82,7 +82,7 @@ def test_two_judges_agree_on_documents_and_not_on_positions():
 
 
 def test_alpha_is_of_canonical_places():
-    """Any code that names the documents of a task by place gives a table like this one."""
+    """Any code that names the documents of a task by place gives a similar table."""
     rows = [("a", "a"), ("b", "a"), ("none", "none"), ("none", "a"), ("b", "b"), ("a", "a")]
     named = [
         (judge, [f"{d}{n}" for d in "ab"], said if said == "none" else f"{said}{n}")
@@ -124,7 +124,7 @@ def test_each_judge_is_compared_with_the_others():
 
 
 def test_of_two_judges_alpha_of_one_with_the_other_is_alpha():
-    """Of a model and one person: the same formula as Krippendorff's for two raters."""
+    """Agreement of a model and one person: the same formula as Krippendorff's for two raters."""
     rng = np.random.default_rng(2)
     rows = simulate(rng, 80, 0.3, 0.7, judges=("ann", "bob"))
     people = measure_agreement(judged_long(rows), JUDGES)
@@ -134,7 +134,7 @@ def test_of_two_judges_alpha_of_one_with_the_other_is_alpha():
     found = model.estimate("alpha", "model", "Gpt")
     assert found.value == pytest.approx(people.estimate().value)
     assert found.low == pytest.approx(people.estimate().low, abs=0.05)
-    # And a model is not counted as a person.
+    # A model does not count as a person.
     assert (model.people, model.tasks, model.disagreements) == (1, 0, ())
     assert model.estimate().reason == "no unit has two ratings"
 

@@ -1,4 +1,4 @@
-"""Backups of judging projects: nothing is lost, and what is broken is refused."""
+"""Backups of judging projects are complete, and damaged ones are rejected."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Exports of judgments: grades by rule, preferences, samples, and files that lose nothing."""
+"""Exports of judgments: grades by rule, preferences, samples, and lossless files."""
 
 import json
 import statistics
@@ -33,7 +33,7 @@ TEXTS = {"q1": "How are ties broken?", "q2": "What is a pool?"}
 
 
 def judged(where, *rows, settings=None, sources=()):
-    """A project with judgments: (question, documents, said, further fields)."""
+    """A project with judgments: (question, documents, outcome, further fields)."""
     project = JudgingProject.create(where, settings)
     project.add_questions([Question(name, text) for name, text in TEXTS.items()])
     pool = dict.fromkeys((q, d) for q, documents, *_ in rows for d in documents)
@@ -60,7 +60,7 @@ def judged(where, *rows, settings=None, sources=()):
 
 
 def counted_by_hand(project):
-    """Shown and chosen of each pair, by the definition of the users."""
+    """Count how often users were shown and chose each pair, by definition."""
     shown, chosen = defaultdict(int), defaultdict(int)
     for each in project.judgments():
         if each.status != "counted" or each.choice.outcome == "graded":
@@ -82,7 +82,7 @@ def test_shares_become_places_and_never_chosen_is_0(tmp_path):
         ("q1", "cf", "cannot tell"), ("q1", "eg", "g", {"judge": "gpt"}), ("q2", "ab", "b"),
     )  # fmt: skip
     held = export_judgments(project).judgments
-    # a 2/2, b 1/4, c 0/3, d 0/2, e 0/1; f and g were not shown to a person who decided.
+    # a 2/2, b 1/4, c 0/3, d 0/2, e 0/1; f and g were never shown to a person who decided.
     assert dict(held) == {"q1": {"a": 2, "b": 1, "c": 0, "d": 0, "e": 0}, "q2": {"a": 0, "b": 1}}
 
 
@@ -172,7 +172,7 @@ def test_a_chosen_document_is_preferred_to_each_other_one_shown(tmp_path):
     assert [each["0"] for each in groups.values()] == [
         {"a": 1, "b": 2, "c": 1}, {"a": 0, "b": 0}, {"a": 2, "b": 1, "c": 3, "d": 1},
     ]  # fmt: skip
-    # Of the first choice b > a and b > c, of the ranking c > a > (b, d): 7 preferences.
+    # The first choice gives b > a and b > c, the ranking c > a > (b, d): 7 preferences.
     values = rankgauge.evaluate(
         export_judgments(project, "preferences").judgments, {"q1": ["b", "c", "a", "d"]}, "Prefs"
     )
@@ -236,7 +236,7 @@ def test_an_export_is_imported_and_exported_as_it_was(form, tmp_path):
     assert second.judgments == first.judgments
     second.write(tmp_path / f"again-{path.name}", form)
     assert rankgauge.Qrels.of(tmp_path / f"again-{path.name}") == rankgauge.Qrels.of(path)
-    # A second time nothing is new.
+    # A second import adds nothing.
     again = import_judgments(other, path, "Ann")
     assert (again.new, again.changed, again.known) == (0, 0, 6)
     assert export_judgments(other).judgments == first.judgments
@@ -256,7 +256,7 @@ def test_preferences_are_imported_and_exported_as_they_were(name, tmp_path):
         other, tmp_path / name, "Ann", preferences=True, add_questions=True
     ).new == len(rows)
     assert export_judgments(other, "preferences").judgments == first.judgments
-    # In its own project they are known.
+    # The original project knows them.
     assert import_judgments(project, tmp_path / name, "Ann", preferences=True).known == len(rows)
 
     def numbers(found):

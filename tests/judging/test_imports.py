@@ -1,4 +1,4 @@
-"""Judgments made elsewhere: several judges, columns of other names, preferences, broken rows."""
+"""Judgments made elsewhere: several judges, other column names, preferences, invalid rows."""
 
 import csv
 import json
@@ -29,7 +29,7 @@ def project(tmp_path):
 
 
 def grades_of(project):
-    """Judge, question and document to grade, as they count."""
+    """Return the grades that count, by judge, question, and document."""
     names = {each.id: each.name for each in project.judges.values()}
     return {
         (names[each.presentation.judge], each.presentation.question, *each.presentation.documents):
@@ -181,12 +181,12 @@ def test_two_judges_of_one_name_are_told_apart_by_identifier(project):
     assert import_judgments(project, {"q1": {"a": 1}}, one.id).new == 1
 
 
-# ---- data of people
+# ---- real judgments
 
 
 @pytest.mark.slow
 def test_codesearchnet_is_imported_whole(data_folder, tmp_path):
-    """4,006 grades of people whom the file does not name, in a format of its own."""
+    """4,006 grades of people whom the file does not name, in a special format."""
     path = data_folder / "codesearchnet-annotations" / "annotationStore.csv"
     with path.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
@@ -202,7 +202,7 @@ def test_codesearchnet_is_imported_whole(data_folder, tmp_path):
         given = defaultdict(list)
         for row in rows:
             given[row["Query"], row["GitHubUrl"]].append(int(row["Relevance"]))
-        # The nth judgment of a pair is by the nth judge.
+        # The nth judgment of a pair is assigned to the nth judge.
         sizes = Counter(len(grades) for grades in given.values())
         assert len(done.judges) == max(sizes)
         qrels = export_judgments(project).grades

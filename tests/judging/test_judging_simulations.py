@@ -1,4 +1,4 @@
-"""The simulations of judging: small ones, and what their page says."""
+"""The simulations of judging: small ones, and the numbers on their page."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ PAGE = (DOCS / "explain" / "judging-simulations.md").read_text(encoding="utf-8")
 
 
 def rows(name: str) -> list[list[str]]:
-    """The cells of a table of the page."""
+    """Return the cells of a table of the page."""
     section = PAGE.split(f"<!-- table: {name} -->")[1].split("<!-- end -->")[0]
     table = [line for line in section.splitlines() if line.startswith("|")][2:]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
@@ -24,7 +24,7 @@ def share(text: str) -> float:
                                                ("adaptive", 60)])  # fmt: skip
 def test_intervals_of_relevance_cover_also_after_adaptive_stopping(design, tasks):
     found = simulations.simulate(design, tasks, simulations.by_model, 300, seed=11)
-    assert 0.925 <= found.coverage() <= 0.975  # 2,400 documents, alike within a question
+    assert 0.925 <= found.coverage() <= 0.975  # 2,400 documents, correlated within a question
     clear, right = found.resolved()
     assert clear > 0.2
     assert right > 0.99

@@ -1,4 +1,4 @@
-"""Language models as judges and rankers, behind a server that speaks the protocol of OpenAI."""
+"""Language models as judges and rankers, with a server that follows the OpenAI protocol."""
 
 import json
 
@@ -33,13 +33,13 @@ def completion(data, usage=(100, 20)):
 
 
 def told(body):
-    """What the model was told: the system message, and the question with its documents."""
+    """Return the prompt: the system message, and the question with its documents."""
     system, user = body["messages"][:2]
     return system["content"], json.loads(user["content"])
 
 
 def value(document):
-    """How good a document of these tests is: the number in its text."""
+    """Return the relevance of a document: the number in its text."""
     return int(document["text"].split()[1])
 
 
@@ -69,7 +69,7 @@ def project(tmp_path):
 
 
 def judged(project, tasks=5):
-    """Ann chooses the first document each time; return the tasks she had."""
+    """Ann chooses the first document each time; return her tasks."""
     ann = project.add_judge("Ann")[0]
     shown = []
     for number in range(tasks):
@@ -161,7 +161,7 @@ def test_a_failed_call_is_a_missing_judgment_and_only_it_is_asked_for_again(proj
     [{"answer": "4", "reason": "correctness"}, {"answer": "best"}, "no JSON at all"],
     ids=["document that was not shown", "unknown answer", "prose"],
 )
-def test_an_answer_that_is_none_is_missing_and_never_none(project, data):
+def test_a_malformed_reply_is_not_recorded_as_a_judgment(project, data):
     judged(project, 2)
     with pytest.raises(ModelError, match="not valid"):
         asked(project, lambda *_: completion(data))
@@ -189,7 +189,7 @@ def test_a_limit_leaves_the_rest_for_later(project):
     assert (result.judge.name, result.judged, result.left, len(server.bodies)) == ("cheap", 2, 3, 2)
 
 
-def test_a_model_takes_nobodys_overlapping_task(tmp_path):
+def test_a_model_takes_no_overlapping_task_of_a_person(tmp_path):
     settings = Settings(shown=2, overlap=1.0, judges=2, repeats=0.0, gold=0.0, random=0.0)
     with JudgingProject.create(tmp_path / "both.db", settings) as made:
         made.add_questions([Question("q1", "how much?")])
@@ -260,11 +260,11 @@ def documents(numbers):
 
 def test_sliding_windows_bring_the_best_of_a_long_list_to_the_top():
     found, server = ranked({"q1": documents(range(45)), "q2": documents(range(5))})
-    # Windows of 20 by 10 carry the best 10 to the top.
+    # Windows of 20 by 10 move the best 10 to the top.
     assert found.ranked["q1"][:10] == tuple(f"d{number}" for number in range(44, 34, -1))
     assert sorted(found.ranked["q1"]) == sorted(f"d{number}" for number in range(45))
     assert found.ranked["q2"] == ("d4", "d3", "d2", "d1", "d0")
-    # The last 20, three steps, and the first 20; and one window of the short list.
+    # The last 20, three steps, and the first 20; and one window for the short list.
     assert [len(told(body)[1]["documents"]) for body in server.bodies].count(20) == 4
     assert len(server.bodies) == 5
 
@@ -295,7 +295,7 @@ def test_a_model_adds_its_top_of_deeper_rankings_to_the_pool(tmp_path):
         model.close()
         with made.reading() as stored:
             sources = {each.document: each.sources for each in stored.candidates()}
-    # The run has 0 to 3; of its first 12 the model puts 11 to 8 first.
+    # The run has 0 to 3; the model ranks 11 to 8 first among its first 12.
     assert set(sources) == {"d0", "d1", "d2", "d3", "d11", "d10", "d9", "d8"}
     assert sources["d11"] == (Source("ranker", "model", rank=1),)
     assert {each.name: each.unique for each in report.sources} == {"run": 4, "ranker": 4}

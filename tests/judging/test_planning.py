@@ -1,4 +1,4 @@
-"""How many questions and judgments: verified with statsmodels and by counting."""
+"""Numbers of questions and judgments, verified with statsmodels and by counting."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Pools: the union of the top of rankings, with what each source has, against slow loops."""
+"""Pools: the union of the tops of rankings, with their sources, compared with slow loops."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def stored(project):
 
 
 def top_of_file(path, k):
-    """The first k of each query by score, then by id descending: read line by line."""
+    """Return the first k of each query by score, then by id descending, reading line by line."""
     rows = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         query, _, document, _, score, _ = line.split()
@@ -156,7 +156,7 @@ def test_documents_that_the_collection_lacks_are_left_out_and_reported(small):
     assert report.missing == ("gone",)
     assert set(stored(small)) == {("q1", "d1"), ("q1", "d2")}
     assert "1 document skipped because the collection lacks them" in str(report)
-    # The rank is that of the run.
+    # The rank is the one in the run.
     assert stored(small)["q1", "d2"].sources[0].rank == 3
 
 
@@ -265,11 +265,11 @@ def test_the_tail_estimates_how_many_relevant_documents_the_pool_misses(tmp_path
             if each.sources[0].kind == "random" and document in relevant:
                 estimates[question] += 1 / each.sources[0].probability
     mean = statistics.mean(estimates.values())
-    # d9 is in the pool, the five others are not.
+    # d9 is in the pool, the other five are not.
     assert abs(mean - 5) < 4 * statistics.stdev(estimates.values()) / len(questions) ** 0.5
 
 
-# ---- what reports say
+# ---- reports
 
 
 def test_every_pool_that_a_model_took_part_in_has_the_warning(small):

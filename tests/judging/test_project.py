@@ -1,4 +1,4 @@
-"""Judging projects: the next task, what is recorded, and what survives."""
+"""Judging projects: the next task, recorded events, and durability."""
 
 import threading
 import uuid
@@ -26,7 +26,7 @@ from rankgauge.judging.events import MODES
 
 
 def project_at(where, questions=3, documents=8, **settings):
-    """A project with pools of the same size."""
+    """A project with pools of equal size."""
     project = JudgingProject.create(where, Settings(**settings))
     project.add_questions([Question(f"q{n}", f"Question {n}?") for n in range(questions)])
     project.add_candidates(
@@ -38,13 +38,13 @@ def project_at(where, questions=3, documents=8, **settings):
 
 
 def said(shown, outcome="chosen"):
-    """A choice of the first document, or another outcome."""
+    """Return a choice of the first document, or another outcome."""
     documents = shown.documents[:1] if outcome == "chosen" else ()
     return Choice(str(uuid.uuid4()), shown.id, shown.judge, outcome, documents)
 
 
 def judge_all(project, judge, most=10_000):
-    """Judge until nothing is left; return the presentations."""
+    """Judge until no task is left; return the presentations."""
     found = []
     while len(found) < most and (task := project.next_task(judge)) is not None:
         project.record(said(task.presentation))
@@ -67,7 +67,7 @@ def test_a_task_stays_until_it_is_judged_and_shows_no_sources(where):
     assert project.next_task(ann.id).presentation.id != task.presentation.id
 
 
-def test_a_lease_ends_and_the_set_is_given_to_somebody_else(where):
+def test_after_a_lease_expires_another_judge_gets_the_set(where):
     project = project_at(where, questions=1, documents=3, overlap=0.0, budget=1, gold=0)
     ann, _ = project.add_judge("Ann")
     bob, _ = project.add_judge("Bob")
@@ -76,7 +76,7 @@ def test_a_lease_ends_and_the_set_is_given_to_somebody_else(where):
     after = datetime.now(UTC) + timedelta(minutes=project.settings.lease + 1)
     second = project.next_task(bob.id, now=after).presentation
     assert second.items == first.items
-    # Ann comes back late: her work is stored, too.
+    # Ann comes back late, and her work is stored.
     assert project.record(said(first))
     assert project.record(said(second))
     assert [each.status for each in project.judgments()] == ["counted", "counted"]
@@ -104,7 +104,7 @@ def test_positions_are_random_and_recorded(tmp_path):
     project = project_at(tmp_path / "a.db", questions=90, documents=3, budget=1, repeats=0.0)
     ann, _ = project.add_judge("Ann")
     firsts = Counter(each.documents[0] for each in judge_all(project, ann.id))
-    # Each has 30 of 90 in the mean; 99.99% of binomial draws are within 4 sd.
+    # Each has 30 of 90 on average; 99.99% of binomial draws are within 4 sd.
     assert firsts.total() == 90
     assert all(12 <= firsts[f"d{n}"] <= 48 for n in range(3))
     stored = [each.presentation.documents for each in project.judgments()]
@@ -123,7 +123,7 @@ def test_a_judge_who_is_unknown_or_revoked_gets_no_task(where):
     assert [each.status for each in project.judgments()] == ["counted"]
 
 
-# ---- what is recorded
+# ---- recorded events
 
 
 def test_the_same_choice_is_stored_once(where):
@@ -132,7 +132,7 @@ def test_the_same_choice_is_stored_once(where):
     choice = said(project.next_task(ann.id).presentation)
     assert project.record(choice)
     assert not project.record(choice)
-    # A change of the settings does not make a stored choice impossible.
+    # A change of settings does not invalidate a stored choice.
     project.change_settings(Settings(mode="graded"))
     assert not project.record(choice)
     project.change_settings(Settings())
@@ -165,7 +165,7 @@ def test_undo_opens_the_last_task_and_later_puts_it_off(where):
     assert [each.status for each in project.judgments()] == ["open"]
     assert project.next_task(ann.id).presentation.id == shown.id
     project.record(said(shown, "later"))
-    # It comes back when nothing else is left.
+    # It comes back when no other task is left.
     assert project.next_task(ann.id).presentation.id == shown.id
     project.record(said(shown, "cannot tell"))
     assert [each.status for each in project.judgments()] == ["cannot tell"]
@@ -223,7 +223,7 @@ def test_imported_grades_take_no_task_from_people_who_choose(tmp_path):
     assert project.next_task(ann.id) is not None
 
 
-# ---- several judges at once
+# ---- concurrent judges
 
 
 def _race(projects, tasks):

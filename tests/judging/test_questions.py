@@ -1,4 +1,4 @@
-"""Questions read from files."""
+"""Questions from files."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Relevance: what counts, the users' share, the fit beside it."""
+"""Relevance: counted judgments, the users' share, and the fit."""
 
 import json
 import math
@@ -24,7 +24,7 @@ JUDGES = {
 
 
 def judged(*rows):
-    """Judgments from (documents, outcome or documents chosen, further fields)."""
+    """Judgments from (documents, outcome or chosen documents, further fields)."""
     presentations, choices = [], []
     for number, (documents, said, more) in enumerate(rows, 1):
         given = {"question": "q", "judge": "ann", "mode": "choice"} | more
@@ -74,7 +74,7 @@ def test_what_is_not_counted_is_listed():
     assert found.counted == 1
     assert (by_document(found)["b"].chosen, by_document(found)["b"].shown) == (0, 1)
     assert by_document(found)["a"].fit == pytest.approx(by_document(alone)["a"].fit)
-    # Shown to a model and in a hidden test only: unjudged.
+    # Shown only to a model and in a hidden test, so unjudged.
     assert not by_document(found)["c"].judged
     assert math.isnan(by_document(found)["c"].fit)
     assert "x" not in by_document(found)
@@ -118,7 +118,7 @@ def test_rankings_and_choices_join_one_fit():
     assert {name: each.fit for name, each in by_document(found).items()} == pytest.approx(
         dict(zip("abc", fit.relevance, strict=True))
     )
-    # Placed second is placed; c was not placed, and then not chosen.
+    # Second place counts as placed; c was not placed, and therefore not chosen.
     assert [by_document(found)[name].chosen for name in "abc"] == [1, 1, 0]
 
 
@@ -159,7 +159,7 @@ def test_the_short_table_has_judged_documents_only_and_fits_a_terminal():
 
 
 def test_a_poor_fit_is_reported():
-    """The judge says none to every set of four although each document alone is chosen."""
+    """The judge chooses none from every set of four, although each document alone is chosen."""
     sets = [("abcd", "none", {})] * 30
     single = [(name, name, {"mode": "yes-no"}) for name in "abcd"] * 10
     found = measure_relevance(judged(*sets, *single))

@@ -1,4 +1,4 @@
-"""The next task: coverage, information, chance; and when a question is resolved."""
+"""The next task: coverage, information, and chance; and when a question is resolved."""
 
 import math
 import random
@@ -15,7 +15,7 @@ POOL = tuple("abcdefgh")
 
 
 def play(tasks, *, pool=POOL, good="a", seed=0, at_random=False, views=2):
-    """Judgments of one who always chooses a good document, else none."""
+    """Return judgments of a judge who always chooses a good document, else none."""
     rng = random.Random(seed)
     judgments = ()
     for _ in range(tasks):
@@ -54,7 +54,7 @@ def test_no_judge_sees_a_set_twice():
 
 
 def test_the_most_informative_set_is_chosen_after_coverage():
-    """By its definition: the loss of log-volume of the posterior, for all sets there are."""
+    """By definition: the decrease of the posterior's log-volume, over all possible sets."""
     judgments = (*play(6, pool=tuple("abcdef")), (("a", "b"), ("b",)))
     state = QuestionState(tuple("abcdef"), judgments)
     found = next_documents(state, 3, views=2, at_random=False, rng=random.Random(3))
@@ -112,6 +112,6 @@ def test_a_question_is_resolved_when_each_document_is_clear():
     assert is_resolved(QuestionState(("a", "b"), clear))
     assert not is_resolved(QuestionState(("a", "b"), clear[:2]))
     assert not is_resolved(QuestionState(("a", "b", "c"), clear))
-    # Seen once, however clear, is not enough.
+    # One view, however clear, is not enough.
     assert not is_resolved(QuestionState(("a", "b", "c"), (*clear, (("a", "c"), ("a",)))))
     assert is_resolved(QuestionState(()))

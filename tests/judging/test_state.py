@@ -1,4 +1,4 @@
-"""What a project keeps in memory between transactions is what the store says."""
+"""The state of a project cached between transactions equals that of the store."""
 
 import os
 import random

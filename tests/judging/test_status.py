@@ -1,4 +1,4 @@
-"""How far a project is."""
+"""Progress of a project."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The store of a judging project: append-only, and nothing that was stored is lost."""
+"""The store of a judging project is append-only and durable."""
 
 import json
 import os
@@ -100,7 +100,7 @@ def test_a_candidate_has_all_its_sources_and_is_new_once(where):
 
 
 def test_no_statement_changes_or_deletes_an_event(where):
-    """Every statement of a session of judging is looked at as it is sent."""
+    """Every SQL statement of a judging session is inspected as it is sent."""
     from sqlalchemy import event
     from sqlalchemy.engine import Engine
 
@@ -126,7 +126,7 @@ def test_no_statement_changes_or_deletes_an_event(where):
 
 
 @pytest.mark.parametrize("value", ["", "a\nb", "x" * 501, "\0", "\ud800"])
-def test_an_identifier_that_cannot_be_one_is_refused(value, tmp_path):
+def test_an_invalid_identifier_is_refused(value, tmp_path):
     project = small(tmp_path / "a.db")
     for add in (
         lambda: project.add_questions([Question(value, "?")]),
@@ -147,7 +147,7 @@ def test_an_oversized_document_is_refused_and_nothing_of_the_call_is_stored(wher
     assert "z" not in project.pools["q1"]
 
 
-# ---- databases that cannot be used
+# ---- unusable databases
 
 
 def test_a_missing_project_is_reported_and_nothing_is_created(tmp_path):
@@ -192,7 +192,7 @@ def test_a_locked_database_is_reported_and_later_events_are_stored(tmp_path):
         with pytest.raises(InputError, match="another program is writing") as caught:
             impatient.record(choice)
         assert "try again" in caught.value.fix
-        assert choices_of(impatient) == [first]  # reading goes on
+        assert choices_of(impatient) == [first]  # reading continues
     finally:
         raw.close()
     assert impatient.record(choice)
@@ -215,7 +215,7 @@ def test_a_lock_on_a_server_is_reported(postgres):
 
 
 def test_a_reader_sees_one_state_while_others_write(where):
-    """A choice is never seen without its presentation."""
+    """A choice is never visible without its presentation."""
     project = small(where)
     with project.reading() as stored:
         assert stored.presentations() == []
@@ -305,10 +305,10 @@ def test_a_kill_at_any_statement_loses_no_recorded_choice(where):
     )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert told["killed"] > 40  # it ran to its end only after that many deaths
+    assert told["killed"] > 40  # it ends normally only after that many kills
     project = JudgingProject(where)
     assert set(told["recorded"]) <= set(choices_of(project))
-    # Each choice has its presentation, and judging goes on.
+    # Each choice has its presentation, and judging continues.
     assert all(each.presentation.judge == "ann" for each in project.judgments())
     assert judge_one(project) in choices_of(project)
 

@@ -1,4 +1,4 @@
-"""Judges, invitations and sessions, questions of experts, and final verdicts."""
+"""Judges, invitations and sessions, questions from experts, and final verdicts."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -162,13 +162,13 @@ def test_the_latest_of_two_final_verdicts_counts(project):
     ]  # fmt: skip
 
 
-def test_nothing_is_adjudicated_that_nobody_judged(project):
+def test_unjudged_items_are_not_adjudicated(project):
     eve, _ = project.add_judge("Eve", role="lead")
     with pytest.raises(InputError, match="nobody judged"):
         project.adjudicate("q1", POOL, eve.id)
 
 
-def test_a_final_verdict_is_nobodys_next_task(project):
+def test_a_question_with_a_final_verdict_is_not_a_next_task(project):
     ann, eve = (project.add_judge(name)[0] for name in ("Ann", "Eve"))
     choose(project, ann, "a")
     verdict = project.adjudicate("q1", POOL, eve.id).presentation

@@ -1,4 +1,4 @@
-"""A/B votes on answers: win rates, sides, credit for source documents, import."""
+"""A/B votes on answers: win rates, sides, credit for source documents, and import."""
 
 import csv
 import itertools
@@ -31,7 +31,7 @@ DATA = Path(os.environ.get("RANKGAUGE_TEST_DATA", "/nowhere")) / "preferences" /
 
 
 def vote(number, left, right, outcome, judge="ann"):
-    """A judgment of two answers; `outcome` is that of the choice, or the preferred answer."""
+    """Return a judgment of two answers; `outcome` is a choice's, or the preferred answer."""
     shown = Presentation(f"p{number}", "q1", (left, right), judge, "answers", "vote")
     preferred = (outcome,) if outcome in {left, right} else ()
     made = Choice(f"c{number}", shown.id, judge, "chosen" if preferred else outcome, preferred)

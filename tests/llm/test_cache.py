@@ -1,4 +1,4 @@
-"""Replies that are kept: none is paid twice, whatever happens to the process."""
+"""Cached replies: no call is paid twice, whatever happens to the process."""
 
 import json
 import os
@@ -62,7 +62,7 @@ def test_a_reply_is_paid_once(make):
     ids=str,
 )  # fmt: skip
 def test_options_that_change_a_reply_send_a_new_request(make, change):
-    """A key without the model or its parameters would give one model the reply of another."""
+    """A key without the model or its parameters would mix up the replies of models."""
     with serving(counting) as server:
         make(server).complete("a", schema=SCHEMA)
         options = {k: v for k, v in change.items() if k not in {"messages", "sample", "schema"}}
@@ -240,12 +240,12 @@ def test_a_process_that_is_killed_has_paid_only_calls_under_way_in_vain(make, tm
         _, err = worker.communicate(timeout=30)
         assert worker.returncode != 0
         assert ("KeyboardInterrupt" in err) == (how == signal.SIGINT)
-        time.sleep(0.1)  # what it sent last may still be read
+        time.sleep(0.1)  # its last output may still be in the pipe
         before = len(said.bodies)
         assert before < 24
         results = make(said).complete_all(f"question {n}" for n in range(24))
     assert [one.text for one in results] == [f"QUESTION {n}" for n in range(24)]
     kept = sum(one.cached for one in results)
-    # Ctrl-C lets calls under way end, and keeps their replies.
+    # Ctrl-C lets running calls end and keeps their replies.
     assert before - 4 * (how == signal.SIGKILL) <= kept <= before
     assert len(said.bodies) == before + 24 - kept

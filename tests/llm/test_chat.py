@@ -1,4 +1,4 @@
-"""A language model behind a server, as it should be and as it should not."""
+"""A language model with a correct or faulty server."""
 
 import json
 import pickle
@@ -23,7 +23,7 @@ PRICES = {"input_price": 2.0, "output_price": 10.0}
 
 
 def in_order(*answers):
-    """A server that gives one answer after the other, and then the last one again."""
+    """Return a server function that gives the replies in order, and then repeats the last one."""
     return lambda _body, before: answers[min(before, len(answers) - 1)]
 
 
@@ -39,7 +39,7 @@ def waits(monkeypatch):
 
 
 def ask(answer, *, schema=None, **options):
-    """The reply or the error of one request, and the server."""
+    """Return the reply or error of one request, and the server."""
     with serving(answer) as server:
         model = ChatModel(server.url + "/v1", "small", **options)
         try:
@@ -160,7 +160,7 @@ def test_no_call_begins_before_the_time_that_a_busy_server_wants():
         results = model.complete_all(["a", "b", "c"])
         model.close()
     assert [reply.text for reply in results] == ["x", "x", "x"]
-    # The second call was under way; the third, of the other thread, waits with the retry.
+    # The second call was running; the third, of the other thread, waits with the retry.
     assert len(times) == 4
     assert min(times[2:]) - times[0] >= 0.3
 
@@ -198,7 +198,7 @@ def test_a_secret_in_an_error_is_not_shown(monkeypatch):
         assert "secret-key-123" not in f"{error}{error.__dict__}"
 
 
-# ---- parameters that a server refuses
+# ---- parameters that a server rejects
 
 
 @pytest.mark.parametrize(
@@ -222,12 +222,12 @@ def test_a_parameter_that_is_refused_is_left_out_and_reported(answer, parameter,
         first, second = model.complete("a"), model.complete("b")
         model.close()
     assert first.not_applied == second.not_applied == not_applied
-    assert len(said.bodies) == 3  # refused once, and remembered
+    assert len(said.bodies) == 3  # rejected once, and remembered
     assert (said.bodies[1].get("max_completion_tokens") == 9) == (parameter == "max_tokens")
 
 
 def test_an_error_about_something_else_refuses_no_parameter():
-    """A server may repeat the words of the request; without the parameter it fails alike."""
+    """A server may quote the request; without the parameter, the request fails in the same way."""
     message = "temperature is not supported by this oven; the context is too long"
     error, server, model = ask(in_order(refusal(message)))
     assert error.status == 400
@@ -257,7 +257,7 @@ def test_the_format_of_replies_falls_back_and_is_remembered():
     assert third.not_applied == ()
     kinds = [body.get("response_format", {}).get("type") for body in said.bodies]
     assert kinds == ["json_schema", "json_object", None, None, None]
-    # Whoever gets no schema as a parameter gets it in the message.
+    # A server without schema support gets the schema in the message.
     told = [json.dumps(SCHEMA) in body["messages"][-1]["content"] for body in said.bodies]
     assert told == [False, True, True, True, False]
 
@@ -335,7 +335,7 @@ def test_equal_requests_that_fail_count_each():
 
 @pytest.mark.parametrize("limit", [{"requests_per_minute": 1}, {"tokens_per_minute": 140}], ids=str)
 def test_a_call_waits_for_the_next_minute(limit, monkeypatch):
-    """The first call takes 120 tokens, the second is estimated at 11 and the longest response."""
+    """The first call uses 120 tokens; the second is estimated at 11 plus the longest response."""
     waits = []
 
     def sleep(seconds):
@@ -388,7 +388,7 @@ def test_a_server_that_refuses_everything_is_not_asked_for_all(status, sent):
 
 
 def test_errors_about_single_requests_do_not_stop_the_rest():
-    """Many long texts in a row, and again in the next run, must not keep others from being sent."""
+    """Many long texts in a row, also in the next run, must not prevent other requests."""
 
     def server(body, _before):
         long = len(body["messages"][0]["content"]) > 9
@@ -402,8 +402,9 @@ def test_errors_about_single_requests_do_not_stop_the_rest():
 
 
 def test_the_cost_stops_before_the_call_that_could_exceed_it():
-    # A call costs 10 * 2 + 20 * 10 = 220 millionths. Its estimate is 226: 13 input tokens (10 bytes
-    # by 3, and 10 for the message) and 20 output tokens. After 5 calls 100 millionths are left.
+    # A call costs 10 * 2 + 20 * 10 = 220 millionths, and its estimate is 226: 13 input tokens (10
+    # bytes / 3, plus 10 for the message) and 20 output tokens. After 5 calls, 100 millionths are
+    # left.
     answer = completion("x", usage=(10, 20))
     with serving(in_order(answer)) as server:
         model = ChatModel(server.url, "m", max_tokens=20, max_cost=0.0012, concurrency=4, **PRICES)
@@ -438,7 +439,7 @@ def test_an_error_of_the_progress_ends_the_run():
     assert len(server.bodies) < 50
 
 
-# ---- what is not possible
+# ---- invalid settings
 
 
 @pytest.mark.parametrize(

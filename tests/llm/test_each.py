@@ -1,4 +1,4 @@
-"""Results of several requests as they come, their limit, and their estimate."""
+"""Results of several requests in order of completion, with a limit and an estimate."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""A server of embeddings, as it should be and as it should not."""
+"""Embeddings from a correct or faulty server."""
 
 import json
 
@@ -12,7 +12,7 @@ from rankgauge.retrievers import Dense, EmbeddingEndpoint, EndpointError, Rerank
 
 
 def vectors(body, _before=0):
-    """Each text by its length and its first letter; the last first."""
+    """Return the length and first letter of each text as its vector, in reverse order."""
     rows = [
         {"object": "embedding", "index": n, "embedding": [float(len(text)), float(ord(text[0]))]}
         for n, text in enumerate(body["input"])
@@ -84,14 +84,14 @@ def test_vectors_in_the_cache_are_not_requested_again(tmp_path):
     with serving(vectors) as server:
         first, used = rows()
         assert first == [[1, 97], [2, 98], [0, 0], [1, 97], [3, 99]]
-        assert (used["calls"], used["texts"]) == (2, 3)  # the second "a" is known by then
+        assert (used["calls"], used["texts"]) == (2, 3)  # the second "a" is cached by then
         again, used = rows()
         assert (again, used["calls"]) == (first, 0)
         assert [body["input"] for body in server.bodies] == [["a", "bb"], ["ccc"]]
         for number, change in enumerate(({"model": "other"}, {"prompt": "x"}, {"dimensions": 2})):
             rows(**change)
             assert len(server.bodies) == 4 + 2 * number
-    with serving(vectors) as other:  # another server is another model
+    with serving(vectors) as other:  # another server counts as another model
         encoder = EmbeddingEndpoint(other.url, "small", cache=tmp_path / "replies.db")
         encoder.encode_documents(["a"])
         encoder.close()

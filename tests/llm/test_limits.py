@@ -1,4 +1,4 @@
-"""Limits per minute, by simulation: no window of 60 seconds has more than allowed."""
+"""Limits per minute, by simulation: no window of 60 seconds exceeds them."""
 
 import random
 import threading
@@ -37,7 +37,7 @@ def test_no_minute_has_more_requests_or_tokens_than_allowed(seed):
         window = [size for at, size in sent if start <= at < start + 60 - 1e-6]
         assert len(window) <= most
         assert sum(window) <= tokens
-    # It does not wait for nothing: the limit is nearly used in the mean minute.
+    # It does not wait unnecessarily: the limit is nearly used up in the mean minute.
     minutes = (sent[-1][0] - sent[0][0]) / 60
     assert min(len(sent) / most, sum(size for _, size in sent) / tokens) <= minutes + 1
     assert max(len(sent) / most, sum(size for _, size in sent) / tokens) >= 0.6 * minutes
@@ -71,7 +71,7 @@ def test_a_pause_holds_all_requests():
 
 
 def test_reserved_costs_never_exceed_the_limit():
-    """40 threads, calls that cost what was estimated or less."""
+    """40 threads with calls that cost at most their estimate."""
     meter = Meter((1e6, 0.0), 100.0)
     lock, under_way, most, refused = threading.Lock(), 0, 0, 0
 

@@ -1,4 +1,4 @@
-"""JSON in replies: alone, in fences, with prose around, and malformed."""
+"""JSON in replies: alone, in code fences, with surrounding prose, and malformed."""
 
 import json
 import time
@@ -116,7 +116,7 @@ VALUES = st.fixed_dictionaries(
 @example(value={"entries": [{"id": "1", "vital": 1}]})
 def test_a_reply_is_valid_where_jsonschema_says_so(value):
     text = json.dumps(value)
-    # With a keyword more, jsonschema checks alone.
+    # With another keyword, only jsonschema validates.
     for schema in (LISTED, LISTED | {"title": "listed"}):
         if Draft202012Validator(schema).is_valid(value):
             assert read_reply(text, schema) == value

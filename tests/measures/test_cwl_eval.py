@@ -1,6 +1,6 @@
-"""The models of a reader against cwl_eval, live, with their residuals.
+"""Reader models and their residuals compared with cwl_eval.
 
-It takes a ranking as gains from 0 to 1, NaN where nobody judged, and looks at 1,000 ranks.
+cwl_eval takes a ranking as gains from 0 to 1 (NaN if unjudged) and uses 1,000 ranks.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WITH_RESIDUAL = [name for name in _MODELS if "residual" in parse(name).declarat
 
 
 def _rankings() -> dict[str, list[float | None]]:
-    """Grades in rank order, None where nobody judged; some deeper than it looks."""
+    """Return grades in rank order, None if unjudged; some exceed the depth of cwl_eval."""
     rng = random.Random(3)
     found: dict[str, list[float | None]] = {}
     for number in range(60):
@@ -49,7 +49,7 @@ def test_a_model_of_a_reader_agrees_with_cwl_eval(name: str) -> None:
         query: {f"d{i}": grade for i, grade in enumerate(grades) if grade is not None}
         for query, grades in rankings.items()
     }
-    # A query without any judgment is none.
+    # cwl_eval skips queries without judgments.
     qrels = {query: grades for query, grades in qrels.items() if grades}
     run = {query: [f"d{i}" for i in range(len(rankings[query]))] for query in qrels}
     asked = [parse(name)]
@@ -78,7 +78,7 @@ def test_a_user_model_reads_1000_ranks_by_default(name: str) -> None:
     assert str(parse(f"{name}@1000")) == str(parse(name))
 
 
-def test_a_goal_for_which_chances_would_be_above_1_is_refused() -> None:
+def test_a_goal_with_probabilities_above_1_is_refused() -> None:
     with pytest.raises(
         ValueError,
         match=r"goal=0\.25: some continuation probabilities would be "

@@ -1,4 +1,4 @@
-"""A measure whose values come from elsewhere: the same declaration, parser and means."""
+"""A measure with values computed elsewhere has the same declaration, parser, and means."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rankgauge.reports import describe
 
 @pytest.fixture
 def faithful() -> Iterator[Measure]:
-    """A measure of verdicts, forgotten after the test."""
+    """A measure of verdicts, unregistered after the test."""
     known = [dict(table) for table in (declaration.DECLARED, declaration.NAMES)]
     register(
         Declaration(

@@ -1,4 +1,4 @@
-"""Measures of diversity against their loops, ndeval and the papers, and the laws they obey."""
+"""Diversity measures compared with loops, ndeval, and papers, and their invariants."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _GRID: dict[str, tuple[Any, ...]] = {
 
 
 def variants(bare: Measure) -> list[Measure]:
-    """A measure with each value of each of its words."""
+    """Return a measure with each value of each parameter."""
     base = dict.fromkeys(bare.declaration.required, 5)
     words = bare.declaration.words
     others = (bare(**{**base, word: value}) for word in words for value in _GRID[word])
@@ -52,7 +52,7 @@ def differs(ours: float, theirs: float | None) -> bool:
     return not math.isnan(ours) if theirs is None else not abs(ours - theirs) <= 1e-12
 
 
-# ---- second opinions
+# ---- independent checks
 
 
 def test_every_measure_has_a_loop_and_every_loop_a_measure() -> None:
@@ -74,8 +74,8 @@ def test_a_measure_agrees_with_its_loop(name: str, seed: int) -> None:
     assert 0 < np.isnan(found).sum() < found.size / 2
 
 
-def test_the_batch_is_unkind() -> None:
-    """Or the agreement would say little."""
+def test_the_batch_contains_the_difficult_cases() -> None:
+    """Otherwise the comparison would prove little."""
     judged, run = diverse.batch(1)
     assert 0 < len(judged.keys() & run.keys()) < len(judged)
     tied = evaluate(SubtopicQrels.of(judged), run, "alpha_nDCG@5").counts["tied"]
@@ -95,7 +95,7 @@ _NDEVAL = {
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("alpha", [0.5, 0.25])
 def test_a_measure_agrees_with_ndeval(name: str, alpha: float) -> None:
-    """With alphas whose powers are exact: with others its ideal ranking depends on rounding."""
+    """Alphas with exact powers; with others, ndeval's ideal ranking depends on rounding."""
     pyndeval = pytest.importorskip("pyndeval")
     judged, run = diverse.batch(5, queries=150)
     whole = {
@@ -104,7 +104,7 @@ def test_a_measure_agrees_with_ndeval(name: str, alpha: float) -> None:
     }
     rows = [(q, s, doc, g) for q, docs in whole.items() for doc, own in docs.items()
             for s, g in own.items()]  # fmt: skip
-    # It puts equal scores in another order, so it is given ranks.
+    # ndeval orders ties differently, so it gets ranks.
     lines = [(q, d, -i) for q, own in run.items() for i, d in enumerate(ranked(own))]
     bare, compared = Measure(name), 0
     given_words = {"alpha": alpha, "p": 0.7}
@@ -119,7 +119,7 @@ def test_a_measure_agrees_with_ndeval(name: str, alpha: float) -> None:
             found = evaluate(SubtopicQrels.of(whole), run, measure)
             for query, ours in zip(found.query_ids, found.per_query[:, 0].tolist(), strict=True):
                 if query in answers:
-                    # It has no word for undefined: 0, or of nNRBP 0 / 0.
+                    # ndeval has no undefined values: it prints 0, or 0 / 0 for nNRBP.
                     said = answers[query][theirs]
                     assert abs(np.nan_to_num(ours) - np.nan_to_num(said)) < 1e-12, (measure, query)
                     compared += 1
@@ -127,7 +127,7 @@ def test_a_measure_agrees_with_ndeval(name: str, alpha: float) -> None:
 
 
 def test_ndeval_does_not_divide_at_the_first_rank() -> None:
-    """Named exception: its alpha-DCG@1 and ERR-IA@1 are not divided, those at 2 and more are."""
+    """Named exception: its alpha-DCG@1 and ERR-IA@1 are not divided; those at 2 and above are."""
     pyndeval = pytest.importorskip("pyndeval")
     rows = [("1", "1", "d", 1), ("1", "2", "d", 1), ("1", "3", "e", 1)]
     answers = pyndeval.ndeval(rows, [("1", "d", 1.0)], ["alpha-DCG@1", "ERR-IA@1"])
@@ -137,9 +137,9 @@ def test_ndeval_does_not_divide_at_the_first_rank() -> None:
     assert list(answers["1"].values()) == [2.0, 2.0]
 
 
-# ---- worked by hand
+# ---- manual calculations
 
-# Clarke et al. (2008), section 3.3: documents a to j and the nuggets that each of them has.
+# Clarke et al. (2008), section 3.3: documents a to j and the nuggets of each.
 _PAPER = {
     "a": ["2", "5"], "b": ["2", "5", "6"], "c": ["2"], "d": [], "e": ["1", "6"], "f": ["1"],
     "g": ["1", "3", "4"], "h": [], "i": [], "j": [],
@@ -156,7 +156,7 @@ def test_values_agree_with_manual_calculations() -> None:
     assert mean == pytest.approx({
         "alpha_nDCG@2": (3 + second) / (3 + 3 * second),
         "alpha_DCG@2": (3 + second) / (6 + 3 * second),
-        # Relevant in the first four: 1 twice, 2 twice, 5 twice, 6 twice, 3 and 4 once.
+        # Relevant in the first four: 1, 2, 5, and 6 twice; 3 and 4 once.
         "P_IA@4": 10 / 24,
         "StRecall@2": 3 / 6,
         "StRecall@3": 1.0,
@@ -178,7 +178,7 @@ def test_the_ideal_ranking_of_the_paper_is_worth_1() -> None:
 
 
 def test_a_ranking_may_beat_the_ideal_one_and_no_more_than_the_bound_says() -> None:
-    """Step by step x comes first, with most at once; y and z together cover more."""
+    """The greedy ideal starts with x, which has most at once; y and z together cover more."""
     judged = {"q": {"x": ["1", "2", "3", "4"], "y": ["1", "2", "5"], "z": ["3", "4", "6"]}}
     mean = evaluate(SubtopicQrels.of(judged), {"q": ["y", "z"]}, "alpha_nDCG(alpha=1)@2").mean()
     second = 1 / math.log2(3)
@@ -188,7 +188,7 @@ def test_a_ranking_may_beat_the_ideal_one_and_no_more_than_the_bound_says() -> N
 
 @pytest.mark.parametrize(("seed", "alpha"), [(21, 0.7), (19, 0.9)])
 def test_the_ideal_ranking_does_not_depend_on_rounding(seed: int, alpha: float) -> None:
-    """Gains that are equal as fractions are equal, whatever their sums in floats are."""
+    """Gains that are equal as fractions are equal, whatever their float sums are."""
     judged, run = diverse.batch(seed, queries=80)
     measure = Measure("alpha_nDCG")(alpha=alpha, k=10)
     found = values(judged, run, [measure])[:, 0].tolist()
@@ -196,7 +196,7 @@ def test_the_ideal_ranking_does_not_depend_on_rounding(seed: int, alpha: float) 
         assert not differs(ours, by_loop(measure, run.get(query, {}), judged[query])), query
 
 
-# ---- laws
+# ---- invariants
 
 
 def test_values_stay_within_the_declared_bounds() -> None:

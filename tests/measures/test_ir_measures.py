@@ -1,8 +1,8 @@
-"""The measures against ir_measures, live, provider by provider.
+"""The measures compared with ir_measures, provider by provider.
 
-The names are the same on both sides: a name that means something else there would show here.
-Named exceptions: its providers msmarco, judged and cwl_eval order ties otherwise than trec_eval, so
-they get a run without ties; gdeval gives five decimals, needs Perl, query ids that are numbers and
+Names are the same in both libraries, so a name with another meaning would be detected here.
+Named exceptions: the providers msmarco, judged, and cwl_eval order ties differently from trec_eval,
+so they get a run without ties; gdeval prints five decimals and needs Perl, numeric query ids, and
 grades up to 4.
 """
 
@@ -32,13 +32,13 @@ _NAMES = {
     "gdeval": ("ERR@5", "ERR@10", "nDCG(dcg='exp-log2')@5", "nDCG(dcg='exp-log2')@20"),
     "cwl_eval": ("RBP(rel=1,p=0.8)", "RBP(rel=2,p=0.5)", "RBP(rel=1,p=0.95)", "P@5", "RR"),
 }  # fmt: skip
-# NumRet with a level counts the relevant ones.
+# NumRet with a level counts relevant documents.
 _OURS = {"NumRet(rel=1)": "NumRelRet"}
 _QUERIES = 300
 
 
 def _without_ties(made: Batch) -> Batch:
-    """Numbers as query ids, whole grades, no ties: what every provider takes."""
+    """Return a batch that every provider accepts: numeric query ids, whole grades, no ties."""
     numbers = {query: str(number) for number, query in enumerate(made.qrels, start=1)}
     qrels: Judgments = {
         numbers[query]: {doc: int(grade) for doc, grade in grades.items()}

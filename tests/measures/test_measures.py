@@ -1,4 +1,4 @@
-"""Every measure against its second opinions, and the laws that all of them obey."""
+"""Every measure compared with independent implementations, and invariants of all measures."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from rankgauge import list_measures, measures, parse
 from rankgauge.measures.declaration import SPECIAL
 from rankgauge.measures.measure import Measure
 
-# What reads more than a grade has tests of its own beside these.
+# Measures that read more than a grade have separate tests.
 CATALOGUE = [bare for bare in list_measures() if bare.declaration.reads not in SPECIAL]
 NAMES = [bare.name for bare in CATALOGUE]
 
-# Values to put in for each word, one after the other, alone and with a cut-off.
+# Values of each parameter, tested one at a time, with and without a cut-off.
 _GRID: dict[str, tuple[Any, ...]] = {
     "among": ("retrieved",),
     "b": (2, 3.5, 10),
@@ -61,7 +61,7 @@ _GRID: dict[str, tuple[Any, ...]] = {
 
 
 def variants(bare: Measure) -> list[Measure]:
-    """A measure with each value of each of its words."""
+    """Return a measure with each value of each parameter."""
     base: dict[str, Any] = {
         word: {"k": 4, "mult": 0.5, "recall": 0.35}[word] for word in bare.declaration.required
     }
@@ -85,7 +85,7 @@ ALL_VARIANTS = [measure for bare in CATALOGUE for measure in variants(bare)]
 
 
 class Case:
-    """A batch, joined, with every query as the loops take it."""
+    """A joined batch, with every query in the form of the loops."""
 
     def __init__(self, made: Batch) -> None:
         self.made = made
@@ -94,7 +94,7 @@ class Case:
         self.seen = [made.seen(query) for query in self.queries]
 
     def values(self, measure: Measure) -> list[float]:
-        """The value of each query."""
+        """Return the value of each query."""
         return values(self.joined, [measure])[:, 0].tolist()
 
 
@@ -113,7 +113,7 @@ def few() -> Case:
     return Case(batch(99, queries=120, grades=(-1, 0, 0.5, 1, 2, 3, 4), deepest=25))
 
 
-# ---- second opinions
+# ---- independent checks
 
 
 def test_every_measure_has_a_loop_and_every_loop_a_measure() -> None:
@@ -146,7 +146,7 @@ def test_any_small_case_agrees_with_the_loops(made: Batch, chosen: tuple[Measure
             assert not differs(ours, theirs), f"{measure} of {query}: {ours!r}, loop {theirs!r}"
 
 
-# ---- laws
+# ---- invariants
 
 
 @given(batches(), st.tuples(*map(bound, CATALOGUE)))
@@ -154,10 +154,10 @@ def test_values_stay_within_the_declared_bounds(made: Batch, chosen: tuple[Measu
     found = values(joined(made.qrels, made.run), chosen)
     for column, measure in enumerate(chosen):
         if measure.name == "nDCG" and measure.ideal == "topk":
-            continue  # its ideal is the ranking's own, see the next test
+            continue  # its ideal ranking depends on the ranking, see the next test
         low, high = measure.declaration.bounds
         known = found[:, column][~np.isnan(found[:, column])]
-        # An ulp above 1 may come from adding the same numbers in another order.
+        # One ulp above 1 can result from adding the same numbers in another order.
         assert (known >= low).all()
         assert (known <= high * (1 + 1e-12)).all()
 
@@ -179,8 +179,8 @@ def test_an_ideal_of_what_was_retrieved_never_lowers_the_value(
     assert (topk[known] <= 1 + 1e-12).all()
 
 
-def test_each_query_stands_alone(whole_grades: Case) -> None:
-    """Neighbours and padding change nothing, not even the last bit."""
+def test_each_query_is_independent_of_the_others(whole_grades: Case) -> None:
+    """Neighbors and padding change nothing, not even the last bit."""
     together = values(whole_grades.joined, ALL_VARIANTS)
     made = whole_grades.made
     for row in range(3, len(whole_grades.queries), 50):
@@ -249,7 +249,7 @@ def test_other_ids_change_nothing_where_there_is_no_tie(
 
 
 def hash_like(doc: str) -> int:
-    """A number that puts ids in another order."""
+    """Return a number that orders ids differently."""
     return sum((place + 1) * byte for place, byte in enumerate(doc.encode())) * 7919 % 1009
 
 
@@ -286,7 +286,7 @@ def test_a_longer_look_never_finds_less(made: Batch, k: int) -> None:
     for name in ("R", "Success", "NumRelRet", "DCG", "ERR", "RBP", "RR", "AP"):
         bare = Measure(name)
         less, more = values(found, [bare @ k, bare @ (k + 1)]).T
-        # >= is False for NaN: both are undefined, or neither.
+        # >= is False for NaN: both values are undefined, or neither is.
         assert ((more >= less) | (np.isnan(less) & np.isnan(more))).all(), name
 
 
@@ -316,7 +316,7 @@ def test_judged_only_is_to_remove_the_documents_beforehand(
 
 @given(batches(), st.sampled_from((0.2, 0.8, 0.95)), st.integers(1, 9))
 def test_rbp_and_its_residual_bound_what_is_not_known(made: Batch, p: float, k: int) -> None:
-    """The residual is what the value gains if all unjudged documents turn out to be relevant."""
+    """The residual is the increase of the value if all unjudged documents are relevant."""
     found = joined(made.qrels, made.run)
     low, residual = values(found, [Measure("RBP")(p=p, k=k), parse("RBPres")(p=p, k=k)]).T
     hopeful = {
@@ -341,7 +341,7 @@ def test_a_name_is_read_back_as_the_same_measure(name: str, data: st.DataObject)
     assert parse(str(measure)).params == measure.params
 
 
-# ---- where a value is not defined
+# ---- undefined values
 
 
 def _least(measure: Measure, seen: Seen) -> float:
@@ -431,7 +431,7 @@ def test_an_empty_ranking_counts_as_0_or_is_undefined_but_never_more() -> None:
         elif measure.name == "YAAP":
             assert missing < 0 or math.isnan(missing)
         elif measure.name == "Utility":
-            # What was missed has its price, too.
+            # Missed documents have a cost, too.
             assert missing <= 0
         else:
             assert missing == 0 or math.isnan(missing), measure
@@ -460,7 +460,7 @@ def test_the_mean_is_arithmetic_geometric_or_a_sum_as_declared(given_values: lis
     }  # fmt: skip
 
 
-# ---- how kernels may add
+# ---- summation in kernels
 
 
 def _kernels() -> Iterator[tuple[str, ast.AST]]:
@@ -479,7 +479,8 @@ def test_kernels_add_floats_only_from_left_to_right() -> None:
     files = set()
     for name, node in _kernels():
         files.add(name)
-        # measure.py declares and averages: `Measure.mean` is its own (fsum), `measure @ k` its @.
+        # measure.py declares and averages: `Measure.mean` uses fsum, and `measure @ k` is an
+        # operator.
         declares = name == "measure.py"
         if isinstance(node, ast.BinOp | ast.AugAssign):
             assert declares or not isinstance(node.op, ast.MatMult), f"{name}:{node.lineno}: @"
@@ -491,7 +492,7 @@ def test_kernels_add_floats_only_from_left_to_right() -> None:
 
 
 def test_the_discount_of_g_between_whole_numbers_is_that_of_the_definition() -> None:
-    """Gains that are not whole leave costs between ranks, where there is no table of discounts."""
+    """Gains that are not whole numbers give costs between ranks, outside the table of discounts."""
     found = joined({"q": {"a": 2, "b": 1}}, {"q": {"b": 2.0, "a": 1.0}})
     ours = float(values(found, [parse("G(gain={1:0.5})")])[0, 0])
     wanted = (0.5 / math.log2(2 + 1.5) + 2 / math.log2(2 + 0.5)) / 2.5

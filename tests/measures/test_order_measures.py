@@ -1,4 +1,4 @@
-"""Measures of order against ir_measures, live, and against the area under the ROC curve."""
+"""Order measures compared with ir_measures and with the area under the ROC curve."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DEPTH = 40
 
 @pytest.fixture(scope="module")
 def made() -> Batch:
-    """Rankings of one length without ties, some documents judged that are not in them."""
+    """Rankings of one length without ties; some judged documents are not retrieved."""
     found = batch(11, queries=300, grades=(-1, 0, 0, 1, 2, 3), missing=False)
     run = {
         query: {doc: float(1000 - place) for place, doc in enumerate([*found.run[query]][:_DEPTH])}
@@ -39,9 +39,9 @@ def _theirs(provider: str, name: str, made: Batch) -> dict[str, float]:
 def test_compat_agrees_with_ir_measures_at_its_depth(
     p: float, *, normalize: bool, made: Batch
 ) -> None:
-    """Named exception: its depth is the longer of ranking and ideal, so rankings are of one length.
+    """Named exception: its depth is the longer of ranking and ideal, so rankings have one length.
 
-    Another is not shown: with scores below 0 it puts documents that were not retrieved first.
+    Not tested: with negative scores, it ranks documents that were not retrieved first.
     """
     theirs = _theirs("compat", f"Compat(p={p},normalize={normalize})", made)
     measure = parse(f"Compat(p={p},normalize={normalize})@{_DEPTH}")
@@ -60,7 +60,7 @@ def test_compat_does_not_change_with_scores_below_0(made: Batch) -> None:
 
 @pytest.mark.parametrize("at", ["", "@5", "@40"])
 def test_pairs_of_what_was_retrieved_are_the_accuracy_of_ir_measures(at: str, made: Batch) -> None:
-    """Named exception: where all documents looked at are relevant, it divides by 0 and ends."""
+    """Named exception: if all documents considered are relevant, it fails with a division by 0."""
     name = f"PairAcc(among=retrieved){at}"
     ours = evaluate(made.qrels, made.run, name).per_query[:, 0]
     known = {q: v for q, v in zip(made.qrels, ours.tolist(), strict=True) if not np.isnan(v)}

@@ -1,4 +1,4 @@
-"""Measures of preferences, against every number that comes with trec_eval and slow loops."""
+"""Preference measures compared with every value distributed with trec_eval, and slow loops."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rankgauge import PreferenceQrels, Qrels, evaluate, list_measures, parse, re
 from rankgauge.data.join import join
 from rankgauge.data.run import Run
 
-# By the names of trec_eval, which the loops have, too.
+# By their names in trec_eval, which the loops use, too.
 NAMES = [
     name
     for bare in list_measures()
@@ -31,7 +31,7 @@ SHARES = [name for name in NAMES if "num" not in name]
 
 
 def _expected(path: Path) -> dict[str, dict[str, float]]:
-    """Its output by measure and query."""
+    """Return its output by measure and query."""
     found: dict[str, dict[str, float]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         name, query, value = line.split()
@@ -41,7 +41,7 @@ def _expected(path: Path) -> dict[str, dict[str, float]]:
 
 
 def _other_way_round(path: Path) -> dict[str, list[str]]:
-    """The rankings of a run with equal scores by id ascending: so trec_eval has it here alone."""
+    """Return the rankings of a run with ties by ascending id, the order of trec_eval only here."""
     run = read_run(path)
     return {q: sorted(run[q], key=lambda d, own=run[q]: (-own[d], d)) for q in run}
 
@@ -69,13 +69,13 @@ def test_every_number_that_comes_with_trec_eval(
         ours = dict(zip(found.query_ids, found.per_query[:, column].tolist(), strict=True))
         ours["all"] = found.mean()[str(parse(name))]
         for query, theirs in expected[name].items():
-            # It prints 0 for what is not defined.
+            # It prints 0 for undefined values.
             value = 0.0 if math.isnan(ours[query]) else ours[query]
             assert value == pytest.approx(theirs, abs=5.1e-5), (name, query)
 
 
 def test_ties_are_ordered_as_by_other_measures_with_a_note(data_folder: Path) -> None:
-    """The one exception: trec_eval puts ids ascending in these measures, descending in others."""
+    """The one exception: trec_eval orders ids ascending in these measures, descending in others."""
     folder = data_folder / "trec-eval-sample"
     asked = ["prefs_num_prefs_ful_ret", "prefs_simp"]
     found = evaluate(folder / "qrels.test", folder / "results.test", asked, queries="intersection")
@@ -109,7 +109,7 @@ def test_ordinary_judgments_agree_with_the_loop(name: str) -> None:
         assert math.isnan(ours) if theirs is None else ours == pytest.approx(theirs, rel=1e-12)
 
 
-# ---- what must hold
+# ---- invariants
 
 
 def test_any_cut_into_blocks_and_any_order_gives_the_same_bits() -> None:
@@ -173,7 +173,7 @@ def test_values_agree_with_manual_calculations() -> None:
     assert found["prefs_num_prefs_ful_ret"] == 1
     assert found["prefs_simp"] == found["prefs_simp_imp"] == pytest.approx(2 / 3)
     assert found["prefs_simp_ret"] == 1 / 2
-    # Of a and b one of two is kept, of a and c the only one.
+    # One of the two preferences on a and b is satisfied, and the only one on a and c.
     assert found["prefs_pair"] == 3 / 4
     assert found["prefs_pair_ret"] == 1 / 2
     assert found["prefs_avgjg"] == (1 / 2 + 1) / 2

@@ -1,4 +1,4 @@
-"""Every measure that names a twin in trec_eval, against pytrec_eval, live."""
+"""Every measure with a counterpart in trec_eval, compared with pytrec_eval."""
 
 from __future__ import annotations
 
@@ -18,20 +18,19 @@ CATALOGUE = [bare for bare in list_measures() if bare.declaration.reads not in S
 _TREC_CUTOFFS = (1, 2, 3, 5, 10, 20, 100, 1000)
 _TREC_LEVELS = (1, 2, 3, 4, 5)
 _RECALLS = tuple(tenth / 10 for tenth in range(11))
-# Measures of version 10, which pytrec_eval does not know: test_oracle_files.py compares the values
-# of trec_eval itself.
+# Measures of version 10, which pytrec_eval lacks: test_oracle_files.py compares trec_eval itself.
 _OF_TREC_EVAL_ONLY = {"Unjudged", "YAAP"}
 TWINS = [
     bare.name for bare in CATALOGUE if bare.declaration.trec and bare.name not in _OF_TREC_EVAL_ONLY
 ]
-# What trec_eval calls relevant does not matter to gains there.
+# The relevance level of trec_eval does not affect gains.
 LEVELLED = {bare.name for bare in CATALOGUE if bare.declaration.defaults.get("rel") == 1}
 
 Answers = dict[str, dict[str, float]]
 
 
 def _twins(bare: Measure) -> dict[str, Measure]:
-    """Our measures by the names of trec_eval, without a relevance level."""
+    """Return our measures by their names in trec_eval, without a relevance level."""
     declared = bare.declaration
     points = {"k": _TREC_CUTOFFS, "mult": declared.curve, "recall": _RECALLS}[declared.at]
     found = [bare @ point for point in points if declared.at in declared.words]
@@ -41,7 +40,7 @@ def _twins(bare: Measure) -> dict[str, Measure]:
 
 
 def _asked() -> set[str]:
-    """The twins as pytrec_eval wants to be asked: one name with all of its cut-offs."""
+    """Return the counterparts in the format of pytrec_eval: one name with all of its cut-offs."""
     whole, cut = set(), dict[str, list[str]]()
     for name in TWINS:
         for twin in _twins(Measure(name)):
@@ -54,12 +53,12 @@ def _asked() -> set[str]:
 
 
 class Twin:
-    """A batch that pytrec_eval can take, and its answers for one way of asking."""
+    """A batch that pytrec_eval accepts, and its values for one set of options."""
 
     def __init__(self) -> None:
         made = batch(31, queries=1200, grades=(-2, -1, -1, 0, 0, 1, 1, 2, 3, 4), deepest=60)
         for grades in made.qrels.values():
-            # It ends the process on a query whose grades are all -2.
+            # It aborts on a query whose grades are all -2.
             if max(grades.values()) < -1:
                 grades["never-but-judged"] = 0
         self.made = made
@@ -93,13 +92,13 @@ def _compared_with_pytrec_eval(case: Twin, name: str, measure: Measure, answers:
             assert query not in answers
             continue
         theirs = answers[query][name]
-        # It has no word for undefined and says 0.
+        # It has no undefined values and returns 0.
         counted = 0.0 if math.isnan(ours) else ours
         if name in {"gm_map", "gm_bpref"}:
-            # It gives the logarithm, floor and all.
+            # It returns the logarithm, including the lower bound.
             counted = math.log(max(counted, 1e-5))
         if math.isnan(theirs):
-            # Named exception: with nothing left of a ranking (-J) it divides 0 by 0 here.
+            # Named exception: with an empty ranking (-J) it computes 0 / 0.
             assert measure.name in {"IPrec", "IPrecAvg"}
             assert not case.made.seen(query).judged_only().ranking
             theirs = 0.0
@@ -131,8 +130,8 @@ def test_a_measure_agrees_with_pytrec_eval(name: str, twin: Twin) -> None:
         assert _compared_with_pytrec_eval(twin, trec, only, answers) == both
 
 
-def test_the_batch_for_pytrec_eval_is_unkind(twin: Twin) -> None:
-    """Or the agreement would say little."""
+def test_the_batch_for_pytrec_eval_contains_the_difficult_cases(twin: Twin) -> None:
+    """Otherwise the comparison would prove little."""
     found = twin.joined
     assert 0 < len(found.numbers) < len(found.qrels)
     assert len(found.unknown_queries) > 10

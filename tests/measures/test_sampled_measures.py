@@ -1,4 +1,4 @@
-"""Measures estimated from a sample, against sample_eval.pl, slow loops and full judgments."""
+"""Measures estimated from samples, compared with sample_eval.pl, slow loops, and full judgments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Strata = Mapping[str, Mapping[str, float]]
 
 
 def _sizes(strata: Strata) -> dict[str, Fraction]:
-    """The documents of each stratum per judged one."""
+    """Return the number of documents in each stratum per judged document."""
     return {
         name: Fraction(len(docs), max(sum(grade >= 0 for grade in docs.values()), 1))
         for name, docs in strata.items()
@@ -35,9 +35,9 @@ def _sizes(strata: Strata) -> dict[str, Fraction]:
 
 
 def xinfAP(ranking: list[str], strata: Strata, *, rel: float = 1) -> float | None:
-    """Yilmaz, Kanoulas, and Aslam (2008), section 4.1: the mean over the strata of the expected
-    precision at a relevant document of each, weighted by the estimated relevant ones in it. Of
-    three pseudo-documents in each stratum, one is relevant.
+    """Yilmaz, Kanoulas, and Aslam (2008), section 4.1: the mean over strata of the expected
+    precision at a relevant document of each, weighted by the estimated number of relevant
+    documents in it. One of three pseudo-documents in each stratum is relevant.
     """
     sizes = _sizes(strata)
     relevant = {name: {d for d, g in docs.items() if g >= rel} for name, docs in strata.items()}
@@ -63,7 +63,7 @@ def xinfAP(ranking: list[str], strata: Strata, *, rel: float = 1) -> float | Non
 
 def infNDCG(ranking: list[str], strata: Strata, *, k: int | None = None) -> float | None:
     """Section 5 of the paper: the mean gain of the judged documents retrieved from a stratum, times
-    all retrieved from it; and an ideal ranking of whole documents.
+    the number retrieved from it; and an ideal ranking of whole documents.
     """
     gained = 0.0
     for docs in strata.values():
@@ -91,7 +91,7 @@ LOOPS = {"xinfAP": xinfAP, "infNDCG": infNDCG}
 
 
 def batch(seed: int, queries: int = 60) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
-    """Random strata, some drawn in whole and some in part, and a run."""
+    """Return random strata, some judged completely and some in part, and a run."""
     rng = random.Random(seed)
     judged: dict[str, Any] = {}
     run: dict[str, dict[str, float]] = {}
@@ -175,7 +175,7 @@ def test_values_are_those_of_sample_eval(data_folder: Path, measure: str, name: 
 
 
 def test_rates_of_the_gain_are_those_of_the_retrieved() -> None:
-    """Two of two retrieved documents are judged, so that a alone is the gain; the pool has four."""
+    """Both retrieved documents are judged, so a alone is the gain; the pool has four."""
     judged = judged_of({"1": {"1": {"a": 1, "b": 0, "c": -1, "d": -1}}})
     found = evaluate(judged, {"1": ["a", "b"]}, "infNDCG").mean()["infNDCG"]
     assert found == pytest.approx(0.6131, abs=5e-5)
@@ -188,18 +188,18 @@ def test_an_unjudged_document_is_relevant_with_one_third() -> None:
 
 
 def test_values_agree_with_manual_calculations() -> None:
-    """Of "deep" two of four were judged, so each relevant one is two in the pool."""
+    """Two of four documents of "deep" were judged, so each relevant one counts as two."""
     judged = {"q": {"top": {"a": 1}, "deep": {"b": 1, "c": 0, "d": -1, "e": -1}}}
     mean = evaluate(judged_of(judged), {"q": ["a", "d", "b"]}, ["xinfAP", "infNDCG"]).mean()
     third = math.log2(3)
-    # b at rank 3: itself, a (relevant) and d, of which nothing is known: one third.
+    # b at rank 3: itself, a (relevant), and d, which is unknown: one third.
     assert mean["xinfAP"] == pytest.approx((1 + 2 * (1 + 1 + 1 / 3) / 3) / 3, abs=1e-5)
-    # Of two documents retrieved from "deep", one is judged.
+    # One of two documents retrieved from "deep" is judged.
     assert mean["infNDCG"] == pytest.approx((1 + 2 * 0.5) / (1 + 1 / third + 1 / 2))
 
 
 def test_the_estimate_is_right_in_the_mean() -> None:
-    """The DCG and the number of relevant documents are estimated without bias."""
+    """The estimates of DCG and of the number of relevant documents are unbiased."""
     rng = random.Random(5)
     grades = {f"d{place}": float(rng.choice((0, 0, 0, 1, 2))) for place in range(60)}
     run = {"q": {doc: rng.random() for doc in grades}}

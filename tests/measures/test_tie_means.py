@@ -1,4 +1,4 @@
-"""Means over all orders of equal scores, against every order one by one and against many drawn."""
+"""Means over all orders of ties, compared with enumeration and with random orders."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rankgauge.measures.declaration import SPECIAL
 from rankgauge.measures.measure import Measure
 
 CATALOGUE = [bare for bare in list_measures() if bare.declaration.reads not in SPECIAL]
-# Orders that are gone through at most; above that a batch would take minutes.
+# Largest number of orders to enumerate; above that a batch would take minutes.
 _MOST = 800
 
 
@@ -28,7 +28,7 @@ def _closed(measure: Measure) -> bool:
 
 
 def orders(scores: dict[str, float]) -> Iterator[list[str]]:
-    """Every order of a ranking: each group of equal scores in all of its own."""
+    """Yield every order of a ranking: all permutations within groups of equal scores."""
     groups = [
         [doc for doc in scores if scores[doc] == score]
         for score in sorted(set(scores.values()), reverse=True)
@@ -38,28 +38,28 @@ def orders(scores: dict[str, float]) -> Iterator[list[str]]:
 
 
 def how_many(scores: dict[str, float]) -> int:
-    """The number of orders."""
+    """Return the number of orders."""
     found = list(scores.values())
     return math.prod(math.factorial(found.count(score)) for score in set(found))
 
 
 def by_hand(measure: Measure, scores: dict[str, float], grades: dict[str, float]) -> float:
-    """The mean of the second opinion over all orders, NaN where it is undefined."""
+    """Return the mean of the loop over all orders, NaN if undefined."""
     found = [by_loop(measure, Seen(order, grades)) for order in orders(scores)]
     known = [value for value in found if value is not None]
-    # The order of equal scores never decides whether a value is defined.
+    # The order of equal scores never determines whether a value is defined.
     assert len(known) in {0, len(found)}
     return math.fsum(known) / len(known) if known else math.nan
 
 
 def means(made: Batch, chosen: list[Measure]) -> np.ndarray:
-    """(Q, M) the mean over all orders."""
+    """Return (Q, M) means over all orders."""
     found = evaluate(made.qrels, made.run, chosen, ties="mean")
     return found.per_query
 
 
 def tied(seed: int, queries: int = 30, deepest: int = 9, judged: float = 0.7) -> Batch:
-    """Queries of few documents with one to three scores, and not too many orders."""
+    """Return queries of few documents with one to three scores, and not too many orders."""
     rng = random.Random(seed)
     qrels: dict[str, dict[str, float]] = {}
     run: dict[str, dict[str, float]] = {}
@@ -80,7 +80,7 @@ def tied(seed: int, queries: int = 30, deepest: int = 9, judged: float = 0.7) ->
 
 
 def variants(bare: Measure) -> list[Measure]:
-    """A measure with the words that matter here, those without a closed form left out."""
+    """Return a measure with relevant parameters, except those without a closed form."""
     grid: dict[str, tuple[Any, ...]] = {
         "k": (None, 1, 2, 3, 5, 20),
         "rel": (1, 2),
@@ -158,7 +158,7 @@ def test_where_nothing_is_tied_the_mean_is_the_value_to_the_last_bit(
 
 
 def test_a_mean_does_not_depend_on_how_many_other_queries_there_are() -> None:
-    """Few that are not tied are done with those that are, many by themselves."""
+    """Few untied queries are computed with the tied ones, many separately."""
     chosen = [measure for bare in CATALOGUE for measure in variants(bare)[:6]]
     alone = means(BATCH, chosen)
     others = {f"more{number}": {f"d{place}": 1.0 for place in range(3)} for number in range(400)}
@@ -170,7 +170,7 @@ def test_a_mean_does_not_depend_on_how_many_other_queries_there_are() -> None:
 
 
 def _drawn(made: Batch, measure: Measure, draws: int) -> tuple[np.ndarray, np.ndarray]:
-    """The mean of the second opinion over orders drawn at random, and its standard error."""
+    """Return the mean of the loop over random orders, and its standard error."""
     rng = random.Random(1)
     rows = []
     for query, grades in made.qrels.items():
@@ -215,7 +215,7 @@ def tied_deep() -> Batch:
 
 
 def test_a_group_of_a_million_documents_keeps_its_digits() -> None:
-    """One relevant document anywhere among a million, or at one of two places far down."""
+    """One relevant document anywhere among a million, or at one of two low ranks."""
     size = 1_000_000
     docs = [f"d{number}" for number in range(size)]
     found = evaluate(

@@ -1,7 +1,7 @@
-"""The spellings of other tools and of people: what they stand for, and what none of them is.
+"""Names of measures in other tools and in informal use: their meanings, and names without one.
 
-The lists come from the tools: those of ir_measures and pytrec_eval live, the others as their own
-pages and sources have them, by hand.
+The names of ir_measures and pytrec_eval come from these libraries; the others were copied from the
+documentation and sources of the tools.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from rankgauge.measures.measure import parse_all
 from rankgauge.measures.spellings import FAMILIES, FLAGS, NICKNAMES, TOOLS
 from rankgauge.measures.translation import DIALECTS, is_offered, tool_names, translate
 
-# Names of ir_measures that need a dialect, since other tools mean something else.
+# Names of ir_measures that need a dialect, since other tools use them with another meaning.
 CLASHES = {"Accuracy"}
-# Names of ir_measures that need a cut-off here, and may go without there.
+# Names of ir_measures that need a cut-off here, which is optional there.
 NEED_A_CUT = {
     "alpha_DCG", "alpha_nDCG", "\u03b1_DCG", "\u03b1_nDCG", "ERR_IA", "nERR_IA", "P_IA",
     "StRecall",
 }  # fmt: skip
-# Families of trec_eval that are not ours yet.
+# Families of trec_eval that are not implemented.
 OPEN_TREC_EVAL: set[str] = set()
-# What version 10 has beside what pytrec_eval has of version 9.
+# Measures of version 10 that pytrec_eval, based on version 9, lacks.
 _VERSION_10 = {"dcg", "ideal_dcg", "rbp", "rbp_resid", "unj", "yaap"}
 
 
@@ -45,7 +45,7 @@ def refusal(text: str, dialect: str | None = None) -> str:
 
 
 def _spellings_of_ir_measures() -> list[Any]:
-    """Each name that it registers, alone and with each value of each parameter, as it writes it."""
+    """Return each registered name, alone and with each parameter value, as it is written."""
     others: dict[str, list[Any]] = {
         "cutoff": [1, 20], "rel": [2], "judged_only": [True, False], "recall": [0.1, 0.55],
         "gains": [{1: 2, 3: 7}], "dcg": ["log2"], "beta": [0.5], "p": [0.95],
@@ -61,7 +61,7 @@ def _spellings_of_ir_measures() -> list[Any]:
         }
         whole = [measure(**wanted)]
         for word, info in measure.SUPPORTED_PARAMS.items():
-            # BPM has a parameter that it does not write as it reads it.
+            # BPM has a parameter that ir_measures does not write as it reads it.
             chosen = info.choices if isinstance(info.choices, list) else others[word]
             whole += [measure(**{**wanted, word: value}) for value in chosen]
         texts = dict.fromkeys(name + str(one).removeprefix(one.NAME) for one in whole)
@@ -206,7 +206,7 @@ def test_a_list_is_not_one_measure() -> None:
 
 
 @pytest.mark.parametrize("nickname", NICKNAMES)
-def test_a_nickname_of_trec_eval_stands_for_its_measures(nickname: str) -> None:
+def test_a_nickname_of_trec_eval_means_its_measures(nickname: str) -> None:
     of_version_9 = set(pytrec_eval.supported_nicknames[nickname]) - {"runid", "num_q", "relstring"}
     assert of_version_9 == set(NICKNAMES[nickname]) - _VERSION_10
     found = parse_all(nickname)
@@ -215,7 +215,7 @@ def test_a_nickname_of_trec_eval_stands_for_its_measures(nickname: str) -> None:
     assert len(set(found)) == len(found)
 
 
-# ---- the other tools, by hand from their sources and pages
+# ---- the other tools, copied from their sources and pages
 
 BY_HAND = {
     "ranx": {
@@ -282,7 +282,7 @@ def test_what_a_name_of_a_tool_stands_for(tool: str, text: str, ours: str) -> No
     assert parse(text, dialect=tool) == parse(ours)
 
 
-# Read otherwise without the tool: refused, since tools differ or a cut-off lacks, or as elsewhere.
+# Without the tool: an error, since tools differ or the cut-off is missing, or another meaning.
 OTHERWISE = {
     ("ranx", "hits@5"), ("ranx", "hits"), ("ranx", "precision"), ("ranx", "recall"),
     ("ranx", "recall-l2"), ("ranx", "f1"), ("ranx", "rbp@8"), ("beir", "Accuracy@5"),
@@ -322,7 +322,7 @@ def test_what_people_write_is_read(text: str, ours: str) -> None:
     assert parse(text) == parse(ours)
 
 
-# ---- clashes, reasons, near misses
+# ---- conflicts, reasons, near misses
 
 
 def test_a_clash_shows_what_each_tool_means() -> None:
@@ -344,7 +344,7 @@ def test_a_hole_of_beir_is_not_what_a_query_has_no_judgment_of(text: str) -> Non
         assert "Unjudged@10" in said
 
 
-def test_no_name_of_ours_is_a_clash() -> None:
+def test_no_name_of_rankgauge_is_ambiguous() -> None:
     for name in NAMES:
         for dialect in (None, *DIALECTS):
             try:
@@ -363,7 +363,7 @@ def test_an_invalid_measure_is_refused_with_a_reason_and_a_fix(tool: str) -> Non
             assert said.endswith(spelling.instead)
 
 
-def test_every_spelling_stands_for_a_measure_that_there_is() -> None:
+def test_every_spelling_means_an_existing_measure() -> None:
     names = {row.means for tool in TOOLS.values() for row in tool.spellings if not is_offered(row)}
     names |= {name for pair in FLAGS.values() for name in pair if name not in DECLARED}
     assert names == set()
@@ -376,7 +376,7 @@ def test_every_spelling_of_a_tool_is_read_as_its_row_says_or_has_its_reason(tool
         text = re.sub(r"(?<=[@_=])k(?=\)?$)", "10", row.name).replace("(rel)", "(rel=1)")
         text, ours = text.replace("@recall", "@0.5"), row.means.replace("@recall", "@0.5")
         ours = ours.replace("@k", "@10")
-        # What is refused has its reason, lacks a cut-off, or is shown beside what others mean.
+        # Rejected names have a reason, lack a cut-off, or are shown with their other meanings.
         reasons = [f"{ours} in "] if ours else [row.why]
         reasons += ["needs k"] * (text == row.name)
         try:

@@ -1,4 +1,4 @@
-"""Judgments by clicks: what is counted, what stays unjudged, and planted relevance."""
+"""Judgments from clicks: counts, unjudged documents, and simulated relevance."""
 
 import json
 
@@ -38,7 +38,7 @@ def write_log(path, events):
 
 
 def asked(question, text, documents, clicked=(), ranks=None):
-    """The events of one question."""
+    """Return the events of one question."""
     ranks = list(range(1, len(documents) + 1)) if ranks is None else ranks
     return [
         ("question", question, text, None, None),
@@ -48,7 +48,7 @@ def asked(question, text, documents, clicked=(), ranks=None):
 
 
 def simulated(rng, path, questions=4000):
-    """Users who examine rank r with 1/r and click what is relevant to them."""
+    """Simulate users who examine rank r with probability 1/r and click relevant documents."""
     attraction = {f"d{i}": value for i, value in enumerate([0.9, 0.6, 0.3, 0.1, 0.02])}
     events = []
     for number in range(questions):
@@ -102,13 +102,13 @@ def test_a_document_counts_once_for_a_question_where_it_was_first_shown(tmp_path
     assert found.shown.tolist() == [40, 40]
     assert found.clicks.tolist() == [30, 10]
     assert found.ranks[0][:3] == (1, 40, 0.75)
-    # Each is clicked exactly as often as its rank: grade 2 begins at a ratio of 1.
+    # Each is clicked exactly as often as its rank predicts: grade 2 begins at a ratio of 1.
     assert found.ratio.tolist() == [1, 1]
     assert found.grades.tolist() == [2, 2]
 
 
 def test_ten_impressions_and_one_expected_click_are_enough(tmp_path):
-    """Rank 2 is clicked twice in 200 impressions: 100 of them expect one click, 99 less."""
+    """Two clicks in 200 impressions at rank 2: 100 impressions expect one click, 99 less."""
     events = []
     for n in range(200):
         first = "ten" if n < 10 else "nine" if n < 19 else "x"

@@ -1,4 +1,4 @@
-"""Clusters of questions, questions to add, and outliers: by slow loops over their definitions."""
+"""Clusters of questions, questions to add, and outliers, compared with slow loops."""
 
 import math
 
@@ -20,7 +20,7 @@ WORDS = ("fees", "hours", "cards", "wifi", "rooms", "maps")
 
 
 def pooled_questions(seed, ours=40, theirs=110):
-    """Three topics, each with a word; the evaluation set has few questions of two of them."""
+    """Return three topics, each with a word; the set has few questions of two of them."""
     rng = np.random.default_rng(seed)
     topics = np.concatenate([
         rng.choice(3, ours, p=[0.9, 0.06, 0.04]), rng.choice(3, theirs, p=[0.3, 0.3, 0.4]),
@@ -46,7 +46,7 @@ def described(pooled, found, seed=0, permutations=199):
 def test_clusters_are_described_by_counts_of_their_questions():
     pooled, topics = pooled_questions(1)
     clusters, numbered = described(pooled, topics)
-    # The largest share of the log first, whatever the evaluation set has.
+    # The largest share of the log comes first, whatever the evaluation set contains.
     order = sorted(range(3), key=lambda name: -(topics[40:] == name).sum())
     assert [order.index(topic) + 1 for topic in topics] == numbered.tolist()
     for each, name in zip(clusters, order, strict=True):
@@ -58,7 +58,7 @@ def test_clusters_are_described_by_counts_of_their_questions():
         assert each.traffic_share == pytest.approx(
             sum(pooled.traffic[n] for n in members) / sum(pooled.traffic)
         )
-        # Six shares at once: each interval has the level 1 - 0.05 / 6.
+        # Six simultaneous intervals, so each has the level 1 - 0.05 / 6.
         for count, size, interval in zip(
             counts, (40, 110), (each.evaluation_interval, each.log_interval), strict=True
         ):
@@ -87,7 +87,7 @@ def test_terms_have_the_largest_share_times_log_ratio():
 
 
 def slow_additions(clusters, numbered, pooled, count):
-    """Questions to add, as `choose_additions` says, with cosines pair by pair."""
+    """Choose questions to add as `choose_additions` documents, with cosines pair by pair."""
     lacking = {
         each.number: max(0.0, pooled.evaluation * each.traffic_share - each.evaluation)
         for each in clusters if each.p <= 0.05

@@ -1,4 +1,4 @@
-"""Drift of the evaluation set: planted truths, weights, questions to add, bad input."""
+"""Drift of the evaluation set: simulated truths, weights, questions to add, invalid input."""
 
 import json
 import math
@@ -34,21 +34,21 @@ THINGS = (
 
 
 def library(count, seed=0):
-    """Questions about a library."""
+    """Return questions about a library."""
     rng = np.random.default_rng(seed)
     every = [f"how do i {verb} a {thing} please" for verb in VERBS for thing in THINGS]
     return [every[n] for n in rng.permutation(len(every))[:count]]
 
 
 def travel(count, seed=0):
-    """Questions about travel."""
+    """Return questions about travel."""
     rng = np.random.default_rng(seed)
     every = [f"train from {one} to {two} station" for one in PLACES for two in PLACES if one != two]
     return [every[n] for n in rng.permutation(len(every))[:count]]
 
 
 def halves(count, seed=0):
-    """Two samples of the same mixture of both."""
+    """Return two samples of the same mixture of both."""
     rng = np.random.default_rng(seed)
     every = [*library(120), *travel(200)]
     order = rng.permutation(len(every))
@@ -87,7 +87,7 @@ def test_a_topic_that_the_evaluation_set_lacks_is_missing_and_its_questions_are_
     assert report.finding.severity == "warning"
 
 
-def test_evaluation_questions_that_nobody_asks_are_separated():
+def test_evaluation_questions_absent_from_the_log_are_separated():
     report = quick([*library(30), *travel(60)], library(120)[30:])
     assert report.verdict == "separated"
     assert sum(each.evaluation_share for each in report.foreign) == pytest.approx(2 / 3, abs=0.1)
@@ -140,7 +140,7 @@ def test_the_classifier_that_differs_most_from_chance_is_reported():
 
 
 def test_power_is_the_share_of_sets_without_a_topic_that_are_detected():
-    """Sets drawn anew from all questions but a random one and those nearest to it."""
+    """Sets are drawn from all questions except a random one and its nearest neighbors."""
     ours, theirs = halves(100)
     report = quick(ours, theirs)
     points = embed([*ours, *theirs], None, 0).points
@@ -159,7 +159,7 @@ def test_power_is_the_share_of_sets_without_a_topic_that_are_detected():
         slow.append(found / drawn)
     assert max(slow) - min(slow) > 0.4
     power = [each.power for each in report.detectable]
-    # Shares of 40 and of 60 sets: each difference has a standard error of 0.1 at most.
+    # Shares of 40 and of 60 sets: each difference has a standard error of at most 0.1.
     assert power == pytest.approx(slow, abs=0.3)
     assert np.mean(power) == pytest.approx(np.mean(slow), abs=0.1)
 
@@ -175,7 +175,7 @@ def test_the_same_questions_in_other_words_are_reworded():
 
 
 def test_questions_of_one_word_do_not_keep_marking_words_from_being_left_out():
-    """They have fewer than two words with and without these: nothing is taken from them."""
+    """They have fewer than two words with and without the marking words, so nothing is removed."""
     ours, theirs = halves(120)
     words = [f"{chr(97 + n % 26)}{chr(97 + n // 26)}zq" for n in range(200)]
     report = quick([f"could you kindly tell me {text}" for text in ours] + words[:60],
@@ -357,7 +357,7 @@ def test_questions_of_long_sets_are_drawn_from_all_of_them():
     for own, evaluation in ((ours, True), (theirs, False)):
         places = [own.index(each.text) for each in report.points if each.evaluation is evaluation]
         assert len(places) == 40
-        # The mean of 40 places has a standard error of about a twentieth of the length.
+        # The mean of 40 positions has a standard error of about a twentieth of the length.
         assert sum(places) / 40 / len(own) == pytest.approx(0.5, abs=0.15)
 
 

@@ -1,4 +1,4 @@
-"""A/B tests of logs: sums by a slow loop, planted differences, and what withholds a verdict."""
+"""A/B tests of logs: sums by a slow loop, simulated differences, and withheld verdicts."""
 
 import json
 import math
@@ -23,7 +23,7 @@ pq = pytest.importorskip("pyarrow.parquet")
 
 
 def write_log(path, rows):
-    """A log of answers: rows (user, arm, day, thumbs or None, citation clicked)."""
+    """Write a log of answers: rows (user, arm, day, thumbs or None, citation clicked)."""
     events = []
     for number, (user, arm, day, thumbs, clicked) in enumerate(rows):
         base = {"question_id": f"q{number}", "user_id": user, "arm": arm, "day": day}
@@ -97,7 +97,7 @@ def test_sums_by_day_are_those_of_a_slow_loop(tmp_path):
             known.append(variance * items)
     assert math.isfinite(found.days[-1].low)
     assert len(known) > 1
-    # The sequence is narrowest at 5,000 rated answers, by the first variance that is known.
+    # The sequence is narrowest at 5,000 rated answers, for the first known variance.
     assert found.mixing == pytest.approx(mixing_sd(known[0] / 5000))
 
 
@@ -122,7 +122,7 @@ def test_a_metric_that_does_not_decide_has_a_z_interval_by_users_and_says_what_i
     assert found.high - difference == pytest.approx(1.959964 * error, rel=1e-6)
     assert found.p == pytest.approx(2 * scipy_stats.norm.sf(abs(difference) / error))
     assert found.verdict == "cannot tell"
-    # With the variance divided by (1 + more / questions) the test has 80% power.
+    # With the variance divided by (1 + additional / questions), the test has 80% power.
     enough = variance / (1 + found.needed / len(rows))
     power = scipy_stats.norm.sf(1.959964 - abs(difference) / math.sqrt(enough))
     assert power == pytest.approx(0.8, abs=1e-3)
@@ -212,7 +212,7 @@ def test_bounds_take_unrated_answers_for_all_up_or_all_down(tmp_path):
     rows = [(f"u{n}", "a" if n % 2 else "b", 0, [1, -1, None, None][n // 2 % 4], False)
             for n in range(160)]  # fmt: skip
     found = compare_arms(write_log(tmp_path / "log.parquet", rows), primary="thumbs_ratio")
-    # 20 up, 20 down and 40 without a rating in each arm.
+    # 20 up, 20 down, and 40 without a rating in each arm.
     assert (found.primary.worst, found.primary.best) == pytest.approx((-0.5, 0.5))
 
 
@@ -227,7 +227,7 @@ def test_other_metrics_are_corrected_by_holm(tmp_path):
     assert found.primary.corrected == found.primary.p
     for each in found.differences[1:]:
         assert (each.verdict == "cannot tell") == (each.corrected > 0.05)
-    # Some difference is shown before the correction only.
+    # Some difference is significant only before the correction.
     assert any(each.p <= 0.05 < each.corrected for each in found.differences[1:])
 
 
@@ -256,7 +256,7 @@ def test_the_plot_shows_the_sequence_by_day(tmp_path):
     assert [each.name for each in series] == ["difference", "low", "high", "no difference"]
 
 
-def test_arms_and_metrics_that_are_not_there_are_refused(tmp_path):
+def test_missing_arms_and_metrics_are_refused(tmp_path):
     rows = [(f"u{n}", "abc"[n % 3], 0, 1, False) for n in range(9)]
     log = write_log(tmp_path / "log.parquet", rows)
     with pytest.raises(InputError, match="the log has 3 arms: a, b, c"):

@@ -1,4 +1,4 @@
-"""Questions that a model proposes, behind a server that speaks the protocol of OpenAI."""
+"""Questions proposed by a model, with a server that follows the OpenAI protocol."""
 
 import json
 import re
@@ -27,13 +27,13 @@ SHOWN = re.compile(r"<<<DATA (\w+)>>>\n(.*?)\n<<<END \1>>>", re.DOTALL)
 
 
 def read(body):
-    """What the model is asked: the topic of the document, and the question, if there is one."""
+    """Return the topic of the document in the prompt, and the question, if any."""
     parts = [text for _, text in SHOWN.findall(body["messages"][1]["content"])]
     return parts[0].split()[1], parts[1] if len(parts) > 1 else None
 
 
 def kind(body, before):
-    """Each document gets a sensible question that its text answers."""
+    """Reply with a sensible question for each document, answered by its text."""
     topic, question = read(body)
     if question is None:
         return completion(json.dumps({"question": f"when can I ask about {topic}"}))
@@ -108,7 +108,7 @@ def test_refused_proposals_are_kept_with_the_reason(tmp_path):
     rows = [json.loads(line) for line in refused.read_text().splitlines()]
     assert len(rows) == 6
     assert all(row["refused"] for row in rows)
-    made.write(path)  # a second time adds nothing
+    made.write(path)  # a second run adds nothing
     assert len(refused.read_text().splitlines()) == 6
     assert "repeats a question" in str(made)
 
@@ -152,7 +152,7 @@ def test_what_was_paid_is_not_paid_again_after_an_interruption(tmp_path):
         if done == 5:
             raise KilledError
 
-    # The address of the server is a part of the key of a reply.
+    # The address of the server is part of the cache key.
     with serving(kind) as server:
 
         def run(**options):
@@ -166,7 +166,7 @@ def test_what_was_paid_is_not_paid_again_after_an_interruption(tmp_path):
             run(progress=stop)
         paid = len(server.bodies)
         made = run()
-        # What was asked before is not asked again.
+        # Cached calls are not repeated.
         assert 5 <= paid <= 7
         assert len(server.bodies) <= 16 + 1
         assert len({json.dumps(body) for body in server.bodies}) == 16

@@ -1,4 +1,4 @@
-"""Interleaving: fairness by enumeration, planted preferences, and a slow marginalization."""
+"""Interleaving: fairness by enumeration, simulated preferences, and slow marginalization."""
 
 import itertools
 import math
@@ -26,7 +26,7 @@ rankings = st.lists(st.sampled_from("abcdef"), max_size=5, unique=True)
 
 
 class Coins(random.Random):
-    """A source of coins that is given."""
+    """A source of predetermined coin flips."""
 
     def __init__(self, coins):
         super().__init__(0)
@@ -37,7 +37,7 @@ class Coins(random.Random):
 
 
 def all_drafts(a, b, k, monkeypatch):
-    """Every list that team-draft can give, with its probability."""
+    """Return every list that team-draft can produce, with its probability."""
     found = []
     flips = len(set(a) | set(b)) // 2 + 1
     for coins in itertools.product([0.0, 0.9], repeat=flips):
@@ -51,7 +51,7 @@ def all_drafts(a, b, k, monkeypatch):
 @settings(max_examples=150, deadline=None)
 @given(rankings, rankings, st.integers(1, 6))
 def test_team_draft_credits_both_equally_at_each_rank(a, b, k):
-    """Over all coins: a user who clicks at random, or by rank alone, prefers neither."""
+    """Over all coin flips, a user who clicks at random or by rank alone has no preference."""
     with pytest.MonkeyPatch.context() as patch:
         drafts = all_drafts(a, b, k, patch)
     for rank in range(k):
@@ -70,7 +70,7 @@ def test_equal_rankings_are_credited_at_every_rank(size):
 
 
 def slow_probabilistic(a, b, k):
-    """Every list of probabilistic interleaving with its probability and shares, from the paper."""
+    """Return every list of probabilistic interleaving, its probability and shares, by the paper."""
     ranks = [{d: Fraction(1, r**3) for r, d in enumerate(own, 1)} for own in (a, b)]
 
     def go(shown, probability, shares):
@@ -166,7 +166,7 @@ def test_what_is_not_possible_is_refused(arguments):
 
 
 def write_log(path, events):
-    """A log of these events: dicts with kind, question, user, documents, attributes."""
+    """Write a log of these events: dicts with kind, question, user, documents, attributes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -192,7 +192,7 @@ def write_log(path, events):
 
 
 def simulated(rng, path, *, method, relevant, users=150, kind="click"):
-    """Users who read from the top, often stop early, and click on documents they find relevant."""
+    """Simulate users who read from the top, often stop early, and click relevant documents."""
     events = []
     a, b = [f"a{i}" for i in range(6)] + ["s1", "s2"], ["s1", *(f"b{i}" for i in range(6)), "s2"]
     for user in range(users):
@@ -270,7 +270,7 @@ def test_clicks_on_results_and_citations_are_credited_once(tmp_path):
 
 
 def preferences(path, rng, *, users, share):
-    """Users with impressions of one document of each: which of them users click."""
+    """Simulate users with impressions of one document of each side, and their clicks."""
     events, gains = [], []
     for user in range(users):
         own = []
@@ -296,7 +296,7 @@ def test_the_interval_is_that_of_a_slow_bootstrap_over_users(tmp_path):
         draws.append(sum(map(sum, drawn)) / sum(map(len, drawn)) / 2)
     error = float(np.std(draws))
     low, high = np.quantile(draws, [0.025, 0.975])
-    # Of 2,000 draws the quantile has a standard error of 0.06 of these errors.
+    # With 2,000 draws the quantile has a standard error of 0.06 standard errors.
     assert found.low == pytest.approx(low, abs=0.2 * error)
     assert found.high == pytest.approx(high, abs=0.2 * error)
 

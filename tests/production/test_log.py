@@ -1,4 +1,4 @@
-"""The log of production: its views, and what is not a log."""
+"""The production log: its views, and invalid logs."""
 
 import re
 import tomllib
@@ -90,7 +90,7 @@ def test_columns_of_a_question_follow_their_rules_where_events_repeat_or_disagre
     add("retrieval", 1, documents=("a", "b", "c", "d", "e"), latency_ms=900)
     add("answer", 2, text="apples", latency_ms=500)
     add("answer", 4, text="zebras", latency_ms=450)
-    add("citation", 5)  # one citation, whatever it names
+    add("citation", 5)  # one citation, whatever it refers to
     add("citation", 6, documents=("a", "b"))
     for second, document in enumerate("aab"):
         add("citation click", 7 + second, documents=(document,))
@@ -141,7 +141,7 @@ def test_clicks_are_compared_with_what_was_shown_once_each(tmp_path):
         for n, (kind, name, documents) in enumerate(rows)
     ]
     joins = EventLog(write_events(tmp_path / "log.parquet", made)).joins()
-    # Of 4 clicks 2 are on what was shown; q2 has nothing but a click.
+    # 2 of 4 clicks are on shown documents; q2 has only a click.
     assert (joins["clicks"], joins["unseen_clicks"]) == (4, 2)
     assert (joins["total"], joins["questions"], joins["joined"]) == (6, 1, 5)
     assert (joins["orphans"], joins["orphan_clicks"]) == (1, 1)

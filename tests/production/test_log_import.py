@@ -1,4 +1,4 @@
-"""Logs imported: every row is an event, a duplicate, or refused and counted."""
+"""Imported logs: every row is an event, a duplicate, or rejected and counted."""
 
 import gzip
 import json
@@ -122,7 +122,7 @@ def test_split_and_joined_files_give_the_same_log(tmp_path):
     assert again.duplicates == sum(joined.events.values()) + joined.duplicates
 
 
-def test_an_event_without_a_name_of_ours_is_kept_as_other(tmp_path):
+def test_an_event_with_an_unknown_name_is_kept_as_other(tmp_path):
     source = write(tmp_path / "ubi.jsonl", [question(), event("scroll")])
     report = import_log(source, tmp_path / "log")
     assert report.events == {"question": 1, "other": 1}
@@ -253,7 +253,7 @@ def test_a_truncated_gzip_gives_what_can_be_read(tmp_path):
     assert report.events["question"] > 4000
     reasons = {each.reason: each.rows for each in report.refused}
     assert reasons["the gzip data is corrupt or truncated here"] == 1
-    assert sum(reasons.values()) <= 2  # and the line that was cut
+    assert sum(reasons.values()) <= 2  # plus the truncated line
 
 
 def test_duplicates_disorder_future_and_orphans_are_counted(tmp_path):
@@ -331,7 +331,7 @@ TABLE = [
 
 
 def table(path):
-    """The same rows as CSV, TSV, JSON lines or Parquet."""
+    """Return the same rows as CSV, TSV, JSON lines, or Parquet."""
     import csv
     import io
 
@@ -517,7 +517,7 @@ def test_a_folder_with_other_files_is_not_touched(tmp_path):
 
 
 def many_rows(path, count=400):
-    """Questions with impressions, clicks, duplicates and nonsense."""
+    """Write questions with impressions, clicks, duplicates, and invalid rows."""
     with path.open("w", encoding="utf-8") as stream:
         for i in range(count):
             stream.write(json.dumps(question(i % 60, query_id=f"q{i}")) + "\n")
@@ -534,7 +534,7 @@ def many_rows(path, count=400):
 
 @pytest.mark.parametrize("after", range(0, 9, 2))
 def test_an_interrupted_import_goes_on_with_equal_results(tmp_path, monkeypatch, after):
-    """As killed behind any step: segments, refused rows and the manifest may be half written."""
+    """As if killed after any step: segments, rejected rows, and the manifest may be incomplete."""
     monkeypatch.setattr(sources, "BATCH_BYTES", 20_000)
     monkeypatch.setattr(sources, "_PART", 512)
     source = many_rows(tmp_path / "ubi.jsonl")

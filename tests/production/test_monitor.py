@@ -1,4 +1,4 @@
-"""Offline beside online: the verdict on planted data."""
+"""Offline and online metrics: verdicts on simulated data."""
 
 import math
 from datetime import UTC, datetime, timedelta
@@ -23,9 +23,9 @@ def evaluation(values, measure="RR"):
 
 
 def log(path, *, thumbs, abstains, days=28):
-    """Answers of days: shares of ratings up and of abstentions, from the first half to the second.
+    """Return answers by day, with shares of thumbs up and abstentions in both halves.
 
-    Each share is met exactly, so that nothing but the planted change happens.
+    Each share is exact, so the simulated change is the only one.
     """
     events = []
     for day in range(days):
@@ -126,8 +126,8 @@ def test_the_last_evaluation_is_compared_with_the_first(before, after, state):
 @pytest.mark.parametrize(("moves", "state"), [
     ([0.0, -0.02, 0.02, -0.01, 0.01, 0.0] * 3, "steady"),
     ([0.05, -0.04, 0.03, -0.06, 0.02, 0.0], "cannot tell"),
-    ([-0.03, -0.005, -0.02, -0.03, -0.01, -0.04], "worse"),  # by less than the margin, perhaps
-    ([-0.011, -0.009, -0.01, -0.01, -0.012, -0.008], "steady"),  # surely by less
+    ([-0.03, -0.005, -0.02, -0.03, -0.01, -0.04], "worse"),  # perhaps by less than the margin
+    ([-0.011, -0.009, -0.01, -0.01, -0.012, -0.008], "steady"),  # certainly by less
     ([0.03, 0.005, 0.02, 0.03, 0.01, 0.04], "better"),
 ])  # fmt: skip
 def test_the_interval_of_the_change_decides(moves, state):
@@ -192,7 +192,7 @@ def test_the_direction_of_a_metric_and_its_last_rate_decide(name, rates, state):
 def test_without_a_shift_the_line_says_whether_a_change_for_the_worse_is_excluded(
     name, slope, state
 ):
-    """The change from first to last day is about .018 either way, give or take .04."""
+    """The change from the first to the last day is about .018 in either direction, ± .04."""
     rates = 0.5 + slope * np.arange(10) + 0.0165 * (-1.0) ** np.arange(10)
     (found,) = online_signals({name: (rates * 400, [400] * 10)}, 0.05)
     assert found.p > 0.05
@@ -218,7 +218,7 @@ def test_every_cell_of_the_table_has_words():
         for online in ([], ["worse"], ["steady", "better"], ["cannot tell", "steady"]):
             for drift in (None, False, True):
                 verdict, sentence = verdict_of(offline, online, drift=drift)
-                # One metric that may have become worse is enough to doubt that nothing happened.
+                # One possibly worse metric is enough to withhold the conclusion of no change.
                 if "cannot tell" in online and not drift:
                     assert verdict == "CANNOT TELL"
                 assert verdict

@@ -22,7 +22,7 @@ from rankgauge.stats import ClusterSums, clustered_mean, clustered_proportion, f
 
 
 def interval(metric, counted):
-    """The estimate of a metric from (cluster, numerator, denominator) of each unit."""
+    """Return the estimate of a metric from (cluster, numerator, denominator) of each unit."""
     sums = defaultdict(lambda: [0.0, 0.0])
     for cluster, above, below in counted:
         sums[cluster][0] += above
@@ -33,7 +33,7 @@ def interval(metric, counted):
     return clustered_proportion(moments)
 
 
-# Without an event of each of these, a log does not show whether there would be any.
+# Without any such event, a log does not show whether they are recorded.
 NEEDED = {
     "search_ctr": ["click"], "result_ctr": ["click"], "citation_ctr": ["citation click"],
     "citation_click_rate": ["citation click"], "containment_rate": ["handover"],
@@ -140,7 +140,7 @@ LATENCIES = {
 @pytest.mark.parametrize("kind", LATENCIES)
 @pytest.mark.parametrize(("name", "quantile"), [("latency_p50", 0.5), ("latency_p95", 0.95)])
 def test_intervals_of_quantiles_are_those_of_woodruff_by_a_slow_loop(folder, kind, name, quantile):
-    """The share of values up to the quantile has an interval; quantiles at its ends are bounds."""
+    """The share of values up to the quantile has an interval; its quantiles are the bounds."""
     rng, values, ordered = random.Random(3), defaultdict(list), sorted(LATENCIES[kind])
     for value in ordered:
         values[f"u{rng.randrange(70)}"].append(value)
@@ -150,7 +150,7 @@ def test_intervals_of_quantiles_are_those_of_woodruff_by_a_slow_loop(folder, kin
     ]  # fmt: skip
     (found,) = online_metrics(write_events(folder / "log.parquet", events), [name]).overall
 
-    def at(share):  # the smallest value that this share of all values reaches at most
+    def at(share):  # the smallest value that at most this share of all values reaches
         return ordered[max(0, math.ceil(share * len(ordered) - 1e-9) - 1)]
 
     upto = [sum(value <= at(quantile) for value in own) for own in values.values()]
@@ -174,7 +174,7 @@ def test_a_question_exactly_at_the_limit_is_within_the_time(folder):
     events += [Event(kind, kind, START, "x", documents=("d",))
                for kind in ("click", "citation click")]  # fmt: skip
     found = online_metrics(write_events(folder / "log.parquet", events), minutes=10, similarity=1)
-    # Of four questions in sessions one, of two searches the other one.
+    # One of four questions in sessions, the other one of two searches.
     assert found.value("reformulation_rate").value == 0.25
     assert found.value("abandonment_rate").value == 0.5
 
@@ -393,7 +393,7 @@ def test_the_overall_table_fits_a_screen(folder):
 
 
 def daily(rates, *, answers=60):
-    """Answers of days, of which these shares abstain."""
+    """Return answers by day, with these shares of abstentions."""
     return [
         Event(f"e{day}-{n}", "answer", START + timedelta(days=day), f"q{day}-{n}",
               user_id=f"u{day}-{n // 2}", text="I don't know." if n < rate * answers else "Yes.")
@@ -421,7 +421,7 @@ def test_the_trend_of_a_rate_has_possible_bounds(folder):
 
 
 def test_p_values_of_changes_are_corrected_by_holm(folder):
-    """Of three metrics the smallest p-value counts three times, the next twice."""
+    """Of three metrics, the smallest p-value is multiplied by three, the next by two."""
     events = daily([0.1, 0.2, 0.12, 0.18, 0.15, 0.25, 0.2, 0.3, 0.22, 0.28])
     events += [
         Event(f"t{event.event_id}", "thumbs", event.time, event.question_id, user_id=event.user_id,

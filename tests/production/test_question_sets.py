@@ -1,4 +1,4 @@
-"""Question sets: a frozen core, a rotating part, sentinels; refreshed with a new sample."""
+"""Question sets: a frozen core, a rotating part, and sentinels; refreshed with a new sample."""
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -53,7 +53,7 @@ def test_weights_of_a_refreshed_set_are_those_of_the_new_log(tmp_path):
     _, change = refreshed(tmp_path)
     texts = {each.text: each for each in change.after.questions}
     for each in change.after.part("core"):
-        # Known questions represent themselves alone.
+        # Known questions represent only themselves.
         assert each.weight == each.frequency == WEEK_2.get(each.text, 0)
     assert texts["Maps?"].weight == 8
     assert (texts["login fails"].weight, texts["login fails"].query_weight) == (0, 0)
@@ -64,7 +64,7 @@ def test_weights_of_a_refreshed_set_are_those_of_the_new_log(tmp_path):
         assert searches == pytest.approx(sum(each.weight for each in change.after.part(part)))
 
 
-def test_a_question_that_nobody_asked_represents_no_search():
+def test_a_question_absent_from_the_log_represents_no_search():
     core = QuestionSet((EvaluationQuestion("q1", "fees", part="core", version=3),))
     (after,) = core.refresh([], frequencies={}).after.questions
     assert (after.frequency, after.weight, after.query_weight) == (0, 0, 0)

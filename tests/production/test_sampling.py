@@ -1,4 +1,4 @@
-"""Questions drawn from logs: exactly n, with the recorded probabilities, near-duplicates as one."""
+"""Questions sampled from logs: exactly n, with known probabilities, near-duplicates as one."""
 
 import json
 import math
@@ -33,7 +33,7 @@ def written(folder, sizes):
 
 
 def expected(sizes, n):
-    """Inclusion probabilities from their definition: those that reach 1 are certain."""
+    """Return inclusion probabilities from their definition: those that reach 1 are certain."""
     certain = set()
     while True:
         rest = {key: size for key, size in sizes.items() if key not in certain}
@@ -60,7 +60,7 @@ def test_probabilities_are_proportional_to_frequencies_and_recorded(log):
 @pytest.mark.parametrize("by", ["frequency", "uniform", "strata"])
 def test_each_question_is_drawn_as_often_as_its_probability_says(tmp_path, by):
     sizes = {"fees": 20, "hours": 15, "cards": 10, "wifi": 5, "rooms": 4, "print": 4, "maps": 2}
-    # Cumulated before each: 0, 20, 35, 45, 50, 54, 58 of 60; thirds begin at 20 and 40.
+    # Cumulative sums before each: 0, 20, 35, 45, 50, 54, 58 of 60; thirds begin at 20 and 40.
     strata = {"fees": "head", "hours": "torso", "cards": "torso"}
     if by == "frequency":
         right = expected(sizes, 3)
@@ -99,7 +99,7 @@ def test_weighted_means_of_samples_are_those_of_the_log(tmp_path, by):
             estimates.append(total / sum(weights))
     for name, truth in (("weight", traffic), ("query_weight", plain)):
         mean = sum(found[name]) / len(found[name])
-        # A ratio is biased by the order 1 / n: far below the spread of one estimate.
+        # The bias of a ratio is of order 1 / n, far below the spread of one estimate.
         spread = math.sqrt(sum((x - mean) ** 2 for x in found[name]) / len(found[name]))
         assert abs(mean - truth) < 0.15 * spread + 0.002, (name, mean, truth, spread)
 
@@ -107,7 +107,7 @@ def test_weighted_means_of_samples_are_those_of_the_log(tmp_path, by):
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["frequency", "strata"])
 def test_intervals_of_traffic_cover_the_mean_of_the_log(tmp_path, by):
-    """Values fall with the frequency, as they do in search; 1,500 draws of 40 of 400 questions."""
+    """Values fall with the frequency, as usual in search; 1,500 draws of 40 of 400 questions."""
     rng = random.Random(2)
     sizes = {f"{chr(97 + n % 26) * 3}{n} q": 1 + int(300 / (n + 1)) for n in range(400)}
     values = {t: min(1.0, rng.random() * (1.5 if size > 3 else 1)) for t, size in sizes.items()}
@@ -119,7 +119,7 @@ def test_intervals_of_traffic_cover_the_mean_of_the_log(tmp_path, by):
             [values[each.text] for each in drawn], [each.weight for each in drawn]
         )
         covered += found.low <= truth <= found.high
-    # Certain questions have no error of sampling: the interval is wider than need be.
+    # Certain questions have no sampling error, so the interval is wider than necessary.
     assert covered / draws >= 0.93
 
 
@@ -202,7 +202,7 @@ def test_groups_lose_no_search_and_represent_their_most_frequent_text(counts, kn
     assert [group.text for group in groups[: len(known)]] == known
     rest = groups[len(known) :]
     assert [g.frequency for g in rest] == sorted((g.frequency for g in rest), reverse=True)
-    # What was grouped stays grouped: the representatives are no near-duplicates of each other.
+    # Groups stay together: the representatives are not near-duplicates of each other.
     assert len(group_questions({g.text: counts[g.text] for g in rest})) == len(rest)
 
 
@@ -212,7 +212,7 @@ def test_known_questions_are_not_drawn_and_keep_the_searches_of_their_near_dupli
     assert {each.text for each in found.questions} == {"hours", "cards", "wifi", "rooms", "print"}
     assert found.known == {"a": 40, "b": 0}
     assert found.strata[0].searches == 20
-    # Of equal excluded questions the first has the searches.
+    # Among equal excluded questions, the first has the searches.
     twice = [EvaluationQuestion("a", "fees"), EvaluationQuestion("b", "Fees?")]
     assert sample_questions(log, 5, exclude=twice).known == {"a": 40, "b": 0}
 

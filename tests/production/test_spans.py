@@ -9,7 +9,7 @@ from rankgauge.production import EventLog, import_log
 duckdb = pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
-START, END = 1777636800000000000, 1777636801500000000  # 2026-05-01 12:00:00 and 1.5 s later
+START, END = 1777636800000000000, 1777636801500000000  # 2026-05-01 12:00:00, and 1.5 s later
 
 
 def write(path, *rows):
@@ -18,7 +18,7 @@ def write(path, *rows):
 
 
 def value(given):
-    """A value as OTLP writes it."""
+    """Return a value as OTLP encodes it."""
     if isinstance(given, list):
         return {"arrayValue": {"values": [value(each) for each in given]}}
     if isinstance(given, int | float):
@@ -27,7 +27,7 @@ def value(given):
 
 
 def otlp(*spans):
-    """An export of spans: trace, span, parent, attributes, and further parts."""
+    """Return an export of spans: trace, span, parent, attributes, and further parts."""
     return {
         "resourceSpans": [
             {
@@ -210,7 +210,7 @@ def test_feedback_by_a_linked_span_an_event_and_a_log_record(tmp_path):
     found = events(tmp_path / "log")
     assert {(e["question_id"], e["kind"], e["value"]) for e in found if e["value"]} == {
         ("t1", "thumbs", -1),
-        ("t1", "other", 1),  # by a model: no user's
+        ("t1", "other", 1),  # by a model, not a user
         ("t2", "thumbs", 1),
         ("t3", "thumbs", 1),
     }

@@ -1,4 +1,4 @@
-"""A log in Spark: the numbers of a log in files, for any partitioning."""
+"""A log in Spark gives the numbers of a log in files, for any partitioning."""
 
 import os
 import shutil
@@ -44,7 +44,7 @@ def rows_of(found):
 
 
 def assert_same(mine, local):
-    """All cells are equal; sums of fractions but for rounding."""
+    """Check that all cells are equal; sums of fractions up to rounding."""
     assert mine.summary() == local.summary()
     assert len(rows_of(mine)) == len(rows_of(local))
     for one, other in zip(rows_of(mine), rows_of(local), strict=True):

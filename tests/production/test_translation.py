@@ -1,4 +1,4 @@
-"""Drafts of events as events: times, numbers, and kinds by hand; what cannot be one and why."""
+"""Drafts of events become events: times, numbers, kinds, and reasons for rejection."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -13,7 +13,7 @@ NOON = "2026-05-01T12:00:00Z"
 
 
 def read(*rows, shifts=None, timezone=None):
-    """The events of drafts, which are clicks at noon but for what is given."""
+    """Return the events of drafts, clicks at noon by default."""
     names = list(DRAFT)
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")

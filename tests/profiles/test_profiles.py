@@ -1,4 +1,4 @@
-"""The ways of other tools: each deviation changes what it names, and nothing else."""
+"""Profiles of other tools: each deviation has the named effect, and no other."""
 
 import random
 
@@ -19,7 +19,7 @@ from rankgauge import (
 from rankgauge.profiles import PROFILES, Case, profile_of
 from rankgauge.profiles.shared_deviations import ASCENDING_IDS, NO_FIRST
 
-# A measure that every profile has, and the odd ones.
+# Common measures of all profiles, and special ones.
 ASKED = ("RR", "RR@10", "nDCG", "nDCG@10", "AP@5", "SetP", "Bpref", "IPrec@0.25", "Rprec",
          "SetF(beta=2)", "RBP(p=0.8)", "ERR@5")  # fmt: skip
 PARTS = {
@@ -41,7 +41,7 @@ def case():
 
 
 def steps_of(name, case):
-    """Every deviation of a profile, with a case whose measure has it."""
+    """Yield every deviation of a profile, with a case that it affects."""
     for asked in ASKED:
         measure = parse(asked)
         try:
@@ -99,12 +99,12 @@ def test_a_score_beyond_32_bits_is_infinite_there():
     assert ev.mean() == {"RR": 1.0}
 
 
-def test_a_name_that_no_profile_has_is_refused_with_the_nearest():
+def test_an_unknown_profile_is_refused_with_the_nearest_name():
     with pytest.raises(RankgaugeError, match="pytrec_eval"):
         profile_of("pytrek_eval")
 
 
-def test_bpref_of_ranx_is_refused_where_it_is_no_number():
+def test_bpref_of_ranx_is_refused_if_it_is_nan():
     judged = {"q1": {"a": 1, "b": 0}, "q2": {"a": 1}}
     with pytest.raises(InputError, match=r"'q2'.*not relevant"):
         evaluate(judged, {"q1": ["a"], "q2": ["a"]}, "Bpref", profile="ranx")
@@ -148,7 +148,7 @@ SEVEN = ({"q": dict.fromkeys("abcdefg", 1)}, {"q": ["a", *(f"x{n}" for n in rang
         ("mteb-skip-first-result", "nDCG@10", TIED, 1.0),
         ("mteb", "R_cap@10", EMPTY, 1.0),
         ("beir", "R_cap@10", EMPTY, 0.5),
-        # Grades above the top are taken for it.
+        # Grades above the maximum count as the maximum.
         ("ir_measures", "SDCG(top=2)@1", ({"q": {"a": 3}}, {"q": ["a"]}), 1.0),
         ("ir_measures", "PairAcc", SELF, 0.0),
         ("sentence-transformers", "RR@10", EMPTY, 1.0),
@@ -156,7 +156,7 @@ SEVEN = ({"q": dict.fromkeys("abcdefg", 1)}, {"q": ["a", *(f"x{n}" for n in rang
         ("ranx", "RR", EMPTY, 0.5),
         ("sentence-transformers", "nDCG@10", GRADED, 1.0),
         ("llama-index", "nDCG", GRADED, 1.0),
-        # Version 9 wants two of seven relevant documents for a recall of 0.2, version 10 one.
+        # Version 9 requires two of seven relevant documents for a recall of 0.2, version 10 one.
         ("trec_eval-9", "IPrec@0.2", SEVEN, 2 / 11),
         ("trec_eval-10", "IPrec@0.2", SEVEN, 1.0),
     ],

@@ -1,4 +1,4 @@
-"""A plain plot and its forms: what is drawn, the same each time, and no state left behind."""
+"""Plots and their output formats: content, determinism, and no remaining state."""
 
 import os
 import re
@@ -63,7 +63,7 @@ def test_letters_stay_letters(shape):
 
 
 def test_bars_and_points_are_at_their_values():
-    """Read back from the paths: the second bar is twice as long as the first."""
+    """Read from the paths: the second bar is twice as long as the first."""
     panel = Panel("bars", (Series("a", (0.25, 0.5)),), ticks=("x", "y"), limits=(0.0, 1.0))
     svg = Plot("bars", "t", "a", (panel,)).svg()
     bars = re.findall(r'<path d="([^"]*)"[^>]*style="fill: #0072b2', svg)

@@ -1,4 +1,4 @@
-"""What is on each plot: the numbers of the evaluations, compared with plain counts."""
+"""Content of each plot, compared with plain counts."""
 
 import math
 import statistics
@@ -115,7 +115,7 @@ def test_precision_over_recall_is_the_mean_of_interpolated_precision():
 
 
 def interpolated(grades, name, query, recall):
-    """From the definition: the highest precision at any rank with this recall."""
+    """From the definition: the highest precision at any rank with at least this recall."""
     run = next(run for run in RUNS if run.name == name)
     relevant = {doc for doc, grade in grades.items() if grade >= 1}
     ranking = list(rankgauge.data.ranked(run).get(query, {}))

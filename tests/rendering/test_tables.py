@@ -1,4 +1,4 @@
-"""A plain table and its forms."""
+"""Tables and their output formats."""
 
 import csv
 import io
@@ -163,10 +163,10 @@ def test_latex_has_the_rules_of_booktabs_and_the_best_in_bold():
     [
         (r"\input{x}", r"\textbackslash{}input\{x\}"),
         ("50 % & $5 #1 a_b ~ ^", r"50 \% \& \$5 \#1 a\_b \textasciitilde{} \textasciicircum{}"),
-        # Behind the end of a row a star and a bracket would be its arguments.
+        # After the end of a row, a star or bracket would be read as its argument.
         ("*", "{*}"),
         ("[2ex]", "{[}2ex]"),
-        # No ligature makes two dashes one, and a minus is no hyphen.
+        # No ligature joins two dashes, and a minus sign is not a hyphen.
         ("--option", "-{}-option"),
         ("-0.163 to +0.070", "$-$0.163 to +0.070"),
         ("bm25-1 on 2024-01-02", "bm25-1 on 2024-01-02"),

@@ -1,4 +1,4 @@
-"""Names and ids with any characters, in everything that is printed of them."""
+"""Names and ids with arbitrary characters, in all outputs."""
 
 import re
 from xml.etree import ElementTree as ET
@@ -23,7 +23,7 @@ from rankgauge import (
 )
 from rankgauge.reports import Options, render
 
-# No surrogates and, in ids, no NUL: these are refused.
+# No surrogates and, in ids, no NUL, which are rejected.
 _HOT = st.sampled_from([*"\x1b\r\n\x9b\x00\u202e|`*<&=:# a", "::error::", "##[error]", "[bold]"])
 NAMES = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12),
@@ -35,14 +35,14 @@ IDS = NAMES.filter(
 
 
 def inputs(name, query):
-    """Judgments and two runs, one of this name, with such a query and such a document."""
+    """Return judgments and two runs, one with this name, with this query and document id."""
     qrels = {query: {query: 1, "d2": 1}, "q": {"d1": 1}}
     run = {query: {"d9": 3.0, query: 2.0}, "q": {"d1": 1.0, query: 0.5}}
     return qrels, Run.of(run, name=name), Run.of({q: dict(run["q"]) for q in qrels}, name="b")
 
 
 def assert_safe(text):
-    """Our own line feeds are the only control characters, and no line is a command."""
+    """Check that line feeds are the only control characters, and that no line is a CI command."""
     for line in text.split("\n"):
         assert line.isprintable(), line
         assert not line.lstrip().startswith("::"), line
@@ -50,7 +50,7 @@ def assert_safe(text):
 
 
 def printed(name, query, form):
-    """What the commands print of these."""
+    """Return the output of the commands."""
     qrels, first, second = inputs(name, query)
     evaluation = evaluate(qrels, first, ["RR", "P@2"])
     compared = compare(qrels, [first, second], "RR")

@@ -1,4 +1,4 @@
-"""Each kind of HTML report in a real browser: narrow screens, requests, accessibility, keyboard."""
+"""HTML reports in a real browser: narrow screens, requests, accessibility, keyboard."""
 
 import json
 
@@ -21,7 +21,7 @@ LONG = "a-run-with-a-very-long-name-" * 3
 
 
 def answers():
-    """The diagnosis of the first prompt of the sample."""
+    """Return the diagnosis of the sample's first prompt."""
     questions = FOLDER / "answers" / "questions.jsonl"
     (found,) = read_answers(FOLDER / "answers" / "prompt-1.jsonl", reference=questions)
     items = {item.key: item for each in found for item in items_of(each, sentence_claims(each))}
@@ -84,7 +84,7 @@ def report(request, tmp_path_factory):
 
 @pytest.fixture
 def opened(chromium, report):
-    """The report on a screen of 400 pixels; what it requested is kept."""
+    """Open the report on a screen 400 pixels wide, and record its requests."""
     context = chromium.new_context(viewport={"width": 400, "height": 800}, bypass_csp=True)
     page = context.new_page()
     page.requested = []

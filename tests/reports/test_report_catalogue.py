@@ -1,4 +1,4 @@
-"""The list of measures, and one explained."""
+"""The list of measures, and the description of one."""
 
 import pytest
 

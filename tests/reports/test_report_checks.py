@@ -1,4 +1,4 @@
-"""Reports of a check: for people, for programs, beside the lines of files."""
+"""Reports of a check: for people, for programs, and for lines of files."""
 
 import json
 import math
@@ -122,7 +122,7 @@ def test_effects_on_measures_are_columns_without_unchanged_ones():
     assert "effect  P@5, R@5, AP: no change in four decimals (that)\n" in said
 
 
-def test_a_mean_that_is_none_is_a_dash_for_people_and_null_for_programs():
+def test_an_undefined_mean_is_a_dash_in_tables_and_null_in_json():
     found = result(problem(effects=(effect(now=math.nan),)))
     assert "nDCG@10 – → 0.3520" in render(found)
     assert json.loads(found.to_json())["findings"][0]["effects"][0]["now"] is None

@@ -1,4 +1,4 @@
-"""What is in a collection, as text."""
+"""Descriptions of collections as text."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""A diagnosis as text: in every form, legible, and with texts made harmless."""
+"""Diagnoses as text: every format, legibility, and escaping."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""What changed from one run to another, as people and programs read it."""
+"""Differences between runs, in formats for people and programs."""
 
 import csv
 import io

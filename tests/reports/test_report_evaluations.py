@@ -95,7 +95,7 @@ def test_runs_with_different_measures_have_all_columns_and_no_foreign_values():
 
 
 def test_the_best_of_several_runs_has_a_star_on_a_terminal_and_a_line_says_so():
-    """Also where each run has a table of its own; elsewhere it is bold, and one run has none."""
+    """Also if each run has a separate table; elsewhere it is bold, and a single run has none."""
     names = ["P@1", "P@2", "R@1", "R@2", "RR"]
     one, two = (
         evaluate(QRELS, Run.of(run, name=name), names)

@@ -1,4 +1,4 @@
-"""Reports of a gate: formats that CI systems read, within their limits."""
+"""Reports of a gate: formats of CI systems, within their limits."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What a history holds, as text."""
+"""The contents of a history as text."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ FORMS = ("table", "markdown", "html", "csv", "json")
 
 @pytest.fixture
 def history(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # no checkout: there is no commit
+    monkeypatch.chdir(tmp_path)  # without a checkout, there is no commit
     with History.open(tmp_path / "history.db") as opened:
         for day, label in ((1, "<b>1.0</b>"), (2, "=1+1")):
             opened.add(

@@ -1,4 +1,4 @@
-"""The report as one HTML file: whole, closed to the network, true to the numbers, usable."""
+"""The HTML report in one file: complete, offline, correct numbers, usable."""
 
 import base64
 import hashlib
@@ -26,7 +26,7 @@ EVIL = '</script><script>alert("1")</script><img src=x onerror=alert(1)>\'&\u202
 
 
 class Page(HTMLParser):
-    """What a page is made of; fails where an element is not closed."""
+    """The elements of a page; fails if an element is not closed."""
 
     def __init__(self, text):
         super().__init__()
@@ -127,13 +127,13 @@ def test_two_runs_of_the_sample_take_little_room(whole):
     assert len(whole.encode()) < 500_000
 
 
-# ---- what is on it
+# ---- content
 
 
 def test_it_has_the_sentences_of_the_comparison(whole):
     comparison = rankgauge.compare(QRELS, RUNS)
     text = Page(whole).text
-    # Of two runs the difference says which one is better.
+    # With two runs, the difference says which one is better.
     for said in (*comparison.sentences[1:], *comparison.warnings):
         assert said in text
     (tested,) = (d for d in comparison.differences if d.corrected is not None)
@@ -282,7 +282,7 @@ def test_a_table_whose_lines_belong_together_cannot_be_sorted_apart():
     assert sortable == [("", "Tied"), (" data-sortable", "Loose")]
 
 
-# ---- texts and troubles
+# ---- texts and errors
 
 
 @pytest.mark.parametrize("plots", [False, True])
@@ -361,7 +361,7 @@ def contrast(one, other):
 
 @pytest.mark.parametrize("number", [0, 1], ids=["light", "dark"])
 def test_text_and_lines_have_enough_contrast(whole, number):
-    """By the contrast formula of WCAG 2: 4.5 for letters, 3 for what is drawn."""
+    """By the contrast formula of WCAG 2: 4.5 for text, 3 for graphics."""
     style = re.search(r"(?s)<style>(.*?)</style>", whole)[1]
     colours = dict(re.findall(r"(--[\w-]+): (#\w{6})", style.split(":root {")[number + 1]))
     for name in ("--ink", "--muted", "--accent", "--good"):
@@ -397,7 +397,7 @@ def test_the_table_of_queries_is_sorted_searched_and_changed_by_the_keyboard(tab
     path = tmp_path / "report.html"
     path.write_text(whole, encoding="utf-8")
     tab.open(path)
-    # What the script draws first is what the page says without it.
+    # The first drawing of the script equals the content without it.
     said = [
         re.sub(r"<[^>]*>", "", row)
         for row in re.findall(

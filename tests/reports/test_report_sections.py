@@ -1,4 +1,4 @@
-"""Sections of a report that a diagnosis and a trend make."""
+"""Report sections from a diagnosis and a trend."""
 
 import math
 from datetime import UTC, datetime, timedelta
@@ -45,7 +45,7 @@ def test_a_section_holds_all_tables_of_the_diagnosis(worst):
 
 
 def test_a_report_diagnoses_the_run_that_is_named_or_the_best():
-    runs = dict(reversed(RUNS.items()))  # the best is not the first
+    runs = dict(reversed(RUNS.items()))  # the best run is not the first
     page = {
         name: html_report(QRELS, runs, "nDCG@10", diagnosed=name, plots=False)
         for name in ("best", "bm25", "keyword")
@@ -80,7 +80,7 @@ def test_a_trend_has_its_plot_its_numbers_and_its_breaks(tmp_path):
     trend = history.trend("nDCG@10")
     section = trend_section(trend)
     drawn, table = (next(p for p in section.parts if isinstance(p, kind)) for kind in (Plot, Table))
-    # The line ends where judgments changed.
+    # The line is broken where judgments changed.
     first, second, gap, third, *_ = drawn.panels[0].series[0].y
     assert ((first, second, third), math.isnan(gap)) == (trend.means, True)
     assert [row[3] for row in table.rows] == list(trend.means)

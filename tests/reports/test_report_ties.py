@@ -1,4 +1,4 @@
-"""What ties touch, as text."""
+"""The effect of ties as text."""
 
 import json
 

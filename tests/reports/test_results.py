@@ -1,4 +1,4 @@
-"""Every result of a public function prints, shows and writes itself alike."""
+"""Every result of a public function prints, shows, and exports itself in the same way."""
 
 import importlib
 import inspect
@@ -35,7 +35,7 @@ class Retriever:
         self._run = run
 
     def index(self, documents):
-        """Nothing to do."""
+        """Do nothing."""
 
     def search(self, queries, k):
         return [list(self._run[query.id].items())[:k] for query in queries]
@@ -57,7 +57,7 @@ def history(folder):
 
 
 def project(folder):
-    """A judging project of the sample with a pool, and one choice."""
+    """A judging project of the sample with a pool and one choice."""
     pytest.importorskip("sqlalchemy", reason="a judging project needs SQLAlchemy")
     made = judging.JudgingProject.create(folder / "j.db")
     made.add_questions(judging.load_questions(sample_path("queries.jsonl")))
@@ -69,7 +69,7 @@ def project(folder):
 
 
 def log(folder):
-    """A log of production with answers and ratings."""
+    """A production log with answers and ratings."""
     pytest.importorskip("duckdb", reason="logs need DuckDB")
     pytest.importorskip("pyarrow", reason="logs need pyarrow")
     from tests.online_loops import random_events, write_events
@@ -84,7 +84,7 @@ def clicks(folder):
 
 
 def answers():
-    """Two answers, judged by hand; one of them abstains."""
+    """Two manually judged answers; one of them abstains."""
     given = [("q1", "It is so.", "It is so."), ("q2", "I don't know.", "It is not.")]
     made = rankgauge.answers.AnswerSet("a", tuple(
         rankgauge.answers.AnswerRecord(
@@ -99,7 +99,7 @@ def answers():
 
 
 def calibrated():
-    """The answers, with verdicts of a judge and of a person on all of their items."""
+    """The answers, with verdicts of a judge and of a person on all items."""
     made, _ = answers()
     answered = rankgauge.answers
     keys = {
@@ -134,7 +134,7 @@ def distributed_comparison():
 
 
 def ubi_log(folder):
-    """A question, and a row that is none."""
+    """A question, and an invalid row."""
     row = {"query_id": "q", "user_query": "why?", "timestamp": "2026-05-01T12:00:00Z"}
     (folder / "ubi.jsonl").write_text(json.dumps(row) + "\n{}\n", encoding="utf-8")
     return folder / "ubi.jsonl"
@@ -278,10 +278,10 @@ def test_a_result_has_a_short_repr_and_prints_its_table(result):
     assert "\n" not in repr(result)
     printed = str(result)
     assert type(result).__name__ + "(" not in printed
-    # A line below the heads is in every table.
+    # Every table has a line below its header.
     assert "───" in printed or type(result).__name__ in NO_TABLE
     if not isinstance(result, rankgauge.conversion.Conversion | judging.ProjectCopy):
-        # But for the path of a file.
+        # Except for the path of a file.
         wide = (line for line in printed.splitlines() if len(line) > 80)
         assert all(max(map(len, line.split())) > 40 for line in wide)
         assert render(result).removesuffix("\n") == printed
@@ -305,7 +305,7 @@ def test_every_class_of_results_is_here():
 
 
 def test_every_class_with_json_or_a_table_is_a_result():
-    """Nothing that a public function returns has methods of its own for what all have."""
+    """Only results have methods for the common output formats."""
     for module in PACKAGES:
         for name in getattr(module, "__all__", ()):
             value = getattr(module, name)

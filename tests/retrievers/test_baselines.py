@@ -1,4 +1,4 @@
-"""Chance and the oracle: the ends between which every retriever stands."""
+"""The random and oracle retrievers, the lower and upper baselines."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_chance_depends_on_seed_and_query_alone():
 
 
 def test_chance_is_the_same_everywhere():
-    # Written down once: another machine, Python or NumPy must agree.
+    # Stored values: every machine, Python, and NumPy must agree.
     assert asked(Random(7), [Query("q1")]) == [["d4", "d1", "d6", "d7", "d5", "d2", "d3"]]
 
 

@@ -1,4 +1,4 @@
-"""BM25: the formula, the stored runs of bm25s, and texts that are hard on it."""
+"""BM25: the formula, the stored runs of bm25s, and difficult texts."""
 
 import gzip
 import json
@@ -227,7 +227,7 @@ def test_what_is_no_document_is_refused():
         BM25().index(["late fees"])
 
 
-# The stored runs were made with this stemmer; older ones cut some words otherwise.
+# The stored runs were made with this stemmer; older versions stem some words differently.
 SAME_STEMS = version("pystemmer") >= "3"
 
 
@@ -246,7 +246,7 @@ SAME_STEMS = version("pystemmer") >= "3"
 def test_the_stored_runs_come_out_again(data_folder, name, run, options):
     collection = Collection.read(data_folder / name)
     queries = list(collection.queries.values())
-    # The stored runs were made of title and text joined, the title twice where a text has it.
+    # The stored runs used title and text joined, with the title twice if a text contains it.
     retriever = BM25(**options, fields=["title", "text"])
     retriever.index(collection.documents.values())
     hits = search(retriever, queries, 200)

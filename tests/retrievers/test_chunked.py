@@ -1,4 +1,4 @@
-"""Documents by their chunks: what is rolled up, and how deep the retriever is asked."""
+"""Documents ranked by their chunks: aggregation, and the depth of searches."""
 
 import pytest
 from hypothesis import given, strategies as st
@@ -30,7 +30,8 @@ def chunked(roll_up, **options):
 @pytest.mark.parametrize(
     ("roll_up", "wanted"),
     [
-        # Of d1 the chunks score 1, 3 and 0; of d2 1, 2 and 0 (bike path there: 1); of d3 1.
+        # Scores of the chunks of d1: 1, 3, and 0; of d2: 1, 2, and 0 (bike path there: 1); of d3:
+        # 1.
         ("max", [("d1", 3.0), ("d2", 1.0), ("d3", 1.0)]),
         ("first", [("d1", 1.0), ("d2", 1.0), ("d3", 1.0)]),
         ("sum", [("d1", 4.0), ("d2", 3.0), ("d3", 1.0)]),
@@ -41,7 +42,7 @@ def test_the_roll_up_is_the_one_declared(roll_up, wanted):
 
 
 def slow(hits, roll_up):
-    """A second opinion: all chunks of each document, then the policy in words."""
+    """Independent check: all chunks of each document, then the policy as documented."""
     documents = {}
     for place, (name, score) in enumerate(hits):
         document, _, number = name.rpartition("#")
@@ -76,7 +77,7 @@ def test_rankings_are_those_of_all_chunks(texts, roll_up, k, depth):
     wanted = slow(hits, roll_up)[:k]
     assert found == wanted
     if roll_up != "sum":
-        # For these it is of no account how deep was asked.
+        # For these policies, the depth does not matter.
         full = slow(inner.search(query, 10_000)[0], roll_up)
         assert [score for _, score in found] == [score for _, score in full[:k]]
 
@@ -186,7 +187,7 @@ def test_spans_of_chunks_can_be_measured():
     assert scores.mean()["recall"] == 1.0
 
 
-def test_settings_say_the_policy_and_what_is_inside():
+def test_settings_contain_the_policy_and_the_inner_settings():
     settings = chunked("sum", depth=7).settings
     assert (settings["roll_up"], settings["depth"], settings["titles"]) == ("sum", 7, True)
     assert settings["retriever"] == {"type": "overlapping"}

@@ -1,4 +1,4 @@
-"""Dense retrieval: exact to the last bit, approximate with a recall that is told."""
+"""Dense retrieval: exact search to the last bit, approximate search with a reported recall."""
 
 import json
 
@@ -26,7 +26,7 @@ class Table:
 
 
 def corpus(count, width, seed=0, copies=0):
-    """Vectors of documents and of queries; some documents are copies of others."""
+    """Return vectors of documents and queries; some documents are copies of others."""
     rng = np.random.default_rng(seed)
     vectors = rng.standard_normal((count, width)).astype(np.float32)
     if copies:
@@ -43,7 +43,7 @@ def built(vectors, **options):
 
 
 def exact(vectors, query, similarity):
-    """Pairs by the definition, in the widest floats there are."""
+    """Return pairs by definition, with the widest floats available."""
     q = vectors[query].astype(np.longdouble)
     found = []
     for place, (name, row) in enumerate(vectors.items()):
@@ -95,7 +95,7 @@ def test_equal_scores_keep_the_order_of_the_collection():
 
 
 def test_a_near_tie_that_32_bits_cannot_tell_is_ranked_right():
-    # The products are 1 and 1 + 2**-30, of numbers that 32 bits hold.
+    # The products are 1 and 1 + 2**-30, from numbers that 32 bits represent.
     vectors = {
         "d0": np.array([1.0, 0.0], dtype=np.float32),
         "d1": np.array([1.0, 2.0**-30], dtype=np.float32),
@@ -107,8 +107,8 @@ def test_a_near_tie_that_32_bits_cannot_tell_is_ranked_right():
 
 
 def test_many_near_ties_are_ranked_right():
-    # The same numbers in other orders: their sums are equal but for a few last bits, and sums of 32
-    # bits are off by more than that.
+    # The same numbers in other orders: their sums differ only in the last bits, but 32-bit sums
+    # differ by more than that.
     rng = np.random.default_rng(0)
     numbers = rng.standard_normal(64).astype(np.float32)
     vectors = {}
@@ -164,7 +164,7 @@ def test_the_graph_finds_most_and_tells_how_many():
     assert flat.recall_for(queries) == flat.recall == 1.0
     assert 0.8 < retriever.recall <= 1.0
     assert retriever.size > flat.size == 2000 * 24 * 4
-    # What is found is scored as the exact search does.
+    # Hits have the scores of the exact search.
     assert all(
         dict(a)[n] == s for a, b in zip(true, found, strict=True) for n, s in b if n in dict(a)
     )
@@ -180,7 +180,7 @@ def test_a_poor_graph_has_a_poor_recall():
     good, _ = built(vectors, search="usearch")
     assert poor.recall < 0.6 < good.recall
     assert poor.recall_for(queries) < 0.6
-    # By hand: each of a hundred documents asks for its neighbours, and is none itself.
+    # Independent check: each of a hundred documents searches its neighbors, excluding itself.
     shares = []
     flat, _ = built(vectors)
     for n in np.linspace(0, 2999, 100).astype(int):

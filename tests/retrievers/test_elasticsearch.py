@@ -1,4 +1,4 @@
-"""Elasticsearch and OpenSearch, against a server that speaks their protocol on this machine."""
+"""Elasticsearch and OpenSearch, with a local server for their protocol."""
 
 import base64
 import json
@@ -17,7 +17,7 @@ SAMPLE = Collection.read(sample_path("qrels.txt").parent)
 DOCUMENTS = list(SAMPLE.documents.values())
 QUERIES = list(SAMPLE.queries.values())
 ASKED = [Query("q", "opening hours")]
-# The server wants no waiting between attempts.
+# The server needs no pauses between attempts.
 BUSY = (429, {"Retry-After": "0"}, fault("es_rejected_execution_exception", "queue is full", 429))
 
 
@@ -34,7 +34,7 @@ def url(engine):
 
 @pytest.fixture
 def make(url):
-    """Retrievers that are closed at the end."""
+    """Return a factory of retrievers that are closed at the end."""
     made = []
 
     def one(kind=Elasticsearch, **options):
@@ -110,7 +110,7 @@ def test_one_large_document_goes_alone(engine, make, monkeypatch):
     assert list(engine.indexes["pages"]["found"]) == ["a", "b", "c"]
 
 
-# ---- indexes of others
+# ---- existing indexes
 
 
 def test_an_index_that_is_there_is_not_touched(engine, make):
@@ -156,7 +156,7 @@ def test_a_name_that_could_be_many_indexes_is_refused(name):
         Elasticsearch("http://localhost:9", name)
 
 
-# ---- what is asked
+# ---- requests
 
 
 def test_a_body_of_your_own(engine, make):
@@ -174,7 +174,7 @@ def test_a_body_of_your_own(engine, make):
 
 
 def test_one_is_the_fewest_that_is_asked_for(engine, make):
-    """Of nothing too: a `k` of 0 is an error in searches by vectors."""
+    """A `k` of 0 is an error in vector searches."""
     retriever = make()
     retriever.index([])
     assert retriever.search(ASKED, 5) == [[]]
@@ -222,7 +222,7 @@ def test_keys_are_sent_as_the_server_wants_them(engine, make, monkeypatch, kind,
     assert "s3cr3t" not in json.dumps(retriever.settings)
 
 
-# ---- what goes wrong
+# ---- errors
 
 
 def test_a_document_that_is_refused_is_named(make):
@@ -282,7 +282,7 @@ def test_a_query_that_fails_is_named(make):
 
 
 def part(key, value):
-    """Answers to a search that are spoiled in one part."""
+    """Return search responses with one damaged part."""
 
     def found(index, body):
         return {**Engine.found(None, index, body), key: value}

@@ -1,4 +1,4 @@
-"""Encoders that need no model."""
+"""Encoders without a model."""
 
 import hashlib
 import json
@@ -56,7 +56,7 @@ def test_related_words_are_near_and_others_far():
 
 def test_counts_are_damped():
     one, mixed = HashingEncoder(4096).encode_documents(["hours", "hours hours hours hours rooms"])
-    # The root of 4 to 1, of words that are equally long.
+    # The root of 4 to 1, for words of equal length.
     assert one @ mixed == pytest.approx(2 / np.sqrt(5), abs=0.05)
 
 
@@ -67,7 +67,7 @@ def test_dimensions_are_a_whole_number(dimensions):
 
 
 class Backend:
-    """What a fast tokenizer of transformers wraps."""
+    """The inner object of a fast tokenizer of transformers."""
 
     def __init__(self, **parts):
         self._parts = parts

@@ -1,4 +1,4 @@
-"""Only documents that pass, and as many as were asked for while there are any."""
+"""Only documents that pass the filter, and k of them if there are as many."""
 
 import pytest
 from overlapping import Overlapping

@@ -1,4 +1,4 @@
-"""What adapters share, and what they say where their framework is not there."""
+"""Common behavior of adapters, and errors if their framework is not installed."""
 
 import sys
 
@@ -69,7 +69,7 @@ def test_depth_is_a_whole_number_from_one(depth):
 
 
 class Store:
-    """What looks like a vector store."""
+    """An object with the interface of a vector store."""
 
     def similarity_search(self, text, k):
         """Find nothing."""

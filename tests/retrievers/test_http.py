@@ -1,4 +1,4 @@
-"""HTTP endpoints described by a template and paths, against a server on this machine."""
+"""HTTP endpoints described by a template and paths, with a local server."""
 
 import json
 import time
@@ -21,14 +21,14 @@ ASKED = [Query("q7", "opening hours")]
 
 
 def ranked(text, k):
-    """Documents by common words, then by id: what the server finds."""
+    """Return documents by common words, then by id."""
     words = set(text.lower().split())
     rows = [(-len(words & set(one.whole.lower().split())), one.id) for one in DOCUMENTS]
     return [(name, -worse) for worse, name in sorted(row for row in rows if row[0])[:k]]
 
 
 def engine(asked):
-    """A search engine of nobody's make."""
+    """A generic search engine."""
     if asked.method == "GET":
         text, k = asked.params["q"][0], int(asked.params["n"][0])
     else:
@@ -39,7 +39,7 @@ def engine(asked):
 
 
 def answering(said, **options):
-    """The ranking that comes of an answer."""
+    """Return the ranking that a response is parsed to."""
     with serving(lambda _asked: (200, {}, said)) as url:
         retriever = HTTPRetriever(url, **options)
         found = retriever.search(ASKED, 10)[0]
@@ -48,7 +48,7 @@ def answering(said, **options):
 
 
 def sent(**options):
-    """The requests that go out, for one query and k=3."""
+    """Return the requests sent for one query with k=3."""
     seen = []
 
     def note(asked):
@@ -200,7 +200,7 @@ def test_secrets_that_change_answers_distinguish_settings(one, other):
 
 
 def check_retriever_settings(retriever):
-    """Settings pass the check that all retrievers have to pass."""
+    """Settings pass the check that all retrievers must pass."""
     retriever.search = lambda queries, k: [[] for _ in queries]
     checks = check_retriever(retriever, DOCUMENTS[:2], QUERIES[:2], indexing=False)
     assert "settings are plain, without secrets" in {one.name for one in checks if one.passed}
@@ -333,7 +333,7 @@ def test_a_hanging_server_times_out():
         ({"url": 7}, "URL"),
     ],
 )
-def test_a_description_that_is_none_is_named(options, message):
+def test_an_invalid_description_is_named(options, message):
     with pytest.raises(ValueError, match=message) as caught:
         HTTPRetriever(**{"url": "http://localhost:9", **options})
     assert caught.value.fix

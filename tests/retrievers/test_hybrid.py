@@ -1,4 +1,4 @@
-"""Rankings of several retrievers in one."""
+"""Fused rankings of several retrievers."""
 
 import gzip
 import json
@@ -135,6 +135,6 @@ def test_the_stored_fusion_comes_out_again(data_folder, name, depth):
     measured = evaluate(data_folder / name / "trec" / "qrels.txt", run, ["nDCG@10"]).mean()
     with gzip.open(data_folder / name / "expected" / "rrf-bm25-minilm-k60.json.gz") as file:
         wanted = json.load(file)["nDCG@10"]["mean_all_judged"]
-    # Scores are stored with six digits: a few ties stand otherwise. Older stemmers cut otherwise.
+    # Scores are stored with six digits, so a few ties differ. Older stemmers stem differently.
     near = 1e-4 if version("pystemmer") >= "3" else 0.02
     assert measured["nDCG@10"] == pytest.approx(wanted, abs=near)

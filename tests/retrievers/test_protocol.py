@@ -1,4 +1,4 @@
-"""Whatever shape answers come in, they are hits; what is no ranking is told, and how to mend it."""
+"""Responses of any format become hits; invalid ones are reported with a fix."""
 
 import itertools
 
@@ -123,7 +123,7 @@ def test_a_batch_with_too_few_rankings_is_reported():
 
 
 class Meddles:
-    """It changes whatever it is given, and what it returned before."""
+    """Modifies its input, and its earlier output."""
 
     def __init__(self):
         self.returned = ["d1", "d2"]

@@ -1,4 +1,4 @@
-"""Reranking: by a function, and by a server."""
+"""Reranking by a function and by a server."""
 
 import itertools
 import json
@@ -57,7 +57,7 @@ def test_what_has_no_score_stays_below_in_the_old_order():
 
     assert names(reranked(some)) == ["d1", "d4", "d5", "d2", "d3"]
     scores = [score for _, score in reranked(some)]
-    assert len(set(scores)) == 4  # the two with six letters are equal
+    assert len(set(scores)) == 4  # two documents with six letters are tied
     assert names(reranked(lambda _, texts: [None] * len(texts))) == list(TEXTS)
 
 
@@ -125,7 +125,7 @@ def test_what_is_no_reranker_is_refused(reranker):
 
 
 def scores(body, key="results", score="relevance_score"):
-    """The longest text first, as such servers answer."""
+    """Respond like such servers, with the longest text first."""
     rows = [{"index": n, score: len(text) / 10} for n, text in enumerate(body["documents"])]
     rows.sort(key=lambda row: -row[score])
     return {key: rows} if key else rows
@@ -197,7 +197,7 @@ def test_an_invalid_answer_is_named(answer):
     assert not caught.value.retryable
 
 
-def test_a_server_that_is_busy_is_left_to_whoever_asks():
+def test_a_busy_server_is_reported_to_the_caller():
     with serving(lambda *_: (429, {"Retry-After": "2"}, {})) as server:
         reranker = RerankEndpoint(server.url, "large")
         with pytest.raises(EndpointError) as caught:

@@ -1,4 +1,4 @@
-"""What retrievers return, in whatever shape, as hits; and what they were given last."""
+"""Conversion of results to hits, and the cached last input of retrievers."""
 
 import math
 
@@ -12,11 +12,11 @@ from rankgauge.retrievers.protocol import aligned, holds, index_documents, searc
 
 
 class Documents(list):
-    """A list that can be held weakly."""
+    """A list that supports weak references."""
 
 
 class Keeps:
-    """It holds what it was given last."""
+    """Keeps its last input."""
 
     def __init__(self):
         self.times = 0
@@ -30,7 +30,7 @@ class Keeps:
 
 
 class Made(Keeps):
-    """It has its parts take in documents, each in its own way."""
+    """Indexes documents with its parts, each in a different way."""
 
     def __init__(self, *parts):
         super().__init__()
@@ -133,7 +133,7 @@ def test_there_is_one_ranking_for_each_query(found):
         aligned(found, 2)
 
 
-# ---- what was taken in
+# ---- indexed documents
 
 
 def test_the_same_documents_are_taken_in_once_and_others_again():

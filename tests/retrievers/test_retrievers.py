@@ -1,4 +1,4 @@
-"""The door of the retrievers: names, and the words for them in plans."""
+"""The public names of retrievers, and their type names in plans."""
 
 import inspect
 import json
@@ -30,6 +30,6 @@ def test_settings_begin_with_the_word_of_plans(made):
     assert json.loads(json.dumps(made.settings)) == made.settings
 
 
-def test_a_name_nobody_knows_is_no_attribute():
+def test_an_unknown_name_raises_an_attribute_error():
     with pytest.raises(AttributeError, match="NoSuch"):
         _ = retrievers.NoSuch

@@ -1,4 +1,4 @@
-"""What vector stores have in common, with a store that is a list."""
+"""Common behavior of vector stores, with a store that is a list."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from rankgauge.testing import check_retriever
 
 
 class Listed(VectorStore):
-    """A store in a dictionary of collections, which others may have filled."""
+    """A store in a dictionary of collections, which may also be filled externally."""
 
     TYPE = "listed"
     LIBRARIES = ("numpy",)
@@ -60,7 +60,7 @@ class Listed(VectorStore):
 
 
 def chunks(count, documents):
-    """Chunks of documents; those of the first are all nearer than those of the others."""
+    """Return chunks of documents; those of the first are all nearer than those of the others."""
     rows = []
     for n in range(documents):
         angle = n / 10

@@ -1,4 +1,4 @@
-"""Each run without its own judgments, against plain loops and by hand."""
+"""Each run without its own judgments, compared with plain loops and manual examples."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUERIES = [f"q{n}" for n in range(12)]
 
 
 def _collection(seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Runs of the same documents in other orders; judged is what any has in its first six."""
+    """Return runs of the same documents in different orders; judged are the first six of any."""
     rng = random.Random(seed)
     docs = [f"d{n}" for n in range(30)]
     runs = {
@@ -106,7 +106,7 @@ def test_what_all_runs_found_takes_nothing_away() -> None:
     run = {"q": ["d1", "d2"]}
     found = reliability({"q": {"d1": 1, "d2": 2}}, {"a": run, "b": run}, "nDCG")
     assert all(one.judgments == 0 and one.values == one.without for one in found.runs)
-    # Two runs of one value have no order.
+    # Two runs with equal values have no order.
     assert np.isnan(found.tau[parse("nDCG")])
 
 

@@ -1,4 +1,4 @@
-"""What ties touch: counted by hand, the interval against every order, and a scorer of one score."""
+"""The effect of ties: manual counts, intervals over every order, and constant scores."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_it_has_a_short_repr_and_a_table() -> None:
     assert "<table" in FOUND._repr_html_()
 
 
-# ---- laws
+# ---- invariants
 
 
 MORE = ["INST(goal=2,top=3)", "INSQ(goal=2,top=3)", "BPM(goal=2,top=3)@4", "NERR8(top=3)@4",
@@ -125,7 +125,7 @@ MORE = ["INST(goal=2,top=3)", "INSQ(goal=2,top=3)", "BPM(goal=2,top=3)@4", "NERR
 
 
 def short(seed: int, queries: int = 3000) -> Batch:
-    """Rankings of few documents with one score or two: most of what order can do happens here."""
+    """Return rankings of few documents with one or two scores, so that orders matter most."""
     rng = random.Random(seed)
     qrels: dict[str, dict[str, float]] = {}
     run: dict[str, dict[str, float]] = {}
@@ -144,7 +144,7 @@ def short(seed: int, queries: int = 3000) -> Batch:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [11, 12])
 def test_no_order_leads_out_of_worst_to_best(seed: int) -> None:
-    """Of every measure whose value never falls where a better document moves up."""
+    """For every measure whose value never falls if a better document moves up."""
     made = short(seed)
     asked = [*dict.fromkeys(
         [bare(**params) for bare in list_measures()
@@ -170,7 +170,7 @@ def test_no_order_leads_out_of_worst_to_best(seed: int) -> None:
                 outside.add(measure)
     assert moved > 1000
     assert [str(measure) for measure in outside if measure.monotone] == []
-    # What is said not to be whole is not: seen here, but for what gains or divisors make of it.
+    # Changes are detected, unless gains or divisors hide them.
     assert {"NumNonrelRet", "G", "infAP"} <= {m.name for m in outside}
     assert {"INST", "BPM"} <= {m.name for m in outside if m.arguments.get("residual")}
 
@@ -201,12 +201,12 @@ def _params(bare: Any) -> list[dict[str, Any]]:
 
 
 def _grade_order(grades: dict[str, float]) -> list[str]:
-    """A ranking by descending grade, where what nobody judged stands last."""
+    """Return a ranking by descending grade, with unjudged documents last."""
     return sorted("abcde", key=lambda doc: -grades.get(doc, -9.0))
 
 
 def test_no_order_of_few_documents_is_better_than_by_grade_or_worse_than_the_reverse() -> None:
-    """The law again, against every order there is; and who breaks it on a few documents."""
+    """The same by enumerating every order, and the measures that violate it for few documents."""
     rng = random.Random(5)
     asked = [*dict.fromkeys(
         [bare(**params) for bare in list_measures() if bare.declaration.better != "neither"
@@ -246,15 +246,15 @@ def test_no_order_of_few_documents_is_better_than_by_grade_or_worse_than_the_rev
         ("NumNonrelRet", False),
     ],
 )  # fmt: skip
-def test_where_grades_do_not_say_what_is_best_is_known(name: str, monotone: bool) -> None:  # noqa: FBT001
+def test_measures_whose_best_order_is_not_by_grade_are_known(name: str, monotone: bool) -> None:  # noqa: FBT001
     assert parse(name).monotone is monotone
 
 
-# ---- a scorer with one score for all
+# ---- constant scores
 
 
 def constant(queries: int = 20, size: int = 100) -> tuple[Any, Any]:
-    """A relevant document for each query, given first and last by its id; all scores are 1."""
+    """Return a relevant document for each query, first or last by id; all scores are 1."""
     qrels = {f"q{number}": {f"a{number}": 1} for number in range(queries)}
     run = {
         query: dict.fromkeys([*relevant, *(f"d{number}" for number in range(size - 1))], 1.0)
@@ -264,7 +264,7 @@ def constant(queries: int = 20, size: int = 100) -> tuple[Any, Any]:
 
 
 def test_a_constant_scorer_is_detected() -> None:
-    """Such a one was perfect in a task of a public leaderboard that kept the order given."""
+    """Such a scorer was perfect in a task of a public leaderboard that kept the input order."""
     qrels, run = constant()
     said = {
         ties: evaluate(qrels, run, ["nDCG@10", "RR", "P@1"], ties=ties).mean()

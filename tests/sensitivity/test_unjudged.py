@@ -1,4 +1,4 @@
-"""Documents without a judgment: removed, all relevant, drawn at random; by loops and by hand."""
+"""Unjudged documents: removed, all relevant, or random; compared with loops and manual examples."""
 
 from __future__ import annotations
 
@@ -109,18 +109,18 @@ def test_only_ties_between_judged_documents_could_change_a_condensed_list(made: 
     assert found.counts["tied"] == sum(map(tied, made.qrels))
 
 
-# ---- all relevant, condensed, how much is judged
+# ---- all relevant, condensed lists, judged shares
 
 
 def _all_relevant(seen: Seen, measure: Measure, top: float) -> Seen:
-    """Each document down to the cut-off that nobody judged has the top grade."""
+    """Return the query with the top grade for each unjudged document above the cut-off."""
     k = dict(measure.params).get("k")
     new = {doc: top for doc in seen.ranking[:k] if seen.grades.get(doc, -1) < 0}
     return Seen(seen.ranking, {**seen.grades, **new})
 
 
 @pytest.mark.parametrize("measure", ALL, ids=str)
-def test_all_relevant_is_what_loops_say_with_the_top_grade(made: Batch, measure: Measure) -> None:
+def test_all_relevant_agrees_with_loops_using_the_top_grade(made: Batch, measure: Measure) -> None:
     found = unjudged_report(made.qrels, made.run, [measure])
     assert found.top == 4
     values = dict(
@@ -168,14 +168,14 @@ def test_ties_that_need_grades_are_refused() -> None:
         unjudged_report({"q": {"a": 1}}, {"q": ["a"]}, "AP", ties="mean")
 
 
-# ---- grades drawn at random
+# ---- random grades
 
 SMALL = {"q1": {"a": 3, "b": 0, "c": 1, "away": 2}}
 RANKING = {"q1": ["x", "a", "y", "b", "c"]}
 
 
 def _expected(prior: Sequence[tuple[float, float]], k: int) -> float:
-    """The mean of nDCG@k over all ways to judge x and y, each grade with its chance."""
+    """Return the expected nDCG@k over all grades of x and y."""
     total = 0.0
     places = [doc for doc in RANKING["q1"][:k] if doc not in SMALL["q1"]]
     for drawn in product(prior, repeat=len(places)):

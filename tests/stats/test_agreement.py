@@ -23,7 +23,7 @@ LETTERS = ["aabbdcccedda", "babbbcccedddd"[:12]]
 
 
 def slow_alpha(table, metric):
-    """The coincidence matrix, and the difference functions of the paper as sums."""
+    """Return alpha from the coincidence matrix and the difference functions of the paper."""
     units = [[x for x in row if not math.isnan(x)] for row in table]
     units = [unit for unit in units if len(unit) > 1]
     values = sorted({x for unit in units for x in unit})
@@ -81,7 +81,7 @@ def test_alpha_is_that_of_the_coincidence_matrix(metric):
 
 @pytest.mark.parametrize("metric", ["nominal", "ordinal", "interval"])
 def test_the_bootstrap_draws_whole_units(metric):
-    """The same resamples, each given to the slow loop."""
+    """The same resamples, each passed to the slow loop."""
     table = ratings(3, units=12, missing=0.1)
     found = krippendorff_alpha(table, metric, draws=200, seed=5)
     drawn = np.random.default_rng(5).multinomial(12, np.full(12, 1 / 12), size=200)
@@ -114,7 +114,7 @@ def test_kappa_leaves_out_what_one_rater_did_not_rate():
 
 
 def test_weighted_kappa_takes_the_distance_of_grades_that_nobody_used():
-    """Grades 0, 1, 3: the distance of 1 and 3 is 2, though no 2 was given."""
+    """Grades 0, 1, 3: the distance between 1 and 3 is 2, although no 2 was given."""
     first, second = [0, 1, 3, 3, 0], [0, 3, 3, 1, 1]
     apart = sum(abs(a - b) for a, b in zip(first, second, strict=True)) / 5
     chance = sum(abs(a - b) for a in first for b in second) / 25
@@ -212,7 +212,7 @@ def test_with_the_units_needed_intervals_have_the_width_asked_for(alpha, none):
     assert np.mean(found) == pytest.approx(alpha, abs=0.01)
 
 
-def test_impossible_wishes_of_agreement_are_refused():
+def test_impossible_targets_of_agreement_are_refused():
     with pytest.raises(InputError, match="half_width=0"):
         units_needed(0, [0.5, 0.5])
     for shares, alpha in (([1.0], 0.5), ([0.5, 0.5], 1.0), ([-1.0, 2.0], 0.5)):

@@ -1,4 +1,4 @@
-"""Changes of a rate over time, by slow loops and simulation."""
+"""Changes of a rate over time, compared with slow loops and simulations."""
 
 import itertools
 import math
@@ -12,7 +12,7 @@ from rankgauge.stats import find_change_points, first_change, linear_trend
 
 
 def largest(y, x):
-    """The largest shift, from its definition."""
+    """Return the largest shift, from its definition."""
     ratio, whole = sum(y) / sum(x), sum(x)
     left = [a - ratio * b for a, b in zip(y, x, strict=True)]
     found = []
@@ -24,7 +24,7 @@ def largest(y, x):
 
 
 def p_value(y, x, draws, seed):
-    """The share of shuffled periods whose largest shift reaches the observed one."""
+    """Return the share of shuffled periods whose largest shift reaches the observed one."""
     rng = random.Random(seed)
     ratio = sum(y) / sum(x)
     scaled = [(a - ratio * b) / math.sqrt(b) for a, b in zip(y, x, strict=True)]
@@ -32,7 +32,7 @@ def p_value(y, x, draws, seed):
     for _ in range(draws):
         rng.shuffle(scaled)
         drawn = [ratio * b + z * math.sqrt(b) for z, b in zip(scaled, x, strict=True)]
-        # Of drawn periods the ratio is another, which the statistic takes out.
+        # Resampled periods have another ratio, which the statistic removes.
         left = [a - ratio * b for a, b in zip(drawn, x, strict=True)]
         whole = sum(x)
         gaps = [
@@ -53,7 +53,7 @@ def test_the_p_value_is_that_of_a_slow_permutation():
 
 
 def exact_p_value(y, x):
-    """The share of all orders of eight periods whose largest shift reaches the observed one."""
+    """Return the share of all orders of eight periods that reach the observed shift."""
     ratio, whole = sum(y) / sum(x), sum(x)
     sizes = [math.sqrt(b) for b in x]
     scaled = [(a - ratio * b) / size for a, b, size in zip(y, x, sizes, strict=True)]
@@ -88,7 +88,7 @@ def test_the_p_value_is_that_of_all_orders_of_periods_of_unequal_size(y, x):
 
 
 def test_eight_periods_are_enough_and_equal_statistics_count_as_reached():
-    """Of 70 ways to place four lower and four higher periods, 2 have so large a shift."""
+    """Of 70 ways to place four lower and four higher periods, 2 have this shift."""
     y, x = [1, 1, 1, 1, 9, 9, 9, 9], [17] * 8
     error = math.sqrt(1 / 35 * 34 / 35 / 20_000)
     assert first_change(y, x, draws=20_000) == pytest.approx(1 / 35, abs=4 * error)
@@ -197,4 +197,4 @@ def test_false_alarms_are_as_rare_as_promised(spread):
         rates = rng.beta(0.2 * spread, 0.8 * spread, 28) if spread else np.full(28, 0.2)
         x = rng.poisson(60, 28)
         alarms += first_change(rng.binomial(x, rates), x, draws=199) <= 0.05
-    assert alarms / 400 <= 0.075  # .05 and two standard errors
+    assert alarms / 400 <= 0.075  # .05 plus two standard errors

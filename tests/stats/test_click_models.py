@@ -1,4 +1,4 @@
-"""Click models: planted parameters, slow implementations, and faults of other tools."""
+"""Click models: simulated parameters, slow implementations, and faults of other tools."""
 
 import math
 
@@ -13,7 +13,7 @@ pytest.importorskip("scipy")
 
 
 def table(impressions):
-    """Rows of pair, rank, impressions and clicks from one row for each impression."""
+    """Return rows of pair, rank, impressions, and clicks from one row per impression."""
     counts = {}
     for pair, rank, clicked in impressions:
         shown, clicks = counts.get((pair, rank), (0, 0))
@@ -94,7 +94,7 @@ def test_ranks_without_clicks_divide_by_nothing():
 
 
 def simulated(rng, *, pairs=200, ranks=8, shown=40_000, attraction=None):
-    """Clicks of a position-based model whose documents move between ranks."""
+    """Simulate clicks of a position-based model whose documents move between ranks."""
     theta = np.arange(1, ranks + 1) ** -0.7
     alpha = rng.beta(1, 3, pairs) if attraction is None else attraction
     pair, rank = rng.integers(0, pairs, shown), rng.integers(0, ranks, shown)
@@ -105,7 +105,7 @@ def simulated(rng, *, pairs=200, ranks=8, shown=40_000, attraction=None):
 
 
 def slow_em(pair, rank, shown, clicked, iterations=3000):
-    """The EM algorithm of the position-based model, row by row."""
+    """Run the EM algorithm of the position-based model, row by row."""
     rows = list(zip(pair.tolist(), rank.tolist(), shown.tolist(), clicked.tolist(), strict=True))
     theta, alpha = dict.fromkeys(rank.tolist(), 0.5), dict.fromkeys(pair.tolist(), 0.5)
     for _ in range(iterations):
@@ -154,12 +154,12 @@ def test_examination_maximizes_the_likelihood_of_the_shares_of_clicks():
 
 
 def test_examination_and_its_errors_are_those_of_poisson_regression_by_documents():
-    """Dummies for documents, and errors robust within each of them (Wooldridge 1999)."""
+    """Dummy variables for documents, and errors robust within documents (Wooldridge 1999)."""
     api = pytest.importorskip("statsmodels.api")
     rng = np.random.default_rng(5)
     pair, rank = np.repeat(np.arange(40), 3), np.tile([1, 2, 3], 40)
     shown = rng.integers(50, 300, 120)
-    # Rank 2 is examined most, and attraction varies between ranks of a document, too.
+    # Rank 2 is examined most, and attraction also varies between ranks of a document.
     chance = np.array([0.15, 0.3, 0.1])[rank - 1] * rng.uniform(0.3, 2, 120)
     clicked = rng.binomial(shown, np.minimum(chance, 1))
     found = fit_position_model(pair, rank, shown, clicked)
@@ -201,7 +201,7 @@ def test_bounds_of_attraction_are_where_the_likelihood_falls_by_its_inflated_qua
             assert loss == pytest.approx(1.959964**2 * (1 + more), rel=1e-5)
 
 
-def test_intervals_cover_planted_parameters():
+def test_intervals_cover_simulated_parameters():
     rng, inside, theta_inside = np.random.default_rng(1), [], []
     for _ in range(40):
         theta, alpha, rows = simulated(rng)
@@ -214,7 +214,7 @@ def test_intervals_cover_planted_parameters():
 
 
 def test_few_impressions_of_each_document_do_not_bias_examination():
-    """The EM algorithm overestimates low ranks here: one parameter for every few impressions."""
+    """The EM algorithm overestimates low ranks: it has a parameter for every few impressions."""
     rng = np.random.default_rng(7)
     theta, _, rows = simulated(rng, pairs=30_000, ranks=6, shown=400_000)
     found = fit_position_model(*rows)

@@ -50,7 +50,7 @@ def test_the_interval_is_wilson_s_with_the_t_quantile_and_effective_items():
 @pytest.mark.parametrize(("hits", "items"), [
     ([4, 0, 3, 0, 1, 0, 0, 2], [5, 4, 3, 6, 9, 1, 2, 2]),
     ([9, 8, 9, 6, 5, 9], [9, 9, 9, 9, 5, 9]),  # fewer misses than hits
-    ([2, 2, 2, 2, 1, 2], [4, 4, 4, 4, 4, 4]),  # less spread than independent items have
+    ([2, 2, 2, 2, 1, 2], [4, 4, 4, 4, 4, 4]),  # less spread than independent items
 ])  # fmt: skip
 def test_the_design_effect_is_that_of_its_definition(hits, items):
     pairs = list(zip(hits, items, strict=True))

@@ -137,7 +137,7 @@ def test_few_changed_values_need_a_lowest_one():
     values = [0.1, *[0.0] * 30]
     assert mean_lower_bound(values) == -math.inf
     assert mean_lower_bound(values, lowest=-1.0) == pytest.approx(-0.088, abs=0.002)
-    # What the measure cannot lose, it will not.
+    # A loss that the measure cannot have is excluded.
     assert mean_lower_bound(values, lowest=-0.1) > -0.02
 
 
@@ -159,7 +159,7 @@ def test_bad_input_is_refused():
 @pytest.mark.parametrize("share", [1.0, 0.2, 0.05])
 @pytest.mark.parametrize("queries", [25, 100])
 def test_the_bound_is_above_the_mean_in_at_most_5_percent(share, queries):
-    # Losses from a lognormal distribution, on a share of the queries; the t bound fails in 10-20%.
+    # Lognormal losses in a share of the queries; the t bound fails in 10-20%.
     rng = np.random.default_rng([queries, int(100 * share)])
     pool = -np.clip(rng.lognormal(-3, 1, 20_000), 0, 1)
     above = changed = 0
@@ -172,7 +172,7 @@ def test_the_bound_is_above_the_mean_in_at_most_5_percent(share, queries):
 
 
 def by_drawing(values, lowest, draws=200_000):
-    """The bound from its definition: weights drawn, SciPy's skewness and quantile of t."""
+    """Return the bound from its definition: random weights, SciPy's skewness, and quantile of t."""
     values = np.asarray(values)
     count, mean = len(values), values.mean()
     if (values != 0).mean() < 1 / 3:
@@ -229,7 +229,7 @@ def test_without_trials_everything_is_possible():
 
 
 def test_it_covers_about_as_often_as_it_says():
-    """Averaged over proportions, where the discreteness of counts evens out."""
+    """Averaged over proportions, which smooths the discreteness of counts."""
     n = 12
     low, high = wilson_interval(np.arange(n + 1), n)
     shares = np.linspace(0.02, 0.98, 400)

@@ -1,4 +1,4 @@
-"""Corrected rates: loops from the papers, statsmodels, and simulated judges of known errors."""
+"""Corrected rates: loops from the papers, statsmodels, and judges with known error rates."""
 
 import gzip
 import json
@@ -28,7 +28,7 @@ Z = 1.959963984540054
 
 
 def simulated(rng, truth, sens, spec, items, labels, *, apart=False):
-    """Labels of a judge and of people (NaN from `labels` on), and weights of the items."""
+    """Return labels of a judge and of people (NaN from `labels` on), and weights of the items."""
     count = items + labels if apart else items
     human = (rng.random(count) < truth).astype(float)
     judge = np.where(human == 1, rng.random(count) < sens, rng.random(count) >= spec).astype(float)
@@ -39,7 +39,7 @@ def simulated(rng, truth, sens, spec, items, labels, *, apart=False):
 
 
 def paper_interval(judged, judge, human):
-    """Lee et al. (arXiv 2511.21140): the adjusted interval, from counts."""
+    """Return the adjusted interval of Lee et al. (arXiv 2511.21140), from counts."""
     n, p = len(judged), sum(judged) / len(judged)
     right = {0: 0, 1: 0}
     of = {0: 0, 1: 0}
@@ -75,7 +75,7 @@ def test_rogan_gladen_is_the_formula_of_the_paper():
 
 
 def test_the_interval_has_the_rates_that_a_scan_does_not_reject():
-    """Fieller by definition: each rate is tested with variances summed in loops."""
+    """Fieller's method by definition: each rate is tested with variances summed in loops."""
     rng = np.random.default_rng(5)
     judge, human, weights = simulated(rng, 0.5, 0.8, 0.75, 120, 60)
     clusters = np.repeat(np.arange(40), 3)
@@ -101,7 +101,9 @@ def test_the_interval_has_the_rates_that_a_scan_does_not_reject():
                 sums[label, added] = -factor * (added - q[label]) / (len(labels[label]) + 2)
         variance = sum(v * v for v in sums.values()) * len(sums) / (len(sums) - 1)
         gap = mean - q[0] - rate * (q[1] - q[0])
-        return abs(gap) > 2.0930240544 * math.sqrt(variance)  # t of 19: 20 clusters have labels
+        return abs(gap) > 2.0930240544 * math.sqrt(
+            variance
+        )  # t with 19 degrees of freedom: 20 clusters have labels
 
     inside = [rate / 1000 for rate in range(1001) if not rejected(rate / 1000)]
     assert found.low == pytest.approx(inside[0], abs=0.0011)
@@ -135,7 +137,7 @@ def test_prediction_powered_inference_is_that_of_the_paper():
     spread = math.sqrt(variance(rest) / 2000 + variance(errors) / 1000)
     assert found.value == pytest.approx(value)
     assert found.high - found.low == pytest.approx(2 * Z * spread, rel=0.02)
-    # The weight with the smallest variance is at least as good, and labels alone are worse.
+    # The weight with the smallest variance is at least as good as 1, and labels alone are worse.
     best = prediction_powered_mean(judge, human)
     people = prediction_powered_mean(judge, human, power=0.0)
     assert best.width <= found.width * 1.001 < people.width
@@ -161,7 +163,7 @@ def test_a_rate_has_wilsons_interval_of_the_effective_number():
     hits = [1] * 17 + [0] * 3
     found = clustered_rate(hits)
     assert (found.low, found.high) == pytest.approx(proportion_confint(17, 20, method="wilson"))
-    # Four copies of an item tell what one does.
+    # Four copies of an item have the information of one.
     copies = clustered_rate(np.repeat(hits, 4), np.repeat(np.arange(20), 4))
     assert copies.width == pytest.approx(found.width, rel=0.05)
     assert clustered_rate(np.repeat(hits, 4)).width < 0.6 * found.width
@@ -210,7 +212,7 @@ JUDGES = [(0.7, 0.95, 0.6), (0.415, 0.94, 0.18), (0.7, 0.9, 0.9), (0.9, 0.95, 0.
 
 
 def coverage(draws, truth, sens, spec, *, alike=1):
-    """How often each interval has the truth; items of a cluster have the same labels."""
+    """Return how often each interval contains the truth; labels are equal within clusters."""
     rng = np.random.default_rng(11)
     hits = dict.fromkeys(("naive", "ppi", "rg", "apart"), 0)
     shown = dict.fromkeys(hits, 0)

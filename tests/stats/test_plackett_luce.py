@@ -15,7 +15,7 @@ PICKS = [0, NONE, 3, 2, NONE, 1]
 
 
 def log_posterior(u, sets, picks, *, none=True, sd=3.0, weights=None):
-    """By loops, from the definition."""
+    """Return the log posterior by loops, from the definition."""
     found = -sum(x * x for x in u) / (2 * sd**2)
     for i, (members, pick) in enumerate(zip(sets, picks, strict=True)):
         terms = [math.exp(u[m]) for m in members if m != NONE] + ([1.0] if none else [])
@@ -25,7 +25,7 @@ def log_posterior(u, sets, picks, *, none=True, sd=3.0, weights=None):
 
 
 def draw(u, sets, rng):
-    """One choice from each set, by the probabilities of the model."""
+    """Return one choice from each set, with the probabilities of the model."""
     picks = []
     for members in sets:
         powers = np.append(np.exp(u[members]), 1.0)
@@ -88,7 +88,7 @@ def test_a_ranking_is_a_sequence_of_choices_from_what_is_left():
 
 
 def test_stopping_early_says_nothing_of_the_order_of_the_others():
-    """The likelihood of the partial ranking is the sum of those of its completions."""
+    """The likelihood of the partial ranking is the sum over its completions."""
     u, others = np.array([0.4, -1.0, 1.3]), [[1], [2], [NONE]]
 
     def chance(ranking):
@@ -130,7 +130,7 @@ def test_probabilities_of_none_and_of_relevance_are_those_of_the_formulas():
 
 
 def test_the_information_of_a_set_is_the_loss_of_log_volume():
-    """From the whole matrices: the Fisher information of one more choice, outcome by outcome."""
+    """From whole matrices: the Fisher information of one more choice, outcome by outcome."""
     fit = fit_plackett_luce(5, SETS, PICKS)
     sets = [[0, 1, 2], [1, 3, 4], [4, 2, 0]]
     found = fit.information(sets)

@@ -1,4 +1,4 @@
-"""The bootstrap with Poisson weights: its weights, its interval, and independence of order."""
+"""The Poisson bootstrap: weights, interval, and independence of order."""
 
 import hashlib
 import math
@@ -24,7 +24,7 @@ _WORD = 2**64
 
 
 def slow_weight(query_id, seed, draw):
-    """From the definition, with Python's whole numbers."""
+    """Return a weight from the definition, with Python's integers."""
     secret = seed.to_bytes(3 if seed > 255 else 1, "little")
     key = hashlib.blake2b(query_id.encode(), digest_size=8, key=secret).digest()
     mixed = (int.from_bytes(key, "little") + (draw // 4 + 1) * 0x9E3779B97F4A7C15) % _WORD
@@ -52,7 +52,7 @@ def test_weights_and_interval_are_those_of_a_slow_loop(seed):
         sum(w * d for w, d in zip(row, moved, strict=True)) / sum(row) for row in weights
     )
     found = poisson_bootstrap_interval(moved, ids, 0.9, draws=30, seed=seed)
-    # Between the 2nd and 3rd of 30, and the 28th and 29th, linearly.
+    # Between the 2nd and 3rd of 30, and the 28th and 29th, by linear interpolation.
     low = means[1] + 0.45 * (means[2] - means[1])
     high = means[27] + 0.55 * (means[28] - means[27])
     assert (found.low, found.high) == pytest.approx((low, high), rel=1e-12)
@@ -68,7 +68,7 @@ def test_weights_have_the_mean_and_variance_of_poisson_and_are_independent():
         share = math.exp(-1) / math.factorial(k)
         error = math.sqrt(share / count)
         assert np.mean(weights == k) == pytest.approx(share, abs=4 * error)
-    # 780 pairs of draws, and neighbouring queries.
+    # 780 pairs of draws, and neighboring queries.
     apart = np.corrcoef(weights) - np.eye(40)
     assert np.abs(apart).max() < 4.5 / math.sqrt(20_000)
     lag = np.corrcoef(weights[:, 1:].ravel(), weights[:, :-1].ravel())[0, 1]

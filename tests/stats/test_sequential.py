@@ -18,7 +18,7 @@ from rankgauge.stats.sequential import (
 
 
 def mixture_ratio(d, v, tau):
-    """The likelihood ratio of d, integrated over true differences by the trapezoid rule."""
+    """Return the likelihood ratio of d, integrated over true differences by the trapezoid rule."""
     true = np.linspace(-12 * tau, 12 * tau, 200_001)
     prior = np.exp(-(true**2) / (2 * tau**2)) / math.sqrt(2 * math.pi * tau**2)
     ratio = np.exp(((2 * d * true) - true**2) / (2 * v))
@@ -100,16 +100,16 @@ def test_few_hits_or_few_misses_say_nothing_on_the_variance(hits, known):
 
 def test_users_with_many_hits_do_not_count_as_many_users():
     balanced = ClusterSums.of([1, 0] * 50, [1] * 100)
-    # 38 hits, 30 of them of one user, say as much as 38² / (30² + 8) = 1.6 users.
+    # 38 hits, 30 of them by one user, count as 38² / (30² + 8) = 1.6 users.
     busy = ClusterSums.of([30] + [1] * 8 + [0] * 60, [30] + [1] * 68)
-    # 20 users with 9 hits and 1 miss each: 20² / 20 users say how many misses there are.
+    # 20 users with 9 hits and 1 miss each: 20² / 20 effective users for misses.
     content = ClusterSums.of([9] * 20, [10] * 20)
     sure = ClusterSums.of([9] * 19 + [8], [10] * 20)
     for one, other, known in (
         (busy, balanced, False), (balanced, busy, False), (sure, balanced, True),
     ):  # fmt: skip
         assert math.isfinite(difference_variance(one, other)[1]) == known
-    # Twenty equal users have no spread of their own; that of the other arm remains.
+    # Twenty equal users have no variance; that of the other arm remains.
     assert difference_variance(content, balanced)[1] == pytest.approx(0.25 / 99)
 
 
@@ -118,7 +118,7 @@ def test_the_sign_of_a_difference_does_not_change_what_it_needs():
 
 
 def simulated_looks(rng, rate, share, users=800, days=50):
-    """Looks at two equal arms, whose users differ and return on later days."""
+    """Yield looks at two equal arms, whose users differ and return on later days."""
     first = rng.integers(0, days, users)
     asked = rng.poisson(rng.gamma(1, 0.15, (users, 1)) * (np.arange(days) > first[:, None]))
     asked[np.arange(users), first] += 1 + rng.poisson(1, users)

@@ -1,4 +1,4 @@
-"""Statistics: against SciPy and statsmodels, by simulation, and by what must not matter."""
+"""Statistics compared with SciPy and statsmodels, by simulation, and their invariances."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def normal(*shape, seed=RNG_SEED, mean=0.0):
 
 
 def precision_like(queries, columns, seed=RNG_SEED):
-    """Differences of P@5: sums of fifths, each with its own rounding."""
+    """Return differences of P@5: sums of fifths, each with its own rounding error."""
     rng = np.random.default_rng(seed)
     return rng.integers(0, 6, (queries, columns)) / 5 - rng.integers(0, 6, (queries, columns)) / 5
 
 
 def band(rejected, experiments, rate=0.05):
-    """Whether a count of false positives lies in its 99.9 % binomial band."""
+    """Return whether a count of false positives is in its 99.9% binomial band."""
     low, high = scipy_stats.binom.interval(0.999, experiments, rate)
     return low <= rejected <= high
 
@@ -65,7 +65,7 @@ def test_the_t_distribution_is_scipys(df):
 
 
 def test_with_one_degree_of_freedom_it_is_cauchys():
-    # SciPy is 1e-11 off near 0 here.
+    # SciPy is off by 1e-11 near 0 here.
     for t in (-1e6, -3.0, -1e-6, 0.0, 1e-6, 0.3, 20.0):
         expected = 0.5 + math.atan(t) / math.pi
         assert stats.student_t_cdf(t, 1) == pytest.approx(expected, rel=1e-13, abs=1e-15)
@@ -160,7 +160,7 @@ def test_equal_differences_have_no_spread_even_after_rounding():
         assert stats.randomization_test(column).p.tolist() == [0.25]
 
 
-# ---- randomized tests
+# ---- randomization tests
 
 
 @pytest.mark.parametrize("differences", [normal(11, mean=0.4), precision_like(12, 1)[:, 0]])
@@ -336,12 +336,12 @@ print(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1])
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory_is_bounded_by_blocks():
-    # Not ru_maxrss: a child's begins with what its parent had.
+    # Not ru_maxrss, which a child process inherits from its parent.
     ran = subprocess.run([sys.executable, "-c", MEMORY], check=True, capture_output=True, text=True)
     assert int(ran.stdout) < 300_000
 
 
-# ---- by simulation: nothing differs, at level .05
+# ---- by simulation: no difference, level .05
 
 
 @pytest.mark.slow
@@ -407,7 +407,7 @@ def test_corrections_are_those_of_statsmodels(given_p):
 # ---- power
 
 
-# Not 1,000 queries with 0.3 or more, where statsmodels says NaN.
+# Not for 1,000 queries with 0.3 or more, where statsmodels returns NaN.
 @pytest.mark.parametrize("alpha", [0.05, 0.01])
 @pytest.mark.parametrize(
     ("queries", "difference"),
@@ -417,7 +417,8 @@ def test_power_is_that_of_statsmodels(queries, difference, alpha):
     expected = TTestPower().power(difference, queries, alpha)
     ours = stats.power(1.0, queries, difference, alpha)
     if expected > 0.999:
-        # Near 1 the noncentral t of older scipy gives 1 itself; there the integral below decides.
+        # Near 1, the noncentral t of older scipy returns exactly 1; there the integral below
+        # decides.
         assert ours > 0.999
     else:
         assert ours == pytest.approx(expected, abs=1e-6)
@@ -472,7 +473,7 @@ def test_a_seed_comes_from_numbers_and_shape():
     assert stats.seed_of([1, 2]) != stats.seed_of([1], [2])
 
 
-# ---- bad input
+# ---- invalid input
 
 
 @pytest.mark.parametrize("function", COLUMNS)

@@ -16,7 +16,7 @@ def sample(seed=0, n=60, ours=20, shift=0.0):
 
 
 def slow_area(scores, labels, groups):
-    """The share of pairs of the same group in order, one pair after the other."""
+    """Return the share of correctly ordered pairs within groups, pair by pair."""
     won = pairs = 0.0
     for group in groups:
         for one in group:
@@ -90,7 +90,7 @@ def test_a_point_is_not_its_own_neighbor_beyond_the_first_block_of_rows():
 
 
 def slow_test(scores, labels, permutations, seed):
-    """The areas, their standardized values and the p-value, one permutation after the other."""
+    """Return areas, standardized values, and the p-value, by looping over permutations."""
     rng = np.random.Generator(np.random.PCG64([seed, 1]))
     drawn = [labels, *(rng.permutation(labels) for _ in range(permutations))]
     areas = np.array([[scores.areas(each[:, None])[row, 0] for each in drawn] for row in (0, 1)])
@@ -103,7 +103,7 @@ def slow_test(scores, labels, permutations, seed):
 @pytest.mark.parametrize("few", [False, True])
 def test_the_p_value_and_its_standardization_include_the_observed_labels(few):
     points, labels = sample(1, n=12, ours=4) if few else sample(7, shift=0.5)
-    if few:  # with two different points, permutations reach the same area
+    if few:  # with two distinct points, permutations reach the same area
         points = np.sign(points[:, :1]) * [1, 1] + [3, 0]
     scores = LabelScores(points, 0)
     test = scores.test(labels, permutations=39, seed=2)
@@ -135,7 +135,7 @@ def test_the_interval_has_the_larger_standard_error_of_delong_and_the_permutatio
 
 
 def delong(scores, labels, groups):
-    """The variance of the area over pairs within groups (DeLong et al. 1988), pair by pair."""
+    """Return the variance of the area within groups (DeLong et al. 1988), pair by pair."""
     pairs = variance = 0.0
     for group in groups:
         ours = [scores[n] for n in group if labels[n]]
@@ -150,7 +150,7 @@ def delong(scores, labels, groups):
 def test_intervals_are_those_of_delong_where_permutations_vary_less():
     points, labels = sample(9, n=80, ours=30, shift=0.2)
     scores = LabelScores(points, 1)
-    # Of one permutation and the observed labels, areas may be nearly equal by chance.
+    # For one permutation and the observed labels, areas may be nearly equal by chance.
     tests = [scores.test(labels, 1, seed) for seed in range(20)]
     for row, group in enumerate((scores.folds, [np.arange(80)])):
         test = min(tests, key=lambda each, row=row: each.spread[row])
@@ -164,7 +164,7 @@ def test_intervals_are_those_of_delong_where_permutations_vary_less():
 
 
 def test_permutations_without_a_pair_in_a_fold_have_an_area_of_one_half():
-    """Folds of 10 points have 2: a permutation may put both points of a sample in one."""
+    """Folds of 10 points have 2 of one sample; a permutation may put both into the same fold."""
     labels = np.arange(10) < 2
     points = np.random.default_rng(0).normal(size=(10, 2)) + 9 * labels[:, None]
     scores = LabelScores(points)
@@ -184,7 +184,7 @@ def test_the_classifier_with_the_larger_standardized_area_decides():
         tests.append(LabelScores(points, seed).test(labels, 39))
     for test in tests:
         assert test.decisive == (test.z[1] > test.z[0])
-    # The larger area is not always the more surprising one.
+    # The larger area is not always the more extreme one.
     assert any(test.decisive != np.argmax([a.value for a in test.areas]) for test in tests)
 
 
@@ -203,7 +203,7 @@ def test_false_alarms_are_rare_with_unequal_sizes_and_equal_points(ours):
         points[20:] = points[rng.integers(0, 20, 40)]  # many are equal
         labels = rng.permutation(60) < ours
         p.append(LabelScores(points, seed).test(labels, 39, seed).p)
-    assert np.mean(np.array(p) <= 0.05) <= 0.12  # 0.05 and 3.5 standard errors
+    assert np.mean(np.array(p) <= 0.05) <= 0.12  # 0.05 plus 3.5 standard errors
 
 
 def test_points_that_are_all_equal_show_no_difference():
@@ -227,7 +227,7 @@ def test_a_difference_within_groups_is_distinguished_from_one_between_them():
     scores = LabelScores(points)
     assert scores.test(between, 19).areas[0].value > 0.8
     assert scores.area_within(between, groups) == pytest.approx(0.5, abs=0.08)
-    # Only points of the same fold have scores of the same fit.
+    # Only points of the same fold have scores from the same fit.
     cells = [
         [n for n in fold if groups[scores.order[n]] == name]
         for fold in scores.folds for name in (0, 1)

@@ -1,4 +1,4 @@
-"""The profiles of BEIR and MTEB, compared with them on unkind data."""
+"""The profiles of BEIR and MTEB, compared with these tools on adversarial data."""
 
 import copy
 import math
@@ -13,21 +13,21 @@ from unkind import BOTH, QUERIES, SEEDS, held, made
 from rankgauge import evaluate
 
 CUTS = [1, 3, 5, 10]
-# Of BEIR's five decimals.
+# BEIR's five decimals.
 HALF = 5.0001e-6
 EVALUATED = {"NDCG": "nDCG", "MAP": "AP", "Recall": "R", "P": "P"}
 CUSTOM = {"mrr": ("MRR", "RR"), "acc": ("Accuracy", "Success"), "r_cap": ("R_cap", "RelP")}
 
 
 def judged(seed):
-    """Only queries that are judged and have a relevant document: its own loops end at others."""
+    """Return only queries with a relevant document, since BEIR's own loops fail on others."""
     inputs = made(seed)
     qrels = {q: docs for q, docs in inputs.qrels.items() if max(docs.values()) > 0}
     return inputs._replace(qrels=qrels, run={q: r for q, r in inputs.run.items() if q in qrels})
 
 
 def reported(inputs):
-    """The whole report: what evaluate() says, and then its own loops, on the same results."""
+    """Return the whole report: the values of evaluate(), and those of BEIR's own loops."""
     results = copy.deepcopy(inputs.run)
     found = {}
     for part in EvaluateRetrieval.evaluate(inputs.qrels, results, CUTS):
@@ -104,7 +104,7 @@ def test_measures_are_those_of_mteb(profile):
         inputs = inputs._replace(run={q: r for q, r in inputs.run.items() if q in inputs.qrels})
         results = copy.deepcopy(inputs.run)
         found = evaluator.evaluate(inputs.qrels, results, CUTS, **OPTIONS[profile])
-        # R_cap is computed by tasks, of the results that evaluate() leaves behind.
+        # Tasks compute R_cap from the results of evaluate().
         capped = retrieval.recall_cap(inputs.qrels, results, CUTS)
         for k in CUTS:
             for theirs, ours in columns.items():

@@ -1,4 +1,4 @@
-"""The profile of ir_measures, compared with its default pipeline on unkind data."""
+"""The profile of ir_measures, compared with its default pipeline on adversarial data."""
 
 import importlib.util
 import shutil
@@ -19,7 +19,7 @@ PYTREC_EVAL = (
 OTHERS = ("RR@1", "RR@5", "RR(rel=2)@5", "Judged@1", "Judged@5", "Judged@10", "RBP(rel=1,p=0.8)",
           "RBP(rel=2,p=0.5)", "RBP(rel=1,p=0.95)")  # fmt: skip
 GDEVAL = ("ERR@1", "ERR@5", "ERR@10", "nDCG(dcg='exp-log2')@5", "nDCG(dcg='exp-log2')@20")
-# Of cwl_eval, as they are asked for there.
+# Measures of cwl_eval by their names there.
 READERS = {
     "SDCG(max_rel=3)@5": "SDCG(top=3)@5", "SDCG(max_rel=2)@20": "SDCG(top=2)@20",
     "INST(T=1.0,max_rel=3)": "INST(goal=1,top=3)", "INST(T=2.5,max_rel=4)": "INST(goal=2.5,top=4)",
@@ -81,7 +81,7 @@ def test_a_measure_is_that_of_gdeval(name):
         pytest.skip("Perl is not installed: nothing was compared with gdeval")
     compared = wanted = 0
     for seed in range(3):
-        # A query without a relevant document ends gdeval: it divides by 0.
+        # gdeval divides by 0 for a query without a relevant document.
         inputs = made(seed, queries=40, grades=(-1, 0, 1, 1, 2, 3))
         good = {q: docs for q, docs in inputs.qrels.items() if max(docs.values()) > 0}
         inputs = inputs._replace(qrels=good)
@@ -92,7 +92,7 @@ def test_a_measure_is_that_of_gdeval(name):
 
 
 def test_a_rank_and_its_cut_off_contradict_each_other_there_and_here():
-    """Two documents with equal scores: the providers of RR and RR@10 order them differently."""
+    """Two tied documents: the providers of RR and RR@10 order them differently."""
     qrels, run = {"q": {"b": 1}}, {"q": {"a": 1.0, "b": 1.0}}
     asked = [ir_measures.RR, ir_measures.RR @ 10]
     wanted = {str(m): v for m, v in ir_measures.calc_aggregate(asked, qrels, run).items()}

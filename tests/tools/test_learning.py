@@ -32,7 +32,7 @@ TM = {
     "nDCG": (functional.retrieval_normalized_dcg, None),
     "nDCG@5": (functional.retrieval_normalized_dcg, 5),
 }  # fmt: skip
-# A stable sort, up to 16 documents, or no order at all.
+# A stable sort, up to 16 documents, or no defined order.
 OF_TIES = ("SetP", "R@1", "R@5", "Success@1", "Success@5", "Rprec", "nDCG", "nDCG@5")
 
 
@@ -104,7 +104,7 @@ ST = {"accuracy@k": "Success", "precision@k": "P", "recall@k": "R", "ndcg@k": "n
 
 
 def evaluator(inputs, **more):
-    """Its evaluator over the queries of the run."""
+    """Return its evaluator over the queries of the run."""
     module = pytest.importorskip(
         "sentence_transformers.sentence_transformer.evaluation",
         reason="sentence-transformers 6 is not installed: nothing was compared with it",
@@ -146,7 +146,7 @@ def test_measures_are_those_of_sentence_transformers():
 
 
 class QueryDetails:
-    """A model whose embeddings say where the scores stand."""
+    """A model whose embeddings encode the scores."""
 
     def __init__(self, places):
         self.places = places
@@ -158,7 +158,7 @@ class QueryDetails:
 
 
 def test_a_search_of_sentence_transformers_is_evaluated_alike():
-    """From embeddings to means, in chunks of the corpus, with scores that are all alike or few."""
+    """From embeddings to means, in chunks of the corpus, with equal or few distinct scores."""
     for seed in SEEDS:
         inputs = made(seed)
         queries = [query for query in inputs.qrels if max(inputs.qrels[query].values()) > 0]

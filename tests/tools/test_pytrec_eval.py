@@ -1,4 +1,4 @@
-"""The profile of pytrec_eval, compared with it on unkind data."""
+"""The profile of pytrec_eval, compared with the library on adversarial data."""
 
 import math
 
@@ -19,7 +19,7 @@ WITH_LEVELS = ("P@5", "R@5", "RR", "AP", "Rprec", "Bpref", "SetF", "Success@5", 
 
 
 def theirs(inputs, measure, **options):
-    """Its values of a measure, by the name of its twin."""
+    """Return its values of a measure, by the name of its counterpart."""
     name = measure.trec_name()
     asked = name.replace("recall_0.25", "recall.0.25").replace("recall_1.00", "recall.1.0")
     asked = asked.replace("Rprec_mult_", "Rprec_mult.").replace(

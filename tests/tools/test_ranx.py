@@ -1,4 +1,4 @@
-"""The profile of ranx, compared with it on unkind data."""
+"""The profile of ranx, compared with the library on adversarial data."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from unkind import JUDGED, SEEDS, held, made
 
 from rankgauge import evaluate
 
-# What Numba says of ranx's own code.
+# Numba's warnings about ranx's code.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaTypeSafetyWarning"),
 ]
@@ -39,7 +39,7 @@ def test_measures_are_those_of_ranx(deepest, ties):
         found = theirs(inputs, OURS)
         for name, ours in OURS.items():
             compared += held("ranx", inputs, ours, found[name])
-            # And by the name that it has there.
+            # Also by its name there.
             assert held("ranx", inputs, name, found[name]) == JUDGED
     assert compared == JUDGED * len(SEEDS) * len(OURS)
 
@@ -64,7 +64,7 @@ def test_grades_are_cut_to_whole_numbers():
 
 
 def test_ties_in_long_rankings_are_those_of_an_unstable_sort():
-    """Forty equal scores: what is first depends on a quicksort, so no profile has it."""
+    """Forty equal scores: the order depends on a quicksort, so no profile reproduces it."""
     ids = [f"d{n}" for n in range(40)]
     run = {"q": dict.fromkeys(ids, 1.0)}
     found = [ranx.evaluate(ranx.Qrels({"q": {doc: 1}}), ranx.Run(run), "mrr@40") for doc in ids]

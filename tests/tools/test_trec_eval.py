@@ -1,4 +1,4 @@
-"""The profiles of trec_eval 9 and 10, compared with what the two printed for real runs."""
+"""The profiles of trec_eval 9 and 10, compared with their outputs for real runs."""
 
 import gzip
 import json
@@ -14,12 +14,12 @@ RUNS = {
     "dl20-doc": ("qrels.txt", "BIT.UA-run3-4"),
 }
 VERSIONS = {"trec_eval-9": "trec_eval-9.0.8", "trec_eval-10": "trec_eval-10.0-rc3"}
-# What version 10 adds, and reads from memory that it never wrote.
+# Measures that version 10 adds and computes from uninitialized memory.
 NO_NUMBER = {"rbp", "rbp_resid", "runid", "relstring", "relstring_10", "num_q"}
 
 
 def known(profile, name):
-    """Our measure of this name; None where the profile says that the tool has no such number."""
+    """Return our measure of this name; None if the profile says that the tool has no such value."""
     if name in NO_NUMBER:
         return None
     try:
@@ -33,7 +33,7 @@ def known(profile, name):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("collection", "profile"),
-    # Version 10 printed nothing for dl20-doc: the run lacks a judged query.
+    # Version 10 printed nothing for dl20-doc, since the run lacks a judged query.
     [(c, p) for c in RUNS for p in VERSIONS if (c, p) != ("dl20-doc", "trec_eval-10")],
 )
 def test_a_measure_is_that_of_trec_eval(collection, profile, data_folder):

@@ -1,4 +1,4 @@
-"""The tutorial's benchmark class: its signatures, its text, and numbers that are right."""
+"""The tutorial's benchmark class: signatures, text output, and correct values."""
 
 import inspect
 import json

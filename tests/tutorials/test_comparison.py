@@ -1,4 +1,4 @@
-"""Retrievers side by side: the values of evaluate(), in one table."""
+"""Retrievers in one table, with the values of evaluate()."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The evaluator class: the shapes that tutorials' classes have, and evaluate()'s numbers."""
+"""The evaluator class: the interface of tutorials' classes, and the values of evaluate()."""
 
 import copy
 import math
@@ -55,7 +55,7 @@ def test_one_query_with_grades_uses_them_for_ndcg_only():
     graded = evaluator.evaluate_single("q", ["a", "b"], {"a", "b"}, {"a": 1, "b": 3})
     assert graded.precision == graded.recall == 1.0
     assert graded.ndcg == pytest.approx((1 + 3 / math.log2(3)) / (3 + 1 / math.log2(3)))
-    # No grades at all are no grades, not grades of 0.
+    # Missing grades are not grades of 0.
     for none in (None, {}):
         assert evaluator.evaluate_single("q", ["a", "b"], {"a", "b"}, none).ndcg == 1.0
 
@@ -256,7 +256,7 @@ def test_the_report_has_k_down_and_measures_across(capsys):
         "MAP  0.5185\n"
         "MRR  0.6667\n"
     )
-    # Whatever a method returned, and records themselves, give the same report.
+    # Results of any method, and records themselves, give the same report.
     for other in (QUERIES, evaluator.evaluate(QUERIES)):
         evaluator.print_report(other)
         assert capsys.readouterr().out.splitlines()[1:] == printed.splitlines()[1:]

@@ -1,4 +1,4 @@
-"""The plain functions: against slow loops, against evaluate(), at the edges."""
+"""The plain functions: compared with slow loops and evaluate(), and edge cases."""
 
 import functools
 import math
@@ -229,7 +229,7 @@ def test_a_grade_below_the_relevance_level_is_not_relevant():
     assert fn.precision_at_k(["d1"], {"d1": -1}, 1) == 0.0
 
 
-# ---------------------------------------------------------------- the names of tutorials
+# ---------------------------------------------------------------- names in tutorials
 
 
 @given(rankings, st.sets(st.sampled_from(DOCS)), maybe_cutoffs)
@@ -311,7 +311,7 @@ def test_evaluate_retrieval_needs_as_many_of_each():
         fn.evaluate_retrieval([], [], [])
 
 
-# ---------------------------------------------------------------- edges
+# ---------------------------------------------------------------- edge cases
 
 RELEVANT, TWO = {"d1"}, ["d2", "d1"]
 AT_FIVE = [fn.precision_at_k, fn.recall_at_k, fn.f1_at_k, fn.hit_rate_at_k, fn.success_at_k]
@@ -328,7 +328,7 @@ PEERS = {"P_5": "P@5", "recall_5": "R@5", "recip_rank": "RR", "map": "AP", "ndcg
 
 
 def peers(qrels, run):
-    """What pytrec_eval returns for the query q, and ir_measures, by our names."""
+    """Return the values of pytrec_eval for the query q, and of ir_measures, by our names."""
     theirs = pytrec_eval.RelevanceEvaluator(qrels, set(PEERS)).evaluate(run).get("q", {})
     asked = [ir_measure(name) for name in PEERS.values()]
     other = ir_measures.calc_aggregate(asked, qrels, run)
@@ -348,7 +348,7 @@ def test_nothing_relevant_is_zero_for_the_peers_or_the_query_is_gone():
     zeros = dict.fromkeys(PEERS.values(), 0.0)
     run = {"q": {"d1": 1.0}}
     assert peers({"q": {"d1": 0}}, run) == (zeros, zeros)
-    # Judgments that hold the query and no document: one peer drops it, the other counts 0.
+    # Judgments with the query and no document: one library drops it, the other counts 0.
     assert peers({"q": {}}, run) == ({}, zeros)
     ours = evaluate({"q": {"d1": 0}}, run, list(PEERS.values()))
     undefined = {"R@5", "RR", "AP", "nDCG@5"}
@@ -431,7 +431,7 @@ def test_a_document_twice_in_the_ranking_is_kept_at_its_last_score_by_a_peer():
             (("d2", 3.0), ("d1", 2.0), ("d2", 1.0))]  # fmt: skip
     found = ir_measures.calc_aggregate([ir_measures.RR], [ir_measures.Qrel("q", "d1", 1)], docs)
     assert found == {ir_measures.RR: 1.0}
-    # Where the first one counts, d1 is second.
+    # If the first one counts, d1 is second.
     once = evaluate({"q": {"d1"}}, [("q", "d2", 3), ("q", "d1", 2), ("q", "d2", 1)], "RR",
                     duplicates="first")  # fmt: skip
     assert once.mean() == {"RR": 0.5}
@@ -439,7 +439,7 @@ def test_a_document_twice_in_the_ranking_is_kept_at_its_last_score_by_a_peer():
 
 def test_counting_a_document_twice_would_push_recall_above_one():
     retrieved, relevant = ["d1", "d1", "d1"], ["d1", "d2"]
-    # As many scripts have it.
+    # As in many scripts.
     assert sum(1 for doc in retrieved[:3] if doc in relevant) / len(relevant) == 1.5
     with pytest.raises(InputError, match="occurs 3 times"):
         fn.recall_at_k(retrieved, relevant, 3)
@@ -611,7 +611,7 @@ def test_a_choice_that_is_not_possible_is_an_error_with_a_fix(call):
 
 def test_ids_that_never_meet_are_a_true_zero_unless_they_come_near():
     assert fn.precision_at_k(["d2"], {"d1"}, 1) == 0.0
-    # One that meets shows that both sides mean the same ids.
+    # One shared id shows that both sides use the same ids.
     assert fn.precision_at_k(["D1", "d2"], {"d1", "d2"}, 2) == 0.5
 
 
@@ -646,7 +646,7 @@ def test_a_series_without_labels_is_the_list_of_its_values():
     pd = pytest.importorskip("pandas")
     column = pd.Series(["d2", "x", "d1"])
     assert fn.reciprocal_rank(column, pd.Series(["d1"])) == 1 / 3
-    # Cut out of a frame, texts keep the numbers of its rows.
+    # A slice of a frame keeps its row numbers.
     assert fn.reciprocal_rank(column[column != "x"], column[2:]) == 0.5
     assert fn.recall_at_k(column[column == "none"], RELEVANT, 1) == 0.0
     assert fn.dcg(pd.Series([1.0, 3.0], index=["d1", "d2"])) == fn.dcg([1, 3])

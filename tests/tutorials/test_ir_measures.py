@@ -1,4 +1,4 @@
-"""The functions of ir_measures, against evaluate()."""
+"""The functions of ir_measures, compared with evaluate()."""
 
 from __future__ import annotations
 

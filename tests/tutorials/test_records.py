@@ -51,7 +51,7 @@ def test_the_methods_are_static_and_work_on_an_object_too():
 
 
 def test_the_ideal_ranking_has_the_documents_that_were_missed():
-    """Made of what was retrieved, as tutorials have it, it would be 1."""
+    """With an ideal ranking of only retrieved documents, as in tutorials, it would be 1."""
     result = RetrievalResult("q1", ["d1", "d3"], {"d1", "d2"})
     assert RetrievalMetrics.ndcg_at_k(result, 2) == pytest.approx(0.6131, abs=5e-5)
 

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("starlette", reason="without Starlette there are no pages to test")
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # newer versions would rather have httpx2
+    warnings.simplefilter("ignore")  # newer versions prefer httpx2
     from starlette.testclient import TestClient
 
 from judging_pages import ORIGIN, filled

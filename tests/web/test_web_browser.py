@@ -15,7 +15,7 @@ playwright_api = pytest.importorskip("playwright.sync_api", reason="Playwright i
 uvicorn = pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 pytestmark = pytest.mark.slow
-_GUARD = 300  # ms after a new task in which the page takes no choice, with some reserve
+_GUARD = 300  # ms after a new task in which the page accepts no choice, with a reserve
 
 
 def task(page):
@@ -36,7 +36,7 @@ def press(page, key):
 
 
 def chosen(project):
-    """Outcome, positions chosen, reason of each judgment that has a choice, in order."""
+    """Return outcome, chosen positions, and reason of each judgment with a choice, in order."""
     return [
         (
             each.choice.outcome,
@@ -105,7 +105,7 @@ def test_a_double_click_and_a_held_key_choose_once(served):
     page.wait_for_timeout(_GUARD)
     page.keyboard.down("2")
     for _ in range(5):
-        page.keyboard.down("2")  # what a key that is held sends
+        page.keyboard.down("2")  # repeated events of a held key
     page.keyboard.up("2")
     leave(page, before)
     page.wait_for_timeout(500)
@@ -357,7 +357,7 @@ def test_the_next_task_appears_within_a_tenth_of_a_second(served):
                 })"""
             )
         )
-    # Half of them, because other programs may be at work.
+    # Half of them, because other programs may be running.
     assert sorted(times)[len(times) // 2] < 250, times
 
 
@@ -365,7 +365,7 @@ def test_the_next_task_appears_within_a_tenth_of_a_second(served):
 
 
 class Killed:
-    """A server in a process of its own, which can be killed and started again."""
+    """A server in a separate process, which can be killed and restarted."""
 
     def __init__(self, where):
         self.where = where
@@ -405,7 +405,8 @@ def test_a_server_killed_at_any_step_loses_no_choice(where, chromium):
         page.get_by_role("button", name="Sign in").click()
         page.goto("/judge")
         tasks = []
-        # Between two steps, before and after a choice is stored, after the next task is reserved.
+        # Between two steps: before and after a choice is stored, and after the next task is
+        # reserved.
         for number, when in enumerate(("", "before", "after", "next")):
             server.kill()
             server.start(when)

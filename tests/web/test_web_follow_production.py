@@ -1,4 +1,4 @@
-"""The how-to from a raw log to a refreshed evaluation set, all of it."""
+"""The complete how-to from a raw log to a refreshed evaluation set."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The expert's pages without a script: plain forms."""
+"""The judging pages without scripts: plain forms."""
 
 import contextlib
 import re
@@ -24,7 +24,7 @@ def post(client, page, **fields):
 
 
 def opened(tmp_path, **settings):
-    """A signed-in client of a project with these settings."""
+    """Return a signed-in client of a project with these settings."""
     project = filled(tmp_path / "judging.db", settings=Settings(**settings))
     client = TestClient(judging_app(project), base_url=ORIGIN)
     sign_in(client, project)
@@ -32,7 +32,7 @@ def opened(tmp_path, **settings):
 
 
 def judged(project):
-    """Outcome, documents and grades of each judgment that has a choice."""
+    """Return outcome, documents, and grades of each judgment with a choice."""
     return [
         (each.choice.outcome, each.choice.documents, each.choice.grades)
         for each in project.judgments()
@@ -170,7 +170,7 @@ def test_the_end_says_that_nothing_is_left(tmp_path):
     assert len(judged(project)) == 2
 
 
-# ---- who may see what
+# ---- permissions
 
 
 def test_nobody_sees_a_task_without_signing_in(client):
@@ -179,7 +179,7 @@ def test_nobody_sees_a_task_without_signing_in(client):
     assert "link" in answer.text
 
 
-def test_a_task_of_somebody_else_is_unknown(project, client):
+def test_a_task_of_another_judge_is_unknown(project, client):
     other, _ = project.add_judge("Bob")
     task = project.next_task(other.id)
     sign_in(client, project)
@@ -202,11 +202,11 @@ def test_a_judge_never_sees_where_a_document_came_from(project, client):
     assert not any(word in page for word in ("bm25", "score", "rank ", "active", "9.5"))
 
 
-# ---- what may be displayed
+# ---- displayed content
 
 
 def shown_texts(tmp_path, text, *, question="What is it?", settings=None, **fields):
-    """The page of a task whose documents have this text."""
+    """Return the page of a task whose documents have this text."""
     project = JudgingProject.create(tmp_path / "texts.db", settings)
     project.add_questions([Question("q", question, need=text)])
     names = ["a", "b"]
@@ -310,7 +310,7 @@ def test_pages_may_load_nothing_from_elsewhere(project, client):
         assert not re.findall(r"<script>|<style|\son\w+=|style=", answer.text)
 
 
-# ---- what is refused
+# ---- rejected requests
 
 
 @pytest.mark.parametrize(
@@ -337,7 +337,7 @@ def test_a_corrupted_form_is_refused_and_nothing_is_stored(project, client, fiel
     assert judged(project) == []
 
 
-def test_bytes_that_are_no_form_are_refused(project, client):
+def test_a_malformed_form_is_refused(project, client):
     sign_in(client, project)
     page = client.get("/judge")
     for body in (b"\xff\xfe", b"&".join([b"a=1"] * 300)):
@@ -391,7 +391,7 @@ def test_a_full_disk_is_reported_and_the_choice_can_be_sent_again(project, clien
 
 @contextlib.contextmanager
 def full_disk():
-    """No file can grow beyond 4 KB: the system refuses it as on a full disk."""
+    """Limit files to 4 KB, so that writing fails as on a full disk."""
     resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))

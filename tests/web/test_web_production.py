@@ -1,4 +1,4 @@
-"""Pages of production: metrics over time, drift, and questions drawn from a log."""
+"""Pages of production: metrics over time, drift, and sampled questions."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The pages of production in a real browser: by keyboard alone, accessible, and self-contained."""
+"""The pages of production in a real browser: keyboard only, accessible, and self-contained."""
 
 import pytest
 from judging_pages import filled
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 def follow(page, name):
-    """Go to a link with the Tab key, and follow it."""
+    """Focus a link with the Tab key, and follow it."""
     for _ in range(40):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.innerText") == name:

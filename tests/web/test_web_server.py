@@ -1,4 +1,4 @@
-"""`serve`: the link, the port, and the end by Ctrl-C."""
+"""`serve`: the link, the port, and ending with Ctrl-C."""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""Signing in and out: links, cookies, forms of other sites, too many attempts, roles of routes."""
+"""Signing in and out: links, cookies, cross-site forms, too many attempts, roles of routes."""
 
 import contextlib
 import re
@@ -19,7 +19,7 @@ from rankgauge.web.sessions import RateLimit
 EVERYBODY = ("judge", "lead", "admin")
 LEADS = ("lead", "admin")
 ADMINS = ("admin",)
-# Every route and who may use it; None needs no session.
+# Every route and its roles; None needs no session.
 ROUTES = {
     ("GET", "/"): EVERYBODY,
     ("GET", "/judge"): EVERYBODY,
@@ -75,7 +75,7 @@ def test_the_application_has_these_routes_and_static_files_only(project):
 
 
 @pytest.mark.parametrize("role", [None, *EVERYBODY])
-def test_every_route_refuses_whoever_has_not_its_role(project, role):
+def test_every_route_rejects_users_without_its_role(project, role):
     client = TestClient(judging_app(project), base_url=ORIGIN, raise_server_exceptions=False)
     if role is not None:
         sign_in(client, project, "Somebody", role)
@@ -109,7 +109,7 @@ def test_the_cookie_of_a_session_is_kept_from_scripts_and_other_sites(project):
         assert secret not in stored
 
 
-def test_opening_a_link_signs_nobody_in_and_its_button_does_again_and_again(project):
+def test_opening_a_link_does_not_sign_in_but_its_button_does_repeatedly(project):
     _, secret = project.add_judge("Ann")
     for _ in range(2):
         client = TestClient(judging_app(project), base_url=ORIGIN)

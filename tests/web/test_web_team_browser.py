@@ -1,4 +1,4 @@
-"""Pages of a team, and the form of deployed applications, in a real browser."""
+"""Team pages, and the form of deployed applications, in a real browser."""
 
 import html
 import http.server
@@ -11,7 +11,7 @@ from judging_pages import filled
 from rankgauge.judging import Answer, Choice, Settings, vote_report
 
 pytestmark = pytest.mark.slow
-_GUARD = 300  # ms after a new task in which the page takes no choice, with some reserve
+_GUARD = 300  # ms after a new task in which the page accepts no choice, with a reserve
 SCRIPT = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 PAGES = (
     "/", "/answers", "/questions", "/guideline", "/progress", "/disagreements", "/votes",
@@ -20,7 +20,7 @@ PAGES = (
 
 
 def with_team(where):
-    """A project with a disagreement, answers and votes, all of them with hostile texts."""
+    """Create a project with a disagreement, answers, and votes, all with hostile texts."""
     project = filled(where, settings=Settings(overlap=1.0, judges=3, title=SCRIPT))
     project.add_answers(
         Answer(f"{name}-{number}", f"q00{number}", f"{SCRIPT} {name}", name, sources=(SCRIPT, name))
@@ -118,7 +118,7 @@ def test_axe_finds_nothing_serious_on_the_pages_of_a_team(served, tmp_path):
 
 @pytest.fixture
 def shop():
-    """A site of another origin whose one page can be set; its address."""
+    """Yield the address of a site of another origin whose single page can be set."""
 
     class Page(http.server.BaseHTTPRequestHandler):
         body = ""

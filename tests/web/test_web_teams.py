@@ -1,4 +1,4 @@
-"""Pages of a team: people, questions, guideline, progress, disagreements, answers."""
+"""Team pages: people, questions, guideline, progress, disagreements, answers."""
 
 import html
 import re
@@ -22,7 +22,7 @@ def link_of(page):
 
 
 def judged_differently(project):
-    """Two judges, a set of documents, and a choice of each."""
+    """Create two judges, a set of documents, and a choice by each."""
     ann, ben = (project.add_judge(name)[0] for name in ("Ann", "Ben"))
     for judge, chosen, comment in ((ann, 0, "says why"), (ben, 1, SCRIPT)):
         shown = project.next_task(judge.id).presentation
@@ -37,7 +37,7 @@ def judged_differently(project):
 
 @pytest.fixture
 def shared(tmp_path):
-    """A project in which every set is judged by three people."""
+    """Create a project in which three people judge every set."""
     with filled(tmp_path / "shared.db", settings=Settings(overlap=1.0, judges=3)) as project:
         yield project
 
@@ -49,7 +49,7 @@ def lead(shared):
         yield client
 
 
-def test_an_admin_invites_somebody_who_signs_in_with_the_link(project, client):
+def test_an_invited_person_signs_in_with_the_link(project, client):
     sign_in(client, project, "Ada", "admin")
     page = send(client, client.get("/people"), "/people", name=" Ann  Lee ", role="lead")
     other = TestClient(judging_app(project), base_url=ORIGIN)
@@ -166,7 +166,7 @@ def test_a_lead_sees_who_chose_what_and_gives_the_final_verdict(shared, lead):
     assert again.url.path == task.url.path
 
 
-def test_a_disagreement_that_is_none_is_refused(shared, lead):
+def test_an_unknown_disagreement_is_refused(shared, lead):
     csrf = fields_of(lead.get("/questions"), "/questions")["csrf"]
     answer = lead.post("/disagreements", data={"csrf": csrf, "presentation": "x"})
     assert answer.status_code == 400

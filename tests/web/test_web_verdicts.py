@@ -1,4 +1,4 @@
-"""The page on which a person gives verdicts: blind, by keys, one verdict for one item."""
+"""The page for human verdicts: blind, by keyboard, one verdict for one item."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Votes of deployed applications: tokens, origins, limits, and what is refused."""
+"""Votes of deployed applications: tokens, origins, limits, and rejected requests."""
 
 import json
 
