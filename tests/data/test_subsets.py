@@ -155,6 +155,8 @@ def test_no_query_at_all_is_an_error():
         keep_queries(RUN, ["x"])
     with pytest.raises(MismatchError, match="requested: none"):
         keep_queries(RUN, [])
+    with pytest.raises(InputError, match="for source"):
+        keep_queries({"q1": ["d"]}, ["q1"])
     for wrong in ("q1", 7):
         with pytest.raises(InputError, match="for the queries"):
             keep_queries(RUN, wrong)

@@ -227,6 +227,7 @@ def test_every_cell_of_the_table_has_words():
 
 @pytest.mark.parametrize(("points", "says"), [
     ([], "no evaluation"),
+    ([("2026-05-01", 0.5)], "got '2026-05-01' for time"),
     ([(datetime(2026, 5, 1), 0.5)], "time zone"),  # noqa: DTZ001 - that is what is refused
     ([(datetime(2026, 5, 1, tzinfo=UTC), evaluation([0.5], "nDCG@10"))], "was not evaluated"),
 ])  # fmt: skip

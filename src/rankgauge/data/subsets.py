@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args, overload
 
 import numpy as np
 
-from rankgauge.core.arguments import integer, option
+from rankgauge.core.arguments import integer, of_kind, option
 from rankgauge.core.grammar import VOCABULARY
 from rankgauge.core.ids import IntArray, id_bytes, show_id
 from rankgauge.core.pair_table import PairTable, offsets_of, ranges_of
@@ -126,12 +126,14 @@ def keep_queries(source: Qrels | Run, queries: Any) -> Qrels | Run:
             have are ignored.
 
     Raises:
+        InputError: If the source is of another type.
         MismatchError: If the source has none of them.
 
     Example:
         >>> keep_queries(Run.of({"q1": ["d1"], "q2": ["d2"]}, name="bm25"), ["q2", "q9"])
         <Run 'bm25': 1 query, 1 document>
     """
+    of_kind("source", source, Qrels | Run, "pass the result of Qrels.of or Run.of")
     wanted = given_ids(queries)
     kept = only(source, wanted)
     if not len(kept):

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge import stats
-from rankgauge.core.arguments import number
+from rankgauge.core.arguments import number, of_kind
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation
@@ -366,6 +366,7 @@ def _in_order(
             fix="evaluate with --save, or pass [(time, evaluation), ...]",
         )  # fmt: skip
     for time, _ in evaluations:
+        of_kind("time", time, datetime, "pass a datetime with a time zone", where="evaluations")
         if time.tzinfo is None:
             raise InputError(
                 f"{time} has no time zone", where="evaluations", fix="add one, such as tzinfo=UTC"
