@@ -173,16 +173,16 @@ def test_chunks_of_documents_have_their_offsets():
     chunks = list(chunk_documents(documents, FixedChunker(8)))
     assert [chunk.id for chunk in chunks] == ["d7#0001", "d7#0002"]
     assert chunks[1].fields == {"language": "en", "document": "d7", "start": 8, "end": 16}
-    assert [chunk.whole for chunk in chunks] == ["Hours. We open ", "Hours. at nine."]
+    assert [chunk.full_text for chunk in chunks] == ["Hours. We open ", "Hours. at nine."]
 
 
 def test_titles_can_be_left_out():
     documents = [Document("d7", "Hours", "We open."), Document("d8", "Only a title")]
-    assert [c.whole for c in chunk_documents(documents, FixedChunker(9), titles=False)] == [
+    assert [c.full_text for c in chunk_documents(documents, FixedChunker(9), titles=False)] == [
         "We open."
     ]
     with_titles = chunk_documents(documents, FixedChunker(9))
-    assert [c.whole for c in with_titles] == ["Hours. We open.", "Only a title"]
+    assert [c.full_text for c in with_titles] == ["Hours. We open.", "Only a title"]
 
 
 def test_chunks_come_one_by_one_and_as_often_as_the_documents():

@@ -134,10 +134,10 @@ def test_a_source_without_texts_is_refused(given):
 
 
 def test_a_title_precedes_the_text_once():
-    assert Document("d", "Hours", "Nine to five").whole == "Hours. Nine to five"
-    assert Document("d", "Hours", "Hours: nine to five").whole == "Hours: nine to five"
-    assert Document("d", "When?", "Nine").whole == "When? Nine"
-    assert Document("d", "Hours").whole == "Hours"
+    assert Document("d", "Hours", "Nine to five").full_text == "Hours. Nine to five"
+    assert Document("d", "Hours", "Hours: nine to five").full_text == "Hours: nine to five"
+    assert Document("d", "When?", "Nine").full_text == "When? Nine"
+    assert Document("d", "Hours").full_text == "Hours"
     assert Document("d", text="a\nb " * 100).snippet(9) == "a b a b…"
 
 

@@ -215,7 +215,7 @@ def test_real_collections_come_with_their_judgments(data_folder):
 def test_malformed_rows_are_skipped_and_counted_on_request(tmp_path):
     text = '{"_id": "d1", "text": "x"}\nno\n{"_id": "d1", "text": "y"}\n{"_id": 2, "text": ""}\n[]'
     path = wrote(tmp_path, corpus_jsonl=text) / "corpus.jsonl"
-    found = Collection.load(path, broken="skip")
+    found = Collection.load(path, invalid="skip")
     assert [(doc.id, doc.text) for doc in found.documents.values()] == [("d1", "x"), ("2", "")]
     assert found.faults.count == 3
     assert [fault.split(", ")[1][:6] for fault in found.faults.first] == [
@@ -225,8 +225,8 @@ def test_malformed_rows_are_skipped_and_counted_on_request(tmp_path):
     ]
     with pytest.raises(FormatError):
         Collection.load(path)
-    with pytest.raises(UnknownName, match="broken='all'"):
-        Collection.load(path, broken="all")
+    with pytest.raises(UnknownName, match="invalid='all'"):
+        Collection.load(path, invalid="all")
 
 
 @pytest.mark.parametrize(

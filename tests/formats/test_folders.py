@@ -99,7 +99,7 @@ def test_questions_that_do_not_fit_are_refused_with_their_line(pages, text, line
         Collection.load(pages)
     assert caught.value.line == line
     assert fix in caught.value.fix
-    assert Collection.load(pages, broken="skip").faults.count == 1
+    assert Collection.load(pages, invalid="skip").faults.count == 1
 
 
 @pytest.mark.parametrize("text", ["what,ever\nx,y\n", "question;relevant\nwho;code.md\n"])
@@ -115,7 +115,7 @@ def test_a_file_that_is_not_utf8_is_named_and_can_be_passed_over(pages):
     with pytest.raises(FormatError, match="byte 0xe4 is not UTF-8") as caught:
         Collection.load(pages)
     assert (caught.value.line, caught.value.path) == (2, str(pages / "old.txt"))
-    found = Collection.load(pages, broken="skip")
+    found = Collection.load(pages, invalid="skip")
     assert (len(found.documents), found.faults.count) == (4, 1)
     assert describe_collection(pages).findings[0].evidence.count == 1
 

@@ -156,9 +156,9 @@ def test_interleaving_loads_no_library():
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("arguments", [{"method": "balanced"}, {"k": 0}])
+@pytest.mark.parametrize("arguments", [{"method": "balanced"}, {"k": 0}, {"k": 1.5}])
 def test_impossible_arguments_are_refused(arguments):
-    with pytest.raises(RankgaugeError, match=r"balanced|k=0"):
+    with pytest.raises(RankgaugeError, match=r"balanced|k=[01]"):
         interleave(["a"], ["b"], seed=1, **arguments)
 
 

@@ -109,6 +109,12 @@ def test_wilcoxon_is_scipys(differences):
     assert "not a test of the mean" in found.hypothesis
 
 
+def test_wilcoxon_in_the_middle_of_the_distribution_has_p_1():
+    # Of 16 sign patterns of the ranks 1 to 4, 9 have a sum of 5 or less.
+    found = stats.wilcoxon([0.1, -0.2, -0.3, 0.4])
+    assert (found.statistic, found.p, found.exact) == (5.0, 1.0, True)
+
+
 def test_wilcoxon_treats_rounding_differences_as_ties():
     rounded = stats.wilcoxon([0.3, -0.3, 0.5, 0.7])
     assert stats.wilcoxon([0.1 + 0.2, -0.3, 0.5, 0.7]) == rounded

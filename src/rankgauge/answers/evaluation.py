@@ -56,9 +56,9 @@ class AnswerEvaluation(Evaluation):
     judge: Mapping[str, Any] = field(default_factory=dict)
 
     def _data(self) -> dict[str, Any]:
-        return super()._data() | self.own_data()
+        return super()._data() | self.extra_fields()
 
-    def own_data(self) -> dict[str, Any]:
+    def extra_fields(self) -> dict[str, Any]:
         """Return the judge, and bounds, missing verdicts, and reasons by question and measure."""
         scores = [
             [
@@ -71,7 +71,7 @@ class AnswerEvaluation(Evaluation):
         return {"judge": dict(self.judge), "scores": scores}
 
     @classmethod
-    def own_fields(cls, data: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
+    def parse_extra_fields(cls, data: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
         """Return the judge and the scores from JSON."""
         rows = data["scores"]
         if [len(rows), *{len(row) for row in rows}] != [shape[0], *([shape[1]] if rows else [])]:

@@ -15,7 +15,7 @@ from typing import Any, get_args
 
 from rankgauge.benchmark.calls import Limits
 from rankgauge.benchmark.comparison import BenchmarkComparison, compare_runs
-from rankgauge.benchmark.journal import Again
+from rankgauge.benchmark.journal import Rerun
 from rankgauge.benchmark.retriever_run import Corpus, RunOptions, Session, attribute_of
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.comparison.differences import Design
@@ -183,7 +183,7 @@ class Benchmark:
         *,
         settings: Mapping[str, Any] | None = None,
         limits: Limits | None = None,
-        again: Again = "missing",
+        rerun: Rerun = "missing",
         timed: int = _TIMED,
         prices: Mapping[str, float] | None = None,
     ) -> BenchmarkRun:
@@ -203,7 +203,7 @@ class Benchmark:
                 run are reused, if the code and the values that it uses are unchanged; code that may
                 read anything else, such as a file, must be the same object in the same process.
             limits: Limits of calls for this retriever.
-            again: The queries to send: ``missing`` (those without a stored response), ``failed``
+            rerun: The queries to send: ``missing`` (those without a stored response), ``failed``
                 (also failed queries), or ``all``. ``resume`` is like ``failed`` for a retriever
                 without settings whose stored responses are all still valid.
             timed: The number of queries that are sent again, one at a time, to measure latency; 0
@@ -215,8 +215,8 @@ class Benchmark:
             InputError: If there are no queries, the object is not a retriever, the store cannot be
                 written, or another process is writing it.
         """
-        if again not in get_args(Again):
-            raise UnknownName.of("again", again, get_args(Again))
+        if rerun not in get_args(Rerun):
+            raise UnknownName.of("rerun", rerun, get_args(Rerun))
         if not (name and isinstance(name, str)):
             raise InputError(f"got {name!r:.60} for the name of a run", fix="give it as text")
         of_kind("limits", limits, Limits | None, _LIMITS)
@@ -231,7 +231,7 @@ class Benchmark:
                 "the columns question and relevant), or call add_query()",
             )
         session = self._session(name, _retriever(retriever), limits or self.limits, settings)
-        self._runs[name] = session.run(again, timed, dict(prices or {}))
+        self._runs[name] = session.run(rerun, timed, dict(prices or {}))
         return self._runs[name]
 
     def _session(
@@ -277,7 +277,7 @@ class Benchmark:
         *,
         baseline: str | None = None,
         design: Design | None = None,
-        errors: Errors = "refuse",
+        errors: Errors = "raise",
         jobs: int = 1,
     ) -> BenchmarkComparison:
         """Compare the quality, latency, and cost of the runs so far.
@@ -288,7 +288,7 @@ class Benchmark:
             baseline: The name of the baseline run; default: the first run.
             design: The design of the tests, including the baseline; default: the default test of
                 the first measure.
-            errors: ``refuse`` to raise an error for failed queries; ``empty`` to count their
+            errors: ``raise`` to raise an error for failed queries; ``empty`` to count their
                 rankings as empty.
             jobs: As for :func:`compare`.
 

@@ -151,7 +151,7 @@ class BenchmarkPlan:
             collection, k=self.k, store=store or self.store, limits=self.limits, progress=progress
         )
 
-    def measured(self, measures: Iterable[str]) -> BenchmarkPlan:
+    def with_measures(self, measures: Iterable[str]) -> BenchmarkPlan:
         """Return the plan with other measures.
 
         Raises:
@@ -162,7 +162,7 @@ class BenchmarkPlan:
             parse_all(name)
         return replace(self, measures=names)
 
-    def chosen(self, only: Iterable[str] = ()) -> tuple[PlannedRetriever, ...]:
+    def selected(self, only: Iterable[str] = ()) -> tuple[PlannedRetriever, ...]:
         """Return the retrievers to run: all that are not only parts, or those in `only`.
 
         Raises:
@@ -257,7 +257,7 @@ class _PlanReader:
             explore=self._typed(data, "explore", dict, {}),
         )
         # Rejects unknown measures before the retrievers run.
-        return plan.measured(str(measure) for measure in measures)
+        return plan.with_measures(str(measure) for measure in measures)
 
     def _retriever(self, name: str, table: Any) -> PlannedRetriever:
         where = f"retrievers.{name}"

@@ -15,7 +15,7 @@ from typing import Any
 from rankgauge import retrievers
 from rankgauge.benchmark.benchmark import Benchmark
 from rankgauge.benchmark.exploration import Exploration, explore
-from rankgauge.benchmark.journal import Again
+from rankgauge.benchmark.journal import Rerun
 from rankgauge.benchmark.plan import BenchmarkPlan, PlanBuilder
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.core.exact_sum import TOLERANCE
@@ -43,7 +43,7 @@ def run_plan(
     plan: BenchmarkPlan,
     *,
     only: Iterable[str] = (),
-    again: Again = "missing",
+    rerun: Rerun = "missing",
     store: str | os.PathLike[str] | None = None,
     timed: int | None = None,
     progress: bool | None = None,
@@ -53,7 +53,7 @@ def run_plan(
     Args:
         plan: The plan.
         only: Names of the retrievers to run; default: all in the plan.
-        again: The queries to send, as for :meth:`Benchmark.run`.
+        rerun: The queries to send, as for :meth:`Benchmark.run`.
         store: Another folder for the responses.
         timed: The number of queries to time, 0 for none; default: that of the plan.
         progress: Whether to show a progress bar.
@@ -61,7 +61,7 @@ def run_plan(
     Raises:
         InputError: If the collection cannot be loaded, or no query has judgments.
     """
-    chosen = plan.chosen(only)
+    chosen = plan.selected(only)
     plan.check()
     bench = plan.load(store=store, progress=progress)
     builder = PlanBuilder(plan, bench)
@@ -83,7 +83,7 @@ def run_plan(
                 built[planned.name],
                 settings=planned.settings,
                 limits=planned.limits,
-                again=again,
+                rerun=rerun,
                 timed=plan.timed if timed is None else timed,
                 prices=planned.prices,
             )
@@ -96,7 +96,7 @@ def run_plan(
 
 
 def repeat_plan(
-    plan: BenchmarkPlan, first: Benchmark, times: int, measure: str, *, errors: Errors = "refuse"
+    plan: BenchmarkPlan, first: Benchmark, times: int, measure: str, *, errors: Errors = "raise"
 ) -> Iterator[str]:
     """Repeat runs without stored responses, and report whether the results are equal.
 
@@ -105,7 +105,7 @@ def repeat_plan(
         first: The first outcome.
         times: The total number of runs, including the first.
         measure: The measure whose values are compared.
-        errors: ``refuse`` to raise an error for failed queries; ``empty`` to count their rankings
+        errors: ``raise`` to raise an error for failed queries; ``empty`` to count their rankings
             as empty.
 
     Returns:
@@ -120,7 +120,7 @@ def repeat_plan(
     for number in range(2, times + 1):
         # A separate store, so that every query is sent again.
         store = first.store / f"repeat-{number}"
-        made = run_plan(plan, only=tuple(runs), again="all", store=store, timed=0)
+        made = run_plan(plan, only=tuple(runs), rerun="all", store=store, timed=0)
         for name, run in made.bench.runs.items():
             runs[name].append(run)
     for name, made_runs in runs.items():

@@ -27,7 +27,7 @@ from rankgauge.formats.texts import (
     read_texts,
 )
 
-Broken = Literal["error", "skip"]
+Invalid = Literal["error", "skip"]
 
 _SNIPPET = 160
 
@@ -109,7 +109,7 @@ class Document:
         fields: Further fields; a read-only copy.
 
     Example:
-        >>> Document("d1", title="Opening hours", text="Daily from nine to five.").whole
+        >>> Document("d1", title="Opening hours", text="Daily from nine to five.").full_text
         'Opening hours. Daily from nine to five.'
     """
 
@@ -123,17 +123,17 @@ class Document:
             _freeze(self)
 
     @property
-    def whole(self) -> str:
+    def full_text(self) -> str:
         """Title and text; only the text if it begins with the title."""
         if not self.title or self.text.startswith(self.title):
             return self.text
         joint = " " if self.title.endswith((".", "?", "!")) else ". "
         return self.title + joint + self.text if self.text else self.title
 
-    def snippet(self, most: int = _SNIPPET) -> str:
-        """Return the title or the beginning of the text, at most `most` characters in one line."""
+    def snippet(self, max_length: int = _SNIPPET) -> str:
+        """Return the title or the start of the text: one line, at most `max_length` characters."""
         line = " ".join((self.title or self.text).split())
-        return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+        return line if len(line) <= max_length else line[: max_length - 1].rstrip() + "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ class Collection:
         queries: Any = None,
         qrels: Any = None,
         split: str | None = None,
-        broken: Broken = "error",
+        invalid: Invalid = "error",
     ) -> Collection:
         """Load a collection from any supported source.
 
@@ -236,7 +236,7 @@ class Collection:
             qrels: Judgments that replace those of the source, in any form accepted by
                 :meth:`Qrels.of`.
             split: The split of the judgments; default: ``test``, or the only split.
-            broken: ``error`` raises an error for the first invalid line or file; ``skip`` skips
+            invalid: ``error`` raises an error for the first invalid line or file; ``skip`` skips
                 invalid lines and files and counts them in ``faults``.
 
         Raises:
@@ -251,7 +251,7 @@ class Collection:
         """
         from rankgauge.corpus.loading import load
 
-        option("broken", broken, get_args(Broken))
+        option("invalid", invalid, get_args(Invalid))
         faults = Faults()
         held = _is_data(documents), _is_data(queries)
         found = load(
@@ -260,7 +260,7 @@ class Collection:
             queries=None if held[1] else queries,
             qrels=qrels,
             split=split,
-            faults=faults if broken == "skip" else None,
+            faults=faults if invalid == "skip" else None,
         )
         return cls(
             _documents(documents) if held[0] else _made(found.documents),
@@ -465,7 +465,7 @@ def _document(row: TextRow) -> Document:
 
 
 def _query(row: TextRow) -> Query:
-    return Query(row.id, _document(row).whole, row.fields)
+    return Query(row.id, _document(row).full_text, row.fields)
 
 
 def _documents(given: Any) -> Mapping[str, Document]:

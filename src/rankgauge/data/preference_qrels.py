@@ -288,13 +288,13 @@ class PreferenceRun(Cached):
         """
         return self.once("counts", lambda: self._by_group(_counted, 5))
 
-    def evened(self) -> IntArray:
+    def balanced_counts(self) -> IntArray:
         """Return counts among equal numbers of relevant and nonrelevant documents, (Q, G, 4).
 
         The counts are: satisfied preferences and all preferences; then both again for preferences
         with both documents retrieved.
         """
-        return self.once("evened", lambda: self._by_group(_evened, 4))
+        return self.once("balanced_counts", lambda: self._by_group(_balanced_counts, 4))
 
     def pairs(self) -> FloatArray:
         """Return the counts of document pairs, (Q, 5): each pair counts once over all groups.
@@ -322,8 +322,8 @@ def _counted(group: _Group, there: int) -> tuple[int, int, int, int, int]:
     return *kept, int(np.count_nonzero(both)), kept[1] + lost, none
 
 
-def _evened(group: _Group, there: int) -> tuple[int, int, int, int]:
-    """Return `PreferenceRun.evened` of a group, counted as trec_eval does."""
+def _balanced_counts(group: _Group, there: int) -> tuple[int, int, int, int]:
+    """Return `PreferenceRun.balanced_counts` of a group, counted as trec_eval does."""
     kept_both, kept_one, both, one, none = _counted(group, there)
     relevant = group.grade > 0
     good, rest = int(relevant.sum()), int((~relevant).sum())

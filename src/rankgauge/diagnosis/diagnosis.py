@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import Any
 
+from rankgauge.core.arguments import integer, number
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
@@ -243,7 +244,8 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     """
     by = _measure(measure)
     drifted = _drift(drift)
-    _check(k=k, worst=worst, depth=depth, rel=rel)
+    k, depth, worst = integer("k", k), integer("depth", depth), integer("worst", worst, least=0)
+    number("rel", rel, above=True)
     wanted = Bands.of(bands, k=k, rel=rel)
     precision, recall = Measure("P")(k=k, rel=rel), Measure("R")(k=k, rel=rel)
     measures = tuple(dict.fromkeys([by, precision, recall, *wanted.measures]))
@@ -361,19 +363,6 @@ def _measure(given: str | Measure) -> Measure:
             fix="choose a measure for which higher is better, such as nDCG@10",
         )
     return by
-
-
-def _check(*, k: Any, worst: Any, depth: Any, rel: Any) -> None:
-    for name, value, least in (("k", k, 1), ("worst", worst, 0), ("depth", depth, 1)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise InputError(
-                f"{name}={value!r} is not valid", where="diagnose",
-                fix=f"{name} is a whole number, {least} or more",
-            )  # fmt: skip
-    if isinstance(rel, bool) or not isinstance(rel, int | float) or not 0 < rel < math.inf:
-        raise InputError(
-            f"rel={rel!r} is not valid", where="diagnose", fix="rel is a number above 0"
-        )
 
 
 def _collection(given: Any, group_by: str | None) -> Collection:

@@ -459,9 +459,8 @@ def compare(  # noqa: PLR0913 - one parameter per choice
             f"got {many(len(names), 'run')}, expected two or more", where="values",
             fix="evaluate several runs, named in the column run",
         )  # fmt: skip
-    for name in [] if baseline is None else [baseline]:
-        if name not in names:
-            raise UnknownName(f"unknown run {name!r}", fix=f"runs are: {', '.join(names)}")
+    if baseline is not None and baseline not in names:
+        raise UnknownName(f"unknown run {baseline!r}", fix=f"runs are: {', '.join(names)}")
     option("interval", interval, ("t", "percentile"))
     check_draws(draws, seed, "compare")
     given = (tested,) if isinstance(tested, str | Measure) else tuple(tested or measures[:1])

@@ -509,7 +509,7 @@ def _notes(
     yield from notes.recall_note(plan.recalls, measured.beyond)
     deepest = int(result.summary.ends[:, 0].max())
     constant = tally.longer > 0 and not tally.uneven
-    yield from notes.ranking_notes(deepest, plan.deepest_asked, constant=constant)
+    yield from notes.ranking_notes(deepest, plan.max_cutoff, constant=constant)
     yield from notes.perfect_note(plan, measured.values)
     yield from notes.single_measure_note(plan.measures)
     yield from notes.input_notes(qrels, tally.removed, policies)

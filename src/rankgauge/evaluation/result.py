@@ -400,7 +400,7 @@ class Evaluation(Result):
                 settings=data["settings"],
                 findings=_findings_of(data),
                 **_profile_of(data, shape),
-                **kind.own_fields(data, shape),
+                **kind.parse_extra_fields(data, shape),
             )
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             if isinstance(error, InputError):
@@ -409,12 +409,12 @@ class Evaluation(Result):
                 f"not an evaluation in JSON: {error}", fix="give a file written by to_json()"
             ) from None
 
-    def own_data(self) -> dict[str, Any]:
+    def extra_fields(self) -> dict[str, Any]:
         """Return the additional JSON fields of a subclass; empty for an evaluation of runs."""
         return {}
 
     @classmethod
-    def own_fields(cls, data: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
+    def parse_extra_fields(cls, data: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
         """Return the additional fields of a subclass from JSON; `shape` is that of the values."""
         del data, shape
         return {}

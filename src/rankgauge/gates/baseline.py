@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rankgauge.core.arguments import integer
 from rankgauge.core.files import read_text, write_atomically
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.text import many, some
@@ -184,8 +185,7 @@ class Baseline:
         """
         wanted = GateRules.of(rules)
         truth = Qrels.of(qrels)
-        if top < 1:
-            raise InputError(f"top={top!r} is not valid", fix="write a whole number of 1 or more")
+        top = integer("top", top)
         measures = [gated.measure for gated in wanted.measures]
         evaluation, firsts = evaluate_blocks(
             truth, run, measures, lambda block: FirstDocuments.of(block, top)

@@ -267,7 +267,7 @@ class History(Store):
         after: int | HistoryEntry,
         measures: str | Measure | Iterable[str | Measure] | None = None,
         *,
-        anyway: bool = False,
+        force: bool = False,
     ) -> HistoryComparison:
         """Compare two evaluations on their shared queries.
 
@@ -276,7 +276,7 @@ class History(Store):
             after: The second evaluation, compared with the first.
             measures: The measures to compare; the first is tested, the others are only described.
                 If omitted, all shared measures, nDCG@10 first if available.
-            anyway: Whether to compare even if judgments, policies, or definitions differ; the
+            force: Whether to compare even if judgments, policies, or definitions differ; the
                 result then reports the differences.
 
         Raises:
@@ -293,7 +293,7 @@ class History(Store):
         with self._database.reading() as connection:
             first, second = (self._entry(connection, which) for which in (before, after))
             pair = [(entry, self._load(connection, entry)) for entry in (first, second)]
-        return compare_saved(pair[0], pair[1], wanted, anyway=anyway)
+        return compare_saved(pair[0], pair[1], wanted, force=force)
 
     def trend(self, measure: str | Measure, *, run: str | None = None) -> Trend:
         """Track a measure over time in the order of addition.

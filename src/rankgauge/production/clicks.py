@@ -14,7 +14,7 @@ import numpy as np
 
 from rankgauge import stats
 from rankgauge.conversion import convert
-from rankgauge.core.arguments import choice as one_of
+from rankgauge.core.arguments import choice as one_of, integer
 from rankgauge.core.files import write_atomically
 from rankgauge.core.json_text import dump_json
 from rankgauge.core.text import many
@@ -250,12 +250,7 @@ def implicit_judgments(
         InputError: If no document can be judged.
     """
     chosen: Model = one_of("model", model, get_args(Model))  # type: ignore[assignment] # one of them
-    if min_shown < 1:
-        raise InputError(
-            f"min_shown={min_shown} is not valid",
-            where="implicit_judgments",
-            fix="give 1 or more",
-        )
+    integer("min_shown", min_shown)
     log = EventLog.of(log)
     with log.connection() as connection:
         connection.execute(_COUNTED)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from rankgauge.core.arguments import choice as one_of
+from rankgauge.core.arguments import choice as one_of, integer
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.rendering.result import Result
@@ -100,7 +100,7 @@ def interleave(
         k: The length of the list; if None, all documents.
 
     Raises:
-        InputError: If `k` is below 1.
+        InputError: If `k` is not a whole number of 1 or more.
         UnknownName: If `method` is unknown.
 
     Example:
@@ -109,10 +109,9 @@ def interleave(
         (('d1', 'd2', 'd3', 'd4'), 'ABAB')
     """
     chosen = one_of("method", method, get_args(Method))
-    if k is not None and k < 1:
-        raise InputError(f"k={k} is not valid", where="interleave", fix="give k of 1 or more")
     sides = {"A": list(dict.fromkeys(a)), "B": list(dict.fromkeys(b))}
-    length = len({*a, *b}) if k is None else min(k, len({*a, *b}))
+    every = len({*a, *b})
+    length = every if k is None else min(integer("k", k), every)
     draw = random.Random(seed)  # noqa: S311 - must be repeatable
     if chosen == "team-draft":
         documents, teams = _team_draft(sides, length, draw)

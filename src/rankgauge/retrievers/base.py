@@ -158,7 +158,7 @@ def document_texts(
             )  # fmt: skip
         empty = False
         unseen.difference_update(document.fields)
-        yield document.id, document.whole if fields is None else _joined(document, fields)
+        yield document.id, document.full_text if fields is None else _joined(document, fields)
     if unseen and not empty:
         raise InputError(
             f"no document has a field {min(unseen)!r}", where="fields",

@@ -110,7 +110,7 @@ class LangChain(FrameworkRetriever):
             pages = [
                 self._page(
                     id=document.id,
-                    page_content=document.whole,
+                    page_content=document.full_text,
                     metadata={self._id_key or "doc_id": document.id, "title": document.title},
                 )
                 for document in batch

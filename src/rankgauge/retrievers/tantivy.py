@@ -192,7 +192,7 @@ class Tantivy:
     def _row(self, document: Document) -> Any:
         row = self._tantivy.Document()
         row.add_text(self._id_field, document.id)
-        row.add_text(self._fields[0], document.whole)
+        row.add_text(self._fields[0], document.full_text)
         value = document.fields.get(self._filter_field) if self._filter_field else None
         if isinstance(value, str | int):
             row.add_text(self._filter_field, text_of(value))

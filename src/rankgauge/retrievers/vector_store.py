@@ -286,7 +286,7 @@ class VectorStore(CompositeRetriever, ABC):
         self._made = False
 
     def _add_batch(self, batch: list[Document]) -> None:
-        vectors = self._encoded("encode_documents", [document.whole for document in batch])
+        vectors = self._encoded("encode_documents", [document.full_text for document in batch])
         if not self._made:
             with self._redacting_errors():
                 self._create(vectors.shape[1])
