@@ -279,7 +279,7 @@ BAD = {
     ),
     "size no number": (bad(size="big"), "size: got 'big'"),
     "usage no numbers": (bad(usage=lambda _self: {"calls": "many"}), r"usage\(\): got"),
-    "no retriever": (7, "for a retriever"),
+    "no retriever": (7, "expected a retriever"),
 }  # fmt: skip
 
 

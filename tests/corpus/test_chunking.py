@@ -141,7 +141,7 @@ def test_settings_say_what_was_chosen():
 def test_an_invalid_chunk_size_is_refused(kind, size):
     with pytest.raises(InputError, match="size=") as caught:
         kind(size)
-    assert caught.value.fix == "give a whole number from 1"
+    assert caught.value.fix == "pass a whole number from 1"
 
 
 @pytest.mark.parametrize("kind", [FixedChunker, TokenChunker, SentenceChunker])
@@ -154,7 +154,7 @@ def test_an_overlap_of_the_whole_chunk_or_a_negative_one_is_refused(kind, overla
 def test_an_unknown_tokenizer_is_refused_without_a_download():
     with pytest.raises(UnknownName, match="gpt2"):
         TokenChunker(8, tokenizer="gpt2")
-    with pytest.raises(InputError, match="for a tokenizer"):
+    with pytest.raises(InputError, match="expected a tokenizer"):
         TokenChunker(8, tokenizer=7)
 
 
@@ -211,7 +211,7 @@ def test_a_chunk_that_is_no_part_of_its_text_is_refused(wrong):
 
 
 def test_an_object_that_is_no_chunker_is_refused():
-    with pytest.raises(InputError, match="for a chunker"):
+    with pytest.raises(InputError, match="expected a chunker"):
         chunk_documents([], 512)
 
 

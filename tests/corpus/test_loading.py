@@ -45,7 +45,7 @@ def packed(folder, target, inside="mini/"):
 
 def test_a_folder_of_beir_gives_texts_and_the_judgments_of_a_split(beir):
     found = Collection.load(beir)
-    assert repr(found) == "<Collection 'mini': 2 documents, 1 queries, 1 judged>"
+    assert repr(found) == "<Collection 'mini': 2 documents, 1 query, 1 judged>"
     assert found.documents["d1"] == Document("d1", "T", "one")
     assert found.qrels == {"q1": {"d1": 2}} or found.qrels["q1"] == {"d1": 2.0}
     assert found.queries == {"q1": Query("q1", "why")}

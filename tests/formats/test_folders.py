@@ -89,8 +89,13 @@ def test_questions_may_have_ids_grades_and_fields(pages):
         ('question,relevant\nwho,"code.md, refunds.md"\n', 2, "no document 'code", "with ';'"),
         ("question,relevant\n,code.md\n", 2, "no question", "question,relevant"),
         ("id,question,relevant\n1,a,code.md\n1,b,code.md\n", 3, "with another text", "a unique id"),
-        ("question,relevant,grade\na,code.md,much\n", 2, "'much' for a grade", "a number"),
-        ("question,relevant,grade\na,code.md,nan\n", 2, "'nan' for a grade", "a number"),
+        (
+            "question,relevant,grade\na,code.md,much\n",
+            2,
+            "got 'much', expected a grade",
+            "a number",
+        ),
+        ("question,relevant,grade\na,code.md,nan\n", 2, "got 'nan', expected a grade", "a number"),
     ],
 )
 def test_questions_that_do_not_fit_are_refused_with_their_line(pages, text, line, said, fix):

@@ -381,7 +381,7 @@ def test_questions_are_read_from_files_collections_and_logs(tmp_path):
     collection = rankgauge.Collection.of({}, {"q": "late fees"})
     assert DistinctQuestions.of(collection, "evaluation").ids == (("q",),)
     (tmp_path / "wrong.csv").write_text("question,count\nlate fees,often\n")
-    with pytest.raises(FormatError, match="'often' for a count"):
+    with pytest.raises(FormatError, match="got 'often', expected a count"):
         DistinctQuestions.of(tmp_path / "wrong.csv", "log")
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     with pytest.raises(FormatError, match="there is no column for the text"):

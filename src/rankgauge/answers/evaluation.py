@@ -219,7 +219,7 @@ def evaluate_answers(
         {'Faithfulness': 1.0}
     """
     if not len(answers):
-        raise InputError("there are no answers", where=answers.system, fix="give at least one")
+        raise InputError("there are no answers", where=answers.system, fix="pass at least one")
     own = [f"Criterion(name={name})" for name in criteria]
     if measures is None:
         some = SIMILARITIES if encoder is not None else ()
@@ -284,7 +284,7 @@ def _check_criteria(measures: Iterable[Measure], criteria: Mapping[str, str]) ->
             name = measure.arguments["name"]
             raise InputError(
                 f"the criterion {name!r} has no wording", where="criteria",
-                fix=f'give it: criteria={{"{name}": "The answer ..."}}, or on the command line '
+                fix=f'pass it: criteria={{"{name}": "The answer ..."}}, or on the command line '
                 f"--criterion {name}='The answer ...'",
             )  # fmt: skip
 
@@ -315,7 +315,7 @@ def _similar(
     if encoder is None:
         raise InputError(
             f"{wanted[0]} needs an encoder", where="measures",
-            fix="give one: encoder=HashingEncoder(), or a model of sentence-transformers; on the "
+            fix="pass one: encoder=HashingEncoder(), or a model of sentence-transformers; on the "
             "command line --encoder",
         )  # fmt: skip
     return similarities(answers.records, encoder)

@@ -30,7 +30,7 @@ from rankgauge.measures.measure import Measure
 from rankgauge.retrievers.protocol import responses_of
 
 _TIMED = 200
-_LIMITS = "give Limits(concurrency=8, timeout=10)"
+_LIMITS = "pass Limits(concurrency=8, timeout=10)"
 
 
 class Benchmark:
@@ -82,7 +82,7 @@ class Benchmark:
         if store is None:
             self._keeper = _Temporary()
             store = self._keeper.folder
-        of_kind("the store", store, str | os.PathLike, "give the path of a folder")
+        of_kind("the store", store, str | os.PathLike, "pass the path of a folder")
         self.store = Path(store)
 
     def __repr__(self) -> str:
@@ -104,11 +104,11 @@ class Benchmark:
         Raises:
             InputError: If the id exists already, or an argument has the wrong type.
         """
-        of_kind("the text of a query", text, str, "give it as text", where=f"query {query_id!r}")
+        of_kind("the text of a query", text, str, "pass it as text", where=f"query {query_id!r}")
         if isinstance(relevant, str | bytes) or not isinstance(relevant, Iterable):
             raise InputError(
                 f"got {relevant!r:.60} for the relevant documents", where=f"query {query_id!r}",
-                fix='give a list of ids, ["d1", "d2"], or grades, {"d1": 2, "d2": 1}',
+                fix='pass a list of ids, ["d1", "d2"], or grades, {"d1": 2, "d2": 1}',
             )  # fmt: skip
         graded = relevant if isinstance(relevant, Mapping) else dict.fromkeys(relevant, 1)
         id_bytes(query_id, "query id")
@@ -218,16 +218,16 @@ class Benchmark:
         if rerun not in get_args(Rerun):
             raise UnknownName.of("rerun", rerun, get_args(Rerun))
         if not (name and isinstance(name, str)):
-            raise InputError(f"got {name!r:.60} for the name of a run", fix="give it as text")
+            raise InputError(f"got {name!r:.60} for the name of a run", fix="pass it as text")
         of_kind("limits", limits, Limits | None, _LIMITS)
         integer("timed", timed, least=0)
-        of_kind("settings", settings, Mapping | None, 'give a mapping: {"model": "e5"}')
+        of_kind("settings", settings, Mapping | None, 'pass a mapping: {"model": "e5"}')
         check_prices(prices)
         if not self.queries:
             raise InputError(
                 f"{many(len(self.collection.queries), 'query')}, none with judgments",
                 where=f"run {name!r}",
-                fix="give a collection with queries and judgments (in a folder: questions.csv with "
+                fix="pass a collection with queries and judgments (in a folder: questions.csv with "
                 "the columns question and relevant), or call add_query()",
             )
         session = self._session(name, _retriever(retriever), limits or self.limits, settings)
@@ -313,7 +313,7 @@ class _Temporary:
 
 def check_prices(prices: Any) -> None:
     """Raise an error unless prices are a mapping of units to numbers."""
-    of_kind("prices", prices, Mapping | None, 'give a mapping: {"tokens": 2e-8}')
+    of_kind("prices", prices, Mapping | None, 'pass a mapping: {"tokens": 2e-8}')
     for unit, price in (prices or {}).items():
         number(f"prices[{str(unit)[:40]!r}]", price)
 

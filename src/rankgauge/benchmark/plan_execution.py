@@ -115,7 +115,7 @@ def repeat_plan(
         InputError: If `times` is less than two.
     """
     if times < 2:
-        raise InputError(f"got {times} for repeat", where="repeat", fix="give 2 or more")
+        raise InputError(f"got {times} for repeat", where="repeat", fix="pass 2 or more")
     runs: dict[str, list[BenchmarkRun]] = {name: [run] for name, run in first.runs.items()}
     for number in range(2, times + 1):
         # A separate store, so that every query is sent again.
@@ -200,7 +200,7 @@ def explore_plan(
         if not isinstance(values, list) or not values:
             raise FormatError(
                 f"explore.space: got {values!r:.60} for {setting}", path=str(plan.path),
-                fix=f'give a list of values: "{setting}" = [1, 2]',
+                fix=f'use a list of values: "{setting}" = [1, 2]',
             )  # fmt: skip
     _check_disjoint(plan, space)
     start = {setting: _read(plan, name, today, setting) for setting in space}

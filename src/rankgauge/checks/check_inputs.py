@@ -68,7 +68,7 @@ def check(
     truth = Qrels(without_repeats(judged.whole, "first"))
     if not len(truth):
         raise InputError(
-            "the judgments have no queries", where=judged.source, fix="give at least one"
+            "the judgments have no queries", where=judged.source, fix="pass at least one"
         )
     given = open_runs(runs)
     several = len(given) > 1

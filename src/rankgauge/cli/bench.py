@@ -79,7 +79,7 @@ _ERROR = 2
 @options.output_format()
 @click.option(
     "--full", is_flag=True,
-    help="Show all differences, latency and cost, and the whole diagnosis.",
+    help="Show all differences, latency, cost, and the whole diagnosis.",
 )  # fmt: skip
 def bench(
     path: str,

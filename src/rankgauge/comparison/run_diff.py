@@ -478,7 +478,7 @@ def _collection(given: Any) -> Collection:
         return given
     raise InputError(
         f"got {type(given).__name__} for the collection", where="collection",
-        fix="give a folder, or Collection.of(documents, queries)",
+        fix="pass a folder, or Collection.of(documents, queries)",
     )  # fmt: skip
 
 
@@ -490,12 +490,12 @@ def _chosen(
         names = (queries,) if isinstance(queries, str | int | bytes) else queries
         if not isinstance(names, Iterable):
             raise InputError(
-                f"got {queries!r:.60} for the queries", where="queries", fix="give a list of ids"
+                f"got {queries!r:.60} for the queries", where="queries", fix="pass a list of ids"
             )
         chosen = list(dict.fromkeys(judged_number(qrels, query) for query in names))
         if not chosen:
             raise InputError(
-                "the list of queries is empty", where="queries", fix="give at least one"
+                "the list of queries is empty", where="queries", fix="pass at least one"
             )
         return chosen
     ids = qrels.table.queries

@@ -14,6 +14,7 @@ from typing import Any, Literal, NoReturn, get_args
 
 from rankgauge.core.arguments import of_kind, option
 from rankgauge.core.ids import id_text
+from rankgauge.core.text import many
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
 from rankgauge.formats.lines import Source
@@ -335,8 +336,8 @@ class Collection:
 
     def __repr__(self) -> str:
         return (
-            f"<Collection {self.name!r}: {len(self.documents)} documents, "
-            f"{len(self.queries)} queries"
+            f"<Collection {self.name!r}: {many(len(self.documents), 'document')}, "
+            f"{many(len(self.queries), 'query')}"
             + ("" if self.qrels is None else f", {len(self.qrels)} judged")
             + ">"
         )
@@ -456,7 +457,7 @@ def _fields_text(row: Document | Query) -> str:
     except (TypeError, ValueError) as error:
         raise InputError(
             f"its fields cannot be written as JSON: {error}", where=f"{row.id!r}",
-            fix="give fields as a mapping of text to plain values",
+            fix="pass fields as a mapping of text to plain values",
         ) from None  # fmt: skip
 
 
@@ -485,7 +486,7 @@ def _queries(given: Any) -> Mapping[str, Query]:
 def _items(given: Any, what: str, example: str) -> Iterator[tuple[str, Any]]:
     if given is None:
         return
-    of_kind("the texts", given, Mapping, f"give a path or a mapping: {example}", where=what)
+    of_kind("the texts", given, Mapping, f"pass a path or a mapping: {example}", where=what)
     for key, value in given.items():
         yield id_text(key), value
 
@@ -496,8 +497,8 @@ def _row(key: str, value: Any, what: str) -> TextRow:
         return TextRow(key, "", value, {})
     if not isinstance(value, Mapping) or not isinstance(value.get("text"), str):
         raise InputError(
-            f"got {value!r:.60} for a {what}", where=f"{what} {key!r}",
-            fix='give its text, or {"text": "..."}',
+            f"got {value!r:.60}, expected a {what}", where=f"{what} {key!r}",
+            fix='pass its text, or {"text": "..."}',
         )  # fmt: skip
     rest = {str(k): v for k, v in value.items() if k not in {"text", "title", "_id", "id"}}
     return TextRow(key, str(value.get("title") or ""), value["text"], rest)

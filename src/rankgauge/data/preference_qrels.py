@@ -12,6 +12,7 @@ import numpy as np
 
 from rankgauge.core.ids import Ids, IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, distinct
+from rankgauge.core.text import many
 from rankgauge.data.join import Joined
 from rankgauge.data.judged_run import BoolArray, Cached, JudgedRun
 from rankgauge.data.qrels import Qrels
@@ -138,7 +139,10 @@ class PreferenceQrels(SpecialQrels):
 
     def __repr__(self) -> str:
         groups = sum(map(len, self.by_group))
-        return f"<PreferenceQrels: {len(self)} queries, {groups} groups, {len(self.row)} grades>"
+        return (
+            f"<PreferenceQrels: {many(len(self), 'query')}, {many(groups, 'group')}, "
+            f"{many(len(self.row), 'grade')}>"
+        )
 
     @cached_property
     def by_group(self) -> tuple[tuple[_Group, ...], ...]:

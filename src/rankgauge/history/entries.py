@@ -216,7 +216,7 @@ def _check_exact(evaluation: Evaluation, settings: Mapping[str, Any]) -> None:
         raise InputError(
             "duplicate measure or query",
             where=f"run {evaluation.run_name!r}",
-            fix="give each once",
+            fix="pass each once",
         )
 
 

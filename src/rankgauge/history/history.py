@@ -160,7 +160,7 @@ class History(Store):
             raise InputError(
                 f"got {type(evaluation).__name__}, expected an evaluation",
                 where="history",
-                fix="give the result of evaluate()",
+                fix="pass the result of evaluate()",
             )
         judgments, ranking = _fingerprints(evaluation, qrels, run)
         packed = pack(
@@ -446,7 +446,7 @@ def _fingerprints(evaluation: Evaluation, qrels: Any, run: Any) -> tuple[str | N
             raise MismatchError(
                 f"query {query!r} of the evaluation is not in these judgments",
                 where="history",
-                fix="give the judgments that the evaluation was made with",
+                fix="pass the judgments that the evaluation was made with",
             )
     if isinstance(qrels, Records):
         both = [fingerprint(qrels.qrels), fingerprint(qrels.graded)]
@@ -470,7 +470,7 @@ def _label(label: Any) -> str:
         raise InputError(
             f"got {label!r:.60} for the label",
             where="label",
-            fix=f"give one line of text of at most {_LONGEST} characters",
+            fix=f"pass one line of text of at most {_LONGEST} characters",
         )
     return label
 
@@ -482,7 +482,7 @@ def _settings(settings: Any) -> Mapping[str, Any]:
         raise InputError(
             f"got {settings!r:.60} for the settings, expected a mapping",
             where="settings",
-            fix='give them as {"latency_ms": 12}',
+            fix='pass them as {"latency_ms": 12}',
         )
     return settings
 
@@ -502,5 +502,5 @@ def _utc(time: datetime | date | str | None) -> datetime:
     raise InputError(
         f"got {time!r:.60}, expected a time",
         where="time",
-        fix='give a datetime, a date, or ISO text: time="2026-01-05T12:30:00+00:00"',
+        fix='pass a datetime, a date, or ISO text: time="2026-01-05T12:30:00+00:00"',
     )

@@ -178,7 +178,7 @@ def _pooled(
         if size < _FEWEST:
             raise InputError(
                 f"{many(size, 'distinct question')}{what}", where=name,
-                fix=f"give at least {_FEWEST}",
+                fix=f"pass at least {_FEWEST}",
             )  # fmt: skip
     log = _at_most(logged.subset(own), most, seed)
     texts = (*evaluation.texts, *log.texts)

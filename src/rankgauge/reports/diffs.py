@@ -64,7 +64,7 @@ def _overview(diff: RunDiff, *, narrow: bool) -> Table:
         if narrow:
             room = _WIDE - sum(_column_widths(heads, rows))
             texts = [_cut(text, max(room, _TITLE)) for text in texts]
-        heads = (*heads, "asked")
+        heads = (*heads, "query text")
         rows = [(*row, text) for row, text in zip(rows, texts, strict=True)]
     nothing = (
         "no query to show" if diff.wins + diff.losses else f"no query changed its {diff.measure}"

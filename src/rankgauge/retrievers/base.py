@@ -153,7 +153,7 @@ def document_texts(
         if not isinstance(document, Document):
             raise InputError(
                 f"got {type(document).__name__}, expected a document", where="documents",
-                fix='give rankgauge.Document("d1", text="..."), or Collection.of(...).documents.'
+                fix='pass rankgauge.Document("d1", text="..."), or Collection.of(...).documents.'
                 "values()",
             )  # fmt: skip
         empty = False
