@@ -73,7 +73,7 @@ def overhead(way: str, queries: int) -> dict[str, float]:
     """Return wall and CPU microseconds per query."""
     made = bench(queries)
     call, limits = retriever(way)
-    made.run("warm", retriever("sync")[0], timed=0, again="all")
+    made.run("warm", retriever("sync")[0], timed=0, rerun="all")
     start, used = time.perf_counter(), time.process_time()
     made.run(way, call, limits=limits, timed=0)
     return {

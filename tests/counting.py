@@ -15,7 +15,7 @@ class Words:
 
     def index(self, documents):
         self.indexed += 1
-        self.texts = {document.id: set(document.whole.split()) for document in documents}
+        self.texts = {document.id: set(document.full_text.split()) for document in documents}
 
     def search(self, queries, k):
         self.asked += [query.id for query in queries]

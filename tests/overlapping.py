@@ -17,7 +17,7 @@ class Overlapping:
         self.closed = False
 
     def index(self, documents: Iterable[Document]) -> None:
-        self.words = {document.id: document.whole.lower().split() for document in documents}
+        self.words = {document.id: document.full_text.lower().split() for document in documents}
 
     def search(self, queries: Sequence[Query], k: int) -> list[list[tuple[str, float]]]:
         self.asked.append(k)

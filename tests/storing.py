@@ -32,7 +32,7 @@ ENCODER = Uneven(96)
 
 def exact(documents, query, similarity):
     """Return all scores of a query by definition, in 64 bits."""
-    rows = ENCODER.encode_documents([d.whole for d in documents]).astype(float)
+    rows = ENCODER.encode_documents([d.full_text for d in documents]).astype(float)
     one = ENCODER.encode_queries([query.text])[0].astype(float)
     if similarity == "cosine":
         scores = (rows @ one) / (np.linalg.norm(rows, axis=1) * np.linalg.norm(one))

@@ -347,7 +347,7 @@ def test_nothing_is_left_behind_by_a_failed_write(
 def test_standard_input_is_named_in_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LINE + b"q1 Q0\n")))
     with pytest.raises(
-        rg.FormatError, match=r"^<stdin>, line 2: got 2 fields, expected 6 as before"
+        rg.FormatError, match=r"^<stdin>, line 2: got 2 fields, expected 6 as in the lines before"
     ):
         rg.read_run("-")
 

@@ -37,7 +37,7 @@ class Words:
         return {"calls": 3, "seconds": 0.5}
 
     def index(self, documents):
-        self.rows = {document.id: document.whole.lower().split() for document in documents}
+        self.rows = {document.id: document.full_text.lower().split() for document in documents}
 
     def search(self, queries, k):
         return [self.ranking(query, k) for query in queries]
@@ -176,7 +176,7 @@ def raises(error):
 
 
 def accumulates(self, documents):
-    self.rows = (self.rows or {}) | {one.id: one.whole.lower().split() for one in documents}
+    self.rows = (self.rows or {}) | {one.id: one.full_text.lower().split() for one in documents}
 
 
 def from_a_list(self, documents):
@@ -185,7 +185,7 @@ def from_a_list(self, documents):
 
 def fails_on_empty(self, documents):
     Words.index(self, documents)
-    self.first = [document.whole[0] for document in documents]
+    self.first = [document.full_text[0] for document in documents]
 
 
 def once_each(self, queries, k):
@@ -279,7 +279,7 @@ BAD = {
     ),
     "size no number": (bad(size="big"), "size: got 'big'"),
     "usage no numbers": (bad(usage=lambda _self: {"calls": "many"}), r"usage\(\): got"),
-    "no retriever": (7, "for a retriever"),
+    "no retriever": (7, "expected a retriever"),
 }  # fmt: skip
 
 

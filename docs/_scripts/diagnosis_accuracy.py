@@ -107,7 +107,7 @@ def texts(data: Path, collection: str) -> Texts:
 def other_texts(of: Case, documents: Mapping[str, str]) -> Texts:
     """Return the texts with replaced or additional documents."""
     known = of.texts.collection
-    whole = {doc: found.whole for doc, found in known.documents.items()}
+    whole = {doc: found.full_text for doc, found in known.documents.items()}
     asked = {query: found.text for query, found in known.queries.items()}
     return Texts(rankgauge.Collection.of(whole | dict(documents), asked))
 
@@ -146,7 +146,7 @@ def duplicated(of: Case, share: float, rng: np.random.Generator) -> Case:
     chosen = {query for query in of.rankings if rng.random() < share}
     docs = {doc for query in chosen for doc in of.rankings[query][:K]}
     known = of.texts.collection.documents
-    copies = {f"{doc}-copy": known[doc].whole for doc in docs}
+    copies = {f"{doc}-copy": known[doc].full_text for doc in docs}
 
     def change(query: str, docs: Sequence[str]) -> Sequence[str]:
         if query not in chosen:
@@ -160,7 +160,7 @@ def stripped(of: Case, share: float, rng: np.random.Generator) -> Case:
     """Turn documents into chunks in judgments and texts; the run still names the documents."""
     known = of.texts.collection.documents
     chunk = {doc: f"{doc}#{n % 7}" if rng.random() < share else doc for n, doc in enumerate(known)}
-    whole = {chunk[doc]: found.whole for doc, found in known.items()}
+    whole = {chunk[doc]: found.full_text for doc, found in known.items()}
     asked = {query: found.text for query, found in of.texts.collection.queries.items()}
     return replace(
         of,
@@ -201,7 +201,7 @@ def lengthened(of: Case, share: float, rng: np.random.Generator) -> Case:
     ids = sorted(known)
     chosen = [doc for doc in ids if rng.random() < share]
     filler = {doc: [doc, *rng.choice(ids, 7).tolist()] for doc in chosen}
-    long = {doc: " ".join(known[one].whole for one in parts) for doc, parts in filler.items()}
+    long = {doc: " ".join(known[one].full_text for one in parts) for doc, parts in filler.items()}
     return replace(
         of.with_rankings(lambda _, docs: sorted(docs, key=lambda doc: doc in long)),
         texts=other_texts(of, long),

@@ -31,10 +31,10 @@ TITLES = {
 }
 SAID = {
     "ir_measures": "Nearly all names of ir_measures are the same here, with the same parameters.",
-    "sentence-transformers": "`cosine_` may be any of its similarities, with the name of the "
-    "data in front; the headers of its CSV files (`cosine-Accuracy@1`) also work.",
+    "sentence-transformers": "`cosine_` may be another similarity of the tool, with the name of "
+    "the data in front; the headers of its CSV files (`cosine-Accuracy@1`) also work.",
     "ranx": "The suffix `-l2` means `(rel=2)`.",
-    "mteb": "Names that begin with `nauc` are rejected for the same reason.",
+    "mteb": "Names that begin with `nauc` are rejected like `nauc` (see below the table).",
     "people": "Case, spaces, `-`, and `_` are ignored; `at 5`, `_at_5`, and `_5` mean `@5`.",
 }
 

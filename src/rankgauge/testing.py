@@ -176,7 +176,7 @@ def _given(
     ready = isinstance(given, list) and all(isinstance(one, kind) for one in given)
     found = given if ready else list(read(given).values())
     if not found:
-        raise InputError(f"there are no {what} for the check", where=what, fix="give at least one")
+        raise InputError(f"there are no {what} for the check", where=what, fix="pass at least one")
     return found
 
 

@@ -24,7 +24,7 @@ ASKED = [Query("q", "opening hours")]
 def store():
     made = InMemoryDocumentStore()
     made.write_documents([
-        Page(id=one.id, content=one.whole, meta={"group": one.id.partition("-")[0]})
+        Page(id=one.id, content=one.full_text, meta={"group": one.id.partition("-")[0]})
         for one in DOCUMENTS
     ])  # fmt: skip
     return made

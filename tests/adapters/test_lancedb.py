@@ -20,7 +20,7 @@ class TestLanceDB(StoreContract):
 
 
 def test_an_existing_table_is_searched_by_its_columns(tmp_path):
-    rows = ENCODER.encode_documents([document.whole for document in DOCUMENTS])
+    rows = ENCODER.encode_documents([document.full_text for document in DOCUMENTS])
     zeros = [0.0] * 96
     body = pyarrow.array([*rows.tolist(), zeros, zeros], pyarrow.list_(pyarrow.float32(), 96))
     pages = list(range(len(body)))

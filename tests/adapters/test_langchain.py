@@ -57,7 +57,7 @@ class Fixed(BaseRetriever):
 
 def filled(kind=InMemoryVectorStore):
     store = kind(Words())
-    store.add_documents([Page(id=one.id, page_content=one.whole) for one in DOCUMENTS])
+    store.add_documents([Page(id=one.id, page_content=one.full_text) for one in DOCUMENTS])
     return store
 
 
@@ -66,7 +66,7 @@ def nearest(text, k):
     words = Words()
     asked = words.embed_query(text)
     scores = {
-        one.id: sum(a * b for a, b in zip(asked, words.embed_query(one.whole), strict=True))
+        one.id: sum(a * b for a, b in zip(asked, words.embed_query(one.full_text), strict=True))
         for one in DOCUMENTS
     }
     return sorted(scores.items(), key=lambda row: -row[1])[:k]

@@ -55,7 +55,7 @@ class Fixed(BaseRetriever):
 
 @pytest.fixture(scope="module")
 def index():
-    pages = [Page(text=one.whole, doc_id=one.id) for one in DOCUMENTS]
+    pages = [Page(text=one.full_text, doc_id=one.id) for one in DOCUMENTS]
     return VectorStoreIndex.from_documents(
         pages,
         embed_model=Words(),

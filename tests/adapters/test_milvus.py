@@ -35,7 +35,7 @@ def test_an_index_finds_nearly_all_of_what_exact_search_finds(tmp_path, index_ty
 def test_an_existing_collection_is_searched_by_its_fields(tmp_path):
     client = pymilvus.MilvusClient(str(tmp_path / "x.db"))
     client.create_collection("theirs", dimension=96, metric_type="IP", vector_field_name="body")
-    rows = ENCODER.encode_documents([document.whole for document in DOCUMENTS])
+    rows = ENCODER.encode_documents([document.full_text for document in DOCUMENTS])
     client.insert(
         "theirs", [{"id": n, "body": row.tolist(), "page": f"p{n}"} for n, row in enumerate(rows)]
     )

@@ -63,6 +63,6 @@ def test_settings_that_change_vectors_distinguish_models(options):
 
 def test_a_missing_model_is_named(tmp_path):
     with pytest.raises(
-        InputError, match=r"the model '.*' cannot be loaded.*\nfix: give the folder"
+        InputError, match=r"the model '.*' cannot be loaded.*\nfix: pass the folder"
     ):
         Model2VecEncoder(str(tmp_path))

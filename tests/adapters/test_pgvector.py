@@ -99,7 +99,7 @@ def test_names_with_any_characters_are_quoted(place):
 def test_an_existing_table_is_searched_by_its_columns(place, kind):
     run(place, "CREATE EXTENSION IF NOT EXISTS vector")
     run(place, f"CREATE TABLE pages (number int, body {kind}, year int)")
-    rows = ENCODER.encode_documents([document.whole for document in DOCUMENTS])
+    rows = ENCODER.encode_documents([document.full_text for document in DOCUMENTS])
     with psycopg.connect(place) as connection, connection.cursor() as cursor:
         cursor.executemany(
             f"INSERT INTO pages VALUES (%s, %s::{kind}, %s)",

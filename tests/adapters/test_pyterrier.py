@@ -31,7 +31,7 @@ class Words(pt.Transformer):
         for query in inp[::-1].itertuples():
             words = set(query.query.lower().split())
             for one in reversed(DOCUMENTS):
-                score = len(words & set(one.whole.lower().split()))
+                score = len(words & set(one.full_text.lower().split()))
                 if score:
                     rows.append((query.qid, query.query, one.id, float(score)))
         frame = pd.DataFrame(rows, columns=["qid", "query", "docno", "score"])
@@ -41,7 +41,9 @@ class Words(pt.Transformer):
 def wanted(text, k):
     """Independent check, in the order of PyTerrier's ranks."""
     words = set(text.lower().split())
-    rows = [(one.id, len(words & set(one.whole.lower().split()))) for one in reversed(DOCUMENTS)]
+    rows = [
+        (one.id, len(words & set(one.full_text.lower().split()))) for one in reversed(DOCUMENTS)
+    ]
     return sorted((row for row in rows if row[1]), key=lambda row: -row[1])[:k]
 
 

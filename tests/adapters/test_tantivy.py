@@ -28,7 +28,7 @@ def length_kept(length):
 
 def bm25(documents, query):
     """Return BM25 (k1 = 1.2, b = 0.75) from its definition."""
-    counts = {d.id: Counter(words(d.whole)) for d in documents}
+    counts = {d.id: Counter(words(d.full_text)) for d in documents}
     mean = sum(sum(c.values()) for c in counts.values()) / len(counts)
     scores = {}
     for name, count in counts.items():

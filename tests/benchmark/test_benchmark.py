@@ -133,7 +133,7 @@ def test_a_failing_index_is_reported_with_its_own_error(collection):
 @pytest.mark.parametrize(
     ("given", "error"),
     [
-        ({"again": "some"}, UnknownName), ({"name": ""}, InputError), ({"name": 7}, InputError),
+        ({"rerun": "some"}, UnknownName), ({"name": ""}, InputError), ({"name": 7}, InputError),
         ({"settings": {"a": object()}}, InputError),
         ({"settings": {"a": float("nan")}}, InputError),
         ({"timed": -1}, InputError), ({"timed": "all"}, InputError),
@@ -141,7 +141,7 @@ def test_a_failing_index_is_reported_with_its_own_error(collection):
         ({"prices": {"tokens": -1}}, InputError),
     ],
     ids=[
-        "again", "no name", "a number as name", "settings of objects", "settings of NaN",
+        "rerun", "no name", "a number as name", "settings of objects", "settings of NaN",
         "timed below 0", "timed in words", "a price in words", "a price of nothing",
         "a price below 0",
     ],
@@ -210,7 +210,7 @@ def test_failures_are_refused_or_counted_as_empty_and_retried_alone(collection, 
     assert "2 queries of 10 failed" in run.notes[0]
 
     (tmp_path / "word3").unlink()
-    again = bench.run("flaky", retrieve, again="failed", timed=0)
+    again = bench.run("flaky", retrieve, rerun="failed", timed=0)
     assert calls[10:] == ["word3", "word4"]
     assert [f.query for f in again.failures] == ["q4"]
     assert again.tally.reused == 8

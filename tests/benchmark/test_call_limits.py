@@ -113,7 +113,7 @@ def test_an_interrupt_prevents_new_calls_of_threads():
 
 def test_an_object_that_is_no_retriever_is_refused():
     for thing in (None, 7, "bm25", ["d1"]):
-        with pytest.raises(InputError, match="for a retriever"):
+        with pytest.raises(InputError, match="expected a retriever"):
             asked(thing)
 
 

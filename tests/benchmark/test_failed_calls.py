@@ -314,7 +314,7 @@ def test_after_many_consecutive_failures_the_rest_is_skipped(way):
             return [text]
         raise Unfit(retryable=False)
 
-    limits = Limits(**{**WAYS[way].record(), "stop_after": 3})
+    limits = Limits(**{**WAYS[way].to_dict(), "stop_after": 3})
     found, whole = asked(retrieve, limits)
     assert not whole
     assert sum(a.hits is None for a in found.values()) == 3
@@ -330,7 +330,7 @@ def test_failures_between_answers_are_not_in_a_row(way):
             return [text]
         raise Unfit(retryable=False)
 
-    limits = Limits(**{**WAYS[way].record(), "stop_after": 3, "concurrency": 1})
+    limits = Limits(**{**WAYS[way].to_dict(), "stop_after": 3, "concurrency": 1})
     found, whole = asked(retrieve, limits)
     assert whole
     assert sum(a.hits is None for a in found.values()) == 3

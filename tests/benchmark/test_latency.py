@@ -62,7 +62,7 @@ def test_nothing_timed_has_no_latency_at_all():
     found = Latency()
     assert found.p50 is None
     assert math.isnan(found.throughput)
-    assert found.record() == {"queries": 0, "failures": 0}
+    assert found.to_dict() == {"queries": 0, "failures": 0}
 
 
 def test_throughput_is_queries_by_time():

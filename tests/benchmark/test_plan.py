@@ -182,8 +182,8 @@ def test_every_key_is_read(write, tmp_path):
     assert bm25.part
     assert mine.limits.retries == 0
     assert mine.prices == {"tokens": 1e-5}
-    assert plan.chosen() == (mine,)
-    assert plan.chosen(["bm25"]) == (bm25,)
+    assert plan.selected() == (mine,)
+    assert plan.selected(["bm25"]) == (bm25,)
 
 
 def test_false_disables_an_option_that_is_a_name_otherwise(write, tmp_path):
@@ -439,7 +439,7 @@ def test_again_and_prices_are_passed_to_the_runs(write, tmp_path):
         """)
     )
     first, second, third = (
-        run_plan(plan, again=again, progress=False).bench.runs["counts"]
+        run_plan(plan, rerun=again, progress=False).bench.runs["counts"]
         for again in ("missing", "missing", "all")
     )
     assert (first.cost, second.cost, third.cost) == (500.0, 500.0, 500.0)

@@ -197,11 +197,11 @@ def test_answers_of_changed_values_are_not_reused(collection, tmp_path, change, 
     bench = Benchmark(collection, k=5, store=tmp_path, limits=Limits(retries=0))
     first = bench.run("mine", CHANGES[change](0), timed=0)
     assert first.evaluate("RR", errors="empty").mean() == {"RR": 0.9}
-    other = bench.run("mine", CHANGES[change](1), again=again, timed=0)
+    other = bench.run("mine", CHANGES[change](1), rerun=again, timed=0)
     assert other.evaluate("RR", errors="empty").mean() == {"RR": 0.0}
     assert other.tally.reused == 0
     assert any("every query was run again: its code, or a value" in note for note in other.notes)
-    same = bench.run("mine", CHANGES[change](1), again=again, timed=0)
+    same = bench.run("mine", CHANGES[change](1), rerun=again, timed=0)
     assert same.tally.reused == (10 if again == "missing" else 9)
     assert "unfinished run of the same code" in " ".join(same.notes)
 
@@ -214,7 +214,7 @@ PROGRAM = """
     bench = Benchmark(k=5, store="store", limits=__import__("rankgauge").Limits(retries=0))
     for n in range(4):
         bench.add_query(f"q{n}", f"word{n}", {f"d{n}"})
-    run = bench.run("mine", mine.make(), again=sys.argv[1], timed=0)
+    run = bench.run("mine", mine.make(), rerun=sys.argv[1], timed=0)
     print(run.tally.reused, [next(iter(run.ranked("empty")[q]), "-") for q in run.queries])
     print(*run.notes, sep="\\n", file=sys.stderr)
 """
@@ -286,7 +286,7 @@ def test_incomparable_code_is_called_again_unless_reuse_is_requested(tmp_path):
     assert "it uses socket, which cannot be compared between processes" in notes
     said, notes = in_processes(tmp_path, "resume")
     assert said == f"3 {whole}"
-    assert 'requested (again="resume")' in notes
+    assert 'requested (rerun="resume")' in notes
 
 
 def test_answers_are_not_reused_after_a_file_changed(tmp_path):
@@ -341,7 +341,7 @@ def test_archived_answers_are_reused_on_request(collection, tmp_path):
         bench.run("mine", make("d1", 6), timed=0)
     with pytest.raises(KeyboardInterrupt):
         bench.run("mine", make("d2", 3), timed=0)
-    run = bench.run("mine", make("d3", None), again="resume", timed=0)
+    run = bench.run("mine", make("d3", None), rerun="resume", timed=0)
     assert [next(iter(run.run[f"q{n}"])) for n in (0, 2, 3, 5, 6, 9)] == [
         "d2", "d2", "d1", "d1", "d3", "d3",
     ]  # fmt: skip
@@ -352,7 +352,7 @@ def test_archived_answers_are_reused_on_request(collection, tmp_path):
 def test_a_finished_run_is_reused_on_request(collection, tmp_path):
     bench = Benchmark(collection, k=5, store=tmp_path)
     bench.run("mine", lambda text: ["d1"], timed=0)
-    run = bench.run("mine", lambda text: ["d2"], again="resume", timed=0)
+    run = bench.run("mine", lambda text: ["d2"], rerun="resume", timed=0)
     assert (run.tally.reused, list(run.run["q0"])) == (10, ["d1"])
 
 
@@ -404,7 +404,7 @@ def test_a_line_with_a_wrong_key_answers_no_query(collection, tmp_path):
 def test_a_run_is_not_mixed_with_a_restarted_journal(collection, tmp_path):
     bench = Benchmark(collection, k=5, store=tmp_path)
     old = bench.run("a", Words(), timed=0)
-    bench.run("a", Words(), again="all", timed=0)
+    bench.run("a", Words(), rerun="all", timed=0)
     with pytest.raises(InputError, match="replaced by a later run"):
         old.evaluate("RR")
 
@@ -413,7 +413,7 @@ def test_a_fresh_run_searches_all_queries(collection, tmp_path):
     bench = Benchmark(collection, k=5, store=tmp_path)
     bench.run("a", Words(), timed=0)
     retriever = Words()
-    assert bench.run("a", retriever, again="all", timed=0).tally.reused == 0
+    assert bench.run("a", retriever, rerun="all", timed=0).tally.reused == 0
     assert len(retriever.asked) == 10
 
 
@@ -467,7 +467,7 @@ def test_two_benchmarks_can_share_a_retriever(collection):
     first, second = Benchmark(collection, k=5), Benchmark(other, k=5)
     assert first.run("words", shared, timed=0).evaluate("RR").mean() == {"RR": 1.0}
     assert second.run("words", shared, timed=0).evaluate("RR").mean() == {"RR": 0.0}
-    assert first.run("words", shared, again="all").evaluate("RR").mean() == {"RR": 1.0}
+    assert first.run("words", shared, rerun="all").evaluate("RR").mean() == {"RR": 1.0}
     assert shared.indexed == 3
 
 

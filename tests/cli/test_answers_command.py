@@ -374,7 +374,7 @@ WRONG = {
     "--criterion a=X --criterion a=Y": "each name once",
     "--criterion a=@none.txt": "there is no such file",
     "--criterion a=X": "rules cannot judge a --criterion",
-    f"--criterion a!=X --verdicts {VERDICTS}": "letters, digits, hyphens and underscores",
+    f"--criterion a!=X --verdicts {VERDICTS}": "letters, digits, hyphens, and underscores",
     "-m Criterion(name=a)": "--criterion a=",
     "--dry-run": "need a model",
     "--claims model": "need a model",

@@ -273,7 +273,7 @@ def test_a_comparison_can_be_transposed_and_tested_in_every_way():
         ((BM25, KEYWORD, "--test", "t", "--correction", "max-t"), "max-t corrects the"),
         ((BM25,), "got 1 run, expected two or more"),
         ((BM25, KEYWORD, "--baseline", "nope"), "unknown run 'nope'"),
-        ((BM25, BM25), "two runs are called"),
+        ((BM25, BM25), "duplicate run name"),
         ((), "Missing argument"),
     ],
 )

@@ -93,7 +93,7 @@ def test_different_judgments_are_refused_or_compared_with_a_warning(kept, tmp_pa
     assert done.returncode == 4
     assert done.stdout == ""
     assert "evaluations 1 and 3 are not comparable: different judgments" in done.stderr
-    done = kept("history", "compare", "1", "3", "--anyway")
+    done = kept("history", "compare", "1", "3", "--force")
     assert done.returncode == 0
     assert "WARNING: not comparable: different judgments" in done.stdout
     assert "not comparable" in kept("history", "trend").stdout

@@ -22,7 +22,7 @@ def test_it_prints_what_the_library_reports():
     assert done.returncode == 0, done.stderr
     found = rankgauge.diff(
         QRELS, rankgauge.read_run(BM25), rankgauge.read_run(KEYWORD), "RR", collection=FOLDER,
-        most=2, k=3,
+        n=2, k=3,
     )  # fmt: skip
     assert done.stdout == rankgauge.reports.render(found)
     assert done.stderr == ""

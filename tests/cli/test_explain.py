@@ -64,7 +64,7 @@ def test_values_and_a_mean_are_explained(tmp_path):
 def test_two_targets_or_an_invalid_mean_are_refused():
     done = run(QRELS, BM25, "AP", "--against", "pytrec_eval", "--against-mean", "0.4")
     assert done.returncode == 2
-    assert "give one of" in done.stderr
+    assert "pass one of" in done.stderr
     done = run(QRELS, BM25, "AP", "--against-mean", "high")
     assert done.returncode == 2
     assert "expected a number such as 0.4123" in done.stderr

@@ -29,7 +29,7 @@ def test_options_are_those_of_the_library(tmp_path):
         "--name", "both", "-o", target,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "")
-    assert "30 queries, bm25, keyword fused by wsum" in done.stderr
+    assert "30 queries; bm25, keyword fused by wsum" in done.stderr
     runs = [rankgauge.read_run(BM25), rankgauge.read_run(KEYWORD)]
     library = rankgauge.fuse(runs, "wsum", norm="z-score", weights=(0.7, 0.3))
     assert dict(rankgauge.read_run(target)) == dict(library)
@@ -168,9 +168,9 @@ def test_queries_in_a_file_are_kept(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "give a RUN, or --qrels QRELS"),
-        ((BM25,), "give -n NUMBER, or --queries FILE"),
-        ((BM25, "-n", "1", "--queries", "x"), "give -n NUMBER, or --queries FILE"),
+        ((), "pass a RUN, or --qrels QRELS"),
+        ((BM25,), "pass -n NUMBER, or --queries FILE"),
+        ((BM25, "-n", "1", "--queries", "x"), "pass -n NUMBER, or --queries FILE"),
         ((BM25, "-n", "99"), "99 queries were requested, but there are only 30"),
         ((BM25, "-n", "0"), "n=0 is not valid"),
         ((BM25, KEYWORD, "-n", "1"), "name a folder for them with -o"),

@@ -93,7 +93,7 @@ def test_size_takes_the_spread_of_evaluated_runs(project):
 def test_size_needs_a_spread(project):
     done = run("judge", "size", project, "--difference", "0.1")
     assert done.returncode == 2
-    assert "give --sd X, or --qrels FILE" in done.stderr
+    assert "pass --sd X, or --qrels FILE" in done.stderr
     one = run("judge", "size", project, "--difference", "0.1", "--qrels", SAMPLE, "--run", RUNS[0])
     assert one.returncode == 2
     assert "evaluations of two or more runs" in one.stderr

@@ -21,8 +21,8 @@ def test_prints_the_query_and_nothing_else():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "give measures"),
-        (("AP", "--checks"), "give measures"),
+        ((), "pass measures"),
+        (("AP", "--checks"), "pass measures"),
         (("AP", "--column", "grade"), "write it as grade=relevance"),
         (("AP", "--column", "rank=r"), "unknown column 'rank'"),
         (("AP", "--run", "a b; c"), "is not the name of a table"),

@@ -181,7 +181,7 @@ def test_few_queries_are_a_warning():
     [
         (lambda: compare(QRELS, {"a": RUNS["s0"]}, "RR"), InputError, "got 1 run, expected two"),
         (lambda: compare(QRELS, [Run.of(RUNS["s0"]), Run.of(RUNS["s1"])], "RR"), InputError,
-         "two runs are called 'run'"),
+         "duplicate run name 'run'"),
         (lambda: compare(QRELS, RUNS, "RR", baseline="no"), UnknownName, "unknown run 'no'"),
         (lambda: compare(QRELS, RUNS, "RR", test="sign"), UnknownName, "test='sign'"),
         (lambda: compare(QRELS, RUNS, "RR", correction="none"), UnknownName, "correction='none'"),

@@ -60,10 +60,10 @@ def test_every_number_is_that_of_a_plain_loop(made, random, depth):
         relevant = {doc for doc, grade in grades.items() if grade >= 1}
         first = [next((r for r, d in enumerate(x, 1) if d in relevant), None) for x in (a, b)]
         assert [query.first_a, query.first_b] == first
-        assert [at.document for at in query.came_in] == [
+        assert [at.document for at in query.gained] == [
             doc for doc in b[:depth] if doc in relevant and doc not in a[:depth]
         ]
-        assert [at.document for at in query.fell_out] == [
+        assert [at.document for at in query.lost] == [
             doc for doc in a[:depth] if doc in relevant and doc not in b[:depth]
         ]
         same = bool(found.same_top[found.query_ids.index(query.query)])
@@ -84,11 +84,11 @@ def test_equal_changes_are_ordered_by_id():
     qrels = {f"q{n}": {"d"} for n in (3, 1, 2, 4)}
     old = {query: ["d"] for query in qrels}
     new = {query: ["x", "d"] for query in qrels}
-    assert [q.query for q in diff(qrels, old, new, "RR", most=3).shown] == ["q1", "q2", "q3"]
+    assert [q.query for q in diff(qrels, old, new, "RR", n=3).shown] == ["q1", "q2", "q3"]
 
 
 def test_shares_are_of_all_that_was_lost_and_gained():
-    found = diff(QRELS, OLD, NEW, "RR", most=1)
+    found = diff(QRELS, OLD, NEW, "RR", n=1)
     assert found.loss_share == 1 / 1.75
     assert found.gain_share == 1.0
     assert math.isnan(diff(QRELS, OLD, OLD, "RR").loss_share)
@@ -105,13 +105,13 @@ def test_a_document_has_its_rank_in_the_other_run():
     assert place(lost.ranking_b, "z").grade == 0.0
     assert place(lost.ranking_b, "v").grade is None
     assert (lost.first_a, lost.first_b) == (1, 4)
-    assert [at.document for at in lost.fell_out] == ["b"]
-    assert lost.came_in == ()
+    assert [at.document for at in lost.lost] == ["b"]
+    assert lost.gained == ()
 
 
 def test_below_the_depth_is_out_though_retrieved():
     found = diff(QRELS, OLD, NEW, "RR", k=2, queries="lost").shown[0]
-    assert [(at.document, at.other_rank) for at in found.fell_out] == [("a", 4), ("b", None)]
+    assert [(at.document, at.other_rank) for at in found.lost] == [("a", 4), ("b", None)]
 
 
 def test_a_query_of_one_run_is_an_empty_ranking_in_the_other_with_a_note():
@@ -156,7 +156,7 @@ def test_a_value_that_is_left_out_of_the_mean_has_no_change():
 def test_the_relevance_level_is_that_of_the_measure():
     found = diff(QRELS, OLD, NEW, "RR(rel=2)", queries=["lost"])
     assert found.level == 2
-    assert found.shown[0].fell_out == ()
+    assert found.shown[0].lost == ()
 
 
 def test_a_run_against_itself_has_nothing_to_show():
@@ -221,7 +221,7 @@ def test_it_has_a_short_repr_and_a_table():
     ("act", "error", "said"),
     [
         (lambda: diff(QRELS, OLD, NEW, k=0), InputError, "k=0 is not valid"),
-        (lambda: diff(QRELS, OLD, NEW, most=-1), InputError, "most=-1 is not valid"),
+        (lambda: diff(QRELS, OLD, NEW, n=-1), InputError, "n=-1 is not valid"),
         (lambda: diff(QRELS, OLD, NEW, queries=["q"]), MismatchError, "query 'q' is not judged"),
         (lambda: diff(QRELS, OLD, NEW, queries=[]), InputError, "list of queries is empty"),
         (lambda: diff(QRELS, OLD, NEW, queries=1.5), InputError, "got 1.5 for the queries"),

@@ -156,7 +156,7 @@ def test_the_tag_is_kept_if_the_format_has_one(tmp_path):
 
 def test_several_tags_are_counted(tmp_path):
     run = "".join(f"q1 Q0 d{n} {n} {9 - n}.0 {tag}\n" for n, tag in enumerate("aabcd", 1))
-    wanted = "4 tags, merged into one: 'a' (2 lines), 'b' (1 lines), 'c' (1 lines) and 1 more"
+    wanted = "4 tags, merged into one: 'a' (2 lines), 'b' (1 line), 'c' (1 line) and 1 more"
     assert lost(tmp_path, run) == (wanted,)
     assert " a\n" in (tmp_path / "out.txt").read_text()
 

@@ -70,10 +70,10 @@ def test_ids_are_read_from_any_column(values: Any, expected: list[bytes]) -> Non
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([True], "row 1: id True is of type bool; expected text, a whole number or bytes"),
+        ([True], "row 1: id True is of type bool; expected text, a whole number, or bytes"),
         (
             np.array([True]),
-            "row 1: id True is of type bool; expected text, a whole number or bytes",
+            "row 1: id True is of type bool; expected text, a whole number, or bytes",
         ),
         (["a", 1], "row 2: id 1 is a whole number, but 'a' is text"),
         (["a", b"a"], "row 2: id b'a' is bytes, but 'a' is text"),

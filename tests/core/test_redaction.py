@@ -170,7 +170,7 @@ def test_what_looks_like_a_secret_is_replaced(text, wanted):
         "Bearer authentication failed",
         "the basic configuration of BM25",
         "token by token",
-        "give the key: name its environment variable in key_env",
+        "set the key: name its environment variable in key_env",
         "task-0123456789 and risk-adjusted-2",
         "sk-00001234",
         "Collection(pwd=/home)",

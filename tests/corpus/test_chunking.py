@@ -141,7 +141,7 @@ def test_settings_say_what_was_chosen():
 def test_an_invalid_chunk_size_is_refused(kind, size):
     with pytest.raises(InputError, match="size=") as caught:
         kind(size)
-    assert caught.value.fix == "give a whole number from 1"
+    assert caught.value.fix == "pass a whole number from 1"
 
 
 @pytest.mark.parametrize("kind", [FixedChunker, TokenChunker, SentenceChunker])
@@ -154,7 +154,7 @@ def test_an_overlap_of_the_whole_chunk_or_a_negative_one_is_refused(kind, overla
 def test_an_unknown_tokenizer_is_refused_without_a_download():
     with pytest.raises(UnknownName, match="gpt2"):
         TokenChunker(8, tokenizer="gpt2")
-    with pytest.raises(InputError, match="for a tokenizer"):
+    with pytest.raises(InputError, match="expected a tokenizer"):
         TokenChunker(8, tokenizer=7)
 
 
@@ -173,16 +173,16 @@ def test_chunks_of_documents_have_their_offsets():
     chunks = list(chunk_documents(documents, FixedChunker(8)))
     assert [chunk.id for chunk in chunks] == ["d7#0001", "d7#0002"]
     assert chunks[1].fields == {"language": "en", "document": "d7", "start": 8, "end": 16}
-    assert [chunk.whole for chunk in chunks] == ["Hours. We open ", "Hours. at nine."]
+    assert [chunk.full_text for chunk in chunks] == ["Hours. We open ", "Hours. at nine."]
 
 
 def test_titles_can_be_left_out():
     documents = [Document("d7", "Hours", "We open."), Document("d8", "Only a title")]
-    assert [c.whole for c in chunk_documents(documents, FixedChunker(9), titles=False)] == [
+    assert [c.full_text for c in chunk_documents(documents, FixedChunker(9), titles=False)] == [
         "We open."
     ]
     with_titles = chunk_documents(documents, FixedChunker(9))
-    assert [c.whole for c in with_titles] == ["Hours. We open.", "Only a title"]
+    assert [c.full_text for c in with_titles] == ["Hours. We open.", "Only a title"]
 
 
 def test_chunks_come_one_by_one_and_as_often_as_the_documents():
@@ -211,7 +211,7 @@ def test_a_chunk_that_is_no_part_of_its_text_is_refused(wrong):
 
 
 def test_an_object_that_is_no_chunker_is_refused():
-    with pytest.raises(InputError, match="for a chunker"):
+    with pytest.raises(InputError, match="expected a chunker"):
         chunk_documents([], 512)
 
 

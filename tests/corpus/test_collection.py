@@ -66,8 +66,8 @@ def test_queries_have_their_titles_in_front_of_their_texts(tmp_path):
         ("a.jsonl", '{"_id": "d1", "text": "x"}\n{"_id": "d1", "text": "y"}', 2, "also in line 1"),
         ("b.jsonl", '{"name": "d1", "text": "x"}', 1, "there is no id"),
         ("c.jsonl", '{"_id": "d1", "words": "x"}', 1, "there is no text"),
-        ("d.jsonl", '{"_id": ["d1"], "text": "x"}', 1, "for an id"),
-        ("e.jsonl", '{"_id": "d1", "text": 5}', 1, "for a text"),
+        ("d.jsonl", '{"_id": ["d1"], "text": "x"}', 1, "expected an id"),
+        ("e.jsonl", '{"_id": "d1", "text": 5}', 1, "expected text"),
         ("f.tsv", "d1\tx\nd2\n", 2, "1 fields"),
         ("g.tsv", "a\tb\tc\td\n", 1, "4 fields"),
         ("h.jsonl", '{"_id": "d1", "text": "x"}\nno', 2, "not valid JSON"),
@@ -134,10 +134,10 @@ def test_a_source_without_texts_is_refused(given):
 
 
 def test_a_title_precedes_the_text_once():
-    assert Document("d", "Hours", "Nine to five").whole == "Hours. Nine to five"
-    assert Document("d", "Hours", "Hours: nine to five").whole == "Hours: nine to five"
-    assert Document("d", "When?", "Nine").whole == "When? Nine"
-    assert Document("d", "Hours").whole == "Hours"
+    assert Document("d", "Hours", "Nine to five").full_text == "Hours. Nine to five"
+    assert Document("d", "Hours", "Hours: nine to five").full_text == "Hours: nine to five"
+    assert Document("d", "When?", "Nine").full_text == "When? Nine"
+    assert Document("d", "Hours").full_text == "Hours"
     assert Document("d", text="a\nb " * 100).snippet(9) == "a b a b…"
 
 

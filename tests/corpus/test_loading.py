@@ -45,7 +45,7 @@ def packed(folder, target, inside="mini/"):
 
 def test_a_folder_of_beir_gives_texts_and_the_judgments_of_a_split(beir):
     found = Collection.load(beir)
-    assert repr(found) == "<Collection 'mini': 2 documents, 1 queries, 1 judged>"
+    assert repr(found) == "<Collection 'mini': 2 documents, 1 query, 1 judged>"
     assert found.documents["d1"] == Document("d1", "T", "one")
     assert found.qrels == {"q1": {"d1": 2}} or found.qrels["q1"] == {"d1": 2.0}
     assert found.queries == {"q1": Query("q1", "why")}
@@ -215,7 +215,7 @@ def test_real_collections_come_with_their_judgments(data_folder):
 def test_what_does_not_fit_is_counted_where_that_is_asked_for(tmp_path):
     text = '{"_id": "d1", "text": "x"}\nno\n{"_id": "d1", "text": "y"}\n{"_id": 2, "text": ""}\n[]'
     path = wrote(tmp_path, corpus_jsonl=text) / "corpus.jsonl"
-    found = Collection.load(path, broken="skip")
+    found = Collection.load(path, invalid="skip")
     assert [(doc.id, doc.text) for doc in found.documents.values()] == [("d1", "x"), ("2", "")]
     assert found.faults.count == 3
     assert [fault.split(", ")[1][:6] for fault in found.faults.first] == [
@@ -225,8 +225,8 @@ def test_what_does_not_fit_is_counted_where_that_is_asked_for(tmp_path):
     ]
     with pytest.raises(FormatError):
         Collection.load(path)
-    with pytest.raises(UnknownName, match="broken='all'"):
-        Collection.load(path, broken="all")
+    with pytest.raises(UnknownName, match="invalid='all'"):
+        Collection.load(path, invalid="all")
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def test_what_has_nothing_relevant_or_nothing_in_common_is_refused():
         span_scores({"q": [Span("d", 0, 1)]}, {"q1": [Span("d", 0, 1)]})
     with pytest.raises(UnknownName, match="repeats"):
         span_scores({}, {}, repeats="twice")
-    with pytest.raises(InputError, match="for a span"):
+    with pytest.raises(InputError, match="expected a span"):
         span_scores({"q": [("d", 0, 1)]}, {"q": []})
 
 
@@ -165,7 +165,7 @@ def test_spans_are_read_from_lines(tmp_path):
         ('{"query_id": "q1", "doc_id": "d1", "start": 0}', "there is no 'end'"),
         ('{"query_id": "q1", "doc_id": "d1", "start": 5, "end": 2}', "from 5 to 2"),
         ('{"query_id": "q1", "doc_id": "d1", "start": 5, "end": NaN}', "line 1"),
-        ('{"query_id": "", "doc_id": "d1", "start": 0, "end": 2}', "for an id"),
+        ('{"query_id": "", "doc_id": "d1", "start": 0, "end": 2}', "expected an id"),
         ("[1]", "expected an object"),
         ("", "there are no spans"),
     ],

@@ -436,29 +436,29 @@ def test_records_give_bit_for_bit_what_judgments_and_a_run_give(data):
 
 GOOD = {"id": "q1", "retrieved": ["d1"], "relevant": ["d1"]}
 BAD = {
-    "nothing": ([], "records: there are no records", f"give at least one: {EXAMPLE}"),
+    "nothing": ([], "records: there are no records", f"pass at least one: {EXAMPLE}"),
     "None": (
         None,
-        "records: got NoneType where records were expected",
-        f"give a list of records: [{EXAMPLE}, ...]",
+        "records: got NoneType, expected records",
+        f"pass a list of records: [{EXAMPLE}, ...]",
     ),
     "judgments alone": (
         {"q1": {"d1": 3}},
         "records: a mapping without columns 'retrieved' and 'relevant' has no records",
         (
-            "if these are judgments, give the run as well: evaluate(qrels, run); "
-            f"else give a list of records: [{EXAMPLE}, ...]"
+            "if these are judgments, pass the run as well: evaluate(qrels, run); "
+            f"else pass a list of records: [{EXAMPLE}, ...]"
         ),
     ),
     "judgments that are read": (
         Qrels.of({"q1": {"d1": 3}}),
         "got Qrels alone, expected records or judgments and a run",
-        "give both: evaluate(qrels, run)",
+        "pass both: evaluate(qrels, run)",
     ),
     "one record": (
         {"retrieved": ["d1"], "relevant": ["d1"]},
         "records: this is one record, expected a list of records or parallel lists",
-        "give it as a list of one: [record]",
+        "pass it as a list of one: [record]",
     ),
     "text": (["d1"], "record 1: got 'd1', expected a record", f"write {EXAMPLE}"),
     "a misspelt key": (
@@ -489,7 +489,7 @@ BAD = {
     "grades twice": (
         [{"retrieved": ["d1"], "relevant": {"d1": 1}, "relevance_scores": {"d1": 1}}],
         "record 1: 'relevant' and 'relevance_scores' both have grades",
-        "give 'relevant' as a list of document ids",
+        "pass 'relevant' as a list of document ids",
     ),
     "some ids": (
         [GOOD, {"retrieved": ["d1"], "relevant": ["d1"]}],
@@ -504,7 +504,7 @@ BAD = {
     "a set": (
         [{"retrieved": {"d1"}, "relevant": ["d1"]}],
         "record 1: 'retrieved' is a set, which has no order, so it is not a ranking",
-        "give 'retrieved' as a list, best first",
+        "pass 'retrieved' as a list, best first",
     ),
     "a document for a list": (
         [GOOD, {"id": "q2", "retrieved": "d1", "relevant": ["d1"]}],
@@ -514,17 +514,17 @@ BAD = {
     "too few scores": (
         [{"retrieved": ["d1", "d2"], "scores": [0.5], "relevant": ["d1"]}],
         "record 1: 'retrieved' has 2 documents, 'scores' has 1 scores",
-        "give one score for each retrieved document",
+        "pass one score for each retrieved document",
     ),
     "scores twice": (
         [{"retrieved": {"d1": 1.0}, "scores": [0.5], "relevant": ["d1"]}],
         "record 1: scores are in both 'retrieved' and 'scores'",
-        "remove 'scores', or give 'retrieved' as a list of document ids",
+        "remove 'scores', or pass 'retrieved' as a list of document ids",
     ),
     "scores by document": (
         [{"retrieved": ["d1"], "scores": {"d1": 2}, "relevant": ["d1"]}],
         "record 1: 'scores' is a mapping, of either grades or scores",
-        ("name grades 'relevance_scores'; give scores as a list, one for each of 'retrieved'"),
+        ("name grades 'relevance_scores'; pass scores as a list, one for each of 'retrieved'"),
     ),
     "grades in a list": (
         [{"retrieved": ["d1"], "relevance_scores": [3], "relevant": ["d1"]}],
@@ -554,7 +554,7 @@ BAD = {
     "an id inside and outside": (
         {"q1": GOOD},
         "record 'q1': it has an id of its own, 'id'",
-        "remove 'id', or give the records as a list",
+        "remove 'id', or pass the records as a list",
     ),
 }
 

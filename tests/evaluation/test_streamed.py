@@ -301,7 +301,7 @@ OF_FILES = {
         qrels, {"a": a, "b": b}, "AP", draws=100, queries="intersection"
     ),
     "gate": lambda qrels, a, b: gate(qrels, b, RULES, baseline=Baseline.from_run(qrels, a, RULES)),
-    "diff": lambda qrels, a, b: diff(qrels, a, b, most=2),
+    "diff": lambda qrels, a, b: diff(qrels, a, b, n=2),
     "cut": lambda qrels, a, b: cut(a, 10),
 }
 

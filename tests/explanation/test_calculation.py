@@ -82,7 +82,7 @@ def test_a_mean_over_all_orders_of_ties_is_shown_as_one_ranking(name):
     evaluation = evaluate(truth, found, name, ties="mean")
     for query in list(drawn.qrels):
         worked = explain(truth, found, name, query, ties="mean")
-        assert worked.by_hand, query
+        assert worked.step_by_step, query
         assert nearly_equal(worked.value, evaluation.value(query, name)), query
 
 
@@ -105,10 +105,10 @@ def test_it_is_the_mean_of_the_calculations_of_all_orders(name):
 def test_means_over_orders_without_an_equivalent_ranking_are_noted():
     run = {"q": {f"d{n}": 1.0 for n in range(20)}}
     found = explain({"q": {"d1": 1, "d2": 1}}, run, "AP", "q", ties="mean")
-    assert not found.by_hand
+    assert not found.step_by_step
     assert "the mean over all about 10^18 orders of tied documents, not of one" in found.notes[0]
     same = explain({"q": {"d1": 1, "d2": 1}}, run, "SetP", "q", ties="mean")
-    assert (same.by_hand, same.notes) == (True, ())
+    assert (same.step_by_step, same.notes) == (True, ())
 
 
 @settings(max_examples=40, deadline=None)
@@ -177,14 +177,14 @@ def test_the_calculation_agrees_with_a_manual_one(name, ranking, grades, value):
 
 def test_a_measure_without_a_calculation_is_described_without_an_unreadable_formula():
     found = explain({"q": {"a": 2, "b": 1}}, {"q": ["a", "u", "b"]}, "RnDCG", "q")
-    assert not found.by_hand
+    assert not found.step_by_step
     assert found.steps[0].startswith("nDCG averaged over the ranks at which the gain of the ideal")
     assert "\\" not in "".join(found.steps)
 
 
 def test_too_many_ranks_to_be_gone_through_one_by_one_are_not():
     found = explain({"q": {"a": 1}}, {"q": ["a"]}, "INST(goal=1)@10000000", "q")
-    assert not found.by_hand
+    assert not found.step_by_step
     assert found.agrees()
 
 

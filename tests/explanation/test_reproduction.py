@@ -172,7 +172,7 @@ def test_a_mean_alone_finds_a_unique_explanation_with_its_chance(data):
     assert (found.best.name, found.sure) == ("ideal of retrieved documents", "sure")
     vague = reproduce(*data, "nDCG@10", f"{there:.1f}")
     assert vague.sure == "undecided"
-    assert "give the values of each query" in vague.why
+    assert "pass the values of each query" in vague.why
     strange = reproduce(*data, "nDCG@10", "0.999999")
     assert strange.sure == "not found"
     assert strange.fits[0].mean == max(fit.mean for fit in strange.fits)

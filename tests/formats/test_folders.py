@@ -89,8 +89,13 @@ def test_questions_may_have_ids_grades_and_fields(pages):
         ('question,relevant\nwho,"code.md, refunds.md"\n', 2, "no document 'code", "with ';'"),
         ("question,relevant\n,code.md\n", 2, "no question", "question,relevant"),
         ("id,question,relevant\n1,a,code.md\n1,b,code.md\n", 3, "with another text", "a unique id"),
-        ("question,relevant,grade\na,code.md,much\n", 2, "'much' for a grade", "a number"),
-        ("question,relevant,grade\na,code.md,nan\n", 2, "'nan' for a grade", "a number"),
+        (
+            "question,relevant,grade\na,code.md,much\n",
+            2,
+            "got 'much', expected a grade",
+            "a number",
+        ),
+        ("question,relevant,grade\na,code.md,nan\n", 2, "got 'nan', expected a grade", "a number"),
     ],
 )
 def test_questions_that_do_not_fit_are_refused_with_their_line(pages, text, line, said, fix):
@@ -99,7 +104,7 @@ def test_questions_that_do_not_fit_are_refused_with_their_line(pages, text, line
         Collection.load(pages)
     assert caught.value.line == line
     assert fix in caught.value.fix
-    assert Collection.load(pages, broken="skip").faults.count == 1
+    assert Collection.load(pages, invalid="skip").faults.count == 1
 
 
 @pytest.mark.parametrize("text", ["what,ever\nx,y\n", "question;relevant\nwho;code.md\n"])
@@ -115,7 +120,7 @@ def test_a_file_that_is_not_utf8_is_named_and_can_be_passed_over(pages):
     with pytest.raises(FormatError, match="byte 0xe4 is not UTF-8") as caught:
         Collection.load(pages)
     assert (caught.value.line, caught.value.path) == (2, str(pages / "old.txt"))
-    found = Collection.load(pages, broken="skip")
+    found = Collection.load(pages, invalid="skip")
     assert (len(found.documents), found.faults.count) == (4, 1)
     assert describe_collection(pages).findings[0].evidence.count == 1
 

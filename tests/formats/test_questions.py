@@ -65,7 +65,7 @@ def test_only_documents_with_a_similar_name_are_suggested(notes, missing, sugges
     (notes / "questions.csv").write_text(f"question,relevant\nlong?,{missing}\n")
     with pytest.raises(FormatError) as caught:
         read_qrels(notes)
-    fix = f"did you mean {suggested!r}?" if suggested else "give the id of a document: its path"
+    fix = f"did you mean {suggested!r}?" if suggested else "use the id of a document: its path"
     assert caught.value.fix == fix
 
 

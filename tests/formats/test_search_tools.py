@@ -196,7 +196,7 @@ def test_the_ratings_of_a_response_are_judgments_of_what_was_retrieved(tmp_path:
     }  # fmt: skip
     message = "\n".join(qrels.table.notes)
     assert "only ratings of retrieved documents" in message
-    assert "recall, AP and nDCG are too high" in message
+    assert "recall, AP, and nDCG are too high" in message
     assert "1 documents without a rating" in message
 
 

@@ -207,7 +207,7 @@ def test_weight_grids_are_complete(runs, step):
     ("words", "error", "said"),
     [
         ({"method": "isr"}, InputError, "isr has nothing to tune"),
-        ({"method": "borda"}, InputError, "give a grid of weights"),
+        ({"method": "borda"}, InputError, "pass a grid of weights"),
         ({"method": "rff"}, UnknownName, "did you mean rrf"),
         ({"grid": {"kk": [1]}}, UnknownName, "unknown parameter of a fusion 'kk'"),
         ({"grid": {"k": 1}}, InputError, "got 1 for k"),

@@ -197,7 +197,7 @@ def test_writing_leaves_the_old_file_whole_if_it_fails(tmp_path):
 
 
 def test_an_object_that_is_no_baseline_is_refused():
-    with pytest.raises(InputError, match="got int where a baseline was expected"):
+    with pytest.raises(InputError, match="got int, expected a baseline"):
         gate(QRELS, RUN, baseline=3)
 
 

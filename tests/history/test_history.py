@@ -220,7 +220,7 @@ def test_an_invalid_time_is_refused_with_valid_forms(tmp_path, given):
     with (
         History.open(tmp_path / "history.db") as history,
         pytest.raises(
-            InputError, match="expected a time\\nfix: give a datetime, a date, or ISO text"
+            InputError, match="expected a time\\nfix: pass a datetime, a date, or ISO text"
         ),
     ):
         history.add(made(), QRELS, time=given)

@@ -200,7 +200,7 @@ def test_equal_names_with_different_definitions_are_compared_separately(history)
     graded = {query: {"d1": 3, "d2": 1} for query in QRELS}
     one = keep(history, at(BEFORE), ("nDCG@10",), qrels=graded)
     other = keep(history, at(AFTER), ("nDCG@10", "nDCG(gain=exp)@10"), qrels=graded)
-    change = history.compare(one, other, ["nDCG@10", "nDCG(gain=exp)@10"], anyway=True)
+    change = history.compare(one, other, ["nDCG@10", "nDCG(gain=exp)@10"], force=True)
     assert [step.mean for step in change.differences] == [
         other.means["nDCG@10"], other.means["nDCG(gain=exp)@10"],
     ]  # fmt: skip
@@ -212,7 +212,7 @@ def test_equal_names_with_different_definitions_are_compared_separately(history)
 def refused(history, *which, **choices) -> str:
     with pytest.raises(MismatchError) as caught:
         history.compare(*which, **choices)
-    assert "--anyway (anyway=True)" in str(caught.value)
+    assert "--force (force=True)" in str(caught.value)
     return str(caught.value)
 
 
@@ -221,7 +221,7 @@ def test_different_judgments_are_refused_or_compared_with_a_warning(history):
     one, other = keep(history, at(BEFORE)), keep(history, at(BEFORE), qrels=more)
     said = refused(history, one, other)
     assert f"different judgments ({one.qrels[:8]} in 1, {other.qrels[:8]} in 2)" in said
-    change = history.compare(one, other, anyway=True)
+    change = history.compare(one, other, force=True)
     assert change.differs == (
         f"different judgments ({one.qrels[:8]} in 1, {other.qrels[:8]} in 2)",
     )
@@ -261,7 +261,7 @@ def test_another_definition_of_a_measure_is_refused(history):
     other = keep(history, at(BEFORE), ("nDCG(gain=exp)@10",))
     said = refused(history, one, other, "nDCG@10")
     assert "different definitions (nDCG@10 in 1, nDCG(gain=exp)@10 in 2)" in said
-    assert history.compare(one, other, "nDCG@10", anyway=True).differs
+    assert history.compare(one, other, "nDCG@10", force=True).differs
     with pytest.raises(InputError, match="have no measure in common"):
         history.compare(one, other)
 

@@ -125,7 +125,7 @@ def test_other_judgments_policies_and_queries_break_the_line(history):
         "different judgments", "different policies", "different queries",
     ]  # fmt: skip
     assert [point.change is None for point in trend.points] == [True, True, True, True, False]
-    assert "4 stretches that are not comparable with each other" in trend.notes
+    assert "4 segments that are not comparable with each other" in trend.notes
     assert sum("not comparable" in str(row) for row in trend.table().rows) == 3
 
 

@@ -353,7 +353,7 @@ def test_other_scripts_signs_and_very_long_questions_are_compared():
 
 def test_questions_of_long_sets_are_drawn_from_all_of_them():
     ours, theirs = halves(60)
-    report = quick(ours, theirs, most=40)
+    report = quick(ours, theirs, max_questions=40)
     for own, evaluation in ((ours, True), (theirs, False)):
         places = [own.index(each.text) for each in report.points if each.evaluation is evaluation]
         assert len(places) == 40
@@ -363,7 +363,7 @@ def test_questions_of_long_sets_are_drawn_from_all_of_them():
 
 def test_long_logs_are_sampled():
     ours, theirs = halves(60)
-    assert len(quick(ours, theirs, most=100).points) == 160
+    assert len(quick(ours, theirs, max_questions=100).points) == 160
 
 
 def test_questions_are_read_from_files_collections_and_logs(tmp_path):
@@ -381,7 +381,7 @@ def test_questions_are_read_from_files_collections_and_logs(tmp_path):
     collection = rankgauge.Collection.of({}, {"q": "late fees"})
     assert DistinctQuestions.of(collection, "evaluation").ids == (("q",),)
     (tmp_path / "wrong.csv").write_text("question,count\nlate fees,often\n")
-    with pytest.raises(FormatError, match="'often' for a count"):
+    with pytest.raises(FormatError, match="got 'often', expected a count"):
         DistinctQuestions.of(tmp_path / "wrong.csv", "log")
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     with pytest.raises(FormatError, match="there is no column for the text"):

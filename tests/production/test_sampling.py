@@ -274,7 +274,7 @@ def test_what_cannot_be_drawn_is_an_error_with_its_line(tmp_path, log):
         sample_questions(log, 1, by="strata")
     file = tmp_path / "bad.csv"
     file.write_text("query,count\nfees,2\nwifi,often\n", encoding="utf-8")
-    with pytest.raises(rankgauge.FormatError, match="'often' for a count") as error:
+    with pytest.raises(rankgauge.FormatError, match="got 'often', expected a count") as error:
         sample_questions(file, 1)
     assert error.value.line == 3
     file.write_text("when,what\n1,fees\n", encoding="utf-8")

@@ -152,7 +152,7 @@ def test_a_plot_is_written_as_its_name_says(tmp_path):
     plot().save(str(tmp_path / "a.PNG"))
     assert (tmp_path / "a.svg").read_text(encoding="utf-8") == plot().svg()
     assert (tmp_path / "a.PNG").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(InputError, match=r"got the extension '.gif'"):
+    with pytest.raises(InputError, match=r"got '.gif', expected the extension .svg or .png"):
         plot().save(tmp_path / "a.gif")
     with pytest.raises(InputError, match="cannot be written"):
         plot().save(tmp_path / "none" / "a.svg")

@@ -214,7 +214,7 @@ def test_a_history_is_spaced_by_time_and_names_ten_dates_at_most():
     ],
 )
 def test_a_history_of_lists_that_do_not_fit_is_refused(dates, means, low, high):
-    with pytest.raises(InputError, match="give one mean per date"):
+    with pytest.raises(InputError, match="pass one mean per date"):
         plot_history(dates, means, low, high)
 
 

@@ -13,7 +13,7 @@ from rankgauge.reports import Options, render
 SAMPLE = rankgauge.sample_path("qrels.txt").parent
 BM25, KEYWORD = (rankgauge.sample_path(f"runs/{name}.run") for name in ("bm25", "keyword"))
 FULL = Options(full=True)
-FOUND = diff(SAMPLE / "qrels.txt", BM25, KEYWORD, collection=SAMPLE, most=2, k=5)
+FOUND = diff(SAMPLE / "qrels.txt", BM25, KEYWORD, collection=SAMPLE, n=2, k=5)
 TEXTS = Collection.of(
     {"d1": {"title": "a | <script>alert(1)</script> \x1b[2J", "text": ""}, "d2": "=1+1"},
     {"q1": "what <b>is</b> *it*?\x07"},
@@ -124,7 +124,7 @@ def test_missing_parts_are_noted():
 def test_without_a_change_there_is_no_query_to_show():
     found = diff(SAMPLE / "qrels.txt", BM25, BM25)
     assert "• no query changed its nDCG@10" in render(found)
-    assert "• no query to show" in render(diff(SAMPLE / "qrels.txt", BM25, KEYWORD, most=0))
+    assert "• no query to show" in render(diff(SAMPLE / "qrels.txt", BM25, KEYWORD, n=0))
 
 
 def test_an_unknown_form_is_refused():

@@ -320,7 +320,7 @@ def test_errors_are_reported():
         html_report(QRELS, [])
     with pytest.raises(InputError, match="expected runs"):
         html_report(QRELS, str(RUNS[0]))
-    with pytest.raises(InputError, match="two runs are called 'run'"):
+    with pytest.raises(InputError, match="duplicate run name 'run'"):
         html_report({"q": {"d"}}, [{"q": ["d"]}, {"q": ["d"]}])
     with pytest.raises(UnknownName, match="unknown run 'nope'"):
         html_report(QRELS, RUNS, baseline="nope")

@@ -23,7 +23,7 @@ ASKED = [Query("q7", "opening hours")]
 def ranked(text, k):
     """Return documents by common words, then by id."""
     words = set(text.lower().split())
-    rows = [(-len(words & set(one.whole.lower().split())), one.id) for one in DOCUMENTS]
+    rows = [(-len(words & set(one.full_text.lower().split())), one.id) for one in DOCUMENTS]
     return [(name, -worse) for worse, name in sorted(row for row in rows if row[0])[:k]]
 
 

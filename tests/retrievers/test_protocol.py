@@ -105,7 +105,7 @@ class Half:
     ids=["a class of one's own of a framework", "invoke", "search only", "a number"],
 )  # fmt: skip
 def test_an_incomplete_retriever_is_refused_with_the_missing_method(thing, fix):
-    with pytest.raises(InputError, match="for a retriever") as error:
+    with pytest.raises(InputError, match="expected a retriever") as error:
         responses_of(thing)
     assert fix in error.value.fix
 

@@ -115,7 +115,7 @@ def test_scores_that_are_none_are_named(given):
 
 @pytest.mark.parametrize("reranker", ["cross-encoder", None, 3])
 def test_what_is_no_reranker_is_refused(reranker):
-    with pytest.raises(InputError, match="for a reranker"):
+    with pytest.raises(InputError, match="expected a reranker"):
         Rerank(listed, reranker)
     with pytest.raises(InputError, match="depth=0"):
         Rerank(listed, lengths, depth=0)

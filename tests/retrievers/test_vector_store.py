@@ -182,7 +182,7 @@ def test_what_is_no_array_of_vectors_is_refused(encoded, wanted):
         ({"existing": True, "replace": True}, "omit one of them"),
         ({"collection": ""}, "for the name"),
         ({"id_field": "id", "filter_field": "id"}, "is both id_field and filter_field"),
-        ({"encoder": 7}, "int for an encoder"),
+        ({"encoder": 7}, "got int, expected an encoder"),
     ],
     ids=["similarity", "existing", "name", "filter", "encoder"],
 )

@@ -320,7 +320,7 @@ BAD = {
     "no query": (
         lambda: RetrievalEvaluator().evaluate_batch([]),
         (
-            'records: there are no records\nfix: give at least one: {"id": "q1", '
+            'records: there are no records\nfix: pass at least one: {"id": "q1", '
             '"retrieved": ["d2", "d1"], "relevant": ["d1"]}'
         ),
     ),
@@ -328,7 +328,7 @@ BAD = {
         lambda: RetrievalEvaluator().evaluate_single("q", {"a", "b"}, {"a"}),
         (
             "record 1: 'retrieved' is a set, which has no order, so it is not a ranking\n"
-            "fix: give 'retrieved' as a list, best first"
+            "fix: pass 'retrieved' as a list, best first"
         ),
     ),
     "other queries": (
@@ -339,7 +339,7 @@ BAD = {
         lambda: RetrievalEvaluator().evaluate([["a"]], {"q2": ["a"]}),
         (
             "results: got list, expected a mapping by query id\n"
-            "fix: give results as {query id: ...}, or records as the only argument"
+            "fix: pass results as {query id: ...}, or records as the only argument"
         ),
     ),
 }

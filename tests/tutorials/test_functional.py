@@ -450,35 +450,35 @@ BAD = [
         lambda: fn.precision_at_k({"d1", "d2"}, RELEVANT, 1),
         (
             "retrieved: a set has no order, so it is not a ranking\n"
-            "fix: give a list of document ids, best first"
+            "fix: pass a list of document ids, best first"
         ),
     ),
     (
         lambda: fn.precision_at_k("d1", RELEVANT, 1),
         (
-            "retrieved: got 'd1' where a ranking was expected\n"
-            'fix: give a list of document ids, best first: ["d2", "d1"]'
+            "retrieved: got 'd1', expected a ranking\n"
+            'fix: pass a list of document ids, best first: ["d2", "d1"]'
         ),
     ),
     (
         lambda: fn.precision_at_k(None, RELEVANT, 1),
         (
-            "retrieved: got None where a ranking was expected\n"
-            'fix: give a list of document ids, best first: ["d2", "d1"]'
+            "retrieved: got None, expected a ranking\n"
+            'fix: pass a list of document ids, best first: ["d2", "d1"]'
         ),
     ),
     (
         lambda: fn.precision_at_k(np.array("d1"), RELEVANT, 1),
         (
-            "retrieved: got array('d1', dtype='<U2') where a ranking was expected\n"
-            'fix: give a list of document ids, best first: ["d2", "d1"]'
+            "retrieved: got array('d1', dtype='<U2'), expected a ranking\n"
+            'fix: pass a list of document ids, best first: ["d2", "d1"]'
         ),
     ),
     (
         lambda: fn.precision_at_k(TWO, "d1", 1),
         (
-            "relevant: got 'd1' where the relevant documents were expected\n"
-            'fix: give a set or list of document ids, {"d1"}, or grades, {"d1": 3}'
+            "relevant: got 'd1', expected the relevant documents\n"
+            'fix: pass a set or list of document ids, {"d1"}, or grades, {"d1": 3}'
         ),
     ),
     (
@@ -502,22 +502,22 @@ BAD = [
     (
         lambda: fn.ndcg({"d1": 1}),
         (
-            "grades: got {'d1': 1} where a list of grades was expected\n"
-            "fix: give the grades in rank order: [3, 0, 2]"
+            "grades: got {'d1': 1}, expected a list of grades\n"
+            "fix: pass the grades in rank order: [3, 0, 2]"
         ),
     ),
     (
         lambda: fn.ndcg([3, 3], ideal=[1]),
         (
             "the ideal lacks grade 3, which was retrieved\n"
-            "fix: give the grades of all judged documents"
+            "fix: pass the grades of all judged documents"
         ),
     ),
     (
         lambda: fn.ndcg([3, 0, 3], ideal=[1, 3]),
         (
             "the ideal lacks grade 3, which was retrieved 2 times (it has 1)\n"
-            "fix: give the grades of all judged documents"
+            "fix: pass the grades of all judged documents"
         ),
     ),
     (
@@ -552,7 +552,7 @@ BAD = [
         lambda: fn.mean_reciprocal_rank({"q1": TWO}, [RELEVANT]),
         (
             "one of retrieved and relevant is by query id, the other is not\n"
-            "fix: give both as mappings by query id, or both as lists in the same order"
+            "fix: pass both as mappings by query id, or both as lists in the same order"
         ),
     ),
     (
@@ -628,7 +628,7 @@ def test_a_data_frame_is_no_ranking_and_no_list_of_documents(library):
         lambda: fn.precision_at_k(TWO, frame, 1),
         lambda: fn.dcg(frame),
     ):
-        with pytest.raises(InputError, match=r"got DataFrame where .* expected\nfix: "):
+        with pytest.raises(InputError, match=r"got DataFrame, expected .*\nfix: "):
             call()
 
 

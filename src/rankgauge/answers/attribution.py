@@ -165,7 +165,7 @@ def blame(judged: Sequence[JudgedAnswer], system: str = "") -> Blame:
         InputError: If there are no answers.
     """
     if not judged:
-        raise InputError("there are no answers", where="blame", fix="give at least one")
+        raise InputError("there are no answers", where="blame", fix="pass at least one")
     return Blame(tuple(map(_blamed, judged)), system)
 
 

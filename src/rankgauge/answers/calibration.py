@@ -78,7 +78,7 @@ def calibrate(
     if len(names) > 1:
         raise InputError(
             f"verdicts of {len(names)} judges: {', '.join(names)[:80]}", where="calibrate",
-            fix="give those of one judge",
+            fix="pass those of one judge",
         )  # fmt: skip
     by_relation: dict[str, list[_Occurrence]] = {}
     truth, _ = labels_of_people(labels)
@@ -104,7 +104,7 @@ def calibrate(
         raise InputError(
             f"no item has a label of people ({len(truth)}) and a verdict of the judge "
             f"({len(verdicts)})",
-            where="calibrate", fix="give labels of items in these answers that the judge judged",
+            where="calibrate", fix="pass labels of items in these answers that the judge judged",
         )  # fmt: skip
     return Calibration(tuple(each for each in found if each is not None))
 
@@ -380,7 +380,7 @@ def position_swap(
             if wrong
             else "the pairs differ, or there are none",
             where="position_swap",
-            fix="give first, second, or tie for each pair, in both orders",
+            fix="pass first, second, or tie for each pair, in both orders",
         )
     agrees = {pair: forward[pair] == _CHOICES[swapped[pair]] for pair in forward}
     shown = [

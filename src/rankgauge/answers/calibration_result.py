@@ -91,8 +91,11 @@ class RelationCalibration:
         """The reason why the judge does not count as calibrated, or empty."""
         if self.gain.low > 1:
             return ""
-        why = self.gain.reason or "they do not show that it is better than guessing"
-        return f"{many(self.labels, 'label')}: {why}"
+        labels = many(self.labels, "label")
+        if self.gain.reason:
+            return f"{labels}: {self.gain.reason}"
+        verb = "does" if self.labels == 1 else "do"
+        return f"{labels} {verb} not show that it is better than guessing"
 
     @property
     def text(self) -> str:
@@ -279,7 +282,7 @@ class Calibration(Result):
                 raise
             raise InputError(
                 f"not a calibration in JSON: {error}", where=where,
-                fix="give a file written by rankgauge answers calibrate -o",
+                fix="use a file written by rankgauge answers calibrate -o",
             ) from None  # fmt: skip
 
 

@@ -56,9 +56,9 @@ class AnswerEvaluation(Evaluation):
     judge: Mapping[str, Any] = field(default_factory=dict)
 
     def _data(self) -> dict[str, Any]:
-        return super()._data() | self.own_data()
+        return super()._data() | self.extra_fields()
 
-    def own_data(self) -> dict[str, Any]:
+    def extra_fields(self) -> dict[str, Any]:
         """Return the judge, and bounds, missing verdicts, and reasons by question and measure."""
         scores = [
             [
@@ -71,7 +71,7 @@ class AnswerEvaluation(Evaluation):
         return {"judge": dict(self.judge), "scores": scores}
 
     @classmethod
-    def own_fields(cls, data: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
+    def parse_extra_fields(cls, data: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
         """Return the judge and the scores from JSON."""
         rows = data["scores"]
         if [len(rows), *{len(row) for row in rows}] != [shape[0], *([shape[1]] if rows else [])]:
@@ -219,7 +219,7 @@ def evaluate_answers(
         {'Faithfulness': 1.0}
     """
     if not len(answers):
-        raise InputError("there are no answers", where=answers.system, fix="give at least one")
+        raise InputError("there are no answers", where=answers.system, fix="pass at least one")
     own = [f"Criterion(name={name})" for name in criteria]
     if measures is None:
         some = SIMILARITIES if encoder is not None else ()
@@ -284,7 +284,7 @@ def _check_criteria(measures: Iterable[Measure], criteria: Mapping[str, str]) ->
             name = measure.arguments["name"]
             raise InputError(
                 f"the criterion {name!r} has no wording", where="criteria",
-                fix=f'give it: criteria={{"{name}": "The answer ..."}}, or on the command line '
+                fix=f'pass it: criteria={{"{name}": "The answer ..."}}, or on the command line '
                 f"--criterion {name}='The answer ...'",
             )  # fmt: skip
 
@@ -315,7 +315,7 @@ def _similar(
     if encoder is None:
         raise InputError(
             f"{wanted[0]} needs an encoder", where="measures",
-            fix="give one: encoder=HashingEncoder(), or a model of sentence-transformers; on the "
+            fix="pass one: encoder=HashingEncoder(), or a model of sentence-transformers; on the "
             "command line --encoder",
         )  # fmt: skip
     return similarities(answers.records, encoder)

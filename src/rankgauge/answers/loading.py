@@ -109,12 +109,12 @@ def read_answers(
     name = _name(source)
     rows = _records(source, texts, unread)
     if not rows:
-        raise InputError("there are no records", where=name, fix=f"give at least one: {_EXAMPLE}")
+        raise InputError("there are no records", where=name, fix=f"pass at least one: {_EXAMPLE}")
     known = None if reference is None else _records(reference, texts, {}, answers=False)
     if known == []:
         raise InputError(
             "there are no questions", where="reference",
-            fix='give at least one: {"question": "...", "reference": "..."}',
+            fix='pass at least one: {"question": "...", "reference": "..."}',
         )  # fmt: skip
     rows = _numbered(rows)
     notes = []
@@ -464,7 +464,7 @@ def _contexts(parts: _Parts, texts: Mapping[str, str] | None, place: str) -> tup
         raise InputError(
             f"{parts['context_ids'][0]!r} has {many(len(ids), 'id')}, {key!r} has "
             f"{many(len(given), 'context')}",
-            where=place, fix="give one id for each context",
+            where=place, fix="pass one id for each context",
         )  # fmt: skip
     if texts is not None and not ids and all(isinstance(each, str) for each in given):
         given = [{"id": each} for each in given]
@@ -482,7 +482,7 @@ def _context(
 ) -> Context:
     """Return a context, by default with the identifier `name`."""
     if is_null(given):
-        raise InputError("it is null", where=place, fix="omit it, or give its text")
+        raise InputError("it is null", where=place, fix="omit it, or pass its text")
     named = {_plain(key).removeprefix("document."): v for key, v in parts_of(given, place).items()}
     key = next((named[each] for each in _CONTEXT_IDS if not is_null(named.get(each))), None)
     text = next((named[each] for each in _TEXTS if not is_null(named.get(each))), None)
@@ -493,7 +493,7 @@ def _context(
     if text is None:
         raise InputError(
             f"it has no text: its fields are {', '.join(map(repr, named))}", where=place,
-            fix='write {"id": "...", "text": "..."}, or give the texts (--collection)',
+            fix='write {"id": "...", "text": "..."}, or pass the texts (--collection)',
         )  # fmt: skip
     return Context(name, _text("text", text, place))
 
@@ -502,7 +502,7 @@ def _look_up_text(key: str, texts: Mapping[str, str], place: str) -> str:
     if key not in texts:
         raise MismatchError(
             f"context {key!r:.60} is not in the collection", where=place,
-            fix="give the collection that was searched",
+            fix="pass the collection that was searched",
         )  # fmt: skip
     return texts[key]
 

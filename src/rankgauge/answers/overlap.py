@@ -236,7 +236,7 @@ def context_spans(
                 raise MismatchError(
                     f"context {context.id!r:.60} of question {record.id!r:.60} does not occur in "
                     "its document",
-                    where="contexts", fix="give the documents from which the contexts were taken",
+                    where="contexts", fix="pass the documents from which the contexts were taken",
                 )  # fmt: skip
             spans.append(Span(context.id, start, start + len(context.text)))
     return found

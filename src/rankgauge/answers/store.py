@@ -81,7 +81,7 @@ def read_verdicts(
         if label not in some:
             raise InputError(
                 f"got the label {short(row.get('label'))}", where=place,
-                fix=f"give one of: {', '.join(some)}",
+                fix=f"pass one of: {', '.join(some)}",
             )  # fmt: skip
         prompt, quote, reason, time = (
             _text(row, part) for part in ("prompt", "quote", "reason", "time")
@@ -93,7 +93,7 @@ def read_verdicts(
             )
         )  # fmt: skip
     if not found:
-        raise InputError("there is no label", where=name, fix="give at least one")
+        raise InputError("there is no label", where=name, fix="pass at least one")
     return found
 
 
@@ -129,7 +129,7 @@ def _key(
             where=place,
             fix="name the system"
             if keys
-            else "give the key of an item of these answers, or record, relation, row, and column",
+            else "pass the key of an item of these answers, or record, relation, row, and column",
         )
     return keys.pop()
 

@@ -15,7 +15,7 @@ from typing import Any, get_args
 
 from rankgauge.benchmark.calls import Limits
 from rankgauge.benchmark.comparison import BenchmarkComparison, compare_runs
-from rankgauge.benchmark.journal import Again
+from rankgauge.benchmark.journal import Rerun
 from rankgauge.benchmark.retriever_run import Corpus, RunOptions, Session, attribute_of
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.comparison.differences import Design
@@ -30,7 +30,7 @@ from rankgauge.measures.measure import Measure
 from rankgauge.retrievers.protocol import responses_of
 
 _TIMED = 200
-_LIMITS = "give Limits(concurrency=8, timeout=10)"
+_LIMITS = "pass Limits(concurrency=8, timeout=10)"
 
 
 class Benchmark:
@@ -82,7 +82,7 @@ class Benchmark:
         if store is None:
             self._keeper = _Temporary()
             store = self._keeper.folder
-        of_kind("the store", store, str | os.PathLike, "give the path of a folder")
+        of_kind("the store", store, str | os.PathLike, "pass the path of a folder")
         self.store = Path(store)
 
     def __repr__(self) -> str:
@@ -104,11 +104,11 @@ class Benchmark:
         Raises:
             InputError: If the id exists already, or an argument has the wrong type.
         """
-        of_kind("the text of a query", text, str, "give it as text", where=f"query {query_id!r}")
+        of_kind("the text of a query", text, str, "pass it as text", where=f"query {query_id!r}")
         if isinstance(relevant, str | bytes) or not isinstance(relevant, Iterable):
             raise InputError(
                 f"got {relevant!r:.60} for the relevant documents", where=f"query {query_id!r}",
-                fix='give a list of ids, ["d1", "d2"], or grades, {"d1": 2, "d2": 1}',
+                fix='pass a list of ids, ["d1", "d2"], or grades, {"d1": 2, "d2": 1}',
             )  # fmt: skip
         graded = relevant if isinstance(relevant, Mapping) else dict.fromkeys(relevant, 1)
         id_bytes(query_id, "query id")
@@ -183,7 +183,7 @@ class Benchmark:
         *,
         settings: Mapping[str, Any] | None = None,
         limits: Limits | None = None,
-        again: Again = "missing",
+        rerun: Rerun = "missing",
         timed: int = _TIMED,
         prices: Mapping[str, float] | None = None,
     ) -> BenchmarkRun:
@@ -203,7 +203,7 @@ class Benchmark:
                 run are reused, if the code and the values that it uses are unchanged; code that may
                 read anything else, such as a file, must be the same object in the same process.
             limits: Limits of calls for this retriever.
-            again: The queries to send: ``missing`` (those without a stored response), ``failed``
+            rerun: The queries to send: ``missing`` (those without a stored response), ``failed``
                 (also failed queries), or ``all``. ``resume`` is like ``failed`` for a retriever
                 without settings whose stored responses are all still valid.
             timed: The number of queries that are sent again, one at a time, to measure latency; 0
@@ -215,23 +215,23 @@ class Benchmark:
             InputError: If there are no queries, the object is not a retriever, the store cannot be
                 written, or another process is writing it.
         """
-        if again not in get_args(Again):
-            raise UnknownName.of("again", again, get_args(Again))
+        if rerun not in get_args(Rerun):
+            raise UnknownName.of("rerun", rerun, get_args(Rerun))
         if not (name and isinstance(name, str)):
-            raise InputError(f"got {name!r:.60} for the name of a run", fix="give it as text")
+            raise InputError(f"got {name!r:.60} for the name of a run", fix="pass it as text")
         of_kind("limits", limits, Limits | None, _LIMITS)
         integer("timed", timed, least=0)
-        of_kind("settings", settings, Mapping | None, 'give a mapping: {"model": "e5"}')
+        of_kind("settings", settings, Mapping | None, 'pass a mapping: {"model": "e5"}')
         check_prices(prices)
         if not self.queries:
             raise InputError(
                 f"{many(len(self.collection.queries), 'query')}, none with judgments",
                 where=f"run {name!r}",
-                fix="give a collection with queries and judgments (in a folder: questions.csv with "
+                fix="pass a collection with queries and judgments (in a folder: questions.csv with "
                 "the columns question and relevant), or call add_query()",
             )
         session = self._session(name, _retriever(retriever), limits or self.limits, settings)
-        self._runs[name] = session.run(again, timed, dict(prices or {}))
+        self._runs[name] = session.run(rerun, timed, dict(prices or {}))
         return self._runs[name]
 
     def _session(
@@ -277,7 +277,7 @@ class Benchmark:
         *,
         baseline: str | None = None,
         design: Design | None = None,
-        errors: Errors = "refuse",
+        errors: Errors = "raise",
         jobs: int = 1,
     ) -> BenchmarkComparison:
         """Compare the quality, latency, and cost of the runs so far.
@@ -288,7 +288,7 @@ class Benchmark:
             baseline: The name of the baseline run; default: the first run.
             design: The design of the tests, including the baseline; default: the default test of
                 the first measure.
-            errors: ``refuse`` to raise an error for failed queries; ``empty`` to count their
+            errors: ``raise`` to raise an error for failed queries; ``empty`` to count their
                 rankings as empty.
             jobs: As for :func:`compare`.
 
@@ -313,7 +313,7 @@ class _Temporary:
 
 def check_prices(prices: Any) -> None:
     """Raise an error unless prices are a mapping of units to numbers."""
-    of_kind("prices", prices, Mapping | None, 'give a mapping: {"tokens": 2e-8}')
+    of_kind("prices", prices, Mapping | None, 'pass a mapping: {"tokens": 2e-8}')
     for unit, price in (prices or {}).items():
         number(f"prices[{str(unit)[:40]!r}]", price)
 

@@ -86,7 +86,7 @@ class Limits:
             return min(float(delay), _LONGEST_WAIT)
         return float(min(self.backoff * 2.0 ** (attempts - 1), _LONGEST_WAIT))
 
-    def record(self) -> Mapping[str, Any]:
+    def to_dict(self) -> Mapping[str, Any]:
         """Return the limits that are set, as plain values."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 

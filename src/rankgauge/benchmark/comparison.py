@@ -160,7 +160,7 @@ def compare_runs(
     *,
     baseline: str | None = None,
     design: Design | None = None,
-    errors: Errors = "refuse",
+    errors: Errors = "raise",
     jobs: int = 1,
 ) -> BenchmarkComparison:
     """Compare the runs of a benchmark with a baseline; arguments as for `Benchmark.compare`."""

@@ -366,7 +366,7 @@ def _check(method: Any, trials: Any, budget: Any, share: Any) -> None:
     if method == "optuna" and trials is None and budget is None:
         raise InputError(
             "a search with Optuna needs a limit", where="explore",
-            fix="give trials=30, or budget=600 (seconds)",
+            fix="pass trials=30, or budget=600 (seconds)",
         )  # fmt: skip
 
 
@@ -561,7 +561,7 @@ def _warnings(found: Exploration) -> Iterator[str]:
     if tuning < _FEW or test < _FEW:
         yield (
             f"{tuning} tuning and {test} test queries are too few to distinguish "
-            f"configurations: give {_FEW} or more of each"
+            f"configurations: use {_FEW} or more of each"
         )
     failed = [trial for trial in found.trials if trial.error]
     if failed:

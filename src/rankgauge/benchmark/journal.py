@@ -413,7 +413,7 @@ def _unwritable(folder: Path, error: OSError) -> InputError:
     )  # fmt: skip
 
 
-Again: TypeAlias = Literal["missing", "failed", "resume", "all"]
+Rerun: TypeAlias = Literal["missing", "failed", "resume", "all"]
 
 
 @dataclass(frozen=True)
@@ -462,7 +462,7 @@ class Reuse:
 
     The journal of a retriever with settings contains only responses of the same settings, which are
     all reused. Without settings, responses are reused if the run was not finished and the code is
-    the same, else set aside; ``again="resume"`` reuses them in any case.
+    the same, else set aside; ``rerun="resume"`` reuses them in any case.
 
     Attributes:
         code: The digest of the code; empty for a retriever with settings.
@@ -470,7 +470,7 @@ class Reuse:
         remark: Why responses are not reused; empty if they are, or there are none.
     """
 
-    def __init__(self, retriever: Any, journal: Journal, again: Again, *, declared: bool) -> None:
+    def __init__(self, retriever: Any, journal: Journal, rerun: Rerun, *, declared: bool) -> None:
         self._retriever, self._journal, self._declared = retriever, journal, declared
         self.code = self.remark = self._first = ""
         self.reason = "same settings (declared)"
@@ -478,8 +478,8 @@ class Reuse:
             return
         found = code_fingerprint(retriever)
         self.code = self._first = found.digest
-        resumed = again == "resume"
-        self.reason = 'requested (again="resume")' if resumed else "unfinished run of the same code"
+        resumed = rerun == "resume"
+        self.reason = 'requested (rerun="resume")' if resumed else "unfinished run of the same code"
         if resumed:
             journal.take_back()
         elif journal.resumed:
@@ -489,7 +489,7 @@ class Reuse:
                 why = "its code, or a value that it uses, has changed"
                 if found.opaque:
                     why = f"it uses {found.opaque}, which cannot be compared between processes"
-            elif journal.head.get("finished") and again == "missing":
+            elif journal.head.get("finished") and rerun == "missing":
                 why = "it declares no settings, and the run was finished"
             if not why:
                 self._first = known[0]
@@ -497,7 +497,7 @@ class Reuse:
             journal.set_aside()
             self.remark = (
                 f"every query was run again: {why}; give it settings, or use "
-                'again="resume" (--resume) if the earlier responses are still valid'
+                'rerun="resume" (--resume) if the earlier responses are still valid'
             )
 
     def note_code(self, *, changed: bool = False) -> None:

@@ -105,7 +105,7 @@ class Latency:
             times[high - 1] if high else math.nan,
         )
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the quantiles as plain values, in seconds."""
         found: dict[str, Any] = {"queries": len(self.seconds), "failures": self.failures}
         for name in ("p50", "p95", "p99"):

@@ -151,7 +151,7 @@ class BenchmarkPlan:
             collection, k=self.k, store=store or self.store, limits=self.limits, progress=progress
         )
 
-    def measured(self, measures: Iterable[str]) -> BenchmarkPlan:
+    def with_measures(self, measures: Iterable[str]) -> BenchmarkPlan:
         """Return the plan with other measures.
 
         Raises:
@@ -162,7 +162,7 @@ class BenchmarkPlan:
             parse_all(name)
         return replace(self, measures=names)
 
-    def chosen(self, only: Iterable[str] = ()) -> tuple[PlannedRetriever, ...]:
+    def selected(self, only: Iterable[str] = ()) -> tuple[PlannedRetriever, ...]:
         """Return the retrievers to run: all that are not only parts, or those in `only`.
 
         Raises:
@@ -225,7 +225,7 @@ class _PlanReader:
         if not isinstance(collection, Mapping) or not isinstance(collection.get("source"), str):
             raise self._error(
                 "the plan has no collection",
-                'write collection = "folder", or give the folder in place of the plan',
+                'write collection = "folder", or pass the folder in place of the plan',
             )
         self._check_keys(collection, _COLLECTION, "collection")
         tables = data.get("retrievers")
@@ -257,7 +257,7 @@ class _PlanReader:
             explore=self._typed(data, "explore", dict, {}),
         )
         # Rejects unknown measures before the retrievers run.
-        return plan.measured(str(measure) for measure in measures)
+        return plan.with_measures(str(measure) for measure in measures)
 
     def _retriever(self, name: str, table: Any) -> PlannedRetriever:
         where = f"retrievers.{name}"
@@ -297,7 +297,7 @@ class _PlanReader:
         words = {str: "text in quotes", int: "a whole number", list: "a list", dict: "a table",
                  bool: "true or false"}  # fmt: skip
         raise self._error(
-            f"got {value!r:.60} for {key}", f"give {words[kind]}", where[0] if where else ""
+            f"got {value!r:.60} for {key}", f"use {words[kind]}", where[0] if where else ""
         )
 
     def _check_keys(self, table: Mapping[str, Any], known: Any, where: str) -> None:
@@ -473,7 +473,7 @@ class PlanBuilder:
         if not isinstance(arguments, Mapping):
             raise FormatError(
                 f"{where}: got {arguments!r:.60} for arguments", path=str(self._plan.path),
-                fix="give a table: arguments = { name = 1 }",
+                fix="use a table: arguments = { name = 1 }",
             )  # fmt: skip
         try:
             made = found(**arguments)
@@ -484,7 +484,7 @@ class PlanBuilder:
             raise FormatError(
                 f"{where}: calling {name} failed: {describe_error(error)}",
                 path=str(self._plan.path),
-                fix=f"give the arguments of {name}: arguments = {{ name = 1 }}",
+                fix=f"add the arguments of {name}: arguments = {{ name = 1 }}",
             ) from error  # fmt: skip
         remember_arguments(made, arguments)
         return made

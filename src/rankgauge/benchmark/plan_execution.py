@@ -15,7 +15,7 @@ from typing import Any
 from rankgauge import retrievers
 from rankgauge.benchmark.benchmark import Benchmark
 from rankgauge.benchmark.exploration import Exploration, explore
-from rankgauge.benchmark.journal import Again
+from rankgauge.benchmark.journal import Rerun
 from rankgauge.benchmark.plan import BenchmarkPlan, PlanBuilder
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.core.exact_sum import TOLERANCE
@@ -43,7 +43,7 @@ def run_plan(
     plan: BenchmarkPlan,
     *,
     only: Iterable[str] = (),
-    again: Again = "missing",
+    rerun: Rerun = "missing",
     store: str | os.PathLike[str] | None = None,
     timed: int | None = None,
     progress: bool | None = None,
@@ -53,7 +53,7 @@ def run_plan(
     Args:
         plan: The plan.
         only: Names of the retrievers to run; default: all in the plan.
-        again: The queries to send, as for :meth:`Benchmark.run`.
+        rerun: The queries to send, as for :meth:`Benchmark.run`.
         store: Another folder for the responses.
         timed: The number of queries to time, 0 for none; default: that of the plan.
         progress: Whether to show a progress bar.
@@ -61,7 +61,7 @@ def run_plan(
     Raises:
         InputError: If the collection cannot be loaded, or no query has judgments.
     """
-    chosen = plan.chosen(only)
+    chosen = plan.selected(only)
     plan.check()
     bench = plan.load(store=store, progress=progress)
     builder = PlanBuilder(plan, bench)
@@ -83,7 +83,7 @@ def run_plan(
                 built[planned.name],
                 settings=planned.settings,
                 limits=planned.limits,
-                again=again,
+                rerun=rerun,
                 timed=plan.timed if timed is None else timed,
                 prices=planned.prices,
             )
@@ -96,7 +96,7 @@ def run_plan(
 
 
 def repeat_plan(
-    plan: BenchmarkPlan, first: Benchmark, times: int, measure: str, *, errors: Errors = "refuse"
+    plan: BenchmarkPlan, first: Benchmark, times: int, measure: str, *, errors: Errors = "raise"
 ) -> Iterator[str]:
     """Repeat runs without stored responses, and report whether the results are equal.
 
@@ -105,7 +105,7 @@ def repeat_plan(
         first: The first outcome.
         times: The total number of runs, including the first.
         measure: The measure whose values are compared.
-        errors: ``refuse`` to raise an error for failed queries; ``empty`` to count their rankings
+        errors: ``raise`` to raise an error for failed queries; ``empty`` to count their rankings
             as empty.
 
     Returns:
@@ -115,12 +115,12 @@ def repeat_plan(
         InputError: If `times` is less than two.
     """
     if times < 2:
-        raise InputError(f"got {times} for repeat", where="repeat", fix="give 2 or more")
+        raise InputError(f"got {times} for repeat", where="repeat", fix="pass 2 or more")
     runs: dict[str, list[BenchmarkRun]] = {name: [run] for name, run in first.runs.items()}
     for number in range(2, times + 1):
         # A separate store, so that every query is sent again.
         store = first.store / f"repeat-{number}"
-        made = run_plan(plan, only=tuple(runs), again="all", store=store, timed=0)
+        made = run_plan(plan, only=tuple(runs), rerun="all", store=store, timed=0)
         for name, run in made.bench.runs.items():
             runs[name].append(run)
     for name, made_runs in runs.items():
@@ -200,7 +200,7 @@ def explore_plan(
         if not isinstance(values, list) or not values:
             raise FormatError(
                 f"explore.space: got {values!r:.60} for {setting}", path=str(plan.path),
-                fix=f'give a list of values: "{setting}" = [1, 2]',
+                fix=f'use a list of values: "{setting}" = [1, 2]',
             )  # fmt: skip
     _check_disjoint(plan, space)
     start = {setting: _read(plan, name, today, setting) for setting in space}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rankgauge.benchmark.calls import Limits, TimeLimit, call_within, send_queries
-from rankgauge.benchmark.journal import Again, Journal, Response, Reuse, identify, query_key
+from rankgauge.benchmark.journal import Journal, Rerun, Response, Reuse, identify, query_key
 from rankgauge.benchmark.latency import Latency, measure_latency, measure_resources
 from rankgauge.benchmark.progress import show_activity, show_progress
 from rankgauge.benchmark.run import (
@@ -173,15 +173,15 @@ class Session:
         self._prepared = False
         self._remarks: list[str] = []
 
-    def run(self, again: Again, timed: int, prices: Mapping[str, float]) -> BenchmarkRun:
+    def run(self, rerun: Rerun, timed: int, prices: Mapping[str, float]) -> BenchmarkRun:
         """Send the queries without a response, measure latency, and return the complete run."""
         queries = self._options.queries
         with self._journal as journal:
-            journal.open(fresh=again == "all")
-            self._reuse = Reuse(self._retriever, journal, again, declared=self.identity.declared)
+            journal.open(fresh=rerun == "all")
+            self._reuse = Reuse(self._retriever, journal, rerun, declared=self.identity.declared)
             self._remarks += filter(None, [self._reuse.remark])
             try:
-                reused = self._send(failed=again in {"failed", "resume"})
+                reused = self._send(failed=rerun in {"failed", "resume"})
                 if reused:
                     here, where = Path.cwd(), journal.folder
                     where = where.relative_to(here) if where.is_relative_to(here) else where
@@ -233,7 +233,7 @@ class Session:
         journal.note(
             finished=False, name=self._name, retriever=self.identity.settings, k=self._options.k,
             started=journal.head.get("started") or datetime.now(UTC).isoformat(timespec="seconds"),
-            limits=self._limits.record(),
+            limits=self._limits.to_dict(),
         )  # fmt: skip
         costs = _UsageRecorder(self._retriever, journal)
         progress = self._options.progress
@@ -303,7 +303,7 @@ class Session:
         head, collection = self._journal.head, self._corpus.collection
         timing = {"seconds": head.get("seconds", 0.0)}
         if latency is not None:
-            timing["latency"] = latency.record()
+            timing["latency"] = latency.to_dict()
         if head.get("index"):
             timing["index"] = dict(head["index"])
         code = {"code": self._reuse.code} if self._reuse.code else {}

@@ -30,7 +30,7 @@ from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
-Errors: TypeAlias = Literal["refuse", "empty"]
+Errors: TypeAlias = Literal["raise", "empty"]
 _BLOCK = 10_000
 _LISTED = 1000
 # Above this share of responses, a fault determines the mean.
@@ -187,7 +187,7 @@ class BenchmarkRun(Result):
     stamp: str = field(default="", repr=False)
 
     def table(self) -> Table:
-        """Return the number of queries and their times."""
+        """Return the numbers of queries and failures, the time, and the cost."""
         rows = (
             ("queries", self.tally.queries),
             ("failed", self.tally.failed + self.tally.missing),
@@ -249,14 +249,14 @@ class BenchmarkRun(Result):
         """Raise an error for failed queries, unless they count as empty rankings.
 
         Raises:
-            InputError: If queries failed and `errors` is ``refuse``.
+            InputError: If queries failed and `errors` is ``raise``.
         """
         if errors not in get_args(Errors):
             raise UnknownName.of("errors", errors, get_args(Errors))
-        if errors == "refuse" and self.tally.failed + self.tally.missing:
+        if errors == "raise" and self.tally.failed + self.tally.missing:
             raise InputError(
                 self._failure_text(), where=f"run {self.name!r}",
-                fix='run them again (again="failed", --failed), or count them as empty rankings '
+                fix='run them again (rerun="failed", --failed), or count them as empty rankings '
                 '(errors="empty", --errors empty)',
             )  # fmt: skip
 
@@ -269,15 +269,15 @@ class BenchmarkRun(Result):
         """
         return self.ranked()
 
-    def ranked(self, errors: Errors = "refuse") -> Run:
+    def ranked(self, errors: Errors = "raise") -> Run:
         """Return all rankings as a run.
 
         Args:
-            errors: ``refuse`` to raise an error for failed queries; ``empty`` to count their
+            errors: ``raise`` to raise an error for failed queries; ``empty`` to count their
                 rankings as empty.
 
         Raises:
-            InputError: If queries failed and `errors` is ``"refuse"``.
+            InputError: If queries failed and `errors` is ``raise``.
         """
         self.check(errors)
         rankings = {
@@ -286,7 +286,7 @@ class BenchmarkRun(Result):
         ordered = {query: rankings.get(query, []) for query in self.queries}
         return Run.of(ordered, name=self.name, settings=self.settings)
 
-    def blocks(self, errors: Errors = "refuse") -> Iterator[Run]:
+    def blocks(self, errors: Errors = "raise") -> Iterator[Run]:
         """Yield the rankings in blocks of queries to save memory, for :func:`evaluate`.
 
         Raises:
@@ -305,7 +305,7 @@ class BenchmarkRun(Result):
 
     def evaluate(
         self, measures: str | Measure | Iterable[str | Measure] | None = None, *,
-        errors: Errors = "refuse",
+        errors: Errors = "raise",
     ) -> Evaluation:  # fmt: skip
         """Evaluate the rankings in blocks.
 
@@ -389,7 +389,7 @@ class TallyCounter:
 
 
 def write_benchmark_run(
-    run: BenchmarkRun, path: str | os.PathLike[str], *, errors: Errors = "refuse", head: bool = True
+    run: BenchmarkRun, path: str | os.PathLike[str], *, errors: Errors = "raise", head: bool = True
 ) -> None:
     """Write the rankings as a TREC run, with metadata in a header (ir_metadata).
 
@@ -399,12 +399,12 @@ def write_benchmark_run(
     Args:
         run: A result of :meth:`Benchmark.run`.
         path: The file; with the extension ``.gz``, it is compressed and without a header.
-        errors: ``refuse`` to raise an error for failed queries; ``empty`` to count their
+        errors: ``raise`` to raise an error for failed queries; ``empty`` to count their
             rankings as empty.
         head: Whether to write the header.
 
     Raises:
-        InputError: If the file cannot be written, or queries failed and `errors` is ``"refuse"``.
+        InputError: If the file cannot be written, or queries failed and `errors` is ``raise``.
 
     Source:
         T. Breuer, J. Keller, P. Schaer, ir_metadata: An Extensible Metadata Schema for IR

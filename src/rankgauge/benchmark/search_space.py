@@ -32,9 +32,9 @@ class Space:
     @classmethod
     def of(cls, space: Any, start: Any) -> Space:
         """Create a space from the values to try and the current configuration."""
-        wanted = 'give values for each setting: {"size": [128, 256], "k1": [0.9, 1.2]}'
+        wanted = 'pass values for each setting: {"size": [128, 256], "k1": [0.9, 1.2]}'
         of_kind("the space", space or None, Mapping, wanted, where="explore")
-        wanted = f"give a value for each: {', '.join(map(str, space))}"
+        wanted = f"pass a value for each: {', '.join(map(str, space))}"
         of_kind("the current configuration", start, Mapping | None, wanted, where="start")
         axes = {str(name): _values(str(name), values) for name, values in space.items()}
         fixed = {} if start is None else {k: v for k, v in start.items() if k not in axes}
@@ -42,7 +42,7 @@ class Space:
         if missing:
             raise InputError(
                 f"the current configuration has no {', '.join(missing)}", where="start",
-                fix=f"give a value for each: {', '.join(axes)}",
+                fix=f"pass a value for each: {', '.join(axes)}",
             )  # fmt: skip
         return cls(axes, fixed)
 
@@ -80,7 +80,7 @@ def _values(name: str, given: Any) -> tuple[Any, ...]:
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence) or not len(given):
         raise InputError(
             f"got {given!r:.60} for the values of {name!r}", where="space",
-            fix=f"give a list; to fix the setting, a list of one value: {{{name!r}: [...]}}",
+            fix=f"pass a list; to fix the setting, a list of one value: {{{name!r}: [...]}}",
         )  # fmt: skip
     found: dict[str, Any] = {}
     for value in given:

@@ -41,8 +41,8 @@ def check(
         runs: A run (anything that :meth:`Run.of` accepts), a list of runs, or a mapping of name to
             run. Optional.
         measures: Measures of the effects; default: ``nDCG@10``.
-        collection: Collection whose texts are checked as well: anything that :class:`Collection`
-            accepts.
+        collection: Collection whose texts are checked as well: anything that
+            :meth:`Collection.load` accepts.
         ignore: Codes to skip.
         scale: Scale of the grades, such as ``"0..3"``.
 
@@ -68,7 +68,7 @@ def check(
     truth = Qrels(without_repeats(judged.whole, "first"))
     if not len(truth):
         raise InputError(
-            "the judgments have no queries", where=judged.source, fix="give at least one"
+            "the judgments have no queries", where=judged.source, fix="pass at least one"
         )
     given = open_runs(runs)
     several = len(given) > 1

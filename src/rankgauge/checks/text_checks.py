@@ -89,7 +89,7 @@ def collection_of(given: Any, qrels: Qrels) -> Collection:
         return given
     if isinstance(given, Mapping) and not type(given).__module__.startswith("datasets"):
         return Collection.of(given)
-    return Collection.load(given, qrels=qrels, broken="skip")
+    return Collection.load(given, qrels=qrels, invalid="skip")
 
 
 def check_texts(

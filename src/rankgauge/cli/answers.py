@@ -83,7 +83,8 @@ _inputs = options.combined(
     click.option(
         "--verdicts", metavar="STORE|FILE",
         help="A store of verdicts (SQLite or postgresql://...), to which a model adds; or a "
-        "file of verdicts with key, label, and judge.  [default: rules judge, by words]",
+        "file of verdicts with key, label, and judge.  "
+        "[default: judge by rules that compare words]",
     ),
     click.option("--judge", metavar="NAME", help="Use only the verdicts of this judge."),
     options.language_model,
@@ -220,7 +221,7 @@ def evaluate(
 @click.option("--strict", is_flag=True, help="Exit with 3 if the verdict is INCONCLUSIVE.")
 @options.gate_report
 @options.quiet
-@options.full("Show rules, margins, and all questions that lost most.")
+@options.full("Show rules, margins, and all losses.")
 @click.option(
     "--allow-uncalibrated",
     is_flag=True,

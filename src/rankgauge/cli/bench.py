@@ -42,7 +42,7 @@ _ERROR = 2
 )  # fmt: skip
 @click.option("--failed", is_flag=True, help="Also repeat failed queries.")
 @click.option(
-    "--errors", type=click.Choice(["refuse", "empty"]), default="refuse", show_default=True,
+    "--errors", type=click.Choice(["raise", "empty"]), default="raise", show_default=True,
     help="Reject a run with failed queries, or count them as empty rankings.",
 )  # fmt: skip
 @click.option(
@@ -79,7 +79,7 @@ _ERROR = 2
 @options.output_format()
 @click.option(
     "--full", is_flag=True,
-    help="Show all differences, latency and cost, and the whole diagnosis.",
+    help="Show all differences, latency, cost, and the whole diagnosis.",
 )  # fmt: skip
 def bench(
     path: str,
@@ -88,7 +88,7 @@ def bench(
     baseline: str | None,
     resume: bool | None,
     failed: bool,
-    errors: Literal["refuse", "empty"],
+    errors: Literal["raise", "empty"],
     repeat: int,
     timed: int | None,
     folder: str | None,
@@ -128,13 +128,13 @@ def bench(
     """
     _check(save or not (store or label), resume is not False or not failed, page, runs_folder)
     plan = rankgauge.BenchmarkPlan.read(path)
-    plan = plan.measured(measures) if measures else plan
+    plan = plan.with_measures(measures) if measures else plan
     _check_names(plan, baseline, diagnosed)
     kept = rankgauge.History.open(store) if save else None
-    again: Literal["missing", "failed", "resume", "all"] = "failed" if failed else "missing"
+    rerun: Literal["missing", "failed", "resume", "all"] = "failed" if failed else "missing"
     if resume is not None:
-        again = "resume" if resume else "all"
-    outcome = _ran(plan, only, again, folder, timed)
+        rerun = "resume" if resume else "all"
+    outcome = _ran(plan, only, rerun, folder, timed)
     made = outcome.bench
     for name, error in outcome.failed.items():
         click.echo(f"error: {for_terminal(name)} was not run: {error}\n", err=True)
@@ -205,7 +205,7 @@ def _check_names(
 def _keep(
     history: rankgauge.History,
     shown: _PrintedResult,
-    errors: Literal["refuse", "empty"],
+    errors: Literal["raise", "empty"],
     label: str,
 ) -> None:
     for run, evaluation in zip(shown.runs, shown.evaluations, strict=True):
@@ -216,12 +216,12 @@ def _keep(
 def _ran(
     plan: rankgauge.BenchmarkPlan,
     only: Sequence[str],
-    again: Literal["missing", "failed", "resume", "all"],
+    rerun: Literal["missing", "failed", "resume", "all"],
     store: str | None,
     timed: int | None,
 ) -> rankgauge.benchmark.PlanOutcome:
     try:
-        return rankgauge.benchmark.run_plan(plan, only=only, again=again, store=store, timed=timed)
+        return rankgauge.benchmark.run_plan(plan, only=only, rerun=rerun, store=store, timed=timed)
     except KeyboardInterrupt:
         place = store or plan.store
         print_message(
@@ -250,7 +250,7 @@ class _PrintedResult:
         bench: rankgauge.Benchmark,
         measures: Sequence[str] | None,
         baseline: str | None,
-        errors: Literal["refuse", "empty"],
+        errors: Literal["raise", "empty"],
         *,
         jobs: int,
     ) -> _PrintedResult:
@@ -298,7 +298,7 @@ class _PrintedResult:
     def page(
         self,
         bench: rankgauge.Benchmark,
-        errors: Literal["refuse", "empty"],
+        errors: Literal["raise", "empty"],
         diagnosed: str | None,
     ) -> str:
         found = self.comparison
@@ -313,7 +313,7 @@ class _PrintedResult:
 
 
 def _diagnosis(
-    bench: rankgauge.Benchmark, name: str, shown: _PrintedResult, errors: Literal["refuse", "empty"]
+    bench: rankgauge.Benchmark, name: str, shown: _PrintedResult, errors: Literal["raise", "empty"]
 ) -> rankgauge.diagnosis.Diagnosis:
     worst, best = shown.ends()
     run = bench.runs.get(worst if name == "worst" else name)
@@ -332,7 +332,7 @@ def _diagnosis(
 def _write(
     runs: Sequence[rankgauge.benchmark.BenchmarkRun],
     folder: Path,
-    errors: Literal["refuse", "empty"],
+    errors: Literal["raise", "empty"],
     *,
     head: bool,
 ) -> None:

@@ -37,8 +37,8 @@ from rankgauge.cli.output import print_message, print_result, working
 @click.option(
     "--interval", type=click.Choice(["conservative", "t", "percentile", "bca"]),
     default="conservative", show_default=True,
-    help="The interval of the difference: the wider one of paired t and Bayesian bootstrap, "
-    "paired t, or a bootstrap (too narrow below 100 queries).",
+    help="The interval of the difference. conservative: the wider of paired t and a Bayesian "
+    "bootstrap; t: paired t; percentile, bca: a bootstrap (too narrow below 100 queries).",
 )  # fmt: skip
 @click.option(
     "--draws", type=click.IntRange(1), default=10_000, show_default=True,

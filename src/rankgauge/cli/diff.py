@@ -21,7 +21,7 @@ from rankgauge.cli.output import print_message, print_result, working
     help="A query to show, changed or not; repeat for more.  [default: those that changed most]",
 )  # fmt: skip
 @click.option(
-    "-n", "most", type=click.IntRange(0), default=5, show_default=True,
+    "-n", "n", type=click.IntRange(0), default=5, show_default=True,
     help="The number of losses to show, and of gains, largest first.",
 )  # fmt: skip
 @click.option(
@@ -39,7 +39,7 @@ def diff(
     measure: str,
     collection: str | None,
     queries: tuple[str, ...],
-    most: int,
+    n: int,
     k: int,
     run_format: str | None,
     qrels_format: str | None,
@@ -62,7 +62,7 @@ def diff(
         truth = rankgauge.read_qrels(qrels, format=qrels_format)
         found = rankgauge.diff(
             truth, first, second, measure, collection=collection,
-            queries=queries or None, most=most, k=k,
+            queries=queries or None, n=n, k=k,
         )  # fmt: skip
     print_result(found, format, rankgauge.reports.Options(full=full))
     # JSON contains the notes; warnings are also printed.

@@ -35,7 +35,7 @@ _NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
 )  # fmt: skip
 @click.option(
     "--against-mean", "mean", metavar="NUMBER",
-    help="Find how this mean was computed; give all known digits, such as 0.4123.",
+    help="Find how this mean was computed; pass all known digits, such as 0.4123.",
 )  # fmt: skip
 @options.policies
 @options.run_format
@@ -73,7 +73,7 @@ def explain(
       rankgauge explain qrels.txt bm25.run nDCG@10 --against-mean 0.4123
     """
     if sum(given is not None for given in (against, values, mean)) > 1:
-        raise click.UsageError("give one of --against, --against-values, and --against-mean")
+        raise click.UsageError("pass one of --against, --against-values, and --against-mean")
     if mean is not None and not _NUMBER.fullmatch(mean):
         raise click.BadParameter(
             f"got {mean!r}, expected a number such as 0.4123", param_hint="--against-mean"

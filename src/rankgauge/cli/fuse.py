@@ -113,7 +113,7 @@ def fuse(
             done, count = made.settings["fusion"]["method"], len(made)
     if output != "-":
         names = ", ".join(unique_names([rankgauge.data.run_name(run) for run in runs], runs))
-        print_message(f"{output}: {counted(count)}, {names} fused by {done}")
+        print_message(f"{output}: {counted(count)}; {names} fused by {done}")
 
 
 def _refuse_tuning_options(tune: str | None) -> None:

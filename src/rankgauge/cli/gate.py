@@ -53,7 +53,7 @@ _CUT = "\n\n(truncated: the summary of a step is limited to 1 MiB)\n"
 @click.option("--strict", is_flag=True, help="Exit with 3 if the verdict is INCONCLUSIVE.")
 @click.option(
     "--noise", multiple=True, metavar="RUN",
-    help="A repeated run of the baseline's system; give at least two.",
+    help="A repeated run of the baseline's system; pass at least two.",
 )  # fmt: skip
 @click.option(
     "--latency", nargs=2, metavar="BASELINE NEW",

@@ -73,7 +73,7 @@ def show(number: int, store: str | None, format: str, full: bool) -> None:
     "that both have, nDCG@10 first]"
 )
 @click.option(
-    "--anyway", is_flag=True,
+    "--force", is_flag=True,
     help="Compare even if judgments, policies, or definitions of a measure differ.",
 )  # fmt: skip
 @options.store
@@ -83,14 +83,14 @@ def compare(
     before: int,
     after: int,
     measures: tuple[str, ...],
-    anyway: bool,
+    force: bool,
     store: str | None,
     format: str,
     full: bool,
 ) -> None:
     """Compare the second evaluation with the first, on the queries that both have.
 
-    Evaluations with different judgments are rejected with exit code 4. With --anyway, they are
+    Evaluations with different judgments are rejected with exit code 4. With --force, they are
     compared and the differences are listed.
 
     \b
@@ -100,7 +100,7 @@ def compare(
     """
     try:
         with working("comparing"), rankgauge.History.open(store) as kept:
-            change = kept.compare(before, after, measures or None, anyway=anyway)
+            change = kept.compare(before, after, measures or None, force=force)
     except rankgauge.MismatchError as error:
         click.echo(f"error: {error}", err=True)
         click.get_current_context().exit(_NOT_COMPARABLE)

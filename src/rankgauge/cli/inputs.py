@@ -54,7 +54,7 @@ def named_paths(
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise rankgauge.InputError(
-            f"two runs are called {twice!r}", where="runs", fix="give each file once"
+            f"duplicate run name {twice!r}", where="runs", fix="pass each file once"
         )
     return {name: located(path, format) for name, path in zip(names, paths, strict=True)}
 

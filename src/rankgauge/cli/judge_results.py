@@ -131,7 +131,7 @@ def size(
     from rankgauge.judging import JudgingProject, plan_judging
 
     if (qrels is None) == (sd is None) or bool(runs) != bool(qrels):
-        raise click.UsageError("give --sd X, or --qrels FILE and at least two --run FILE")
+        raise click.UsageError("pass --sd X, or --qrels FILE and at least two --run FILE")
     with JudgingProject(project) as opened:
         settings, pools = opened.settings, opened.pools
     evaluations = (

@@ -134,7 +134,7 @@ _ENDINGS = (".html", ".json", ".png", ".svg")
 @options.log
 @click.option(
     "--encoder", default="tfidf", show_default=True, metavar="NAME",
-    help="The encoder of questions: tfidf, hashing, model2vec:NAME or "
+    help="The encoder of questions: tfidf, hashing, model2vec:NAME, or "
     "sentence-transformers:NAME.",
 )  # fmt: skip
 @click.option(

@@ -55,7 +55,7 @@ def sql(
     """
     if bool(measures) == checks:
         raise click.UsageError(
-            "give measures, as in rankgauge sql nDCG@10 RR@10, or --checks alone"
+            "pass measures, as in rankgauge sql nDCG@10 RR@10, or --checks alone"
         )
     wrong = [each for each in columns if "=" not in each]
     if wrong:

@@ -89,7 +89,7 @@ def sample(
     """
     targets = _targets((*qrels, *runs), output)
     if (n is None) == (queries is None):
-        raise click.UsageError("give -n NUMBER, or --queries FILE")
+        raise click.UsageError("pass -n NUMBER, or --queries FILE")
     with working(f"reading {len(targets)} files"):
         judgments = [rankgauge.read_qrels(path, format=qrels_format) for path in qrels]
         rankings = [rankgauge.read_run(path, format=run_format) for path in runs]
@@ -118,7 +118,7 @@ def sample(
 def _targets(paths: tuple[str, ...], output: str | None) -> list[str]:
     """Return the path to which each file is written."""
     if not paths:
-        raise click.UsageError("give a RUN, or --qrels QRELS")
+        raise click.UsageError("pass a RUN, or --qrels QRELS")
     if paths.count("-") > 1:
         raise click.UsageError("standard input can be read only once")
     if len(paths) == 1:

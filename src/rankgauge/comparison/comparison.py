@@ -499,7 +499,7 @@ def _comparable(given: Any) -> list[Evaluation]:
     if len(evaluations) < 2:
         raise InputError(
             f"got {many(len(evaluations), 'run')}, expected two or more", where="evaluations",
-            fix="give at least one more",
+            fix="pass at least one more",
         )  # fmt: skip
     first = evaluations[0]
     for other in evaluations:
@@ -509,7 +509,7 @@ def _comparable(given: Any) -> list[Evaluation]:
                     f"{other.run_name!r} and {first.run_name!r} differ in their "
                     f"{what.replace('_', ' ')}",
                     where="evaluations",
-                    fix="evaluate both with the same judgments, measures and policies",
+                    fix="evaluate both with the same judgments, measures, and policies",
                 )
         if other.left_out is not None:
             raise InputError(
@@ -617,7 +617,7 @@ def _check_names(names: Sequence[str]) -> None:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InputError(
-            f"two runs are called {twice!r}", where="runs",
+            f"duplicate run name {twice!r}", where="runs",
             fix='name them: {"first": run_a, "second": run_b}',
         )  # fmt: skip
 

@@ -111,7 +111,7 @@ class Overlap(Result):
 
     def __repr__(self) -> str:
         runs = f"{self.run_a!r} and {self.run_b!r}"
-        return f"<Overlap of {runs}: {len(self.query_ids)} queries; RBO={self.mean():.4f}>"
+        return f"<Overlap of {runs}: {many(len(self.query_ids), 'query')}; RBO={self.mean():.4f}>"
 
 
 def rbo(
@@ -302,7 +302,7 @@ def _persistence(p: Any) -> float:
     if not number or not 0 < p < 1:
         raise InputError(
             f"p={p!r:.40} is not valid", where="rbo",
-            fix="give a number above 0 and below 1, such as 0.9",
+            fix="pass a number above 0 and below 1, such as 0.9",
         )  # fmt: skip
     return float(p)
 

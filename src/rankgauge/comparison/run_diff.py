@@ -88,8 +88,8 @@ class QueryDiff:
         retrieved_b: Number of documents retrieved by B.
         ranking_a: First documents of A.
         ranking_b: First documents of B.
-        came_in: Relevant documents among the first of B but not of A.
-        fell_out: Relevant documents among the first of A but not of B.
+        gained: Relevant documents among the first of B but not of A.
+        lost: Relevant documents among the first of A but not of B.
     """
 
     query: str
@@ -104,8 +104,8 @@ class QueryDiff:
     retrieved_b: int | None
     ranking_a: tuple[DocumentDiff, ...]
     ranking_b: tuple[DocumentDiff, ...]
-    came_in: tuple[DocumentDiff, ...]
-    fell_out: tuple[DocumentDiff, ...]
+    gained: tuple[DocumentDiff, ...]
+    lost: tuple[DocumentDiff, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -279,7 +279,7 @@ def diff(
     *,
     collection: Collection | str | os.PathLike[str] | None = None,
     queries: Id | Iterable[Id] | None = None,
-    most: int = 5,
+    n: int = 5,
     k: int = 10,
     ties: Order = "trec",
 ) -> RunDiff:
@@ -292,7 +292,7 @@ def diff(
         measure: Measure of gains and losses.
         collection: Texts of queries and documents to show, or their folder.
         queries: Queries to show; default: those that changed most.
-        most: Number of largest losses, and of largest gains, to show; equal changes are ordered by
+        n: Number of largest losses, and of largest gains, to show; equal changes are ordered by
             query id.
         k: Number of ranks to show.
         ties: Order of documents with equal scores: ``trec`` (document id descending) or ``input``
@@ -317,7 +317,7 @@ def diff(
         [(1, 'd3', 'new', None), (2, 'd1', 'down', 1)]
     """
     measured = parse(measure)
-    k, most = integer("k", k), integer("most", most, least=0)
+    k, n = integer("k", k), integer("n", n, least=0)
     truth = Qrels.of(qrels)
     sources = readable_again(run_a), readable_again(run_b)
     names = _names(sources)
@@ -338,9 +338,9 @@ def diff(
     )
     top_a, top_b = joined_run(tops_a), joined_run(tops_b)
     column = wanted.index(measured), wanted.index(first)
-    values, firsts = (np.stack([e.per_query[:, n] for e in (a, b)], axis=1) for n in column)
+    values, firsts = (np.stack([e.per_query[:, at] for e in (a, b)], axis=1) for at in column)
     changed = query_differences(b, a, measured)
-    chosen = _chosen(queries, truth, changes=measured.improvements(changed), most=most)
+    chosen = _chosen(queries, truth, changes=measured.improvements(changed), n=n)
     shared = find_common_documents(top_a, top_b, truth.table.queries.tolist())
     result = RunDiff(
         run_a=names[0],
@@ -424,8 +424,8 @@ def _query_diff(
         retrieved_b=retrieved_b,
         ranking_a=ranking_a,
         ranking_b=ranking_b,
-        came_in=_crossed(ranking_b, found),
-        fell_out=_crossed(ranking_a, found),
+        gained=_crossed(ranking_b, found),
+        lost=_crossed(ranking_a, found),
     )
 
 
@@ -478,24 +478,24 @@ def _collection(given: Any) -> Collection:
         return given
     raise InputError(
         f"got {type(given).__name__} for the collection", where="collection",
-        fix="give a folder, or Collection.of(documents, queries)",
+        fix="pass a folder, or Collection.of(documents, queries)",
     )  # fmt: skip
 
 
 def _chosen(
-    queries: Id | Iterable[Id] | None, qrels: Qrels, *, changes: Values, most: int
+    queries: Id | Iterable[Id] | None, qrels: Qrels, *, changes: Values, n: int
 ) -> list[int]:
     """Return the rows of the queries to show: selected, or the largest losses and gains."""
     if queries is not None:
         names = (queries,) if isinstance(queries, str | int | bytes) else queries
         if not isinstance(names, Iterable):
             raise InputError(
-                f"got {queries!r:.60} for the queries", where="queries", fix="give a list of ids"
+                f"got {queries!r:.60} for the queries", where="queries", fix="pass a list of ids"
             )
         chosen = list(dict.fromkeys(judged_number(qrels, query) for query in names))
         if not chosen:
             raise InputError(
-                "the list of queries is empty", where="queries", fix="give at least one"
+                "the list of queries is empty", where="queries", fix="pass at least one"
             )
         return chosen
     ids = qrels.table.queries
@@ -503,8 +503,8 @@ def _chosen(
         np.flatnonzero(np.nan_to_num(changes, nan=0.0)).tolist(),
         key=lambda row: (-abs(changes[row]), ids[row]),
     )
-    losses = [row for row in moved if changes[row] < 0][:most]
-    return losses + [row for row in moved if changes[row] > 0][:most]
+    losses = [row for row in moved if changes[row] < 0][:n]
+    return losses + [row for row in moved if changes[row] > 0][:n]
 
 
 def _notes(
@@ -590,8 +590,8 @@ def _shown_json(query: QueryDiff) -> dict[str, Any]:
         "first_relevant": [query.first_a, query.first_b],
         "retrieved": [query.retrieved_a, query.retrieved_b],
         "rankings": [[asdict(at) for at in r] for r in (query.ranking_a, query.ranking_b)],
-        "came_in": [at.document for at in query.came_in],
-        "fell_out": [at.document for at in query.fell_out],
+        "gained": [at.document for at in query.gained],
+        "lost": [at.document for at in query.lost],
     }
 
 

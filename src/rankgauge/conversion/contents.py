@@ -124,7 +124,7 @@ def _possible(source: TextSource, form: str | None) -> _Possible:
     whole = head[: head.rfind(b"\n") + 1] or head
     lines = [line.strip(b"\r\n") for line in whole.splitlines() if is_content(line)]
     if not lines:
-        raise InputError("the file is empty", where=source.name, fix="give a file with data")
+        raise InputError("the file is empty", where=source.name, fix="use a file with data")
     if form in _OF_FORM:
         return _OF_FORM[form], form, ()
     first = lines[0]

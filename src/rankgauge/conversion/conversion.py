@@ -149,7 +149,7 @@ def convert(
 
     Args:
         source: A file, ``-`` for standard input; a folder or an archive that
-            :meth:`Collection.load` accepts; or :class:`Qrels`, a :class:`Run`, a
+            :meth:`Collection.load` accepts; or a :class:`Qrels`, :class:`Run`, or
             :class:`Collection`.
         target: The file to write, ``-`` for standard output. Its name determines format and
             compression: ``.csv.gz``, ``.parquet``, ``.jsonl.zst``, ... A collection is written as a

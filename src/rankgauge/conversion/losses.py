@@ -207,7 +207,7 @@ def unread_losses(
     tags = [show_id(tag) for tag in unread.tags]
     if len(tags) > 1:
         counts = zip(tags[:_SHOWN], unread.tags.values(), strict=False)
-        shown = ", ".join(f"'{tag}' ({count} lines)" for tag, count in counts)
+        shown = ", ".join(f"'{tag}' ({many(count, 'line')})" for tag, count in counts)
         fate = "merged into one" if form == "trec" else f"{form} cannot store them"
         yield f"{len(tags)} tags, {fate}: {shown}{rest(len(tags), _SHOWN)}"
     elif tags and form != "trec":

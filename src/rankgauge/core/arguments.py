@@ -26,7 +26,7 @@ def integer(name: str, given: Any, *, least: int | None = 1, most: int | None = 
         return int(given)
     bounds = "" if least is None else f" from {least}" + ("" if most is None else f" to {most:,}")
     raise InputError(
-        f"{name}={given!r:.60} is not valid", where=name, fix=f"give a whole number{bounds}"
+        f"{name}={given!r:.60} is not valid", where=name, fix=f"pass a whole number{bounds}"
     )
 
 
@@ -39,7 +39,7 @@ def number(
     bounds = f"above {low:g}" if above else f"from {low:g}"
     bounds += "" if high == math.inf else f" to {high:g}"
     raise InputError(
-        f"{name}={given!r:.60} is not valid", where=name, fix=f"give a number {bounds}"
+        f"{name}={given!r:.60} is not valid", where=name, fix=f"pass a number {bounds}"
     )
 
 
@@ -51,7 +51,7 @@ def memory_size(given: Any) -> int:
         (512000000, 2147483648)
     """
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(i?)B?", str(given).strip(), re.IGNORECASE)
-    fix = 'give a size with a unit, such as "512MB" or "2GB"'
+    fix = 'pass a size with a unit, such as "512MB" or "2GB"'
     if found is None or isinstance(given, bool):
         raise InputError(f"memory={given!r:.60} is not a size", where="memory", fix=fix)
     amount, unit, binary = found.groups()

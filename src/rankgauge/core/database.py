@@ -429,7 +429,7 @@ class Store:
         if not isinstance(where, str | os.PathLike):
             raise InputError(
                 f"got {where!r:.60}, expected a path or a URL", where=schema.name,
-                fix=f'give text: {type(self).__name__}("store.db")',
+                fix=f'pass text: {type(self).__name__}("store.db")',
             )  # fmt: skip
         self._database = Database(os.fspath(where), schema, patience=wait, missing=missing)
 
@@ -526,7 +526,7 @@ def _url_of(where: str) -> URL:
         return url
     raise InputError(
         "this kind of database is not supported", where=f"{scheme}://...",
-        fix="give the path of a file (SQLite), or postgresql://user:password@host/database",
+        fix="pass the path of a file (SQLite), or postgresql://user:password@host/database",
     )  # fmt: skip
 
 

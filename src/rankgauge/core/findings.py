@@ -244,7 +244,7 @@ REPEATED_TEXT = FindingKind(
     "T102", "repeated-text", "warning",
     "documents with the same text under different ids",
     "if only one is judged, the other counts as not relevant",
-    "keep one of them, or give all the same grade",
+    "keep one of them, or give them all the same grade",
 )  # fmt: skip
 
 QUESTION_INSIDE_DOCUMENT = FindingKind(
@@ -280,7 +280,7 @@ COMPARISON_KINDS: Mapping[str, FindingKind] = MappingProxyType(
                 "C102", "many-ties", "warning",
                 "more than one in ten queries have equal scores at judged documents",
                 "breaking ties differently could change their values",
-                "write scores with more digits; rankgauge evaluate --ties shows the effect",
+                "write scores with more digits; rankgauge evaluate --tie-report shows the effect",
             ),
             FindingKind(
                 "C103", "queries-missing", "warning",
@@ -340,7 +340,7 @@ COMPARISON_KINDS: Mapping[str, FindingKind] = MappingProxyType(
             ),
             FindingKind(
                 "C112", "several-settings-changed", "warning",
-                "more than one setting changed between two evaluations of answers, or the judge",
+                "more than one setting, or the judge, changed between two evaluations of answers",
                 "the difference cannot be attributed to one of the changes",
                 "change one at a time, with the same judge",
             ),

@@ -182,7 +182,7 @@ VOCABULARY: Mapping[str, Param] = {
         ),
         Param(
             "like", "the tool whose definition is used",
-            "ragas, deepeval or ragchecker",
+            "ragas, deepeval, or ragchecker",
             _choice("ragas", "deepeval", "ragchecker"),
         ),
         Param("miss", "the value of a relevant document not retrieved", "a number", _worth),
@@ -192,7 +192,7 @@ VOCABULARY: Mapping[str, Param] = {
         ),
         Param(
             "name", "the name of a user-defined criterion",
-            "letters, digits, hyphens and underscores", _word,
+            "letters, digits, hyphens, and underscores", _word,
         ),
         Param("noise", "the value of any other document retrieved", "a number", _worth),
         Param(

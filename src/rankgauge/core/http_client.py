@@ -35,9 +35,9 @@ _TOO_MANY = 429
 # Status codes for which a retry may succeed: timeouts, rate limits, temporary server errors.
 RETRYABLE = frozenset({408, 425, _TOO_MANY, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 _FIXES = {
-    401: "give the key: name its environment variable in key_env",
+    401: "set the key: name its environment variable in key_env",
     403: "use a key with this permission: name its environment variable in key_env",
-    404: "check the URL: give the part before the requested path",
+    404: "check the URL: use the part before the requested path",
     413: "send less per request: a smaller batch, or shorter texts",
     429: "wait, or request less at once",
 }
@@ -560,7 +560,7 @@ def _parts(url: Any) -> Any:
         raise InputError(
             "got "
             f"{type(url).__name__ if not isinstance(url, str) else 'text that is not a URL'} "
-            "for a URL", where="url", fix="give a complete URL: http://localhost:8000/v1",
+            "for a URL", where="url", fix="pass a complete URL: http://localhost:8000/v1",
         )  # fmt: skip
     return parts._replace(path=parts.path.rstrip("/"), fragment="")
 
@@ -576,7 +576,7 @@ def _headers(given: Any) -> dict[str, str]:
     if not fits:
         raise InputError(
             "headers are names and values in ASCII text", where="headers",
-            fix='give them as {"x-team": "search"}',
+            fix='pass them as {"x-team": "search"}',
         )  # fmt: skip
     return {name.lower(): value for name, value in given.items()}
 

@@ -51,7 +51,7 @@ _SHOWN = 60
 _DIGITS = 19
 _SAMPLE_SIZE = 10_000
 _LEAVE = "remove the row, or give it an id"
-_EXPECTED = "text, a whole number or bytes"
+_EXPECTED = "text, a whole number, or bytes"
 _TYPE_NAMES: dict[type, str] = {str: "text", int: "a whole number", bytes: "bytes"}
 
 

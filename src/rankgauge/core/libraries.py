@@ -33,7 +33,7 @@ def loading(model: str, of: str) -> Iterator[None]:
         why = next(iter(redact(str(error)).splitlines()), type(error).__name__)
         raise InputError(
             f"the model {model!r} cannot be loaded: {why:.200}", where=of,
-            fix="give the folder that holds it, or the name of one that can be fetched from here",
+            fix="pass the folder that holds it, or the name of one that can be fetched from here",
         ) from error  # fmt: skip
 
 

@@ -226,8 +226,8 @@ def chunk_documents(
     """
     if not callable(chunker):
         raise InputError(
-            f"got {chunker!r:.60} for a chunker", where="chunk_documents",
-            fix="give a chunker, such as TokenChunker(256, 32)",
+            f"got {chunker!r:.60}, expected a chunker", where="chunk_documents",
+            fix="pass a chunker, such as TokenChunker(256, 32)",
         )  # fmt: skip
     return _ChunkedDocuments(documents, chunker, titles)
 
@@ -256,7 +256,7 @@ def _check_chunk(chunk: Any, document: Document) -> None:
     if not fits or document.text[chunk.start : chunk.end] != chunk.text:
         raise InputError(
             f"got {chunk!r:.80}, which is not part of the text of {document.id!r}", where="chunker",
-            fix="give Chunk(start, end, text) with text[start:end] == chunk.text",
+            fix="pass Chunk(start, end, text) with text[start:end] == chunk.text",
         )  # fmt: skip
 
 
@@ -335,8 +335,8 @@ def _tokenizer_function(tokenizer: Any) -> Cut:
         return _CUTS[tokenizer]
     if not callable(tokenizer):
         raise InputError(
-            f"got {tokenizer!r:.60} for a tokenizer", where="tokenizer",
-            fix="name 'word' or 'character', or give a function that splits a text into pieces",
+            f"got {tokenizer!r:.60}, expected a tokenizer", where="tokenizer",
+            fix="name 'word' or 'character', or pass a function that splits a text into pieces",
         )  # fmt: skip
     given: Cut = tokenizer
 

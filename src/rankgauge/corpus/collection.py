@@ -14,6 +14,7 @@ from typing import Any, Literal, NoReturn, get_args
 
 from rankgauge.core.arguments import of_kind, option
 from rankgauge.core.ids import id_text
+from rankgauge.core.text import many
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
 from rankgauge.formats.lines import Source
@@ -27,7 +28,7 @@ from rankgauge.formats.texts import (
     read_texts,
 )
 
-Broken = Literal["error", "skip"]
+Invalid = Literal["error", "skip"]
 
 _SNIPPET = 160
 
@@ -109,7 +110,7 @@ class Document:
         fields: Further fields; a read-only copy.
 
     Example:
-        >>> Document("d1", title="Opening hours", text="Daily from nine to five.").whole
+        >>> Document("d1", title="Opening hours", text="Daily from nine to five.").full_text
         'Opening hours. Daily from nine to five.'
     """
 
@@ -123,17 +124,17 @@ class Document:
             _freeze(self)
 
     @property
-    def whole(self) -> str:
+    def full_text(self) -> str:
         """Title and text; only the text if it begins with the title."""
         if not self.title or self.text.startswith(self.title):
             return self.text
         joint = " " if self.title.endswith((".", "?", "!")) else ". "
         return self.title + joint + self.text if self.text else self.title
 
-    def snippet(self, most: int = _SNIPPET) -> str:
-        """Return the title or the beginning of the text, at most `most` characters in one line."""
+    def snippet(self, max_length: int = _SNIPPET) -> str:
+        """Return the title or the start of the text: one line, at most `max_length` characters."""
         line = " ".join((self.title or self.text).split())
-        return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+        return line if len(line) <= max_length else line[: max_length - 1].rstrip() + "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +219,7 @@ class Collection:
         queries: Any = None,
         qrels: Any = None,
         split: str | None = None,
-        broken: Broken = "error",
+        invalid: Invalid = "error",
     ) -> Collection:
         """Load a collection from any supported source.
 
@@ -236,7 +237,7 @@ class Collection:
             qrels: Judgments that replace those of the source, in any form accepted by
                 :meth:`Qrels.of`.
             split: The split of the judgments; default: ``test``, or the only split.
-            broken: ``error`` raises an error for the first invalid line or file; ``skip`` skips
+            invalid: ``error`` raises an error for the first invalid line or file; ``skip`` skips
                 invalid lines and files and counts them in ``faults``.
 
         Raises:
@@ -251,7 +252,7 @@ class Collection:
         """
         from rankgauge.corpus.loading import load
 
-        option("broken", broken, get_args(Broken))
+        option("invalid", invalid, get_args(Invalid))
         faults = Faults()
         held = _is_data(documents), _is_data(queries)
         found = load(
@@ -260,7 +261,7 @@ class Collection:
             queries=None if held[1] else queries,
             qrels=qrels,
             split=split,
-            faults=faults if broken == "skip" else None,
+            faults=faults if invalid == "skip" else None,
         )
         return cls(
             _documents(documents) if held[0] else _made(found.documents),
@@ -335,8 +336,8 @@ class Collection:
 
     def __repr__(self) -> str:
         return (
-            f"<Collection {self.name!r}: {len(self.documents)} documents, "
-            f"{len(self.queries)} queries"
+            f"<Collection {self.name!r}: {many(len(self.documents), 'document')}, "
+            f"{many(len(self.queries), 'query')}"
             + ("" if self.qrels is None else f", {len(self.qrels)} judged")
             + ">"
         )
@@ -456,7 +457,7 @@ def _fields_text(row: Document | Query) -> str:
     except (TypeError, ValueError) as error:
         raise InputError(
             f"its fields cannot be written as JSON: {error}", where=f"{row.id!r}",
-            fix="give fields as a mapping of text to plain values",
+            fix="pass fields as a mapping of text to plain values",
         ) from None  # fmt: skip
 
 
@@ -465,7 +466,7 @@ def _document(row: TextRow) -> Document:
 
 
 def _query(row: TextRow) -> Query:
-    return Query(row.id, _document(row).whole, row.fields)
+    return Query(row.id, _document(row).full_text, row.fields)
 
 
 def _documents(given: Any) -> Mapping[str, Document]:
@@ -485,7 +486,7 @@ def _queries(given: Any) -> Mapping[str, Query]:
 def _items(given: Any, what: str, example: str) -> Iterator[tuple[str, Any]]:
     if given is None:
         return
-    of_kind("the texts", given, Mapping, f"give a path or a mapping: {example}", where=what)
+    of_kind("the texts", given, Mapping, f"pass a path or a mapping: {example}", where=what)
     for key, value in given.items():
         yield id_text(key), value
 
@@ -496,8 +497,8 @@ def _row(key: str, value: Any, what: str) -> TextRow:
         return TextRow(key, "", value, {})
     if not isinstance(value, Mapping) or not isinstance(value.get("text"), str):
         raise InputError(
-            f"got {value!r:.60} for a {what}", where=f"{what} {key!r}",
-            fix='give its text, or {"text": "..."}',
+            f"got {value!r:.60}, expected a {what}", where=f"{what} {key!r}",
+            fix='pass its text, or {"text": "..."}',
         )  # fmt: skip
     rest = {str(k): v for k, v in value.items() if k not in {"text", "title", "_id", "id"}}
     return TextRow(key, str(value.get("title") or ""), value["text"], rest)

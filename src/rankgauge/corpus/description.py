@@ -222,9 +222,9 @@ def describe_collection(
 def _loaded(given: Any, queries: Any, split: str | None) -> Collection:
     if isinstance(given, Collection):
         return Collection.load(
-            documents=given.documents, queries=queries, qrels=given.qrels, broken="skip"
+            documents=given.documents, queries=queries, qrels=given.qrels, invalid="skip"
         )
-    return Collection.load(given, queries=queries, split=split, broken="skip")
+    return Collection.load(given, queries=queries, split=split, invalid="skip")
 
 
 def _other_splits(given: Any, split: str | None) -> dict[str, Qrels]:

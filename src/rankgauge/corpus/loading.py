@@ -132,7 +132,7 @@ def load_folder(
             )  # fmt: skip
         raise InputError(
             "there are neither documents nor queries", where=files.name,
-            fix="give corpus.jsonl and queries.jsonl (.gz, .tsv, .csv), TREC documents and topics, "
+            fix="use corpus.jsonl and queries.jsonl (.gz, .tsv, .csv), TREC documents and topics, "
             "or text files (.md, .txt)",
         )  # fmt: skip
     queries: Mapping[str, TextRow] = {}
@@ -253,7 +253,7 @@ def _hub_parts(name: str) -> dict[str, Any]:
     if "corpus" not in wanted:
         raise InputError(
             f"there is no part named corpus; parts: {', '.join(configs[:8])}", where=where,
-            fix="load its parts with datasets.load_dataset, and give them: Collection.load("
+            fix="load its parts with datasets.load_dataset, and pass them: Collection.load("
             '{"corpus": ..., "queries": ..., "qrels": ...})',
         )  # fmt: skip
     parts = {part: got_from(partial(hub.load_dataset, name, part), where, fix) for part in wanted}
@@ -299,12 +299,12 @@ def rows_reader(data: Any, name: str) -> RowReader:
     if isinstance(data, str | bytes | Mapping) or not hasattr(data, "__iter__"):
         raise InputError(
             f"got {type(data).__name__} for texts", where=name,
-            fix="give a path, or a dataset whose rows have an id and a text",
+            fix="pass a path, or a dataset whose rows have an id and a text",
         )  # fmt: skip
     if iter(data) is data:
         raise InputError(
             f"got {type(data).__name__}, which can be iterated only once", where=name,
-            fix="give a list, or a dataset",
+            fix="pass a list, or a dataset",
         )  # fmt: skip
     if not hasattr(data, "__len__"):
         return RowReader(lambda: data, name, size=_EACH * (_MANY + 1))
@@ -400,7 +400,7 @@ def _mteb_rows(data: Any) -> Any:
 
 _LIBRARIES = {"ir_datasets": load_ir_datasets, "hf": load_hub, "mteb": load_mteb}
 _FIX = (
-    "give a folder, a .zip, a file of documents, ir_datasets:NAME, hf:NAME, mteb:NAME, or an "
+    "pass a folder, a .zip, a file of documents, ir_datasets:NAME, hf:NAME, mteb:NAME, or an "
     "object of these libraries"
 )
 

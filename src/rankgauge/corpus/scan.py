@@ -93,7 +93,7 @@ class _Leaks:
         """Record the queries whose text occurs in a document in sequence."""
         if not self._by_word:
             return
-        text = document.whole
+        text = document.full_text
         tail = " "
         for start in range(0, len(text), _PIECE):
             here = tail + text[start : start + _PIECE].casefold().translate(_BLANKED)
@@ -127,10 +127,10 @@ def scan(collection: Collection, judged: Qrels | None, runs: Sequence[Run]) -> S
         key = document.id
         digest = hashlib.blake2b(digest_size=8)
         count = 0
-        for piece in folded(document.whole):
+        for piece in folded(document.full_text):
             digest.update(piece.encode("utf-8", "surrogatepass"))
             count += piece.count(" ") + (not count)
-        characters.append(len(document.whole))
+        characters.append(len(document.full_text))
         words.append(count)
         # Empty texts are not duplicates: each has a unique number.
         number = int.from_bytes(digest.digest(), "little") if count else len(hashes)

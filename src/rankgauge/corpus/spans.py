@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from rankgauge.core.arguments import of_kind
+from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection, Document
 from rankgauge.errors import FormatError, InputError, MismatchError, UnknownName
 from rankgauge.formats.json_files import objects
@@ -48,7 +49,7 @@ class Span:
             raise InputError(
                 f"a span from {self.start!r:.20} to {self.end!r:.20} is not valid",
                 where=f"document {self.document!r}",
-                fix="give whole numbers with 0 <= start <= end",
+                fix="pass whole numbers with 0 <= start <= end",
             )
 
 
@@ -135,7 +136,7 @@ class SpanScores(Result):
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} {value:.4f}" for name, value in self.mean().items())
-        return f"<SpanScores of {len(self.queries)} queries, by {self.unit}: {shown}>"
+        return f"<SpanScores of {many(len(self.queries), 'query')}, by {self.unit}: {shown}>"
 
 
 def span_scores(
@@ -188,12 +189,12 @@ def span_scores(
     if not asked:
         raise InputError(
             "no query has a relevant span", where="relevant",
-            fix='give at least one: {"q1": [Span("d1", 0, 42)]}',
+            fix='pass at least one: {"q1": [Span("d1", 0, 42)]}',
         )  # fmt: skip
     if asked.keys().isdisjoint(given):
         raise MismatchError(
             f"no query with relevant spans has results (expected: {next(iter(asked))!r}, ...)",
-            where="span_scores", fix="give spans of the same query ids",
+            where="span_scores", fix="pass spans of the same query ids",
         )  # fmt: skip
     queries = tuple(
         _counted(query, units.ranges(given.get(query, [])), ranges, repeats)
@@ -228,7 +229,7 @@ def read_spans(path: Source) -> dict[str, list[Span]]:
                 raise FormatError(error.what, path=name, line=number, fix=error.fix) from None
             found.setdefault(ids[0], []).append(span)
     if not found:
-        raise FormatError("there are no spans", path=name, fix=f"give lines of {_EXAMPLE}")
+        raise FormatError("there are no spans", path=name, fix=f"use lines of {_EXAMPLE}")
     return found
 
 
@@ -237,7 +238,7 @@ def _value(row: Mapping[str, Any], keys: tuple[str, ...], name: str, number: int
     if key is None:
         raise FormatError(
             f"there is no {keys[0]!r}: the keys are {', '.join(map(repr, row))}", path=name,
-            line=number, fix=f"give lines of {_EXAMPLE}",
+            line=number, fix=f"use lines of {_EXAMPLE}",
         )  # fmt: skip
     return row[key]
 
@@ -247,8 +248,8 @@ def _spans(given: Any, query: str) -> list[Span]:
     strange = next((one for one in spans if not isinstance(one, Span)), None)
     if strange is not None:
         raise InputError(
-            f"got {strange!r:.60} for a span", where=f"query {query!r}",
-            fix='give spans: Span("d1", 0, 42)',
+            f"got {strange!r:.60}, expected a span", where=f"query {query!r}",
+            fix='pass spans: Span("d1", 0, 42)',
         )  # fmt: skip
     return spans
 
@@ -259,7 +260,7 @@ class _Units:
     def __init__(self, texts: Any) -> None:
         if isinstance(texts, Collection):
             texts = texts.documents
-        fix = 'give a Collection, or {"d1": "its text"}'
+        fix = 'pass a Collection, or {"d1": "its text"}'
         of_kind("the texts", texts, Mapping | None, fix, where="texts")
         self._texts = texts
         self.name = "character" if texts is None else "token"
@@ -290,7 +291,7 @@ class _Units:
             raise InputError(
                 f"the document {what}, but a span is from {span.start} to {span.end}",
                 where=f"document {span.document!r}",
-                fix="give the texts in which the offsets were counted, without titles",
+                fix="pass the texts in which the offsets were counted, without titles",
             )
         if span.document not in self._ends:
             tokens = [found.span() for found in _TOKEN.finditer(text)]

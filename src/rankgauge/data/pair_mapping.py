@@ -104,5 +104,5 @@ def table_of_input(
     raise InputError(
         f"got {type(source).__name__}, expected {layout.words}",
         where=layout.name,
-        fix=f"give a mapping {layout.mapping}, a data frame, a path or rows",
+        fix=f"pass a mapping {layout.mapping}, a data frame, a path, or rows",
     )

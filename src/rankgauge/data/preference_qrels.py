@@ -12,6 +12,7 @@ import numpy as np
 
 from rankgauge.core.ids import Ids, IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, distinct
+from rankgauge.core.text import many
 from rankgauge.data.join import Joined
 from rankgauge.data.judged_run import BoolArray, Cached, JudgedRun
 from rankgauge.data.qrels import Qrels
@@ -138,7 +139,10 @@ class PreferenceQrels(SpecialQrels):
 
     def __repr__(self) -> str:
         groups = sum(map(len, self.by_group))
-        return f"<PreferenceQrels: {len(self)} queries, {groups} groups, {len(self.row)} grades>"
+        return (
+            f"<PreferenceQrels: {many(len(self), 'query')}, {many(groups, 'group')}, "
+            f"{many(len(self.row), 'grade')}>"
+        )
 
     @cached_property
     def by_group(self) -> tuple[tuple[_Group, ...], ...]:
@@ -288,13 +292,13 @@ class PreferenceRun(Cached):
         """
         return self.once("counts", lambda: self._by_group(_counted, 5))
 
-    def evened(self) -> IntArray:
+    def balanced_counts(self) -> IntArray:
         """Return counts among equal numbers of relevant and nonrelevant documents, (Q, G, 4).
 
         The counts are: satisfied preferences and all preferences; then both again for preferences
         with both documents retrieved.
         """
-        return self.once("evened", lambda: self._by_group(_evened, 4))
+        return self.once("balanced_counts", lambda: self._by_group(_balanced_counts, 4))
 
     def pairs(self) -> FloatArray:
         """Return the counts of document pairs, (Q, 5): each pair counts once over all groups.
@@ -322,8 +326,8 @@ def _counted(group: _Group, there: int) -> tuple[int, int, int, int, int]:
     return *kept, int(np.count_nonzero(both)), kept[1] + lost, none
 
 
-def _evened(group: _Group, there: int) -> tuple[int, int, int, int]:
-    """Return `PreferenceRun.evened` of a group, counted as trec_eval does."""
+def _balanced_counts(group: _Group, there: int) -> tuple[int, int, int, int]:
+    """Return `PreferenceRun.balanced_counts` of a group, counted as trec_eval does."""
     kept_both, kept_one, both, one, none = _counted(group, there)
     relevant = group.grade > 0
     good, rest = int(relevant.sum()), int((~relevant).sum())

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from rankgauge.core import native
 from rankgauge.core.ids import Ids, IntArray, freeze, id_bytes, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, Sieve, distinct, offsets_of, pair_keys
-from rankgauge.core.text import some
+from rankgauge.core.text import many, some
 from rankgauge.data.pair_mapping import Pairs, table_of_input
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.formats import frames, mappings, readers
@@ -96,7 +96,7 @@ class Qrels(Pairs):
             raise InputError(
                 f"got the run {vars(source)['name']!r}, expected judgments",
                 where=JUDGMENTS.name,
-                fix="give the judgments first, then the run",
+                fix="pass the judgments first, then the run",
             )
         return cls(table_of_input(source, JUDGMENTS))
 
@@ -131,7 +131,7 @@ class Qrels(Pairs):
     __hash__ = None  # type: ignore[assignment] # holds arrays
 
     def __repr__(self) -> str:
-        return f"<Qrels: {len(self)} queries, {len(self.table)} judgments>"
+        return f"<Qrels: {many(len(self), 'query')}, {many(len(self.table), 'judgment')}>"
 
     @cached_property
     def index(self) -> tuple[npt.NDArray[np.uint64], IntArray]:

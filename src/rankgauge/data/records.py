@@ -84,7 +84,7 @@ class Records:
         if isinstance(source, Qrels | Run):
             raise InputError(
                 f"got {type(source).__name__} alone, expected records or judgments and a run",
-                fix="give both: evaluate(qrels, run)",
+                fix="pass both: evaluate(qrels, run)",
             )
         read = read_records(source)
         queries, numbered = _queries(read)

@@ -61,7 +61,7 @@ class Run(Pairs):
             for part in fields(self):
                 object.__setattr__(self, part.name, getattr(made, part.name))
         where = f"run {self.name!r}"
-        of_kind("the settings", self.settings, Mapping, 'give them as {"k1": 0.9}', where=where)
+        of_kind("the settings", self.settings, Mapping, 'pass them as {"k1": 0.9}', where=where)
         # An immutable copy.
         settings = MappingProxyType(copy.deepcopy(dict(self.settings)))
         object.__setattr__(self, "settings", settings)
@@ -100,7 +100,7 @@ class Run(Pairs):
             raise InputError(
                 "got judgments, expected a run",
                 where=RUN.name,
-                fix="give the judgments first, then the run",
+                fix="pass the judgments first, then the run",
             )
         elif isinstance(source, str | os.PathLike):
             run = read_run(source)
@@ -129,7 +129,9 @@ class Run(Pairs):
     __hash__ = None  # type: ignore[assignment] # holds arrays
 
     def __repr__(self) -> str:
-        return f"<Run {self.name!r}: {len(self)} queries, {len(self.table)} documents>"
+        return (
+            f"<Run {self.name!r}: {many(len(self), 'query')}, {many(len(self.table), 'document')}>"
+        )
 
     @cached_property
     def repeats(self) -> list[list[int]]:
@@ -333,13 +335,13 @@ def named_sources(runs: Any) -> list[tuple[str, Any]]:
     else:
         raise InputError(
             f"got {type(runs).__name__}, expected runs", where="runs",
-            fix='give them by name, {"bm25": run_a, "dense": run_b}, or in a list',
+            fix='pass them by name, {"bm25": run_a, "dense": run_b}, or in a list',
         )  # fmt: skip
     if len(named) < 2:
         raise InputError(
             f"got {many(len(named), 'run')}, expected two or more",
             where="runs",
-            fix="give at least one more",
+            fix="pass at least one more",
         )
     return named
 

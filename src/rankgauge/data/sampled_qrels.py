@@ -11,6 +11,7 @@ import numpy as np
 
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import FloatArray, distinct
+from rankgauge.core.text import many
 from rankgauge.data.join import Joined
 from rankgauge.data.judged_run import BoolArray, JudgedRun, Level, best_grade
 from rankgauge.data.special_qrels import SpecialQrels, as_mapping
@@ -62,8 +63,8 @@ class SampledQrels(SpecialQrels):
     def __repr__(self) -> str:
         judged = int(np.count_nonzero(self.grade >= 0))
         return (
-            f"<SampledQrels: {len(self)} queries, {self.label_number[1]} strata, {judged} of "
-            f"{len(self.grade)} documents judged>"
+            f"<SampledQrels: {many(len(self), 'query')}, {self.label_number[1]} strata, "
+            f"{judged} of {len(self.grade)} documents judged>"
         )
 
     @cached_property

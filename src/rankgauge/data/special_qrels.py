@@ -76,7 +76,7 @@ class SpecialQrels(Mapping[str, Any]):
                 if isinstance(source, Run)
                 else f"these judgments have no {cls.labeled}",
                 where="judgments",
-                fix=f"give {cls.layout.words}: a path, {cls.layout.mapping}, or rows "
+                fix=f"pass {cls.layout.words}: a path, {cls.layout.mapping}, or rows "
                 f"({', '.join(cls.layout.written)})",
             )
         return cls._of_rows(wide_rows(source, cls.layout))

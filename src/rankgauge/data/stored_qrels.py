@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from rankgauge.core.ids import Ids, IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, heads_of, offsets_of, ranges_of
+from rankgauge.core.text import many
 from rankgauge.data.buckets import (
     Buckets,
     Positioned,
@@ -95,7 +96,7 @@ class StoredQrels:
         return len(self.queries)
 
     def __repr__(self) -> str:
-        return f"<StoredQrels: {len(self)} queries, {self.judgments} judgments>"
+        return f"<StoredQrels: {many(len(self), 'query')}, {many(self.judgments, 'judgment')}>"
 
     @cached_property
     def query_ids(self) -> tuple[str, ...]:

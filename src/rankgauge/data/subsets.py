@@ -90,7 +90,7 @@ def sample_queries(
     if not given or not all(isinstance(one, Qrels | Run) for one in given):
         raise InputError(
             "queries are drawn from judgments and runs", where="sources",
-            fix="give the result of read_qrels, read_run, Qrels.of or Run.of",
+            fix="pass the result of read_qrels, read_run, Qrels.of, or Run.of",
         )  # fmt: skip
     sets = [set(one.query_index) for one in given]
     known = set.intersection(*sets) if among == "intersection" else set.union(*sets)
@@ -99,7 +99,7 @@ def sample_queries(
         raise InputError(
             f"{whole} queries were requested, but there are only "
             f"{len(known)}{where}", where="sample",
-            fix=f"request at most {len(known)}" if known else "give files of the same queries",
+            fix=f"request at most {len(known)}" if known else "pass files of the same queries",
         )  # fmt: skip
     return tuple(show_id(query) for query in sorted(drawn(known, seed)[:whole]))
 
@@ -130,7 +130,7 @@ def keep_queries(source: Qrels | Run, queries: Any) -> Qrels | Run:
 
     Example:
         >>> keep_queries(Run.of({"q1": ["d1"], "q2": ["d2"]}, name="bm25"), ["q2", "q9"])
-        <Run 'bm25': 1 queries, 1 documents>
+        <Run 'bm25': 1 query, 1 document>
     """
     wanted = given_ids(queries)
     kept = only(source, wanted)
@@ -140,7 +140,7 @@ def keep_queries(source: Qrels | Run, queries: Any) -> Qrels | Run:
         raise MismatchError(
             f"it has none of the requested queries (requested: {first})",
             where=source.table.source,
-            fix="give ids that it has" + ("" if has is None else f": '{has}'"),
+            fix="pass ids that it has" + ("" if has is None else f": '{has}'"),
         )
     return kept
 
@@ -169,7 +169,7 @@ def given_ids(queries: Any) -> list[Any]:
     if isinstance(queries, str | bytes) or not isinstance(queries, Iterable):
         raise InputError(
             f"got {queries!r:.60} for the queries", where="queries",
-            fix="give a list of ids, or the path of a file with one id per line",
+            fix="pass a list of ids, or the path of a file with one id per line",
         )  # fmt: skip
     return list(queries)
 

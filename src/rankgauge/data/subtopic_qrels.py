@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from rankgauge.core.ids import Ids, IntArray
 from rankgauge.core.pair_table import FloatArray, offsets_of, ranges_of
+from rankgauge.core.text import many
 from rankgauge.data.join import Joined
 from rankgauge.data.judged_run import UNRANKED, BoolArray, Cached, JudgedRun, Level, best_grade
 from rankgauge.data.qrels import Qrels
@@ -81,7 +82,7 @@ class SubtopicQrels(SpecialQrels):
             raise InputError(
                 f"these judgments have no subtopics: all are of '{names[0].decode()}'",
                 where=rows.source,
-                fix="give judgments by subtopic, with lines such as: q1 2 d1 1 (query, subtopic, "
+                fix="pass judgments by subtopic, with lines such as: q1 2 d1 1 (query, subtopic, "
                 "document, grade)",
             )
         found = super()._made(rows, query, queries, *notes)
@@ -92,8 +93,8 @@ class SubtopicQrels(SpecialQrels):
 
     def __repr__(self) -> str:
         return (
-            f"<SubtopicQrels: {len(self)} queries, {self.label_number[1]} subtopics, "
-            f"{len(self.grade)} judgments>"
+            f"<SubtopicQrels: {many(len(self), 'query')}, "
+            f"{many(self.label_number[1], 'subtopic')}, {many(len(self.grade), 'judgment')}>"
         )
 
     @cached_property

@@ -325,7 +325,7 @@ def _drift(given: Any) -> Finding | None:
     if found is not None and not isinstance(found, Finding):
         raise InputError(
             f"got {type(given).__name__} for drift", where="drift",
-            fix="give the result of rankgauge.production.measure_drift()",
+            fix="pass the result of rankgauge.production.measure_drift()",
         )  # fmt: skip
     return found
 
@@ -369,7 +369,7 @@ def _collection(given: Any, group_by: str | None) -> Collection:
     if given is not None and not isinstance(given, Collection):
         raise InputError(
             f"got {type(given).__name__} for the collection", where="collection",
-            fix="give Collection.read(folder) or Collection.of(documents, queries)",
+            fix="pass Collection.read(folder) or Collection.of(documents, queries)",
         )  # fmt: skip
     found = Collection() if given is None else given
     if group_by is not None:
@@ -378,7 +378,7 @@ def _collection(given: Any, group_by: str | None) -> Collection:
             raise UnknownName(
                 f"no query has a field {group_by!r}", where="group_by",
                 fix=f"the queries have: {', '.join(names)}" if names
-                else "give a collection whose queries have fields (queries.jsonl)",
+                else "pass a collection whose queries have fields (queries.jsonl)",
             )  # fmt: skip
     return found
 
@@ -401,7 +401,7 @@ def _others(
     found = {one.query_id: one for one in ranked_queries(judgments, rankings, rel) if one.docs}
     if not found:
         raise MismatchError(
-            f"no query of {name!r} is judged", where="also", fix="give a run of the same queries"
+            f"no query of {name!r} is judged", where="also", fix="pass a run of the same queries"
         )
     return found
 

@@ -156,7 +156,7 @@ def _items(given: Any) -> list[tuple[str, Any]]:
     if not isinstance(given, Mapping):
         raise InputError(
             f"got {type(given).__name__} for the bands", where="bands",
-            fix='give a mapping {"P@5": (0.3, 0.5, 0.7)} or the path of a TOML file',
+            fix='pass a mapping {"P@5": (0.3, 0.5, 0.7)} or the path of a TOML file',
         )  # fmt: skip
     return [(str(name), values) for name, values in given.items()]
 

@@ -168,7 +168,7 @@ class Texts:
     def _words(self, doc: str) -> tuple[str, ...]:
         """Return the words of title and text; empty for an unknown document."""
         found = self.collection.documents.get(doc)
-        return () if found is None else words(found.whole)
+        return () if found is None else words(found.full_text)
 
     def _terms(self, doc: str) -> frozenset[str]:
         return _terms(self.words(doc), _stemmer())
@@ -187,7 +187,7 @@ class Texts:
     def length(self, doc: str) -> int:
         """Return the number of characters of title and text; 0 for an unknown document."""
         found = self.collection.documents.get(doc)
-        return 0 if found is None else len(found.whole.strip())
+        return 0 if found is None else len(found.full_text.strip())
 
     def query_words(self, query: str) -> tuple[str, ...]:
         """Return the distinct words of a query without function words."""

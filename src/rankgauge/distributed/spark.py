@@ -523,7 +523,7 @@ def _names_of(run: Any, column: str, given: Iterable[str] | None) -> tuple[str, 
             fix="filter out rows without one",
         )  # fmt: skip
     if not names:
-        raise InputError("the run has no rows", where="run", fix="give at least one ranking")
+        raise InputError("the run has no rows", where="run", fix="pass at least one ranking")
     return tuple(sorted(names))
 
 
@@ -572,7 +572,7 @@ def _measures_of(values: Any) -> tuple[str, ...]:
     if not known:
         raise InputError(
             f"the columns are {', '.join(values.columns)}; expected run, query_id, and measures",
-            where="values", fix="give the result of rankgauge.distributed.spark.evaluate",
+            where="values", fix="pass the result of rankgauge.distributed.spark.evaluate",
         )  # fmt: skip
     return measures
 

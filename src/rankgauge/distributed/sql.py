@@ -353,7 +353,7 @@ def _tables(
             what = "table" if role in {"run", "qrels"} else "column"
             raise InputError(
                 f"{name!r:.60} is not the name of a {what}", where=role,
-                fix=f"give only the name, quoted as in {dialect} if necessary",
+                fix=f"pass only the name, quoted as in {dialect} if necessary",
             )  # fmt: skip
         identifiers[role] = ".".join(part.sql(dialect="duckdb") for part in parts)
     return identifiers

@@ -100,7 +100,7 @@ def make_context(
     """Return the data shared by all blocks; raise an error if judgments or policies do not fit."""
     if not len(qrels):
         raise InputError(
-            "the judgments have no queries", where="judgments", fix="give at least one"
+            "the judgments have no queries", where="judgments", fix="pass at least one"
         )
     if policies.ties in BY_GRADE:
         plan.refuse_special(policies.ties)
@@ -111,7 +111,7 @@ def make_context(
         numbers = [judged_number(qrels, query) for query in queries]
         if not numbers:
             raise InputError(
-                "the list of queries is empty", where="queries", fix="give at least one"
+                "the list of queries is empty", where="queries", fix="pass at least one"
             )
         selected[:] = False
         selected[numbers] = True
@@ -509,7 +509,7 @@ def _notes(
     yield from notes.recall_note(plan.recalls, measured.beyond)
     deepest = int(result.summary.ends[:, 0].max())
     constant = tally.longer > 0 and not tally.uneven
-    yield from notes.ranking_notes(deepest, plan.deepest_asked, constant=constant)
+    yield from notes.ranking_notes(deepest, plan.max_cutoff, constant=constant)
     yield from notes.perfect_note(plan, measured.values)
     yield from notes.single_measure_note(plan.measures)
     yield from notes.input_notes(qrels, tally.removed, policies)
@@ -544,7 +544,7 @@ def _no_common_query(context: Context, summary: InputSummary) -> MismatchError:
         *map(show_id, summary.unknown[:SHOWN]),
     ]
     if not theirs:
-        return MismatchError("the run has no queries", where="run", fix="give at least one ranking")
+        return MismatchError("the run has no queries", where="run", fix="pass at least one ranking")
     mine = [context.qrels.query_ids[number] for number in np.flatnonzero(context.selected).tolist()]
     known, have = ("judged", "the judgments have")
     if len(mine) < len(context.qrels):
@@ -588,7 +588,7 @@ def _per_query(given: Any, query_ids: Sequence[bytes], what: str) -> list[Any]:
         raise InputError(
             f"got {type(given).__name__} for the {what}s, expected a mapping",
             where=f"{what}s",
-            fix=f"give {what}s as {{query id: {what}}}",
+            fix=f"pass {what}s as {{query id: {what}}}",
         )
     try:
         known = {id_bytes(query, "query id"): value for query, value in given.items()}
@@ -600,7 +600,7 @@ def _per_query(given: Any, query_ids: Sequence[bytes], what: str) -> list[Any]:
             raise InputError(
                 f"query {show_id(query)!r} has no {what}",
                 where=f"{what}s",
-                fix=f"give one to every evaluated query ({len(query_ids)} of them)",
+                fix=f"pass one for every evaluated query ({len(query_ids)} of them)",
             )
     return found
 

@@ -179,7 +179,7 @@ def make_plan(
     else:
         raise InputError(
             f"got {measures!r:.60} for the measures", where="measures",
-            fix='give names, such as ["nDCG@10", "AP"]',
+            fix='pass names, such as ["nDCG@10", "AP"]',
         )  # fmt: skip
     for name in names:
         if not isinstance(name, str | Measure):
@@ -241,7 +241,7 @@ def _memory_limit(memory: str | int, run: Any, profile: object) -> int:
         what = "with a profile" if run is not None else "for records"
         raise InputError(
             f"got memory={memory!r:.60} {what}, which is read whole", where="memory",
-            fix="leave it out" if run is not None else "give judgments and a run",
+            fix="leave it out" if run is not None else "pass judgments and a run",
         )  # fmt: skip
     return limit
 
@@ -282,7 +282,7 @@ def _refuse_many_values(context: Context, memory: int) -> None:
         raise InputError(
             f"the values of {queries:,} queries take about {wanted // 10**6:,} MB of memory",
             where="memory",
-            fix=f'give memory="{wanted // 10**9 + 1}GB", or fewer measures',
+            fix=f'pass memory="{wanted // 10**9 + 1}GB", or fewer measures',
         )
 
 
@@ -324,7 +324,7 @@ def _read_records(
         raise InputError(
             f"{plan.measures[plan.special[0]]} reads {plan.reads}, which records do not have",
             where="measures",
-            fix="give judgments and a run: evaluate(judgments, run, ...)",
+            fix="pass judgments and a run: evaluate(judgments, run, ...)",
         )
     context = make_context(
         records.qrels, plan, policies, queries, graded=records.graded, notes=records.notes

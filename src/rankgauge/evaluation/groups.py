@@ -93,7 +93,7 @@ class GroupMeans(Result):
         return f"{self.run_name}: {many(len(groups), 'group')} of queries"
 
 
-def group_means(evaluation: Any, most: int | None = None) -> GroupMeans:
+def group_means(evaluation: Any, max_measures: int | None = None) -> GroupMeans:
     """Return the means over all queries and over each group, with 95% intervals.
 
     Means are those of :meth:`Evaluation.mean`. With weights w they are sum(w v) / sum(w); the
@@ -103,7 +103,8 @@ def group_means(evaluation: Any, most: int | None = None) -> GroupMeans:
 
     Args:
         evaluation: An `Evaluation` with groups or weights.
-        most: The largest number of measures to include; with more, only nDCG@10 or the first.
+        max_measures: The largest number of measures to include; with more, only nDCG@10 or the
+            first.
 
     Example:
         >>> from rankgauge import evaluate
@@ -113,7 +114,7 @@ def group_means(evaluation: Any, most: int | None = None) -> GroupMeans:
         [(0.875, 1.6), (0.75, 2.0)]
     """
     chosen = list(evaluation.measures)
-    if most is not None and len(chosen) > most:
+    if max_measures is not None and len(chosen) > max_measures:
         chosen = [next((m for m in chosen if str(m) == "nDCG@10"), chosen[0])]
     rows = {"all": np.arange(len(evaluation.query_ids))}
     labels = np.array(evaluation.groups or (), dtype=object)

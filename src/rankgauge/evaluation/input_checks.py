@@ -366,7 +366,7 @@ def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Fi
                 "T104",
                 f"none of the {len(ours)} documents of the run is in the collection, such as "
                 f"{ours[0]!r}: the texts are not used",
-                "give the collection that was searched",
+                "pass the collection that was searched",
             ),
         )
     return (

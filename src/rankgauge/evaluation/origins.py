@@ -40,7 +40,7 @@ def question_fields(questions: Any) -> Fields:
     if not isinstance(questions, str | os.PathLike):
         raise InputError(
             f"got {type(questions).__name__} for the questions", where="questions",
-            fix="give {query id: {field: value}}, or the path of a file of questions",
+            fix="pass {query id: {field: value}}, or the path of a file of questions",
         )  # fmt: skip
     from rankgauge.formats.questions import named_rows
     from rankgauge.formats.texts import IDS, TextSource
@@ -58,7 +58,7 @@ def question_fields(questions: Any) -> Fields:
     if not found:
         raise InputError(
             "there are no questions", where=source.name,
-            fix='give JSON lines such as {"id": "q1", "text": "...", "origin": "log"}, or CSV',
+            fix='use JSON lines such as {"id": "q1", "text": "...", "origin": "log"}, or CSV',
         )  # fmt: skip
     return found
 
@@ -72,7 +72,7 @@ def field_of(fields: Fields, given: Any, what: str) -> Any:
         names = sorted({name for row in fields.values() for name in row})
         raise InputError(
             f"no question has a field {given!r:.60} for its {what}", where="questions",
-            fix=f"name one of: {', '.join(names)}" if names else "give questions with fields",
+            fix=f"name one of: {', '.join(names)}" if names else "pass questions with fields",
         )  # fmt: skip
     return {query: None if value == "" else value for query, value in values.items()}
 

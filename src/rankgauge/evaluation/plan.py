@@ -33,7 +33,7 @@ class Plan:
             ranks of the first relevant documents, which the mean hides.
         separate_judged: Whether a measure distinguishes documents judged not relevant from unjudged
             ones.
-        deepest_asked: The deepest cut-off; 0 without a cut-off.
+        max_cutoff: The deepest cut-off; 0 without a cut-off.
         level: The lowest relevance level; 0 if it is above 1, which is a deliberate choice.
         recalls: The measures that are recall at a cut-off.
         whole: The indices of measures that are 1 only for an ideal ranking.
@@ -54,7 +54,7 @@ class Plan:
         firsts = (parse("FirstRel")(rel=m.rel) for m in measures if m.name == "RR")
         self.first_ranks = list(dict.fromkeys(firsts))
         self.separate_judged = any(_reads_judged(measure) for measure in measures)
-        self.deepest_asked = depths[-1] if depths else 0
+        self.max_cutoff = depths[-1] if depths else 0
         levels = [rel for m in measures if (rel := _level(m)) is not None]
         self.level = min(levels, default=0.0)
         if self.level > 1:

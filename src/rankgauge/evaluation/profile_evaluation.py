@@ -88,7 +88,7 @@ def _source(inputs: tuple[Any, Any]) -> Records:
     if isinstance(run, Iterator):
         raise InputError(
             "profiles do not accept a run in blocks", where="run",
-            fix="give the whole run: a path, a mapping, or a data frame",
+            fix="pass the whole run: a path, a mapping, or a data frame",
         )  # fmt: skip
     truth = Qrels.of(qrels)
     return Records(truth, truth, Run.of(run))

@@ -180,7 +180,7 @@ class Evaluation(Result):
             if not given or len(set(given)) < len(given):
                 raise InputError(
                     f"a {what} occurs twice, or there are none", where="values",
-                    fix=f"give each {what} once",
+                    fix=f"pass each {what} once",
                 )  # fmt: skip
         try:
             per_query = np.array([list(column) for column in values.values()], dtype=np.float64).T
@@ -189,7 +189,7 @@ class Evaluation(Result):
         if per_query.shape != (len(ids), len(measures)) or np.isinf(per_query).any():
             raise InputError(
                 f"the number of values differs from {many(len(ids), 'query')}",
-                where="values", fix="give one number per query, NaN where it is undefined",
+                where="values", fix="pass one number per query, NaN where it is undefined",
             )  # fmt: skip
         return cls(
             run_name=run_name,
@@ -400,21 +400,21 @@ class Evaluation(Result):
                 settings=data["settings"],
                 findings=_findings_of(data),
                 **_profile_of(data, shape),
-                **kind.own_fields(data, shape),
+                **kind.parse_extra_fields(data, shape),
             )
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(
-                f"not an evaluation in JSON: {error}", fix="give a file written by to_json()"
+                f"not an evaluation in JSON: {error}", fix="use a file written by to_json()"
             ) from None
 
-    def own_data(self) -> dict[str, Any]:
+    def extra_fields(self) -> dict[str, Any]:
         """Return the additional JSON fields of a subclass; empty for an evaluation of runs."""
         return {}
 
     @classmethod
-    def own_fields(cls, data: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
+    def parse_extra_fields(cls, data: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
         """Return the additional fields of a subclass from JSON; `shape` is that of the values."""
         del data, shape
         return {}
@@ -465,7 +465,7 @@ class Evaluation(Result):
     def __repr__(self) -> str:
         means = [f"{name}={value:.4f}" for name, value in self.mean().items()]
         shown = ", ".join([*means[:_MEANS], *(["..."] if len(means) > _MEANS else [])])
-        return f"<Evaluation {self.run_name!r:.60}: {len(self.query_ids)} queries; {shown}>"
+        return f"<Evaluation {self.run_name!r:.60}: {many(len(self.query_ids), 'query')}; {shown}>"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Evaluation):

@@ -69,11 +69,11 @@ class Explanation(Result):
         measure: The measure.
         query: The query, as text.
         why: Why this query was chosen; empty if it was requested.
-        kernel: The value from `evaluate`; NaN if undefined. A note reports a different result of
+        evaluated: The value from `evaluate`; NaN if undefined. A note reports a different result of
             the step-by-step calculation.
         mean: The mean over the queries.
         queries: The number of queries.
-        by_hand: Whether there is a step-by-step calculation; otherwise the value is that of
+        step_by_step: Whether there is a step-by-step calculation; otherwise the value is that of
             `evaluate`.
         calculation: The contributions of the documents, the ideal ranking, and the formula with
             numbers.
@@ -96,10 +96,10 @@ class Explanation(Result):
     measure: Measure
     query: str
     why: str
-    kernel: float
+    evaluated: float
     mean: float
     queries: int
-    by_hand: bool
+    step_by_step: bool
     calculation: Calculation
     ranking: RankedQuery
     policies: Policies
@@ -123,7 +123,7 @@ class Explanation(Result):
 
     def agrees(self) -> bool:
         """Return whether the calculation and `evaluate` agree up to rounding."""
-        return nearly_equal(self.value, self.kernel)
+        return nearly_equal(self.value, self.evaluated)
 
     def table(self) -> Table:
         """Return the ranking with the contribution of each document."""
@@ -146,10 +146,10 @@ class Explanation(Result):
             "query": self.query,
             "why": self.why,
             "value": self.value,
-            "evaluated": self.kernel,
+            "evaluated": self.evaluated,
             "mean": self.mean,
             "queries": self.queries,
-            "by_hand": self.by_hand,
+            "step_by_step": self.step_by_step,
             "retrieved": len(self.ranking.documents),
             **self.calculation.to_dict(),
             "missed": [{"document": name, "grade": g} for name, g in self.ranking.missed()],
@@ -238,10 +238,10 @@ def explain_case(case: Case, query: Id | None = None, source: Any = None) -> Exp
         measure=case.measure,
         query=ranking.query,
         why=why,
-        kernel=kernel,
+        evaluated=kernel,
         mean=evaluation.mean()[str(case.measure)],
         queries=len(evaluation.query_ids),
-        by_hand=found is not None,
+        step_by_step=found is not None,
         calculation=found or _value_only(case.measure, ranking, kernel),
         ranking=documents_read(case.measure, ranking),
         policies=case.policies,

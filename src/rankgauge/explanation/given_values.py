@@ -100,7 +100,7 @@ class GivenValues:
             return _chosen(list(_of_json(source)), wanted, "the given values")
         raise InputError(
             f"got {type(source).__name__} for the values", where="values",
-            fix="give a mapping of query to value, the mean, or the path of a file",
+            fix="pass a mapping of query to value, the mean, or the path of a file",
         )  # fmt: skip
 
 
@@ -141,7 +141,7 @@ def _chosen(rows: Sequence[_Row], measure: Measure, source: str) -> GivenValues:
         raise InputError(
             f"there are no values of {measure}" if rows else "there are no values",
             where=source,
-            fix=f"it has: {', '.join(names[:6])}" if rows else f"give {_WANTED}",
+            fix=f"it has: {', '.join(names[:6])}" if rows else f"pass {_WANTED}",
         )
     values: dict[str, float] = {}
     mean, numbers = None, [row.value for row in kept if _number(row.value) is not None]
@@ -158,7 +158,7 @@ def _chosen(rows: Sequence[_Row], measure: Measure, source: str) -> GivenValues:
     if len(values) + (mean is not None) < len(kept):
         notes.append("values that are not numbers (undefined) were skipped")
     if not values and mean is None:
-        raise InputError("there are no numbers", where=source, fix=f"give {_WANTED}")
+        raise InputError("there are no numbers", where=source, fix=f"pass {_WANTED}")
     notes += _beyond(values.values() if values else [mean or 0.0], measure)
     own = measure.mean(list(values.values())) if values else mean
     return GivenValues(source, values, float(own or 0.0), *_slack(numbers), tuple(notes))
@@ -183,7 +183,7 @@ def _refuse_words(row: _Row, source: str) -> None:
     if row.value is None or str(row.value).strip().lower() in {"", "nan", "null", "none", "–", "-"}:
         return
     heads = "if this is the header, name its columns query_id and the measure"
-    fix = heads if row.line == 1 else f"give {_WANTED}"
+    fix = heads if row.line == 1 else f"pass {_WANTED}"
     raise FormatError(
         f"{str(row.value)[:40]!r} is not a value", path=source, line=row.line, fix=fix
     )
@@ -270,7 +270,7 @@ def _of_lines(lines: Sequence[tuple[int, str]], name: str) -> Iterator[_Row]:
         else:
             raise FormatError(
                 f"got {many(len(cells), 'field')}, expected two or three", path=name, line=number,
-                fix=f"give {_WANTED}",
+                fix=f"pass {_WANTED}",
             )  # fmt: skip
 
 

@@ -121,8 +121,10 @@ class Reproduction(Result):
 
     def title(self) -> str:
         """Return a title with the given numbers."""
-        what = many(len(self.given.values), "value") if self.given.values else "one mean"
-        return f"{self.measure} = {number(self.given.mean)} of {self.given.source} ({what})"
+        source = self.given.source
+        if self.given.values:
+            source = f"{source}, {many(len(self.given.values), 'value')}"
+        return f"{self.measure} = {number(self.given.mean)} ({source})"
 
     def _data(self) -> dict[str, Any]:
         return {
@@ -200,7 +202,7 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
     if given.values and known.isdisjoint(given.values):
         raise MismatchError(
             f"the values are of {some(given.values)}, the judgments of {some(known)}",
-            where=given.source, fix="give values of judged queries",
+            where=given.source, fix="pass values of judged queries",
         )  # fmt: skip
     case, given, trials = _best_of(case, given)
     fits = _distinct(sorted(trials.every, key=lambda one: one.order(given.mean)))
@@ -428,8 +430,9 @@ def _certainty(fits: Sequence[_Trial], trials: _Trials) -> tuple[str, str]:
     if best.missed:
         every = np.logical_and.reduce([trials.close(one.values, one.kept) for one in fits])
         text = (
-            f"the best variant reproduces {best.matched} of {whole} values, and every variant "
-            f"{int(np.count_nonzero(every))} of them; the rest is unexplained"
+            f"the best variant reproduces {best.matched} of {whole} values, "
+            f"{int(np.count_nonzero(every))} of which every variant reproduces; "
+            "the rest is unexplained"
         )
         return ("partly" if best.missed * 2 <= whole else "not found"), text
     rivals = [other for other in fits[1:] if not other.missed]
@@ -485,7 +488,7 @@ def _of_mean(fits: Sequence[_Trial], given: GivenValues) -> tuple[str, str]:
         f"{chance:.2g} expected by chance"
     )
     if len(fitting) > 1 or chance > (_CHANCE if joined == _MOST else _LIKELY):
-        return "undecided", f"{text}; give the values of each query"
+        return "undecided", f"{text}; pass the values of each query"
     return ("sure" if chance <= _CHANCE and joined < _MOST else "likely"), text
 
 

@@ -25,7 +25,7 @@ def read_dataset(source: str, layout: Layout, split: str | None = None) -> PairT
     if layout is RUN:
         raise InputError(
             "this is a dataset, which has judgments but no run", where=source,
-            fix="give the run: a file with a score for each retrieved document",
+            fix="pass the run: a file with a score for each retrieved document",
         )  # fmt: skip
     if prefix == "ir_datasets":
         data = ir_dataset(name, split)

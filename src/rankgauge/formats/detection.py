@@ -103,7 +103,7 @@ def _taken_for(first: bytes, layout: Layout) -> tuple[str, str]:
 
     option = "--format" if layout is RUN else "--qrels-format"
     insist = (
-        "give the judgments and the run that it was made from; if it is the name of a query: "
+        "pass the judgments and the run that it was made from; if it is the name of a query: "
         f"{option} trec"
     )
     printed = re.match(_PRINTED, first)
@@ -121,5 +121,5 @@ def _taken_for(first: bytes, layout: Layout) -> tuple[str, str]:
         what = "these are queries or documents in SMART format"
     elif tab and b"\t" not in text and b" " in text.strip() and b" " not in key:
         what = "these are pairs of id and text"
-    texts = f"give {layout.words}, with lines such as: {layout.example}; texts are read by "
+    texts = f"use {layout.words}, with lines such as: {layout.example}; texts are read by "
     return what, texts + "--collection"

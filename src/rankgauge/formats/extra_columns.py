@@ -111,7 +111,7 @@ def wide_rows(source: Any, wide: Wide, form: str | None = None) -> WideRows:
     else:
         raise InputError(
             f"got {type(source).__name__}, expected {wide.words}", where=name,
-            fix=f"give a mapping {wide.mapping}, a data frame, a path or rows",
+            fix=f"pass a mapping {wide.mapping}, a data frame, a path, or rows",
         )  # fmt: skip
     return _packed(found, wide, name)
 
@@ -121,7 +121,7 @@ def _packed(found: _Cells, wide: Wide, name: str) -> WideRows:
     sizes = {len(column) for column in cells.values()}
     if len(sizes) != 1 or sizes == {0}:
         what = "there are no rows" if sizes == {0} else "the columns have different lengths"
-        raise InputError(what, where=name, fix=f"give rows of {', '.join(wide.written)}")
+        raise InputError(what, where=name, fix=f"pass rows of {', '.join(wide.written)}")
 
     def blame(row: int, what: str, fix: str) -> InputError:
         if lines is None:
@@ -221,7 +221,7 @@ def _of_rows(rows: Iterable[Any], wide: Wide) -> _Cells:
             raise InputError(
                 f"got {short(row)}, expected {', '.join(wanted)}",
                 where=f"{JUDGMENTS.name}, row {place}",
-                fix=f"give rows ({', '.join(wanted)}), or a mapping: {wide.mapping}",
+                fix=f"pass rows ({', '.join(wanted)}), or a mapping: {wide.mapping}",
             )
         for key, value in zip(wanted, values, strict=True):
             cells[key].append(value)
@@ -305,9 +305,7 @@ def _of_trec(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide) -> _Cell
         rows.append(parts)
         numbers.append(number)
     if not rows:
-        raise FormatError(
-            "there are no lines", path=name, fix=f"give lines such as: {wide.example}"
-        )
+        raise FormatError("there are no lines", path=name, fix=f"use lines such as: {wide.example}")
     columns = map(list, zip(*rows, strict=True))
     cells = dict(zip(wide.fields, columns, strict=True))
     return {key: cell for key, cell in cells.items() if not key.startswith("-")}, numbers

@@ -226,7 +226,7 @@ def judgments_named(files: FileSet, split: str | None) -> str | None:
     if split is not None and split not in splits:
         raise InputError(
             f"there are no judgments of a split {split!r}", where=files.name,
-            fix=f"there are: {', '.join(splits)}" if splits else f"give qrels/{split}.tsv",
+            fix=f"there are: {', '.join(splits)}" if splits else f"use qrels/{split}.tsv",
         )  # fmt: skip
     if split is not None or _SPLIT in splits:
         return splits[split or _SPLIT]
@@ -301,7 +301,7 @@ def pairs_in_archive(
             raise InputError(
                 f"this is a collection ({', '.join(sorted(known))}), which has judgments but no "
                 "run",
-                where=archive.name, fix="give the run: a file with a score for each retrieved "
+                where=archive.name, fix="pass the run: a file with a score for each retrieved "
                 "document",
             )  # fmt: skip
         raise archive.several()

@@ -44,7 +44,7 @@ def from_columns(
     if not len(query_ids) == len(doc_ids) == len(numbers):
         raise InputError(
             f"the columns have {len(query_ids)}, {len(doc_ids)} and {len(numbers)} rows",
-            where=source, fix=f"give a query, a document and a {layout.value} for each row",
+            where=source, fix=f"pass a query, a document, and a {layout.value} for each row",
         )  # fmt: skip
     return table_of(
         query_ids if isinstance(query_ids, Ids | IdRuns) else Ids.of(query_ids, "query id", blame),
@@ -90,7 +90,7 @@ def _column(values: Any, name: str, source: str) -> npt.NDArray[Any] | list[Any]
     if isinstance(values, str | bytes | Mapping | AbstractSet) or not isinstance(values, Iterable):
         raise InputError(
             f"column {name!r} is {short(values)}, expected a list or an array", where=source,
-            fix="give one value for each row: [...]",
+            fix="pass one value for each row: [...]",
         )  # fmt: skip
     if not isinstance(values, np.ndarray):
         return _series(values)

@@ -79,7 +79,7 @@ def _add_object(value: Mapping[str, Any], number: int, rows: Rows, columns: Colu
     try:
         rows.add(number, *(value[name] for name in columns.read))
     except KeyError as error:
-        rows.refuse(number, f"there is no {error}", f"give {error} in every line")
+        rows.refuse(number, f"there is no {error}", f"add {error} to every line")
     else:
         if rows.with_ranks and "rank" in value and not columns.has_ranks:
             rows.ranks.append(rank_number(value["rank"]))
@@ -101,7 +101,7 @@ def objects(lines: Lines, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in lines:
         if not line.strip():
             continue
-        what, fix = "", "give one JSON object per line"
+        what, fix = "", "use one JSON object per line"
         try:
             value = json.loads(line.decode("utf-8"), object_pairs_hook=_no_repeats)
         except (ValueError, RecursionError) as error:
@@ -128,7 +128,7 @@ def read_json(lines: Lines, rows: Rows) -> PairTable:
     if not isinstance(value, dict):
         raise FormatError(
             f"got {_JSON[type(value)]}, expected an object", path=name,
-            fix=f"give an object: {layout.mapping}, or rows as one object a line (.jsonl)",
+            fix=f"use an object: {layout.mapping}, or rows as one object a line (.jsonl)",
         )  # fmt: skip
     return from_mapping(value, layout, name, on_error=rows.on_error)
 
@@ -158,7 +158,7 @@ def _of_objects(given: list[dict[str, Any]], rows: Rows) -> PairTable:
 def json_document(lines: Lines, name: str, wanted: str) -> Any:
     """Parse a JSON file; duplicate keys in an object are an error."""
     data = b"".join(line for _, line in lines)
-    fix = f"give {wanted}"
+    fix = f"use {wanted}"
     if not data.strip():
         raise FormatError("the file is empty", path=name, fix=fix)
     try:
@@ -226,7 +226,7 @@ class Nested:
         """Yield query, document, and number of each document in a row."""
         for key in (self._query, self.inner):
             if key not in row:
-                raise self._fault(line, f"there is no {key!r}", f"give {key!r} for every query")
+                raise self._fault(line, f"there is no {key!r}", f"add {key!r} to every query")
         query, held = row[self._query], row[self.inner]
         if isinstance(held, dict):
             pairs: Iterable[tuple[Any, Any]] = held.items()
@@ -251,14 +251,14 @@ class Nested:
         if any(isinstance(one, dict | list) for one in held):
             raise self._fault(
                 line, f"the documents in {self.inner!r} have different forms",
-                "give all as objects, all as pairs, or all as ids",
+                "use all as objects, all as pairs, or all as ids",
             )  # fmt: skip
         if self._layout is not RUN:
             return [(doc, 1) for doc in held]
         # Only order ranks these documents: two rows for a query would interleave their rankings.
         if short(query) in self._ordered:
             raise self._fault(
-                line, f"query {short(query)} has two lists of documents", "give one, best first"
+                line, f"query {short(query)} has two lists of documents", "use one, best first"
             )
         self._ordered.add(short(query))
         return list(zip(held, range(len(held), 0, -1), strict=True))
@@ -270,7 +270,7 @@ class Nested:
         for key in (self._doc, self._value):
             if key not in one:
                 raise self._fault(
-                    line, f"there is no {key!r} in {short(one)}", f"give {key!r} for every document"
+                    line, f"there is no {key!r} in {short(one)}", f"add {key!r} to every document"
                 )
         return one[self._doc], one[self._value]
 

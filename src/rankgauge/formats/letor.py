@@ -26,7 +26,7 @@ def read_letor(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
         if not begins_letor(features) or not fields[1][4:] or not doc:
             bare = begins_letor(features) and not doc
             what = "there is no document after #" if bare else "the line has no query: qid:1"
-            rows.refuse(number, what, "give lines such as: 2 qid:1 1:0.5 # d1", text=line)
+            rows.refuse(number, what, "use lines such as: 2 qid:1 1:0.5 # d1", text=line)
             continue
         try:
             grade = read_number(fields[0])

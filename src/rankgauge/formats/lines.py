@@ -224,7 +224,7 @@ def refuse(start: bytes, name: str) -> None:
 def _standard_input() -> BinaryIO:
     stream = getattr(sys.stdin, "buffer", None)
     if stream is None:
-        raise InputError("there is no standard input", where="<stdin>", fix="give a path")
+        raise InputError("there is no standard input", where="<stdin>", fix="pass a path")
     return cast("BinaryIO", stream)
 
 

@@ -153,7 +153,7 @@ def _documents(value: Any, layout: Layout, where: str, *, ordered: bool) -> list
     if ordered and isinstance(value, AbstractSet) and not isinstance(value, KeysView | ItemsView):
         raise InputError(
             "a set has no order, so it is not a ranking", where=where,
-            fix='give a list, best first: ["d1", "d2"]',
+            fix='pass a list, best first: ["d1", "d2"]',
         )  # fmt: skip
     return listed(value)
 
@@ -200,7 +200,7 @@ def from_rankings(data: Any) -> PairTable:
     if not isinstance(data, Mapping):
         raise InputError(
             f"got {short(data)}, expected ordered ground truth", where=source,
-            fix='give a mapping: {"q1": ["best", "second"]}',
+            fix='pass a mapping: {"q1": ["best", "second"]}',
         )  # fmt: skip
     queries = Ids.of(list(data), "query id", blame_row(source, "query"))
     parts = []
@@ -260,7 +260,7 @@ def from_rows(rows: Iterable[Any], layout: Layout) -> PairTable:
     if isinstance(rows, AbstractSet):
         raise InputError(
             "a set has no order, so it cannot give rows", where=layout.name,
-            fix=f"give a mapping: {layout.mapping}",
+            fix=f"pass a mapping: {layout.mapping}",
         )  # fmt: skip
     kind: type | None = None
     pick: Callable[[Any], Any] | None = None
@@ -274,7 +274,7 @@ def from_rows(rows: Iterable[Any], layout: Layout) -> PairTable:
             raise InputError(
                 f"got {short(row)}, expected query, document and {layout.value}",
                 where=f"{layout.name}, row {place + 1}",
-                fix=f'give rows: ("q1", "d1", {layout.value}), or a mapping: {layout.mapping}',
+                fix=f'pass rows: ("q1", "d1", {layout.value}), or a mapping: {layout.mapping}',
             ) from None
         columns[0].append(query)
         columns[1].append(doc)

@@ -57,7 +57,7 @@ def named_rows(source: Any, name: str, containers: Sequence[str] = ()) -> Iterat
     else:
         raise InputError(
             f"got {type(source).__name__}, expected records", where=name,
-            fix="give a path, a data frame, or a list of mappings",
+            fix="pass a path, a data frame, or a list of mappings",
         )  # fmt: skip
 
 
@@ -153,7 +153,7 @@ def _of_columns(columns: Mapping[Any, Any], name: str) -> Iterator[NamedRow]:
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Iterable):
             raise InputError(
                 f"{key!r} is {short(column)}, expected a list with an entry for each record",
-                where=name, fix="give one record as a list of one: [record]",
+                where=name, fix="pass one record as a list of one: [record]",
             )  # fmt: skip
         lists[str(key)] = listed(column)
     lengths = {key: len(column) for key, column in lists.items()}

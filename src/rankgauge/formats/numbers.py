@@ -75,7 +75,7 @@ def wrong_number(value: Any, layout: Layout) -> tuple[str, str]:
         return lost
     shown = repr(value)
     shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."
-    fix = f"give every {layout.value} as a number"
+    fix = f"write every {layout.value} as a number"
     if isinstance(value, str) and _COMMA.fullmatch(value.strip()):
         fix += ", with a decimal point: a comma may be a thousands separator"
     if isinstance(value, str | bytes | bytearray):
@@ -99,7 +99,7 @@ def lost_number(value: Any, layout: Layout) -> tuple[str, str] | None:
         f"{layout.value} {shown} is not exactly representable as a 64-bit float: it would "
         f"become {int(number)}, and could tie with another {layout.value}"
     )
-    return what, fix if layout is RUN else f"give a smaller {layout.value}"
+    return what, fix if layout is RUN else f"use a smaller {layout.value}"
 
 
 def numbers_of(values: Sequence[Any], layout: Layout, blame: Blame) -> FloatArray:

@@ -110,7 +110,7 @@ def columnar_pieces(
 
 def no_rows(name: str, layout: Layout) -> FormatError:
     """Return the error for a file or folder without rows."""
-    fix = f"give rows of {', '.join(layout.columns)}"
+    fix = f"use rows of {', '.join(layout.columns)}"
     return FormatError("there are no rows", path=name, fix=fix)
 
 

@@ -120,7 +120,7 @@ class _Answers:
         own, grade = _column(row, _OWN_IDS), _column(row, _GRADES)
         text = "" if asked is None else row[asked]
         if not isinstance(text, str) or not text.strip():
-            raise self._fault(number, "there is no question", f"give {_EXAMPLE}")
+            raise self._fault(number, "there is no question", f"use {_EXAMPLE}")
         text = text.strip()
         key = self._key(number, None if own is None else row[own], text)
         used = {asked, relevant, own, grade if relevant else None}
@@ -141,7 +141,9 @@ class _Answers:
             # With one line per pair, equal questions are the same query.
             return self._keys.setdefault(text, f"q{len(self._keys) + 1}")
         if not isinstance(given, str | int) or isinstance(given, bool):
-            raise self._fault(number, f"got {given!r:.60} for an id", "give text or a whole number")
+            raise self._fault(
+                number, f"got {given!r:.60}, expected an id", "use text or a whole number"
+            )
         return self._id(number, given)
 
     def _id(self, number: int, given: str | int) -> str:
@@ -163,12 +165,14 @@ class _Answers:
         if isinstance(given, Mapping):
             return {self._doc(number, k): self._grade(number, v) for k, v in given.items()}
         if not isinstance(given, list):
-            raise self._fault(number, f"got {given!r:.60} for documents", f"give {_EXAMPLE}")
+            raise self._fault(number, f"got {given!r:.60} for documents", f"use {_EXAMPLE}")
         return {self._doc(number, one): 1.0 for one in given if one not in {"", None}}
 
     def _doc(self, number: int, given: Any) -> str:
         if not isinstance(given, str | int) or isinstance(given, bool):
-            raise self._fault(number, f"got {given!r:.60} for a document", "give its id as text")
+            raise self._fault(
+                number, f"got {given!r:.60}, expected a document", "use its id as text"
+            )
         key = self._id(number, given)
         if not self._documents or key in self._documents:
             return key
@@ -186,7 +190,7 @@ class _Answers:
         near = near or [
             name for name in difflib.get_close_matches(key, known, 10, 0.5) if _similar(key, name)
         ]
-        return f"did you mean {near[0]!r}?" if near else "give the id of a document: its path"
+        return f"did you mean {near[0]!r}?" if near else "use the id of a document: its path"
 
     def _grade(self, number: int, given: Any) -> float:
         try:
@@ -194,7 +198,9 @@ class _Answers:
         except (TypeError, ValueError):
             grade = float("nan")
         if not abs(grade) < 1e100 or isinstance(given, bool):
-            raise self._fault(number, f"got {given!r:.60} for a grade", "give a number: 1, 2, 3")
+            raise self._fault(
+                number, f"got {given!r:.60}, expected a grade", "use a number: 1, 2, 3"
+            )
         return grade
 
     def _fault(self, number: int, what: str, fix: str) -> FormatError:

@@ -76,7 +76,7 @@ def read_records(source: Any) -> RecordRows:
     for place, raw in _raw(source, name):
         rows.append(_record(_parts(raw, place, unread), place))
     if not rows:
-        raise InputError("there are no records", where=name, fix=f"give at least one: {_EXAMPLE}")
+        raise InputError("there are no records", where=name, fix=f"pass at least one: {_EXAMPLE}")
     notes: tuple[str, ...] = ()
     if unread:
         some = ", ".join(repr(key) for key in list(unread)[:_SHOWN])
@@ -97,7 +97,7 @@ def _raw(source: Any, name: str) -> Iterator[tuple[str, Any]]:
     if isinstance(source, Iterable) and not isinstance(source, bytes | bytearray | AbstractSet):
         return _numbered(source, "record ")
     raise InputError(
-        f"got {type(source).__name__} where records were expected", where=name, fix=f"give {_LIST}"
+        f"got {type(source).__name__}, expected records", where=name, fix=f"pass {_LIST}"
     )
 
 
@@ -140,8 +140,8 @@ def _from_mapping(data: Mapping[Any, Any], name: str) -> Iterator[tuple[str, Any
         "a mapping without columns 'retrieved' and 'relevant' has no records"
         if data
         else "there are no records", where=name,
-        fix="if these are judgments, give the run as well: evaluate(qrels, run); "
-        f"else give a list of records: [{_EXAMPLE}, ...]",
+        fix="if these are judgments, pass the run as well: evaluate(qrels, run); "
+        f"else pass a list of records: [{_EXAMPLE}, ...]",
     )  # fmt: skip
 
 
@@ -158,7 +158,7 @@ def _from_ids(data: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
         if own:
             raise InputError(
                 f"it has an id of its own, {own[0]!r}", where=place,
-                fix=f"remove {own[0]!r}, or give the records as a list",
+                fix=f"remove {own[0]!r}, or pass the records as a list",
             )  # fmt: skip
         yield place, {**value, "id": key}
 
@@ -168,7 +168,7 @@ def _from_columns(data: Mapping[Any, Any], name: str) -> Iterator[tuple[str, Any
     if any(_PART_OF.get(key) == "retrieved" and _is_ranking(data[key]) for key in data):
         raise InputError(
             "this is one record, expected a list of records or parallel lists", where=name,
-            fix="give it as a list of one: [record]",
+            fix="pass it as a list of one: [record]",
         )  # fmt: skip
     columns: dict[str, list[Any]] = {}
     for key, column in data.items():
@@ -302,7 +302,7 @@ def _record(parts: Parts, place: str) -> Record:
         elif grades:
             raise InputError(
                 f"{key!r} and {parts['grades'][0]!r} both have grades", where=place,
-                fix=f"give {key!r} as a list of document ids",
+                fix=f"pass {key!r} as a list of document ids",
             )  # fmt: skip
         else:
             # A mapping under this name contains grades.
@@ -324,7 +324,7 @@ def _ranking(parts: Parts, place: str) -> tuple[list[Any], list[Any] | None]:
     elif isinstance(value, AbstractSet):
         raise InputError(
             f"{key!r} is a set, which has no order, so it is not a ranking", where=place,
-            fix=f"give {key!r} as a list, best first",
+            fix=f"pass {key!r} as a list, best first",
         )  # fmt: skip
     else:
         docs = _list(value, key, place, ids=True)
@@ -336,18 +336,18 @@ def _ranking(parts: Parts, place: str) -> tuple[list[Any], list[Any] | None]:
     if isinstance(given, Mapping):
         raise InputError(
             f"{name!r} is a mapping, of either grades or scores", where=place,
-            fix=f"name grades 'relevance_scores'; give scores as a list, one for each of {key!r}",
+            fix=f"name grades 'relevance_scores'; pass scores as a list, one for each of {key!r}",
         )  # fmt: skip
     if scores is not None:
         raise InputError(
             f"scores are in both {key!r} and {name!r}", where=place,
-            fix=f"remove {name!r}, or give {key!r} as a list of document ids",
+            fix=f"remove {name!r}, or pass {key!r} as a list of document ids",
         )  # fmt: skip
     scores = _list(given, name, place)
     if len(scores) != len(docs):
         raise InputError(
             f"{key!r} has {len(docs)} documents, {name!r} has {len(scores)} scores", where=place,
-            fix="give one score for each retrieved document",
+            fix="pass one score for each retrieved document",
         )  # fmt: skip
     return docs, scores
 

@@ -115,7 +115,7 @@ class Rows:
         if self.on_error is not None:
             self._drop_faults(self.on_error)
         if not self.lines:
-            fix = f"give rows of {', '.join(self.layout.columns)}"
+            fix = f"pass rows of {', '.join(self.layout.columns)}"
             raise FormatError("there are no rows", path=self.name, fix=fix)
         ranks = np.array(self.ranks) if self.ranks else None
         return table_of(

@@ -53,7 +53,7 @@ class Shaped:
             raise InputError(
                 f"{short(number)} is not a number",
                 where=f"{self.name}, query '{_shown(query)}', document '{_shown(doc)}'",
-                fix="give every rating as a number",
+                fix="write every rating as a number",
             ) from None
 
     def place(self, hit: Mapping[str, Any], query: Any) -> Any:
@@ -93,7 +93,7 @@ def shaped(value: Any, layout: Layout, name: str) -> Shaped | None:
         if judgments and layout is RUN:
             raise FormatError(
                 f"this is {judgments}, which has judgments; expected {layout.words}", path=name,
-                fix="give the judgments first, then the run",
+                fix="pass the judgments first, then the run",
             )  # fmt: skip
         return reader(value, layout, Shaped(name)).with_notes()
     return None
@@ -136,7 +136,7 @@ def _response(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped
             found.add(query, [(_hit(one, query, found), one.get("rating")) for one in rated])
         found.notes.append(
             f"{found.name}: a response of _rank_eval has only ratings of retrieved documents: "
-            "recall, AP and nDCG are too high; give the request"
+            "recall, AP, and nDCG are too high; pass the request"
         )
         return found
     _ranked(
@@ -275,7 +275,7 @@ def _search(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped:
     raise FormatError(
         f"this is a response of {'_msearch' if several else '_search'}, which does not name the "
         f"quer{'ies' if several else 'y'} it answers; expected {layout.words}", path=found.name,
-        fix='give {"q1": {"d1": 12.5}}, made from the _id and _score of the hits of each query',
+        fix='use {"q1": {"d1": 12.5}}, made from the _id and _score of the hits of each query',
     )  # fmt: skip
 
 
@@ -305,7 +305,7 @@ def _objects(value: Any, where: str) -> list[Mapping[str, Any]]:
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         raise InputError(
             f"got {short(value)}, expected a list of objects", where=where,
-            fix='give a list: [{"_id": "d1", ...}, ...]',
+            fix='use a list: [{"_id": "d1", ...}, ...]',
         )  # fmt: skip
     return value
 
@@ -313,7 +313,7 @@ def _objects(value: Any, where: str) -> list[Mapping[str, Any]]:
 def _part(value: Any, key: Any, where: str) -> Any:
     if not isinstance(value, dict) or value.get(key) is None:
         raise InputError(
-            f"there is no {key!r} in {short(value)}", where=where, fix=f"give {key!r} in each"
+            f"there is no {key!r} in {short(value)}", where=where, fix=f"add {key!r} to each"
         )
     return value[key]
 
@@ -324,7 +324,7 @@ def _id(value: Any, key: str, where: str) -> str | int:
         return found
     raise InputError(
         f"got {short(found)} for {key!r}, expected an id", where=where,
-        fix="give text or a whole number",
+        fix="use text or a whole number",
     )  # fmt: skip
 
 

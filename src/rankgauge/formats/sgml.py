@@ -90,8 +90,8 @@ _LABEL = re.compile(r"^\s*(Number|Topic|Description|Narrative)\s*:", re.IGNORECA
 _NAMES = {"desc": "description", "narr": "narrative"}
 # Patterns of the opening and closing tag by name.
 _Tags: TypeAlias = dict[str, tuple[re.Pattern[str], re.Pattern[str]]]
-_FIX = "give <DOC><DOCNO>d1</DOCNO><TEXT>...</TEXT></DOC>, or JSON lines"
-_FIX_TOPIC = "give <top><num>1</num><title>...</title></top>, or JSON lines"
+_FIX = "use <DOC><DOCNO>d1</DOCNO><TEXT>...</TEXT></DOC>, or JSON lines"
+_FIX_TOPIC = "use <top><num>1</num><title>...</title></top>, or JSON lines"
 
 
 def begins(line: bytes) -> bool:

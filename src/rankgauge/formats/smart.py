@@ -41,7 +41,7 @@ def read_smart(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
             continue
         if len(fields) != _SMART or b"".join(fields[2:]).strip(b"0.") != b"":
             what = f"got {len(fields)} fields, expected: query document 0 0.000000"
-            fix = "give lines of SMART only, or judgments of TREC: q1 0 d1 2"
+            fix = "use lines of SMART only, or judgments of TREC: q1 0 d1 2"
             rows.refuse(number, what, fix, text=line)
             continue
         rows.add(number, fields[0], fields[1], 1.0)
@@ -65,7 +65,7 @@ def read_npl(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
                 rows.add(number, query, doc, 1.0)
         else:
             what = f"got {len(fields)} fields, expected a query number"
-            fix = "give a line with the query, lines of its documents, and a line with /"
+            fix = "use a line with the query, lines of its documents, and a line with /"
             rows.refuse(number, what, fix, text=line)
     if query:
         raise FormatError(
@@ -108,7 +108,7 @@ def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[
     if not key or (not body and not parts.get("T")):
         raise FormatError(
             f"there is no {'text: .W' if key else 'id: .I 1'}", path=name, line=number,
-            fix="give sections such as .I 1, .T title, .W text, or JSON lines",
+            fix="use sections such as .I 1, .T title, .W text, or JSON lines",
         )  # fmt: skip
     fields = {_NAMES[letter]: raw for letter, raw in parts.items() if letter in _NAMES and raw}
     return key, parts.get("T", ""), body, fields

@@ -322,7 +322,7 @@ def _repeated(key: str, lines: tuple[int, int], name: str) -> FormatError:
 
 def _no_text(name: str) -> FormatError:
     """Return the error for an empty file."""
-    return FormatError("there are no texts", path=name, fix=f"give lines of {_EXAMPLE}")
+    return FormatError("there are no texts", path=name, fix=f"use lines of {_EXAMPLE}")
 
 
 def row_of(found: Mapping[str, Any], name: str, number: int = 0) -> TextRow:
@@ -369,7 +369,7 @@ def id_of(value: Any, name: str, number: int) -> str:
     text = value if isinstance(value, str | int) and not isinstance(value, bool) else None
     if text is None or text == "":
         raise FormatError(
-            f"got {value!r:.60} for an id", path=name, line=number,
+            f"got {value!r:.60}, expected an id", path=name, line=number,
             fix="an id is text or a whole number",
         )  # fmt: skip
     try:
@@ -383,7 +383,7 @@ def _text(value: Any, name: str, number: int) -> str:
         return ""
     if not isinstance(value, str):
         raise FormatError(
-            f"got {value!r:.60} for a text", path=name, line=number, fix="give text in quotes"
+            f"got {value!r:.60}, expected text", path=name, line=number, fix="use text in quotes"
         )
     return value
 

@@ -111,7 +111,7 @@ def trec_pieces(
 
 def _table_of(rows: Rows, places: tuple[int, int, int], longer: int) -> PairTable:
     if not rows.lines:
-        fix = f"give lines such as: {rows.layout.example}"
+        fix = f"use lines such as: {rows.layout.example}"
         raise FormatError("there are no lines", path=rows.name, fix=fix)
     table = rows.table(places=(places[0] + 1, places[1] + 1, places[2] + 1))
     if longer:
@@ -186,7 +186,7 @@ def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, st
     """Return the problem with a line of the wrong width, and the fix."""
     got = "1 field" if len(parts) == 1 else f"{len(parts)} fields"
     if width:
-        return f"got {got}, expected {width} as before", "fix the line, or remove it"
+        return f"got {got}, expected {width} as in the lines before", "fix the line, or remove it"
     wanted = "6" if layout is RUN else "4 (or 3, without the iteration)"
     fix = f"write lines such as: {layout.example}"
     if layout is RUN and len(parts) > _RUN:
@@ -205,7 +205,7 @@ def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, st
         )
     elif is_line(parts, JUDGMENTS if layout is RUN else RUN):
         looks = JUDGMENTS.words if layout is RUN else RUN.words
-        fix = f"this looks like {looks}: give the judgments first, then the run"
+        fix = f"this looks like {looks}: pass the judgments first, then the run"
     return f"got {got}, expected {wanted}: {layout.fields}", fix
 
 
@@ -343,5 +343,5 @@ def _refuse_blanks(ids: Ids, what: str) -> None:
 def _unwritable(value: bytes, what: str, why: str) -> InputError:
     return InputError(
         f"{what} '{show_id(value)}' cannot be written: {why}",
-        fix="rename it, or write JSON: give a path that ends in .json",
+        fix="rename it, or write JSON: use a path that ends in .json",
     )

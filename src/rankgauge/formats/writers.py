@@ -46,7 +46,7 @@ def refuse_ending(target: Source, form: str | None) -> None:
     if end not in _NOT_WRITTEN or (form is not None and end != ".zip"):
         return
     fix = (
-        "use a name that ends in .csv, .json or .parquet, or give the format: --to (in Python "
+        "use a name that ends in .csv, .json or .parquet, or pass the format: --to (in Python "
         "target_format=...)"
     )
     if end == ".zip":
@@ -111,7 +111,7 @@ def _checked_tables(
         got, holds = ("a run", "judgments") if layout is RUN else ("judgments", "runs")
         raise InputError(
             f"{form.name} cannot store {got}, only {holds}",
-            fix="choose another format, such as trec, csv, json or parquet",
+            fix="choose another format, such as trec, csv, json, or parquet",
         )
     for table in tables:
         _refuse_losses(table, layout, form, name)
@@ -123,7 +123,7 @@ def _refuse_losses(table: PairTable, layout: Layout, form: Format, name: str) ->
     if layout is JUDGMENTS and len(empty) and not form.empty_queries:
         raise InputError(
             f"query '{show_id(table.queries[int(empty[0])])}' has no judgment, so it has no line",
-            where=name, fix="drop the query, or write JSON: give a path that ends in .json",
+            where=name, fix="drop the query, or write JSON: use a path that ends in .json",
         )  # fmt: skip
     if form.largest_grade:
         _refuse_grades(table, form)
@@ -148,7 +148,7 @@ def _refuse_grades(table: PairTable, form: Format) -> None:
         f"{form.name} stores whole grades up to {form.largest_grade}, got "
         f"{float(values[row])!r} for document '{show_id(table.docs[row])}' of query "
         f"'{show_id(query)}'{others}",
-        fix="multiply the grades so that all are whole, or write csv, json, parquet or trec",
+        fix="multiply the grades so that all are whole, or write csv, json, parquet, or trec",
     )
 
 

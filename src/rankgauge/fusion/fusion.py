@@ -92,7 +92,7 @@ class Fusion:
         if weights is None and name == "wsum":
             raise InputError(
                 "wsum needs a weight for each run", where="fuse",
-                fix=f"give {len(runs)} weights, or use combsum, which weights all runs equally",
+                fix=f"pass {len(runs)} weights, or use combsum, which weights all runs equally",
             )  # fmt: skip
         norm, k, phi = (given.get(word) for word in ("norm", "k", "phi"))
         return cls(
@@ -326,24 +326,24 @@ def _weights(given: Any, runs: Sequence[str]) -> tuple[float, ...] | None:
         twice = next((name for name in runs if list(runs).count(name) > 1), None)
         if twice is not None:
             raise InputError(
-                f"two runs are called {twice!r}", where="weights", fix="give weights in a list"
+                f"duplicate run name {twice!r}", where="weights", fix="pass weights in a list"
             )
         if set(given) != set(runs):
             raise InputError(
                 f"got weights for {', '.join(map(str, given)) or 'no run'}", where="weights",
-                fix=f"give one for each of: {', '.join(runs)}",
+                fix=f"pass one for each of: {', '.join(runs)}",
             )  # fmt: skip
         given = [given[name] for name in runs]
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise InputError(
             f"got {given!r:.60} for the weights", where="weights",
-            fix="give a list of numbers, or {run name: number}",
+            fix="pass a list of numbers, or {run name: number}",
         )  # fmt: skip
     weights = tuple(_number("a weight", weight, 0, _MOST) for weight in given)
     if len(weights) != len(runs):
         raise InputError(
             f"got {len(weights)} weights for {len(runs)} runs", where="weights",
-            fix=f"give one for each of: {', '.join(runs)}",
+            fix=f"pass one for each of: {', '.join(runs)}",
         )  # fmt: skip
     if not any(weights):
         raise InputError("all weights are 0", where="weights", fix="give one run a weight above 0")

@@ -136,13 +136,13 @@ def weight_grid(runs: int, step: float = 0.1) -> tuple[tuple[float, ...], ...]:
     if runs < 2 or not parts or abs(parts * step - 1) > 1e-9:
         raise InputError(
             f"no grid of weights for {runs} runs in steps of {step}", where="grid",
-            fix="give two runs or more, and a step such as 0.1, 0.05 or 0.25",
+            fix="pass two runs or more, and a step such as 0.1, 0.05, or 0.25",
         )  # fmt: skip
     points = math.comb(parts + runs - 1, runs - 1)
     if points > _MANY:
         raise InputError(
             f"{points:,} choices of weights for {runs} runs in steps of {step} are too many",
-            where="grid", fix=f"take wider steps, or give a list of at most {_MANY:,}",
+            where="grid", fix=f"take wider steps, or pass a list of at most {_MANY:,}",
         )  # fmt: skip
     found = list(_compositions(parts, runs))
     found.sort(key=lambda counts: max(abs(count * runs - parts) for count in counts))
@@ -216,7 +216,7 @@ def tune_fusion(
     if known.isdisjoint(truth.query_index):
         raise MismatchError(
             "judgments and runs have no query in common", where="tune_fusion",
-            fix="give judgments of the queries that the runs have",
+            fix="pass judgments of the queries that the runs have",
         )  # fmt: skip
     splits = _folds(truth, folds, seed) if train is None else [_fixed_split(truth, train)]
     search = _Search(truth, wanted, ties, tuple(named), candidates)
@@ -277,12 +277,12 @@ def _candidates(method: str, names: Sequence[str], grid: Any) -> tuple[Fusion, .
         weighted = "weights" in METHODS[name].reads
         raise InputError(
             f"{name} has nothing to tune", where="tune_fusion",
-            fix="give a grid of weights" if weighted else "fuse without tuning",
+            fix="pass a grid of weights" if weighted else "fuse without tuning",
         )  # fmt: skip
     points = math.prod(len(values) for values in tried.values())
     if not 0 < points <= _MANY:
         raise InputError(
-            f"the grid has {points:,} points", where="grid", fix=f"give 1 to {_MANY:,} points"
+            f"the grid has {points:,} points", where="grid", fix=f"pass 1 to {_MANY:,} points"
         )
     combinations = itertools.product(*tried.values())
     found = [
@@ -296,7 +296,7 @@ def _checked_grid(grid: Any) -> dict[str, list[Any]]:
         return {}
     if not isinstance(grid, Mapping):
         raise InputError(
-            f"got {grid!r:.60} for the grid", where="grid", fix='give it as {"k": [10, 60, 100]}'
+            f"got {grid!r:.60} for the grid", where="grid", fix='pass it as {"k": [10, 60, 100]}'
         )
     for word, values in grid.items():
         if word not in _WORDS:
@@ -304,7 +304,7 @@ def _checked_grid(grid: Any) -> dict[str, list[Any]]:
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise InputError(
                 f"got {values!r:.60} for {word}", where="grid",
-                fix=f"give a list; to fix the parameter, a list of one value: {{{word!r}: [...]}}",
+                fix=f"pass a list; to fix the parameter, a list of one value: {{{word!r}: [...]}}",
             )  # fmt: skip
     return {word: list(values) for word, values in grid.items()}
 
@@ -344,7 +344,7 @@ def _fixed_split(truth: Qrels, train: Any) -> _Split:
         raise InputError(
             text if not chosen else f"{text} to fuse: all judged queries are training queries",
             where="train",
-            fix=f"give some, but not all, of the {len(judged)} judged queries",
+            fix=f"pass some, but not all, of the {len(judged)} judged queries",
         )
     return chosen, others
 

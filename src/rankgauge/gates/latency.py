@@ -128,7 +128,7 @@ def _latencies(given: Any, name: str) -> dict[str, float]:
         return _medians(rows, name)
     raise InputError(
         f"got {type(given).__name__}", where=name,
-        fix='give a path, or a mapping of query to time: {"q1": 0.012}',
+        fix='pass a path, or a mapping of query to time: {"q1": 0.012}',
     )  # fmt: skip
 
 

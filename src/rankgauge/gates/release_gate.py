@@ -92,7 +92,7 @@ def gate(
     if not (given or floors or wanted.contracts or wanted.latency):
         raise InputError(
             "there is no baseline, no floor and no contract: nothing to compare the run with",
-            where="gate", fix="give baseline=Baseline.from_run(qrels, run_in_use)",
+            where="gate", fix="pass baseline=Baseline.from_run(qrels, run_in_use)",
         )  # fmt: skip
     truth, source = None, None
     firsts: list[FirstDocuments] = []
@@ -153,7 +153,7 @@ def _alone(evaluation: Evaluation, run: Any, rules: GateRules) -> Evaluation:
     if run is not None or rules.contracts:
         raise InputError(
             f"{'a run' if run is not None else 'contracts'} and an evaluation", where="gate",
-            fix="give judgments and run; or, without contracts, an evaluation alone",
+            fix="pass judgments and run; or, without contracts, an evaluation alone",
         )  # fmt: skip
     return _only(evaluation, [gated.measure for gated in rules.measures])
 
@@ -185,8 +185,8 @@ def _stored(given: Any) -> Baseline:
     if isinstance(given, str | os.PathLike):
         return Baseline.read(given)
     raise InputError(
-        f"got {type(given).__name__} where a baseline was expected", where="gate",
-        fix="give a path, or Baseline.from_run(qrels, run_in_use)",
+        f"got {type(given).__name__}, expected a baseline", where="gate",
+        fix="pass a path, or Baseline.from_run(qrels, run_in_use)",
     )  # fmt: skip
 
 
@@ -207,7 +207,7 @@ def _repeat(given: Any, truth: Qrels | None, measures: Sequence[Measure]) -> Eva
         return _only(given, measures)
     if truth is None:
         raise InputError(
-            "repeated runs need the judgments", where="noise", fix="give evaluations of them"
+            "repeated runs need the judgments", where="noise", fix="pass evaluations of them"
         )
     return evaluate(truth, given, measures)
 

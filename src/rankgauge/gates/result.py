@@ -223,13 +223,13 @@ class GateResult(Result):
             ),
         )  # fmt: skip
 
-    def losers_table(self, most: int = _SHOWN) -> Table:
+    def losers_table(self, n: int = _SHOWN) -> Table:
         """Return the queries with the largest losses, for each measure that did not pass."""
         rows: list[tuple[Cell, ...]] = [
             (f"{check.kind} {check.name}", q.query, q.before, q.after, q.moved)
             for check in self.checks
             if check.numbers is not None and check.verdict != "PASS"
-            for q in check.numbers.losers[:most]
+            for q in check.numbers.losers[:n]
         ]
         columns = ("check", self.unit, "before", "now", "relevant documents that fell")
         plural = "Questions" if self.unit == "question" else "Queries"

@@ -114,7 +114,7 @@ class GateRules:
             return _rules(_table(path), _Place(str(path)), path.parent)
         raise InputError(
             f"got {type(source).__name__} for the rules", where="rules",
-            fix='give a path or a mapping: {"measures": {"nDCG@10": {"margin": 0.02}}}',
+            fix='pass a path or a mapping: {"measures": {"nDCG@10": {"margin": 0.02}}}',
         )  # fmt: skip
 
     @classmethod

@@ -145,7 +145,7 @@ def compare_saved(
     second: tuple[HistoryEntry, Evaluation],
     wanted: Iterable[str | Measure] | None,
     *,
-    anyway: bool,
+    force: bool,
 ) -> HistoryComparison:
     """Compare the second evaluation with the first on their shared queries."""
     (before, one), (after, other) = first, second
@@ -158,12 +158,12 @@ def compare_saved(
             if own != its
         ),
     ]
-    if differs and not anyway:
+    if differs and not force:
         raise MismatchError(
             f"evaluations {before.id} and {after.id} are not comparable: {'; '.join(differs)}",
             where="history",
             fix="evaluate both runs on the same judgments; or compare the queries they share with "
-            "--anyway (anyway=True)",
+            "--force (force=True)",
         )
     tested = pairs[0][0]
     design = Design((tested,), _BEFORE)

@@ -216,7 +216,7 @@ def _check_exact(evaluation: Evaluation, settings: Mapping[str, Any]) -> None:
         raise InputError(
             "duplicate measure or query",
             where=f"run {evaluation.run_name!r}",
-            fix="give each once",
+            fix="pass each once",
         )
 
 
@@ -233,7 +233,7 @@ def _parts(evaluation: Evaluation) -> Iterable[tuple[str, str, bytes]]:
         yield WEIGHTS, "", zlib.compress(np.asarray(evaluation.weights, dtype="<f8").tobytes(), 9)
     if evaluation.groups is not None:
         yield GROUPS, "", zlib.compress(json.dumps(list(evaluation.groups)).encode(), 9)
-    own = evaluation.own_data()
+    own = evaluation.extra_fields()
     if own:
         yield OWN, "", zlib.compress(json.dumps(own).encode(), 9)
 
@@ -332,7 +332,7 @@ def _own_of(
         data = json.loads(_unpacked(packed))
         kind = evaluation_class(data)
         cells = [[None if math.isnan(cell) else cell for cell in row] for row in values.tolist()]
-        return kind, kind.own_fields(data | {"values": cells}, values.shape)
+        return kind, kind.parse_extra_fields(data | {"values": cells}, values.shape)
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"the data of answers cannot be read ({error})") from None
 

@@ -160,7 +160,7 @@ class History(Store):
             raise InputError(
                 f"got {type(evaluation).__name__}, expected an evaluation",
                 where="history",
-                fix="give the result of evaluate()",
+                fix="pass the result of evaluate()",
             )
         judgments, ranking = _fingerprints(evaluation, qrels, run)
         packed = pack(
@@ -267,7 +267,7 @@ class History(Store):
         after: int | HistoryEntry,
         measures: str | Measure | Iterable[str | Measure] | None = None,
         *,
-        anyway: bool = False,
+        force: bool = False,
     ) -> HistoryComparison:
         """Compare two evaluations on their shared queries.
 
@@ -276,7 +276,7 @@ class History(Store):
             after: The second evaluation, compared with the first.
             measures: The measures to compare; the first is tested, the others are only described.
                 If omitted, all shared measures, nDCG@10 first if available.
-            anyway: Whether to compare even if judgments, policies, or definitions differ; the
+            force: Whether to compare even if judgments, policies, or definitions differ; the
                 result then reports the differences.
 
         Raises:
@@ -293,7 +293,7 @@ class History(Store):
         with self._database.reading() as connection:
             first, second = (self._entry(connection, which) for which in (before, after))
             pair = [(entry, self._load(connection, entry)) for entry in (first, second)]
-        return compare_saved(pair[0], pair[1], wanted, anyway=anyway)
+        return compare_saved(pair[0], pair[1], wanted, force=force)
 
     def trend(self, measure: str | Measure, *, run: str | None = None) -> Trend:
         """Track a measure over time in the order of addition.
@@ -446,7 +446,7 @@ def _fingerprints(evaluation: Evaluation, qrels: Any, run: Any) -> tuple[str | N
             raise MismatchError(
                 f"query {query!r} of the evaluation is not in these judgments",
                 where="history",
-                fix="give the judgments that the evaluation was made with",
+                fix="pass the judgments that the evaluation was made with",
             )
     if isinstance(qrels, Records):
         both = [fingerprint(qrels.qrels), fingerprint(qrels.graded)]
@@ -470,7 +470,7 @@ def _label(label: Any) -> str:
         raise InputError(
             f"got {label!r:.60} for the label",
             where="label",
-            fix=f"give one line of text of at most {_LONGEST} characters",
+            fix=f"pass one line of text of at most {_LONGEST} characters",
         )
     return label
 
@@ -482,7 +482,7 @@ def _settings(settings: Any) -> Mapping[str, Any]:
         raise InputError(
             f"got {settings!r:.60} for the settings, expected a mapping",
             where="settings",
-            fix='give them as {"latency_ms": 12}',
+            fix='pass them as {"latency_ms": 12}',
         )
     return settings
 
@@ -502,5 +502,5 @@ def _utc(time: datetime | date | str | None) -> datetime:
     raise InputError(
         f"got {time!r:.60}, expected a time",
         where="time",
-        fix='give a datetime, a date, or ISO text: time="2026-01-05T12:30:00+00:00"',
+        fix='pass a datetime, a date, or ISO text: time="2026-01-05T12:30:00+00:00"',
     )

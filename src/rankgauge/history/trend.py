@@ -391,6 +391,6 @@ def _notes(points: Sequence[TrendPoint]) -> Iterator[str]:
     if any(math.isnan(point.low) for point in points):
         yield "no interval: a single query, weighted means, or a geometric mean"
     changed = [point for point in points if point.breaks and _OTHER_RUN not in point.breaks[0]]
-    stretches = len(runs) + len(changed)
+    segments = len(runs) + len(changed)
     if changed:
-        yield f"{stretches} stretches that are not comparable with each other"
+        yield f"{segments} segments that are not comparable with each other"

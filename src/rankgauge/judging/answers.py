@@ -45,18 +45,18 @@ class Answer:
         if isinstance(sources, str) or not all(isinstance(one, str) for one in sources):
             raise InputError(
                 f"the sources are {self.sources!r:.60}", where=f"answer {self.id!r:.60}",
-                fix="give a list of identifiers of documents",
+                fix="use a list of identifiers of documents",
             )  # fmt: skip
         for name in ("id", "question", "text", *CHANGES):
             if not isinstance(getattr(self, name), str):
                 raise InputError(
                     f"{name} is {getattr(self, name)!r:.60}", where=f"answer {self.id!r:.60}",
-                    fix=f"give {name} as text",
+                    fix=f"write {name} as text",
                 )  # fmt: skip
         if len(self.text) > _MOST_TEXT:
             raise InputError(
                 f"the answer has {len(self.text):,} characters", where=f"answer {self.id!r:.60}",
-                fix=f"give up to {_MOST_TEXT:,}",
+                fix=f"use up to {_MOST_TEXT:,}",
             )  # fmt: skip
         object.__setattr__(self, "sources", tuple(dict.fromkeys(self.sources)))
 

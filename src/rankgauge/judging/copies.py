@@ -167,7 +167,7 @@ def _rows_of(
         raise FormatError(
             f"this is not a copy of a judging project: its first line has no {EVENTS_SCHEMA!r}",
             path=name, line=number,
-            fix="give a file that rankgauge judge backup wrote; for judgments use judge import",
+            fix="use a file that rankgauge judge backup wrote; for judgments use judge import",
         )  # fmt: skip
     counts: Counter[str] = Counter()
     for number, values in lines:

@@ -107,7 +107,7 @@ class Settings:
             raise InputError(
                 f"{len(self.grades)} grades",
                 where="grades",
-                fix="give the labels of 2 to 10 grades",
+                fix="use the labels of 2 to 10 grades",
             )
         keys = [key for key, _ in self.reasons]
         taken = [
@@ -308,7 +308,7 @@ class Choice:
         if self.outcome not in OUTCOMES[shown.mode]:
             raise InputError(
                 f"{self.outcome!r:.40} is not an outcome of the mode {shown.mode}", where=where,
-                fix=f"give one of {', '.join(OUTCOMES[shown.mode])}",
+                fix=f"use one of {', '.join(OUTCOMES[shown.mode])}",
             )  # fmt: skip
         wanted = 0
         if self.outcome == "chosen":

@@ -331,7 +331,7 @@ def _strata(
         if everything is None:
             raise InputError(
                 "the collection from which the random documents were drawn is unknown",
-                where=project.where, fix="give the collection: --collection FOLDER",
+                where=project.where, fix="pass the collection: --collection FOLDER",
             )  # fmt: skip
         strata: dict[str, dict[str, int]] = defaultdict(dict)
         for document, stratum in pool.items():

@@ -294,7 +294,7 @@ def _preference_rows(
         if row is not None and len(parts) == 1:
             yield row
             continue
-        what, fix = "it has sub-groups", "give the implied preferences as separate groups"
+        what, fix = "it has sub-groups", "write the implied preferences as separate groups"
         if len(parts) == 1:
             what = "two documents have the same grade above the lowest, or all have it"
             fix = "give different grades to documents that were placed"
@@ -366,9 +366,9 @@ class _Import:
             grades = (grade,)
         for each in (row.query, *row.documents):
             if not each.strip():
-                raise self._wrong(row, "an identifier is empty", "give one in each row")
+                raise self._wrong(row, "an identifier is empty", "add one to each row")
         if len(set(row.documents)) < len(row.documents):
-            raise self._wrong(row, "a document is compared with itself", "give two documents")
+            raise self._wrong(row, "a document is compared with itself", "use two documents")
         question = self._question(stored, row)
         judge = self._judge_of(stored, row)
         shown = self._presentation(question, judge, row)
@@ -422,7 +422,7 @@ class _Import:
             raise self._wrong(
                 row, f"the grade {row.grade!r:.40} is not one of the {len(labels)} grades of the "
                 "project",
-                f"give whole grades from 0 to {len(labels) - 1}, or change the scale: rankgauge "
+                f"use whole grades from 0 to {len(labels) - 1}, or change the scale: rankgauge "
                 "judge settings PROJECT --grade LABEL ...",
             )  # fmt: skip
         return int(given)
@@ -436,7 +436,7 @@ class _Import:
         if same:
             raise self._wrong(
                 row, f"{len(same)} questions have the text {row.query!r:.60}",
-                "give the identifier of one of them",
+                "use the identifier of one of them",
             )  # fmt: skip
         if not self.add_questions:
             raise self._wrong(
@@ -461,7 +461,7 @@ class _Import:
         if len(same) > 1:
             raise InputError(
                 f"{len(same)} judges have the name {name!r:.60}", where=self.name,
-                fix="give the identifier of one of them",
+                fix="use the identifier of one of them",
             )  # fmt: skip
         if not same:
             same = [Judge(uuid.uuid4().hex[:12], name, kind=self.kind)]

@@ -111,7 +111,7 @@ class PoolReport(Result):
         if self.missing:
             notes.append(
                 f"{many(len(self.missing), 'document')} skipped because the collection lacks them "
-                f"({some(self.missing)}): give the collection that was searched"
+                f"({some(self.missing)}): pass the collection that was searched"
             )
         if self.drawn:
             notes.append(
@@ -239,7 +239,7 @@ def build_pool(
     if not found and not random:
         raise InputError(
             "there are no runs or searches to take candidates from", where=project.where,
-            fix="give runs, search the collection (--bm25, --dense), or draw documents (--random)",
+            fix="pass runs, search the collection (--bm25, --dense), or draw documents (--random)",
         )  # fmt: skip
     before = _stored(project)
     # Random documents are drawn once: a later draw would have a different probability.
@@ -323,7 +323,7 @@ def _documents_to_rank(
     if not ranks:
         raise InputError(
             "there are no rankings for the language model to reorder", where="model",
-            fix="give runs, or search the collection: --run RUN, --bm25",
+            fix="pass runs, or search the collection: --run RUN, --bm25",
         )  # fmt: skip
     return {
         question: [
@@ -361,7 +361,7 @@ def _answers(questions: Mapping[str, Question], texts: Collection) -> Iterator[t
                 raise InputError(
                     f"question {question.id!r} names the answering document {document!r:.60}, "
                     "which is not in the collection", where="questions",
-                    fix="give the id of a document in the collection, or another collection",
+                    fix="use the id of a document in the collection, or another collection",
                 )  # fmt: skip
             yield question.id, document
 

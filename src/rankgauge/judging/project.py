@@ -213,7 +213,7 @@ class JudgingProject(JudgingStore):
         if found is None:
             raise InputError(
                 f"the guideline has no version {version}", where=self.where,
-                fix="give the number of a version, or none for the latest",
+                fix="use the number of a version, or none for the latest",
             )  # fmt: skip
         return found
 
@@ -335,12 +335,12 @@ class JudgingProject(JudgingStore):
         if role not in ROLES or kind not in KINDS or not name.strip():
             raise InputError(
                 f"judge {name!r:.60}, role {role!r:.20}, kind {kind!r:.20}", where="judge",
-                fix=f"give a name, a role ({', '.join(ROLES)}), and a kind ({', '.join(KINDS)})",
+                fix=f"use a name, a role ({', '.join(ROLES)}), and a kind ({', '.join(KINDS)})",
             )  # fmt: skip
         if len(name.strip()) > _MOST_NAME:
             raise InputError(
                 f"the name has {len(name.strip()):,} characters", where="judge",
-                fix=f"give up to {_MOST_NAME}",
+                fix=f"use up to {_MOST_NAME}",
             )  # fmt: skip
         judge = Judge(uuid.uuid4().hex[:12], name.strip(), role, kind)
         secret = secrets.token_urlsafe(24)
@@ -565,7 +565,7 @@ def _origin(text: str) -> str:
         raise InputError(
             f"{text!r:.80} is not an origin",
             where="origins",
-            fix="give scheme and host: https://shop.example",
+            fix="use scheme and host: https://shop.example",
         )
     usual = {"http": 80, "https": 443}[parts.scheme]
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname

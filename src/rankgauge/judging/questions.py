@@ -61,7 +61,7 @@ def load_questions(
     if not queries:
         raise InputError(
             "there are no questions", where=str(source),
-            fix="give a file with a question on each line, such as JSON lines of id and text",
+            fix="use a file with a question on each line, such as JSON lines of id and text",
         )  # fmt: skip
     return [
         Question(
@@ -130,7 +130,7 @@ def write_question(
     if unknown:
         raise InputError(
             f"there is no document {unknown[0]!r:.60} in this project", where="question",
-            fix="give identifiers of documents in its pools, or none",
+            fix="use identifiers of documents in its pools, or none",
         )  # fmt: skip
     question = Question(
         f"page-{uuid.uuid4().hex[:8]}", text, need, author, "page",
@@ -171,14 +171,14 @@ def load_gold(source: str | os.PathLike[str], project: JudgingProject) -> list[G
         if what:
             raise FormatError(
                 what, path=read.name, line=line,
-                fix="give a question of the project, documents of its pools, and which of them are "
+                fix="use a question of the project, documents of its pools, and which of them are "
                 'accepted: {"question": "q1", "documents": ["d1", "d2"], "accepted": ["d2"]}',
             )  # fmt: skip
         tasks.append(GoldTask(question, documents, accepted))
     if not tasks:
         raise InputError(
             "there are no hidden tests", where=str(source),
-            fix="give CSV or JSON lines with question, documents, and accepted",
+            fix="use CSV or JSON lines with question, documents, and accepted",
         )  # fmt: skip
     return tasks
 

@@ -109,7 +109,7 @@ class Relevance(Result):
         if question not in self.resolved:
             raise InputError(
                 f"there is no question {question!r:.60}", where="relevance",
-                fix="give the identifier of a question with a pool or judgments",
+                fix="use the identifier of a question with a pool or judgments",
             )  # fmt: skip
         return tuple(each for each in self.documents if each.question == question)
 

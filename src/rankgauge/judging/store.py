@@ -468,7 +468,7 @@ def _check_id(value: str, what: str, most: int = _MOST_ID) -> None:
     if not value or len(value) > most or any(char < " " or _is_lone(char) for char in value):
         raise InputError(
             f"{value!r:.60} is not a valid identifier of a {what}", where=f"{what}s",
-            fix=f"give 1 to {most} characters without control characters",
+            fix=f"use 1 to {most} characters without control characters",
         )  # fmt: skip
 
 

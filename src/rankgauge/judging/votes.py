@@ -356,7 +356,10 @@ def read_answers(source: Source) -> list[Answer]:
         except (InputError, TypeError) as error:
             what = error.what if isinstance(error, InputError) else f"sources: {sources!r:.60}"
             raise FormatError(
-                what, path=name, line=number, fix='give {"id": "a1", "question": "q1", ...} as text'
+                what,
+                path=name,
+                line=number,
+                fix='write {"id": "a1", "question": "q1", ...} as text',
             ) from None
     return found
 
@@ -379,7 +382,7 @@ def read_votes(source: Source) -> list[VoteRow]:
         if values["winner"] not in _WINNERS:
             raise FormatError(
                 f"the winner is {values['winner']!r:.40}", path=name, line=number,
-                fix=f"give one of {', '.join(_WINNERS)}",
+                fix=f"use one of {', '.join(_WINNERS)}",
             )  # fmt: skip
         found.append(VoteRow(**values, line=number))
     return found
@@ -407,12 +410,12 @@ def import_votes(project: JudgingProject, source: Source, *, kind: str = "person
             if answers[side].question != row.question:
                 raise FormatError(
                     f"answer {side!r:.60} is of question {answers[side].question!r:.60}",
-                    path=name, line=row.line, fix=f"give answers to {row.question!r:.60}",
+                    path=name, line=row.line, fix=f"use answers to {row.question!r:.60}",
                 )  # fmt: skip
         if row.left == row.right:
             raise FormatError(
                 f"both answers are {row.left!r:.60}", path=name, line=row.line,
-                fix="give two different answers",
+                fix="use two different answers",
             )  # fmt: skip
     new = 0
     same: Counter[VoteRow] = Counter()
@@ -469,7 +472,7 @@ def add_vote(
     if left.question != right.question or left.id == right.id:
         raise InputError(
             f"answers {left.id!r:.60} and {right.id!r:.60}", where="vote",
-            fix="give two different answers to one question",
+            fix="use two different answers to one question",
         )  # fmt: skip
     # Two applications may use the same identifier.
     name = str(uuid.uuid5(_NAMESPACE, f"{choice.judge} {choice.id}"))
@@ -495,5 +498,5 @@ def _needed(values: Mapping[str, Any], names: Iterable[str], path: str, line: in
             f"there is no {' and no '.join(missing)}",
             path=path,
             line=line,
-            fix=f"give {', '.join(names)} in every line",
+            fix=f"use {', '.join(names)} in every line",
         )

@@ -495,7 +495,7 @@ def _plain_parameters(given: Mapping[str, Any] | None) -> dict[str, Any]:
     except (TypeError, ValueError) as error:
         raise InputError(
             f"parameters must be JSON values: {error}", where="parameters",
-            fix='give them as {"reasoning_effort": "low"}',
+            fix='pass them as {"reasoning_effort": "low"}',
         ) from None  # fmt: skip
     return parameters
 
@@ -510,6 +510,6 @@ def _prices(
     if per_input is None or per_output is None:
         raise InputError(
             "costs need both prices", where="input_price, output_price",
-            fix="give the prices per million tokens: input_price=0.5, output_price=1.5",
+            fix="pass the prices per million tokens: input_price=0.5, output_price=1.5",
         )  # fmt: skip
     return number("input_price", per_input), number("output_price", per_output)

@@ -404,7 +404,7 @@ def parse_all(text: str | Measure, dialect: str | None = None) -> tuple[Measure,
         return _expand(text)
     if not isinstance(text, str):
         raise InputError(
-            f"got {type(text).__name__} where a measure was expected",
+            f"got {type(text).__name__}, expected a measure",
             fix='pass a name such as "nDCG@10"',
         )
     if dialect is not None and not isinstance(dialect, str):

@@ -94,7 +94,7 @@ def _balanced(run: PreferenceRun, scope: str) -> Values:
         raise InputError(
             "Prefs(count=balanced) has no scope=any", fix="write scope=all or scope=both"
         )
-    satisfied, counted = np.moveaxis(run.evened(), 2, 0)[2 * (scope == "both") :][:2]
+    satisfied, counted = np.moveaxis(run.balanced_counts(), 2, 0)[2 * (scope == "both") :][:2]
     # Not padding of queries with fewer groups.
     exists = np.arange(counted.shape[1]) < run.groups()[:, None]
     shares = _mean_of_groups(run, satisfied, counted)

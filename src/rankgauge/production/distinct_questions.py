@@ -90,7 +90,7 @@ class DistinctQuestions:
         if not kept:
             raise InputError(
                 "there are no questions", where=where,
-                fix="give texts, queries, or a file with one question per line",
+                fix="pass texts, queries, or a file with one question per line",
             )  # fmt: skip
         return cls(
             tuple(texts[key] for key in kept),
@@ -174,7 +174,7 @@ def _questions(given: Any, where: str) -> Iterator[Asked]:
     else:
         raise InputError(
             f"got {type(given).__name__} for questions", where=where,
-            fix="give texts, queries, a collection, an EventLog, or the path of a file",
+            fix="pass texts, queries, a collection, an EventLog, or the path of a file",
         )  # fmt: skip
 
 
@@ -192,7 +192,7 @@ def _text(query: Any, where: str) -> str:
     text = getattr(query, "text", query)
     if not isinstance(text, str):
         raise InputError(
-            f"got {text!r:.60} for the text of a question", where=where, fix="give text"
+            f"got {text!r:.60} for the text of a question", where=where, fix="pass text"
         )
     return text
 

@@ -65,7 +65,7 @@ def measure_drift(
     seed: int = 0,
     clusters: int | None = None,
     additions: int = 20,
-    most: int = 20_000,
+    max_questions: int = 20_000,
 ) -> DriftReport:
     """Test whether evaluation questions resemble the questions that users ask.
 
@@ -84,7 +84,8 @@ def measure_drift(
         seed: The seed of the random numbers.
         clusters: The number of clusters; default: 2 to 20, depending on the number of questions.
         additions: The largest number of questions to add.
-        most: The largest number of distinct questions per set; larger sets are sampled at random.
+        max_questions: The largest number of distinct questions per set; larger sets are sampled at
+            random.
 
     Raises:
         MissingExtra: If scikit-learn or the library of an encoder is not installed.
@@ -101,13 +102,14 @@ def measure_drift(
     """
     integer("permutations", permutations, least=19)
     integer("additions", additions, least=0)
-    integer("most", most, least=_FEWEST)
+    integer("max_questions", max_questions, least=_FEWEST)
     integer("seed", seed, least=0)
     if clusters is not None:
         integer("clusters", clusters, least=2)
-    evaluation = _at_most(DistinctQuestions.of(evaluation_questions, "evaluation"), most, seed)
+    evaluation = DistinctQuestions.of(evaluation_questions, "evaluation")
+    evaluation = _at_most(evaluation, max_questions, seed)
     logged = DistinctQuestions.of(log_questions, "log")
-    pooled = _pooled(evaluation, logged, most=most, encoder=encoder, seed=seed)
+    pooled = _pooled(evaluation, logged, most=max_questions, encoder=encoder, seed=seed)
     scores = LabelScores(pooled.embedding.points, seed)
     test = scores.test(pooled.labels, permutations, seed)
     found, numbered = describe_clusters(
@@ -176,7 +178,7 @@ def _pooled(
         if size < _FEWEST:
             raise InputError(
                 f"{many(size, 'distinct question')}{what}", where=name,
-                fix=f"give at least {_FEWEST}",
+                fix=f"pass at least {_FEWEST}",
             )  # fmt: skip
     log = _at_most(logged.subset(own), most, seed)
     texts = (*evaluation.texts, *log.texts)

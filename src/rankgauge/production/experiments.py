@@ -302,7 +302,7 @@ def compare_arms(
     if not (min(ratio) > 0 and planned > 0):
         raise InputError(
             f"ratio={ratio} with planned={planned} is not valid", where="compare_arms",
-            fix="give a ratio such as (1, 1) and planned above 0",
+            fix="pass a ratio such as (1, 1) and planned above 0",
         )  # fmt: skip
     names = [primary, *([metrics] if isinstance(metrics, str) else metrics or ())]
     wanted = metrics_of(dict.fromkeys(names))
@@ -374,7 +374,7 @@ def _arms(connection: Any, arms: tuple[str, str] | None, where: str) -> tuple[st
         if arm not in known:
             raise UnknownName.of("arm", arm, known)
     if arms[0] == arms[1]:
-        raise InputError(f"both arms are {arms[0]!r}", where="arms", fix="give two arms")
+        raise InputError(f"both arms are {arms[0]!r}", where="arms", fix="pass two arms")
     return arms
 
 

@@ -275,7 +275,7 @@ def _draw(collection: Collection, n: int, seed: int) -> list[Document]:
     drawn = []
     for name in order:
         document = collection.documents[name]
-        if document.whole.strip():
+        if document.full_text.strip():
             drawn.append(document)
         if len(drawn) == n:
             return drawn
@@ -297,7 +297,7 @@ def _request(prompt: str, document: Document, *, question: str | None) -> ChatRe
 
 
 def _shown(document: Document) -> str:
-    return document.whole[:_LONGEST]
+    return document.full_text[:_LONGEST]
 
 
 def _ask(

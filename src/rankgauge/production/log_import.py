@@ -120,7 +120,7 @@ class LogImport(Result):
 
     def _heading(self) -> str:
         done = "would be imported" if self.dry_run else "imported"
-        return f"{many(sum(self.events.values()), 'event')} {done}: {self.log}"
+        return f"{many(sum(self.events.values()), 'event')} {done} into {self.log}"
 
     def summary(self) -> str:
         """Return the numbers of new events and refused rows."""
@@ -258,7 +258,7 @@ def import_log(  # noqa: PLR0913 - one parameter a setting
     if format is not None and format not in FORMATS:
         raise UnknownName.of("format", format, FORMATS)
     if first_rank not in {None, 0, 1}:
-        raise InputError(f"first_rank={first_rank!r:.40}", fix="give 0 or 1")
+        raise InputError(f"first_rank={first_rank!r:.40}", fix="pass 0 or 1")
     _check_zone(timezone)
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)
     meaning = (
@@ -368,7 +368,7 @@ class _Importer:
                 raise FormatError(
                     "UBI is read from JSON lines only",
                     path=source.name,
-                    fix="export JSON, or give a mapping: --mapping FILE",
+                    fix="export JSON, or pass a mapping: --mapping FILE",
                 )
             meaning = mapping if source.format == "mapped" else None
             if meaning is None:

@@ -363,7 +363,7 @@ def _in_order(
     if not evaluations:
         raise InputError(
             "there is no evaluation", where="evaluations",
-            fix="evaluate with --save, or give [(time, evaluation), ...]",
+            fix="evaluate with --save, or pass [(time, evaluation), ...]",
         )  # fmt: skip
     for time, _ in evaluations:
         if time.tzinfo is None:

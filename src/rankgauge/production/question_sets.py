@@ -122,7 +122,7 @@ class QuestionSet(Result):
         if not found:
             raise InputError(
                 "there are no questions", where=str(path),
-                fix='give JSON lines such as {"id": "q1", "text": "opening hours"}',
+                fix='use JSON lines such as {"id": "q1", "text": "opening hours"}',
             )  # fmt: skip
         return cls(tuple(found))
 
@@ -262,7 +262,7 @@ class SetRefresh(Result):
         if self.after is self.before:
             return f"nothing changed, still {self.after.summary()}"
         return (
-            f"{len(self.added)} added, {self.kept} kept, {len(self.retired)} retired: "
+            f"{len(self.added)} added, {self.kept} kept, {len(self.retired)} retired; "
             f"{self.after.summary()}"
         )
 
@@ -297,7 +297,7 @@ def _question(row: Mapping[str, Any], origin: str, name: str, line: int) -> Eval
     if own in {None, ""} or not isinstance(text, str) or not text.strip():
         raise FormatError(
             f"the line has no id or no question: its columns are {', '.join(row)}",
-            path=name, line=line, fix='give {"id": "q1", "text": "opening hours"}',
+            path=name, line=line, fix='use {"id": "q1", "text": "opening hours"}',
         )  # fmt: skip
     given = {key: row[key] for key in _NAMES if row.get(key) not in {None, ""}}
     given |= {"id": str(own), "text": " ".join(text.split())}
@@ -311,7 +311,7 @@ def _question(row: Mapping[str, Any], origin: str, name: str, line: int) -> Eval
             if not 0 <= given[key] < float("inf"):
                 raise FormatError(
                     f"got {row[key]!r:.40} for {key}", path=name, line=line,
-                    fix="give a number from 0",
+                    fix="use a number from 0",
                 )  # fmt: skip
     texts = {key: str(value) for key, value in given.items() if key not in _NUMBERS}
     return EvaluationQuestion(**{**given, **texts})
@@ -330,7 +330,7 @@ def asked_count(row: Mapping[str, Any], path: str, line: int) -> int:
         count = -1
     if count < 0:
         raise FormatError(
-            f"got {given!r:.40} for a count", path=path, line=line,
-            fix="give a whole number: how often the question was asked",
+            f"got {given!r:.40}, expected a count", path=path, line=line,
+            fix="use a whole number: how often the question was asked",
         )  # fmt: skip
     return count

@@ -123,8 +123,9 @@ class QuestionSample(Result):
         """Return the numbers of drawn and of all questions."""
         questions = sum(each.questions for each in self.strata)
         searches = sum(each.searches for each in self.strata)
+        how = "uniformly" if self.by == "uniform" else f"by {self.by}"
         return (
-            f"{many(len(self.questions), 'question')} drawn by {self.by} from {questions:,} "
+            f"{many(len(self.questions), 'question')} drawn {how} from {questions:,} "
             f"distinct ones ({searches:,} searches)"
         )
 

@@ -141,7 +141,7 @@ def _recognized(rows: Sequence[Mapping[str, Any]], name: str, *, mapped: bool) -
 def _unknown(name: str) -> FormatError:
     return FormatError(
         "the format of this log is not known", path=name,
-        fix="give --mapping FILE, which maps its columns, or --format: "
+        fix="pass --mapping FILE, which maps its columns, or --format: "
         + ", ".join(FORMATS[:-1]),
     )  # fmt: skip
 

@@ -140,7 +140,7 @@ _LLAMA_INDEX = Offer(
     {**_LISTS, "SetP": ""},
     {"P": "it divides by what was retrieved: cut the run to k and use SetP", "nDCG": _UNCUT},
 )
-_HAYSTACK = Offer("Haystack", _LISTS, {"nDCG": _UNCUT, "P": "it has R@k, SetR, RR, AP and nDCG"})
+_HAYSTACK = Offer("Haystack", _LISTS, {"nDCG": _UNCUT, "P": "it has R@k, SetR, RR, AP, and nDCG"})
 
 
 def _llama_index(measure: Measure) -> tuple[Deviation, ...]:

@@ -202,7 +202,7 @@ class Plot:
                 content = self.png()
             case other:
                 raise InputError(
-                    f"got the extension {other!r} for a plot", where=str(path),
+                    f"got {other!r}, expected the extension .svg or .png", where=str(path),
                     fix="use a name that ends in .svg or .png",
                 )  # fmt: skip
         with write_atomically(target) as stream:

@@ -130,7 +130,7 @@ PLOTS: Mapping[str, PlotKind] = MappingProxyType(
 
 
 def plot(
-    shown: Any,
+    source: Any,
     kind: str = "means",
     *,
     measure: str | Measure | None = None,
@@ -139,7 +139,7 @@ def plot(
     """Plot evaluations or a comparison.
 
     Args:
-        shown: A comparison, an evaluation, or several evaluations.
+        source: A comparison, an evaluation, or several evaluations.
         kind: One of `PLOTS`: ``means`` (bars with 95% t intervals), ``differences`` (of a
             comparison, with its intervals), ``per-query`` (sorted differences),
             ``precision-recall``, ``cutoffs``, ``first-ranks``, or ``heat-map``.
@@ -162,19 +162,19 @@ def plot(
     """
     if kind not in PLOTS:
         raise UnknownName.of("plot", kind, PLOTS)
-    compared = isinstance(shown, ComparisonLike)
-    several = shown.evaluations if compared else shown
+    compared = isinstance(source, ComparisonLike)
+    several = source.evaluations if compared else source
     runs = tuple(several) if isinstance(several, Iterable) else (several,)
     if not runs or not all(isinstance(getattr(run, "run_name", None), str) for run in runs):
         raise InputError(
-            "there is no evaluation to plot", fix="give the result of evaluate() or compare()"
+            "there is no evaluation to plot", fix="pass the result of evaluate() or compare()"
         )
-    base = (shown.baseline if compared else runs[0].run_name) if baseline is None else baseline
+    base = (source.baseline if compared else runs[0].run_name) if baseline is None else baseline
     names = [run.run_name for run in runs]
     if base not in names:
         raise UnknownName.of("run", base, names)
-    chosen = (shown.primary if compared else None) if measure is None else parse(measure)
-    differences = shown.differences if compared else ()
+    chosen = (source.primary if compared else None) if measure is None else parse(measure)
+    differences = source.differences if compared else ()
     return _DRAWN[kind](_PlotData(kind, runs, base, chosen, differences))
 
 
@@ -225,7 +225,7 @@ def plot_history(
         raise InputError(
             f"got {len(dates)} dates, {len(means)} means, {len(low)} and {len(high)} bounds",
             where="history",
-            fix="give one mean per date, and both bounds of each interval or none",
+            fix="pass one mean per date, and both bounds of each interval or none",
         )
     texts = [str(date) for date in dates]
     places = _moments(texts)
@@ -345,7 +345,7 @@ def _differences(shown: _PlotData) -> Plot:
     if not shown.differences:
         raise InputError(
             "a plot of differences shows a comparison", where=f"plot {shown.kind!r}",
-            fix="give the result of compare()",
+            fix="pass the result of compare()",
         )  # fmt: skip
     alike = [d for d in shown.differences if d.measure.declaration.bounds == _UNIT]
     found = alike or [d for d in shown.differences if d.measure == shown.primary]
@@ -391,7 +391,7 @@ def _per_query(shown: _PlotData) -> Plot:
     if not others:
         raise InputError(
             "differences by query need two runs", where=f"plot {shown.kind!r}",
-            fix="give two evaluations, or a comparison",
+            fix="pass two evaluations, or a comparison",
         )  # fmt: skip
     drawn = [(run.run_name, _gains(run, base, measure)) for run in others[:_MOST_PANELS]]
     reach = max((abs(gain) for _, gains in drawn for gain in gains), default=0.0) or 1.0

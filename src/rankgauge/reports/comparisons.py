@@ -41,7 +41,8 @@ def comparison_tables(found: PairedComparison, format: str, options: Options) ->
     table = found.differences_table(described=False)
     warnings = len(found.warnings) - 1
     left += [many(warnings, "more warning")] if warnings > 0 else []
-    rest = f"{', '.join([*left, 'test, seed'])}: --full (full=True)"
+    rest = f"{', '.join(left)}, test, and seed" if left else "test and seed"
+    rest += ": --full (full=True)"
     yield from _by_run(found, replace(table, notes=(*conclusions(found), rest)))
 
 

@@ -64,7 +64,7 @@ def _overview(diff: RunDiff, *, narrow: bool) -> Table:
         if narrow:
             room = _WIDE - sum(_column_widths(heads, rows))
             texts = [_cut(text, max(room, _TITLE)) for text in texts]
-        heads = (*heads, "asked")
+        heads = (*heads, "query text")
         rows = [(*row, text) for row, text in zip(rows, texts, strict=True)]
     nothing = (
         "no query to show" if diff.wins + diff.losses else f"no query changed its {diff.measure}"
@@ -135,10 +135,10 @@ def _notes(diff: RunDiff, query: QueryDiff) -> Iterator[str]:
             yield f"the query is not in {run}: an empty ranking"
         elif retrieved == 0:
             yield f"{run} retrieved nothing"
-    if query.fell_out:
-        yield f"relevant, left the top {diff.k}: {_listed(query.fell_out, 'now')}"
-    if query.came_in:
-        yield f"relevant, entered the top {diff.k}: {_listed(query.came_in, 'was')}"
+    if query.lost:
+        yield f"relevant, left the top {diff.k}: {_listed(query.lost, 'now')}"
+    if query.gained:
+        yield f"relevant, entered the top {diff.k}: {_listed(query.gained, 'was')}"
 
 
 def _listed(places: Iterable[DocumentDiff], word: str) -> str:

@@ -133,7 +133,7 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
     if strange:
         raise InputError(
             f"the result is of a query {strange[0]!r}, which is not judged", where="judgments",
-            fix="give the judgments that the result was made with",
+            fix="pass the judgments that the result was made with",
         )  # fmt: skip
     texts = _texts(collection)
     drawn = find_spec("matplotlib") is not None if plots is None else plots
@@ -164,7 +164,7 @@ def _report_of_values(
     if any(other is not None for other in others):
         raise InputError(
             "there are no runs", where="html_report",
-            fix="give judgments and runs; or evaluations alone, without measures, result, "
+            fix="pass judgments and runs; or evaluations alone, without measures, result, "
             "collection and diagnosed",
         )  # fmt: skip
     drawn = find_spec("matplotlib") is not None if plots is None else plots
@@ -184,7 +184,7 @@ def _report_of_values(
     if not all(isinstance(one, Evaluation) for one in evaluations):
         raise InputError(
             f"got {type(given).__name__} without runs", where="html_report",
-            fix="give html_report(qrels, runs), or evaluations",
+            fix="pass html_report(qrels, runs), or evaluations",
         )  # fmt: skip
     report = _Report(
         Qrels.of({}), {}, comparison, evaluations, texts, drawn, plots is None and not drawn,
@@ -220,13 +220,13 @@ def _named(runs: Any) -> dict[str, Run]:
     if not named:
         raise InputError(
             f"got {type(runs).__name__}, expected runs", where="runs",
-            fix='give them by name: {"bm25": run_a}',
+            fix='pass them by name: {"bm25": run_a}',
         )  # fmt: skip
     found = dict(named)
     if len(found) < len(named):
         twice = next(name for name in found if [n for n, _ in named].count(name) > 1)
         raise InputError(
-            f"two runs are called {twice!r}", where="runs",
+            f"duplicate run name {twice!r}", where="runs",
             fix='name them: {"first": run_a, "second": run_b}',
         )  # fmt: skip
     return found
@@ -245,7 +245,7 @@ def _measured(
     if baseline not in {None, name}:
         raise InputError(
             f"there is one run, {name!r}, and nothing to compare with {baseline!r}",
-            where="baseline", fix="give both runs, or omit the baseline",
+            where="baseline", fix="pass both runs, or omit the baseline",
         )  # fmt: skip
     return evaluate(truth, run, COMPARED if measures is None else measures)
 

@@ -131,7 +131,7 @@ def render(
     """
     results = (result,) if isinstance(result, Result) else tuple(result)
     if not results:
-        raise InputError("there are no results to report", fix="give at least one")
+        raise InputError("there are no results to report", fix="pass at least one")
     report = _report_of(type(results[0]))
     known = (*FORMATS, *(name for name in report.formats if name not in FORMATS))
     if format not in known:

@@ -153,12 +153,12 @@ def document_texts(
         if not isinstance(document, Document):
             raise InputError(
                 f"got {type(document).__name__}, expected a document", where="documents",
-                fix='give rankgauge.Document("d1", text="..."), or Collection.of(...).documents.'
+                fix='pass rankgauge.Document("d1", text="..."), or Collection.of(...).documents.'
                 "values()",
             )  # fmt: skip
         empty = False
         unseen.difference_update(document.fields)
-        yield document.id, document.whole if fields is None else _joined(document, fields)
+        yield document.id, document.full_text if fields is None else _joined(document, fields)
     if unseen and not empty:
         raise InputError(
             f"no document has a field {min(unseen)!r}", where="fields",

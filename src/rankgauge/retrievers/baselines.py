@@ -168,5 +168,5 @@ class SavedRun:
             return []
         raise InputError(
             f"the run {self._run.name!r} has no query {query!r}", where="saved run",
-            fix='give the run of these queries, or missing="empty" if they have no results',
+            fix='pass the run of these queries, or missing="empty" if they have no results',
         )  # fmt: skip

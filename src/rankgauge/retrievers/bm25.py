@@ -181,7 +181,7 @@ def _stop_words(given: Any) -> frozenset[str]:
     if not isinstance(given, Sequence) or not all(isinstance(word, str) for word in given):
         raise InputError(
             f"got {given!r:.60} for the stop words", where="stop_words",
-            fix='name a language, or give words: ["the", "of"]',
+            fix='name a language, or pass words: ["the", "of"]',
         )  # fmt: skip
     return frozenset(word.lower() for word in given)
 

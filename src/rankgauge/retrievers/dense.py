@@ -190,7 +190,7 @@ class Dense(CompositeRetriever):
         if not queries or not self._ids:
             raise InputError(
                 f"got {len(queries)} queries and {len(self._ids)} documents",
-                where="recall", fix="give at least one query and one document",
+                where="recall", fix="pass at least one query and one document",
             )  # fmt: skip
         vectors = self._queries(queries)
         true = self._nearest(vectors, k, exact=True)

@@ -305,12 +305,12 @@ def _check(index: Any, fields: Any, body: Any) -> None:
     if not isinstance(index, str) or not _NAME.fullmatch(index):
         raise InputError(
             f"{index!r:.60} is not a valid index name", where="index",
-            fix="use lower-case letters, digits, - and _, and begin with a letter or a digit",
+            fix="use lower-case letters, digits, -, and _, and begin with a letter or a digit",
         )  # fmt: skip
     names = [fields] if isinstance(fields, str) else fields
     if not isinstance(names, Sequence) or not names or not all(isinstance(n, str) for n in names):
         raise InputError(
-            f"got {fields!r:.60} for the fields", where="fields", fix='give ["title", "text"]'
+            f"got {fields!r:.60} for the fields", where="fields", fix='pass ["title", "text"]'
         )
     if body is not None:
         text = json.dumps(body) if isinstance(body, Mapping) else ""

@@ -49,8 +49,8 @@ def encoder_of(given: Any) -> Encoder:
     if callable(given):
         return _Called(given)
     raise InputError(
-        f"got {type(given).__name__} for an encoder", where="encoder",
-        fix="give a function of a list of texts, or an object with encode_documents() and "
+        f"got {type(given).__name__}, expected an encoder", where="encoder",
+        fix="pass a function of a list of texts, or an object with encode_documents() and "
         "encode_queries()",
     )  # fmt: skip
 
@@ -76,7 +76,7 @@ def named_encoder(name: str) -> Encoder:
         return SentenceTransformersEncoder(model)
     raise UnknownName(
         f"unknown encoder {name!r:.80}", where="encoder",
-        fix="choose hashing, model2vec:NAME or sentence-transformers:NAME",
+        fix="choose hashing, model2vec:NAME, or sentence-transformers:NAME",
     )  # fmt: skip
 
 
@@ -311,7 +311,7 @@ def _first(given: Any, prompts: Mapping[str, Any], *names: str) -> str:
     if given is not None:
         if not isinstance(given, str):
             raise InputError(
-                f"got {given!r:.60} for a prompt", where="prompt", fix='give text: "query: "'
+                f"got {given!r:.60}, expected a prompt", where="prompt", fix='pass text: "query: "'
             )
         return given
     return next((str(prompts[name]) for name in names if prompts.get(name)), "")

@@ -65,11 +65,11 @@ class Filtered(CompositeRetriever):
             text = "neither" if self.value is None else "both"
             raise InputError(
                 f"got {text} of query_field and value", where="Filtered",
-                fix="give a value for all queries, or the query field that contains it",
+                fix="pass a value for all queries, or the query field that contains it",
             )  # fmt: skip
-        of_kind("field", self.field or None, str, "give the name of a field")
+        of_kind("field", self.field or None, str, "pass the name of a field")
         if self.query_field is not None:
-            of_kind("query_field", self.query_field or None, str, "give the name of a field")
+            of_kind("query_field", self.query_field or None, str, "pass the name of a field")
         self.depth = integer("depth", self.depth)
         self._values: dict[str, tuple[Any, ...]] | None = None
         self._most = 0
@@ -107,7 +107,7 @@ class Filtered(CompositeRetriever):
             first = next(iter(values.values()))
             raise InputError(
                 f"no document has {self.value!r:.60} in {self.field!r}", where="Filtered",
-                fix=f"give an existing value, such as {next(iter(first), None)!r:.60}",
+                fix=f"use an existing value, such as {next(iter(first), None)!r:.60}",
             )  # fmt: skip
 
     def search(self, queries: Sequence[Query], k: int) -> list[Ranking]:

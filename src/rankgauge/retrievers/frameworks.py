@@ -39,14 +39,14 @@ class FrameworkRetriever:
         if not any(hasattr(source, method) for method in self.METHODS):
             raise InputError(
                 f"got {type(source).__name__}, which has no {self.METHODS[0]}()", where=name,
-                fix=f"give {self.WANTED}",
+                fix=f"pass {self.WANTED}",
             )  # fmt: skip
         self._source = source
         self._depth = 0 if depth is None else integer("depth", depth)
         self.settings: Mapping[str, Any] | None = None
         if settings is None:
             return
-        fix = 'give settings that identify it: settings={"model": "..."}'
+        fix = 'pass settings that identify it: settings={"model": "..."}'
         of_kind("the settings", settings, Mapping, fix, where=name)
         try:
             version = metadata.version(self.LIBRARY)

@@ -20,7 +20,7 @@ from rankgauge.formats.numbers import lost_number
 _IDS = ("id", "_id", "doc_id", "docno", "document_id", "docid")
 _SCORES = ("score", "similarity", "relevance_score")
 _SHAPES = (
-    "give document ids, pairs (id, score), a mapping of id to score, or documents with an id, best "
+    "pass document ids, pairs (id, score), a mapping of id to score, or documents with an id, best "
     "first"
 )
 _MOST_HITS = 1_000_000

@@ -225,7 +225,7 @@ def _texts(params: Any) -> dict[str, str]:
     if odd is not None:
         raise InputError(
             f"got {type(params[odd]).__name__} for params[{odd!r}]", where="http",
-            fix='give text or a number: {"q": "{query}"}',
+            fix='pass text or a number: {"q": "{query}"}',
         )  # fmt: skip
     return {
         str(name): str(value).lower() if isinstance(value, bool) else str(value)

@@ -54,7 +54,7 @@ class Hybrid(CompositeRetriever):
         if isinstance(of, str) or not isinstance(of, Sequence) or len(of) < 2:
             raise InputError(
                 f"got {of!r:.60}, expected two retrievers or more", where="hybrid",
-                fix="give them in a list: Hybrid([BM25(), Dense(encoder)])",
+                fix="pass them in a list: Hybrid([BM25(), Dense(encoder)])",
             )  # fmt: skip
         self._of = list(of)
         self._names = [str(number) for number in range(len(self._of))]

@@ -74,7 +74,7 @@ class LangChain(FrameworkRetriever):
         if score and not score_key and not self._searched:
             raise InputError(
                 "LangChain retrievers return no scores", where="LangChain",
-                fix="give the vector store itself, or score_key for a score in metadata",
+                fix="pass the vector store itself, or score_key for a score in metadata",
             )  # fmt: skip
         self._id_key = id_key
         self._score_key = score_key
@@ -110,7 +110,7 @@ class LangChain(FrameworkRetriever):
             pages = [
                 self._page(
                     id=document.id,
-                    page_content=document.whole,
+                    page_content=document.full_text,
                     metadata={self._id_key or "doc_id": document.id, "title": document.title},
                 )
                 for document in batch

@@ -84,7 +84,7 @@ class PGVector(VectorStore):
         except self._psycopg.Error as error:
             raise InputError(
                 f"cannot connect: {self._error_text(error)}", where="pgvector",
-                fix='give the URL of a running server: location="postgresql://user@host/name"',
+                fix='pass the URL of a running server: location="postgresql://user@host/name"',
             ) from None  # fmt: skip
         self._prepare()
 

@@ -221,7 +221,7 @@ def responses_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence
     """
     if isinstance(retriever, type):
         raise InputError(
-            f"got the class {retriever.__name__} for a retriever",
+            f"got the class {retriever.__name__}, expected a retriever",
             fix=f"create an object: {retriever.__name__}(...)",
         )
     if has_index(retriever):
@@ -229,7 +229,7 @@ def responses_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence
         return lambda queries, k: retriever.search(tuple(queries), k)
     if not callable(retriever):
         raise InputError(
-            f"got {shown(retriever)} for a retriever",
+            f"got {shown(retriever)}, expected a retriever",
             fix=adapter_hint(retriever) or _retriever_fix(retriever),
         )
     ask = _with_k(retriever)
@@ -274,4 +274,4 @@ def _retriever_fix(value: Any) -> str:
         return "add a method index(documents) to it, which may do nothing"
     method = next((name for name in _METHODS if callable(getattr(value, name, None))), "")
     such = f", such as its method {method}" if method else ""
-    return f"give a function of a query's text{such}, or an object with index() and search()"
+    return f"pass a function of a query's text{such}, or an object with index() and search()"

@@ -70,7 +70,7 @@ class PyTerrier(FrameworkRetriever):
             raise InputError(
                 f"the transformer returned no {', '.join(sorted(missing))}; columns: "
                 f"{', '.join(map(str, columns)) or 'none'}",
-                where="PyTerrier", fix="give a transformer that retrieves documents for queries",
+                where="PyTerrier", fix="pass a transformer that retrieves documents for queries",
             )  # fmt: skip
         places = found["rank"].tolist() if "rank" in columns else range(len(found))
         rows: dict[str, list[tuple[float, float, str]]] = {number: [] for number in numbers}

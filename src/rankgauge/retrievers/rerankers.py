@@ -34,8 +34,8 @@ def reranker_of(given: Any) -> Reranker:
     if callable(given):
         return _Called(given)
     raise InputError(
-        f"got {type(given).__name__} for a reranker", where="reranker",
-        fix="give a function of a query and a list of texts, or an object with rerank()",
+        f"got {type(given).__name__}, expected a reranker", where="reranker",
+        fix="pass a function of a query and a list of texts, or an object with rerank()",
     )  # fmt: skip
 
 

@@ -67,18 +67,18 @@ class Tantivy:
         if existing and (location is None or replace):
             raise InputError(
                 "existing=True needs the location of an index, and excludes replace=True",
-                where="tantivy", fix='give location="its/folder", and omit replace',
+                where="tantivy", fix='pass location="its/folder", and omit replace',
             )  # fmt: skip
         if isinstance(fields, str) or not fields or (not existing and len(fields) > 1):
             raise InputError(
                 f"fields={fields!r:.60} is not valid", where="tantivy",
-                fix='give one name in a list, ["text"], or those of an existing index',
+                fix='pass one name in a list, ["text"], or those of an existing index',
             )  # fmt: skip
         self._fields = list(fields)
         if len({id_field, filter_field, *self._fields}) < len(self._fields) + 2:
             raise InputError(
                 "a field can have only one use", where="tantivy",
-                fix="give id_field, filter_field and fields different names",
+                fix="give id_field, filter_field, and fields different names",
             )  # fmt: skip
         self._stemmer = stemmer
         self._stop_words = stop_words
@@ -192,7 +192,7 @@ class Tantivy:
     def _row(self, document: Document) -> Any:
         row = self._tantivy.Document()
         row.add_text(self._id_field, document.id)
-        row.add_text(self._fields[0], document.whole)
+        row.add_text(self._fields[0], document.full_text)
         value = document.fields.get(self._filter_field) if self._filter_field else None
         if isinstance(value, str | int):
             row.add_text(self._filter_field, text_of(value))
@@ -205,7 +205,7 @@ class Tantivy:
         if not self._made and not self._replace:
             raise InputError(
                 "an index already exists", where=str(folder),
-                fix="search it with existing=True, remove it with replace=True, or give another "
+                fix="search it with existing=True, remove it with replace=True, or pass another "
                 "folder",
             )  # fmt: skip
         managed = json.loads((folder / _MANAGED).read_text("utf-8"))

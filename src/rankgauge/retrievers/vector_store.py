@@ -278,7 +278,7 @@ class VectorStore(CompositeRetriever, ABC):
             if self._describe() is not None:
                 raise InputError(
                     f"collection {self.collection!r} already exists", where=self.TYPE,
-                    fix="search it with existing=True, drop it with replace=True, or give another "
+                    fix="search it with existing=True, drop it with replace=True, or pass another "
                     "name",
                 )  # fmt: skip
         elif self._describe() is not None:
@@ -286,7 +286,7 @@ class VectorStore(CompositeRetriever, ABC):
         self._made = False
 
     def _add_batch(self, batch: list[Document]) -> None:
-        vectors = self._encoded("encode_documents", [document.whole for document in batch])
+        vectors = self._encoded("encode_documents", [document.full_text for document in batch])
         if not self._made:
             with self._redacting_errors():
                 self._create(vectors.shape[1])
@@ -366,7 +366,7 @@ class VectorStore(CompositeRetriever, ABC):
                 raise InputError(
                     f"got {given!r:.60} as filter value, expected text or a whole number",
                     where=f"query {queries[place].id!r}, field {self.filter_field!r}",
-                    fix="remove the field from the query, or give one value",
+                    fix="remove the field from the query, or pass one value",
                 )
             # True and 1 are different values but equal keys.
             groups.setdefault((type(given), given), []).append(place)

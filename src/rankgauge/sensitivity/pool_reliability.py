@@ -238,14 +238,14 @@ def _grouped(named: Mapping[str, Any], groups: Mapping[str, str] | None) -> dict
         lacking = [name for name in named if name not in groups]
         if lacking:
             raise InputError(
-                f"run {lacking[0]!r} has no group", where="groups", fix="give one to every run"
+                f"run {lacking[0]!r} has no group", where="groups", fix="pass one for every run"
             )
     group_of = {name: name if groups is None else str(groups[name]) for name in named}
     if len(set(group_of.values())) < 2:
         what = "run" if groups is None else "group"
         raise InputError(
             f"got fewer than two {what}s", where="runs",
-            fix=f"give the {what}s from which the pool was built",
+            fix=f"pass the {what}s from which the pool was built",
         )  # fmt: skip
     return group_of
 

@@ -201,7 +201,7 @@ def cohen_kappa(
         raise InputError(
             "the ratings of two raters must be two rows of numbers of equal length",
             where=where,
-            fix="give one number per unit and rater, NaN where it is missing",
+            fix="pass one number per unit and rater, NaN where it is missing",
         )
     both = np.flatnonzero(~np.isnan(pairs).any(axis=1))
     groups = _clusters_of(clusters, pairs, both, where)
@@ -253,7 +253,7 @@ def units_needed(
     if p.ndim != 1 or not (p >= 0).all() or not 0 <= alpha < 1 or (p > 0).sum() < 2:
         raise InputError(
             f"alpha={alpha} with these shares of answers is not valid", where=where,
-            fix="give the shares of two answers or more, and an alpha from 0 to below 1",
+            fix="pass the shares of two answers or more, and an alpha from 0 to below 1",
         )  # fmt: skip
     p = p / p.sum()
     expected = 1 - float(p @ p)
@@ -277,7 +277,7 @@ def _count_values(ratings: npt.ArrayLike, where: str) -> tuple[FloatArray, Float
         raise InputError(
             "the ratings are not a table of numbers",
             where=where,
-            fix="give a row per unit and a column per rater, NaN where a rating is missing",
+            fix="pass a row per unit and a column per rater, NaN where a rating is missing",
         )
     rated = ~np.isnan(table)
     _check_finite(table[rated], where)
@@ -301,7 +301,7 @@ def _clusters_of(
 def _check_finite(values: FloatArray, where: str) -> None:
     if not np.isfinite(values).all():
         raise InputError(
-            "a rating is infinite", where=where, fix="give finite numbers, NaN where one is missing"
+            "a rating is infinite", where=where, fix="pass finite numbers, NaN where one is missing"
         )
 
 

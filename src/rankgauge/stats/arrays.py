@@ -43,10 +43,10 @@ def _numbers(given: npt.ArrayLike, where: str, what: str) -> FloatArray:
         values = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(
-            f"{what} are not numbers in rows of equal length", where=where, fix="give an array"
+            f"{what} are not numbers in rows of equal length", where=where, fix="pass an array"
         ) from None
     if not values.size:
-        raise InputError(f"no {what}", where=where, fix="give at least one")
+        raise InputError(f"no {what}", where=where, fix="pass at least one")
     wrong = ~(np.abs(values) <= _LARGEST)
     if wrong.any():
         at = tuple(int(i) for i in np.argwhere(wrong)[0])
@@ -65,7 +65,7 @@ def one_column(given: npt.ArrayLike, where: str) -> FloatArray:
         raise InputError(
             f"differences have {values.ndim} dimensions, not 1",
             where=where,
-            fix="give one difference per query, one comparison at a time",
+            fix="pass one difference per query, one comparison at a time",
         )
     return table_of(values, where)[:, 0]
 
@@ -77,11 +77,11 @@ def table_of(given: npt.ArrayLike, where: str) -> FloatArray:
         raise InputError(
             f"values have {values.ndim} dimensions",
             where=where,
-            fix="give one row per query, one column per comparison or system",
+            fix="pass one row per query, one column per comparison or system",
         )
     if len(values) < 2:
         raise InputError(
-            "one query: its spread is unknown", where=where, fix="give two queries or more"
+            "one query: its spread is unknown", where=where, fix="pass two queries or more"
         )
     return values.reshape(len(values), -1)
 
@@ -93,7 +93,7 @@ def p_values(given: npt.ArrayLike, where: str) -> FloatArray:
         raise InputError(
             "p-values are not a row of numbers from 0 to 1",
             where=where,
-            fix="give the p-values of one family, uncorrected",
+            fix="pass the p-values of one family, uncorrected",
         )
     return values
 
@@ -147,7 +147,7 @@ def cluster_numbers(
     if given.shape != (count,):
         raise InputError(
             f"got {given.size} clusters for {count} {unit}s", where=where,
-            fix=f"give the cluster of each {unit}",
+            fix=f"pass the cluster of each {unit}",
         )  # fmt: skip
     return np.unique(given, return_inverse=True)[1]
 

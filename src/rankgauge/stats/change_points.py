@@ -192,7 +192,7 @@ def _periods(
     if over.ndim != 1 or over.shape != under.shape or not (under >= 0).all():
         raise InputError(
             "numerators and denominators do not match", where=where,
-            fix="give two numbers for each period, denominators of 0 or more",
+            fix="pass two numbers for each period, denominators of 0 or more",
         )  # fmt: skip
     kept = np.flatnonzero(under)
     return over[kept], under[kept], kept

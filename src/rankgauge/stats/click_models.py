@@ -406,7 +406,7 @@ def _counts(
     if not len({each.shape for each in (pairs, ranks, n, c)}) == 1 == n.ndim or not n.size:
         raise InputError(
             "columns do not match", where=where,
-            fix="give a pair, a rank, impressions and clicks for each row, at least one",
+            fix="pass a pair, a rank, impressions, and clicks for each row, at least one",
         )  # fmt: skip
     wrong = ~((c >= 0) & (c <= n) & (n > 0) & np.isfinite(n) & (pairs >= 0) & (ranks >= 1))
     if wrong.any():
@@ -414,7 +414,7 @@ def _counts(
         raise InputError(
             f"{c[at]:g} clicks of {n[at]:g} impressions of pair {pairs[at]} at rank {ranks[at]} "
             "are not possible",
-            where=where, fix="give clicks from 0 to impressions, pairs from 0 and ranks from 1",
+            where=where, fix="pass clicks from 0 to impressions, pairs from 0 and ranks from 1",
         )  # fmt: skip
     places, place = np.unique(ranks, return_inverse=True)
     return pairs, place, n, c, places

@@ -55,7 +55,7 @@ class ClusterSums:
         if over.ndim != 1 or over.shape != under.shape or not (under >= 0).all():
             raise InputError(
                 "numerators and denominators do not match", where="ClusterSums",
-                fix="give two numbers for each cluster, denominators of 0 or more",
+                fix="pass two numbers for each cluster, denominators of 0 or more",
             )  # fmt: skip
         sums = (over, under, over * over, over * under, under * under)
         return cls(int(np.count_nonzero(under)), *(math.fsum(each) for each in sums))
@@ -123,7 +123,7 @@ def clustered_proportion(sums: ClusterSums, level: float = 0.95) -> Estimate:
     if not 0 <= sums.y <= sums.x:
         raise InputError(
             f"{sums.y:g} hits of {sums.x:g} items are not possible", where="clustered_proportion",
-            fix="give hits from 0 to the number of items, or use clustered_mean()",
+            fix="pass hits from 0 to the number of items, or use clustered_mean()",
         )  # fmt: skip
     missing = _without_interval(sums, level)
     if missing is not None:

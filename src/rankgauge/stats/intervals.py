@@ -292,7 +292,7 @@ def wilson_interval(
         raise InputError(
             f"{hits[wrong][0]:g} successes of {n[wrong][0]:g} trials are not possible",
             where=where,
-            fix="give counts from 0 to the number of trials",
+            fix="pass counts from 0 to the number of trials",
         )
     z2 = NormalDist().inv_cdf((1 + level) / 2) ** 2
     center = (hits + z2 / 2) / (n + z2)

@@ -111,7 +111,7 @@ def clustered_difference(
     if numbers.shape != inside.shape or not (np.abs(numbers) <= 1).all():
         raise InputError(
             "values and group do not match", where=where,
-            fix="give a number from -1 to 1, and whether it is in the group, for each item",
+            fix="pass a number from -1 to 1, and whether it is in the group, for each item",
         )  # fmt: skip
     groups = cluster_numbers(clusters, len(numbers), where, "item")
     if min(inside.sum(), (~inside).sum()) < 2:
@@ -328,14 +328,14 @@ class _Errors:
         if share.shape != (n,) or not (share >= 0).all() or not share.any():
             raise InputError(
                 "weights do not match", where=where,
-                fix="give one number of 0 or more for each item, at least one above 0",
+                fix="pass one number of 0 or more for each item, at least one above 0",
             )  # fmt: skip
         share /= share.sum()
         positive, negative = known & (given == 1), known & (given == 0)
         count = int(positive.sum() + negative.sum())
         if count < known.sum():
             raise InputError(
-                "labels of people are not 0 or 1", where=where, fix="give 0, 1, or NaN"
+                "labels of people are not 0 or 1", where=where, fix="pass 0, 1, or NaN"
             )
         for part, name in ((positive, "positive"), (negative, "negative")):
             if not part.any():
@@ -418,7 +418,7 @@ def _zero_to_one(given: npt.ArrayLike, where: str, what: str) -> FloatArray:
         values = np.array([math.nan])
     if values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():
         raise InputError(
-            f"{what} are not numbers from 0 to 1", where=where, fix="give one for each item"
+            f"{what} are not numbers from 0 to 1", where=where, fix="pass one for each item"
         )
     return values
 
@@ -433,6 +433,6 @@ def _labels(human: npt.ArrayLike, n: int, where: str) -> tuple[FloatArray, npt.N
     if given.shape != (n,):
         raise InputError(
             f"labels of people do not match the {n} of the judge", where=where,
-            fix="give one for each item, NaN where there is none",
+            fix="pass one for each item, NaN where there is none",
         )  # fmt: skip
     return _zero_to_one(np.where(known, given, 0.0), where, "labels of people"), known

@@ -154,7 +154,7 @@ def ranking_stages(
             left = [item for item in left if item != place]
         elif len(offered) < len(ranking):
             raise InputError(
-                "a ranking continues after none", where="ranking_stages", fix="give none last"
+                "a ranking continues after none", where="ranking_stages", fix="pass none last"
             )
     return offered, list(ranking)
 
@@ -308,7 +308,7 @@ def _incidence(offered: npt.ArrayLike, items: int, where: str) -> BoolArray:
         raise InputError(
             f"sets of {items} items are not rows of indices from 0 to {items - 1}",
             where=where,
-            fix="give (S, K) indices, -1 where a set is smaller",
+            fix="pass (S, K) indices, -1 where a set is smaller",
         )
     # -1 is counted in the last column, which is dropped.
     counts = np.zeros((len(sets), items + 1), dtype=np.int64)
@@ -344,7 +344,7 @@ class _Choices:
             raise InputError(
                 f"choice {row} is {self.picked[row]}, which was not offered",
                 where=where,
-                fix="give the index of an item of its set, -1 for none",
+                fix="pass the index of an item of its set, -1 for none",
             )
         if not np.isfinite(self.weight).all() or (self.weight < 0).any():
             raise InputError("weights are not numbers of 0 or more", where=where, fix="omit them")

@@ -75,12 +75,12 @@ def poisson_bootstrap_interval(  # noqa: PLR0917 - as bootstrap_interval, and th
     if len(ids) != len(column):
         raise InputError(
             f"{len(column)} differences and {len(ids)} query ids", where=where,
-            fix="give the id of each query",
+            fix="pass the id of each query",
         )  # fmt: skip
     if len(set(ids)) < len(ids):
         raise InputError(
             f"{len(ids)} query ids, of which {len(set(ids))} differ", where=where,
-            fix="give one difference for each query",
+            fix="pass one difference for each query",
         )  # fmt: skip
     mean, sd = moments(column)
     if not sd:

@@ -116,7 +116,7 @@ def queries_needed(sd: float, difference: float, power: float = 0.8, alpha: floa
         raise InputError(
             f"a difference of {difference:g} with sd={sd:g} needs more than 10**8 queries",
             where=where,
-            fix="give a larger difference",
+            fix="pass a larger difference",
         )
     while high - low > 1:
         middle = (low + high) // 2

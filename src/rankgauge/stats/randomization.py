@@ -222,7 +222,7 @@ def tukey_hsd(
     check_draws(draws, seed, where)
     systems = table.shape[1]
     if systems < 2:
-        raise InputError("one system", where=where, fix="give (Q, S) values of two or more systems")
+        raise InputError("one system", where=where, fix="pass (Q, S) values of two or more systems")
     exact = np.zeros((systems, systems), dtype=bool)
     rows = _changed(table, to_first=True)
     if not len(rows):

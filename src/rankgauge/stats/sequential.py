@@ -84,7 +84,7 @@ def confidence_sequence(
     if given.ndim != 1 or given.shape != variance.shape or (variance <= 0).any():
         raise InputError(
             "differences and variances do not match", where=where,
-            fix="give one of each for every look, variances above 0 or NaN",
+            fix="pass one of each for every look, variances above 0 or NaN",
         )  # fmt: skip
     known = np.isfinite(variance) & np.isfinite(given)
     v = np.where(known, variance, 1.0)

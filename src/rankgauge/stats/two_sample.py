@@ -104,7 +104,7 @@ class LabelScores:
         if given.ndim != 2 or len(given) < 2 * _FOLDS:
             raise InputError(
                 f"{len(given)} points are too few", where="two_sample",
-                fix=f"give (n, d) coordinates of at least {2 * _FOLDS} points",
+                fix=f"pass (n, d) coordinates of at least {2 * _FOLDS} points",
             )  # fmt: skip
         rng = np.random.Generator(np.random.PCG64(seed))
         # In random order, since ties between neighbors are broken by the order of the points,
@@ -171,7 +171,7 @@ class LabelScores:
         if labels.shape != (len(self.order),) or labels.all() or not labels.any():
             raise InputError(
                 f"labels have shape {labels.shape} and {int(labels.sum())} True values",
-                where="two_sample", fix=f"give {len(self.order)} labels, some True and some False",
+                where="two_sample", fix=f"pass {len(self.order)} labels, some True and some False",
             )  # fmt: skip
         rng = np.random.Generator(np.random.PCG64([seed, 1]))
         drawn = np.stack([labels, *(rng.permutation(labels) for _ in range(permutations))], axis=1)

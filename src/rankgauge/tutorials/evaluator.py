@@ -414,7 +414,7 @@ def _joined(rankings: Any, relevant: Any, grades: Any) -> list[dict[str, Any]]:
             raise InputError(
                 f"got {type(given).__name__}, expected a mapping by query id",
                 where=name,
-                fix=f"give {name} as {{query id: ...}}, or records as the only argument",
+                fix=f"pass {name} as {{query id: ...}}, or records as the only argument",
             )
     judged = grades if relevant is None else relevant
     if not judged.keys() & rankings.keys():

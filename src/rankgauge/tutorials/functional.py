@@ -421,7 +421,7 @@ def evaluate_retrieval(
     if len({*lengths}) > 1:
         raise InputError(
             "got {} queries, {} rankings, and {} sets of relevant documents".format(*lengths),
-            fix="give one ranking and one set of relevant documents for each query",
+            fix="pass one ranking and one set of relevant documents for each query",
         )
     names = {"precision": f"P@{k}", "recall": f"R@{k}", "hit_rate": f"Success@{k}", "mrr": "RR"}
     measures = {key: parse(name) for key, name in names.items()}
@@ -485,13 +485,13 @@ def _ranking(retrieved: Ranking) -> list[bytes]:
         raise InputError(
             f"a {type(retrieved).__name__} has no order, so it is not a ranking",
             where="retrieved",
-            fix="give a list of document ids, best first",
+            fix="pass a list of document ids, best first",
         )
     if not is_list(retrieved):
         raise InputError(
-            f"got {short(retrieved)} where a ranking was expected",
+            f"got {short(retrieved)}, expected a ranking",
             where="retrieved",
-            fix='give a list of document ids, best first: ["d2", "d1"]',
+            fix='pass a list of document ids, best first: ["d2", "d1"]',
         )
     return _ids(retrieved, "retrieved", "list(dict.fromkeys(retrieved)) keeps the first of each")
 
@@ -505,9 +505,9 @@ def _judgments(relevant: Judgments) -> dict[bytes, float]:
         return dict(zip(docs, _grades(pairs[1], "relevant"), strict=True))
     if not is_list(relevant):
         raise InputError(
-            f"got {short(relevant)} where the relevant documents were expected",
+            f"got {short(relevant)}, expected the relevant documents",
             where="relevant",
-            fix='give a set or list of document ids, {"d1"}, or grades, {"d1": 3}',
+            fix='pass a set or list of document ids, {"d1"}, or grades, {"d1": 3}',
         )
     return dict.fromkeys(_ids(relevant, "relevant", "set(relevant) keeps one of each"), 1.0)
 
@@ -525,9 +525,9 @@ def _ids(given: Iterable[Any], where: str, fix: str) -> list[bytes]:
 def _grades(grades: Iterable[Any], where: str) -> list[float]:
     if not is_list(grades) or isinstance(grades, AbstractSet):
         raise InputError(
-            f"got {short(grades)} where a list of grades was expected",
+            f"got {short(grades)}, expected a list of grades",
             where=where,
-            fix="give the grades in rank order: [3, 0, 2]",
+            fix="pass the grades in rank order: [3, 0, 2]",
         )
     values: list[float] = finite_numbers(listed(grades), JUDGMENTS, _entry_error(where)).tolist()
     return values
@@ -541,7 +541,7 @@ def _check_ideal(grades: list[float], ideal: list[float]) -> None:
             often = f" {count} times (it has {there[grade]})" if there[grade] else ""
             raise InputError(
                 f"the ideal lacks grade {grade:g}, which was retrieved{often}",
-                fix="give the grades of all judged documents",
+                fix="pass the grades of all judged documents",
             )
 
 
@@ -562,7 +562,7 @@ def _mean(measure: Measure, retrieved: Any, relevant: Any) -> float:
     if isinstance(retrieved, Mapping) or isinstance(relevant, Mapping):
         raise InputError(
             "one of retrieved and relevant is by query id, the other is not",
-            fix="give both as mappings by query id, or both as lists in the same order",
+            fix="pass both as mappings by query id, or both as lists in the same order",
         )
     columns = {"retrieved": retrieved, "relevant": relevant}
     return evaluate(columns, measures=measure).mean()[str(measure)]

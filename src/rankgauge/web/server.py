@@ -70,7 +70,7 @@ def listen(host: str, port: int) -> socket.socket:
         listening.close()
         raise InputError(
             f"cannot listen: {getattr(error, 'strerror', None) or error}", where=f"{host}:{port}",
-            fix="give another --port (0: any free port), or end the program that uses it",
+            fix="use another --port (0: any free port), or end the program that uses it",
         ) from None  # fmt: skip
     listening.listen(128)
     return listening

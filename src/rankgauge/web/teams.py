@@ -57,7 +57,7 @@ def _invite(visit: Visit) -> Response:
     if name.casefold() in same:
         raise InputError(
             f"the name {name!r:.60} is already taken", where="name",
-            fix="give another name, or create a new link for this person",
+            fix="use another name, or create a new link for this person",
         )  # fmt: skip
     judge, secret = visit.project.add_judge(
         name, role=form.get("role", "judge") if kind == "person" else "judge", kind=kind,

@@ -172,7 +172,7 @@ def label_answers(
     if not items:
         raise InputError(
             f"there is nothing to judge for {', '.join(sorted(wanted))}", where="answers",
-            fix="give answers with contexts and references, or other relations",
+            fix="use answers with contexts and references, or other relations",
         )  # fmt: skip
     store.create()
     secret = secrets.token_urlsafe(24)
