@@ -64,7 +64,7 @@ def test_a_fail_fails_with_the_explanation_and_the_queries(tried):
 
 
 @pytest.mark.usefixtures("baseline")
-def test_what_is_inconclusive_warns_and_fails_where_it_must_be_sure(tried):
+def test_an_inconclusive_gate_warns_or_fails_if_required(tried):
     done = tried(GATE.format(run="UNSURE"))
     done.assert_outcomes(passed=1, warnings=1)
     done.stdout.fnmatch_lines(["*needs about 200 queries*", "INCONCLUSIVE: run (*)"])
@@ -72,7 +72,7 @@ def test_what_is_inconclusive_warns_and_fails_where_it_must_be_sure(tried):
 
 
 @pytest.mark.usefixtures("baseline")
-def test_what_cannot_be_compared_fails(tried):
+def test_incomparable_evaluations_fail(tried):
     done = tried(GATE.format(run="GOOD").replace("(QRELS", '(QRELS | {"new": {"d"}}'))
     done.assert_outcomes(failed=1)
     done.stdout.fnmatch_lines(["*1 query new ('new')*"])

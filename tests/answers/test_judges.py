@@ -134,7 +134,7 @@ def test_rules_decide_abstention_by_the_rule_of_claims():
         ("Some text.", "Who is he?", "context-question"),
     ],
 )  # fmt: skip
-def test_what_rules_cannot_judge_is_missing(subject, target, relation):
+def test_a_verdict_is_missing_if_rules_cannot_judge(subject, target, relation):
     missing = decided(subject, target, relation)
     assert missing.code == "cannot judge"
     assert missing.reason

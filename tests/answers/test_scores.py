@@ -175,6 +175,18 @@ def test_five_unsupported_claims_are_not_faithful():
     assert value("Faithfulness(like=ragas)", each) == 0.0
 
 
+@pytest.mark.parametrize(
+    ("reference_answer", "low", "high"),
+    # The first claim is in the contexts; the second one may be.
+    [([N, N], 0, 0), ([S, N], 1 / 2, 1), ([N, S], 0, 1 / 2), ([S, None], 1 / 2, 1),
+     ([None, None], 0, 1), ([S, S], 1, 1)],
+)  # fmt: skip
+def test_bounds_of_utilization_are_values_of_completions(reference_answer, low, high):
+    each = judged(reference_context=[[S], [None]], reference_answer=reference_answer)
+    found = score(parse("ContextUtilization"), each)
+    assert (found.low, found.high) == (low, high)
+
+
 def test_one_verdict_for_five_claims_is_one_of_five_with_bounds():
     found = score(
         parse("Faithfulness"), judged(answer_context=[[S], [None], [None], [None], [None]])

@@ -394,7 +394,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("words", WRONG)
-def test_what_does_not_fit_is_refused_with_a_fix(words):
+def test_invalid_arguments_are_refused_with_a_fix(words):
     assert WRONG[words] in answers("evaluate", FIRST, *words.split(), code=2).stderr
 
 

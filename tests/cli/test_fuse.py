@@ -97,7 +97,7 @@ def test_a_terminal_without_box_characters_gets_ascii():
         ((BM25, QRELS), "this looks like judgments"),
     ],
 )
-def test_what_cannot_be_fused_ends_with_2_and_a_fix(words, said):
+def test_impossible_fusions_end_with_2_and_a_fix(words, said):
     done = run("fuse", *words)
     assert done.returncode == 2
     assert said in " ".join(done.stderr.split())

@@ -67,7 +67,7 @@ def test_strict_ends_with_3_if_inconclusive(gate, tmp_path):
 
 
 @pytest.mark.usefixtures("baseline")
-def test_what_cannot_be_compared_ends_with_4(gate, tmp_path):
+def test_incomparable_evaluations_end_with_4(gate, tmp_path):
     stored = json.loads((tmp_path / "gate-baseline.json").read_text(encoding="utf-8"))
     assert stored["run"] == "bm25"
     (tmp_path / "rules.toml").write_text('[measures]\n"AP" = {}\n')

@@ -429,7 +429,7 @@ def test_every_finding_of_a_comparison_has_a_kind():
     ]
 
 
-def test_what_is_only_shown_does_not_change_what_is_tested():
+def test_untested_measures_do_not_change_the_tests():
     qrels, runs = graded_runs()
     one = compare(qrels, runs, "nDCG@10")
     more = compare(qrels, runs, ["RR", "nDCG@10", "AP"], tested="nDCG@10")

@@ -121,7 +121,7 @@ def test_intervals_by_bootstrap_are_those_of_scipy(method):
     assert found.high == pytest.approx(theirs.high, abs=0.05 * width)
 
 
-def test_what_is_detectable_is_by_the_power_of_the_t_test():
+def test_detectable_differences_follow_the_power_of_the_t_test():
     found = FOUND.difference("s1")
     assert found.power(found.detectable) == pytest.approx(0.8, abs=1e-6)
     needed = found.queries_needed
@@ -331,7 +331,7 @@ def test_a_difference_significant_only_before_correction_is_reported_as_such():
 
 
 @pytest.mark.parametrize("tests", [1, 5])
-def test_what_is_said_to_be_detectable_is_detected_at_the_corrected_level(tests):
+def test_detectable_differences_are_detected_at_the_corrected_level(tests):
     rng = np.random.default_rng(tests)
     first = FOUND.evaluations[0]
     moved = rng.normal(0, 0.1, (50, 1))
@@ -346,7 +346,7 @@ def test_what_is_said_to_be_detectable_is_detected_at_the_corrected_level(tests)
 
 
 @pytest.mark.parametrize(("queries", "changed"), [(50, 10), (100, 20), (200, 12)])
-def test_what_is_detectable_by_success_accounts_for_its_steps(queries, changed):
+def test_detectable_differences_of_success_account_for_its_steps(queries, changed):
     moved = np.zeros(queries)
     moved[:changed] = [(-1.0) ** n for n in range(changed)]
     found = _differing(moved).difference("new")

@@ -74,7 +74,7 @@ def test_queries_have_their_titles_in_front_of_their_texts(tmp_path):
         ("i.csv", 'd1,"' + "x" * 200_000 + '"\n', 1, "more than 131072 characters"),
     ],
 )
-def test_what_is_no_text_is_refused_with_its_line(tmp_path, name, text, line, said):
+def test_a_malformed_text_is_refused_with_its_line(tmp_path, name, text, line, said):
     with pytest.raises(FormatError, match=said) as caught:
         read_documents(_wrote(tmp_path, name, text))
     assert caught.value.line == line

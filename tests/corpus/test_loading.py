@@ -212,7 +212,7 @@ def test_real_collections_come_with_their_judgments(data_folder):
     assert Collection.load(mini) == Collection.load(mini.with_suffix(".zip"))
 
 
-def test_what_does_not_fit_is_counted_where_that_is_asked_for(tmp_path):
+def test_malformed_rows_are_skipped_and_counted_on_request(tmp_path):
     text = '{"_id": "d1", "text": "x"}\nno\n{"_id": "d1", "text": "y"}\n{"_id": 2, "text": ""}\n[]'
     path = wrote(tmp_path, corpus_jsonl=text) / "corpus.jsonl"
     found = Collection.load(path, invalid="skip")
@@ -237,7 +237,7 @@ def test_what_does_not_fit_is_counted_where_that_is_asked_for(tmp_path):
         ("empty", "neither"),
     ],
 )
-def test_what_is_no_collection_is_refused(tmp_path, monkeypatch, source, said):
+def test_a_path_without_a_collection_is_refused(tmp_path, monkeypatch, source, said):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=said) as caught:

@@ -138,7 +138,7 @@ def test_an_invalid_span_is_refused(start, end):
         Span("d1", start, end)
 
 
-def test_what_has_nothing_relevant_or_nothing_in_common_is_refused():
+def test_no_relevant_span_or_no_common_query_is_refused():
     with pytest.raises(InputError, match="no query has a relevant span"):
         span_scores({"q": [Span("d", 0, 1)]}, {"q": [Span("d", 1, 1)]})
     with pytest.raises(MismatchError, match="expected: 'q1'"):

@@ -132,7 +132,7 @@ UNUSUAL: list[Any] = [
 
 @pytest.mark.parametrize("ranking", UNUSUAL, ids=map(str, range(len(UNUSUAL))))
 @pytest.mark.parametrize("known", [True, False], ids=["judged", "not judged"])
-def test_what_is_unusual_is_left_to_the_table(ranking: Any, known: bool) -> None:  # noqa: FBT001
+def test_unusual_dicts_are_left_to_the_table(ranking: Any, known: bool) -> None:  # noqa: FBT001
     qrels = {"q1": {"d1": 1, "d2": 2, "b": 0}, "q2": {"d1": 1}}
     run = {"q2": {"d1": 0.5, "x": 0.75}, ("q1" if known else "u"): ranking}
     assert join_dicts(Qrels.of(qrels), run, ties="trec") is None

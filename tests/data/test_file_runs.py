@@ -158,7 +158,7 @@ def test_a_table_is_measured_as_its_blocks_are(
     [[("q1", "d1", 1), ("q2", "d1", 1), ("q1", "d2", 0)], [("q1", "d1", 1), ("q1", "d1", 0)],
      [("q1", "d1", float("nan"))]],
 )  # fmt: skip
-def test_what_is_unusual_in_a_table_is_left_to_the_readers_of_blocks(tmp_path, monkeypatch, rows):
+def test_unusual_tables_are_read_in_blocks(tmp_path, monkeypatch, rows):
     parquet = pytest.importorskip("pyarrow.parquet")
     import pyarrow as pa
 
@@ -182,7 +182,7 @@ LINE = "q2 Q0 d4 4 0.25 t\n"
      "\nq3 Q0 d 1 1 t\n", "# end\nq3 Q0 d 1 1 t\n", "q3 Q0 d 1 nan t\n", "q3 Q0 d 1 x t\n",
      "q3 Q0 d 1 1\n", "q3 Q0 \x01 1 1 t\n"],
 )  # fmt: skip
-def test_what_is_unusual_is_left_to_the_readers_of_tables(tmp_path, more):
+def test_unusual_lines_are_left_to_the_table_reader(tmp_path, more):
     path = tmp_path / "a.run"
     path.write_text("q1 Q0 d1 1 1.5 t\nq1 Q0 d2 2 0.5 t\nq2 Q0 d3 3 0.5 t\n" + LINE + more)
     qrels = rg.Qrels.of({"q1": {"d2": 1}, "q2": {"d3": 1}})

@@ -73,7 +73,7 @@ def test_two_ids_of_one_case_among_thousands_are_taken_for_chance():
     ],
 )
 @pytest.mark.parametrize("name", ["{}", "how-to-renew-{}", "D{}"])
-def test_what_all_ids_share_is_cut_off_whatever_marks_they_have(ours, by, name):
+def test_a_shared_prefix_or_suffix_of_ids_is_removed(ours, by, name):
     judged = [name.format(number).encode() for number in range(3, 90)]
     mine = [ours.format(value.decode()).encode() for value in judged]
     for one, other in ((mine, judged), (judged, mine)):

@@ -136,7 +136,7 @@ def test_equal_runs_are_equal_and_travel_by_pickle() -> None:
 
 
 @given(batches())
-def test_what_one_measure_keeps_of_a_run_changes_no_value_of_another(made: Batch) -> None:
+def test_cached_arrays_of_a_measure_change_no_value_of_another(made: Batch) -> None:
     run = _only_block(made)
     names = (
         "nDCG", "nDCG(gain=exp)", "nDCG(gain={1:5,2:1})@2", "DCG@3", "DCG(gain=exp)@3", "P@2",

@@ -52,7 +52,7 @@ def test_subtopics_are_written_too(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a b", "#a"])
-def test_what_a_format_cannot_hold_is_refused_and_nothing_is_written(name, tmp_path):
+def test_a_value_that_a_format_cannot_represent_is_refused_and_nothing_is_written(name, tmp_path):
     held = PreferenceQrels.of({name: {"g": {"d1": 1, "d2": 0}}})
     with pytest.raises(InputError, match="cannot be written"):
         held.write(tmp_path / "a.txt")

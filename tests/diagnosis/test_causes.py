@@ -67,7 +67,7 @@ def test_a_better_document_low_in_the_first_k_is_reported():
     assert "low in the top k" not in claimed(["f1", "d"], {"d": 1, "e": 1})
 
 
-def test_what_is_lost_below_k_alone_has_no_cause():
+def test_losses_below_k_alone_have_no_cause():
     found = finding(["a", "b", "f1", "c"], {"a": 1, "b": 1, "c": 1}, measure="nDCG@4")
     assert (found.causes, found.missed, found.primary) == ((), (), "")
 

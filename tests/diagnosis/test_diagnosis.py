@@ -98,7 +98,7 @@ def test_suggested_fixes_are_in_their_usual_order():
     ]  # fmt: skip
 
 
-def test_what_the_other_run_has_is_counted():
+def test_documents_found_by_the_other_run_are_counted():
     other = rankgauge.data.ranked(Run.of(FOLDER / "runs/keyword.run"))
     missed = [(one.query_id, doc.doc_id) for one in SAMPLE.diagnoses for doc in one.missed]
     at_5 = sum(doc in list(other[query])[:5] for query, doc in missed)
@@ -260,7 +260,7 @@ Q, R = {"q": {"d": 1}}, {"q": ["x", "d"]}
         ({"bands": 3}, InputError, "got int for the bands"),
     ],
 )
-def test_what_is_not_possible_is_refused(words, error, said):
+def test_impossible_arguments_are_refused(words, error, said):
     with pytest.raises(error, match=said):
         diagnose(Q, R, **words)
 

@@ -289,7 +289,7 @@ def test_a_filter_that_helps_is_evidence_and_without_fields_there_is_none():
     assert not any(one.fix == "metadata filter" for one in FOUND.gains)
 
 
-def test_what_is_measured_never_changes_the_run_itself():
+def test_measuring_gains_does_not_change_the_run():
     run = Run.of(RUN)
     before = list(ranked(run)["q1"])
     diagnose(Qrels.of(QRELS), run)

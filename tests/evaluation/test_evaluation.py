@@ -201,7 +201,7 @@ def test_json_is_by_its_published_schema_and_comes_back_the_same():
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"schema": "rankgauge/evaluation/9"}', '{"schema": "x"', "null"]
 )
-def test_what_is_no_result_file_is_refused(text):
+def test_an_invalid_result_file_is_refused(text):
     with pytest.raises(InputError):
         Evaluation.from_json(text)
 

@@ -72,7 +72,7 @@ def summed(found):
 
 @settings(max_examples=60, deadline=None)
 @given(batches(), st.lists(st.sampled_from(DEVIATIONS), max_size=6))
-def test_what_each_deviation_adds_sums_up_to_the_difference(drawn, deviations):
+def test_contributions_of_deviations_sum_to_the_difference(drawn, deviations):
     found = reconcile(drawn.qrels, drawn.run, "nDCG@5", profile(*deviations))
     assert math.isnan(found.difference) or abs(summed(found) - found.difference) <= 1e-12
     for one in found.moved:

@@ -58,7 +58,7 @@ def test_all_members_come_out_one_after_the_other(name: str, parts: list[bytes])
 
 
 @EACH
-def test_what_is_packed_here_is_unpacked_by_its_own_library(name: str) -> None:
+def test_compressed_output_is_read_by_the_library_of_its_format(name: str) -> None:
     out = io.BytesIO()
     with packed(out, PACKING[name], "a") as stream:
         for start in range(0, len(LINES), 1000):

@@ -202,7 +202,7 @@ MADE = {
 
 
 @pytest.mark.parametrize("message", MADE)
-def test_what_no_file_of_the_data_shows_is_refused_as_the_page_says(
+def test_errors_without_an_example_in_the_data_are_as_documented(
     message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "a"

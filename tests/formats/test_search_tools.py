@@ -219,7 +219,7 @@ def test_documents_of_two_indices_are_different_unless_ids_are_unique(tmp_path: 
         read_qrels(written(tmp_path / "a.json", value))
 
 
-def test_what_has_no_rating_is_not_judged(tmp_path: Path) -> None:
+def test_a_document_without_a_rating_is_unjudged(tmp_path: Path) -> None:
     value = quepid()
     value["queries"][0]["ratings"]["B02"] = None
     path = written(tmp_path / "a.json", value)

@@ -121,7 +121,7 @@ def test_two_documents_on_a_line_are_two(tmp_path, text):
         ("&lt;DOC&gt;", "<DOC>"),
     ],
 )
-def test_what_is_no_tag_is_text(tmp_path, text, wanted):
+def test_an_invalid_tag_is_text(tmp_path, text, wanted):
     found = read(tmp_path / "a.sgml", document("d1", "T", text).encode())
     assert found == [("d1", "T", wanted)]
 
@@ -232,7 +232,7 @@ def test_a_file_of_one_line_takes_little_memory_and_time_with_its_length(tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mark", ["<DOC", "<DOC>", "</DOC>", "<!--", "<![CDATA[", "<TEXT ", "<a "])
-def test_what_is_never_closed_takes_time_with_its_length(tmp_path, mark):
+def test_unclosed_tags_are_read_in_linear_time(tmp_path, mark):
     def seconds(count):
         path = tmp_path / "a.sgml"
         path.write_text("<DOC><DOCNO>1</DOCNO>" + mark * count + "</DOC>")

@@ -50,7 +50,7 @@ SGML = "".join(f"<DOC>\n<DOCNO>d{n}</DOCNO>\n<TEXT>\nä {n}\n</TEXT>\n</DOC>\n" 
         ("a.sgml", SGML.encode()),
     ],
 )
-def test_what_stays_in_a_file_is_what_is_read_into_memory(tmp_path, name, data):
+def test_texts_in_a_file_equal_texts_in_memory(tmp_path, name, data):
     path = tmp_path / name
     path.write_bytes(data)
     wanted = {row.id: row for row in read_texts(path)}
@@ -183,7 +183,7 @@ def test_a_text_is_found_while_others_are_gone_through(tmp_path):
         assert next(one).text == found[f"d{n}"].text == next(other).text == str(n)
 
 
-def test_what_is_not_closed_ends_where_the_next_one_begins(tmp_path):
+def test_an_unclosed_document_ends_where_the_next_one_begins(tmp_path):
     path = tmp_path / "a.sgml"
     path.write_text("<DOC>\n<DOCNO>x</DOCNO>\n" + SGML + "<DOC>\n<DOCNO>d0</DOCNO></DOC>\n")
     faults = Faults()

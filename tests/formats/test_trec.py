@@ -73,7 +73,7 @@ def test_numbers_that_other_tools_cannot_read_are_refused(number: str, tmp_path:
 
 
 @pytest.mark.parametrize("number", ["nan", "NaN", "inf", "-Infinity", "1e999", "9" * 400])
-def test_what_is_not_finite_is_refused(number: str, tmp_path: Path) -> None:
+def test_a_score_that_is_not_finite_is_refused(number: str, tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     path.write_text(f"q1 Q0 d1 1 {number} t\n")
     with pytest.raises(FormatError, match="is not a finite number"):

@@ -272,9 +272,7 @@ def test_columns_are_cut_into_groups_of_rows_without_a_seam(tmp_path, monkeypatc
         ("csv", {"q": {}}, "query 'q' has no judgment"),
     ],
 )
-def test_what_a_format_cannot_hold_is_named_with_the_first_and_how_many(
-    form, judged, said, tmp_path
-):
+def test_values_that_a_format_cannot_represent_are_counted_and_shown(form, judged, said, tmp_path):
     with pytest.raises(InputError) as caught:
         write_table(Qrels.of(judged).table, tmp_path / "a", JUDGMENTS, form=form)
     assert said in caught.value.what

@@ -26,7 +26,7 @@ RULES = {"measures": {"nDCG@10": {}, "FirstRel": {"margin": 1}}}
 MADE = Baseline.from_run(QRELS, RUN, RULES)
 
 
-def test_what_is_written_is_read_again_to_the_last_bit(tmp_path):
+def test_a_baseline_is_read_back_to_the_last_bit(tmp_path):
     path = tmp_path / "base.json"
     MADE.write(path)
     again = Baseline.read(path)

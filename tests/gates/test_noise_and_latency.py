@@ -59,7 +59,7 @@ def test_the_margin_is_compared_with_the_whole_band():
             assert gate(QRELS, RUNS["s2"], rules, baseline=OLD, noise=runs).checks
 
 
-def test_what_means_leave_out_is_no_noise():
+def test_undefined_values_are_not_noise():
     qrels = {f"q{n}": {"d"} for n in range(10)}
     rules = {"measures": {"FirstRel": {"margin": 2.0}, "RR": {}}}
     far = [f"x{n}" for n in range(30)]

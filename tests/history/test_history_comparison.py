@@ -180,7 +180,7 @@ def test_the_numbers_are_those_of_compare(history):
     assert history.compare(1, 2).differences[0].p == same.difference("new").p
 
 
-def test_what_has_no_better_side_is_higher_or_lower(history):
+def test_a_neutral_measure_is_higher_or_lower(history):
     one, other = ({q: ["d1", *"abc"[:n]] for q in QRELS} for n in (1, 3))
     ids = [keep(history, run, ("NumRet",)) for run in (one, other)]
     change = history.compare(*ids)

@@ -169,7 +169,7 @@ def test_a_significant_step_is_named(history):
     assert warning.endswith("; it fell from 2 to 3 (-0.237)")
 
 
-def test_what_recovered_is_no_decline(history):
+def test_a_recovery_is_not_a_decline(history):
     assert follow(history, lost(), lost(*range(20)), lost(1)).warnings == ()
 
 

@@ -187,7 +187,7 @@ def test_answers_before_an_adjudication_count_and_the_verdict_does_not():
     assert [each.verdict is None for each in found.disagreements] == [True, False]
 
 
-def test_what_nobody_said_is_missing():
+def test_judgments_without_a_decision_are_missing():
     found = measured(("ann", "ab", "cannot tell"), ("bob", "ab", "b"), ("ann", "cd", "later"))
     assert found.tasks == 0
     assert not found.estimate().defined

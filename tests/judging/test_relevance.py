@@ -54,7 +54,7 @@ def test_shown_and_chosen_are_counted_over_finished_presentations_to_people():
     assert (a.share, a.share_low, a.share_high) == pytest.approx((1 / 3, low, high))
 
 
-def test_what_is_not_counted_is_listed():
+def test_uncounted_judgments_are_listed():
     rows = [
         ("ab", "a", {}),
         ("ab", "cannot tell", {"judge": "bob"}),

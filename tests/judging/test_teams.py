@@ -104,7 +104,7 @@ def test_the_origins_of_an_application_outlive_a_new_token(project):
 @pytest.mark.parametrize(
     "origin", ["shop.example", "ftp://x", "https://x/path", "*", "https://[", ""]
 )
-def test_what_is_no_origin_is_refused(project, origin):
+def test_an_invalid_origin_is_refused(project, origin):
     with pytest.raises(InputError, match="is not an origin"):
         project.add_judge("shop", kind="application", origins=[origin])
 

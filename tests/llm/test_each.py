@@ -25,7 +25,7 @@ def test_results_come_as_they_are_ready_with_their_numbers():
     assert {number: reply.text for number, reply in found} == {0: "SLOW", 1: "A", 2: "B", 3: "A"}
 
 
-def test_what_is_not_read_is_not_sent():
+def test_requests_are_sent_only_as_results_are_read():
     with serving(echo) as server:
         model = ChatModel(server.url, "small", concurrency=1)
         results = model.complete_each(f"slow {n}" for n in range(20))

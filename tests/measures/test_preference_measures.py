@@ -139,7 +139,7 @@ def test_a_name_of_trec_eval_is_read_and_written() -> None:
     assert parse("prefs_pair_imp") == parse("Prefs(count=pairs,scope=any)")
 
 
-def test_what_trec_eval_does_not_count_is_refused() -> None:
+def test_a_count_that_trec_eval_lacks_is_refused() -> None:
     with pytest.raises(ValueError, match="has no scope=any"):
         evaluate({"q": {"a": 1, "b": 0}}, {"q": ["a"]}, "Prefs(count=balanced,scope=any)")
 
@@ -179,7 +179,7 @@ def test_values_agree_with_manual_calculations() -> None:
     assert found["prefs_avgjg"] == (1 / 2 + 1) / 2
 
 
-def test_what_follows_from_two_sub_groups_is_a_preference() -> None:
+def test_a_preference_implied_by_two_sub_groups_counts() -> None:
     judged = {"q": {"g": {"1": {"a": 2, "b": 1}, "2": {"b": 9, "c": 3}}}}
     asked = ["prefs_num_prefs_poss", "prefs_simp"]
     assert evaluate(PreferenceQrels.of(judged), {"q": ["a", "c", "b"]}, asked).mean() == {

@@ -257,7 +257,7 @@ def test_files_and_mappings_give_the_same_values(tmp_path: Path) -> None:
     assert fingerprint(found) == fingerprint(judged_of(JUDGED)) != fingerprint(found.qrels)
 
 
-def test_what_has_no_strata_is_refused(tmp_path: Path) -> None:
+def test_judgments_without_strata_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "qrels"
     path.write_text("q1 0 d1 1\n", encoding="utf-8")
     with pytest.raises(InputError, match="got 4 fields, expected 5: query iteration document str"):

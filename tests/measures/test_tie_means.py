@@ -131,7 +131,7 @@ def test_the_mean_over_all_orders_is_that_of_every_order_one_by_one(name: str) -
     assert compared == len(chosen) * len(BATCH.qrels) > 0
 
 
-def test_what_the_issue_of_ties_is_about_has_a_closed_form() -> None:
+def test_common_measures_have_a_closed_form() -> None:
     assert set(CLOSED) >= {
         "AP", "Bpref", "DCG", "F", "FirstRel", "GMAP", "Judged", "NumRel", "NumRelRet", "NumRet",
         "P", "R", "RBP", "RR", "Rprec", "SetAP", "SetF", "SetP", "SetR", "Success",

@@ -131,7 +131,7 @@ def test_a_word_that_is_only_possible_with_one_value_says_why(text: str, why: st
         "\u03b1_nDCG(alpha=0.25)@20": "alpha_nDCG(alpha=0.25)@20",
     }.items(),
 )
-def test_what_a_name_of_ir_measures_stands_for(text: str, ours: str) -> None:
+def test_a_name_of_ir_measures_means_our_measure(text: str, ours: str) -> None:
     assert parse(text) == parse(text, "ir_measures") == parse(ours)
 
 
@@ -181,7 +181,7 @@ def test_every_family_of_trec_eval_is_read_or_has_a_reason() -> None:
         "ndcg_cut": "nDCG@5 nDCG@10 nDCG@15 nDCG@20 nDCG@30 nDCG@100 nDCG@200 nDCG@500 nDCG@1000",
     }.items(),
 )
-def test_what_a_name_of_trec_eval_stands_for(text: str, ours: str) -> None:
+def test_a_name_of_trec_eval_means_our_measures(text: str, ours: str) -> None:
     wanted = tuple(map(parse, ours.split()))
     assert parse_all(text) == parse_all(text, "trec_eval-9") == parse_all(text, "pytrec_eval")
     assert parse_all(text) == wanted
@@ -278,7 +278,7 @@ _BY_HAND = [
 
 
 @pytest.mark.parametrize(("tool", "text", "ours"), _BY_HAND)
-def test_what_a_name_of_a_tool_stands_for(tool: str, text: str, ours: str) -> None:
+def test_a_name_of_a_tool_means_our_measure(tool: str, text: str, ours: str) -> None:
     assert parse(text, dialect=tool) == parse(ours)
 
 
@@ -318,7 +318,7 @@ def test_without_a_dialect_the_same_is_read_where_only_one_thing_can_be_meant() 
         "Normalized Discounted Cumulative Gain@10": "nDCG@10", "F1-score@5": "F1@5",
     }.items(),
 )  # fmt: skip
-def test_what_people_write_is_read(text: str, ours: str) -> None:
+def test_informal_names_are_parsed(text: str, ours: str) -> None:
     assert parse(text) == parse(ours)
 
 
@@ -387,7 +387,7 @@ def test_every_spelling_of_a_tool_is_read_as_its_row_says_or_has_its_reason(tool
             assert found == parse_all(ours), row
 
 
-def test_what_is_not_offered_is_not_listed() -> None:
+def test_every_listed_name_is_parsed_or_has_a_reason() -> None:
     rows = list(tool_names())
     assert len(rows) > 150
     for row in rows:

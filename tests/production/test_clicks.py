@@ -148,7 +148,7 @@ def test_expected_clicks_of_the_position_model_are_those_of_mean_attraction(tmp_
     assert found.low == pytest.approx(fit.low / mean)
 
 
-def test_what_is_not_used_is_counted(tmp_path):
+def test_unused_impressions_are_counted(tmp_path):
     events = []
     for n in range(20):
         events += asked(f"q{n}", "fees", ["a", "b"], ["a"] if n % 2 else [])
@@ -221,7 +221,7 @@ def test_the_file_says_that_its_judgments_come_from_clicks(tmp_path):
     )
 
 
-def test_what_is_not_possible_is_refused(tmp_path):
+def test_impossible_arguments_are_refused(tmp_path):
     log = write_log(tmp_path / "log.parquet", asked("q", "t", ["a"]))
     with pytest.raises(UnknownName):
         implicit_judgments(log, model="cascade")

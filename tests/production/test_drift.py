@@ -120,7 +120,7 @@ def test_a_cluster_differs_if_one_share_is_at_most_two_thirds_of_the_other(
     assert len(found.foreign) == (mark == "too many")
 
 
-def test_what_is_detectable_is_detected_at_every_larger_share_too():
+def test_detectable_shares_are_detected_at_every_larger_share():
     report = quick(*halves(30))
     shares = [0.05, 0.1, 0.2, 0.3]
     for powers, least in (

@@ -144,7 +144,7 @@ def test_a_document_cannot_give_orders():
     assert text == hostile["d"]
 
 
-def test_what_was_paid_is_not_paid_again_after_an_interruption(tmp_path):
+def test_paid_calls_are_not_repeated_after_an_interruption(tmp_path):
     class KilledError(Exception):
         pass
 

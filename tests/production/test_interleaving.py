@@ -157,7 +157,7 @@ def test_interleaving_loads_no_library():
 
 
 @pytest.mark.parametrize("arguments", [{"method": "balanced"}, {"k": 0}, {"k": 1.5}])
-def test_what_is_not_possible_is_refused(arguments):
+def test_impossible_arguments_are_refused(arguments):
     with pytest.raises(RankgaugeError, match=r"balanced|k=[01]"):
         interleave(["a"], ["b"], seed=1, **arguments)
 

@@ -184,7 +184,7 @@ def test_the_summary_counts_events_by_kind(tmp_path):
     assert f"{summary.last:%H:%M:%S}" == "12:00:31"
 
 
-def test_what_is_no_log_is_refused(tmp_path):
+def test_an_invalid_log_is_refused(tmp_path):
     with pytest.raises(InputError, match="no such log"):
         EventLog(tmp_path / "none.parquet")
     with pytest.raises(InputError, match=r"no manifest\.json"):

@@ -500,7 +500,7 @@ def test_feedback_of_other_tools(tmp_path):
     ]
 
 
-def test_what_has_no_known_format_is_refused(tmp_path):
+def test_a_log_of_unknown_format_is_refused(tmp_path):
     for name, text in (("a.jsonl", '{"a": 1}\n'), ("b.csv", "a,b\n1,2\n"), ("c.txt", "hello\n")):
         (tmp_path / name).write_text(text)
         with pytest.raises(FormatError, match="format of this log is not known"):

@@ -197,7 +197,7 @@ def test_a_quantile_beyond_the_data_has_no_upper_limit(folder):
     assert found.value("latency_p50").high < 29
 
 
-def test_what_was_not_logged_is_not_defined_and_not_zero(folder):
+def test_metrics_of_unlogged_events_are_undefined_and_not_zero(folder):
     events = [Event(f"e{n}", "question", START, f"q{n}") for n in range(5)]
     found = online_metrics(write_events(folder / "log.parquet", events))
     for name, reason in (
@@ -222,7 +222,7 @@ def test_what_was_not_logged_is_not_defined_and_not_zero(folder):
         ({}, "3 single questions"),
     ],
 )
-def test_what_intervals_depend_on_is_named(folder, known, unit):
+def test_the_clusters_of_questions_are_named(folder, known, unit):
     events = [
         Event(f"e{n}", "question", START, question_id=f"q{n}", text="why?", **known)
         for n in range(3)

@@ -120,7 +120,7 @@ questions = st.builds(
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(questions, min_size=1, max_size=5, unique_by=lambda each: each.id))
-def test_what_is_written_is_read_again(tmp_path_factory, found):
+def test_a_question_set_is_read_back(tmp_path_factory, found):
     path = tmp_path_factory.mktemp("set") / "set.jsonl"
     made = QuestionSet(tuple(found))
     made.write(path)

@@ -263,7 +263,7 @@ def test_logs_are_json_lines_or_a_question_on_each_line(tmp_path):
     assert {each.text for each in sample_questions(rows, 2).questions} == {"late fees", "wifi"}
 
 
-def test_what_cannot_be_drawn_is_an_error_with_its_line(tmp_path, log):
+def test_an_impossible_sample_or_table_is_an_error_with_its_line(tmp_path, log):
     with pytest.raises(rankgauge.InputError, match="has 6 distinct questions"):
         sample_questions(log, 7)
     with pytest.raises(

@@ -81,7 +81,7 @@ def refusal(name, measure):
 
 
 @pytest.mark.parametrize("name", PROFILES)
-def test_what_a_tool_lacks_is_refused_with_what_it_has(name):
+def test_a_measure_that_a_tool_lacks_is_refused_with_its_alternatives(name):
     refused = [error for bare in list_measures() if (error := refusal(name, bare)) is not None]
     assert refused
     for error in refused:

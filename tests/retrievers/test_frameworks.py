@@ -40,7 +40,7 @@ def test_the_id_of_a_document(own, data, key, wanted):
 
 
 @pytest.mark.parametrize("found", [None, "", True, 1.5, ["a"], {"a": 1}])
-def test_what_is_no_id_is_named(found):
+def test_a_missing_id_is_named(found):
     with pytest.raises(
         InputError, match=r"LangChain: a document has no source; keys .*: source, n"
     ):

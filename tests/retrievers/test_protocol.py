@@ -55,7 +55,7 @@ def test_responses_of_many_shapes_are_hits(found, ids):
         "text",
     ],
 )  # fmt: skip
-def test_what_only_looks_like_a_ranking_is_refused_with_what_to_write(found, fix):
+def test_an_invalid_ranking_is_refused_with_the_right_format(found, fix):
     with pytest.raises(InputError, match="the retriever returned") as error:
         hits_of(found, 10)
     assert fix in error.value.fix

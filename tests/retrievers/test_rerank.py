@@ -51,7 +51,7 @@ def test_documents_below_the_depth_stay_there():
     assert names(reranked(lengths, k=3, depth=4)) == ["d4", "d2", "d3"]
 
 
-def test_what_has_no_score_stays_below_in_the_old_order():
+def test_documents_without_a_score_stay_below_in_the_old_order():
     def some(_query, texts):
         return [None if len(text) == 5 else -1e20 * len(text) for text in texts]
 
@@ -61,7 +61,7 @@ def test_what_has_no_score_stays_below_in_the_old_order():
     assert names(reranked(lambda _, texts: [None] * len(texts))) == list(TEXTS)
 
 
-def test_what_has_no_text_stays_below():
+def test_documents_without_a_text_stay_below():
     ranking = reranked(lengths, retriever=lambda _: ["gone", "d1", "d4"])
     assert names(ranking) == ["d4", "d1", "gone"]
     assert reranked(lengths, retriever=lambda _: []) == []
@@ -114,7 +114,7 @@ def test_scores_that_are_none_are_named(given):
 
 
 @pytest.mark.parametrize("reranker", ["cross-encoder", None, 3])
-def test_what_is_no_reranker_is_refused(reranker):
+def test_an_invalid_reranker_is_refused(reranker):
     with pytest.raises(InputError, match="expected a reranker"):
         Rerank(listed, reranker)
     with pytest.raises(InputError, match="depth=0"):

@@ -102,7 +102,7 @@ def test_judgments_that_no_run_brought_stay_and_are_counted() -> None:
     assert "1 judgment of 2 come from none of these runs" in found.notes
 
 
-def test_what_all_runs_found_takes_nothing_away() -> None:
+def test_documents_found_by_all_runs_do_not_change_values() -> None:
     run = {"q": ["d1", "d2"]}
     found = reliability({"q": {"d1": 1, "d2": 2}}, {"a": run, "b": run}, "nDCG")
     assert all(one.judgments == 0 and one.values == one.without for one in found.runs)
@@ -122,7 +122,7 @@ def test_what_all_runs_found_takes_nothing_away() -> None:
     ],
     ids=["one run", "none", "one group", "no group", "one name", "k 0"],
 )
-def test_what_cannot_be_left_out_is_refused(runs: Any, words: dict[str, Any]) -> None:
+def test_impossible_reliability_is_refused(runs: Any, words: dict[str, Any]) -> None:
     with pytest.raises(RankgaugeError):
         reliability({"q": {"d": 1}}, runs, "P@1", **words)
 

@@ -36,7 +36,7 @@ def orders(scores: dict[str, float]) -> Any:
         yield list(itertools.chain.from_iterable(order))
 
 
-def test_what_is_tied_is_counted_in_evaluated_queries_only() -> None:
+def test_ties_are_counted_only_in_evaluated_queries() -> None:
     assert dict(FOUND.counts) == {
         "queries": 4, "tied": 2, "deciding": 1, "documents": 10, "tied_documents": 7,
         "deciding_documents": 3, "groups": 3, "deciding_groups": 1, "largest": 3,
@@ -303,7 +303,7 @@ def test_a_comparison_of_evaluations_by_two_policies_of_ties_is_refused() -> Non
 
 
 @pytest.mark.parametrize("ties", ["best", "worst", "mean"])
-def test_what_knows_no_judgments_refuses_ties_by_grade(ties: Any) -> None:
+def test_functions_without_judgments_refuse_ties_by_grade(ties: Any) -> None:
     run = {"q": {"a": 0.5, "b": 0.5}}
     for act in (
         lambda: rankgauge.cut(run, 1, ties=ties),

@@ -80,7 +80,7 @@ def test_removed_is_a_policy_that_is_noted_and_saved(made: Batch) -> None:
     assert any(f"first relevant document: at rank 1 for {at_1}," in note for note in found.notes)
 
 
-def test_what_is_removed_is_not_compared_with_what_is_not(made: Batch) -> None:
+def test_different_policies_of_unjudged_documents_are_not_compared(made: Batch) -> None:
     one = evaluate(made.qrels, made.run, "AP")
     other = evaluate(made.qrels, made.run, "AP", unjudged="removed")
     with pytest.raises(InputError, match="policies"):

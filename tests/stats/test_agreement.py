@@ -183,7 +183,7 @@ def test_raters_who_guess_have_an_alpha_of_0():
 
 
 @pytest.mark.parametrize("bad", [[1, 2], [["a", "b"]], [[1, 2], [3]], [[math.inf, 1]]])
-def test_what_is_no_table_of_ratings_is_refused(bad):
+def test_an_invalid_table_of_ratings_is_refused(bad):
     with pytest.raises(InputError, match=r"not a table of numbers|infinite"):
         krippendorff_alpha(bad)
 

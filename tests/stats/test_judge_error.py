@@ -203,7 +203,7 @@ def test_agreement_draws_whole_clusters(statistic):
         (naive_rate, ([NAN],)),
     ],
 )
-def test_what_is_no_label_is_refused(function, given):
+def test_an_invalid_label_is_refused(function, given):
     with pytest.raises(InputError):
         function(*given)
 

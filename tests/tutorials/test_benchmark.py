@@ -124,7 +124,7 @@ def test_no_results_and_no_queries_are_distinguished():
         RetrievalBenchmark().run_evaluation("good", good)
 
 
-def test_what_does_not_fit_is_an_error():
+def test_invalid_input_is_an_error():
     made = bench()
     with pytest.raises(InputError, match="already exists"):
         made.add_query("q1", "again", ["d1"])

@@ -37,7 +37,7 @@ def test_names_are_escaped():
     assert r"a\|b" in comparison.compare([found])
 
 
-def test_what_does_not_fit_is_an_error():
+def test_incomparable_results_are_an_error():
     found = RetrieverComparison([1]).evaluate_retriever("A", GRADED)
     with pytest.raises(InputError, match="'A' was not evaluated at k = 3"):
         RetrieverComparison([1, 3]).compare([found])

@@ -218,7 +218,7 @@ def test_a_ranking_is_a_list_a_tuple_an_array_or_an_iterator():
     assert fn.reciprocal_rank(np.array(["d3", "d1"]), np.array(["d1"])) == 0.5
 
 
-def test_what_is_relevant_is_a_set_a_list_or_grades():
+def test_relevant_documents_are_a_set_a_list_or_grades():
     for relevant in ({"d1"}, ["d1"], ("d1",), frozenset({"d1"}), {"d1": 1}, {"d1": 3, "d2": 0}):
         assert fn.precision_at_k(["d1", "d2"], relevant, 2) == 0.5
 

@@ -193,7 +193,7 @@ def test_a_judge_compares_answers_on_the_page_of_tasks(project, client):
     assert vote_report(project).pairs[0].both_good == 0
 
 
-def test_what_is_no_vote_is_refused(project, client):
+def test_an_invalid_vote_is_refused(project, client):
     project.add_answers([Answer("a", "q000", "x", "v1"), Answer("b", "q000", "y", "v2")])
     sign_in(client, project)
     page = client.get("/answers")

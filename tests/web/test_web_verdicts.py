@@ -111,7 +111,7 @@ def test_everything_on_the_page_is_escaped(client):
         (KEYS[0], "supported", "http://elsewhere.example"),
     ],
 )  # fmt: skip
-def test_what_is_no_verdict_of_this_page_is_not_stored(client, store, key, label, origin):
+def test_an_invalid_verdict_is_not_stored(client, store, key, label, origin):
     done = give(client, key, label, origin=origin)
     assert done.status_code == 400
     assert "The verdict was not stored" in done.text

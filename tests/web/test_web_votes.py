@@ -105,7 +105,7 @@ def test_a_vote_sets_no_cookie_and_reads_none(send):
         {"left": {"text": "x" * 200_001}},
     ],
 )  # fmt: skip
-def test_what_is_no_vote_is_refused_with_a_fix(project, send, changes):
+def test_an_invalid_vote_is_refused_with_a_fix(project, send, changes):
     answer = send(**changes)
     assert answer.status_code == 400, answer.text
     assert answer.json()["error"]
@@ -114,7 +114,7 @@ def test_what_is_no_vote_is_refused_with_a_fix(project, send, changes):
 
 
 @pytest.mark.parametrize("body", ["", "[]", "{", "7", "\x00", "[" * 100_000])
-def test_what_is_no_json_object_is_refused(send, body):
+def test_an_invalid_json_object_is_refused(send, body):
     answer = send(body)
     assert answer.status_code == 400
     assert "JSON" in answer.json()["error"]
