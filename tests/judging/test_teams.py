@@ -164,7 +164,7 @@ def test_the_latest_of_two_final_verdicts_counts(project):
 
 def test_unjudged_items_are_not_adjudicated(project):
     eve, _ = project.add_judge("Eve", role="lead")
-    with pytest.raises(InputError, match="nobody judged"):
+    with pytest.raises(InputError, match="nobody has judged"):
         project.adjudicate("q1", POOL, eve.id)
 
 

@@ -521,7 +521,7 @@ class JudgingProject(JudgingStore):
             same = [each for each in state.by_question.get(question, ()) if each.items == items]
             if not any(state.finished(each) for each in same):
                 raise InputError(
-                    f"nobody judged {len(items)} documents of question {question!r:.60}",
+                    f"question {question!r:.60}: nobody has judged these {len(items)} documents",
                     where=self.where, fix="choose one of the disagreements that are listed",
                 )  # fmt: skip
             for each in same:
