@@ -82,8 +82,8 @@ _inputs = options.combined(
     options.collection("The texts of the contexts, if FILE has only their ids."),
     click.option(
         "--verdicts", metavar="STORE|FILE",
-        help="A store of verdicts (SQLite or postgresql://...), to which a model adds; or a "
-        "file of verdicts with key, label, and judge.  "
+        help="A store of verdicts (SQLite or postgresql://...), to which the model adds verdicts; "
+        "or a file of verdicts with key, label, and judge.  "
         "[default: judge by rules that compare words]",
     ),
     click.option("--judge", metavar="NAME", help="Use only the verdicts of this judge."),
@@ -94,8 +94,8 @@ _inputs = options.combined(
     ),
     click.option(
         "--search", metavar="RETRIEVER",
-        help="Let the model also judge whether the first 10 documents of --collection answer "
-        "a question: found by bm25, or by vectors of an ENCODER, such as hashing (see "
+        help="Have the model also judge whether the first 10 documents that RETRIEVER finds in "
+        "--collection answer a question. RETRIEVER is bm25 or an ENCODER, such as hashing (see "
         "--encoder).",
     ),
     click.option(

@@ -111,7 +111,7 @@ def interleaving(log: str, a: str | None, b: str | None, seed: int, format: str)
 )  # fmt: skip
 @click.option(
     "--min-shown", type=click.IntRange(1), default=10, show_default=True,
-    help="Leave documents that were shown fewer times unjudged.",
+    help="Leave documents shown fewer times than this unjudged.",
 )  # fmt: skip
 @click.option(
     "--drop-unsure", is_flag=True, help="Leave documents whose interval contains 0.5 unjudged."
