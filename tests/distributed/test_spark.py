@@ -331,7 +331,7 @@ def test_impossible_arguments_are_refused_before_a_job_starts(session):
     ):
         with pytest.raises(UnknownName, match=message):
             spark.evaluate(run, qrels, **arguments)
-    with pytest.raises(InputError, match="expected run, query_id and measures"):
+    with pytest.raises(InputError, match="expected run, query_id, and measures"):
         spark.summarize(run)
 
 
