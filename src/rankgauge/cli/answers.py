@@ -94,9 +94,9 @@ _inputs = options.combined(
     ),
     click.option(
         "--search", metavar="RETRIEVER",
-        help="Let the model also judge whether the first 10 documents of --collection answer "
-        "a question: found by bm25, or by vectors of an ENCODER, such as hashing (see "
-        "--encoder).",
+        help="Let the model also judge whether the first 10 documents found in --collection "
+        "answer a question. RETRIEVER is bm25, or the ENCODER of a vector search, such as hashing "
+        "(see --encoder).",
     ),
     click.option(
         "--replicates", type=click.IntRange(1), default=1, show_default=True, metavar="N",
@@ -280,7 +280,7 @@ def gate(
     metavar="FILE|STORE",
     required=True,
     help="Verdicts of people on all items of a random sample of the questions: a store, or a file "
-    "with label, judge, and either key or record, relation, row, column.",
+    "with label, judge, and either key, or record, relation, row, and column.",
 )
 @click.option(
     "-o", "--output", metavar="FILE", help="Write the calibration to this file, for --calibration."
