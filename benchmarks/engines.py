@@ -149,7 +149,7 @@ class TrecEval(Engine):
     def missing(self) -> str:
         from shutil import which
 
-        return "" if which("trec_eval") else "no program trec_eval on the PATH"
+        return "" if which("trec_eval") else "no trec_eval program on the PATH"
 
     def version(self) -> str:
         import subprocess

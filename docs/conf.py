@@ -68,6 +68,7 @@ nitpick_ignore = [
     ("py:class", "tuple[float"),
     ("py:class", "date"),
     ("py:class", "Model"),
+    ("py:class", "Part"),
     ("py:class", "StoredQrels"),
     ("py:class", "rankgauge.core.threads._T"),
     ("py:class", "rankgauge.core.threads._R"),

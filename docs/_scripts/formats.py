@@ -21,7 +21,7 @@ WORDS = {"qrels": "judgments", "run": "runs"}
 
 def lines() -> Iterator[str]:
     """Yield the lines of the table, with a row for each format."""
-    yield "| format | a file of it | recognized by | read as | written as |"
+    yield "| format | content | recognized by | read as | written as |"
     yield "|---|---|---|---|---|"
     for form in FORMATS:
         shown = (f"`{form.name}`", form.example, form.known_by, kinds(form, "reads"))

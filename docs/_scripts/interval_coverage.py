@@ -104,7 +104,7 @@ def coverage(rows: Sequence[tuple]) -> Iterator[Table]:
     yield Table(
         columns=(
             "queries", "cases", "shown in 20% or more", "coverage: median", "cases below 93%",
-            "highest", "dense: withheld at most", "t: lowest", "t: cases below 93%",
+            "highest", "half differ: withheld at most", "t: lowest", "t: cases below 93%",
         ),
         rows=tuple(lines),
     )  # fmt: skip

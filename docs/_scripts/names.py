@@ -27,12 +27,12 @@ TITLES = {
     "haystack": "Haystack",
     "recbole": "RecBole",
     "rectools": "RecTools",
-    "people": "Everyday writing",
+    "people": "Everyday usage",
 }
 SAID = {
     "ir_measures": "Nearly all names of ir_measures are the same here, with the same parameters.",
-    "sentence-transformers": "`cosine_` may be another similarity of the tool, with the name of "
-    "the data in front; the headers of its CSV files (`cosine-Accuracy@1`) also work.",
+    "sentence-transformers": "`cosine_` may be replaced by another similarity function, and "
+    "preceded by the name of the data; the headers of CSV files (`cosine-Accuracy@1`) also work.",
     "ranx": "The suffix `-l2` means `(rel=2)`.",
     "mteb": "Names that begin with `nauc` are rejected like `nauc` (see below the table).",
     "people": "Case, spaces, `-`, and `_` are ignored; `at 5`, `_at_5`, and `_5` mean `@5`.",
@@ -83,7 +83,10 @@ def refused(rows: Iterable[ToolName]) -> Iterator[str]:
     for row in rows:
         by_reason.setdefault(row.why, []).append(row.name)
     for why, names in by_reason.items():
-        yield f"- {', '.join(f'`{name}`' for name in names)}: not a measure here, since {why}."
+        reason = f"not a measure here, since {why}"
+        if len(names) > 1:
+            reason = f"not measures here, since each {why.removeprefix('it ')}"
+        yield f"- {', '.join(f'`{name}`' for name in names)}: {reason}."
     if by_reason:
         yield ""
 

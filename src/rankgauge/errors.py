@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rankgauge.core.escaping import for_terminal
+from rankgauge.core.text import either
 
 __all__ = [
     "FormatError",
@@ -145,8 +146,10 @@ class UnknownName(RankgaugeError, ValueError):  # noqa: N818 - a name in the fie
         names = list(known)
         lowered = {name.lower(): name for name in names}
         near = difflib.get_close_matches(got.lower()[:60], lowered, n=3, cutoff=0.5)
-        meant = f"did you mean {' or '.join(lowered[name] for name in near)}?"
-        fix = meant if near else f"known: {', '.join(names)}"
+        if near:
+            fix = f"did you mean {either([lowered[name] for name in near])}?"
+        else:
+            fix = f"known: {', '.join(names)}"
         return cls(f"unknown {what} {got[:60]!r}", where=where, fix=fix)
 
 

@@ -32,7 +32,7 @@ def test_a_steady_measure_with_unhappy_users_suggests_a_new_evaluation_set(tmp_p
     done = run("logs", "health", events, "--history", store, "-m", "RR")
     assert done.returncode == 0
     assert done.stdout.startswith(
-        "REFRESH: metrics look good, users complain: refresh the evaluation set"
+        "REFRESH: metrics look good, but users complain: refresh the evaluation set"
     )
     assert len(done.stdout.splitlines()) <= 24
     found = json.loads(

@@ -228,7 +228,7 @@ def test_a_folder_that_is_not_empty_is_not_changed(tmp_path):
 def test_a_collection_that_does_not_fit_leaves_nothing_behind(tmp_path):
     held = Collection({"d": Document("d")}, {}, qrels=Qrels.of({"q": {"d": 0.5}}))
     for name in ("out", "out.zip"):
-        with pytest.raises(InputError, match="beir stores whole grades"):
+        with pytest.raises(InputError, match="beir stores integer grades"):
             convert(held, tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 

@@ -54,7 +54,7 @@ def test_a_query_that_the_run_lacks_has_an_empty_ranking():
     assert found.value == 0
     text = render(found)
     assert "this query is not in the run: an empty ranking" in text
-    assert text.startswith("AP = 0 of query q")
+    assert text.startswith("AP = 0 for query q")
 
 
 def test_ranks_that_the_measure_ignores_are_omitted():

@@ -16,7 +16,7 @@ from rankgauge.errors import FormatError, RankgaugeError
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.formats.registry import InFormat
 
-ANNOUNCED = "the third column counts 1 to n in every query, so it is read as a rank"
+ANNOUNCED = "the third column counts from 1 to n in every query, so it is read as a rank"
 RANKINGS = st.dictionaries(
     st.integers(0, 9).map("q{}".format),
     st.lists(st.integers(0, 99).map("d{}".format), min_size=1, max_size=6, unique=True),

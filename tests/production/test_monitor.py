@@ -53,7 +53,7 @@ CALM, ANGRY = {"thumbs": (0.8, 0.8), "abstains": (0.1, 0.1)}, {
 
 
 @pytest.mark.parametrize(("offline", "online", "drift", "verdict", "says"), [
-    (HELD, ANGRY, None, "REFRESH", "metrics look good, users complain: refresh"),
+    (HELD, ANGRY, None, "REFRESH", "metrics look good, but users complain: refresh"),
     (HELD, {"thumbs": (0.8, 0.8), "abstains": (0.1, 0.4)}, None, "REFRESH", "users complain"),
     (HELD, CALM, True, "REFRESH", "questions of users differ"),
     (HELD, CALM, None, "STEADY", "metrics hold"),

@@ -19,16 +19,16 @@ from rankgauge.rendering.tables import Table
 # Causes with stage and fix, in the order of the steps: the first failed step is the cause.
 CAUSES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "answered though unanswerable": ("generation", 'let the prompt ask for "I don\'t know"'),
+        "answered though unanswerable": ("generation", 'tell the model to say "I don\'t know"'),
         "not in the collection": ("collection", "add documents that answer it"),
         "not retrieved": ("retrieval", "improve retrieval: rankgauge diagnose"),
         "retrieved but cut": ("retrieval", "rerank, or pass more contexts"),
-        "abstained though answerable": ("generation", "let the prompt answer from the contexts"),
-        "used but contradicted": ("generation", "a stronger model, or a prompt that cites"),
-        "does not address the question": ("generation", "let the prompt repeat the question"),
-        "in the context but not used": ("generation", "fewer contexts, or the best first"),
-        "partly used": ("generation", "let the prompt ask for a complete answer"),
-        "unsupported claims": ("generation", "let the prompt allow only what the contexts say"),
+        "abstained though answerable": ("generation", "tell the model to answer from the contexts"),
+        "used but contradicted": ("generation", "use a stronger model, or ask for citations"),
+        "does not address the question": ("generation", "repeat the question in the prompt"),
+        "in the context but not used": ("generation", "pass fewer contexts, or the best first"),
+        "partly used": ("generation", "ask for a complete answer in the prompt"),
+        "unsupported claims": ("generation", "tell the model to use only the contexts"),
     }
 )
 _GOOD = "no fault"

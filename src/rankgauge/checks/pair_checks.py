@@ -68,7 +68,7 @@ UNJUDGED_AT_K = FindingKind(
 
 SUSPICIOUSLY_PERFECT = FindingKind(
     "P107", "suspiciously-perfect", "warning",
-    "the run may be made from the judgments",
+    "the run may have been made from the judgments",
     "if judgments and run are derived from each other, the value is meaningless",
     "check where the run and the judgments come from",
 )  # fmt: skip

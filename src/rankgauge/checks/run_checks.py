@@ -68,16 +68,16 @@ SCORE_NOT_FINITE = FindingKind(
 RANK_CONTRADICTS_SCORE = FindingKind(
     "R103", "rank-contradicts-score", "warning",
     "the rank column contradicts the scores",
-    "evaluations use the scores and ignore the ranks; readers of the ranks see another ranking",
+    "evaluations use the scores and ignore the ranks; tools that read the ranks see another order",
     "decide which is right, and write scores that decrease with the rank",
     "on request",
 )  # fmt: skip
 
 CUT_BELOW_K = FindingKind(
     "R105", "cut-below-k", "warning",
-    "rankings are cut above the cut-off of a measure",
+    "rankings are shorter than the cut-off of a measure",
     "documents below the cut count as not retrieved, so a deeper run looks better",
-    "retrieve at least as many documents as the largest cut-off, equally many for every run",
+    "retrieve at least as many documents as the largest cut-off, the same number for every run",
 )  # fmt: skip
 
 CONSTANT_SCORES = FindingKind(
@@ -212,13 +212,13 @@ def _ascending(run: CheckedRun) -> Iterator[Finding]:
         f"{many(better + worse, 'query')}"
     )
     if better >= _ENOUGH and better >= 4 * worse and gain >= 2:
-        evidence = f"judged documents rank higher {judged}"
+        evidence = judged
     elif by_ranks and worse <= better:
         evidence = (
             f"the ranks increase with the scores in {run.turned} of {many(run.ranked, 'query')}"
         )
     elif by_lines and better >= _ENOUGH and better > 2 * worse and gain >= 1.5:
-        evidence = f"scores increase from line to line, and judged documents rank higher {judged}"
+        evidence = f"scores increase from line to line, and {judged}"
     else:
         return
     fixed = run.rejoined(lambda table: without_repeats(negated(table)))
@@ -354,7 +354,7 @@ def check_runs(runs: Sequence[CheckedRun]) -> Iterator[Finding]:
     depths = [_common_depth(run) for run in runs]
     deepest = max(depths, default=0)
     for run, depth in zip(runs, depths, strict=True):
-        # Another finding covers rankings cut above the cut-off of a measure.
+        # Another finding covers rankings that are shorter than the cut-off of a measure.
         whole = [
             m for m in run.measures if dict(m.params).get("k") is None and m.name not in _UNLIMITED
         ]

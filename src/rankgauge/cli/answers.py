@@ -82,8 +82,8 @@ _inputs = options.combined(
     options.collection("The texts of the contexts, if FILE has only their ids."),
     click.option(
         "--verdicts", metavar="STORE|FILE",
-        help="A store of verdicts (SQLite or postgresql://...), to which a model adds; or a "
-        "file of verdicts with key, label, and judge.  "
+        help="A store of verdicts (SQLite or postgresql://...), to which the model adds verdicts; "
+        "or a file of verdicts with key, label, and judge.  "
         "[default: judge by rules that compare words]",
     ),
     click.option("--judge", metavar="NAME", help="Use only the verdicts of this judge."),
@@ -94,9 +94,9 @@ _inputs = options.combined(
     ),
     click.option(
         "--search", metavar="RETRIEVER",
-        help="Let the model also judge whether the first 10 documents found in --collection "
-        "answer a question. RETRIEVER is bm25, or the ENCODER of a vector search, such as hashing "
-        "(see --encoder).",
+        help="Have the model also judge whether the first 10 documents that RETRIEVER finds in "
+        "--collection answer a question. RETRIEVER is bm25 or an ENCODER, such as hashing (see "
+        "--encoder).",
     ),
     click.option(
         "--replicates", type=click.IntRange(1), default=1, show_default=True, metavar="N",

@@ -22,10 +22,13 @@ from rankgauge.cli.output import print_result
 )  # fmt: skip
 @click.option(
     "-k", type=click.IntRange(1), default=5, show_default=True,
-    help="The cut-off of the failure patterns before and after.",
+    help="The cut-off for failure patterns of the current and the best configuration.",
 )  # fmt: skip
 @options.output_format()
-@options.full("Show all configurations, failure patterns before and after, and single settings.")
+@options.full(
+    "Show all configurations, failure patterns of the current and the best one, and single "
+    "settings."
+)
 def explore(path: str, store: str | None, timed: int, k: int, format: str, full: bool) -> None:
     """Try the configurations in the table [explore] of PLAN, and choose the best.
 

@@ -91,7 +91,7 @@ def compare(
     """Compare the second evaluation with the first, on the queries that both have.
 
     Evaluations with different judgments are rejected with exit code 4. With --force, they are
-    compared and the differences are listed.
+    compared anyway, with a note on how they differ.
 
     \b
     Examples:

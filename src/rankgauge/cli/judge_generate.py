@@ -53,7 +53,7 @@ def generate(
     refused and recorded with the reason. Accepted questions are added to PROJECT, with the
     document as a candidate. Replies are cached: repeating the command repeats no calls.
 
-    Users ask other questions: a high value on generated questions does not predict quality in
+    Users ask different questions: a high value on generated questions does not predict quality in
     production. `evaluate` averages them with other questions only with --mix-origins.
 
     \b

@@ -157,7 +157,7 @@ def answers(project: str, file: str) -> None:
     """Add the answers of FILE (CSV, TSV, or JSON lines) to PROJECT.
 
     Columns: id, question (its identifier), text, retrieval, prompt, model, and sources (identifiers
-    of the documents used for the answer; in CSV separated by ;). On the page Answers, people
+    of the documents used for the answer; in CSV separated by ;). On the Answers page, people
     compare the answers of two systems to a question, without seeing systems and sources.
     """
     from rankgauge.judging import JudgingProject, read_answers
@@ -180,7 +180,7 @@ def answers(project: str, file: str) -> None:
 )  # fmt: skip
 @click.option(
     "--kind", type=click.Choice(["person", "application", "model"]), default="person",
-    show_default=True, help="Who made the imported votes.",
+    show_default=True, help="Who cast the imported votes.",
 )  # fmt: skip
 @options.full("Also show votes without a preference, and all pairs of systems.")
 @options.output_format()

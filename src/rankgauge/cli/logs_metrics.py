@@ -62,7 +62,7 @@ def metrics(
     over time.
 
     Intervals, thresholds, and tests are valid for one look. Repeating them every day raises the
-    rate of false alarms: look at a few dates fixed in advance, or compare two versions with
+    rate of false alarms: look only on a few dates fixed in advance, or compare two versions with
     `logs experiment`, which stays valid however often you look.
 
     Exit codes: 0 success; 1 a threshold FAILs; 2 an error; 3 INCONCLUSIVE with --strict; 4 a metric
@@ -155,7 +155,7 @@ def health(
 
     Only evaluations since the last change of judgments, policies, or queries are compared. A
     verdict is valid for one look: repeating the command every day raises the rate of false alarms.
-    Run it at a few dates fixed in advance, or compare two versions with `logs experiment`.
+    Run it on a few dates fixed in advance, or compare two versions with `logs experiment`.
 
     \b
     Examples:

@@ -147,7 +147,7 @@ _ENDINGS = (".html", ".json", ".png", ".svg")
 )  # fmt: skip
 @click.option(
     "--clusters", type=click.IntRange(min=2), metavar="N",
-    help="The number of clusters.  [default: 2 to 20, by the number of questions]",
+    help="The number of clusters.  [default: 2 to 20, depending on the number of questions]",
 )  # fmt: skip
 @click.option(
     "--permutations", type=click.IntRange(min=19), default=499, show_default=True, metavar="N",

@@ -30,7 +30,7 @@ from rankgauge.distributed import DIALECTS, sql_checks, sql_query
 @click.option("--per-query", is_flag=True, help="Return a row for each query instead of the means.")
 @click.option(
     "--checks", is_flag=True,
-    help="Print instead a query that counts duplicates and missing values in the tables.",
+    help="Instead, print a query that counts duplicates and missing values in the tables.",
 )  # fmt: skip
 def sql(
     measures: tuple[str, ...],

@@ -278,7 +278,7 @@ COMPARISON_KINDS: Mapping[str, FindingKind] = MappingProxyType(
             ),
             FindingKind(
                 "C102", "many-ties", "warning",
-                "more than one in ten queries have equal scores at judged documents",
+                "more than one in ten queries have equal scores for judged documents",
                 "breaking ties differently could change their values",
                 "write scores with more digits; rankgauge evaluate --tie-report shows the effect",
             ),
@@ -303,7 +303,7 @@ COMPARISON_KINDS: Mapping[str, FindingKind] = MappingProxyType(
             FindingKind(
                 "C106", "one-query-decides", "warning",
                 "one query accounts for most of the difference",
-                "without it the difference could vanish or change its sign",
+                "without it the difference could vanish or change sign",
                 "inspect this query: rankgauge explain",
             ),
             FindingKind(
@@ -320,7 +320,7 @@ COMPARISON_KINDS: Mapping[str, FindingKind] = MappingProxyType(
             ),
             FindingKind(
                 "C109", "depths-differ", "warning",
-                "the rankings of one run are cut at a lower rank than those of another",
+                "the rankings of one run are shorter than those of another",
                 "measures without a cut-off favor the deeper run",
                 "retrieve the same number of documents, or use measures with a cut-off that all "
                 "runs reach",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 SHOWN = 3
 
@@ -11,6 +11,13 @@ def some(ids: Iterable[str]) -> str:
     """Format the first few ids for a message."""
     shown = [repr(str(value)) for _, value in zip(range(SHOWN), ids, strict=False)]
     return ", ".join(shown) + ", ..." if len(shown) == SHOWN else ", ".join(shown) or "none"
+
+
+def either(names: Sequence[str]) -> str:
+    """Join alternatives: "a", "a or b", "a, b, or c"."""
+    *rest, last = names
+    comma = "," if len(rest) > 1 else ""
+    return f"{', '.join(rest)}{comma} or {last}" if rest else last
 
 
 def many(number: int, noun: str) -> str:

@@ -84,8 +84,8 @@ UNORDERED = Cause(
     "no order at the top", "query", "ranks",
     "over all queries, relevant documents are not closer to the beginning than to the end of the "
     "top 20, 50, or 100 (at least 50 documents; by less than 2.5 standard deviations, or 3.5% of "
-    "these ranks), although these ranks have more of them than equally many ranks below; and "
-    "this query misses a document in these ranks",
+    "these ranks), although these ranks have more of them than the same number of ranks "
+    "below; and this query misses a document in these ranks",
     "check the scores and the sorting, then reranking",
 )  # fmt: skip
 ABSENT = Cause(

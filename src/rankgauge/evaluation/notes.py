@@ -57,8 +57,8 @@ def ties_note(touched: int, ties: Ties) -> Finding:
     }[ties]
     if ties == "mean":
         return info(f"ties {how}; orders differ for {many(touched, 'query')}")
-    could = many(touched, "query") if touched else "no query"
-    return info(f"ties {how}; breaking ties differently could change {could}")
+    effect = f"could change {many(touched, 'query')}" if touched else "cannot change any query"
+    return info(f"ties {how}; breaking ties differently {effect}")
 
 
 def estimates_note(names: Sequence[str], errors: Values, policies: Policies) -> Finding:

@@ -85,8 +85,8 @@ def split_origins(evaluation: Evaluation, questions: Any) -> dict[str, list[str]
         questions: As in :func:`evaluate`.
 
     Returns:
-        Query ids by origin: ``generated``, and the other origins joined. A single entry if all
-        questions can be averaged together.
+        The query ids by origin (``generated``, and the other origins joined); a single entry if
+        all questions can be averaged together.
 
     Example:
         >>> from rankgauge import evaluate

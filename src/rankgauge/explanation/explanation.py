@@ -135,7 +135,7 @@ class Explanation(Result):
         Args:
             full: Whether to show the first ranks even if they contribute nothing.
         """
-        title = f"{self.measure} = {number(self.value)} of query {self.query} in {self.run_name}"
+        title = f"{self.measure} = {number(self.value)} for query {self.query} in {self.run_name}"
         return tables_of(self.measure, self.calculation, self.ranking, title=title, full=full)
 
     def _data(self) -> dict[str, Any]:
@@ -160,12 +160,12 @@ class Explanation(Result):
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
         return (
-            f"{self.measure} = {number(self.value)} of query {self.query} in {self.run_name}; mean "
-            f"over {many(self.queries, 'query')}: {number(self.mean)}"
+            f"{self.measure} = {number(self.value)} for query {self.query} in {self.run_name}; "
+            f"mean over {many(self.queries, 'query')}: {number(self.mean)}"
         )
 
     def __repr__(self) -> str:
-        return f"<Explanation of {self.measure} = {number(self.value)} of query {self.query!r}>"
+        return f"<Explanation of {self.measure} = {number(self.value)} for query {self.query!r}>"
 
 
 def explain(

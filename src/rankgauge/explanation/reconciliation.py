@@ -140,7 +140,7 @@ class Reconciliation(Result):
 
     @property
     def difference(self) -> float:
-        """Theirs minus ours: the sum of the contributions and the remainder."""
+        """Theirs minus ours (the sum of the contributions and the remainder)."""
         return self.theirs - self.ours
 
     def table(self) -> Table:

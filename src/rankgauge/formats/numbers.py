@@ -50,7 +50,7 @@ def is_lost(value: Any, number: float) -> bool:
 
 
 def number_text(value: float, layout: Layout) -> str:
-    """Format a number with all its digits; whole grades without a decimal point."""
+    """Format a number with all its digits; integer grades without a decimal point."""
     return repr(plain_number(value, layout))
 
 

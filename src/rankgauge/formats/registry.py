@@ -112,12 +112,12 @@ FORMATS = (
     ),
     Format(
         "msmarco", example="`query document rank`",
-        known_by="three fields, the third counts 1 to n in every query", reads=("run",),
+        known_by="three fields, the third counts from 1 to n in every query", reads=("run",),
         writes=("run",), writer="trec:msmarco_lines",
     ),
     Format("trec3", example="`query document score`", known_by="only by its name", reads=("run",)),
     Format(
-        "beir", example="`query-id corpus-id score` and whole grades, between tabs",
+        "beir", example="`query-id corpus-id score` and integer grades, between tabs",
         known_by="the header", named=False, read_as="tsv", reads=("qrels",), writes=("qrels",),
         writer="delimited:beir_lines", unique=True, largest_grade=2**53,
     ),

@@ -220,8 +220,8 @@ def read_third_column(table: PairTable, name: str, form: str | None) -> PairTabl
         text = f"{name}: the third column is read as a rank: documents are in that order"
         if form is None:
             text = (
-                f"{name}: the third column counts 1 to n in every query, so it is read as a rank "
-                "(--format trec3 reads it as a score)"
+                f"{name}: the third column counts from 1 to n in every query, so it is read as a "
+                "rank (--format trec3 reads it as a score)"
             )
         return replace(table, values=-table.values).with_notes(text)
     count = int(table.offsets[strange + 1] - table.offsets[strange])

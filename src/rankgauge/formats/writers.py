@@ -145,10 +145,10 @@ def _refuse_grades(table: PairTable, form: Format) -> None:
     query = table.queries[int(table.query_numbers()[row])]
     others = f" ({len(bad)} grades do not fit)" if len(bad) > 1 else ""
     raise InputError(
-        f"{form.name} stores whole grades up to {form.largest_grade}, got "
+        f"{form.name} stores integer grades up to {form.largest_grade}, got "
         f"{float(values[row])!r} for document '{show_id(table.docs[row])}' of query "
         f"'{show_id(query)}'{others}",
-        fix="multiply the grades so that all are whole, or write csv, json, parquet, or trec",
+        fix="multiply the grades so that all are integers, or write csv, json, parquet, or trec",
     )
 
 

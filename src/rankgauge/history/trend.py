@@ -386,7 +386,7 @@ def _notes(points: Sequence[TrendPoint]) -> Iterator[str]:
     if any(math.isfinite(point.low) for point in points):
         yield (
             "the line through each mean (o) is its 95% interval over queries (t); changes are "
-            "tested query by query, so they can be significant although intervals overlap"
+            "tested query by query, so they can be significant even if intervals overlap"
         )
     if any(math.isnan(point.low) for point in points):
         yield "no interval: a single query, weighted means, or a geometric mean"

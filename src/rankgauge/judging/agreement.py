@@ -231,7 +231,7 @@ class JudgingAgreement(Result):
         open_ones = sum(each.verdict is None for each in self.disagreements)
         if open_ones:
             without = many(open_ones, "disagreement")
-            yield f"{without} without a final verdict (page Disagreements)"
+            yield f"{without} without a final verdict (Disagreements page)"
 
 
 def measure_agreement(

@@ -422,7 +422,7 @@ class _Import:
             raise self._wrong(
                 row, f"the grade {row.grade!r:.40} is not one of the {len(labels)} grades of the "
                 "project",
-                f"use whole grades from 0 to {len(labels) - 1}, or change the scale: rankgauge "
+                f"use integer grades from 0 to {len(labels) - 1}, or change the scale: rankgauge "
                 "judge settings PROJECT --grade LABEL ...",
             )  # fmt: skip
         return int(given)

@@ -23,7 +23,7 @@ class ModelEndpoint:
     """Model at a path of a server, with its usage.
 
     Args:
-        url: The URL without its last part, such as ``/rerank``: ``http://localhost:8000/v1``.
+        url: The base URL, without ``/embeddings`` or ``/rerank``: ``http://localhost:8000/v1``.
         model: The name of the model.
         key_env: The environment variable with the key.
         key_header: The header that carries the key.

@@ -55,7 +55,7 @@ class Measure:
 
     @cached_property
     def declaration(self) -> Declaration:
-        """Declaration for these parameters: name, direction, bounds, kind of mean, and input."""
+        """Name, direction, bounds, kind of mean, and input of the measure with these parameters."""
         return DECLARED[self.name].variant(dict(self.params))
 
     @property

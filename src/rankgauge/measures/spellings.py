@@ -40,7 +40,7 @@ _LABELS = "it measures predicted numbers, not rankings"
 _BY_RANK = "use a measure of rankings: AP, nDCG@10"
 _ALL = "the values are equal if all relevant documents are passed to the tool, retrieved or not"
 _RETRIEVED = "the values are equal if only the retrieved documents are passed to the tool"
-_HOLE = "there, a document judged for any other query does not count as a hole"
+_HOLE = "in that tool, a document judged for any other query does not count as a hole"
 _NEAR_HOLE = "Unjudged@10 needs judgments for the query itself"
 _BINARY = "the tool uses binary relevance: the values are equal for judgments with one grade"
 
@@ -57,7 +57,7 @@ _TREC_EVAL = Tool("trec_eval", "{name}_{k}", (
              why="version 10 returns 0 if all retrieved documents are judged"),
     *_why("it is the name of the run", "it is the column header", "runid"),
     *_why("it is the number of queries", "it is printed below every table", "num_q"),
-    *_why("it is a text (the grades of the top documents) and has no mean",
+    *_why("it is text (the grades of the top documents) and has no mean",
           "rankgauge diff --query and rankgauge diagnose show rankings", "relstring"),
     *_why("it is a property of the judgments alone", "DCG divided by nDCG gives it",
           "ideal_dcg"),
@@ -107,7 +107,7 @@ _BEIR = Tool("beir", "{name}@{k}", (
 ))  # fmt: skip
 
 _CONFIDENCE = (
-    "it measures how well scores predict the quality of queries, and has one value for all"
+    "it measures how well scores predict the quality of queries, and has one value for all queries"
 )
 
 _MTEB = Tool("mteb", "{name}_at_{k}", (

@@ -12,6 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from rankgauge.core.grammar import LONGEST, ParsedName, plain_key, split_name
+from rankgauge.core.text import either
 from rankgauge.errors import UnknownName
 from rankgauge.measures.declaration import DECLARED, NAMES, TREC, Declaration
 from rankgauge.measures.spellings import FAMILIES, FLAGS, IMPLIED, NICKNAMES, TOOLS, Spelling
@@ -286,7 +287,7 @@ def no_such_name(spelled: ParsedName) -> UnknownName:
     Example:
         >>> print(no_such_name(split_name("nDGC@10")))
         unknown measure 'nDGC'
-        fix: did you mean nDCG@10 or RnDCG or alpha_nDCG@10?
+        fix: did you mean nDCG@10, RnDCG, or alpha_nDCG@10?
     """
     got = spelled.name
     known: dict[str, str] = {}
@@ -303,7 +304,7 @@ def no_such_name(spelled: ParsedName) -> UnknownName:
     near = _nearest(plain_key(at[1] if at else got), known)
     shown = [f"{name}@{cut}" if cut and _takes_cut(name) else name for name in near]
     fix = (
-        f"did you mean {' or '.join(shown)}?"
+        f"did you mean {either(shown)}?"
         if near
         else ("rankgauge measures lists all; write Name@k, such as nDCG@10")
     )

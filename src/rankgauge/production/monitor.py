@@ -36,7 +36,7 @@ _ROWS = 12
 # Online metrics, with the sign of a change for the worse.
 _SIGNS = {"thumbs_ratio": -1, "idk_rate": 1, "reformulation_rate": 1}
 _SENTENCES: Mapping[HealthVerdict, str] = {
-    "REFRESH": "metrics look good, users complain: refresh the evaluation set",
+    "REFRESH": "metrics look good, but users complain: refresh the evaluation set",
     "WORSE": "metrics fall and users complain: find the change that caused it",
     "OFFLINE ONLY": "metrics fall, users show no change: check which queries lost, and whether "
     "users ask such questions",

@@ -157,7 +157,7 @@ IR_MEASURES = Profile(
     "ir_measures 0.4",
     _deviations,
     _OFFER,
-    beware="with pytrec_eval, cwl_eval, and Perl installed, and whole grades; values of ERR and "
+    beware="with pytrec_eval, cwl_eval, and Perl installed, and integer grades; values of ERR and "
     "of nDCG "
     "with exponential gain have five decimals there",
 )

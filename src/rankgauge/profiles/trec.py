@@ -77,7 +77,7 @@ PYTREC_EVAL = Profile(
     "pytrec_eval-terrier 0.5",
     _pytrec_eval,
     _PYTREC_EVAL,
-    beware="it accepts only whole grades",
+    beware="it accepts only integer grades",
 )
 TREC_EVAL_9 = Profile(
     "trec_eval-9",

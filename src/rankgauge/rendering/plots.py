@@ -148,7 +148,7 @@ def plot(
             the first run.
 
     Returns:
-        A plot: notebooks display it, and ``.save("means.svg")`` writes it to a file.
+        A plot. Notebooks display it, and ``.save("means.svg")`` writes it to a file.
 
     Raises:
         UnknownName: For an unknown kind or run.

@@ -117,7 +117,7 @@ def _exploration(found: Exploration, format: str, options: Options) -> Iterator[
     """Yield the trials, the best trial on other queries, and the effect of single settings."""
     table = found.table()
     if format == "table" and not options.full:
-        more = "failure patterns before and after, and one setting changed at a time: --full"
+        more = "failure patterns of both configurations, and one setting changed at a time: --full"
         left = [many(n, "more warning")] if (n := len(found.warnings) - 1) > 0 else []
         yield replace(
             table.part(rows=range(min(len(table.rows), _TRIALS))),

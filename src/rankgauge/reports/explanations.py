@@ -29,7 +29,7 @@ def _blocks(found: Explanation, format: str, options: Options) -> Iterator[Table
     """Yield the ranking, the ideal ranking, the formula with numbers, and notes."""
     short = format == "table" and not options.full
     if not found.rows:
-        text = f"{found.measure} = {number(found.value)} of query {found.query}"
+        text = f"{found.measure} = {number(found.value)} for query {found.query}"
         yield f"{_ESCAPES[format](text)}\n"
     elif format != "table":
         yield from found.tables()

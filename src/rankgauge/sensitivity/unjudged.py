@@ -167,8 +167,8 @@ class UnjudgedReport(Result):
             drawing = self.drawing
             yield (
                 f"bootstrapped: grades drawn from those judged in the {drawing.prior} of the query "
-                f"({drawing.draws} draws, seed {drawing.seed}); the interval is of the mean over "
-                "queries"
+                f"({drawing.draws} draws, seed {drawing.seed}); the interval is that of the mean "
+                "over queries"
             )
             if self.relevant_share > _NEARLY_ALL:
                 yield (

@@ -84,7 +84,7 @@ def _revoke(visit: Visit) -> Response:
 def _judge(visit: Visit) -> Judge:
     found = visit.project.judges.get(visit.request.path_params["judge"])
     if found is None or found.kind == "model":
-        raise InputError("there is no such person", where="people", fix="reload the page People")
+        raise InputError("there is no such person", where="people", fix="reload the People page")
     return found
 
 
@@ -150,7 +150,7 @@ def _withdraw(visit: Visit) -> Response:
     own = found is not None and found.origin == "page" and found.author == visit.judge.name
     if found is None or not (own or visit.judge.role in LEADS):
         raise InputError(
-            "you have no such question", where="questions", fix="reload the page Questions"
+            "you have no such question", where="questions", fix="reload the Questions page"
         )
     visit.project.add_questions([replace(found, withdrawn=True)])
     return see_other("/questions")
@@ -240,7 +240,7 @@ def _disagreements(visit: Visit) -> Response:
         for each in disputed
     ]
     response = visit.render("disagreements.html", rows=rows)
-    # The script shows the page Disagreements after a verdict.
+    # The script shows the Disagreements page after a verdict.
     response.headers["X-Location"] = "/disagreements"
     return response
 
@@ -276,7 +276,7 @@ def _adjudicate(visit: Visit) -> Response:
             return see_other(f"/judge/{task.presentation.id}")
     raise InputError(
         "there is no such disagreement", where="disagreements",
-        fix="reload the page Disagreements: somebody may have changed a choice",
+        fix="reload the Disagreements page: somebody may have changed a choice",
     )  # fmt: skip
 
 

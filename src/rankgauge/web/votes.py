@@ -92,13 +92,13 @@ def _application(request: Request) -> str:
     if found is None or found[0].revoked or found[0].kind != "application":
         raise PageError(
             401, "the token is missing or not valid", where="Authorization",
-            fix="send Authorization: Bearer TOKEN; an admin creates tokens on the page People",
+            fix="send Authorization: Bearer TOKEN; an admin creates tokens on the People page",
         )  # fmt: skip
     origin = request.headers.get("origin")
     if origin is not None and origin not in found[1].get("origins", ()):
         raise PageError(
             403, f"pages of {origin:.100} may not send votes with this token", where="Origin",
-            fix="list the origin of the application on the page People",
+            fix="list the origin of the application on the People page",
         )  # fmt: skip
     return found[0].id
 
