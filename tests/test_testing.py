@@ -220,7 +220,7 @@ BAD = {
     "NaN": (ranked(lambda hits: [(name, math.nan) for name, _ in hits]), "finite number"),
     "half scored": (
         ranked(lambda hits: [*hits[:1], *(name for name, _ in hits[1:])]),
-        "have a score",
+        "has a score",
     ),
     "nothing": (ranked(lambda _hits: []), "nothing was found for any of 5"),
     "needs a list": (bad(index=from_a_list), "it raised TypeError"),

@@ -12,6 +12,7 @@ from typing import Any
 
 from rankgauge.core import native
 from rankgauge.core.arguments import integer, is_number
+from rankgauge.core.text import inflect
 from rankgauge.corpus.collection import Collection, Document, Query
 from rankgauge.errors import InputError
 from rankgauge.retrievers.hits import Hits, hits_of, listed_hits, rows_of_hits
@@ -321,7 +322,9 @@ def _depths(asked: _CheckedRetriever, queries: Sequence[Query], count: int) -> l
     deep = asked(queries)
     first = asked(queries, k=1)
     others = sum(one.ids != many.ids[:1] for one, many in zip(first, deep, strict=True))
-    remark = f"{others} of {len(queries)} queries have a different first document" if others else ""
+    have = inflect(others, "has", "have")
+    differ = f"{others} of {len(queries)} queries {have} a different first document"
+    remark = differ if others else ""
     beyond = count + 7
     asked(queries[:_ALONE], k=beyond)
     return [
@@ -444,7 +447,7 @@ def _settings(retriever: Any) -> RetrieverCheck:
     except (TypeError, ValueError) as error:
         raise InputError(
             f"they cannot be written as JSON: {error}", where="settings",
-            fix="use text, numbers, lists and mappings, such as the name of a model",
+            fix="use text, numbers, lists, and mappings, such as the name of a model",
         ) from error  # fmt: skip
     if plain != _listed(found):
         raise InputError(

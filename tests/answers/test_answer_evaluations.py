@@ -69,7 +69,7 @@ def test_one_changed_setting_is_named_as_the_only_change():
     found = compare(
         [evaluated("a", prompt="v1", model="m"), evaluated("b", 1, prompt="v2", model="m")]
     )
-    assert "from a to b one setting changed: prompt (v1 → v2)" in found.sentences
+    assert "from a to b, one setting changed: prompt (v1 → v2)" in found.sentences
     assert not any(finding.code == "C112" for finding in found.findings)
 
 
@@ -163,7 +163,7 @@ def test_a_gate_refuses_an_evaluation_of_which_many_questions_are_not_judged():
     ev = evaluate_answers(given, some, judge={"name": "ann", "prompt": "1", "person": True})
     result = gate(ev, rules=RULES, baseline=Baseline.from_evaluation(evaluated("a")))
     assert result.verdict == "NOT COMPARABLE"
-    assert "10 questions of 30 have no verdict for Faithfulness" in str(result)
+    assert "10 of 30 questions have no verdict for Faithfulness" in str(result)
 
 
 # ---- files

@@ -242,7 +242,7 @@ def test_an_unknown_label_of_a_callable_is_missing():
 def test_a_callable_that_returns_too_few_labels_is_refused(tmp_path):
     record = AnswerRecord("q", "Why?", "One. Two. Three.", (Context("c", "text"),))
     judge = CallableJudge(lambda _: [S], "nli")
-    with pytest.raises(InputError, match="got 1 labels for 3 items"):
+    with pytest.raises(InputError, match="got 1 label for 3 items"):
         judge_answers(
             AnswerSet("a", (record,)), judge, VerdictStore(tmp_path / "v.db"),
             measures="Faithfulness",

@@ -203,11 +203,11 @@ def test_failures_are_refused_or_counted_as_empty_and_retried_alone(collection, 
     run = bench.run("flaky", retrieve, timed=0)
     assert [(f.query, f.kind) for f in run.failures] == [("q3", "error"), ("q4", "error")]
     for refused in (lambda: run.run, lambda: run.evaluate("RR"), lambda: list(run.blocks())):
-        with pytest.raises(InputError, match="2 queries of 10 failed; q3: ConnectionError: down"):
+        with pytest.raises(InputError, match="2 of 10 queries failed; q3: ConnectionError: down"):
             refused()
     assert run.evaluate("RR", errors="empty").mean() == {"RR": 0.8}
     assert run.ranked("empty")["q3"] == {}
-    assert "2 queries of 10 failed" in run.notes[0]
+    assert "2 of 10 queries failed" in run.notes[0]
 
     (tmp_path / "word3").unlink()
     again = bench.run("flaky", retrieve, rerun="failed", timed=0)

@@ -60,7 +60,7 @@ BAD = {
     "infinity": (lambda: {"d1": float("inf")}, "response", "inf"),
     "no ids": (lambda: [object()], "response", "has no id"),
     "an empty id": (lambda: [""], "response", "empty"),
-    "some scores": (lambda: [("d1", 1.0), "d2"], "response", "1 of 2 hits have a score"),
+    "some scores": (lambda: [("d1", 1.0), "d2"], "response", "1 of 2 hits has a score"),
     "a generator that fails": (lambda: (1 / 0 for _ in range(3)), "error", "ZeroDivision"),
     "a surrogate": (lambda: ["d\ud800"], "response", "surrogate"),
 }

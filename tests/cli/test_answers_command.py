@@ -209,7 +209,7 @@ def test_a_gate_of_answers_reports_questions_and_two_changes(tmp_path):
     shown = answers("gate", SECOND, *some, "--set", "prompt=2", "--set", "k=9", code=4).stdout
     shown = " ".join(shown.split())
     assert "quer" not in shown
-    assert "20 questions in common with the baseline are few" in shown
+    assert "only 20 questions in common with the baseline:" in shown
     assert "5 questions had a value in the baseline and have none now (nothing to judge" in shown
     assert "2 things changed: prompt (1 → 2), k (5 → 9)" in shown
     assert (

@@ -124,10 +124,10 @@ def test_a_trend_can_be_printed_where_only_ascii_can(kept):
 def test_deleting_asks_first(kept):
     done = kept("history", "delete", "1", stdin="n\n")
     assert done.returncode == 0
-    assert "remove evaluation 1 (bm25, 1.0), 2026-01-05 00:00?" in done.stderr
+    assert "delete evaluation 1 (bm25, 1.0), 2026-01-05 00:00?" in done.stderr
     assert kept("history", "delete", "1").returncode == 130
-    assert "removed evaluation 1" in kept("history", "delete", "1", stdin="y\n").stderr
-    assert "removed evaluation 2" in kept("history", "delete", "2", "--yes").stderr
+    assert "deleted evaluation 1" in kept("history", "delete", "1", stdin="y\n").stderr
+    assert "deleted evaluation 2" in kept("history", "delete", "2", "--yes").stderr
     assert "no evaluation is saved" in kept("history", "list").stdout
 
 

@@ -80,7 +80,7 @@ def test_a_terminal_without_box_characters_gets_ascii():
         ((BM25, "nosuch.run"), "nosuch.run: there is no such file"),
         ((BM25, KEYWORD, "--method", "rff"), "did you mean rrf"),
         ((BM25, KEYWORD, "--weights", "1;2"), "expected numbers separated by ','"),
-        ((BM25, KEYWORD, "--weights", "1"), "got 1 weights for 2 runs"),
+        ((BM25, KEYWORD, "--weights", "1"), "got 1 weight for 2 runs"),
         ((BM25, KEYWORD, "--weights", "nan,1"), "a weight=nan is not valid"),
         ((BM25, KEYWORD, "--norm", "sum"), "rrf has no parameter norm"),
         ((BM25, KEYWORD, "--k", "-3"), "k=-3.0 is not valid"),

@@ -17,7 +17,7 @@ def project(tmp_path):
     answers.write_text("id,question,text,retrieval,sources\na,q1,x,v1,d1;d2\nb,q1,y,v2,d3\n")
     done = run("judge", "answers", path, answers)
     assert done.returncode == 0, done.stderr
-    assert "2 answers to 1 questions of the project" in done.stderr + done.stdout
+    assert "2 answers to 1 question of the project" in done.stderr + done.stdout
     return path
 
 

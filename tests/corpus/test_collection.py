@@ -68,7 +68,7 @@ def test_queries_have_their_titles_in_front_of_their_texts(tmp_path):
         ("c.jsonl", '{"_id": "d1", "words": "x"}', 1, "there is no text"),
         ("d.jsonl", '{"_id": ["d1"], "text": "x"}', 1, "expected an id"),
         ("e.jsonl", '{"_id": "d1", "text": 5}', 1, "expected text"),
-        ("f.tsv", "d1\tx\nd2\n", 2, "1 fields"),
+        ("f.tsv", "d1\tx\nd2\n", 2, "1 field"),
         ("g.tsv", "a\tb\tc\td\n", 1, "4 fields"),
         ("h.jsonl", '{"_id": "d1", "text": "x"}\nno', 2, "not valid JSON"),
         ("i.csv", 'd1,"' + "x" * 200_000 + '"\n', 1, "more than 131072 characters"),

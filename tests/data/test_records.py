@@ -549,7 +549,7 @@ BAD = {
     "a tuple of one": (
         [(["d1"],)],
         "record 1: got (['d1'],), expected a record",
-        f"write ([retrieved], [relevant]), (id, [retrieved], [relevant]) or {EXAMPLE}",
+        f"write ([retrieved], [relevant]), (id, [retrieved], [relevant]), or {EXAMPLE}",
     ),
     "an id inside and outside": (
         {"q1": GOOD},

@@ -105,8 +105,8 @@ def test_documents_found_by_the_other_run_are_counted():
     at_100 = sum(doc in list(other[query])[:100] for query, doc in missed)
     hybrid = next(fix for fix in SAMPLE.fixes if fix.name == "hybrid search")
     assert (
-        f"of {len(missed)} missed documents keyword has {at_5} in its first 5 and {at_100} in its "
-        "first 100"
+        f"of {len(missed)} missed documents, keyword ranks {at_5} in the top 5 and {at_100} in the "
+        "top 100"
     ) in hybrid.evidence
 
 

@@ -142,7 +142,7 @@ def test_an_export_of_quepid_is_read(tmp_path: Path) -> None:
     assert read_qrels(path) == judged
     assert read_qrels(path).table.notes == (
         f"{path}: columns 'Query Text', 'Doc ID', 'Rating'",
-        f"{path}: 1 lines without a rating are not judged",
+        f"{path}: 1 line without a rating: not judged",
     )
     assert read_run(path)["red dress"] == {"d1": -1.0, "d2": -2.0}
     path.write_text("query,docid,rating\nred dress,d1,3\nshoes\njeans,d1,0\nshoes,d3,\n")

@@ -42,7 +42,7 @@ def test_each_file_of_text_is_a_document_named_by_its_path(pages):
         Document("orders/late-order.txt", "late order", "Ask us.\n"),
         Document("refunds.md", "Refunds", "\nWithin a week.\n"),
     ]
-    assert found.notes == ("1 files that are not text were skipped: .png",)
+    assert found.notes == ("1 non-text file skipped: .png",)
 
 
 @pytest.mark.parametrize(

@@ -197,14 +197,14 @@ def test_the_ratings_of_a_response_are_judgments_of_what_was_retrieved(tmp_path:
     message = "\n".join(qrels.table.notes)
     assert "only ratings of retrieved documents" in message
     assert "recall, AP, and nDCG are too high" in message
-    assert "1 documents without a rating" in message
+    assert "1 document without a rating" in message
 
 
 def test_queries_that_failed_are_a_warning(tmp_path: Path) -> None:
     value = {**response(), "failures": {"shoes": {"type": "index_not_found"}}}
     (said,) = read_run(written(tmp_path / "a.json", value)).table.notes
     assert said.startswith("WARNING")
-    assert "1 queries failed" in said
+    assert "1 query failed and has" in said
     assert "'shoes'" in said
 
 
@@ -224,7 +224,7 @@ def test_a_document_without_a_rating_is_unjudged(tmp_path: Path) -> None:
     value["queries"][0]["ratings"]["B02"] = None
     path = written(tmp_path / "a.json", value)
     assert read_qrels(path) == JUDGED
-    assert read_qrels(path).table.notes == (f"{path}: 1 documents without a rating: not judged",)
+    assert read_qrels(path).table.notes == (f"{path}: 1 document without a rating: not judged",)
 
 
 def test_a_document_rated_twice_is_reported(tmp_path: Path) -> None:

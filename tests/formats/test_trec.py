@@ -58,7 +58,7 @@ def test_ids_that_are_not_utf8_are_kept_as_bytes_with_a_note(tmp_path: Path) -> 
     path.write_bytes(b"q1 Q0 d\xff 1 2 t\nq1 Q0 d\xfe 2 1 t\nq\xe9 Q0 d\xff 1 1 t\n")
     run = read_run(path)
     assert run[b"q1"] == {"d\\xff": 2.0, "d\\xfe": 1.0}
-    assert run.table.notes == (f"{path}: 3 ids are not UTF-8: compared byte by byte",)
+    assert run.table.notes == (f"{path}: 3 ids not in UTF-8: compared byte by byte",)
     write_run(run, tmp_path / "b.run")
     assert read_run(tmp_path / "b.run", name="a") == run
 

@@ -449,7 +449,7 @@ A, B = {"q": ["a", "b"]}, {"q": ["b", "c"]}
         ([A, B], {"method": "combsum", "k": 10}, InputError, "combsum has no parameter k"),
         ([A, B], {"method": "combmnz", "weights": (1, 2)}, InputError, "has no parameter weights"),
         ([A, B], {"method": "wsum"}, InputError, "wsum needs a weight for each run"),
-        ([A, B], {"weights": (1,)}, InputError, "got 1 weights for 2 runs"),
+        ([A, B], {"weights": (1,)}, InputError, "got 1 weight for 2 runs"),
         ([A, B], {"weights": (0, 0)}, InputError, "all weights are 0"),
         ([A, B], {"weights": (1, -1)}, InputError, "a weight=-1 is not valid"),
         ([A, B], {"weights": (1, math.nan)}, InputError, "a weight=nan"),

@@ -237,7 +237,7 @@ def test_too_many_runs_for_a_grid_of_weights():
     for wrong in (0, -0.1, 0.3, 2, math.nan):
         with pytest.raises(InputError, match="no grid of weights"):
             weight_grid(2, wrong)
-    with pytest.raises(InputError, match="no grid of weights for 1 runs"):
+    with pytest.raises(InputError, match="no grid of weights for 1 run "):
         weight_grid(1)
 
 

@@ -80,7 +80,7 @@ def test_the_same_run_gives_the_same_bytes_whatever_its_order():
 
 def test_a_broken_run_makes_no_baseline():
     few = {query: dict(RUN[query]) for query in list(RUN)[:20]}
-    with pytest.raises(InputError, match="10 queries of 30 have no ranking"):
+    with pytest.raises(InputError, match="10 of 30 queries have no ranking"):
         Baseline.from_run(QRELS, few)
 
 

@@ -345,7 +345,7 @@ def test_too_many_queries_without_a_ranking_are_not_comparable():
     found = _against(QRELS, broken, contracts=[{"query": "q01", "must_include": ["d1"]}])
     assert found.verdict == "NOT COMPARABLE"
     assert len(found.checks) == 1
-    assert "6 queries of 60 have no ranking (10.0%" in found.checks[0].sentence
+    assert "6 of 60 queries have no ranking (10.0%" in found.checks[0].sentence
     assert _against(QRELS, broken, max_failed=0.1).verdict != "NOT COMPARABLE"
 
 

@@ -179,7 +179,7 @@ def test_undo_opens_the_last_task_and_later_puts_it_off(where):
         ({"documents": ("d99",)}, "was not shown"),
         ({"documents": ()}, "0 documents chosen"),
         ({"outcome": "great", "documents": ()}, "is not an outcome of the mode choice"),
-        ({"outcome": "none"}, "1 documents chosen"),
+        ({"outcome": "none"}, "1 document chosen"),
         ({"grades": (1,)}, "grades [1]"),
         ({"comment": "x" * 10_001}, "a comment of 10,001 characters"),
         ({"seconds": float("nan")}, "seconds=nan"),

@@ -169,7 +169,7 @@ def test_an_impression_without_a_rank_is_not_guessed(tmp_path):
     events = [*asked("q1", "fees", ["a"], ["a"], ranks=None)] * 1
     events += [("impression", "q2", None, ["a"], None), ("click", "q2", None, ["a"], [1])]
     log = write_log(tmp_path / "log.parquet", events)
-    with pytest.raises(InputError, match="no document was shown 10 times"):
+    with pytest.raises(InputError, match="no document was shown at least 10 times"):
         implicit_judgments(log)
     with pytest.raises(InputError, match="no impression with a rank"):
         implicit_judgments(write_log(tmp_path / "none.parquet", events[3:]))

@@ -145,7 +145,7 @@ def test_the_summary_has_probabilities_and_what_was_grouped(log):
     probabilities = expected(SIZES, 3).values()
     assert (stratum.low, stratum.high) == pytest.approx((min(probabilities), max(probabilities)))
     known = [EvaluationQuestion("a", "Fees!"), EvaluationQuestion("b", "membership")]
-    assert "1 of 2 excluded questions were asked" in str(sample_questions(log, 3, exclude=known))
+    assert "1 of 2 excluded questions was asked" in str(sample_questions(log, 3, exclude=known))
     assert any(": 1 grouped with others" in n for n in sample_questions(log, 3).table().notes)
 
 

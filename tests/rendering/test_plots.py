@@ -65,7 +65,7 @@ def test_a_mean_that_is_no_plain_mean_has_no_interval():
 def test_measures_on_another_scale_are_not_plotted_with_proportions():
     ev = evaluate(QRELS, RUNS[0], ["NumRet", "RR", "DCG@5"])
     assert plot(ev).panels[0].ticks == ("RR",)
-    assert "1 of 3 measures are drawn." in plot(ev).caption
+    assert "1 of 3 measures is drawn." in plot(ev).caption
     assert plot(evaluate(QRELS, RUNS[0], ["NumRet"])).panels[0].ticks == ("NumRet",)
 
 

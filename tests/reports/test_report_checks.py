@@ -53,7 +53,7 @@ def test_a_problem_has_a_message_a_location_an_effect_and_a_fix():
     assert lines[8:] == [
         "1 error in 2 inputs",
         "• no problems found in qrels.txt",
-        "• effect: the mean now → the mean after the change in parentheses",
+        "• effect: the mean now → the mean after the change named in parentheses",
         "• --fix FOLDER writes a copy in which P103 is fixed",
         "• details: rankgauge check --explain P103",
     ]

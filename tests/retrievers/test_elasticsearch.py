@@ -314,9 +314,9 @@ def test_an_invalid_answer_is_named(engine, make, found, error, message):
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ({"responses": []}, "0 responses for 1 queries"),
-        ({}, "none responses for 1 queries"),
-        ([], "none responses for 1 queries"),
+        ({"responses": []}, "0 responses for 1 query"),
+        ({}, "0 responses for 1 query"),
+        ([], "0 responses for 1 query"),
         (b"<html>", "the response is not valid JSON"),
     ],
 )

@@ -117,7 +117,7 @@ def test_a_score_is_a_finite_number(score):
 
 
 def test_all_have_a_score_or_none():
-    with pytest.raises(InputError, match="1 of 2 hits have a score"):
+    with pytest.raises(InputError, match="1 of 2 hits has a score"):
         hits_of([("a", 1.0), {"id": "b"}], 10)
 
 

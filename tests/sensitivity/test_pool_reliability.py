@@ -99,7 +99,7 @@ def test_judgments_that_no_run_brought_stay_and_are_counted() -> None:
     qrels = {"q": {"d1": 1, "away": 1}}
     found = reliability(qrels, {"a": {"q": ["d1"]}, "b": {"q": ["d2"]}}, "R@5")
     assert [(run.values, run.without) for run in found.runs] == [((0.5,), (0.0,)), ((0.0,), (0.0,))]
-    assert "1 judgment of 2 come from none of these runs" in found.notes
+    assert "1 of 2 judgments comes from none of these runs" in found.notes
 
 
 def test_documents_found_by_all_runs_do_not_change_values() -> None:

@@ -128,7 +128,7 @@ def test_invalid_input_is_an_error():
     made = bench()
     with pytest.raises(InputError, match="already exists"):
         made.add_query("q1", "again", ["d1"])
-    with pytest.raises(InputError, match="12 queries of 12 failed; q0: ZeroDivisionError"):
+    with pytest.raises(InputError, match="12 of 12 queries failed; q0: ZeroDivisionError"):
         made.run_evaluation("broken", lambda text: 1 / 0)
     with pytest.raises(UnknownName, match="k=0"):
         made.run_evaluation("good", good, k=0)

@@ -523,14 +523,14 @@ BAD = [
     (
         lambda: fn.precision_at_k(["001", "002"], [1, 2], 2),
         (
-            "retrieved '001' and relevant '1' differ only in leading zeros, spaces or case\n"
+            "retrieved '001' and relevant '1' differ only in leading zeros, spaces, or case\n"
             "fix: use the same ids in both"
         ),
     ),
     (
         lambda: fn.ndcg_at_k([" D1"], {"d1": 3}),
         (
-            "retrieved ' D1' and relevant 'd1' differ only in leading zeros, spaces or case\n"
+            "retrieved ' D1' and relevant 'd1' differ only in leading zeros, spaces, or case\n"
             "fix: use the same ids in both"
         ),
     ),

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from rankgauge.answers.scores import JudgedAnswer, score
-from rankgauge.core.text import many
+from rankgauge.core.text import inflect, many
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import parse
 from rankgauge.rendering.result import Result
@@ -217,7 +217,8 @@ def _retrieval_fault(judged: JudgedAnswer) -> tuple[str, str] | None:
             return None
         ranks = [rank for rank, each in enumerate(record.ranking, 1) if each in gold]
         if ranks:
-            return "retrieved but cut", f"at rank {ranks[0]}; {len(given)} contexts were given"
+            contexts = f"{many(len(given), 'context')} {inflect(len(given), 'was', 'were')} given"
+            return "retrieved but cut", f"at rank {ranks[0]}; {contexts}"
         return "not retrieved", f"none of {many(len(gold), 'known document')} was retrieved"
     recall = score(parse("ContextRecall"), judged)
     if not record.contexts and (record.reference or "").strip():
@@ -237,7 +238,8 @@ def _generation_fault(judged: JudgedAnswer) -> tuple[str, str]:
     steps = (
         (contradicted > 0, "used but contradicted",
          f"contexts contradict {contradicted:.0%} of its claims"),
-        (wrong > 0, "used but contradicted", f"the reference contradicts {wrong:.0%} of claims"),
+        (wrong > 0, "used but contradicted",
+         f"the reference contradicts {wrong:.0%} of its claims"),
         (relevance == 0, "does not address the question", "no claim addresses the question"),
         (used == 0, "in the context but not used", "it has no claim of the reference"),
         (complete < 1, "partly used", f"it has {complete:.0%} of the reference claims"),

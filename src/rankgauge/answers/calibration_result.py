@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rankgauge.core.files import read_text, write_atomically
-from rankgauge.core.text import many
+from rankgauge.core.text import inflect, many
 from rankgauge.errors import InputError
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
@@ -149,6 +149,7 @@ class Calibration(Result):
         warnings = [note for note in self._notes() if note.startswith("WARNING")]
         left = [many(n, "more warning")] if (n := len(warnings) - 1) > 0 else []
         biased = sum(b.verdict != "cannot tell" for each in self.relations for b in each.biases)
+        biases = f"{biased} {inflect(biased, 'bias', 'biases')} found"
         return Table(
             columns=("relation", "labels", "agreement", "kappa (95% CI)", "sens.", "spec."),
             rows=tuple(rows),
@@ -156,7 +157,7 @@ class Calibration(Result):
             digits=3,
             notes=(
                 *warnings[:1],
-                f"{', '.join([*left, f'{biased} biases found', 'alpha'])}: --full (full=True)",
+                f"{', '.join([*left, biases, 'alpha'])}: --full (full=True)",
             ),
         )
 

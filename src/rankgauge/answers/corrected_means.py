@@ -14,6 +14,7 @@ from rankgauge.answers.evaluation import DEFAULT_MEASURES, evaluate_answers, jud
 from rankgauge.answers.records import AnswerRecord, AnswerSet
 from rankgauge.answers.scores import CORRECTABLE, JudgedAnswer, units
 from rankgauge.answers.verdicts import ClaimSet, Verdict, sentence_claims
+from rankgauge.core.text import many
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
@@ -99,7 +100,7 @@ class CorrectedMeans(Result):
         columns = [n for n in range(len(table.columns)) if n not in alike]
         left = len(table.rows) - len(rows)
         more = (
-            [f"{left} more means, and conditions for their validity: --full (full=True)"]
+            [f"{many(left, 'more mean')}, and conditions for their validity: --full (full=True)"]
             if left
             else []
         )

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from rankgauge.answers.verdicts import LABELS, Item, Verdict, without_marks
 from rankgauge.core.abstention import ABSTENTION_RULE, abstains, split_sentences
 from rankgauge.core.arguments import integer
+from rankgauge.core.text import many
 from rankgauge.diagnosis.terms import PREFIX, plain_terms, shared
 from rankgauge.errors import InputError
 
@@ -142,7 +143,8 @@ class CallableJudge:
             labels = list(self._function(some))
             if len(labels) != len(some):
                 raise InputError(
-                    f"got {len(labels)} labels for {len(some)} items", where=self.name,
+                    f"got {many(len(labels), 'label')} for {many(len(some), 'item')}",
+                    where=self.name,
                     fix="return one label for each item, None where it cannot be judged",
                 )  # fmt: skip
             for item, label in zip(some, labels, strict=True):

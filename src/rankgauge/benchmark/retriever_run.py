@@ -99,7 +99,7 @@ class Corpus:
             # Even SystemExit must not end the other runs.
             raise RankgaugeError(
                 f"indexing failed: {describe_error(error)}", where=where,
-                fix="see the retriever's own error earlier in the traceback",
+                fix="fix the retriever; in Python, the traceback begins with its own error",
             ) from error  # fmt: skip
         size, recall = attribute_of(retriever, "size"), attribute_of(retriever, "recall")
         # The time includes parts that were indexed for another retriever; their memory is unknown,

@@ -18,7 +18,7 @@ from rankgauge.benchmark.latency import Latency
 from rankgauge.comparison.comparison import COMPARED
 from rankgauge.core.files import write_atomically
 from rankgauge.core.findings import INPUT_KINDS, Finding
-from rankgauge.core.text import many
+from rankgauge.core.text import inflect, many
 from rankgauge.corpus.collection import Query
 from rankgauge.data.fingerprints import fingerprint
 from rankgauge.data.qrels import Qrels
@@ -238,9 +238,13 @@ class BenchmarkRun(Result):
         return tuple(found)
 
     def _failure_text(self) -> str:
-        text = f"{many(self.tally.failed, 'query')} of {self.tally.queries} failed"
+        text = f"{self.tally.failed} of {many(self.tally.queries, 'query')} failed"
         if self.tally.missing:
-            text += f", {self.tally.missing} were not sent after too many consecutive failures"
+            missing = self.tally.missing
+            text += (
+                f", {missing} {inflect(missing, 'was', 'were')} not sent after too many "
+                "consecutive failures"
+            )
         kinds = {failure.error: failure.query for failure in reversed(self.failures)}
         shown = list(itertools.islice(((q, e) for e, q in reversed(kinds.items())), 2))
         return text + "".join(f"; {query}: {error}" for query, error in shown)

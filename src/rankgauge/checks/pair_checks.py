@@ -31,7 +31,7 @@ from rankgauge.core.findings import (
 )
 from rankgauge.core.ids import Ids, IntArray, renumbered, show_id
 from rankgauge.core.pair_table import PairTable, offsets_of, ranges_of
-from rankgauge.core.text import many, some
+from rankgauge.core.text import inflect, many, some
 from rankgauge.data.id_spelling import Spelling, renamed, spelled, way_of
 from rankgauge.data.qrels import Qrels
 from rankgauge.evaluation.input_checks import document_way
@@ -163,8 +163,8 @@ def _missing(run: CheckedRun) -> Iterator[Finding]:
         names = [run.qrels.table.queries[number] for number in missing[:SHOWN].tolist()]
         then = means(run.joined, run.measures, asked)
         yield QUERY_MISSING.finding(
-            f"{len(missing)} of {many(len(run.qrels), 'judged query')} are not in the run: "
-            f"{some(map(show_id, names))}",
+            f"{len(missing)} of {many(len(run.qrels), 'judged query')} "
+            f"{inflect(len(missing), 'is', 'are')} not in the run: {some(map(show_id, names))}",
             run.source, len(missing), len(run.qrels), "query",
             locations=_locations(run, names, "query"),
             effects=run.effects(then, "queries=intersection"),
@@ -174,8 +174,9 @@ def _missing(run: CheckedRun) -> Iterator[Finding]:
 def _unknown(run: CheckedRun) -> Iterator[Finding]:
     if run.unknown:
         yield QUERY_WITHOUT_JUDGMENTS.finding(
-            f"{len(run.unknown)} of {many(len(run.queries), 'query')} of the run have no "
-            f"judgments: {some(map(show_id, run.unknown))}",
+            f"{len(run.unknown)} of {many(len(run.queries), 'query')} of the run "
+            f"{inflect(len(run.unknown), 'has', 'have')} no judgments: "
+            f"{some(map(show_id, run.unknown))}",
             run.source, len(run.unknown), len(run.queries), "query",
             locations=_locations(run, run.unknown, "query"),
         )  # fmt: skip

@@ -21,7 +21,7 @@ from rankgauge.core.findings import (
 )
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import PairTable
-from rankgauge.core.text import many
+from rankgauge.core.text import inflect, many
 from rankgauge.data.join import Joined
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
@@ -225,8 +225,8 @@ def _no_relevant(judged: _Checked, rel: float) -> Iterator[Finding]:
         by = "only queries with a relevant document"
         yield judged.queries(
             NO_RELEVANT_DOCUMENT,
-            f"{len(without)} of {many(len(counts), 'judged query')} have no document of grade "
-            f"{rel:g} or more",
+            f"{len(without)} of {many(len(counts), 'judged query')} "
+            f"{inflect(len(without), 'has', 'have')} no document of grade {rel:g} or more",
             without, judged.effects(lambda run: means(run.joined, run.measures, rest), by),
         )  # fmt: skip
 
@@ -318,8 +318,9 @@ def _out_of_reach(judged: _Checked, measures: Sequence[Measure]) -> Iterator[Fin
         by = "the maximum possible"
         yield judged.queries(
             RECALL_OUT_OF_REACH,
-            f"{len(over)} of {many(len(counts), 'judged query')} have more than {measure.k} "
-            f"relevant documents: {measure} can be at most {reach:.4f}",
+            f"{len(over)} of {many(len(counts), 'judged query')} "
+            f"{inflect(len(over), 'has', 'have')} more than {measure.k} relevant documents: "
+            f"{measure} can be at most {reach:.4f}",
             over,
             [e for run in judged.runs for e in run.effects([reach], by, measures=[measure])],
         )  # fmt: skip

@@ -23,7 +23,7 @@ from rankgauge.checks.effects import (
 from rankgauge.checks.readers import CheckInput, fault_locations
 from rankgauge.core.findings import ASCENDING_SCORES, Effect, Finding, FindingKind, Location
 from rankgauge.core.pair_table import PairTable
-from rankgauge.core.text import many
+from rankgauge.core.text import inflect, many
 from rankgauge.measures.measure import parse
 
 _MOST = 0.9
@@ -265,7 +265,7 @@ def _cut(run: CheckedRun) -> Iterator[Finding]:
     )
     yield CUT_BELOW_K.finding(
         f"the rankings of {full} of {many(len(run.sizes), 'query')} end at rank {deepest}; "
-        f"{', '.join(map(str, deep))} need{'s' if len(deep) == 1 else ''} rank {k}",
+        f"{', '.join(map(str, deep))} {inflect(len(deep), 'needs', 'need')} rank {k}",
         run.source, full, len(run.sizes), "query",
         effects=found + run.effects(
             best_rankings(run.joined, deepest),
@@ -366,7 +366,7 @@ def check_runs(runs: Sequence[CheckedRun]) -> Iterator[Finding]:
             effects += other.effects(cut, f"cut at {depth} as {run.name} is", measures=whole)
         yield CUT_BELOW_K.finding(
             f"the rankings end at rank {depth}, those of other runs at {deepest}; "
-            f"{', '.join(map(str, whole))} need all ranks",
+            f"{', '.join(map(str, whole))} {inflect(len(whole), 'needs', 'need')} all ranks",
             run.source, len(run.sizes), len(run.sizes), "query", effects=tuple(effects),
             fix=f"retrieve {deepest} documents for each query, or cut all runs at {depth}",
         )  # fmt: skip

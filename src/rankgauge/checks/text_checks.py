@@ -153,8 +153,7 @@ def _leaks(checked: _Checked) -> Iterator[Finding]:
     found = sum(checked.qrels[query].get(key, 0) >= _RELEVANT for query, key in leaks.items())
     name, queries = checked.collection.name, many(len(leaks), "query")
     yield QUESTION_INSIDE_DOCUMENT.finding(
-        f"{queries} whose words occur consecutively in a document; in one that is relevant to it: "
-        f"{found}",
+        f"{queries} whose words occur consecutively in a document; in a relevant one: {found}",
         name, len(leaks), len(checked.qrels), "query",
         locations=tuple(Location(name, query=q, document=d) for q, d in leaks.items())[:_SHOWN],
         effects=checked.effects(f"without {queries}", queries=rest),

@@ -280,7 +280,7 @@ def gate(
     metavar="FILE|STORE",
     required=True,
     help="Verdicts of people on all items of a random sample of the questions: a store, or a file "
-    "with label, judge, and either key or record, relation, row, column.",
+    "with label, judge, and either key, or record, relation, row, and column.",
 )
 @click.option(
     "-o", "--output", metavar="FILE", help="Write the calibration to this file, for --calibration."

@@ -160,9 +160,9 @@ def delete(numbers: tuple[int, ...], yes: bool, store: str | None) -> None:
         entries = [kept.entry(number) for number in dict.fromkeys(numbers)]
         for entry in entries:
             text = for_terminal(f"{entry.name}, {entry.time:%Y-%m-%d %H:%M}")
-            if yes or click.confirm(f"remove evaluation {text}?", err=True):
+            if yes or click.confirm(f"delete evaluation {text}?", err=True):
                 kept.delete(entry)
-                print_message(f"removed evaluation {text}")
+                print_message(f"deleted evaluation {text}")
 
 
 @history.command(short_help="Print an evaluation as JSON.")

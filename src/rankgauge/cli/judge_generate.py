@@ -10,7 +10,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import chat_model
-from rankgauge.cli.output import print_message, print_result, working
+from rankgauge.cli.output import counted, print_message, print_result, working
 
 
 @click.command(short_help="Let a language model propose questions for documents.")
@@ -85,6 +85,7 @@ def generate(
             new = [each for each in made.questions if each.id not in stored]
             opened.add_questions(questions_of(new))
             print_message(
-                f"{len(new)} questions added to {project} and {target}; refused: {refused}"
+                f"{counted(len(new), 'question')} added to {project} and {target}; "
+                f"refused: {refused}"
             )
     print_result(made, format)

@@ -9,7 +9,7 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import read_runs
-from rankgauge.cli.output import print_message, print_result
+from rankgauge.cli.output import counted, print_message, print_result
 
 
 @click.command(short_help="Estimate the relevance of each document.")
@@ -166,7 +166,8 @@ def answers(project: str, file: str) -> None:
     with JudgingProject(project) as opened:
         opened.add_answers(found)
         asked = len({each.question for each in found} & set(opened.questions))
-    print_message(f"{len(found):,} answers to {asked:,} questions of the project")
+    added = counted(len(found), "answer")
+    print_message(f"{added} to {counted(asked, 'question')} of the project")
 
 
 @click.command(short_help="Compute win rates of systems from votes on their answers.")
@@ -175,7 +176,7 @@ def answers(project: str, file: str) -> None:
     "--import", "file", metavar="FILE",
     help="First import votes: CSV, TSV, or JSON lines with question, left, right (identifiers of "
     "the answers as displayed), winner (left, right, both good, both bad, tie, cannot tell), and "
-    "optionally judge, comment, time.",
+    "optionally judge, comment, and time.",
 )  # fmt: skip
 @click.option(
     "--kind", type=click.Choice(["person", "application", "model"]), default="person",
@@ -193,7 +194,7 @@ def votes(project: str, file: str | None, kind: str, full: bool, format: str) ->
 
     with JudgingProject(project) as opened:
         if file is not None:
-            print_message(f"{import_votes(opened, file, kind=kind):,} new votes")
+            print_message(counted(import_votes(opened, file, kind=kind), "new vote"))
         found = vote_report(opened)
     if format == "table" and not found.sides and not found.pairs:
         print_message(f"There are no votes yet. Next: rankgauge judge answers {project} FILE")

@@ -111,10 +111,10 @@ def interleaving(log: str, a: str | None, b: str | None, seed: int, format: str)
 )  # fmt: skip
 @click.option(
     "--min-shown", type=click.IntRange(1), default=10, show_default=True,
-    help="Leave documents shown fewer times than this unjudged.",
+    help="Leave a document unjudged if it was shown fewer times.",
 )  # fmt: skip
 @click.option(
-    "--drop-unsure", is_flag=True, help="Leave documents whose interval contains 0.5 unjudged."
+    "--drop-unsure", is_flag=True, help="Leave a document unjudged if its interval contains 0.5."
 )
 @click.option(
     "--format", "form", metavar="FORMAT",

@@ -9,7 +9,14 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import check_writable, print_message, print_result, working, write_report
+from rankgauge.cli.output import (
+    check_writable,
+    counted,
+    print_message,
+    print_result,
+    working,
+    write_report,
+)
 
 if TYPE_CHECKING:
     from rankgauge.production import QuestionSet
@@ -115,7 +122,8 @@ def sample(
         with JudgingProject(project) as opened:
             opened.add_questions(questions_of(new))
         print_message(
-            f"{len(new)} questions added to {project}. Next: rankgauge judge pool {project} ..."
+            f"{counted(len(new), 'question')} added to {project}. "
+            f"Next: rankgauge judge pool {project} ..."
         )
     print_result(result, format)
 

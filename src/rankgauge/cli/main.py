@@ -88,8 +88,8 @@ class _LazyGroup(click.Group):
 def cli() -> None:
     """Evaluate search and RAG: retrieval, answers, and quality in production.
 
-    Exit codes: 0 success, 1 a gate failed or a check found an error, 2 an error, 3 a strict gate
-    is inconclusive, 4 not comparable (gate, history compare), 130 interrupted.
+    Exit codes: 0 success, 1 a gate or threshold failed or a check found an error, 2 an error, 3 a
+    strict gate or threshold is inconclusive, 4 not comparable or undefined, 130 interrupted.
     """
 
 

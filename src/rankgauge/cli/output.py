@@ -82,9 +82,10 @@ def print_message(line: str) -> None:
     click.echo(for_terminal(line), err=True)
 
 
-def counted(number: int) -> str:
-    """Return a number of queries as text."""
-    return "1 query" if number == 1 else f"{number} queries"
+def counted(number: int, noun: str = "query") -> str:
+    """Return a number with its noun in the singular or plural."""
+    plural = "queries" if noun == "query" else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
 
 
 def check_writable(path: str) -> None:

@@ -90,7 +90,7 @@ def sample(
     targets = _targets((*qrels, *runs), output)
     if (n is None) == (queries is None):
         raise click.UsageError("pass -n NUMBER, or --queries FILE")
-    with working(f"reading {len(targets)} files"):
+    with working(f"reading {counted(len(targets), 'file')}"):
         judgments = [rankgauge.read_qrels(path, format=qrels_format) for path in qrels]
         rankings = [rankgauge.read_run(path, format=run_format) for path in runs]
     chosen: tuple[str, ...] | Path

@@ -439,7 +439,7 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         if (ties, queries, duplicates, undefined) != ("trec", "all", "error", "zero"):
             raise InputError(
                 "policies come from the evaluations", where="compare",
-                fix="omit ties, queries, duplicates and undefined",
+                fix="omit ties, queries, duplicates, and undefined",
             )  # fmt: skip
         shown = shown or evaluations[0].measures
     else:

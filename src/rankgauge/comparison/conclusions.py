@@ -21,7 +21,7 @@ from rankgauge.comparison.differences import (
 )
 from rankgauge.core.findings import COMPARISON_KINDS, Finding, explaining
 from rankgauge.core.ids import IntArray
-from rankgauge.core.text import many
+from rankgauge.core.text import inflect, many
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.evaluation.result import Evaluation, calibration_finding, of_answers
@@ -105,8 +105,8 @@ def best_sentence(
         why = "has no better direction" if known else "is undefined for every run"
         return f"{primary} {why}: no run is ranked first"
     word = "lowest" if primary.declaration.better == "lower" else "highest"
-    verb = "has" if len(best) == 1 else "have"
-    text = f"{_listed(best)} {verb} the {word} {primary} ({means[best[0]]:.4f})"
+    has = inflect(len(best), "has", "have")
+    text = f"{_listed(best)} {has} the {word} {primary} ({means[best[0]]:.4f})"
     rest = [name for name in names if name not in best]
     near, how = _near(rest, primary, found, best[0], indistinct)
     return f"{text}; not distinguishable from {_listed(near)}{how}" if near else text
@@ -243,7 +243,10 @@ def findings_of_difference(d: Difference, skewness: float) -> Iterator[Finding]:
     changed = d.wins + d.losses
     pair = f"{d.run} against {d.baseline}"
     if 0 < changed < FEW_CHANGES:
-        few = f"{pair}: only {many(changed, 'query')} differ by {d.measure}; too few"
+        few = (
+            f"{pair}: only {many(changed, 'query')} {inflect(changed, 'differs', 'differ')} by "
+            f"{d.measure}; too few"
+        )
         yield _finding("C105", f"{few} for a test", "inspect these queries: rankgauge diff")
     elif d.p is not None and d.p < ALPHA and d.queries < _QUERIES_PER_SKEWNESS * skewness**2:
         message = (

@@ -15,7 +15,7 @@ from rankgauge import stats
 from rankgauge.core.arguments import option
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.pair_table import FloatArray
-from rankgauge.core.text import many
+from rankgauge.core.text import inflect, many
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
@@ -111,7 +111,7 @@ class Difference:
             return "no query differs" if self.queries else "no query has both values"
         if changed >= FEWEST_FOR_INTERVAL:
             return "no spread"
-        return f"only {many(changed, 'query')} differ{'s' if changed == 1 else ''}"
+        return f"only {many(changed, 'query')} {inflect(changed, 'differs', 'differ')}"
 
     @property
     def digits(self) -> int:

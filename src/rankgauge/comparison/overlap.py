@@ -106,7 +106,7 @@ class Overlap(Result):
         """Return the conclusion in one or two sentences."""
         return (
             f"{self.run_a} and {self.run_b}: mean RBO {self.mean():.4f} over "
-            f"{len(self.query_ids)} queries"
+            f"{many(len(self.query_ids), 'query')}"
         )
 
     def __repr__(self) -> str:

@@ -26,7 +26,7 @@ from rankgauge.core.escaping import visible
 from rankgauge.core.findings import Finding
 from rankgauge.core.ids import Id, freeze, id_bytes, show_id
 from rankgauge.core.policies import Order, Policies, order_of
-from rankgauge.core.text import many
+from rankgauge.core.text import inflect, many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.judged_run import Values
 from rankgauge.data.qrels import Qrels, judged_number
@@ -261,14 +261,14 @@ class RunDiff(Result):
 
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
-        return (
-            f"{self.title()}: {self.mean_a:.4f} to {self.mean_b:.4f}, {self.wins} wins, "
-            f"{self.unchanged} ties, {self.losses} losses"
-        )
+        return f"{self.title()}: {self.mean_a:.4f} to {self.mean_b:.4f}, {self._counts()}"
 
     def __repr__(self) -> str:
-        counts = f"{self.wins} wins, {self.unchanged} ties, {self.losses} losses"
-        return f"<RunDiff of {self.run_a!r} and {self.run_b!r} by {self.measure}: {counts}>"
+        return f"<RunDiff of {self.run_a!r} and {self.run_b!r} by {self.measure}: {self._counts()}>"
+
+    def _counts(self) -> str:
+        losses = f"{self.losses} {inflect(self.losses, 'loss', 'losses')}"
+        return f"{many(self.wins, 'win')}, {many(self.unchanged, 'tie')}, {losses}"
 
 
 def diff(
@@ -522,7 +522,8 @@ def _notes(
         f"{found.run_b} ({found.mean_b - found.mean_a:+.4f})"
     )
     total = many(len(found.query_ids), "query")
-    yield f"{total}: {found.wins} gain, {found.unchanged} unchanged, {found.losses} lose"
+    gain, lose = inflect(found.wins, "gains", "gain"), inflect(found.losses, "loses", "lose")
+    yield f"{total}: {found.wins} {gain}, {found.unchanged} unchanged, {found.losses} {lose}"
     unknown = int(np.isnan(found.changes).sum())
     if unknown:
         yield f"{many(unknown, 'query')} left out: {found.measure} is undefined in one run or both"

@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 import secrets
+import shlex
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -295,8 +296,9 @@ class Database:
             folder.mkdir(exist_ok=True)
         if not folder.is_dir():
             raise InputError(
-                f"there is no folder {str(folder)!r}", where=self.where, fix="create it: mkdir"
-            )
+                f"there is no folder {str(folder)!r}", where=self.where,
+                fix=f"create it: mkdir -p {shlex.quote(str(folder))}",
+            )  # fmt: skip
 
     # ---- tables and their revision
 
@@ -411,7 +413,7 @@ class Database:
             what, fix = f"the server says: {message}", "check the database"
         else:
             what = f"the server cannot be reached: {message}"
-            fix = "check host, port, name and password in the URL, and that the server is running"
+            fix = "check host, port, name, and password in the URL, and that the server is running"
         return StorageError(what, where=self.where, fix=fix)
 
     def _plain(self, error: object) -> str:

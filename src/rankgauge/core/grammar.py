@@ -231,7 +231,7 @@ VOCABULARY: Mapping[str, Param] = {
         ),
         Param(
             "scope", "which preferences count: with how many of their two documents retrieved",
-            "all, any (at least one) or both",
+            "all, any (at least one), or both",
             _choice("all", "any", "both"),
         ),
         Param(

@@ -26,3 +26,8 @@ def many(number: int, noun: str) -> str:
         return f"1 {noun}"
     plural = f"{noun[:-1]}ies" if noun.endswith("y") and not noun.endswith("ey") else f"{noun}s"
     return f"{number} {plural}"
+
+
+def inflect(number: int, singular: str, plural: str) -> str:
+    """Return the form of a word that agrees with a number."""
+    return singular if number == 1 else plural

@@ -127,12 +127,12 @@ class SpanScores(Result):
         how = "each time" if self.repeats == "counted" else "once"
         yield f"{self.unit}s retrieved more than once count {how}"
         if self.left_out:
-            yield f"omitted: {self.left_out} queries without a relevant span"
+            yield f"omitted: {many(self.left_out, 'query')} without a relevant span"
 
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
         shown = ", ".join(f"{name} {value:.4f}" for name, value in self.mean().items())
-        return f"{shown} over {len(self.queries)} queries"
+        return f"{shown} over {many(len(self.queries), 'query')}"
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} {value:.4f}" for name, value in self.mean().items())

@@ -101,7 +101,7 @@ _WAYS = (
     Way("without leading zeros", _zeros, _ZEROS.search, sure=True),
     Way("without .0 at the end", _point, _POINTS.search, sure=True),
     Way("without %-escapes", unquote, _is_escaped, sure=True),
-    Way("without spaces, case, leading zeros, .0 and %-escapes", _all, _is_varied),
+    Way("without spaces, case, leading zeros, .0, and %-escapes", _all, _is_varied),
     Way("without the prefix", lambda text: _PREFIX.sub("", text), _MARKS.search, both=False),
     Way(
         "without the word before the number",

@@ -15,6 +15,7 @@ from rankgauge.core.grammar import VOCABULARY
 from rankgauge.core.ids import IntArray, id_bytes, show_id
 from rankgauge.core.pair_table import PairTable, offsets_of, ranges_of
 from rankgauge.core.policies import Duplicates, Order, Policies, order_of
+from rankgauge.core.text import inflect, many
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run, read_part
@@ -95,10 +96,10 @@ def sample_queries(
     sets = [set(one.query_index) for one in given]
     known = set.intersection(*sets) if among == "intersection" else set.union(*sets)
     if len(known) < whole:
-        where = f" that all {len(given)} have" if len(given) > 1 and among == "intersection" else ""
+        common = " in common" if len(given) > 1 and among == "intersection" else ""
         raise InputError(
-            f"{whole} queries were requested, but there are only "
-            f"{len(known)}{where}", where="sample",
+            f"{many(whole, 'query')} {inflect(whole, 'was', 'were')} requested, but there "
+            f"{inflect(len(known), 'is', 'are')} only {len(known)}{common}", where="sample",
             fix=f"request at most {len(known)}" if known else "pass files of the same queries",
         )  # fmt: skip
     return tuple(show_id(query) for query in sorted(drawn(known, seed)[:whole]))

@@ -10,7 +10,7 @@ from typing import Any
 
 from rankgauge.core.arguments import integer, number
 from rankgauge.core.findings import Finding, explaining
-from rankgauge.core.text import many
+from rankgauge.core.text import inflect, many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import name_of, readable_again
@@ -158,8 +158,9 @@ class Diagnosis(Result):
         if self.withheld:
             return f"no diagnosis of {self.run_name}: {self.withheld[0]}"
         missed = (
-            f"{self.failing} of {many(self.queries, 'query')} of {self.run_name} miss a relevant "
-            f"document in the top {self.k}"
+            f"{self.failing} of {many(self.queries, 'query')} of {self.run_name} "
+            f"{inflect(self.failing or 0, 'misses', 'miss')} a relevant document "
+            f"in the top {self.k}"
         )
         first = self.first_cause
         if first is None:

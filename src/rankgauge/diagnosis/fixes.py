@@ -314,8 +314,8 @@ class Advice:
             for depth in (self._k, self.depth)
         )
         return (
-            f"of {many(len(missed), 'missed document')} {self.other_name} has {at_k} in its "
-            f"first {self._k} and {deeper} in its first {self.depth}"
+            f"of {many(len(missed), 'missed document')}, {self.other_name} ranks {at_k} in "
+            f"the top {self._k} and {deeper} in the top {self.depth}"
         )
 
 

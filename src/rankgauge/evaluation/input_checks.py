@@ -19,7 +19,7 @@ import numpy as np
 
 from rankgauge.core.findings import INPUT_KINDS, Finding, Severity
 from rankgauge.core.ids import Ids, IntArray, near_match, renumbered, show_id
-from rankgauge.core.text import many, some
+from rankgauge.core.text import inflect, many, some
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import MismatchError
 from rankgauge.evaluation.input_summary import Ends, InputSummary
@@ -199,7 +199,8 @@ class InputChecks:
         fix = "check why nothing was retrieved"
         if missing:
             fix = "run the missing queries, or exclude them (queries=intersection)"
-        message = f"{without} of {many(queries, 'query')} have no results ({', '.join(parts)})"
+        have = inflect(without, "has", "have")
+        message = f"{without} of {many(queries, 'query')} {have} no results ({', '.join(parts)})"
         return (_finding("P104", message, fix, "error" if explains else "warning"),)
 
     def _query_ids(self, queries: int, missing: IntArray) -> Iterator[Finding]:
@@ -217,7 +218,8 @@ class InputChecks:
         if len(met) > least:
             yield _finding(
                 "P103",
-                f"{len(met)} of {many(queries, 'query id')} match only {named(way, met)}: "
+                f"{len(met)} of {many(queries, 'query id')} "
+                f"{inflect(len(met), 'matches', 'match')} only {named(way, met)}: "
                 f"{_example(*met[0])}",
                 self._copy_command(),
             )
@@ -477,8 +479,8 @@ def _not_judged(met: list[Pair], qrels: Qrels) -> list[Pair]:
 
 
 def _example(ours: bytes, theirs: bytes, other: str = "judgments") -> str:
-    verb = "has" if other == "collection" else "have"
-    return f"the run has '{show_id(ours)}', the {other} {verb} '{show_id(theirs)}'"
+    have = "has" if other == "collection" else "have"
+    return f"the run has '{show_id(ours)}', the {other} {have} '{show_id(theirs)}'"
 
 
 def _beats_chance(then: int, now: int) -> bool:

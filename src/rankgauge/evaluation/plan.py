@@ -99,7 +99,7 @@ class Plan:
                 f"{known.get(ties, 'mean over all orders')} of equal scores is not available "
                 f"for measures of {self.reads}",
                 where=f"ties={ties}",
-                fix="omit it, or use ties='trec' or ties='input'",
+                fix="use ties='trec' (the default) or ties='input'",
             )
 
     def refuse_open(self, draws: int) -> None:
@@ -109,8 +109,8 @@ class Plan:
                 f"{', '.join(str(self.measures[n]) for n in self.open)}: no closed form for the "
                 "mean over all orders of equal scores",
                 where="ties=mean",
-                fix="omit it, or estimate it from random orders: evaluate(..., draws=1000) "
-                "(--draws 1000)",
+                fix="omit ties=mean, or estimate the mean from random orders: "
+                "evaluate(..., draws=1000) (--draws 1000)",
             )
 
     @cached_property

@@ -188,7 +188,7 @@ class Evaluation(Result):
             per_query = np.zeros(0)
         if per_query.shape != (len(ids), len(measures)) or np.isinf(per_query).any():
             raise InputError(
-                f"the number of values differs from {many(len(ids), 'query')}",
+                f"the values are not one number per query ({many(len(ids), 'query')})",
                 where="values", fix="pass one number per query, NaN where it is undefined",
             )  # fmt: skip
         return cls(
@@ -575,16 +575,16 @@ def settings_change(
         return None
     text = ", ".join(f"{n} ({settings.get(n, 'none')} → {now.get(n, 'none')})" for n in names)
     if len(names) == 1 and names != ["judge"]:
-        return Finding("", "info", f"from {before} to {after} one setting changed: {text}")
+        return Finding("", "info", f"from {before} to {after}, one setting changed: {text}")
     if len(names) == 1:
         return Finding(
             "C112", "warning",
-            f"from {before} to {after} the judge changed: {text}: the difference may come from it",
+            f"from {before} to {after}, the judge changed: {text}: the difference may come from it",
             fix="use the same judge for both",
         )  # fmt: skip
     return Finding(
         "C112", "warning",
-        f"from {before} to {after} {len(names)} things changed: {text}: the difference cannot be "
+        f"from {before} to {after}, {len(names)} things changed: {text}: the difference cannot be "
         "attributed to one of them",
         fix="change one thing at a time",
     )  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from rankgauge.core.text import inflect, many
 from rankgauge.explanation.calculation import (
     Calculation,
     RankedDocument,
@@ -75,15 +76,19 @@ def _recall(name: str, query: RankedQuery, words: Any) -> Calculation:
 @calculates("SetP")
 def _set_precision(name: str, query: RankedQuery, words: Any) -> Calculation:
     found, rows = _count(query, words, None)
-    text = f"relevant{level(words)} among the {len(rows)} documents retrieved: {found}"
+    text = f"relevant{level(words)} among the {many(len(rows), 'document')} retrieved: {found}"
     return _fraction(_SO_FAR, rows, text, (name, found, len(rows)))
+
+
+def _are_relevant(whole: int, words: Any) -> str:
+    return f"{many(whole, 'document')} {inflect(whole, 'is', 'are')} relevant{level(words)}"
 
 
 @calculates("Rprec")
 def _r_precision(name: str, query: RankedQuery, words: Any) -> Calculation:
     whole = query.relevant(words["rel"])
     found, rows = _count(query, words, whole)
-    text = f"R = {whole} documents are relevant{level(words)}, the number of ranks evaluated"
+    text = f"R = {_are_relevant(whole, words)}, the number of ranks evaluated"
     return _fraction(_SO_FAR, rows, text, (name, found, whole))
 
 
@@ -93,7 +98,7 @@ def _at_multiple(name: str, query: RankedQuery, words: Any) -> Calculation:
     # As in trec_eval: the product plus 0.9, rounded down, but at least 1.
     places = max(int(mult * whole + 0.9), 1)
     found, rows = _count(query, words, places)
-    text = f"R = {whole} documents are relevant{level(words)}: {number(mult)} · R = {places}"
+    text = f"R = {_are_relevant(whole, words)}: {number(mult)} · R = {places}"
     text += " rank" if places == 1 else " ranks"
     shown = _fraction(_SO_FAR, rows, text, (name, found, places))
     if whole:
@@ -107,7 +112,8 @@ def _relative(name: str, query: RankedQuery, words: Any) -> Calculation:
     k = words.get("k")
     found, rows = _count(query, words, k)
     whole = query.relevant(words["rel"])
-    places, step = (k, f"in the first {k}") if k else (len(rows), f"in {len(rows)} documents")
+    places = k or len(rows)
+    step = f"in the first {k}" if k else f"in {many(len(rows), 'document')}"
     best = min(places, whole)
     step = f"relevant{level(words)}: {whole} in the judgments, so at most {best} can be {step}"
     shown = _fraction(_FOUND, rows, step, (name, found, best))
@@ -255,7 +261,7 @@ def _interpolated(name: str, query: RankedQuery, words: Any) -> Calculation:
     if "recall" in words:
         needed = _needed(words["recall"], whole, words)
         value, step = _highest(rows, needed)
-        reached = f"{whole} relevant documents is reached with {needed}"
+        reached = f"{many(whole, 'relevant document')} is reached with {needed}"
         steps = [f"recall {number(words['recall'])} of {reached}", f"{name} = {step}"]
     else:
         levels = [_needed(tenth / 10, whole, words) for tenth in range(11)]
@@ -323,7 +329,7 @@ def _count_if(
 @calculates("Judged")
 def _judged(name: str, query: RankedQuery, words: Any) -> Calculation:
     known, rows = _count_if(query, words["k"], lambda one: one.grade is not None)
-    text = f"judged: {known} of the {len(rows)} documents evaluated"
+    text = f"judged: {known} of the {many(len(rows), 'document')} evaluated"
     return _fraction((), rows, text, (name, known, len(rows)))
 
 

@@ -161,7 +161,7 @@ class Explanation(Result):
         """Return the conclusion in one or two sentences."""
         return (
             f"{self.measure} = {number(self.value)} for query {self.query} in {self.run_name}; "
-            f"mean over {self.queries} queries: {number(self.mean)}"
+            f"mean over {many(self.queries, 'query')}: {number(self.mean)}"
         )
 
     def __repr__(self) -> str:

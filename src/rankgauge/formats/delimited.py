@@ -72,7 +72,7 @@ def _pieces(  # noqa: C901 - one kind of row after another
         return
     last = table()
     if unrated:
-        last = last.with_notes(f"{name}: {unrated} lines without a rating are not judged")
+        last = last.with_notes(f"{name}: {many(unrated, 'line')} without a rating: not judged")
     yield last
 
 

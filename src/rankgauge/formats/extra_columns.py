@@ -18,6 +18,7 @@ import numpy as np
 
 from rankgauge.core.ids import Blame, Ids, IntArray
 from rankgauge.core.pair_table import FloatArray
+from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, column_word, columns_of
 from rankgauge.formats.delimited import DELIMITERS, check_width, rows_of
@@ -294,9 +295,8 @@ def _of_trec(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide) -> _Cell
             if not is_content(line):
                 continue
             raise FormatError(
-                f"got {len(parts)} fields, expected {width}: {' '.join(wide.fields)}".replace(
-                    "-", ""
-                ),
+                f"got {many(len(parts), 'field')}, expected {width}: "
+                + " ".join(wide.fields).replace("-", ""),
                 path=name, line=number, text=shorten(line),
                 fix=f"write lines such as: {wide.example}",
             )  # fmt: skip

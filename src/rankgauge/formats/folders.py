@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 
+from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.archives import Archive
 from rankgauge.formats.columns import RUN, Layout
@@ -258,7 +259,7 @@ def documents_in(
     notes: tuple[str, ...] = ()
     if pages and others:
         kinds = ", ".join(sorted({PurePosixPath(name).suffix or name for name in others})[:5])
-        notes = (f"{len(others)} files that are not text were skipped: {kinds}",)
+        notes = (f"{many(len(others), 'non-text file')} skipped: {kinds}",)
     return (kept(PageReader(files.folder, pages), faults) if pages else {}), notes
 
 

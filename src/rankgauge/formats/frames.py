@@ -43,7 +43,7 @@ def from_columns(
     numbers = _column(values, names.value, source)
     if not len(query_ids) == len(doc_ids) == len(numbers):
         raise InputError(
-            f"the columns have {len(query_ids)}, {len(doc_ids)} and {len(numbers)} rows",
+            f"the columns have {len(query_ids)}, {len(doc_ids)}, and {len(numbers)} rows",
             where=source, fix=f"pass a query, a document, and a {layout.value} for each row",
         )  # fmt: skip
     return table_of(

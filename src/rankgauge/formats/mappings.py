@@ -272,7 +272,7 @@ def from_rows(rows: Iterable[Any], layout: Layout) -> PairTable:
             query, doc, number = row if pick is None else pick(row)
         except (TypeError, ValueError, KeyError, AttributeError):
             raise InputError(
-                f"got {short(row)}, expected query, document and {layout.value}",
+                f"got {short(row)}, expected query, document, and {layout.value}",
                 where=f"{layout.name}, row {place + 1}",
                 fix=f'pass rows: ("q1", "d1", {layout.value}), or a mapping: {layout.mapping}',
             ) from None

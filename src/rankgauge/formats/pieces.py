@@ -190,7 +190,7 @@ class Pieces:
             raise InputError(
                 f"{what} read whole, and {many if size else 'a pipe has no known size'}",
                 where=self.name,
-                fix="write it as Parquet, CSV, JSON lines or TREC format (rankgauge convert), or "
+                fix="write it as Parquet, CSV, JSON lines, or TREC format (rankgauge convert), or "
                 "evaluate it without a memory limit",
             )  # fmt: skip
         return readers.read_table(self._source, self.layout, self._form)

@@ -13,6 +13,7 @@ import numpy as np
 
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
+from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.detection import guess_format, has_header, refuse_lookalike
@@ -257,8 +258,8 @@ def begin_text(stream: BinaryIO, name: str, layout: Layout, given: str | None) -
         refuse_lookalike(line, name, number, layout)
     elif form in THIRD_COLUMNS and len(first.split()) != 3:
         raise FormatError(
-            f"got {len(first.split())} fields, expected 3: {THIRD_COLUMNS[form]}", path=name,
-            fix="name another format, or omit it: it is usually detected",
+            f"got {many(len(first.split()), 'field')}, expected 3: {THIRD_COLUMNS[form]}",
+            path=name, fix="name another format, or omit it: it is usually detected",
         )  # fmt: skip
     return TextStart(head, lines, form)
 

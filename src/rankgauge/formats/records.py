@@ -240,7 +240,7 @@ def _of_tuple(raw: Sequence[Any], place: str) -> dict[str, Any]:
     if not _PAIR <= len(raw) - ("id" in names) <= _TRIPLE:
         raise InputError(
             f"got {raw!r:.60}, expected a record", where=place,
-            fix=f"write ([retrieved], [relevant]), (id, [retrieved], [relevant]) or {_EXAMPLE}",
+            fix=f"write ([retrieved], [relevant]), (id, [retrieved], [relevant]), or {_EXAMPLE}",
         )  # fmt: skip
     return dict(zip(names, raw, strict=False))
 

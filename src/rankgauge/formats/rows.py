@@ -200,7 +200,7 @@ def table_of(
     if columns is not None and columns.rivals:
         names = " and ".join(map(repr, columns.rivals))
         raise InputError(
-            f"columns {names} have the same name except for case, spaces and dashes", where=source,
+            f"columns {names} have the same name except for case, spaces, and dashes", where=source,
             fix="keep the intended one, or rename the others",
         )  # fmt: skip
     if columns is not None and columns.beside:

@@ -13,6 +13,7 @@ from typing import Any
 
 from rankgauge.core.ids import id_bytes, show_id
 from rankgauge.core.pair_table import PairTable
+from rankgauge.core.text import inflect, many
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.frames import short
@@ -78,7 +79,8 @@ class Shaped:
             some = ", ".join(map(repr, names[:_SHOWN])) + (", ..." if names[_SHOWN:] else "")
             self.notes.append(f"{self.name}: documents of {len(names)} indices ({some})")
         if self.unrated:
-            self.notes.append(f"{self.name}: {self.unrated} documents without a rating: not judged")
+            unrated = many(self.unrated, "document")
+            self.notes.append(f"{self.name}: {unrated} without a rating: not judged")
         return self
 
 
@@ -129,7 +131,8 @@ def _response(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped
     if isinstance(failed, dict) and failed:
         some = ", ".join(repr(query) for query in list(failed)[:_SHOWN])
         found.notes.append(
-            f"WARNING: {found.name}: {len(failed)} queries failed and have no hits: {some}"
+            f"WARNING: {found.name}: {many(len(failed), 'query')} failed and "
+            f"{inflect(len(failed), 'has', 'have')} no hits: {some}"
         )
     if layout is JUDGMENTS:
         for query, rated in hits.items():

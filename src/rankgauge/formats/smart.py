@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from rankgauge.core.pair_table import PairTable
+from rankgauge.core.text import many
 from rankgauge.errors import FormatError
 from rankgauge.formats.lines import decoded
 from rankgauge.formats.rows import Rows
@@ -40,7 +41,7 @@ def read_smart(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
         if not fields:
             continue
         if len(fields) != _SMART or b"".join(fields[2:]).strip(b"0.") != b"":
-            what = f"got {len(fields)} fields, expected: query document 0 0.000000"
+            what = f"got {many(len(fields), 'field')}, expected: query document 0 0.000000"
             fix = "use lines of SMART only, or judgments of TREC: q1 0 d1 2"
             rows.refuse(number, what, fix, text=line)
             continue
@@ -64,7 +65,7 @@ def read_npl(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
             for doc in fields:
                 rows.add(number, query, doc, 1.0)
         else:
-            what = f"got {len(fields)} fields, expected a query number"
+            what = f"got {many(len(fields), 'field')}, expected a query number"
             fix = "use a line with the query, lines of its documents, and a line with /"
             rows.refuse(number, what, fix, text=line)
     if query:

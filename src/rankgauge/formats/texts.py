@@ -22,6 +22,7 @@ from typing import Any, BinaryIO, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from rankgauge.core.ids import id_text
+from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats import sgml, smart
 from rankgauge.formats.delimited import check_header, check_width, decoded_line, rows_of
@@ -282,7 +283,8 @@ class TextReader:
         if not 1 < width <= _CELLS or width != (self._width or width):
             wanted = f", as the first line: {self._width}" * (1 < self._width <= _CELLS)
             raise FormatError(
-                f"the line has {width} fields, expected id and text, or id, title and text{wanted}",
+                f"the line has {many(width, 'field')}, expected id and text, or id, title, and text"
+                f"{wanted}",
                 path=name, line=number, text=shorten(by.join(cells).encode()),
                 fix="put one separator between two fields"
                 + (', and quotes around a text with a comma: "a, b"' if by == "," else "")

@@ -20,6 +20,7 @@ import numpy as np
 
 from rankgauge.core.ids import Ids, IntArray, show_id
 from rankgauge.core.pair_table import PairTable
+from rankgauge.core.text import inflect, many
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.lines import is_content, mistaken_for, shorten
@@ -115,7 +116,8 @@ def _table_of(rows: Rows, places: tuple[int, int, int], longer: int) -> PairTabl
         raise FormatError("there are no lines", path=rows.name, fix=fix)
     table = rows.table(places=(places[0] + 1, places[1] + 1, places[2] + 1))
     if longer:
-        text = f"{rows.name}: {longer} lines have text after the tag, which is not read"
+        have = inflect(longer, "has", "have")
+        text = f"{rows.name}: {many(longer, 'line')} {have} text after the tag, which is not read"
         table = table.with_notes(text)
     return as_read(table, rows.name)
 
@@ -158,7 +160,7 @@ def as_read(table: PairTable, name: str) -> PairTable:
     strange = table.queries.not_text() + table.docs.not_text()
     if not strange:
         return table.with_notes(source=name)
-    text = f"{name}: {strange} ids are not UTF-8: compared byte by byte"
+    text = f"{name}: {many(strange, 'id')} not in UTF-8: compared byte by byte"
     return table.with_notes(text, source=name)
 
 
@@ -184,7 +186,7 @@ def _unusable(field: bytes, layout: Layout) -> tuple[str, str, bool]:
 
 def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, str]:
     """Return the problem with a line of the wrong width, and the fix."""
-    got = "1 field" if len(parts) == 1 else f"{len(parts)} fields"
+    got = many(len(parts), "field")
     if width:
         return f"got {got}, expected {width} as in the lines before", "fix the line, or remove it"
     wanted = "6" if layout is RUN else "4 (or 3, without the iteration)"

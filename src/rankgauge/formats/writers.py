@@ -46,11 +46,11 @@ def refuse_ending(target: Source, form: str | None) -> None:
     if end not in _NOT_WRITTEN or (form is not None and end != ".zip"):
         return
     fix = (
-        "use a name that ends in .csv, .json or .parquet, or pass the format: --to (in Python "
+        "use a name that ends in .csv, .json, or .parquet, or pass the format: --to (in Python "
         "target_format=...)"
     )
     if end == ".zip":
-        fix = "only a collection can be a .zip; use .gz, .xz or .zst for a single file"
+        fix = "only a collection can be a .zip; use .gz, .xz, or .zst for a single file"
     raise InputError(f"files that end in {end} are not written", where=name, fix=fix)
 
 

@@ -18,6 +18,7 @@ from rankgauge.core.grammar import plain_key
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.core.policies import Order, order_of
+from rankgauge.core.text import many
 from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run, named_runs, named_sources
 from rankgauge.errors import InputError, UnknownName
@@ -342,7 +343,7 @@ def _weights(given: Any, runs: Sequence[str]) -> tuple[float, ...] | None:
     weights = tuple(_number("a weight", weight, 0, _MOST) for weight in given)
     if len(weights) != len(runs):
         raise InputError(
-            f"got {len(weights)} weights for {len(runs)} runs", where="weights",
+            f"got {many(len(weights), 'weight')} for {many(len(runs), 'run')}", where="weights",
             fix=f"pass one for each of: {', '.join(runs)}",
         )  # fmt: skip
     if not any(weights):

@@ -135,7 +135,7 @@ def weight_grid(runs: int, step: float = 0.1) -> tuple[tuple[float, ...], ...]:
     parts = round(1 / step) if 0 < step <= 1 else 0
     if runs < 2 or not parts or abs(parts * step - 1) > 1e-9:
         raise InputError(
-            f"no grid of weights for {runs} runs in steps of {step}", where="grid",
+            f"no grid of weights for {many(runs, 'run')} in steps of {step}", where="grid",
             fix="pass two runs or more, and a step such as 0.1, 0.05, or 0.25",
         )  # fmt: skip
     points = math.comb(parts + runs - 1, runs - 1)

@@ -17,7 +17,7 @@ import numpy as np
 from rankgauge.core.arguments import integer
 from rankgauge.core.files import read_text, write_atomically
 from rankgauge.core.findings import Finding, explaining
-from rankgauge.core.text import many, some
+from rankgauge.core.text import inflect, many, some
 from rankgauge.data.judged_run import Values
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import ranked
@@ -232,7 +232,7 @@ class Baseline:
         if evaluation.weights is not None or not plain:
             raise InputError(
                 "the means of this evaluation weight queries differently", where="gate",
-                fix="evaluate without weights, undefined='skip' and profiles",
+                fix="evaluate without weights, undefined='skip', or a profile",
             )  # fmt: skip
         names = [str(measure) for measure in evaluation.measures]
         documents = {query: top for part in firsts for query, top in part.documents.items()}
@@ -274,8 +274,8 @@ class Baseline:
             return ""
         shown = f"{number / queries:.1%}" + (f": {some(empty)}" if empty else "")
         return (
-            f"{many(number, 'query')} of {queries} have no ranking ({shown}), more than "
-            f"max_failed = {max_failed:g} allows"
+            f"{number} of {many(queries, 'query')} {inflect(number, 'has', 'have')} no ranking "
+            f"({shown}), more than max_failed = {max_failed:g} allows"
         )
 
     def mean(self, measure: str | Measure, queries: Iterable[str] | None = None) -> float:

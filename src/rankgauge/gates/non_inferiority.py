@@ -18,7 +18,7 @@ import numpy as np
 from rankgauge import stats
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.pair_table import FloatArray
-from rankgauge.core.text import many, some
+from rankgauge.core.text import inflect, many, some
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
@@ -329,7 +329,7 @@ def loss_checks(
             yield GateCheck(
                 reference.kind, str(gated.measure), "NOT COMPARABLE",
                 f"{gated.measure}: {many(lost, new.unit)} had a value in the {reference.kind} and "
-                f"have none now ({_LOST[new.unit]}, or raise max_failed",
+                f"{inflect(lost, 'has', 'have')} none now ({_LOST[new.unit]}, or raise max_failed",
             )  # fmt: skip
             continue
         bounds, jitter = decision.bounds, _jitter(noise, gated, queries)

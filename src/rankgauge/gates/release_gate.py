@@ -12,7 +12,7 @@ from typing import Any, Literal
 from rankgauge.comparison.differences import select
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.findings import INPUT_KINDS, Finding
-from rankgauge.core.text import many
+from rankgauge.core.text import inflect, many
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run, name_of, read_part, readable_again
@@ -91,7 +91,7 @@ def gate(
     floors = [gated for gated in wanted.measures if gated.floor is not None]
     if not (given or floors or wanted.contracts or wanted.latency):
         raise InputError(
-            "there is no baseline, no floor and no contract: nothing to compare the run with",
+            "there is no baseline, no floor, and no contract: nothing to compare the run with",
             where="gate", fix="pass baseline=Baseline.from_run(qrels, run_in_use)",
         )  # fmt: skip
     truth, source = None, None
@@ -171,8 +171,9 @@ def _faults(new: Baseline, evaluation: Evaluation, rules: GateRules) -> Iterator
         unjudged = evaluation.counts.get(f"unjudged {gated.measure}", 0)
         if unjudged > rules.max_failed * queries:
             why = (
-                f"{many(unjudged, 'question')} of {queries} have no verdict for {gated.measure}, "
-                f"more than max_failed = {rules.max_failed:g} allows: judge the rest; "
+                f"{unjudged} of {many(queries, 'question')} {inflect(unjudged, 'has', 'have')} no "
+                f"verdict for {gated.measure}, more than max_failed = {rules.max_failed:g} allows: "
+                "judge the rest; "
             )
             yield _refused("questions without a verdict", why)
     for fault in input_faults(evaluation):
@@ -353,7 +354,7 @@ def _warnings(references: list[Reference], new: Baseline, truth: Qrels | None) -
         queries = reference.queries
         if len(queries) < _FEW_QUERIES:
             yield (
-                f"{many(len(queries), new.unit)} in common with the {reference.kind} are few: a "
+                f"only {many(len(queries), new.unit)} in common with the {reference.kind}: a "
                 f"single {new.unit} has a large weight"
             )
         if truth is None or reference.stored.depth is None:

@@ -324,7 +324,7 @@ def _contract(entry: Any, place: _Place) -> Contract:
     if not (found.must_rank_at_most or found.must_include or found.forbidden):
         raise InputError(
             "the contract has no condition", where=str(place),
-            fix="write must_rank_at_most, must_include or forbidden",
+            fix="write must_rank_at_most, must_include, or forbidden",
         )  # fmt: skip
     both = set(found.forbidden) & (set(found.must_include) | set(found.must_rank_at_most))
     if both:

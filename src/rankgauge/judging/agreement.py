@@ -226,8 +226,8 @@ class JudgingAgreement(Result):
         elif self.tasks < _FEW:
             yield f"fewer than {_FEW} tasks by two people: intervals are wide"
         if len(rows) < len(self.rows):
-            more = f"{len(self.rows) - len(rows)} more coefficients of judges, criteria, and pairs"
-            yield f"--full lists {more}"
+            more = many(len(self.rows) - len(rows), "more coefficient")
+            yield f"--full lists {more} of judges, criteria, and pairs"
         open_ones = sum(each.verdict is None for each in self.disagreements)
         if open_ones:
             without = many(open_ones, "disagreement")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from rankgauge.core.arguments import choice as one_of, integer, number
+from rankgauge.core.text import many
 from rankgauge.errors import InputError
 
 MODES = ("choice", "graded", "ranking", "yes-no", "answers")
@@ -105,7 +106,7 @@ class Settings:
                 integer(name, getattr(self, name))
         if not 2 <= len(self.grades) <= 10:
             raise InputError(
-                f"{len(self.grades)} grades",
+                many(len(self.grades), "grade"),
                 where="grades",
                 fix="use the labels of 2 to 10 grades",
             )
@@ -324,7 +325,7 @@ class Choice:
             raise InputError(what, where=where, fix="choose from the documents of the task")
         if count > wanted or (wanted and not count):
             raise InputError(
-                f"{count} documents chosen", where=where,
+                f"{many(count, 'document')} chosen", where=where,
                 fix=f"choose {wanted}" if wanted == 1 else f"choose up to {wanted}",
             )  # fmt: skip
         graded = len(shown.documents) if self.outcome == "graded" else 0

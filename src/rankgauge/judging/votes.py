@@ -196,7 +196,7 @@ class VoteReport(Result):
         if more:
             yield f"{many(more, 'more pair')} of systems: --full lists all"
         yield (
-            "win rate = wins / (wins + losses), 95% Wilson interval; both good, both bad and "
+            "win rate = wins / (wins + losses), 95% Wilson interval; both good, both bad, and "
             "ties are excluded; the interval treats votes as independent"
         )
         for each in self.sides:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from rankgauge.core.arguments import integer
 from rankgauge.core.http_client import MAX_BYTES, Endpoint, EndpointError, call_with_retries
+from rankgauge.core.text import many
 from rankgauge.llm.cache import ReplyCache, cache_key
 
 _ATTEMPTS = 5  # if the server is busy
@@ -175,7 +176,7 @@ class EmbeddingEndpoint(ModelEndpoint):
         wrong = next((v for v in vectors if len(v) != self._width), None)
         if wrong is not None:
             raise self._invalid_response(
-                f"a vector of {len(wrong)} numbers, expected {self._width}"
+                f"a vector of {many(len(wrong), 'number')}, expected {self._width}"
             )
         return vectors
 
@@ -198,7 +199,7 @@ class EmbeddingEndpoint(ModelEndpoint):
                 f"{self._endpoint.quoted(content)}, which has no list 'data'"
             )
         if len(rows) != count:
-            raise self._invalid_response(f"{len(rows)} vectors for {count} texts")
+            raise self._invalid_response(f"{many(len(rows), 'vector')} for {many(count, 'text')}")
         placed: dict[int, list[float]] = {}
         for place, row in enumerate(rows):
             vector = row.get("embedding") if isinstance(row, Mapping) else None

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from rankgauge.core.http_client import RETRYABLE
+from rankgauge.core.text import inflect
 from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.llm.replies import ModelError, Usage
 
@@ -154,7 +155,8 @@ class Meter:
     def _exhausted(self, cost: float) -> ModelError:
         return ModelError(
             f"{self._spent():.4f} of max_cost={self._max_cost:g} is spent in "
-            f"{self._used.calls:,} calls, and the next one may cost {cost:.4f}: it was not sent",
+            f"{self._used.calls:,} {inflect(self._used.calls, 'call', 'calls')}, and the next one "
+            f"may cost {cost:.4f}: it was not sent",
             code="budget", where="max_cost",
             fix="raise max_cost, or lower max_tokens; with a cache, no reply is paid for twice",
         )  # fmt: skip

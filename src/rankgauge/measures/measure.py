@@ -187,7 +187,7 @@ class Measure:
         if how == "":
             raise InputError(
                 f"{self} has no closed form for the mean over all orders of equal scores",
-                fix="omit it, use another ties policy, or estimate it: draws=1000",
+                fix="omit the measure, use another ties policy, or estimate the mean: draws=1000",
             )
         kernel, words, judged_only = self._call
         seen = run.judged_only() if judged_only else run

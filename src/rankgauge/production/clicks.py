@@ -281,7 +281,8 @@ def implicit_judgments(
         enough[enough] = inside
     if not names:
         raise InputError(
-            f"no document was shown {min_shown} times with {_LEAST_EXPECTED:g} expected click"
+            f"no document was shown at least {min_shown} times with at least "
+            f"{_LEAST_EXPECTED:g} expected click"
             + ("" if queries is None else " for one of the queries"),
             where=log.path, fix="collect more clicks, or lower min_shown (--min-shown)",
         )  # fmt: skip

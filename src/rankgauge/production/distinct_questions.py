@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from rankgauge.core.libraries import library
+from rankgauge.core.text import many
 from rankgauge.corpus import Collection
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.delimited import decoded_line
@@ -272,7 +273,8 @@ def embed(texts: Iterable[str], encoder: Any, seed: int) -> Embedding:
     if vectors.ndim != 2 or len(vectors) != len(rows) or not (np.abs(vectors) <= _MOST).all():
         raise InputError(
             f"the encoder returned an array of shape {vectors.shape} or non-finite numbers for "
-            f"{len(rows)} texts", where="encoder", fix="return one row of finite numbers per text",
+            f"{many(len(rows), 'text')}", where="encoder",
+            fix="return one row of finite numbers per text",
         )  # fmt: skip
     settings = getattr(made, "settings", {})
     name = encoder if isinstance(encoder, str) else settings.get("model") or type(made).__name__

@@ -20,6 +20,15 @@ _KEYS: Mapping[str, Any] = {
     "columns": Mapping, "kinds": Mapping, "values": Mapping, "events": list, "attributes": list,
     "separator": str, "first_rank": int,
 }  # fmt: skip
+_EXAMPLES = {
+    "columns": '[columns], then time = "ts"',
+    "kinds": '[kinds], then read = "click"',
+    "values": "[values], then good = 1",
+    "events": '[[events]], then kind = "click"',
+    "attributes": 'attributes = ["language"]',
+    "separator": 'separator = ";"',
+    "first_rank": "first_rank = 0 or 1",
+}
 
 
 @dataclass(frozen=True)
@@ -66,8 +75,9 @@ def read_mapping(path: str | os.PathLike[str]) -> LogMapping:
         content = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise FormatError(
-            f"neither TOML nor JSON: {error}", path=name, fix="see: rankgauge logs import --help"
-        ) from None
+            f"neither TOML nor JSON: {error}", path=name,
+            fix=f"in TOML, write {_EXAMPLES['columns']} and kind = \"type\"",
+        ) from None  # fmt: skip
     return as_mapping(content, name)
 
 
@@ -85,7 +95,7 @@ def _faults(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if key not in _KEYS:
             yield f"{key!r} is not part of a mapping", f"the parts are: {', '.join(_KEYS)}"
         elif not isinstance(value, _KEYS[key]):
-            yield f"{key} = {value!r:.40} is not valid", "see: rankgauge logs import --help"
+            yield f"{key} = {value!r:.40} is not valid", f"write {_EXAMPLES[key]}"
     columns, events = content.get("columns", {}), content.get("events", [])
     if not all(isinstance(each, Mapping) for each in events):
         yield "events is a list of tables", "write [[events]]"

@@ -97,7 +97,7 @@ class QuestionSet(Result):
             if what or not each.text.strip():
                 raise InputError(
                     what or f"question {each.id!r:.60} has no text", where="questions",
-                    fix=f"give each question a unique id, a text, and {', '.join(PARTS)}",
+                    fix=f"give each question a unique id, a text, and a part ({', '.join(PARTS)})",
                 )  # fmt: skip
             seen.add(each.id)
 

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rankgauge.core.arguments import choice, integer
-from rankgauge.core.text import many
+from rankgauge.core.text import inflect, many
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.delimited import decoded_line
 from rankgauge.formats.lines import numbered_lines
@@ -105,7 +105,8 @@ class QuestionSample(Result):
         ]
         if self.known:
             asked = sum(map(bool, self.known.values()))
-            notes.append(f"{asked} of {many(len(self.known), 'excluded question')} were asked")
+            known = many(len(self.known), "excluded question")
+            notes.append(f"{asked} of {known} {inflect(asked, 'was', 'were')} asked")
         return Table(
             ("stratum", "questions", "searches", "drawn", "probability"), tuple(rows),
             title=f"{many(len(self.questions), 'question')} drawn from {self.source} "

@@ -112,9 +112,9 @@ TORCHMETRICS = Profile(
     "torchmetrics 1.9",
     _torchmetrics,
     _TM,
-    beware="values are 32-bit floats there; with equal scores P, AP and RR depend on torch.topk, "
-    "whose "
-    "order is undefined, and R, Success and Rprec on a sort that is stable up to 16 documents",
+    beware="values are 32-bit floats there; with equal scores, P, AP, and RR depend on torch.topk, "
+    "whose order is undefined, and R, Success, and Rprec depend on a sort that is stable up to 16 "
+    "documents",
 )
 SKLEARN = Profile(
     "sklearn",

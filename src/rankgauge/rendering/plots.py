@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from rankgauge import stats
 from rankgauge.core.policies import Policies
-from rankgauge.core.text import many
+from rankgauge.core.text import inflect, many
 from rankgauge.data.judged_run import Values
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.measures.measure import Measure, parse
@@ -337,7 +337,7 @@ def _means(shown: _PlotData) -> Plot:
     )
     caption = "Whiskers are 95% t intervals of each mean; they say nothing about a difference."
     if len(drawn) < len(measures):
-        caption += f" {len(drawn)} of {len(measures)} measures are drawn."
+        caption += f" {_drawn(len(drawn), len(measures), 'measure')}."
     return Plot("means", PLOTS["means"].title, f"Bars. {text}.", (panel,), caption)
 
 
@@ -377,7 +377,7 @@ def _differences(shown: _PlotData) -> Plot:
     )
     caption = "An interval (95%) that crosses the line is compatible with no difference."
     if len(drawn) < len(shown.differences):
-        caption += f" {len(drawn)} of {len(shown.differences)} differences are drawn."
+        caption += f" {_drawn(len(drawn), len(shown.differences), 'difference')}."
     of = f" in {measures[0]}" if len(measures) == 1 else ""
     title = f"Differences from {shown.base}{of} with their intervals"
     return Plot("differences", title, f"Points with intervals. {text}.", (panel,), caption)
@@ -411,7 +411,7 @@ def _per_query(shown: _PlotData) -> Plot:
                 "steps",
                 (series,),
                 title=name,
-                across=f"{len(gains)} queries, sorted",
+                across=f"{many(len(gains), 'query')}, sorted",
                 down=f"difference in {measure}",
                 limits=(-1.15 * reach, 1.15 * reach),
             )
@@ -419,7 +419,7 @@ def _per_query(shown: _PlotData) -> Plot:
         notes.append(f"{name} is {', '.join(texts)}")
     subject = drawn[0][0] if len(drawn) == 1 else "each run"
     title = f"Difference in {measure} by query, {subject} minus {shown.base}"
-    left = f" {len(drawn)} of {len(others)} runs are drawn." if len(drawn) < len(others) else ""
+    left = f" {_drawn(len(drawn), len(others), 'run')}." if len(drawn) < len(others) else ""
     caption = f"Each query is one step, the largest gain at the left.{left}"
     return Plot("per-query", title, f"An area. {'; '.join(notes)}.", tuple(panels), caption)
 
@@ -570,7 +570,7 @@ def _heat_map(shown: _PlotData) -> Plot:
     )
     if len(drawn) < len(queries):
         which = "where runs differ most" if len(shown.runs) > 1 else "with the lowest values"
-        caption += f" {len(drawn)} of {len(queries)} queries are drawn: those {which}."
+        caption += f" {_drawn(len(drawn), len(queries), 'query')}: those {which}."
     lows = ", ".join(queries[p] for p in drawn[:3])
     alt = f"A grid of {many(len(drawn), 'query')} and {many(len(series), 'run')}. Lowest: {lows}."
     return Plot("heat-map", f"{measure} by query and run", alt, (panel,), caption)
@@ -585,3 +585,7 @@ _DRAWN: Mapping[str, Callable[[_PlotData], Plot]] = {
     "first-ranks": _first_ranks,
     "heat-map": _heat_map,
 }
+
+
+def _drawn(number: int, whole: int, noun: str) -> str:
+    return f"{number} of {many(whole, noun)} {inflect(number, 'is', 'are')} drawn"

@@ -127,7 +127,7 @@ def _closing(result: CheckResult, clean: Sequence[str], *, full: bool) -> Iterat
     elif clean:
         yield f"no problems found in {', '.join(clean)}"
     if full and any(found.evidence.effects for found in result.findings):
-        yield "effect: the mean now → the mean after the change in parentheses"
+        yield "effect: the mean now → the mean after the change named in parentheses"
     yield from result.notes
     safe, asked = (
         ", ".join(code for code in result.codes if FINDING_KINDS[code].automatic == word)

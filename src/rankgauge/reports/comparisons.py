@@ -30,7 +30,7 @@ def comparison_tables(found: PairedComparison, format: str, options: Options) ->
     left = []
     if len(means.rows) > FITTING and not options.transposed:
         places = overview(found.measures, found.tested)
-        left = [f"{len(means.rows) - len(places)} more measures"]
+        left = [many(len(means.rows) - len(places), "more measure")]
         means = means.part(rows=places)
     if format != "table":
         more = [f"{text}: --full (full=True)" for text in left]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from rankgauge.core.text import many
+from rankgauge.core.text import inflect, many
 from rankgauge.diagnosis.causes import CAUSES, GAP, IGNORED, UNJUDGED, QueryDiagnosis
 from rankgauge.diagnosis.diagnosis import Diagnosis
 from rankgauge.diagnosis.fixes import FIXES
@@ -50,7 +50,7 @@ def _withheld(found: Diagnosis) -> Table:
         rows=tuple((str(one.measure), one.mean) for one in found.qualities),
         title="; ".join(texts),
         notes=(
-            "causes, fixes and bands are withheld: fix the input first",
+            "causes, fixes, and bands are withheld: fix the input first",
             *(note for note in found.notes if not note.startswith("WARNING: ")),
         ),
     )
@@ -124,8 +124,9 @@ def _causes(found: Diagnosis) -> Table:
     first = found.first_cause
     named = f", primary: {first.cause.name}" if first is not None else ""
     title = (
-        f"likely causes of {len(found.diagnoses)} of {found.queries} queries{named} "
-        f"({found.failing} miss a relevant document in the first {found.k})"
+        f"likely causes of {len(found.diagnoses)} of {many(found.queries, 'query')}{named} "
+        f"({found.failing} {inflect(found.failing or 0, 'misses', 'miss')} a relevant document "
+        f"in the first {found.k})"
     )
     unjudged = [len(finding.unjudged) for finding in found.diagnoses if finding.unjudged]
     notes = [f"not checked: {text}" for text in found.not_checked]
@@ -168,7 +169,7 @@ def _query(found: Diagnosis, finding: QueryDiagnosis) -> Table:
     if len(finding.missed) > len(shown):
         counts = Counter(name for doc in finding.missed for name in doc.causes)
         message = ", ".join(f"{counts[c.name]} {c.name}" for c in CAUSES if counts[c.name])
-        notes.append(f"of {len(finding.missed)} missed documents: {message}")
+        notes.append(f"of {many(len(finding.missed), 'missed document')}: {message}")
     if finding.unjudged and UNJUDGED.name not in finding.causes:
         few = ", ".join(finding.unjudged[:_SHOWN])
         notes.append(f"unjudged in the first {found.k}: {few}")

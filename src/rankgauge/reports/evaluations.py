@@ -59,7 +59,7 @@ def _overview(evaluations: Sequence[Evaluation]) -> Table:
     deepest = max(m.k or 0 for m in measures)
     chosen = [m for m in measures if "k" not in dict(m.params) or m.k == deepest]
     more = len(measures) - len(chosen)
-    notes = (f"{more} measures at smaller cut-offs: --full (full=True)",)
+    notes = (f"{many(more, 'measure')} at smaller cut-offs: --full (full=True)",)
     return replace(_run_table(evaluations, chosen), notes=notes)
 
 

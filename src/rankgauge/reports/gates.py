@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 
 from rankgauge.core.escaping import templates
-from rankgauge.core.text import many
+from rankgauge.core.text import inflect, many
 from rankgauge.gates.result import GateCheck, GateResult, GateVerdict
 from rankgauge.rendering.tables import Table
 from rankgauge.reports.annotations import MOST, Annotation, annotation_lines
@@ -78,7 +78,7 @@ def _blocks(result: GateResult, format: str, options: Options) -> list[Table]:
     table, losers = result.table(), result.losers_table()
     if format == "table" and not options.full:
         more = len(losers.rows) - _LOSERS
-        left = [f"{more} more losses"] if more > 0 else []
+        left = [f"{more} more {inflect(more, 'loss', 'losses')}"] if more > 0 else []
         end = (
             f"{', '.join([*left, 'rules', 'margins'])}: --full (full=True)",
             f"next step: {_lowered(result.next_step())}",

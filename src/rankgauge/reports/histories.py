@@ -61,7 +61,8 @@ def _compared(found: HistoryComparison, format: str, options: Options) -> Iterat
     measures = [each.measure for each in found.differences]
     if format == "table" and not options.full and len(measures) > FITTING:
         places = overview(measures, measures[:1])
-        more = f"{len(measures) - len(places)} more measures, test, and seed: --full (full=True)"
+        rest = many(len(measures) - len(places), "more measure")
+        more = f"{rest}, test, and seed: --full (full=True)"
         table = replace(table.part(rows=places), notes=(*table.notes[: -len(found.notes)], more))
     yield table
 

@@ -16,7 +16,7 @@ from rankgauge.answers import AnswerDiagnosis, AnswerEvaluation
 from rankgauge.comparison.comparison import COMPARED, Comparison, compare
 from rankgauge.comparison.conclusions import units
 from rankgauge.core.findings import Finding, explaining
-from rankgauge.core.text import many
+from rankgauge.core.text import inflect, many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
@@ -165,7 +165,7 @@ def _report_of_values(
         raise InputError(
             "there are no runs", where="html_report",
             fix="pass judgments and runs; or evaluations alone, without measures, result, "
-            "collection and diagnosed",
+            "collection, and diagnosed",
         )  # fmt: skip
     drawn = find_spec("matplotlib") is not None if plots is None else plots
     texts = Collection()
@@ -378,7 +378,8 @@ class _Report:
             heading = f"Why {name} is worse"
         else:
             heading = f"Likely cause in {name}" if self.comparison else "Likely cause"
-        missed = f"{found.failing} of {many(found.queries, 'query')} miss a relevant document"
+        misses = inflect(found.failing or 0, "misses", "miss")
+        missed = f"{found.failing} of {many(found.queries, 'query')} {misses} a relevant document"
         queries = many(first.queries if first.systematic else first.primary, "query")
         yield (
             heading,

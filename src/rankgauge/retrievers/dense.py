@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from rankgauge.core.arguments import choice, integer
 from rankgauge.core.libraries import library, versions
+from rankgauge.core.text import many
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
 from rankgauge.retrievers.base import (
@@ -189,7 +190,7 @@ class Dense(CompositeRetriever):
             raise not_indexed(self)
         if not queries or not self._ids:
             raise InputError(
-                f"got {len(queries)} queries and {len(self._ids)} documents",
+                f"got {many(len(queries), 'query')} and {many(len(self._ids), 'document')}",
                 where="recall", fix="pass at least one query and one document",
             )  # fmt: skip
         vectors = self._queries(queries)
@@ -217,7 +218,7 @@ class Dense(CompositeRetriever):
             got = rows.shape if rows.ndim and rows.size else type(encoded).__name__
             count = "" if like is None else f"{expected[1]} "
             raise InputError(
-                f"the encoder returned {got} for {len(names)} texts", where="encoder",
+                f"the encoder returned {got} for {many(len(names), 'text')}", where="encoder",
                 fix=f"return a row of {count}numbers for each text",
             )  # fmt: skip
         bad = np.flatnonzero(~(np.abs(rows) <= _MOST).all(axis=1))

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from rankgauge.core.arguments import choice
 from rankgauge.core.http_client import MAX_BYTES, Endpoint, EndpointError, call_with_retries
 from rankgauge.core.redaction import redact
+from rankgauge.core.text import inflect, many
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
 from rankgauge.retrievers.base import not_indexed
@@ -187,7 +188,8 @@ class Elasticsearch:
             if refused:
                 name, fault = refused[0]
                 raise EndpointError(
-                    f"{len(refused)} of {len(rows)} documents were rejected, first {name!r}: "
+                    f"{len(refused)} of {many(len(rows), 'document')} "
+                    f"{inflect(len(refused), 'was', 'were')} rejected, first {name!r}: "
                     f"{self._endpoint.quoted(_reason(fault))}",
                     where=f"{self._endpoint.shown}/{self._index}/_bulk",
                     fix="see the server's message", status=fault.get("status"),
@@ -196,7 +198,7 @@ class Elasticsearch:
                 del waiting[name]
             if waiting:
                 raise EndpointError(
-                    f"the server was too busy for {len(waiting)} documents",
+                    f"the server was too busy for {many(len(waiting), 'document')}",
                     where=f"{self._endpoint.shown}/{self._index}/_bulk", status=429,
                     fix="wait, and index again", retryable=True,
                 )  # fmt: skip
@@ -231,8 +233,10 @@ class Elasticsearch:
             answer = self._endpoint.ask("POST", f"{self._index}/_msearch", lines, kind=_LINES)
             answers = answer.get("responses") if isinstance(answer, Mapping) else None
             if not isinstance(answers, list) or len(answers) != len(some):
-                got = len(answers) if isinstance(answers, list) else "none"
-                raise self._invalid_response(f"{got} responses for {len(some)} queries")
+                got = len(answers) if isinstance(answers, list) else 0
+                raise self._invalid_response(
+                    f"{many(got, 'response')} for {many(len(some), 'query')}"
+                )
             found += [self._hits(*row, k) for row in zip(some, answers, strict=True)]
         return found
 
@@ -354,9 +358,9 @@ def _faults(answer: Any, names: Sequence[str]) -> Iterator[tuple[str, Mapping[st
     """Yield the name of each document with its error, or None."""
     items = answer.get("items") if isinstance(answer, Mapping) else None
     if not isinstance(items, list) or len(items) != len(names):
-        got = len(items) if isinstance(items, list) else "none"
+        got = many(len(items) if isinstance(items, list) else 0, "item")
         raise EndpointError(
-            f"the server returned {got} items for {len(names)} documents", where="_bulk",
+            f"the server returned {got} for {many(len(names), 'document')}", where="_bulk",
             fix="check the URL: another service may answer there",
         )  # fmt: skip
     for name, item in zip(names, items, strict=True):

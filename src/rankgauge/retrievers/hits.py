@@ -13,6 +13,7 @@ from typing import Any
 
 from rankgauge.core.ids import id_bytes, id_text
 from rankgauge.core.redaction import redact
+from rankgauge.core.text import inflect, many
 from rankgauge.errors import InputError
 from rankgauge.formats.columns import RUN
 from rankgauge.formats.numbers import lost_number
@@ -183,7 +184,9 @@ def _scored(rows: list[Any]) -> tuple[list[str], list[float]]:
             scores.append(score)
     if scores and len(scores) < len(ids):
         raise InputError(
-            f"{len(scores)} of {len(ids)} hits have a score", fix="give every hit a score, or none"
+            f"{len(scores)} of {many(len(ids), 'hit')} {inflect(len(scores), 'has', 'have')} a "
+            "score",
+            fix="give every hit a score, or none",
         )
     return ids, scores
 

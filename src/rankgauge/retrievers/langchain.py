@@ -55,7 +55,7 @@ class LangChain(FrameworkRetriever):
     TYPE = "langchain"
     LIBRARY = "langchain-core"
     METHODS = ("invoke", "similarity_search")
-    WANTED = "a retriever, a vector store or a chain that returns documents"
+    WANTED = "a retriever, a vector store, or a chain that returns documents"
 
     def __init__(
         self,

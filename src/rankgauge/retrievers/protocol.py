@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from rankgauge.core.redaction import redact
+from rankgauge.core.text import many
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.retrievers.event_loop import awaited
@@ -207,9 +208,9 @@ def aligned(found: Any, wanted: int) -> Sequence[Any]:
     listed = isinstance(found, Sequence) and not isinstance(found, str)
     if listed and len(found) == wanted:
         return found
-    got = f"{len(found)} rankings" if listed else shown(found)
+    got = many(len(found), "ranking") if listed else shown(found)
     raise InputError(
-        f"the retriever returned {got} for {wanted} {'query' if wanted == 1 else 'queries'}",
+        f"the retriever returned {got} for {many(wanted, 'query')}",
         fix="return a list with one ranking for each query, in their order",
     )
 

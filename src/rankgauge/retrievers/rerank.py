@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from rankgauge.core.arguments import integer
+from rankgauge.core.text import many
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
 from rankgauge.retrievers.base import (
@@ -109,7 +110,7 @@ class Rerank(CompositeRetriever):
             scores = []
         if len(scores) != len(texts) or not all(s is None or math.isfinite(s) for s in scores):
             raise InputError(
-                f"the reranker returned {given!r:.80} for {len(texts)} texts", where="reranker",
-                fix="return a finite number for each text, or None for no score",
+                f"the reranker returned {given!r:.80} for {many(len(texts), 'text')}",
+                where="reranker", fix="return a finite number for each text, or None for no score",
             )  # fmt: skip
         return scores

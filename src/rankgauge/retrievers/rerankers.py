@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 from rankgauge.core.arguments import integer, is_number
 from rankgauge.core.http_client import MAX_BYTES, Endpoint
 from rankgauge.core.libraries import library, loading, versions
+from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.llm.endpoints import ModelEndpoint
 from rankgauge.retrievers.base import CallableDelegate
@@ -160,7 +161,7 @@ class RerankEndpoint(ModelEndpoint):
             place = held.get("index")
             if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < count:
                 shown = place if isinstance(place, int) and not isinstance(place, bool) else None
-                raise self._invalid_response(f"the index {shown} for {count} texts")
+                raise self._invalid_response(f"the index {shown} for {many(count, 'text')}")
             score = held.get("relevance_score", held.get("score"))
             if not is_number(score):
                 raise self._invalid_response(

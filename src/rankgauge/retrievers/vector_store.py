@@ -26,6 +26,7 @@ from rankgauge.core.arguments import choice
 from rankgauge.core.http_client import EndpointError
 from rankgauge.core.libraries import versions
 from rankgauge.core.redaction import Secrets, redact
+from rankgauge.core.text import many
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.retrievers.base import CompositeRetriever, batches, not_indexed, part_settings
@@ -337,7 +338,7 @@ class VectorStore(CompositeRetriever, ABC):
         if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1]:
             raise InputError(
                 f"the encoder returned {vectors.shape if vectors.size else type(encoded).__name__} "
-                f"for {len(texts)} texts", where="encoder",
+                f"for {many(len(texts), 'text')}", where="encoder",
                 fix="return one vector for each text, all of the same length",
             )  # fmt: skip
         if not np.isfinite(vectors).all():

@@ -13,7 +13,7 @@ from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.grammar import VOCABULARY
 from rankgauge.core.ids import IntArray
 from rankgauge.core.policies import Duplicates, Policies, Ties, order_of
-from rankgauge.core.text import many
+from rankgauge.core.text import inflect, many
 from rankgauge.data.join import join
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run, named_sources
@@ -284,7 +284,8 @@ def _notes(found: Reliability, groups_of: IntArray, groups: int) -> Iterator[str
     yield f"own judgments: judgments of documents that no other {whose} retrieved{where}"
     nowhere = int(np.count_nonzero(groups_of == 0))
     if nowhere:
-        yield f"{many(nowhere, 'judgment')} of {len(groups_of)} come from none of these runs"
+        come = inflect(nowhere, "comes", "come")
+        yield f"{nowhere} of {many(len(groups_of), 'judgment')} {come} from none of these runs"
     for measure in found.measures:
         name, change = found.largest_change(measure)
         yield (

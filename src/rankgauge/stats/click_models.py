@@ -414,7 +414,7 @@ def _counts(
         raise InputError(
             f"{c[at]:g} clicks of {n[at]:g} impressions of pair {pairs[at]} at rank {ranks[at]} "
             "are not possible",
-            where=where, fix="pass clicks from 0 to impressions, pairs from 0 and ranks from 1",
+            where=where, fix="pass clicks from 0 to impressions, pairs from 0, and ranks from 1",
         )  # fmt: skip
     places, place = np.unique(ranks, return_inverse=True)
     return pairs, place, n, c, places

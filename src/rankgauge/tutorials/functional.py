@@ -467,7 +467,7 @@ def _value(measure: Measure, retrieved: Ranking, relevant: Judgments) -> float:
             ours, theirs = map(show_id, near)
             raise MismatchError(
                 f"retrieved {ours!r} and relevant {theirs!r} differ only in leading zeros, "
-                "spaces or case",
+                "spaces, or case",
                 fix="use the same ids in both",
             )
     ranking = [grades.get(doc, UNJUDGED) for doc in docs]
