@@ -10,7 +10,6 @@ import contextlib
 import os
 import re
 import secrets
-import shlex
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -297,7 +296,7 @@ class Database:
         if not folder.is_dir():
             raise InputError(
                 f"there is no folder {str(folder)!r}", where=self.where,
-                fix=f"create it: mkdir -p {shlex.quote(str(folder))}",
+                fix="create it, or correct the path",
             )  # fmt: skip
 
     # ---- tables and their revision
