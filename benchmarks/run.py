@@ -7,7 +7,7 @@ CPU is user and system time. A ratio above 1 means that rankgauge needs less; ra
 goal are marked. Engines run only the measures they have, and a time counts only if the means agree
 with ours. Inputs are made from a seed, under build/benchmarks.
 
---large adds millions of rows: about twenty minutes with all peers, and 2 GB of files.
+--large adds millions of rows: about forty minutes with all peers, and 2 GB of files.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Plan:
     peers: tuple[Engine, ...]
     data: Path
     rounds: int
-    large_rounds: int = 1
+    large_rounds: int = 3
     large: bool = False
     tiny: bool = False
 
@@ -354,7 +354,7 @@ def main() -> None:
         "--tiny", action="store_true", help="only a few rows, as a test of the script"
     )
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--large-rounds", type=int, default=1)
+    parser.add_argument("--large-rounds", type=int, default=3)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the generated files")
     parser.add_argument(
         "--write", type=Path, metavar="PAGE", help="write the tables into this page"
