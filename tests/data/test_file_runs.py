@@ -209,6 +209,8 @@ def test_wrong_columns_of_a_table_are_refused():
     values, offsets = np.array([1.0, 0.5]), np.array([0, 2])
     good = (names, docs, values, offsets)
     assert native.core.join_table(lines_run("q1"), qrels.judged, *good, 1) == 2
+    infinite = (names, docs, np.array([1.0, np.inf]), offsets)
+    assert native.core.join_table(lines_run("q1"), qrels.judged, *infinite, 1) is None
     for place, wrong in [
         (0, (names[0], names[1] + 99, names[2])), (1, (docs[0], docs[1], docs[2] + 99)),
         (1, (docs[0], -docs[1] - 1, docs[2])), (2, values[:1]), (3, np.array([0, 3])),

@@ -2903,13 +2903,10 @@ write_decimal(char *at, double value)
     memcpy(&bits, &value, sizeof(bits));
     uint64_t hidden = UINT64_C(1) << (DBL_MANT_DIG - 1), mantissa = (bits & (hidden - 1)) | hidden;
     int shift = 1075 - (int)(bits >> (DBL_MANT_DIG - 1)); /* value = mantissa / 2**shift */
-    /* Distances to the midpoints between this double and its neighbors, in quarters of its last bit.
-       A midpoint is rounded to the even mantissa. */
-    uint64_t below = mantissa > hidden ? 2 : 1, above = 2;
-    /* Enough decimals: their steps are not wider than the distance between the midpoints. */
+    /* Enough decimals: their steps are not wider than the distance between doubles. */
     int decimals = shift * 1233 / 4096 + 1; /* log10(2) */
     Wide power = decimals < 20 ? WHOLE_TENS[decimals] : (Wide)10 * WHOLE_TENS[decimals - 1];
-    if (power * (below + above) < (Wide)4 << shift) {
+    if (power < (Wide)1 << shift) {
         decimals++;
         power *= 10;
     }
@@ -2917,14 +2914,16 @@ write_decimal(char *at, double value)
     uint64_t digits = (uint64_t)(number >> (shift + 2));
     Wide rest = number & (one - 1);
     Wide last = one * (digits % 10) + rest; /* the rest with one decimal less */
-    Wide most = below * power - (mantissa & 1), most_up = above * power - (mantissa & 1);
-    if (last <= most || one * 10 - last <= most_up) {
+    /* The midpoints between this double and its neighbors. None is met: it has shift + 1 decimals.
+       That below a power of two is nearer, which changes no digits in this range. */
+    Wide most = 2 * power;
+    if (last <= most || one * 10 - last <= most) {
         digits = digits / 10 + (last > most);
         for (decimals--; decimals > 1 && digits % 10 == 0; decimals--) {
             digits /= 10;
         }
     }
-    else if (one - rest <= most_up) {
+    else if (one - rest <= most) {
         digits += rest > most || rest * 2 > one || (rest * 2 == one && (digits & 1));
     }
     uint64_t ten = WHOLE_TENS[decimals < 20 ? decimals : 19], whole = digits / ten;
