@@ -115,7 +115,8 @@ def test_checks_count_what_an_evaluation_refuses():
     connection.execute(
         """CREATE TABLE run AS FROM (VALUES
         ('q1', 'a', 1.0::DOUBLE), ('q1', 'a', 2.0), ('q1', 'b', NULL), ('q1', 'c', 'nan'::DOUBLE),
-        (NULL, 'd', 1.0), ('q9', 'd', 1.0), ('q1', 'e', 'inf'), ('q1', 'f', '-inf')) AS t(query_id, doc_id, score)"""
+        (NULL, 'd', 1.0), ('q9', 'd', 1.0), ('q1', 'e', 'inf'), ('q1', 'f', '-inf'))
+        AS t(query_id, doc_id, score)"""
     )
     connection.execute(
         """CREATE TABLE qrels AS FROM (VALUES

@@ -178,7 +178,7 @@ SELECT
     WHERE query_id IN (SELECT CAST({query_id} AS TEXT) FROM {run})) AS judged_queries_in_run
 """
 
-# NaN is greater than every number in most dialects, and no comparison with it is true in the others.
+# NaN is greater than all numbers in most dialects; in the others no comparison with it is true.
 _CHECKS_OF_TABLE = """
   (SELECT COUNT(*) FROM {table}
     WHERE {query_id} IS NULL OR {doc_id} IS NULL) AS ids_missing_in_{name},
