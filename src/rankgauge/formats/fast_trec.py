@@ -495,11 +495,13 @@ class _Rows:
         small = np.uint16 if len(names) <= _SHORT else np.int32
         order = np.argsort(numbers.astype(small), kind="stable")
         offsets = offsets_of(np.bincount(numbers, minlength=len(names)))
-        # Reorder one array at a time, so that only one is in memory twice.
-        self._starts = self._starts[order]
-        self._lengths = self._lengths[order]
-        self._hashes = self._hashes[order]
-        self._values = self._values[order]
+        # Reorder one array after the other, each into the memory of the previous one.
+        spare = np.empty(count, dtype=np.int64)
+        for name in ("_starts", "_lengths", "_hashes", "_values"):
+            column = getattr(self, name)
+            into = spare[:count].view(column.dtype)
+            setattr(self, name, np.take(column, order, out=into, mode="clip"))
+            spare = column
         ranks = self._ranks[order] if self.ranked else None
         docs = Ids(data, self._starts, self._lengths, self._hashes)
         if line is not None:
