@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+import rankgauge
 from rankgauge import Collection, FormatError, InputError
 from rankgauge.core import native
 from rankgauge.core.pair_table import PairTable
@@ -232,3 +233,13 @@ def test_plain_cells_are_read_as_arrays(
     )
     # Only the first row.
     assert len(read) == 1
+
+
+@pytest.mark.parametrize("columns", [64, 65, 300])
+def test_wide_tables_are_read(columns: int, tmp_path: Path) -> None:
+    names = [f"x{n}" for n in range(columns - 3)]
+    path = tmp_path / "a.csv"
+    path.write_text(",".join(["score", *names, "doc_id", "query_id"]) + "\n" + "7,"
+                    + ",".join(names) + ",d1,q1\n")  # fmt: skip
+    assert dict(rankgauge.Run.of(path)["q1"]) == {"d1": 7.0}
+    assert rankgauge.evaluate({"q1": {"d1"}}, path, "P@1").mean() == {"P@1": 1.0}

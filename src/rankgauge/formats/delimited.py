@@ -27,8 +27,8 @@ _QUOTES = 'close the quote; inside quotes write a quote twice: "the ""best"" one
 # Ids that a spreadsheet or data frame has rewritten as numbers.
 _ROUNDED = re.compile(r"\d(\.\d+)?[eE]\+?\d+")
 _DECIMAL = re.compile(r"\d+\.0+")
-# Longest row of plain cells.
-_LONGEST = 1 << 16
+# Longest row of plain cells, and the most cells that the compiled core can tell apart.
+_LONGEST, _WIDEST = 1 << 16, 64
 _LINE = ord("\n")
 
 
@@ -130,6 +130,7 @@ class PlainCells:
                 or rows.ranks
                 or '"' in names
                 or len(first) == _LONGEST
+                or len(cells) > _WIDEST
                 or any(note.startswith("WARNING") for note in table.notes)
             ):
                 return None
