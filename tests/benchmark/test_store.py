@@ -3,8 +3,8 @@
 import functools
 import gc
 import json
-import shutil
 import os
+import shutil
 import signal
 import socket
 import subprocess
