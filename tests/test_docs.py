@@ -19,7 +19,7 @@ import click
 import pytest
 from docs_scripts import DOCS, docs_script
 from page_tables import fill_sessions
-from schemas import published
+from schemas import NAMES, published
 
 import rankgauge
 from rankgauge.benchmark import plan as planning, plan_execution
@@ -203,6 +203,28 @@ def test_every_key_of_the_schema_of_checks_is_on_the_page_of_files():
     for keys in required(published("check-1")):
         for key in keys:
             assert f"`{key}`" in part or key in {"code", "name", "level", "what", "mend", "fix"}
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("diagnosis-1", "The diagnosis file"), ("drift-1", "The drift report"),
+        ("answer-diagnosis-1", "The diagnosis file of answers"),
+        ("calibration-1", "The calibration file"),
+    ],
+)  # fmt: skip
+def test_the_keys_of_a_schema_are_in_the_section_of_its_file(name, title):
+    part = text("reference", "result-file.md").split(f"\n## {title}\n")[1].split("\n## ")[0]
+    schema = published(name)
+    keys = schema["properties"].keys() - {"schema", "rankgauge"}
+    if name == "calibration-1":
+        keys |= schema["properties"]["relations"]["items"]["properties"].keys()
+    assert {key for key in keys if f"`{key}`" not in part} == set()
+
+
+def test_every_schema_is_on_the_page_of_files():
+    page = text("reference", "result-file.md")
+    assert [name for name in NAMES if f"`schemas/{name}.json`" not in page] == []
 
 
 def test_every_kind_of_problem_is_on_its_page_in_full():
