@@ -1,13 +1,12 @@
 """Calibration: manual counts, simulated biases, stale calibrations, and corrected means."""
 
-import json
 import math
 import random
 from dataclasses import replace
-from importlib import resources
 
 import jsonschema
 import pytest
+from schemas import strict
 
 from rankgauge.answers import (
     AnswerRecord,
@@ -178,8 +177,7 @@ def test_a_calibration_is_read_as_it_was_written(tmp_path):
     assert read.to_json() == made.to_json()
     assert str(read) == str(made)
     assert math.isnan(read.relations[0].flips.value)
-    schema = resources.files("rankgauge.schemas").joinpath("calibration-1.json").read_text()
-    jsonschema.validate(made.to_dict(), json.loads(schema))
+    jsonschema.validate(made.to_dict(), strict("calibration-1"))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "x"}', '{"schema": null'])

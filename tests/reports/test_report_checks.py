@@ -3,10 +3,10 @@
 import json
 import math
 import re
-from importlib import resources
 
 import jsonschema
 import pytest
+from schemas import strict
 
 from rankgauge import UnknownName, check
 from rankgauge.checks import FINDING_KINDS, CheckResult
@@ -16,7 +16,7 @@ from rankgauge.rendering import render_table
 from rankgauge.reports import Options, explain_problem, finding_kinds_table, render
 
 NASTY = "50 %\r\nbad: a,b <i>&\"' \x00\x1b[31m \ud800 \ufffe \U0001f600 |x| "
-SCHEMA = json.loads((resources.files("rankgauge") / "schemas/check-1.json").read_text("utf-8"))
+SCHEMA = strict("check-1")
 
 
 def problem(code="P103", source="a.run", **words):
