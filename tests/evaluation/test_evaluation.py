@@ -192,6 +192,11 @@ def test_json_is_by_its_published_schema_and_comes_back_the_same():
     text = ev.to_json()
     jsonschema.validate(json.loads(text, parse_constant=pytest.fail), strict("evaluation-1"))
     assert Evaluation.from_json(text) == ev
+    data = json.loads(text)
+    findings = [{**each, "new": 1} for each in data["findings"]]
+    assert findings
+    # Later versions may add keys.
+    assert Evaluation.from_json(json.dumps({**data, "findings": findings, "new": 1})) == ev
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,14 @@ class Finding:
             del data["evidence"]
         return data
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Finding:
+        """Return the finding of a dictionary created by `to_dict`, without its evidence."""
+        return cls(
+            data["code"], data["severity"], data["message"], data.get("effect", ""),
+            data.get("fix", ""),
+        )  # fmt: skip
+
 
 def explaining(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return the findings of severity ``error``, which withhold all verdicts.
