@@ -1,18 +1,19 @@
-# What you can do here: make help. Needs Python >= 3.11, make and a package registry.
+# "make help" lists the targets. They need Python 3.11 or newer and a package registry.
 
 PYTHON ?= python3
 SAMPLE := src/rankgauge/sample
-# A file of tests stays in one process: its fixtures are made once.
+# All tests of a file run in the same process, so its fixtures are created once.
 PARALLEL := --numprocesses auto --dist loadfile
-# What the demos use, besides the core (a comma would end an argument of a call below).
+# The extras of the demos; a variable, because a comma would end an argument of $(call).
 DEMO := '.[bm25,plots,web]'
-# Words for the benchmarks: make bench-peers BENCH=--large
+# Arguments of the benchmarks and of the fuzzer, as in: make bench-peers BENCH=--large
 BENCH ?=
 FUZZ ?=
-# What make mutants changes, and the tests that should notice.
+# The module that "make mutants" changes, and the tests that should fail.
 MODULE ?= src/rankgauge/stats/corrections.py
 TESTS ?= tests/stats
-# The libraries of gcc's sanitizers come first in a process; Python itself frees not all memory.
+# gcc's sanitizer libraries must be loaded first; leaks are ignored, since Python does not free all
+# memory at exit.
 SANITIZED = PYTHONPATH=build/native ASAN_OPTIONS=detect_leaks=0 \
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)"
 PIP := -m pip --quiet --disable-pip-version-check
@@ -21,51 +22,51 @@ SETUP := pyproject.toml constraints.txt hatch_build.py src/rankgauge/core/native
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-help: ## show this list
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
-# ---- what you can do
+# ---- targets
 
-demo: .venv/runtime.stamp ## run two retrievers over the bundled sample: which is better, and why
+demo: .venv/runtime.stamp ## compare two retrievers on the bundled sample, and diagnose their failures
 	.venv/bin/rankgauge bench "$(SAMPLE)/plan.toml" --store build/bench --diagnose --report report.html
 
 demo-judge: .venv/runtime.stamp ## judge the bundled sample in a browser: choose the best of three documents
 	.venv/bin/rankgauge judge demo --open
 
-demo-answers: .venv/runtime.stamp ## evaluate answers of two prompts: is it retrieval or the prompt?
+demo-answers: .venv/runtime.stamp ## evaluate the answers of two prompts: does retrieval fail, or generation?
 	.venv/bin/rankgauge answers demo
 
-test: check ## what must be green before a commit: check, tests but the slow ones, doctests, docs
+test: check ## all checks before a commit: check, tests except the slow ones, doctests, docs
 	.venv/bin/python -m pytest $(PARALLEL) -m "not slow" --doctest-modules tests src docs README.md
 	@$(MAKE) --no-print-directory docs
 
-test-slow: .venv/dev.stamp ## the tests that take more than a second or two
+test-slow: .venv/dev.stamp ## run the slow tests, which take more than a second or two each
 	.venv/bin/python -m pytest $(PARALLEL) --quiet -m slow tests
 
-check: .venv/dev.stamp ## format, lint, types, layers, changelog fragments
+check: .venv/dev.stamp ## check format, lint, types, layers, and changelog fragments
 	.venv/bin/ruff format --check --quiet .
 	.venv/bin/ruff check --quiet .
 	.venv/bin/mypy --no-error-summary
 	.venv/bin/lint-imports --no-logo
 	@echo ".venv/bin/towncrier build --draft --version next"
-	@said=$$(.venv/bin/towncrier build --draft --version next 2>&1) || { echo "$$said"; exit 1; }
+	@output=$$(.venv/bin/towncrier build --draft --version next 2>&1) || { echo "$$output"; exit 1; }
 
-cover: .venv/dev.stamp ## the tests, and the lines and branches they miss
+cover: .venv/dev.stamp ## run all tests, and list the lines and branches that they miss
 	.venv/bin/python -m pytest --quiet --cov tests
 
-docs: .venv/dev.stamp ## build the pages into build/docs (works without a network)
+docs: .venv/dev.stamp ## build the documentation in build/docs (works offline)
 	.venv/bin/sphinx-build --nitpicky --fail-on-warning --quiet --jobs auto --builder html docs build/docs
 	@echo "open build/docs/index.html"
 
-sessions: .venv/dev.stamp ## rewrite what the shell sessions on the pages print
+sessions: .venv/dev.stamp ## update the output of code and shell sessions in the documentation
 	.venv/bin/python docs/_scripts/notebooks.py --write
 	.venv/bin/python docs/_scripts/consoles.py --write
 
-bench: .venv-bench/bench.stamp ## speed beside light peers, and beside our last release
+bench: .venv-bench/bench.stamp ## compare the speed with ir_measures and pytrec_eval, and with our last release
 	.venv-bench/bin/python benchmarks/run.py $(BENCH)
 	.venv-bench/bin/python benchmarks/stages.py
 
-bench-peers: .venv-peers/peers.stamp ## speed beside every peer, BENCH=--large with millions of rows
+bench-peers: .venv-peers/peers.stamp ## compare the speed with all peers; BENCH=--large adds millions of rows
 	.venv-peers/bin/python benchmarks/run.py $(BENCH)
 	.venv-peers/bin/python benchmarks/comparing.py $(BENCH)
 	.venv-peers/bin/python benchmarks/running.py $(BENCH)
@@ -73,36 +74,36 @@ bench-peers: .venv-peers/peers.stamp ## speed beside every peer, BENCH=--large w
 	.venv-peers/bin/python benchmarks/commands.py $(BENCH)
 	.venv-peers/bin/python benchmarks/ties.py $(BENCH)
 
-speed: .venv-peers/peers.stamp .venv/dev.stamp ## measure every table of docs/explain/speed.md anew: an hour and more
+speed: .venv-peers/peers.stamp .venv/dev.stamp ## measure all tables of docs/explain/speed.md again (takes over an hour)
 	for script in run comparing running checking commands ties; do \
 		.venv-peers/bin/python benchmarks/$$script.py --large --write docs/explain/speed.md || exit 1; done
 	for script in diversity judging judging_pages drift answers; do \
 		.venv/bin/python benchmarks/$$script.py --write docs/explain/speed.md || exit 1; done
 
-scale: .venv/dev.stamp .venv-spark/spark.stamp ## measure the tables of docs/howto/scale.md anew: half an hour (needs Java)
+scale: .venv/dev.stamp .venv-spark/spark.stamp ## measure the tables of docs/howto/scale.md again (half an hour; needs Java)
 	.venv/bin/python benchmarks/scale.py --write docs/howto/scale.md
 	.venv-spark/bin/python benchmarks/scale.py --spark --write docs/howto/scale.md
 
-test-lowest: .venv-lowest/lowest.stamp ## the tests on the oldest libraries we support, without the compiled core
+test-lowest: .venv-lowest/lowest.stamp ## run the tests with the oldest supported libraries, without the compiled core
 	RANKGAUGE_NATIVE=0 .venv-lowest/bin/python -m pytest $(PARALLEL) --quiet -m "not slow" tests
 
-test-frames: .venv-frames/pandas2.stamp ## the data frame tests on pandas 2
+test-frames: .venv-frames/pandas2.stamp ## run the data frame tests with pandas 2
 	.venv-frames/bin/python -m pytest --quiet tests/formats/test_frames.py tests/formats/test_arrow.py
 
-test-adapters: .venv-adapters/adapters.stamp ## the tests of retrievers that need heavy libraries
+test-adapters: .venv-adapters/adapters.stamp ## run the tests of retrievers that need large libraries
 	.venv-adapters/bin/python -m pytest $(PARALLEL) --quiet tests/adapters
 
-test-spark: .venv-spark/spark.stamp ## the tests on Spark: local, Connect, a cluster that loses a worker (needs Java)
+test-spark: .venv-spark/spark.stamp ## run the Spark tests: local, Connect, a cluster that loses a worker (needs Java)
 	.venv-spark/bin/python -m pytest --quiet tests/distributed tests/production/test_spark_log.py
 
-test-profiles: .venv-tools/tools.stamp ## the profiles against the tools themselves, and the page that shows both
+test-profiles: .venv-tools/tools.stamp ## compare profiles and docs/explain/other-tools.md with the tools themselves
 	.venv-tools/bin/python -m pytest --quiet tests/tools
 	.venv-tools/bin/python docs/_scripts/other_tools.py
 
-fuzz: .venv/dev.stamp ## throw a million malformed files and names at everything that reads, FUZZ='--seed 7'
+fuzz: .venv/dev.stamp ## read a million malformed files and names; FUZZ='--seed 7' changes the cases
 	.venv/bin/python scripts/fuzz.py $(FUZZ)
 
-fuzz-native: .venv/dev.stamp ## the compiled core with AddressSanitizer and UBSan (gcc): its tests, and malformed files
+fuzz-native: .venv/dev.stamp ## test and fuzz the compiled core with AddressSanitizer and UBSan (needs gcc)
 	@rm -rf build/native && mkdir -p build/native && cp -r src/rankgauge build/native
 	@rm -f build/native/rankgauge/core/_native*.so
 	gcc -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -shared -fPIC \
@@ -112,7 +113,7 @@ fuzz-native: .venv/dev.stamp ## the compiled core with AddressSanitizer and UBSa
 	$(SANITIZED) .venv/bin/python scripts/fuzz.py --cases 20000 --target run $(FUZZ)
 	$(SANITIZED) .venv/bin/python scripts/fuzz.py --cases 20000 --target evaluate $(FUZZ)
 
-mutants: .venv-mutants/mutants.stamp ## change a copy of a module in every small way and count what its tests miss, MODULE=, TESTS=
+mutants: .venv-mutants/mutants.stamp ## mutation tests: list the changes to MODULE that TESTS do not detect
 	@rm -rf build/mutants && mkdir -p build/mutants
 	@cp -r src tests benchmarks docs scripts conftest.py pyproject.toml build/mutants
 	@printf '%s\n' '[cosmic-ray]' 'module-path = "$(MODULE)"' 'timeout = 120.0' 'excluded-modules = []' \
@@ -122,13 +123,13 @@ mutants: .venv-mutants/mutants.stamp ## change a copy of a module in every small
 		cosmic-ray init mutants.toml mutants.sqlite && cosmic-ray exec mutants.toml mutants.sqlite && \
 		cr-report --surviving-only --show-diff mutants.sqlite
 
-clean: ## remove everything that make has made
+clean: ## remove everything that make created
 	rm -rf .venv .venv-adapters .venv-bench .venv-peers .venv-lowest .venv-frames .venv-mutants .venv-spark .venv-tools build dist .coverage .hypothesis report.html
 	rm -f docs/reference/measures/*.markdown
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# ---- environments: a stamp is older than $(SETUP) when its environment must be brought up to date
+# ---- environments: if a stamp is older than $(SETUP), its environment is updated
 
 .venv/runtime.stamp: $(SETUP)
 	@$(call environment,$(@D))
@@ -146,7 +147,7 @@ clean: ## remove everything that make has made
 
 .venv-peers/peers.stamp: $(SETUP)
 	@$(call environment,$(@D))
-	@# By itself, first: asked for by another package, some registries give a build with CUDA, of 5 GB.
+	@# Install torch first and alone: as a dependency, some registries select a 5 GB build with CUDA.
 	@$(call install,$(@D),constraints.txt,torch==2.13.0)
 	@$(call install,$(@D),constraints.txt,--editable . --group peers)
 	@touch $@
@@ -171,7 +172,7 @@ clean: ## remove everything that make has made
 
 .venv-adapters/adapters.stamp: $(SETUP)
 	@$(call environment,$(@D))
-	@# By itself, first: asked for by another package, some registries give a build with CUDA, of 5 GB.
+	@# Install torch first and alone: as a dependency, some registries select a 5 GB build with CUDA.
 	@$(call install,$(@D),constraints.txt,torch==2.13.0)
 	@$(call install,$(@D),constraints.txt,--editable . --group adapters)
 	@touch $@
@@ -183,36 +184,36 @@ clean: ## remove everything that make has made
 
 .venv-tools/tools.stamp: $(SETUP)
 	@$(call environment,$(@D))
-	@# By itself, first: asked for by another package, some registries give a build with CUDA, of 5 GB.
+	@# Install torch first and alone: as a dependency, some registries select a 5 GB build with CUDA.
 	@$(call install,$(@D),constraints.txt,torch==2.13.0)
 	@$(call install,$(@D),constraints.txt,--editable . --group tools)
 	@touch $@
 
 RECENT := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
 
-# environment: a virtual environment in folder $1, unless a good one is there
+# environment: create a virtual environment in folder $1, unless it has a suitable one
 define environment
 $(1)/bin/python $(RECENT) 2> /dev/null || { \
 	$(PYTHON) $(RECENT) 2> /dev/null || { \
 		echo "rankgauge needs Python 3.11 or newer; '$(PYTHON)' is:" \
 			"$$($(PYTHON) --version 2>&1 | tail -n 1)." >&2; \
-		echo "fix: name one that is, as in: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; \
+		echo "fix: name a newer one, as in: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; \
 		exit 1; }; \
-	echo "making $(1) with $$($(PYTHON) --version)"; \
+	echo "creating $(1) with $$($(PYTHON) --version)"; \
 	$(PYTHON) -m venv --clear $(1); }
 endef
 
-# install: into folder $1, held by the constraints file $2, the things $3
+# install: install the requirements $3 in environment $1 with the constraints file $2
 define install
-echo "installing into $(1): $(3)" && \
+echo "installing in $(1): $(3)" && \
 $(1)/bin/python $(PIP) install --upgrade --constraint constraints.txt pip && \
 $(1)/bin/python $(PIP) install --build-constraint constraints.txt --constraint $(2) $(3)
 endef
 
-# override: constraints.txt, but where file $1 names a package, what $1 says
+# override: print constraints.txt, with the packages in file $1 taken from there
 define override
 awk -F '[=; ]+' '/^#/ || !NF { next } NR == FNR { own[$$1]; print; next } !($$1 in own)' \
 	$(1) constraints.txt
 endef
 
-.PHONY: help demo demo-judge demo-answers test test-slow check cover docs sessions bench bench-peers scale test-lowest test-frames test-adapters test-spark test-profiles fuzz fuzz-native mutants clean
+.PHONY: help demo demo-judge demo-answers test test-slow check cover docs sessions bench bench-peers speed scale test-lowest test-frames test-adapters test-spark test-profiles fuzz fuzz-native mutants clean

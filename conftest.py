@@ -1,4 +1,4 @@
-"""Test Python sessions (`>>>`) in Markdown pages, as `--doctest-modules` tests those in code."""
+"""Test Python sessions (`>>>`) in Markdown pages, as `--doctest-modules` does in modules."""
 
 import doctest
 import os
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# Test processes run in parallel; threads of linear algebra in each would compete for the cores.
+# Test processes run in parallel; linear algebra threads in each would compete for the cores.
 for _library in ("OPENBLAS", "OMP"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
@@ -43,7 +43,7 @@ class Session(pytest.Item):
 
     def runtest(self) -> None:
         """Run all examples; report every one whose output differs from the page."""
-        said: list[str] = []
+        output: list[str] = []
         flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-        if doctest.DocTestRunner(optionflags=flags).run(self.page, out=said.append).failed:
-            pytest.fail("".join(said), pytrace=False)
+        if doctest.DocTestRunner(optionflags=flags).run(self.page, out=output.append).failed:
+            pytest.fail("".join(output), pytrace=False)

@@ -1,4 +1,4 @@
-"""Build the compiled core where there is a compiler; without one, NumPy does its work."""
+"""Build the compiled core if a C compiler is available; otherwise NumPy is used instead."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ class NativeBuildHook(BuildHookInterface):
     """Compile `native.c` into the package, for the stable ABI of Python 3.11."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
-        """Compile, and name the wheel after the platform; a failure is no error."""
+        """Compile, and tag the wheel for the platform; if compiling fails, only warn."""
         if self.target_name != "wheel":
             return
         for old in (Path(self.root) / CORE).glob("_native.*[do]"):  # .pyd, .so; not .pyi
             old.unlink()
         try:
             built = _compile(Path(self.root))
-        except Exception as error:  # noqa: BLE001 - whatever a compiler lacks
+        except Exception as error:  # noqa: BLE001 - compilers fail in many ways
             self.app.display_warning(
-                f"rankgauge is built without its compiled core ({type(error).__name__}: {error}): "
-                "the same results, slower. With a C compiler, install it again."
+                f"rankgauge is slower without its compiled core ({type(error).__name__}: {error}); "
+                "its results are the same. To build the core, install a C compiler and reinstall."
             )
             return
         platform = next(tag for tag in platform_tags() if not tag.startswith(("many", "musl")))
@@ -37,13 +37,13 @@ class NativeBuildHook(BuildHookInterface):
 
 
 def _compile(root: Path) -> Path:
-    """Compile in place; return the path of the library."""
+    """Compile into the source folder; return the path of the library."""
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
     name = "rankgauge.core._native"
     source = str(root / CORE / "native.c")
-    # Some compilers would fuse a product and a sum, and round once: other bits than NumPy's.
+    # A fused product and sum is rounded once instead of twice, and would differ from NumPy's.
     flags = [] if os.name == "nt" else ["-ffp-contract=off"]
     extension = Extension(name, [source], py_limited_api=True, extra_compile_args=flags)
     with tempfile.TemporaryDirectory() as folder:
@@ -53,7 +53,7 @@ def _compile(root: Path) -> Path:
         command.run()
         made = Path(command.get_ext_fullpath(name))
         target = CORE / made.name
-        # Replaced whole, since a process may have the old one open.
+        # Replace the file atomically, since a running process may have loaded the old one.
         new = root / target.with_name(f".{made.name}.new")
         new.write_bytes(made.read_bytes())
         new.replace(root / target)

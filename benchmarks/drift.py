@@ -59,6 +59,9 @@ def main() -> None:
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--write", type=Path)
     given = parser.parse_args()
+    if "RANKGAUGE_TEST_DATA" not in os.environ:
+        print("not measured: set RANKGAUGE_TEST_DATA to the folder of the test data")
+        return
     text = table(HEAD, rows(50, 200) if given.tiny else rows(1000, 10_000))
     print(text)
     if given.write:

@@ -23,6 +23,10 @@ from workloads import Work, files
 
 HERE = Path(__file__).parent
 TIMEOUT = 600  # seconds for one process
+# For engines that are called in Python: idle threads of OpenBLAS sleep. Otherwise, their busy
+# waiting costs every process that imports NumPy 0.1 s of CPU on two cores, and more on more cores.
+# Commands run as they are installed.
+IDLE = {"OPENBLAS_THREAD_TIMEOUT": "4"}
 
 
 class EngineError(Exception):
@@ -76,10 +80,7 @@ def process(
 
 def _output(words: Sequence[str], environment: Mapping[str, str] | None) -> str:
     # Let Python cache compiled modules; otherwise each run would compile those of the checkout.
-    # Idle threads of OpenBLAS sleep: busy waiting costs every engine that imports NumPy 0.1 s of
-    # CPU on two cores, and more on more cores.
-    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "OPENBLAS_THREAD_TIMEOUT": "4"}
-    env |= environment or {}
+    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", **(environment or {})}
     try:
         done = subprocess.run(
             words, capture_output=True, text=True, check=False, timeout=TIMEOUT, env=env
@@ -126,7 +127,7 @@ class Task:
             }
             arguments["work"] = asdict(self.work)
             words = (sys.executable, str(HERE / "warm.py"), json.dumps(arguments))
-            return Cost(**json.loads(_output(words, engine.environment)))
+            return Cost(**json.loads(_output(words, {**IDLE, **engine.environment})))
         qrels, run = files(self.work, data)
         if self.form == "CLI":
             words = engine.command(str(qrels), "-" if self.pipe else str(run), measures)
@@ -139,7 +140,7 @@ class Task:
             str(run),
             *measures,
         )
-        return process(words, parse=_pairs, environment=engine.environment)
+        return process(words, parse=_pairs, environment={**IDLE, **engine.environment})
 
 
 def _pairs(output: str) -> dict[str, float]:

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from engines import OURS, PEERS, Engine
 from page import number, put, table
-from processes import Cost, Results, Task, measure_all, median, process
+from processes import IDLE, Cost, Results, Task, measure_all, median, process
 from workloads import MORE, SHARED, Work, files
 
 DATA = Path(__file__).parent.parent / "build" / "benchmarks"
@@ -234,7 +234,9 @@ def calls_table(plan: Plan) -> str:
     for _ in range(1 if plan.tiny else plan.rounds):
         for core, found in took.items():
             found.append(
-                process(words, parse=json.loads, environment={"RANKGAUGE_NATIVE": core}).means
+                process(
+                    words, parse=json.loads, environment={**IDLE, "RANKGAUGE_NATIVE": core}
+                ).means
             )
     compiled, plain = (
         {name: statistics.median(one[name] for one in found) for name in found[0]}
@@ -304,7 +306,8 @@ def start_table(plan: Plan) -> str:
     took: dict[str, list[Cost]] = {name: [] for name in commands}
     for _ in range(1 if plan.tiny else 3 * plan.rounds):
         for name, words in commands.items():
-            took[name].append(process(words))
+            environment = IDLE if name.startswith("import") else None
+            took[name].append(process(words, environment=environment))
     middle = {name: median(some) for name, some in took.items()}
     bare = middle["python -c pass"].cpu
     rows = [

@@ -1,4 +1,4 @@
-"""How the pages are built. Nothing here, or in what it builds, loads anything from a network."""
+"""Sphinx configuration. Neither the build nor the pages load anything from a network."""
 
 import logging
 import sys
@@ -13,22 +13,22 @@ project_copyright = author
 release = version = installed_version("rankgauge")
 
 extensions = [
-    "public_api",  # docs/_ext: names in modules lead to the public names
-    "mathml",  # docs/_ext: formulas without a script
-    "measures",  # docs/_ext: a page for each measure
+    "public_api",  # docs/_ext: links names in modules to public names
+    "mathml",  # docs/_ext: renders formulas without a script
+    "measures",  # docs/_ext: writes a page for each measure
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
 ]
 exclude_patterns = ["_ext", "_scripts"]
-source_suffix = {".md": "markdown", ".markdown": "markdown"}  # the second: written while building
+source_suffix = {".md": "markdown", ".markdown": "markdown"}  # .markdown: written by the build
 
 # Markdown
 myst_enable_extensions = ["deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 3
 
-# What the code says of itself
-default_role = "code"  # `one` backtick in a docstring
+# Docstrings and signatures
+default_role = "code"  # `single` backticks in a docstring
 autodoc_class_signature = "separated"
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
@@ -38,7 +38,7 @@ napoleon_use_ivar = True
 python_maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
 
-# Names that pages outside of these would explain: there is no network to look them up
+# Names from other libraries; their documentation is not looked up, since it needs a network
 nitpick_ignore_regex = [
     (r"py:.*", rf"{library}(\..*)?")
     for library in (
@@ -54,16 +54,14 @@ nitpick_ignore_regex = [
         "os",
         "pathlib",
         "random",
-        "rankgauge.stats",  # ours, but not public
+        "rankgauge.stats",  # not public
         "starlette",
     )
 ]
 nitpick_ignore = [
     ("py:class", "NDArray"),
-    (
-        "py:class",
-        "tuple[str",
-    ),  # cut out of a signature with a default (<factory>) that is no Python
+    # Parts of signatures whose defaults (<factory>) are not valid Python.
+    ("py:class", "tuple[str"),
     ("py:class", "tuple[int"),
     ("py:class", "tuple[float"),
     ("py:class", "date"),
@@ -72,8 +70,8 @@ nitpick_ignore = [
     ("py:class", "StoredQrels"),
     ("py:class", "rankgauge.core.threads._T"),
     ("py:class", "rankgauge.core.threads._R"),
-    ("py:class", "Connection"),  # of SQLAlchemy
-    # Ours, but not public
+    ("py:class", "Connection"),  # from SQLAlchemy
+    # Not public
     ("py:class", "rankgauge.benchmark.journal.Journal"),
     ("py:class", "rankgauge.checks.fixes._Copy"),
     ("py:class", "rankgauge.core.database.Database"),
@@ -126,7 +124,7 @@ html_css_files = ["rankgauge.css"]
 html_copy_source = False
 html_show_sphinx = False
 
-# A folder of pages may still be empty (Sphinx gives this warning no type to suppress it by)
+# A glob may match no pages (the warning has no type, so suppress_warnings cannot name it)
 logging.getLogger("sphinx.sphinx.directives.other").addFilter(
     lambda record: getattr(record, "subtype", None) != "empty_glob"
 )

@@ -28,7 +28,7 @@ class Answer(NamedTuple):
     """An answer, and the reader's verdicts on it.
 
     `contexts` has a word for each claim, with a sign for each context. `reference` has a sign for
-    each claim, `covers` one for each claim of the reference. `beside` has the numbers of claims
+    each claim, `covers` one for each claim of the reference. `irrelevant` has the numbers of claims
     that do not address the question.
     """
 
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
     contexts: str = ""
     reference: str = ""
     covers: str = ""
-    beside: str = ""
+    irrelevant: str = ""
 
 
 class Question(NamedTuple):
@@ -102,7 +102,7 @@ QUESTIONS = (
         "+00 +00", "++0",
         Answer(
             "Free Wi-Fi is available on every floor of all three buildings and in the garden.",
-            "+00", "0", "00", beside="1",
+            "+00", "0", "00", irrelevant="1",
         ),
         Answer(
             "Choose the network Library and enter your card number as the user name and your PIN "
@@ -345,7 +345,7 @@ def verdicts(answers: AnswerSet, which: str) -> Iterator[dict[str, Any]]:
         labels = {name: [SUPPORT[sign] for sign in row] for name, row in signs.items()}
         labels |= {
             "answer-question": [
-                "not relevant" if str(number) in answer.beside else "relevant"
+                "not relevant" if str(number) in answer.irrelevant else "relevant"
                 for number in range(1, len(texts) + 1)
             ],
             "context-question": [

@@ -6,9 +6,9 @@ Run it manually, from any folder:
     python scripts/make_sample_log.py
 
 It writes ``log/searches.jsonl.gz``, eight weeks of a help center's question answering, and
-``log/mapping.toml`` next to the sample corpus. Questions are made from the phrases below, results
-are those of BM25; users, clicks, and ratings are drawn with a fixed seed. From the fifth week on,
-users also ask about 3D printing and other machines. The output is deterministic.
+``log/mapping.toml`` next to the sample corpus. Questions are built from the phrases below, and
+results are those of BM25; users, clicks, and ratings are drawn with a fixed seed. From the fifth
+week on, users also ask about 3D printing and other machines. The output is deterministic.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ loans-claims-returned loans-renewing-refused
 I brought {a novel;two books;a film} back last week but it is still on my account
 the website will not let me {extend;renew} my loan, it just says not allowed
 """
-# Asked from the fifth week on. The collection covers 3D printers but no other machines.
+# Asked from the fifth week on. The collection has a page on 3D printing but not on other machines.
 KNOWN = (
     ("maker-3d-printing", "maker-induction"),
     (
@@ -188,7 +188,7 @@ def make_searches() -> list[dict[str, object]]:
     return [{"id": f"s{number:04}", **row} for number, row in enumerate(rows, start=1)]
 
 
-def ask(  # noqa: PLR0917 - what a search has
+def ask(  # noqa: PLR0917 - the properties of a search
     draw: Random, scores: dict[str, float], text: str, good: tuple[str, ...],
     time: datetime, user: str, device: str,
 ) -> dict[str, object]:  # fmt: skip
@@ -213,7 +213,7 @@ def ask(  # noqa: PLR0917 - what a search has
 
 
 MAPPING = """\
-# Which column of searches.jsonl.gz has which part of an event.
+# The fields of searches.jsonl.gz that contain the parts of each event.
 attributes = ["device"]
 
 [columns]

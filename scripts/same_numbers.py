@@ -66,24 +66,24 @@ def _of_runs(qrels: Path, runs: list[Path], texts: Path | None) -> Iterator[list
 def printed(source: Path, words: list[str]) -> object:
     """Return the JSON output of a command with this source, or its stderr if it is not JSON."""
     if words[0] == "gate":
-        return _gated(source, *words[1:])
-    done = _ran(source, [*words, "--as", "json"])
+        return _run_gate(source, *words[1:])
+    done = _run(source, [*words, "--as", "json"])
     try:
         return json.loads(done.stdout)
     except ValueError:
         return done.stderr
 
 
-def _gated(source: Path, qrels: str, run: str, baseline: str) -> object:
+def _run_gate(source: Path, qrels: str, run: str, baseline: str) -> object:
     with tempfile.TemporaryDirectory() as folder:
         kept, result = f"{folder}/baseline.json", f"{folder}/gate.json"
-        done = _ran(source, ["gate", qrels, baseline, "--baseline", kept, "--update-baseline"])
+        done = _run(source, ["gate", qrels, baseline, "--baseline", kept, "--update-baseline"])
         if done.returncode == 0:
-            done = _ran(source, ["gate", qrels, run, "--baseline", kept, "--json", result])
+            done = _run(source, ["gate", qrels, run, "--baseline", kept, "--json", result])
         return json.loads(Path(result).read_text()) if Path(result).exists() else done.stderr
 
 
-def _ran(source: Path, words: list[str]) -> subprocess.CompletedProcess[str]:
+def _run(source: Path, words: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "rankgauge", *words],
         env={**os.environ, "PYTHONPATH": str(source.resolve()), "PYTHONUTF8": "1"},

@@ -33,7 +33,7 @@ def only(found: CheckResult, code: str) -> Finding:
 
 def effect(problem: Finding, by: str, measure: str = "nDCG@10") -> Any:
     """Return the only effect with this action and measure."""
-    (chosen,) = [e for e in problem.evidence.effects if by in e.by and e.measure == measure]
+    (chosen,) = [e for e in problem.evidence.effects if by in e.condition and e.measure == measure]
     return chosen
 
 

@@ -19,6 +19,7 @@ import click
 import pytest
 from docs_scripts import DOCS, docs_script
 from page_tables import fill_sessions
+from schemas import NAMES, published
 
 import rankgauge
 from rankgauge.benchmark import plan as planning, plan_execution
@@ -175,7 +176,7 @@ def test_every_use_case_is_on_its_page_with_its_measures():
 
 def test_every_key_of_the_result_file_is_on_its_page():
     page = text("reference", "result-file.md")
-    schema = json.loads((Path(rankgauge.__file__).parent / "schemas/evaluation-1.json").read_text())
+    schema = published("evaluation-1")
     assert set(re.findall(r"(?m)^(\w+): ", page)) >= set(schema["required"])
     for key in [*schema["properties"], *schema["properties"]["policies"]["properties"]]:
         assert f"`{key}`" in page or f'"{key}"' in page
@@ -183,10 +184,8 @@ def test_every_key_of_the_result_file_is_on_its_page():
 
 def test_every_key_of_the_schema_of_benchmarks_is_on_the_page_of_files():
     page = text("reference", "result-file.md")
-    folder = Path(rankgauge.__file__).parent / "schemas"
-    schema = json.loads((folder / "benchmark-1.json").read_text())
     part = page.split("\n## The benchmark file\n")[1].split("\n## ")[0]
-    for keys in required(schema):
+    for keys in required(published("benchmark-1")):
         for key in keys:
             assert f"`{key}`" in part
 
@@ -201,10 +200,31 @@ def required(schema):
 
 def test_every_key_of_the_schema_of_checks_is_on_the_page_of_files():
     part = text("reference", "result-file.md").split("\n## The check file\n")[1].split("\n## ")[0]
-    folder = Path(rankgauge.__file__).parent / "schemas"
-    for keys in required(json.loads((folder / "check-1.json").read_text())):
+    for keys in required(published("check-1")):
         for key in keys:
             assert f"`{key}`" in part or key in {"code", "name", "level", "what", "mend", "fix"}
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("diagnosis-1", "The diagnosis file"), ("drift-1", "The drift report"),
+        ("answer-diagnosis-1", "The diagnosis file of answers"),
+        ("calibration-1", "The calibration file"),
+    ],
+)  # fmt: skip
+def test_the_keys_of_a_schema_are_in_the_section_of_its_file(name, title):
+    part = text("reference", "result-file.md").split(f"\n## {title}\n")[1].split("\n## ")[0]
+    schema = published(name)
+    keys = schema["properties"].keys() - {"schema", "rankgauge"}
+    if name == "calibration-1":
+        keys |= schema["properties"]["relations"]["items"]["properties"].keys()
+    assert {key for key in keys if f"`{key}`" not in part} == set()
+
+
+def test_every_schema_is_on_the_page_of_files():
+    page = text("reference", "result-file.md")
+    assert [name for name in NAMES if f"`schemas/{name}.json`" not in page] == []
 
 
 def test_every_kind_of_problem_is_on_its_page_in_full():

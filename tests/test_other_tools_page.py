@@ -20,9 +20,9 @@ def skipped(row):
 
 @pytest.mark.parametrize("title", CASES)
 def test_the_page_has_our_numbers_and_they_are_those_of_the_tool(title):
-    for tool, name, measure in CASES[title].asked:
+    for tool, name, measure in CASES[title].measures:
         says = KNOWN[title, tool, name]
-        assert says != other_tools.NOT_HERE
+        assert says != other_tools.UNKNOWN
         case = CASES[title]
         (ours,) = (
             other_tools.rankgauge.evaluate(
@@ -38,7 +38,7 @@ def test_the_page_has_what_the_tools_say_that_are_installed():
     compared = set()
     for case in CASES.values():
         for row in other_tools.rows(case):
-            if row.says != other_tools.NOT_HERE and not skipped(row):
+            if row.says != other_tools.UNKNOWN and not skipped(row):
                 assert KNOWN[row[:3]] == row.says, row
                 compared.add(row.tool)
     assert "pytrec_eval" in compared

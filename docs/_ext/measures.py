@@ -205,7 +205,7 @@ def facts(declared: "Declaration") -> "Iterator[tuple[str, str]]":
         "samples": "grades, and the stratum that each document was sampled from",
         "subtopics": "the grades of a document for each subtopic",
     }
-    undefined = {"skip": "excluded from the mean", "zero": "counts 0 in the mean"}
+    undefined = {"skip": "excluded from the mean", "zero": "counted as 0 in the mean"}
     yield "Range", extent(declared)
     yield "Better", declared.better
     yield "Mean over queries", means[declared.mean]

@@ -2,7 +2,7 @@
 
     RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/bm25_dense_hybrid.py
 
-The folder holds ``cranfield`` and ``cisi``, each with ``corpus.jsonl``, ``queries.jsonl``,
+The folder contains ``cranfield`` and ``cisi``, each with ``corpus.jsonl``, ``queries.jsonl``,
 ``trec/qrels.txt`` and ``runs/*.run.gz``.
 """
 
@@ -26,7 +26,7 @@ def folder() -> Path:
     """Return the folder with the data."""
     named = os.environ.get("RANKGAUGE_TEST_DATA")
     if not named:
-        sys.exit("set RANKGAUGE_TEST_DATA to the folder that holds cranfield/ and cisi/")
+        sys.exit("set RANKGAUGE_TEST_DATA to the folder that contains cranfield/ and cisi/")
     return Path(named)
 
 
@@ -46,11 +46,11 @@ def main() -> None:
     """Print the tables of the page."""
     write = sys.stdout.write
     for title, name in COLLECTIONS.items():
-        place = folder() / name
-        qrels = rankgauge.read_qrels(place / "trec" / "qrels.txt")
-        texts = rankgauge.Collection.read(place)
+        path = folder() / name
+        qrels = rankgauge.read_qrels(path / "trec" / "qrels.txt")
+        texts = rankgauge.Collection.read(path)
         runs = {
-            short: rankgauge.read_run(place / "runs" / f"{run}.run.gz", name=short)
+            short: rankgauge.read_run(path / "runs" / f"{run}.run.gz", name=short)
             for short, run in RUNS.items()
         }
         comparison = rankgauge.compare(qrels, runs, MEASURES, pairs="all")

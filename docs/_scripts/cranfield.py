@@ -1,9 +1,10 @@
-"""Cranfield's BM25, dense, and hybrid runs: our numbers beside those of other tools, in Markdown.
+"""Compare our numbers for BM25, dense, and hybrid on Cranfield with those of other tools.
 
     RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/cranfield.py
 
-The folder holds ``cranfield/trec/qrels.txt``, ``cranfield/runs/*.run.gz`` and the values
-of the other tools, ``cranfield/oracle/<run>.<tool>.json.gz``.
+The tables are printed in Markdown. The folder contains ``cranfield/trec/qrels.txt``,
+``cranfield/runs/*.run.gz``, and the values of the other tools, in
+``cranfield/oracle/<run>.<tool>.json.gz``.
 """
 
 import gzip
@@ -25,17 +26,17 @@ RUNS = {
     "dense": "minilm-l6-v2-cosine",
     "hybrid": "rrf-bm25-minilm-k60",
 }
-TWINS = (
+TREC_MEASURES = (
     "AP", "AP@100", "Rprec", "RR", "P@5", "P@10", "R@10", "R@100", "Success@1", "Success@10",
     "nDCG", "nDCG@5", "nDCG@10", "Bpref", "infAP", "IPrec@0.1", "IPrec@0.5", "IPrecAvg",
     "SetP", "SetR", "SetF", "SetAP",
 )  # fmt: skip
-TWIN_HEADS = (
+TREC_HEADS = (
     "measure", "rankgauge", "trec_eval 9.0.8", "difference", "in 32 bits", "to 10.0-rc3",
     "to pytrec_eval",
 )  # fmt: skip
 # Our measure, the provider of ir_measures, and its name there.
-OTHERS = (
+OTHER_MEASURES = (
     ("ERR(top=4)@10", "gdeval", "ERR@10"),
     ("nDCG(gain=exp)@10", "gdeval", "nDCG(dcg='exp-log2')@10"),
     ("RR@10", "msmarco", "RR@10"),
@@ -49,7 +50,7 @@ def folder() -> Path:
     """Return the folder with the data."""
     named = os.environ.get("RANKGAUGE_TEST_DATA")
     if not named:
-        sys.exit("set RANKGAUGE_TEST_DATA to the folder that holds cranfield/")
+        sys.exit("set RANKGAUGE_TEST_DATA to the folder that contains cranfield/")
     return Path(named, "cranfield")
 
 
@@ -58,7 +59,7 @@ def oracle(run: str, tool: str) -> Any:
     return json.loads(gzip.decompress((folder() / "oracle" / f"{run}.{tool}.json.gz").read_bytes()))
 
 
-def furthest(ours: Values, theirs: Values) -> float:
+def max_difference(ours: Values, theirs: Values) -> float:
     """Return the largest difference between values of a query; queries must be equal."""
     if ours.keys() != theirs.keys() or not ours:
         raise ValueError("the queries differ")
@@ -90,22 +91,22 @@ def means(evaluations: Mapping[str, rankgauge.Evaluation]) -> Iterator[Sequence[
         yield title, *(f"{value:.4f}" for value in evaluation.mean().values())
 
 
-def twins(
+def trec_rows(
     run: str, ours: rankgauge.Evaluation, single: rankgauge.Evaluation
 ) -> Iterator[Sequence[str]]:
     """Yield a row for each measure: our mean, trec_eval's, and the largest difference."""
     old = oracle(run, "trec_eval-9.0.8")["variants"]["default"]
     new = oracle(run, "trec_eval-10.0-rc3")["variants"]["default"]
     bound = oracle(run, "pytrec_eval")["per_query"]
-    for name in TWINS:
+    for name in TREC_MEASURES:
         trec = rankgauge.parse(name).trec_name()
         mine = by_query(ours, name)
         yield (
             f"`{name}`", f"{ours.mean()[name]:.7f}", f"{old['all_c'][trec]:.7f}",
-            shown(furthest(mine, old["per_query"][trec])),
-            shown(furthest(by_query(single, name), old["per_query"][trec])),
-            shown(furthest(mine, new["per_query"][trec])),
-            shown(furthest(mine, {query: values[trec] for query, values in bound.items()})),
+            shown(max_difference(mine, old["per_query"][trec])),
+            shown(max_difference(by_query(single, name), old["per_query"][trec])),
+            shown(max_difference(mine, new["per_query"][trec])),
+            shown(max_difference(mine, {query: values[trec] for query, values in bound.items()})),
         )  # fmt: skip
 
 
@@ -116,24 +117,24 @@ def in_32_bits(run: rankgauge.Run) -> rankgauge.Run:
     return rankgauge.Run.from_columns(queries, docs, np.array(scores, dtype=np.float32))
 
 
-def others(run: str, ours: rankgauge.Evaluation) -> Iterator[Sequence[str]]:
+def other_rows(run: str, ours: rankgauge.Evaluation) -> Iterator[Sequence[str]]:
     """Yield a row for each measure that trec_eval 9 does not have."""
-    said = oracle(run, "ir_measures")["providers"]
-    for name, provider, theirs in OTHERS:
-        values = said.get(provider, {}).get(theirs)
+    providers = oracle(run, "ir_measures")["providers"]
+    for name, provider, theirs in OTHER_MEASURES:
+        values = providers.get(provider, {}).get(theirs)
         if values is None:  # not every tool was run on every run
             continue
         mine = by_query(ours, name)
         yield (
             f"`{name}`", f"{ours.mean()[name]:.6f}", f"{values['mean']:.6f}",
-            shown(furthest(mine, values["per_query"])), provider,
+            shown(max_difference(mine, values["per_query"])), provider,
         )  # fmt: skip
 
 
 def main() -> None:
     """Print the tables of the page."""
     qrels = rankgauge.read_qrels(folder() / "trec" / "qrels.txt")
-    names = (*TWINS, *(name for name, _, _ in OTHERS))
+    names = (*TREC_MEASURES, *(name for name, _, _ in OTHER_MEASURES))
     found = {
         title: rankgauge.read_run(folder() / "runs" / f"{run}.run.gz")
         for title, run in RUNS.items()
@@ -146,10 +147,10 @@ def main() -> None:
         ours = rankgauge.evaluate(qrels, found[title], names)
         write(f"\n## {title}\n\n")
         write("".join(f"- {note}\n" for note in ours.notes) + "\n")
-        single = rankgauge.evaluate(qrels, in_32_bits(found[title]), TWINS)
-        write(table(TWIN_HEADS, twins(run, ours, single)) + "\n")
+        single = rankgauge.evaluate(qrels, in_32_bits(found[title]), TREC_MEASURES)
+        write(table(TREC_HEADS, trec_rows(run, ours, single)) + "\n")
         heads = ("measure", "rankgauge", "ir_measures 0.4.3", "difference", "from")
-        write(table(heads, others(run, ours)))
+        write(table(heads, other_rows(run, ours)))
 
 
 if __name__ == "__main__":

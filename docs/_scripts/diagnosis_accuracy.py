@@ -213,7 +213,7 @@ class Fault:
     """A fault, its strengths, and the expected cause."""
 
     name: str
-    plant: Callable[[Case, float, np.random.Generator], Case]
+    apply: Callable[[Case, float, np.random.Generator], Case]
     strengths: tuple[float, ...]
     cause: str
 
@@ -287,13 +287,13 @@ class Causes:
         return "none" if found is None else found.cause.name
 
 
-def planted(
+def seeded_causes(
     fault: Fault, strength: float, data: Path, *, draws: int, runs: Sequence[tuple[str, str]] = RUNS
 ) -> Iterator[Counter[str]]:
     """Yield the first causes of the draws from each run with this fault."""
     for number, run in enumerate(runs):
         rng = np.random.default_rng([number, round(100 * strength)])
-        made = fault.plant(case(data, *run), strength, rng)
+        made = fault.apply(case(data, *run), strength, rng)
         yield first_causes(made, draws, number, checks=fault.cause.startswith(INPUT))
 
 
@@ -311,17 +311,18 @@ def matrix(data: Path, draws: int) -> Iterator[tuple[str, ...]]:
     for fault in FAULTS:
         for strength in fault.strengths:
             own = min(draws, INPUT_DRAWS) if fault.cause.startswith(INPUT) else draws
-            by_run = list(planted(fault, strength, data, draws=own))
+            by_run = list(seeded_causes(fault, strength, data, draws=own))
             every = sum(by_run, Counter())
             lowest = min(found[fault.cause] for found in by_run)
             others = every - Counter({fault.cause: every.total()})
             yield (
                 fault.name, f"{strength:g}", fault.cause,
-                percent(every[fault.cause], every.total()), percent(lowest, own), told(others),
+                percent(every[fault.cause], every.total()), percent(lowest, own),
+                format_counts(others),
             )  # fmt: skip
 
 
-def told(found: Counter[str]) -> str:
+def format_counts(found: Counter[str]) -> str:
     """Format causes with their counts, most frequent first."""
     return ", ".join(f"{name} {number}" for name, number in found.most_common())
 
@@ -345,7 +346,7 @@ def main() -> None:
     write(to_markdown(Table(columns=columns, rows=rows)))
     write(f"\n## Unmodified runs\n\n{draws} draws of each\n\n")
     found = [
-        (run, percent(draws - sum(causes[name] for name in NATURAL), draws), told(causes))
+        (run, percent(draws - sum(causes[name] for name in NATURAL), draws), format_counts(causes))
         for run, causes in unmodified(data, draws)
     ]
     columns = ("run", "with a spurious cause", "first causes")

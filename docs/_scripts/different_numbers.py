@@ -32,7 +32,7 @@ OF_RANX = HERE / "given" / "ranx-0.3.21.json"
 WHY = "rankgauge explain qrels.txt tied.run nDCG@10"
 SESSIONS = {
     "ours": ("rankgauge evaluate qrels.txt tied.run -m nDCG@10",),
-    "by-hand": (f"{WHY} --query 118",),
+    "steps": (f"{WHY} --query 118",),
     "tutorial": (f"{WHY} --against-values tutorial.csv",),
     "tutorial-mean": (f"{WHY} --against-mean {{tutorial}} | head -n 14",),
     "pytrec_eval": (
@@ -47,7 +47,7 @@ def data() -> Path:
     """Return the folder with the data."""
     named = os.environ.get("RANKGAUGE_TEST_DATA")
     if not named:
-        sys.exit("set RANKGAUGE_TEST_DATA to the folder that holds cranfield/")
+        sys.exit("set RANKGAUGE_TEST_DATA to the folder that contains cranfield/")
     return Path(named) / "cranfield"
 
 

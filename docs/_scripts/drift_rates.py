@@ -116,7 +116,7 @@ def power_table(runs: int) -> Table:
 # ---- simulated truths
 
 
-def planted() -> dict[str, Callable[[np.random.Generator, int, int], Sets]]:
+def simulated_sets() -> dict[str, Callable[[np.random.Generator, int, int], Sets]]:
     """Return, for each expected verdict, a function that draws both sets."""
     web = questions("adhoc-topics-vs-web-log", "production.jsonl")
     half = questions(*PAIRS[0][:2]) + questions(PAIRS[0][0], PAIRS[0][2])
@@ -148,7 +148,7 @@ def verdict_table(runs: int) -> Table:
     verdicts = ("mixed", "missing", "separated", "reworded", "cannot tell")
     rows = []
     for sizes in ((150, 500), (500, 2000)):
-        for truth, draw in planted().items():
+        for truth, draw in simulated_sets().items():
             counts = Counter(
                 measure_drift(
                     *draw(np.random.default_rng([22, sizes[0], seed]), *sizes),
@@ -170,7 +170,7 @@ def main() -> None:
     parser.add_argument("--only", choices=("size", "power", "verdicts"))
     given = parser.parse_args()
     if not DATA.is_dir():
-        sys.exit("set RANKGAUGE_TEST_DATA to the folder that holds drift/")
+        sys.exit("set RANKGAUGE_TEST_DATA to the folder that contains drift/")
     made = {
         "size": lambda: size_table(given.runs),
         "power": lambda: power_table(max(10, given.runs // 10)),

@@ -29,9 +29,9 @@ def lines() -> Iterator[str]:
     yield ""
 
 
-def kinds(form: Format, way: str) -> str:
+def kinds(form: Format, direction: str) -> str:
     """List the kinds of data read from (or written in) a format."""
-    return ", ".join(WORDS.get(content, content) for content in getattr(form, way))
+    return ", ".join(WORDS.get(content, content) for content in getattr(form, direction))
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ def reports() -> dict[str, str]:
     }
 
 
-def photograph(pages: dict[str, str], folder: Path) -> None:
+def take_screenshots(pages: dict[str, str], folder: Path) -> None:
     """Write the pages and screenshots of their first screen."""
     from playwright.sync_api import sync_playwright
 
@@ -99,7 +99,7 @@ def main() -> None:
     text = page.read_text(encoding="utf-8")
     page.write_text(with_alternative_texts(text, made), encoding="utf-8")
     if "--reports" in sys.argv:
-        photograph(reports(), Path(sys.argv[-1]))
+        take_screenshots(reports(), Path(sys.argv[-1]))
 
 
 if __name__ == "__main__":

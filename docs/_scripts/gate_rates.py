@@ -52,17 +52,17 @@ class Pool:
     Attributes:
         name: The collection and what was changed.
         before: (Q, M) values of the first run.
-        apart: (Q, M) differences, centered to mean 0.
+        differences: (Q, M) differences, centered to mean 0.
     """
 
     name: str
     before: np.ndarray
-    apart: np.ndarray
+    differences: np.ndarray
 
     @property
     def spread(self) -> float:
         """Standard deviation of the differences for the first measure."""
-        return float(self.apart[:, 0].std(ddof=1))
+        return float(self.differences[:, 0].std(ddof=1))
 
 
 def pool(name: str, qrels: Path, runs: Sequence[Path], measures: Sequence[str] = MEASURES) -> Pool:
@@ -71,8 +71,8 @@ def pool(name: str, qrels: Path, runs: Sequence[Path], measures: Sequence[str] =
     before, after = (
         rankgauge.evaluate(judgments, rankgauge.read_run(run), measures).per_query for run in runs
     )
-    apart = after - before
-    return Pool(name, before, apart - apart.mean(axis=0))
+    differences = after - before
+    return Pool(name, before, differences - differences.mean(axis=0))
 
 
 def pools(data: Path) -> Iterator[Pool]:
@@ -110,8 +110,8 @@ def verdicts(
     rng = np.random.default_rng([seed, queries])
     said = {rule: Counter[str]() for rule in ("gate", _ANY, _BOTH)}
     for _ in range(draws):
-        rows = rng.integers(len(of.apart), size=queries)
-        gains = of.apart[rows, 0] - loss
+        rows = rng.integers(len(of.differences), size=queries)
+        gains = of.differences[rows, 0] - loss
         said["gate"][verdict(gains, MARGIN)[0]] += 1
         drop = -gains.mean()
         said[_ANY]["FAIL" if drop > 0 else "PASS"] += 1
@@ -125,8 +125,8 @@ def several(of: Pool, queries: int, draws: int, seed: int) -> tuple[int, int]:
     rng = np.random.default_rng([seed, queries, 5])
     together = alone = 0
     for _ in range(draws):
-        rows = rng.integers(len(of.apart), size=queries)
-        columns = [of.apart[rows, number] for number in range(of.apart.shape[1])]
+        rows = rng.integers(len(of.differences), size=queries)
+        columns = [of.differences[rows, number] for number in range(of.differences.shape[1])]
         margins = [MARGIN] * len(columns)
         together += any(
             found.verdict == "FAIL" for found in decide(columns, margins, [-1.0] * len(columns))
@@ -138,7 +138,7 @@ def several(of: Pool, queries: int, draws: int, seed: int) -> tuple[int, int]:
 def shapes(found: Sequence[Pool]) -> Iterator[tuple[str, np.ndarray, float]]:
     """Yield distributions of differences, and the share of queries that change."""
     rng = np.random.default_rng(7)
-    every = {of.name: of.apart for of in found}
+    every = {of.name: of.differences for of in found}
     for name in REAL:
         yield f"all: {name}", every[name][:, 0], 1.0
     yield "all: normal, sd 0.1", rng.normal(0, 0.1, 20_000), 1.0
@@ -247,7 +247,7 @@ def main() -> None:
     found = list(pools(Path(data)))
     spreads = Table(
         columns=("pair", "queries", "standard deviation"),
-        rows=tuple((of.name, str(len(of.apart)), f"{of.spread:.3f}") for of in found),
+        rows=tuple((of.name, str(len(of.differences)), f"{of.spread:.3f}") for of in found),
     )
     corrected = [several(of, 100, DRAWS, n) for n, of in enumerate(found)]
     together, alone = (sum(counts) for counts in zip(*corrected, strict=True))

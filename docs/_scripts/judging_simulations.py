@@ -367,7 +367,7 @@ def tables(data: Path, questions: int = 1000, runs: int = 1000) -> Iterator[tupl
     yield "checks", fit_checks(questions)
     yield "guessing", guessing(runs)
     yield "alpha", alpha_coverage(runs)
-    columns = ("what", "value", "of")
+    columns = ("quantity", "value", "data")
     yield "preferences", Table(columns=columns, rows=tuple(preferences(data)))
     yield "annotations", Table(columns=columns, rows=tuple(annotations(data)))
 

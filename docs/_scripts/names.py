@@ -29,7 +29,7 @@ TITLES = {
     "rectools": "RecTools",
     "people": "Everyday usage",
 }
-SAID = {
+REMARKS = {
     "ir_measures": "Nearly all names of ir_measures are the same here, with the same parameters.",
     "sentence-transformers": "`cosine_` may be replaced by another similarity function, and "
     "preceded by the name of the data; the headers of CSV files (`cosine-Accuracy@1`) also work.",
@@ -46,23 +46,23 @@ def lines() -> Iterator[str]:
             continue
         yield f"## {TITLES.get(tool, tool)}"
         yield ""
-        if tool in SAID:
-            yield SAID[tool]
+        if tool in REMARKS:
+            yield REMARKS[tool]
             yield ""
         rows = list(tool_names([tool]))
-        yield from table([*twins(tool), *(row for row in rows if row.means)])
-        yield from refused(row for row in rows if not row.means)
+        yield from table([*trec_names(tool), *(row for row in rows if row.means)])
+        yield from rejected(row for row in rows if not row.means)
 
 
-def twins(tool: str) -> Iterator[ToolName]:
+def trec_names(tool: str) -> Iterator[ToolName]:
     """Yield the names of trec_eval declared by the measures."""
     if tool != "trec_eval":
         return
     for bare in rankgauge.list_measures():
         declared = bare.declaration
-        for twin, params in declared.trec.items():
-            name = re.sub(r"\{\w+:[^}]*\}", "x", twin).replace("{", "").replace("}", "")
-            means = str(bare(**params)) + (f"@{declared.at}" if "{" in twin else "")
+        for trec_name, params in declared.trec.items():
+            name = re.sub(r"\{\w+:[^}]*\}", "x", trec_name).replace("{", "").replace("}", "")
+            means = str(bare(**params)) + (f"@{declared.at}" if "{" in trec_name else "")
             yield ToolName(tool, name, means, "")
 
 
@@ -77,7 +77,7 @@ def table(rows: Iterable[ToolName]) -> Iterator[str]:
         yield ""
 
 
-def refused(rows: Iterable[ToolName]) -> Iterator[str]:
+def rejected(rows: Iterable[ToolName]) -> Iterator[str]:
     """Yield the names that are not measures here, by reason."""
     by_reason: dict[str, list[str]] = {}
     for row in rows:

@@ -102,7 +102,7 @@ def false_alarms() -> Table:
     return Table(("days", "number", "largest shift", "line"), tuple(rows))
 
 
-def planted(rng: np.random.Generator, change: str, answers: int) -> dict[str, tuple]:
+def simulated_signals(rng: np.random.Generator, change: str, answers: int) -> dict[str, tuple]:
     """Return 56 days of thumbs and abstentions with a change in the middle."""
     late, found = np.arange(56) >= 28, {}
     gradual = np.clip((np.arange(56) - 14) / 28, 0, 1)
@@ -138,7 +138,10 @@ def verdicts() -> Table:
                 found = Counter()
                 for _ in range(TRUTHS):
                     signal = offline_signal(evaluations(rng, loss), parse("RR"), 0.02)
-                    states = [s.state for s in online_signals(planted(rng, change, answers), 0.05)]
+                    states = [
+                        s.state
+                        for s in online_signals(simulated_signals(rng, change, answers), 0.05)
+                    ]
                     found[verdict_of(signal.state, states, drift=None)[0]] += 1
                 right = {"holds": ("STEADY", "REFRESH"), "falls": ("OFFLINE ONLY", "WORSE")}
                 rows.append((

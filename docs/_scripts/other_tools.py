@@ -1,4 +1,4 @@
-"""The same small inputs in every tool: writes the tables of docs/explain/other-tools.md.
+"""Evaluate small inputs with every tool, for the tables of docs/explain/other-tools.md.
 
     .venv-tools/bin/python docs/_scripts/other_tools.py [--write]
 
@@ -22,22 +22,22 @@ import rankgauge
 
 PAGE = Path(__file__).parents[1] / "explain" / "other-tools.md"
 START, END = "<!-- tables: start -->", "<!-- tables: end -->"
-NOT_HERE = "?"
+UNKNOWN = "?"
 
 Judgments = Mapping[str, Mapping[str, int]]
 Scores = Mapping[str, Mapping[str, float]]
 # The profile of the tool, its name for the measure, and ours.
-Asked = tuple[str, str, str]
+MeasureNames = tuple[str, str, str]
 
 
-class Shown(NamedTuple):
+class Case(NamedTuple):
     """A case in which tools disagree.
 
     Attributes:
         title: The subject.
         qrels: The judgments.
         run: The run.
-        asked: The measures for each tool.
+        measures: The measures for each tool.
         why: Why they disagree, for readers.
         threads: Issues and pull requests that discuss it.
     """
@@ -45,7 +45,7 @@ class Shown(NamedTuple):
     title: str
     qrels: Judgments
     run: Scores
-    asked: tuple[Asked, ...]
+    measures: tuple[MeasureNames, ...]
     why: str
     threads: tuple[str, ...] = ()
 
@@ -194,7 +194,7 @@ TOOLS: Mapping[str, tuple[str, Callable[[str, Any, Any], float]]] = {
 
 # ---- the cases
 
-_RANKS: tuple[Asked, ...] = (
+_RANKS: tuple[MeasureNames, ...] = (
     ("pytrec_eval", "recip_rank", "RR"),
     ("ir_measures", "RR", "RR"),
     ("ir_measures", "RR@10", "RR@10"),
@@ -205,7 +205,7 @@ _RANKS: tuple[Asked, ...] = (
     ("llama-index", "MRR", "RR"),
     ("haystack", "DocumentMRREvaluator", "RR"),
 )
-_GAINS: tuple[Asked, ...] = (
+_GAINS: tuple[MeasureNames, ...] = (
     ("pytrec_eval", "ndcg_cut_10", "nDCG@10"),
     ("ranx", "ndcg@10", "nDCG@10"),
     ("beir", "NDCG@10", "nDCG@10"),
@@ -216,7 +216,7 @@ _GAINS: tuple[Asked, ...] = (
     ("haystack", "DocumentNDCGEvaluator", "nDCG"),
 )
 _BOTH = (*_RANKS, *_GAINS)
-_OPTIONS: tuple[Asked, ...] = (
+_OPTIONS: tuple[MeasureNames, ...] = (
     ("mteb-ignore-identical-ids", "MRR@10", "RR@10"),
     ("mteb-ignore-identical-ids", "NDCG@10", "nDCG@10"),
     ("mteb-skip-first-result", "MRR@10", "RR@10"),
@@ -224,7 +224,7 @@ _OPTIONS: tuple[Asked, ...] = (
 )
 
 CASES = (
-    Shown(
+    Case(
         "Equal scores",
         {"q": {"b": 1}}, {"q": {"a": 1.0, "b": 1.0}}, _BOTH,
         "Two documents have the same score, and the second one is relevant. Some tools put the "
@@ -234,7 +234,7 @@ CASES = (
         ("usnistgov/trec_eval#22", "terrierteam/ir_measures#18", "embeddings-benchmark/mteb#5092",
          "embeddings-benchmark/mteb#5136", "huggingface/sentence-transformers#3989"),
     ),
-    Shown(
+    Case(
         "Scores that differ beyond 32 bits",
         {"q": {"a": 1}}, {"q": {"a": 0.1234567892, "z": 0.1234567891}}, _BOTH,
         "The relevant document has the higher score, but only beyond the precision of 32-bit "
@@ -242,21 +242,21 @@ CASES = (
         "call it.",
         ("usnistgov/trec_eval#34",),
     ),
-    Shown(
+    Case(
         "A judged query that is missing from the run",
         {"q1": {"a": 1}, "q2": {"a": 1}}, {"q1": {"a": 1.0, "b": 0.5}}, _BOTH,
         "One of two queries is missing from the run. Tools drop it from the mean or count it as "
         "0. BEIR drops it for nDCG and counts it for MRR.",
         ("beir-cellar/beir#102",),
     ),
-    Shown(
+    Case(
         "A query without a relevant document",
         {"q1": {"a": 1}, "q2": {"a": 0}}, {"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 2.0, "b": 1.0}},
         _BOTH,
         "Most tools count such a query as 0. Two drop it, so their mean is higher.",
         ("embeddings-benchmark/mteb#3030",),
     ),
-    Shown(
+    Case(
         "The denominator of AP",
         {"q": {"a": 1, "b": 1, "c": 1, "d": 1}}, {"q": {"a": 2.0, "x": 1.0}},
         (
@@ -273,19 +273,19 @@ CASES = (
         "this number and the cut-off (2), or by the number of relevant documents retrieved (1).",
         ("Lightning-AI/torchmetrics#2611",),
     ),
-    Shown(
+    Case(
         "Relevant documents that were not retrieved",
         {"q": {"a": 1, "b": 1, "c": 1}}, {"q": {"x": 3.0, "a": 2.0}}, _GAINS,
         "Some tools get only scores with targets, not the documents that were missed. Their "
         "ideal ranking does not contain these, so their value is higher.",
         ("Lightning-AI/torchmetrics#2611",),
     ),
-    Shown(
+    Case(
         "Grades",
         {"q": {"a": 1, "b": 3}}, {"q": {"a": 2.0, "b": 1.0}}, _GAINS,
         "The better document is at rank 2. With binary relevance, the ranking is perfect.",
     ),
-    Shown(
+    Case(
         "Scores of 0 or less",
         {"q": {"a": 1}}, {"q": {"a": -1.0, "b": -2.0}},
         (
@@ -299,7 +299,7 @@ CASES = (
         "treats documents with scores of 0 or less as not retrieved.",
         ("Lightning-AI/torchmetrics#3104",),
     ),
-    Shown(
+    Case(
         "A document that is its own query",
         {"q": {"a": 1}}, {"q": {"q": 2.0, "a": 1.0}}, (*_BOTH, *_OPTIONS),
         "In collections whose queries are documents, each query retrieves itself first. BEIR "
@@ -307,7 +307,7 @@ CASES = (
         "the first result.",
         ("beir-cellar/beir#70", "beir-cellar/beir#187"),
     ),
-    Shown(
+    Case(
         "A ranking shorter than the cut-off",
         {"q": {"a": 1}}, {"q": {"a": 1.0}},
         (
@@ -342,11 +342,11 @@ def shown(value: float) -> str:
     return "NaN" if math.isnan(value) else f"{value:.4f}"
 
 
-def said(tool: str, name: str, case: Shown) -> str:
-    """Return the value of a tool; `NOT_HERE` if it is not installed."""
+def tool_value(tool: str, name: str, case: Case) -> str:
+    """Return the value of a tool; `UNKNOWN` if it is not installed."""
     package, function = TOOLS[tool]
     if installed(package) is None:
-        return NOT_HERE
+        return UNKNOWN
     qrels = {query: dict(docs) for query, docs in case.qrels.items()}
     run = {query: dict(docs) for query, docs in case.run.items()}
     return shown(function(name, qrels, run))
@@ -360,16 +360,16 @@ def installed(package: str) -> str | None:
         return None
 
 
-def rows(case: Shown) -> Iterator[Row]:
+def rows(case: Case) -> Iterator[Row]:
     """Yield the rows of a case: the values of each tool and of our profile."""
-    for tool, name, measure in case.asked:
+    for tool, name, measure in case.measures:
         ev = rankgauge.evaluate(case.qrels, case.run, rankgauge.parse(measure), profile=tool)
         (ours,) = ev.mean().values()
         (plain,) = rankgauge.evaluate(case.qrels, case.run, measure).mean().values()
-        yield Row(case.title, tool, name, said(tool, name, case), shown(ours), shown(plain))
+        yield Row(case.title, tool, name, tool_value(tool, name, case), shown(ours), shown(plain))
 
 
-def table(case: Shown, known: Mapping[tuple[str, str, str], str]) -> str:
+def table(case: Case, known: Mapping[tuple[str, str, str], str]) -> str:
     """Return a case in Markdown; tools that are not installed keep their values."""
     lines = [
         f"## {case.title}",
@@ -384,7 +384,7 @@ def table(case: Shown, known: Mapping[tuple[str, str, str], str]) -> str:
         "|---|---|---|---|---|",
     ]
     for row in rows(case):
-        says = known.get(row[:3], NOT_HERE) if row.says == NOT_HERE else row.says
+        says = known.get(row[:3], UNKNOWN) if row.says == UNKNOWN else row.says
         lines.append(f"| {row.tool} | `{row.name}` | {says} | {row.profile} | {row.ours} |")
     if case.threads:
         links = (
@@ -419,7 +419,7 @@ def versions(page: str) -> str:
     before = dict(re.findall(r"(?m)^\| ([\w-]+) \| ([\w.+]+) \|$", page))
     lines = ["## Versions", "", "| package | version |", "|---|---|"]
     packages = dict.fromkeys(package for package, _ in TOOLS.values())
-    lines += [f"| {name} | {installed(name) or before.get(name, NOT_HERE)} |" for name in packages]
+    lines += [f"| {name} | {installed(name) or before.get(name, UNKNOWN)} |" for name in packages]
     return "\n".join([*lines, ""])
 
 

@@ -19,7 +19,7 @@ from rankgauge import retrievers
 
 PAGE = Path(__file__).resolve().parents[1] / "reference" / "plan.md"
 BEGIN = "<!-- written by docs/_scripts/plan_types.py -->\n"
-END = "<!-- until here -->\n"
+END = "<!-- end -->\n"
 KINDS = (
     ("Retrievers", "search"),
     ("Encoders", "encode_queries"),
@@ -32,32 +32,32 @@ _ARGUMENT = re.compile(r"(?m)^(\w+): (.*(?:\n(?: {4}.*)?)*)")
 
 def lines() -> Iterator[str]:
     """Yield the lines of the section."""
-    todo = {word: getattr(retrievers, name) for word, name in retrievers.TYPES.items()}
+    remaining = {word: getattr(retrievers, name) for word, name in retrievers.TYPES.items()}
     for title, method in KINDS:
         yield f"### {title}"
         yield ""
-        for word in [word for word, made in todo.items() if hasattr(made, method)]:
-            yield from one(word, todo.pop(word))
-    if todo:
-        sys.exit(f"retriever types without a section: {', '.join(todo)}")
+        for word in [word for word, made in remaining.items() if hasattr(made, method)]:
+            yield from type_lines(word, remaining.pop(word))
+    if remaining:
+        sys.exit(f"retriever types without a section: {', '.join(remaining)}")
 
 
-def one(word: str, made: Any) -> Iterator[str]:
+def type_lines(word: str, made: Any) -> Iterator[str]:
     """Yield the lines of one type."""
     yield f"#### {word}"
     yield ""
     first = inspect.getdoc(made).splitlines()[0]
     yield f"`{made.__name__}`. {plain(first)}"
     yield ""
-    said = meanings(made)
+    docs = parameter_docs(made)
     yield "| option | default | meaning |"
     yield "|---|---|---|"
     for name, parameter in inspect.signature(made).parameters.items():
-        yield f"| `{name}` | {default(parameter)} | {said[name]} |"
+        yield f"| `{name}` | {default(parameter)} | {docs[name]} |"
     yield ""
 
 
-def meanings(made: Any) -> dict[str, str]:
+def parameter_docs(made: Any) -> dict[str, str]:
     """Return the documentation of each parameter, including those of base classes."""
     meant: dict[str, str] = {}
     for above in reversed(inspect.getmro(made)):

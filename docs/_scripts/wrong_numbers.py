@@ -1,4 +1,4 @@
-"""Faults made from real data, found and fixed: the sessions of howto/wrong-numbers.md.
+"""Seed faults into real data, find and fix them: the sessions of howto/wrong-numbers.md.
 
     RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/wrong_numbers.py [--write]
 
@@ -67,7 +67,7 @@ def data() -> Path:
     """Return the folder with the data."""
     named = os.environ.get("RANKGAUGE_TEST_DATA")
     if not named:
-        sys.exit("set RANKGAUGE_TEST_DATA to the folder that holds cranfield/ and npl/")
+        sys.exit("set RANKGAUGE_TEST_DATA to the folder that contains cranfield/ and npl/")
     return Path(named)
 
 

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from fuzzing.breaking import lengthen, mutate, mutate_text
+from fuzzing.mutations import lengthen, mutate, mutate_text
 from fuzzing.seeds import MEASURES, PACKERS, SEEDS
 
 __all__ = ["Case", "Target", "case_of"]

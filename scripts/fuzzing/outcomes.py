@@ -23,11 +23,11 @@ FAULT = "FAULT"
 _QRELS = {"q1": {"d1": 1, "d2": 0, "7": 2}, "1": {"d1": 1, "007": 1}, "q9": {"d9": 1}}
 _SECONDS_PER_MEGABYTE, _LEAST_SECONDS = 1.0, 2.0
 # Wall-clock limit, as a multiple of the CPU limit: other work on the machine slows the process.
-_PATIENCE = 20
+_WALL_CLOCK_FACTOR = 20
 # Bytes that a small file may unpack to without an error; its time limit is that of as many bytes.
 _UNPACKED = 24e6
 # Memory limit: a multiple of the input size, plus a fixed amount for the reader and unpacking.
-_TIMES, _FREE = 10, 96 << 20
+_MEMORY_FACTOR, _MEMORY_BYTES = 10, 96 << 20
 _ENDS = (".run", ".csv", ".tsv", ".json", ".jsonl", ".parquet", ".txt.gz", ".jsonl.zst")
 _LINE_ENDS = re.compile(rb"\r\n|\n|\r")
 _BLANK = re.compile(rb"[ \t\n\r\x0b\x0c]+")
@@ -52,14 +52,14 @@ def outcome(case: Case, folder: Path, *, timed: bool = True) -> str:
     size = int(_UNPACKED) if case.kind == "bomb" else len(case.data)
     limit = max(_LEAST_SECONDS, _SECONDS_PER_MEGABYTE * size / 1e6)
     signal.signal(signal.SIGALRM, _too_long)
-    signal.setitimer(signal.ITIMER_REAL, _PATIENCE * limit)
+    signal.setitimer(signal.ITIMER_REAL, _WALL_CLOCK_FACTOR * limit)
     began = time.process_time()
     try:
         said = _TARGETS[case.target](case, path)
     except rg.RankgaugeError as error:
         said = _rejection(error)
     except _TooLongError:
-        said = f"{FAULT}: not finished after {_PATIENCE * limit:.0f} s"
+        said = f"{FAULT}: not finished after {_WALL_CLOCK_FACTOR * limit:.0f} s"
     except Exception as error:  # noqa: BLE001 - any other exception is a fault
         said = f"{FAULT}: {type(error).__name__}: {error!s:.200}"
     finally:
@@ -68,7 +68,9 @@ def outcome(case: Case, folder: Path, *, timed: bool = True) -> str:
     if timed and taken > limit:
         said = f"{FAULT}: {taken:.1f} s for {len(case.data)} bytes ({said})"
     grown = _peak() - before
-    if grown > _TIMES * size + _FREE and "ASAN_OPTIONS" not in os.environ:  # it keeps freed memory
+    if (
+        grown > _MEMORY_FACTOR * size + _MEMORY_BYTES and "ASAN_OPTIONS" not in os.environ
+    ):  # it keeps freed memory
         said = f"{FAULT}: {grown >> 20} MiB for {len(case.data)} bytes ({said})"
     if case.name:
         path.unlink(missing_ok=True)

@@ -4,10 +4,11 @@ import json
 import math
 import random
 from dataclasses import replace
-from pathlib import Path
 
+import jsonschema
 import pytest
 from hypothesis import given, settings, strategies as st
+from schemas import strict
 
 import rankgauge
 from rankgauge import Baseline, Evaluation, InputError, compare, gate, html_report
@@ -180,8 +181,6 @@ def test_an_evaluation_of_answers_is_the_same_after_json():
 
 @pytest.mark.parametrize("name", ["evaluation-1", "answer-diagnosis-1", "baseline-2"])
 def test_the_json_of_answers_is_valid_by_its_schema(name):
-    jsonschema = pytest.importorskip("jsonschema", reason="schemas need jsonschema")
-    path = Path(rankgauge.__file__).parent / "schemas" / f"{name}.json"
     given = answers(prompt="v1")
     found = diagnose_answers(given, verdicts(given, missing=0.2), judge={"name": "ann"})
     text = {
@@ -189,7 +188,17 @@ def test_the_json_of_answers_is_valid_by_its_schema(name):
         "answer-diagnosis-1": found.to_json,
         "baseline-2": Baseline.from_evaluation(found.answers).to_json,
     }[name]()
-    jsonschema.validate(json.loads(text), json.loads(path.read_text()))
+    jsonschema.validate(json.loads(text), strict(name))
+
+
+@pytest.mark.parametrize("gold", [("d1",), ()])
+def test_a_diagnosis_of_answers_contains_valid_evaluations(gold):
+    given = AnswerSet("a", tuple(replace(each, gold=gold) for each in answers(prompt="v1")))
+    data = diagnose_answers(given, verdicts(given, missing=0.2), judge={"name": "ann"}).to_dict()
+    jsonschema.validate(data, strict("answer-diagnosis-1"))
+    assert bool(data["qualities"]) == bool(gold) == (data["retrieval"] is not None)
+    for each in filter(None, (data["answers"], data["retrieval"])):
+        jsonschema.validate(each, strict("evaluation-1"))
 
 
 def test_json_of_answers_that_lacks_scores_is_refused():

@@ -4,6 +4,7 @@ import functools
 import gc
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -407,6 +408,10 @@ def test_a_run_is_not_mixed_with_a_restarted_journal(collection, tmp_path):
     bench.run("a", Words(), rerun="all", timed=0)
     with pytest.raises(InputError, match="replaced by a later run"):
         old.evaluate("RR")
+    new = bench.run("a", Words(), timed=0)
+    shutil.rmtree(tmp_path)
+    with pytest.raises(InputError, match="deleted"):
+        new.evaluate("RR")
 
 
 def test_a_fresh_run_searches_all_queries(collection, tmp_path):

@@ -56,8 +56,8 @@ def test_current_means_are_those_of_an_evaluation():
     del run["q1"]
     names = ["nDCG@10", "AP", "P@5", "Bpref", "RR", "ERR@10", "Judged@10"]
     (problem,) = check(qrels, run, names).of("P104")
-    now = {effect.measure: effect.now for effect in problem.evidence.effects}
-    then = {effect.measure: effect.then for effect in problem.evidence.effects}
+    now = {effect.measure: effect.before for effect in problem.evidence.effects}
+    then = {effect.measure: effect.after for effect in problem.evidence.effects}
     assert now == evaluate(qrels, run, names).mean()
     assert then == evaluate(qrels, run, names, queries="intersection").mean()
 
@@ -114,7 +114,7 @@ def test_the_clean_sample_has_no_error():
 
 
 def kinds(found):
-    return sorted((p.code, p.evidence.count, p.evidence.of, round(e.then, 9), e.by)
+    return sorted((p.code, p.evidence.count, p.evidence.of, round(e.after, 9), e.condition)
                   for p in found.findings for e in (p.evidence.effects or ()))  # fmt: skip
 
 

@@ -75,8 +75,8 @@ def test_documents_written_differently_are_matched_and_measured(ours, theirs, by
     assert problem.evidence.count == sum(
         theirs(d) in judged[q] for q, docs in run.items() for d in docs
     )
-    assert effect(problem, by).then == pytest.approx(opinion(judged, mended))
-    assert effect(problem, by).now == 0
+    assert effect(problem, by).after == pytest.approx(opinion(judged, mended))
+    assert effect(problem, by).before == 0
 
 
 @pytest.mark.parametrize(("ours", "theirs", "by"), WAYS)
@@ -87,7 +87,7 @@ def test_queries_written_differently_are_matched_and_measured(ours, theirs, by):
     written = {ours(name[q]): docs for q, docs in run.items()}
     problem = only(check(judged, written), "P103")
     assert (problem.evidence.unit, problem.evidence.count) == ("query", len(run))
-    assert effect(problem, by).then == pytest.approx(opinion(qrels, run))
+    assert effect(problem, by).after == pytest.approx(opinion(qrels, run))
 
 
 def test_some_ids_written_differently_are_found_among_others():
@@ -95,7 +95,7 @@ def test_some_ids_written_differently_are_found_among_others():
     problem = only(check(qrels, {"q1": {"001": 3.0, "002": 2.0, "100": 1.0}}), "P103")
     assert (problem.evidence.count, problem.evidence.of) == (2, 3)
     wanted = opinion(qrels, {"q1": {"1": 3.0, "2": 2.0, "100": 1.0}})
-    assert effect(problem, "leading zeros").then == pytest.approx(wanted)
+    assert effect(problem, "leading zeros").after == pytest.approx(wanted)
 
 
 def test_ids_that_would_collide_are_reported():
@@ -103,7 +103,7 @@ def test_ids_that_would_collide_are_reported():
     problem = only(check(qrels, {"q1": {"D1#0": 3.0, "D1#1": 2.0, "D2#0": 1.0}}), "P103")
     assert "several ids would become equal" in problem.message
     wanted = opinion(qrels, {"q1": {"D1": 3.0, "D2": 1.0}})
-    assert effect(problem, "chunk number").then == pytest.approx(wanted)
+    assert effect(problem, "chunk number").after == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_ids_shifted_by_one_are_found_and_measured(side, step):
     found = check(qrels, shifted)
     problem = only(found, "P109")
     word = "higher" if step > 0 else "lower"
-    assert effect(problem, word).then == pytest.approx(opinion(qrels, run))
+    assert effect(problem, word).after == pytest.approx(opinion(qrels, run))
     assert not {"P103", "P108"} & set(found.codes)
     assert "P109" not in check(qrels, run).codes
 
@@ -160,9 +160,9 @@ def test_queries_that_are_missing_are_counted_and_averaged_without():
         len(qrels),
     )
     assert [location.query for location in problem.evidence.locations] == ["q2", "q9"]
-    assert effect(problem, "intersection").now == pytest.approx(opinion(qrels, run))
+    assert effect(problem, "intersection").before == pytest.approx(opinion(qrels, run))
     both = {query: qrels[query] for query in run}
-    assert effect(problem, "intersection").then == pytest.approx(opinion(both, run))
+    assert effect(problem, "intersection").after == pytest.approx(opinion(both, run))
 
 
 def test_queries_without_judgments_are_counted():
@@ -188,8 +188,8 @@ def test_unjudged_documents_give_an_interval(pooled):
     filled = {q: few[q] | dict.fromkeys(holes[q], 1) for q in few}
     for name, theirs in (("nDCG@10", "ndcg_cut_10"), ("P@10", "P_10"), ("R@10", "recall_10")):
         high = effect(problem, "every", name)
-        assert high.now == pytest.approx(opinion(few, run, theirs))
-        assert high.then == pytest.approx(opinion(filled, run, theirs))
+        assert high.before == pytest.approx(opinion(few, run, theirs))
+        assert high.after == pytest.approx(opinion(filled, run, theirs))
 
 
 def test_unjudged_documents_are_ignored_if_only_relevant_ones_were_recorded():

@@ -21,9 +21,9 @@ def test_a_pair_judged_twice_with_one_grade_is_counted_with_its_line(tmp_path):
         (location.line, location.query, location.document) for location in found.evidence.locations
     ] == [(3, "q1", "d1")]
     measured = effect(found, "once")
-    assert math.isnan(measured.now)
+    assert math.isnan(measured.before)
     once = {"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 0, "d2": 1}}
-    assert measured.then == pytest.approx(
+    assert measured.after == pytest.approx(
         opinion(once, {"q1": {"d1": 1.0}, "q2": {"d1": 2.0, "d2": 1.0}})
     )
 
@@ -37,7 +37,7 @@ def test_a_pair_judged_differently_shows_what_each_grade_would_give():
     assert problem.evidence.count == 1
     for which, grade in (("lowest", 1), ("highest", 2)):
         wanted = opinion({"q1": {"d1": 3, "d2": grade, "d3": 0}}, run)
-        assert effect(problem, which).then == pytest.approx(wanted)
+        assert effect(problem, which).after == pytest.approx(wanted)
 
 
 def test_the_same_document_for_two_queries_is_judged_once_each():
@@ -53,8 +53,8 @@ def test_queries_without_a_relevant_document_are_counted_and_left_out_to_measure
     assert problem.evidence.count == sum(max(docs.values()) < 1 for docs in qrels.values()) == 2
     assert [location.query for location in problem.evidence.locations] == ["q3", "q5"]
     rest = {query: docs for query, docs in qrels.items() if max(docs.values()) >= 1}
-    assert effect(problem, "only queries").then == pytest.approx(opinion(rest, run))
-    assert effect(problem, "only queries").now == pytest.approx(opinion(qrels, run))
+    assert effect(problem, "only queries").after == pytest.approx(opinion(rest, run))
+    assert effect(problem, "only queries").before == pytest.approx(opinion(qrels, run))
 
 
 def test_the_requested_level_decides_what_is_relevant():
@@ -69,9 +69,9 @@ def test_grades_below_the_level_are_measured_at_a_lower_one():
     problem = only(check(qrels, run, ["AP", "P@5"]), "J104")
     assert problem.evidence.count == 1
     now, then = {"q1": {"d2": 1, "d3": 0}}, {"q1": {"d1": 1, "d2": 1, "d3": 0}}
-    assert effect(problem, "rel=0.5", "AP").now == pytest.approx(opinion(now, run, "map"))
-    assert effect(problem, "rel=0.5", "AP").then == pytest.approx(opinion(then, run, "map"))
-    assert effect(problem, "rel=0.5", "P@5").then == pytest.approx(opinion(then, run, "P_5"))
+    assert effect(problem, "rel=0.5", "AP").before == pytest.approx(opinion(now, run, "map"))
+    assert effect(problem, "rel=0.5", "AP").after == pytest.approx(opinion(then, run, "map"))
+    assert effect(problem, "rel=0.5", "P@5").after == pytest.approx(opinion(then, run, "P_5"))
     assert "J104" not in check(qrels, run, ["AP(rel=0.5)", "nDCG"]).codes
     assert "J104" not in check({"q1": {"d1": 1.5, "d2": 0}}, run).codes
 
@@ -103,7 +103,7 @@ def test_a_grade_far_above_is_left_out_to_measure():
     problem = only(check(qrels, run), "J105")
     mended = {query: dict(docs) for query, docs in qrels.items()}
     del mended["q0"]["d0x0"]
-    assert effect(problem, "without").then == pytest.approx(opinion(mended, run))
+    assert effect(problem, "without").after == pytest.approx(opinion(mended, run))
 
 
 @pytest.mark.parametrize("text", ["3", "3..0", "a..b", "1..2..3", ""])
@@ -118,8 +118,8 @@ def test_grades_above_the_top_of_err_are_measured_with_a_higher_one():
     problem = only(check(qrels, run, ["ERR@10", "P@5"]), "J106")
     assert problem.evidence.count == 1
     measured = effect(problem, "top=5", "ERR(top=4)@10")
-    assert math.isnan(measured.now)
-    assert measured.then == pytest.approx((2**5 - 1) / 2**5 / 2)
+    assert math.isnan(measured.before)
+    assert measured.after == pytest.approx((2**5 - 1) / 2**5 / 2)
     assert "J106" not in check(qrels, run, ["ERR(top=5)@10", "P@5"]).codes
     assert "J106" not in check(qrels, run, ["nDCG@10", "P@5"]).codes
 
@@ -130,8 +130,8 @@ def test_unattainable_recall_is_reported_with_its_maximum():
     problem = only(check(qrels, run, ["R@2", "R@10"]), "J107")
     assert (problem.evidence.count, problem.evidence.of) == (1, 2)
     reach = effect(problem, "maximum", "R@2")
-    assert reach.now == pytest.approx(opinion(qrels, run, "recall_2"))
-    assert reach.then == pytest.approx((2 / 4 + 1) / 2)
+    assert reach.before == pytest.approx(opinion(qrels, run, "recall_2"))
+    assert reach.after == pytest.approx((2 / 4 + 1) / 2)
     assert "J107" not in check(qrels, run, ["R@4", "P@2"]).codes
 
 

@@ -21,8 +21,8 @@ def test_broken_lines_are_counted_and_the_others_checked(tmp_path):
     assert (problem.evidence.count, problem.evidence.of) == (8, 10)
     assert [location.line for location in problem.evidence.locations] == [2, 5, 6, 7, 8]
     (measured,) = problem.evidence.effects
-    assert math.isnan(measured.now)
-    assert measured.then == 1.0
+    assert math.isnan(measured.before)
+    assert measured.after == 1.0
 
 
 def test_a_broken_first_line_does_not_set_the_number_of_fields(tmp_path):

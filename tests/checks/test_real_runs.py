@@ -97,11 +97,11 @@ def test_a_fault_seeded_in_a_good_run_is_found_with_its_effect(cranfield, change
     measured = effect(only(found, code), by)
     now = evaluate if code == "R107" else None
     if now is not None:
-        assert measured.now == evaluate(judged, faulty, ["nDCG@10"]).mean()["nDCG@10"]
-        assert measured.then == pytest.approx(opinion(judged, faulty))
+        assert measured.before == evaluate(judged, faulty, ["nDCG@10"]).mean()["nDCG@10"]
+        assert measured.after == pytest.approx(opinion(judged, faulty))
         return
-    assert measured.now == pytest.approx(opinion(judged, faulty))
-    assert measured.then == pytest.approx(opinion(judged, run))
+    assert measured.before == pytest.approx(opinion(judged, faulty))
+    assert measured.after == pytest.approx(opinion(judged, run))
 
 
 @pytest.mark.parametrize("other", ["npl", "cisi"])

@@ -42,7 +42,7 @@ def test_duplicate_documents_are_counted_as_by_other_tools(tmp_path):
         n for n, row in enumerate(rows, 1) if row in rows[: n - 1]
     )
     for policy in ("best", "first"):
-        assert effect(problem, policy).then == pytest.approx(opinion(qrels, run))
+        assert effect(problem, policy).after == pytest.approx(opinion(qrels, run))
     # Each document is at two ranks; a loop over them gives the expected value.
     twice = sorted([*run["q1"].items()] * 2, key=lambda pair: (-pair[1], pair[0]))
     gained = sum(
@@ -52,7 +52,7 @@ def test_duplicate_documents_are_counted_as_by_other_tools(tmp_path):
     best = sorted(qrels["q1"].values(), reverse=True)[:10]
     ideal = sum(grade / math.log2(rank + 1) for rank, grade in enumerate(best, start=1))
     others = opinion(qrels, {q: docs for q, docs in run.items() if q != "q1"})
-    assert effect(problem, "best").now == pytest.approx(others + gained / ideal / len(qrels))
+    assert effect(problem, "best").before == pytest.approx(others + gained / ideal / len(qrels))
 
 
 def test_a_document_in_two_rankings_is_no_duplicate():
@@ -75,8 +75,8 @@ def test_non_finite_scores_are_skipped_and_counted(tmp_path, bad):
     problem = only(check(qrels, path), "R102")
     assert problem.evidence.count == 2
     assert [location.line for location in problem.evidence.locations] == [2, 15]
-    assert math.isnan(effect(problem, "without").now)
-    assert effect(problem, "without").then == pytest.approx(opinion(qrels, run))
+    assert math.isnan(effect(problem, "without").before)
+    assert effect(problem, "without").after == pytest.approx(opinion(qrels, run))
 
 
 def test_ranks_that_contradict_the_scores_are_measured_by_rank(tmp_path):
@@ -94,7 +94,7 @@ def test_ranks_that_contradict_the_scores_are_measured_by_rank(tmp_path):
     by_rank = {query: {} for query in run}
     for query, doc, rank, _ in rows:
         by_rank[query][doc] = -rank
-    assert effect(problem, "ranks").then == pytest.approx(opinion(qrels, by_rank))
+    assert effect(problem, "ranks").after == pytest.approx(opinion(qrels, by_rank))
     assert {location.query for location in problem.evidence.locations} == flipped
 
 
@@ -196,8 +196,8 @@ def test_distances_are_found_by_the_judged_documents_alone():
         random.Random(query).shuffle(order)
         shuffled[query] = {doc: docs[doc] for doc in order}
     problem = only(check(qrels, shuffled), "R104")
-    assert effect(problem, "negated").then == pytest.approx(opinion(qrels, run))
-    assert effect(problem, "negated").now == pytest.approx(opinion(qrels, shuffled))
+    assert effect(problem, "negated").after == pytest.approx(opinion(qrels, run))
+    assert effect(problem, "negated").before == pytest.approx(opinion(qrels, shuffled))
 
 
 def test_distances_are_found_by_ranks_where_nothing_is_judged(tmp_path):
@@ -241,12 +241,12 @@ def test_rankings_cut_above_the_cutoff_are_measured_where_they_end():
     # This run is perfect to its end: the value at 5 equals that at 10, so it is omitted.
     assert opinion(qrels, cut) == pytest.approx(opinion(qrels, cut, "ndcg_cut_5"))
     (most,) = problem.evidence.effects
-    assert most.now == pytest.approx(opinion(qrels, cut))
+    assert most.before == pytest.approx(opinion(qrels, cut))
     best = {
         query: dict(sorted(((d, float(g)) for d, g in docs.items()), key=lambda p: -p[1])[:5])
         for query, docs in qrels.items()
     }
-    assert most.then == pytest.approx(opinion(qrels, best))
+    assert most.after == pytest.approx(opinion(qrels, best))
     assert "R105" not in check(qrels, cut, ["nDCG@5", "P@5"]).codes
 
 
@@ -255,9 +255,9 @@ def test_recall_of_truncated_rankings_is_compared_with_its_maximum():
     run = {query: {"x": 3.0, "d0": 2.0, "y": 1.0, "z": 0.5} for query in qrels}
     problem = only(check(qrels, run, "R@100"), "R105")
     (most,) = problem.evidence.effects
-    assert most.then == pytest.approx((1 + 4 / 5 + 4 / 9 + 4 / 13) / 4)
-    assert most.now == pytest.approx((1 + 1 / 5 + 1 / 9 + 1 / 13) / 4)
-    assert most.by == "the maximum for rankings of 4 documents"
+    assert most.after == pytest.approx((1 + 4 / 5 + 4 / 9 + 4 / 13) / 4)
+    assert most.before == pytest.approx((1 + 1 / 5 + 1 / 9 + 1 / 13) / 4)
+    assert most.condition == "the maximum for rankings of 4 documents"
 
 
 def test_rankings_that_end_at_many_depths_are_not_cut():
@@ -275,8 +275,8 @@ def test_a_run_truncated_above_another_is_reported():
     problem = only(check(qrels, {"whole": run, "cut": cut}, ["AP", "nDCG@10"]), "R105")
     (measured,) = problem.evidence.effects
     assert (problem.evidence.source, measured.run) == ("cut", "whole")
-    assert measured.now == pytest.approx(opinion(qrels, run, "map"))
-    assert measured.then == pytest.approx(opinion(qrels, cut, "map"))
+    assert measured.before == pytest.approx(opinion(qrels, run, "map"))
+    assert measured.after == pytest.approx(opinion(qrels, cut, "map"))
     assert "R105" not in check(qrels, {"whole": run, "cut": cut}, ["nDCG@10", "P@5"]).codes
 
 
@@ -298,10 +298,10 @@ def test_constant_scores_give_the_order_of_the_lines_and_an_interval():
     constant = {query: dict.fromkeys(docs, 1.0) for query, docs in run.items()}
     problem = only(check(qrels, constant), "R106")
     assert problem.evidence.count == problem.evidence.of == len(run)
-    assert effect(problem, "ties=input").then == pytest.approx(opinion(qrels, run))
+    assert effect(problem, "ties=input").after == pytest.approx(opinion(qrels, run))
     best, worst = best_and_worst(qrels, constant)
-    assert effect(problem, "best").then == pytest.approx(best)
-    assert effect(problem, "worst").then == pytest.approx(worst)
+    assert effect(problem, "best").after == pytest.approx(best)
+    assert effect(problem, "worst").after == pytest.approx(worst)
     assert "R109" not in check(qrels, constant).codes
 
 
@@ -318,9 +318,9 @@ def test_ties_that_change_a_value_give_an_interval():
     tied = {q: {d: float(round(s / 4)) for d, s in docs.items()} for q, docs in run.items()}
     problem = only(check(qrels, tied), "R109")
     best, worst = best_and_worst(qrels, tied)
-    assert effect(problem, "best").then == pytest.approx(best)
-    assert effect(problem, "worst").then == pytest.approx(worst)
-    assert effect(problem, "best").now == pytest.approx(opinion(qrels, tied))
+    assert effect(problem, "best").after == pytest.approx(best)
+    assert effect(problem, "worst").after == pytest.approx(worst)
+    assert effect(problem, "best").before == pytest.approx(opinion(qrels, tied))
 
 
 def test_ties_within_one_grade_change_no_value():
@@ -343,8 +343,8 @@ def test_scores_that_collapse_in_32_bits_give_what_pytrec_eval_gives():
             count += np.float32(above) == np.float32(below) and above != below
     assert problem.evidence.count == count > 0
     # pytrec_eval itself uses 32-bit scores.
-    assert effect(problem, "32 bits").then == pytest.approx(opinion(qrels, near))
-    assert effect(problem, "32 bits").now == pytest.approx(opinion(qrels, run))
+    assert effect(problem, "32 bits").after == pytest.approx(opinion(qrels, near))
+    assert effect(problem, "32 bits").before == pytest.approx(opinion(qrels, run))
     assert "R107" not in check(qrels, collapsing(run, 1e5)).codes
 
 
@@ -360,8 +360,8 @@ def test_a_query_that_retrieves_itself_is_measured_without():
     with_self = {query: {query: 99.0, **docs} for query, docs in run.items()}
     problem = only(check(qrels, with_self), "R108")
     assert problem.evidence.count == len(run)
-    assert effect(problem, "own document").then == pytest.approx(opinion(qrels, run))
-    assert effect(problem, "own document").now == pytest.approx(opinion(qrels, with_self))
+    assert effect(problem, "own document").after == pytest.approx(opinion(qrels, run))
+    assert effect(problem, "own document").before == pytest.approx(opinion(qrels, with_self))
 
 
 def test_a_number_shared_by_a_query_and_a_document_is_chance():

@@ -54,8 +54,8 @@ def without(grades, *documents):
 def effect(problem):
     (one,) = problem.evidence.effects
     assert (one.run, one.measure) == ("mine", MEASURE)
-    assert one.now == pytest.approx(ndcg(JUDGED, RUN))
-    return one.then
+    assert one.before == pytest.approx(ndcg(JUDGED, RUN))
+    return one.after
 
 
 def test_every_kind_is_found_once_for_the_input_that_has_it():
@@ -172,4 +172,4 @@ def test_a_query_without_any_judgment_stays_in_the_mean():
     judged = {**JUDGED, "q4": {}}
     problem = found(queries={**QUERIES, "q4": "x"}, judged=judged)["T102", "texts"]
     (one,) = problem.evidence.effects
-    assert one.now == pytest.approx(ndcg(JUDGED, RUN) * 4 / 5)
+    assert one.before == pytest.approx(ndcg(JUDGED, RUN) * 4 / 5)

@@ -7,13 +7,13 @@ import math
 import pickle
 import re
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 
 import jsonschema
 import numpy as np
 import pytest
 from comparing import FOUND, QRELS, RUNS, values_of
+from schemas import strict
 from strategies import graded_runs
 
 from rankgauge import (
@@ -241,9 +241,6 @@ def test_the_table_can_be_transposed():
 
 
 def test_the_json_is_by_its_schema():
-    schema = json.loads(
-        resources.files("rankgauge.schemas").joinpath("comparison-1.json").read_text()
-    )
     equal = {q: ["d", "x"] for q in ("q1", "q2")}, {q: ["x", "d"] for q in ("q1", "q2")}
     judged = {"q1": {"d"}, "q2": {"d"}}
     for found in (
@@ -253,7 +250,7 @@ def test_the_json_is_by_its_schema():
         compare(judged, {"a": equal[0], "b": {"q1": []}}, "nDCG@10"),
     ):
         data = json.loads(found.to_json())
-        jsonschema.validate(data, schema)
+        jsonschema.validate(data, strict("comparison-1"))
         assert data["differences"][0]["difference"] == found.differences[0].difference
         assert data["design"]["seed"] == found.design.seed
 

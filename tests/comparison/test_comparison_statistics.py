@@ -10,12 +10,14 @@ from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 
 from rankgauge import (
+    Evaluation,
     InputError,
     UnknownName,
     compare,
     evaluate,
     stats,
 )
+from rankgauge.comparison.conclusions import difference_sentence
 from rankgauge.comparison.differences import select
 
 
@@ -343,6 +345,22 @@ def test_detectable_differences_are_detected_at_the_corrected_level(tests):
     draws = rng.normal(found.detectable, found.sd, (4000, 50))
     p = scipy_stats.ttest_1samp(draws, 0, axis=1).pvalue
     assert (p < 0.05 / tests).mean() == pytest.approx(0.8, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("measure", "scale", "limited"), [("nDCG@10", 1, True), ("nDCG@10", 100, False),
+                                      ("GMAP", 1, False), ("DCG@10", 1, False)],
+)  # fmt: skip
+def test_differences_beyond_the_range_of_the_measure_are_not_detectable(measure, scale, limited):
+    columns = {"old": (1.0, 0.9), "new": (0.6, 0.3)}
+    found = compare([
+        Evaluation.from_values(name, "ab", {measure: [scale * value for value in column]})
+        for name, column in columns.items()
+    ]).differences[0]  # fmt: skip
+    needed = stats.detectable_difference(found.sd, found.queries, alpha=found.alpha)
+    assert needed > scale
+    assert found.detectable == (None if limited else pytest.approx(needed))
+    assert ("detectable" in difference_sentence(found)) != limited
 
 
 @pytest.mark.parametrize(("queries", "changed"), [(50, 10), (100, 20), (200, 12)])

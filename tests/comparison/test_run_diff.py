@@ -2,13 +2,13 @@
 
 import json
 import math
-from importlib import resources
 
 import jsonschema
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from oracles import ranked
+from schemas import strict
 from strategies import batches, few_scores
 
 import rankgauge
@@ -183,10 +183,9 @@ def test_the_order_of_queries_and_documents_does_not_matter(made, random):
 
 
 def test_json_is_by_the_published_schema():
-    schema = json.loads(resources.files("rankgauge.schemas").joinpath("diff-1.json").read_text())
     for found in (FOUND, diff(QRELS, OLD, NEW, "FirstRel"), diff(QRELS, OLD, OLD)):
         data = json.loads(found.to_json(), parse_constant=pytest.fail)
-        jsonschema.validate(data, schema)
+        jsonschema.validate(data, strict("diff-1"))
     data = json.loads(FOUND.to_json())
     assert data["queries"][3] == {
         "query": "gone", "values": [1.0, 0.0], "change": -1.0, "rbo": 0.0,

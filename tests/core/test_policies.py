@@ -6,12 +6,12 @@ import itertools
 import json
 import math
 import random
-from importlib import resources
 from typing import Any
 
 import jsonschema
 import pytest
 from oracles import Seen
+from schemas import strict
 from strategies import Batch, by_loop
 
 import rankgauge
@@ -144,10 +144,7 @@ def test_the_ends_of_what_stays_are_those_of_all_its_orders(ties: Any, name: str
 def test_policies_are_kept_in_json_and_history_and_reported(choice: Any, tmp_path: Any) -> None:
     asked = [*CLOSED, *(OPEN if choice.get("draws") or choice["ties"] != "mean" else ())]
     found = evaluate(MADE.qrels, Run.of(MADE.run, name="a"), asked, **choice)
-    schema = json.loads(
-        resources.files("rankgauge.schemas").joinpath("evaluation-1.json").read_text()
-    )
-    jsonschema.validate(json.loads(found.to_json()), schema)
+    jsonschema.validate(json.loads(found.to_json()), strict("evaluation-1"))
     assert Evaluation.from_json(found.to_json()) == found
     with History.open(tmp_path / "kept.db") as history:
         kept = history.add(found, MADE.qrels)

@@ -5,13 +5,13 @@ import json
 import math
 import pickle
 import random
-from pathlib import Path
 from statistics import fmean
 
 import jsonschema
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from schemas import strict
 from scipy import stats as scipy_stats
 
 import rankgauge
@@ -26,6 +26,7 @@ from rankgauge import (
     sample_path,
     write_run,
 )
+from rankgauge.core.findings import Effect, Evidence, Location
 from rankgauge.diagnosis.ranked_queries import rankings_of
 from rankgauge.diagnosis.slices import difficulty
 from rankgauge.formats import fast_trec
@@ -35,9 +36,7 @@ SAMPLE = diagnose(
     FOLDER / "qrels.txt", FOLDER / "runs/bm25.run", Collection.read(FOLDER), group_by="type",
     also=FOLDER / "runs/keyword.run",
 )  # fmt: skip
-SCHEMA = json.loads(
-    (Path(rankgauge.__file__).parent / "schemas/diagnosis-1.json").read_text(encoding="utf-8")
-)
+SCHEMA = strict("diagnosis-1")
 
 
 def test_the_worst_queries_have_the_lowest_values_and_a_cause():
@@ -138,7 +137,6 @@ def test_difficulty_counts_values_by_tenths_and_queries_with_nothing():
 def test_json_is_by_the_schema_and_the_same_each_time():
     text = SAMPLE.to_json()
     jsonschema.validate(json.loads(text), SCHEMA)
-    jsonschema.Draft202012Validator.check_schema(SCHEMA)
     assert pickle.loads(pickle.dumps(SAMPLE)) == SAMPLE
     again = diagnose(
         FOLDER / "qrels.txt", FOLDER / "runs/bm25.run", Collection.read(FOLDER), group_by="type",
@@ -401,10 +399,23 @@ def test_drift_is_the_third_failure_mode_beside_precision_and_recall():
     assert "refresh the evaluation set" in found.precision_recall.sentences[-1]
     assert found.summary() == f"{plain.summary()}; drift: missing; add questions"
     assert "the evaluation set differs from users' questions" in str(found)
+    assert found.to_dict()["drift"] == drifted.to_dict()
+    jsonschema.validate(found.to_dict(), SCHEMA)
     unknown = rankgauge.Finding("", "info", "drift: cannot tell")
     told = rankgauge.diagnose(qrels, run, k=1, drift=unknown)
     assert told.summary() == plain.summary()
     assert told.precision_recall.sentences[-1] == "drift: cannot tell"
+
+
+def test_the_evidence_of_drift_follows_the_schema():
+    evidence = Evidence(
+        "log", 3, 10, "query", (Location("log", query="q"),),
+        (Effect("run", "RR", math.nan, 0.5, "weighted by traffic"),), ("fees",),
+    )  # fmt: skip
+    drifted = rankgauge.Finding("", "info", "drift: mixed", evidence=evidence)
+    found = diagnose({"q": {"d": 1}}, {"q": ["d"]}, drift=drifted).to_dict()
+    jsonschema.validate(found, SCHEMA)
+    assert found["drift"]["evidence"]["effects"][0]["before"] is None
 
 
 def test_a_drift_argument_of_the_wrong_type_is_refused():

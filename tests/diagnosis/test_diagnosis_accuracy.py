@@ -20,7 +20,7 @@ def rows(section: str) -> list[list[str]]:
 @pytest.mark.parametrize("fault", accuracy.FAULTS, ids=lambda fault: fault.name)
 def test_a_seeded_fault_is_named_first(data_folder, fault):
     for strength in fault.strengths:
-        (found,) = accuracy.planted(fault, strength, data_folder, draws=DRAWS, runs=RUN)
+        (found,) = accuracy.seeded_causes(fault, strength, data_folder, draws=DRAWS, runs=RUN)
         assert found.total() == DRAWS
         assert found[fault.cause] >= 0.85 * DRAWS, (strength, found)
 

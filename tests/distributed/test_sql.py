@@ -97,6 +97,10 @@ def test_postgresql_computes_the_values_of_the_kernels(postgres):
         assert connection.execute(sql_checks(dialect="postgres")).fetchall() == [
             (0, 0, 0, 0, 0, 0, 3)
         ]
+        for number in ("NaN", "Infinity", "-Infinity", None):
+            connection.execute("INSERT INTO run VALUES ('q1', %s, %s)", (str(number), number))
+        counts = connection.execute(sql_checks(dialect="postgres")).fetchone()
+        assert counts == (0, 4, 0, 0, 0, 0, 3)
 
 
 def test_ids_of_different_types_match():
@@ -111,7 +115,8 @@ def test_checks_count_what_an_evaluation_refuses():
     connection.execute(
         """CREATE TABLE run AS FROM (VALUES
         ('q1', 'a', 1.0::DOUBLE), ('q1', 'a', 2.0), ('q1', 'b', NULL), ('q1', 'c', 'nan'::DOUBLE),
-        (NULL, 'd', 1.0), ('q9', 'd', 1.0)) AS t(query_id, doc_id, score)"""
+        (NULL, 'd', 1.0), ('q9', 'd', 1.0), ('q1', 'e', 'inf'), ('q1', 'f', '-inf'))
+        AS t(query_id, doc_id, score)"""
     )
     connection.execute(
         """CREATE TABLE qrels AS FROM (VALUES
@@ -121,8 +126,8 @@ def test_checks_count_what_an_evaluation_refuses():
     found = connection.execute(sql_checks())
     names = [column[0] for column in found.description]
     assert dict(zip(names, found.fetchall()[0], strict=True)) == {
-        "ids_missing_in_run": 1, "scores_missing": 2, "duplicates_in_run": 1,
-        "ids_missing_in_qrels": 1, "grades_missing": 1, "duplicates_in_qrels": 1,
+        "ids_missing_in_run": 1, "scores_not_finite": 4, "duplicates_in_run": 1,
+        "ids_missing_in_qrels": 1, "grades_not_finite": 1, "duplicates_in_qrels": 1,
         "judged_queries_in_run": 1,
     }  # fmt: skip
 

@@ -1,11 +1,11 @@
 """Evaluations with the profiles of other tools: results, notes, and errors."""
 
 import json
-from pathlib import Path
 
 import jsonschema
 import numpy as np
 import pytest
+from schemas import strict
 
 import rankgauge
 from rankgauge import Evaluation, History, InputError, MismatchError, UnknownName, compare, evaluate
@@ -139,8 +139,7 @@ def test_an_evaluation_keeps_its_profile_in_json(name):
     ev = evaluate(QRELS, RUN, ["RR@10", "nDCG@10"], profile=name)
     text = ev.to_json()
     assert Evaluation.from_json(text) == ev
-    schema = Path(rankgauge.__file__).parent / "schemas" / "evaluation-1.json"
-    jsonschema.validate(json.loads(text), json.loads(schema.read_text()))
+    jsonschema.validate(json.loads(text), strict("evaluation-1"))
 
 
 def test_an_evaluation_without_a_profile_is_written_as_it_was():

@@ -1,10 +1,10 @@
 """explain(): queries, additional information, and output formats."""
 
 import json
-from importlib import resources
 
 import jsonschema
 import pytest
+from schemas import strict
 
 import rankgauge
 from rankgauge import InputError, UnknownName, explain, read_run, sample_path
@@ -99,12 +99,10 @@ def test_html_is_escaped():
 
 
 def test_json_is_by_the_published_schema(found):
-    path = resources.files("rankgauge.schemas").joinpath("explanation-1.json")
-    schema = json.loads(path.read_text(encoding="utf-8"))
     undefined = explain({"q": {"a": 0}}, {"q": ["a"]}, "nDCG@10")
     for one in (found, undefined, explain(QRELS, BM25, "IPrecAvg")):
         data = json.loads(one.to_json())
-        jsonschema.validate(data, schema)
+        jsonschema.validate(data, strict("explanation-1"))
         assert len(data["rows"]) == len(one.rows)
     assert json.loads(render(undefined, "json"))["value"] is None
 

@@ -5,13 +5,13 @@ import math
 import re
 from dataclasses import replace
 from decimal import Decimal
-from importlib import resources
 
 import jsonschema
 import numpy as np
 import pytest
 import pytrec_eval
 from hypothesis import given, settings, strategies as st
+from schemas import strict
 from strategies import batch, batches
 
 from rankgauge import Qrels, Run, UnknownName, evaluate, reconcile
@@ -177,11 +177,9 @@ def test_without_deviations_nothing_differs():
 
 
 def test_json_is_by_the_published_schema():
-    path = resources.files("rankgauge.schemas").joinpath("reconciliation-1.json")
-    schema = json.loads(path.read_text(encoding="utf-8"))
     for steps in ((), DEVIATIONS[:4]):
         found = reconcile(QRELS, RUN, "nDCG@5", profile(*steps))
-        jsonschema.validate(json.loads(render(found, "json")), schema)
+        jsonschema.validate(json.loads(render(found, "json")), strict("reconciliation-1"))
 
 
 @pytest.mark.parametrize("form", ["markdown", "html"])

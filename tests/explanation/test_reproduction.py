@@ -2,11 +2,11 @@
 
 import json
 import math
-from importlib import resources
 
 import jsonschema
 import pytest
 import pytrec_eval
+from schemas import strict
 from strategies import batch
 
 from rankgauge import InputError, MismatchError, UnknownName, evaluate, reproduce
@@ -233,11 +233,12 @@ def test_an_impossible_deviation_is_skipped():
 
 
 def test_every_form_and_the_published_schema(data):
-    path = resources.files("rankgauge.schemas").joinpath("reproduction-1.json")
-    schema = json.loads(path.read_text(encoding="utf-8"))
     for given in (dict.fromkeys(data[0], 0.5), "0.5", values(evaluate(*data, "P@10"))):
         found = reproduce(*data, "nDCG@10", given)
-        jsonschema.validate(json.loads(render(found, "json")), schema)
+        written = json.loads(render(found, "json"))
+        jsonschema.validate(written, strict("reproduction-1"))
+        head = {"schema": "rankgauge/reconciliation/1", "rankgauge": written["rankgauge"]}
+        jsonschema.validate(head | written["reconciliation"], strict("reconciliation-1"))
         for form in ("table", "markdown", "html"):
             assert found.why[:20] in " ".join(render(found, form).split())
     with pytest.raises(UnknownName):

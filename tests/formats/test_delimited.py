@@ -2,16 +2,24 @@
 
 import csv
 import io
+import tempfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 
-from rankgauge import Collection, FormatError
+import rankgauge
+from rankgauge import Collection, FormatError, InputError
+from rankgauge.core import native
+from rankgauge.core.pair_table import PairTable
 from rankgauge.corpus import read_queries
 from rankgauge.data.subtopic_qrels import read_subtopic_qrels
 from rankgauge.explanation import GivenValues
+from rankgauge.formats import delimited, fast_trec, pieces, readers
+from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.delimited import rows_of
+from rankgauge.formats.readers import read_table
 from rankgauge.formats.texts import Faults, read_texts
 
 _CELL = st.text("a \",;\n\t'ä", max_size=5)
@@ -114,3 +122,124 @@ def test_a_header_of_texts_that_names_a_column_twice_is_refused(
     assert faults.count == 1
     path.write_text("qid,query,,\n1,a,,\n".replace(",", by))
     assert [row.text for row in read_texts(path)] == ["a"]
+
+
+# Cells that are plain, and others, which only the csv module reads.
+_PLAIN = st.sampled_from(["a", "b7", "d-1", "x.y", "e5", "q1", "1e", "0", "7.50", "1e5x", "12e4"])
+_OTHER = st.sampled_from(
+    ['"a"', "a b", "", "é", "1e5", "3.2E+10", "7.0", "a\tb", '"a,b"', "#1", "a\r", "nan", "\v"]
+)
+_SCORE = st.one_of(
+    st.floats(-9, 9).map(repr),
+    st.sampled_from(["1", "2e5", "1e-5", " 1", "", "nan", "x", "1_0", "1e999", "0x1", "9" * 20]),
+)
+_HEADER = st.sampled_from(
+    ["query_id,doc_id,score", "qid,docno,score,name", "name,score,doc_id,qid", "qid,doc_id,rank",
+     "qid,docno,rank,score", "qid,Qid,doc_id,score", "qid;doc_id;score", "qid,doc_id,grade",
+     '"qid",doc_id,score', "qid,doc_id,text", "a,b,c"]
+)  # fmt: skip
+
+
+@st.composite
+def _tables(draw: st.DrawFn) -> bytes:
+    """A table, most of them plain but for one cell."""
+    header = draw(_HEADER)
+    by = ";" if ";" in header else ","
+    names = header.split(by)
+    odd = draw(st.none() | st.tuples(st.integers(0, 30), st.integers(0, 3)))
+    lines = [header]
+    for row in range(draw(st.integers(0, 30))):
+        numbers = {"score", "rank", "grade"}
+        cells = [
+            repr(draw(st.floats(-9, 9))) if name in numbers else f"{draw(_PLAIN)}.{row}"
+            for name in names
+        ]
+        if odd and odd[0] == row:
+            place = odd[1] % len(cells)
+            cells[place] = draw(_SCORE if names[place] in numbers else _OTHER | _PLAIN)
+        lines.append(by.join(cells))
+    if odd and odd[1] == 3:
+        lines.insert(min(odd[0], len(lines)), draw(st.sampled_from(["", "a", "a,b,1,2,3", "# a"])))
+    end = draw(st.sampled_from(["\n", "\r\n"]))
+    return (end.join(lines) + draw(st.sampled_from(["", end, end * 2]))).encode()
+
+
+@pytest.mark.parametrize("core", ["compiled", "NumPy"])
+@given(_tables(), st.sampled_from([RUN, JUDGMENTS]))
+def test_plain_cells_are_read_like_others(core: str, content: bytes, layout: Layout) -> None:
+    if core == "compiled" and native.core is None:
+        pytest.skip("the compiled core was not built")
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        path = Path(folder) / "a.csv"
+        path.write_bytes(content)
+        patch.setattr(pieces, "_LEAST", 200)
+        patch.setattr(fast_trec, "_PIECE", 150)
+        if core == "NumPy":
+            patch.setattr(native, "core", None)
+        quick = _outcomes(path, layout)
+        patch.setattr(readers, "plain_cells", lambda *_, **__: None)
+        slow = _outcomes(path, layout)
+    assert quick[:2] == slow[:2]
+    # Blocks are read by arrays only, or not at all.
+    assert quick[2] in (slow[0], None)
+
+
+def _outcomes(path: Path, layout: Layout) -> list[object]:
+    """Read a file as a whole, in pieces, and in blocks: rows and notes, or the error."""
+    whole = _outcome(lambda: [read_table(path, layout)])
+    parts = _outcome(lambda: pieces.Pieces(path, layout, 10**6), warnings=False)
+    return [whole, parts, _outcome(lambda: pieces.read_blocks(path, layout))]
+
+
+def _outcome(
+    read: Callable[[], Iterable[PairTable | None]], *, warnings: bool = True
+) -> tuple[dict[bytes, list[tuple[bytes, str]]], list[str]] | str | None:
+    """Return the rows of each query, and the notes; None if the tables end with None."""
+    rows: dict[bytes, list[tuple[bytes, str]]] = {}
+    notes = dict[str, None]()
+    try:
+        for table in read():
+            if table is None:
+                return None
+            notes.update(dict.fromkeys(table.notes))
+            numbers = table.query_numbers().tolist()
+            values = map(float.hex, table.values.tolist())
+            for number, *row in zip(numbers, table.docs.tolist(), values, strict=True):
+                rows.setdefault(table.queries[number], []).append((row[0], row[1]))
+    except InputError as error:
+        return str(error)
+    # Warnings may depend on the rows of a piece.
+    return rows, [note for note in notes if warnings or "WARNING" not in note]
+
+
+@pytest.mark.parametrize("core", ["compiled", "NumPy"])
+def test_plain_cells_are_read_as_arrays(
+    core: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if core == "NumPy":
+        monkeypatch.setattr(native, "core", None)
+    read = []
+    number = delimited.read_number
+    monkeypatch.setattr(delimited, "read_number", lambda text: read.append(1) or number(text))
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"qid;docno;x;score\r\n" + b"q1;d1;-;0.5\r\nq1;d2;-;1e-5\r\n" * 90_000)
+    (found,) = pieces.read_blocks(path, RUN)
+    assert found is not None
+    assert (len(found), found.docs[1], found.values[1]) == (180_000, b"d2", 1e-5)
+    assert found.source == str(path)
+    assert found.notes == (
+        f"{path}: columns 'qid', 'docno', 'score'",
+        f"{path}: read with ';' between columns",
+    )
+    # Only the first row.
+    assert len(read) == 1
+
+
+@pytest.mark.parametrize("columns", [64, 65, 300])
+def test_wide_tables_are_read(columns: int, tmp_path: Path) -> None:
+    names = [f"x{n}" for n in range(columns - 3)]
+    path = tmp_path / "a.csv"
+    path.write_text(",".join(["score", *names, "doc_id", "query_id"]) + "\n" + "7,"
+                    + ",".join(names) + ",d1,q1\n")  # fmt: skip
+    assert dict(rankgauge.Run.of(path)["q1"]) == {"d1": 7.0}
+    assert rankgauge.evaluate({"q1": {"d1"}}, path, "P@1").mean() == {"P@1": 1.0}

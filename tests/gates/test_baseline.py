@@ -3,10 +3,10 @@
 import hashlib
 import json
 import math
-from importlib import resources
 
 import jsonschema
 import pytest
+from schemas import strict
 
 from rankgauge import (
     Baseline,
@@ -202,9 +202,7 @@ def test_an_object_that_is_no_baseline_is_refused():
 
 
 def test_the_file_is_by_the_published_schema():
-    schema = json.loads(
-        resources.files("rankgauge.schemas").joinpath("baseline-2.json").read_text()
-    )
+    schema = strict("baseline-2")
     qrels = {"q1": {"d": 1}, "q2": {"d": 1}, "q3": {"d": 0}}
     run = {"q1": ["d"], "q2": ["x", "d"], "q3": ["x"]}
     rules = {"measures": {"nDCG@10": {}, "FirstRel": {"margin": 1.0}}}

@@ -5,13 +5,13 @@ import math
 import pickle
 import re
 from dataclasses import replace
-from importlib import resources
 
 import jsonschema
 import numpy as np
 import pytest
 from gating import LATENCY, OLD, QRELS, RUNS, jittered
 from hypothesis import given, settings, strategies as st
+from schemas import strict
 from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 
@@ -476,8 +476,7 @@ def test_a_baseline_of_values_alone_is_written_and_read(tmp_path):
     made.write(tmp_path / "base.json")
     assert Baseline.read(tmp_path / "base.json") == made
     assert (made.depth, made.empty()) == (None, [])
-    schema = json.loads((resources.files("rankgauge") / "schemas/baseline-2.json").read_text())
-    jsonschema.validate(json.loads(made.to_json()), schema)
+    jsonschema.validate(json.loads(made.to_json()), strict("baseline-2"))
 
 
 def test_noise_may_be_given_as_evaluations():

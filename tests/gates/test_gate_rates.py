@@ -24,7 +24,7 @@ def test_on_the_sample_an_unchanged_system_hardly_fails_and_a_loss_hardly_passes
     sample = rankgauge.sample_path("qrels.txt").parent
     runs = [sample / "runs" / f"{run}.run" for run in ("bm25", "keyword")]
     pool = rates.pool("sample", sample / "qrels.txt", runs, ["nDCG@10"])
-    assert abs(pool.apart.mean()) < 1e-15
+    assert abs(pool.differences.mean()) < 1e-15
     same = rates.verdicts(pool, queries, 0.0, draws=1000, seed=1)
     assert same["gate"]["FAIL"] <= above(0.01, 1000)
     assert same["any drop"]["FAIL"] > 400

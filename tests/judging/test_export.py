@@ -3,13 +3,13 @@
 import json
 import statistics
 from collections import defaultdict
-from importlib import resources
 from itertools import combinations
 
 import jsonschema
 import pytest
 from hypothesis import given, settings, strategies as st
 from judging_events import contents, project_of
+from schemas import strict
 
 import rankgauge
 from rankgauge.data import PreferenceQrels, SampledQrels
@@ -291,10 +291,7 @@ def test_the_file_beside_says_guideline_criteria_and_scale(tmp_path):
     for to in ("qrels", "preferences"):
         export_judgments(project, to).write(tmp_path / f"{to}.txt")
         about = json.loads((tmp_path / f"{to}.txt.about.json").read_text())
-        schema = json.loads(
-            resources.files("rankgauge.schemas").joinpath("judging-export-1.json").read_text()
-        )
-        jsonschema.validate(about, schema)
+        jsonschema.validate(about, strict("judging-export-1"))
         assert [(each["version"], each["judgments"]) for each in about["guidelines"]] == [
             ("1", 2), ("2", 1),
         ]  # fmt: skip

@@ -3,12 +3,12 @@
 import json
 import math
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
-from jsonschema import Draft202012Validator
+from schemas import strict
 from sklearn.feature_extraction.text import CountVectorizer
 
 import rankgauge
@@ -403,10 +403,21 @@ def test_questions_are_read_from_an_event_log(tmp_path):
 
 
 def test_the_json_follows_the_published_schema():
-    report = quick(library(60), [*library(120)[60:], *travel(60)])
-    path = resources.files("rankgauge.schemas").joinpath("drift-1.json")
-    Draft202012Validator(json.loads(path.read_text(encoding="utf-8"))).validate(report.to_dict())
-    assert "points" not in report.to_dict()
+    missing = quick(library(60), [*library(120)[60:], *travel(60)])
+    alike, small = quick(*halves(120)), quick(library(10), travel(10), additions=0)
+    reworded = quick(
+        [text.replace("how do i", "need to") for text in library(60)], library(120)[60:]
+    )
+    for report in (missing, alike, small, reworded):
+        data = report.to_dict()
+        jsonschema.validate(data, strict("drift-1"))
+        assert "points" not in data
+    assert alike.words == ()
+    assert alike.to_dict()["p_without_words"] is None
+    assert reworded.words
+    diagnosis = rankgauge.diagnose({"q": {"d": 1}}, {"q": ["d"]}, drift=missing).to_dict()
+    jsonschema.validate(diagnosis, strict("diagnosis-1"))
+    assert diagnosis["drift"] == missing.to_dict()["finding"]
 
 
 def test_the_table_fits_a_terminal_and_full_has_everything():

@@ -1,6 +1,7 @@
 """HTML reports in a real browser: narrow screens, requests, accessibility, keyboard."""
 
 import json
+import tempfile
 
 import pytest
 from browser import found_browser
@@ -44,12 +45,13 @@ def several():
 def bench():
     """A benchmark of two retrievers."""
     plan = rankgauge.BenchmarkPlan.read(FOLDER / "plan.toml")
-    outcome = rankgauge.benchmark.run_plan(plan, timed=0)
-    found = outcome.bench.compare(plan.measures)
-    return html_report(
-        outcome.bench.qrels, [run.ranked() for run in found.runs], result=found.comparison,
-        sections=(benchmark_section(found),),
-    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as store:
+        outcome = rankgauge.benchmark.run_plan(plan, store=store, timed=0)
+        found = outcome.bench.compare(plan.measures)
+        return html_report(
+            outcome.bench.qrels, [run.ranked() for run in found.runs], result=found.comparison,
+            sections=(benchmark_section(found),),
+        )  # fmt: skip
 
 
 PAGES = {

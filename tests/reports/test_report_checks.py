@@ -3,10 +3,10 @@
 import json
 import math
 import re
-from importlib import resources
 
 import jsonschema
 import pytest
+from schemas import strict
 
 from rankgauge import UnknownName, check
 from rankgauge.checks import FINDING_KINDS, CheckResult
@@ -16,7 +16,7 @@ from rankgauge.rendering import render_table
 from rankgauge.reports import Options, explain_problem, finding_kinds_table, render
 
 NASTY = "50 %\r\nbad: a,b <i>&\"' \x00\x1b[31m \ud800 \ufffe \U0001f600 |x| "
-SCHEMA = json.loads((resources.files("rankgauge") / "schemas/check-1.json").read_text("utf-8"))
+SCHEMA = strict("check-1")
 
 
 def problem(code="P103", source="a.run", **words):
@@ -125,7 +125,7 @@ def test_effects_on_measures_are_columns_without_unchanged_ones():
 def test_an_undefined_mean_is_a_dash_in_tables_and_null_in_json():
     found = result(problem(effects=(effect(now=math.nan),)))
     assert "nDCG@10 – → 0.3520" in render(found)
-    assert json.loads(found.to_json())["findings"][0]["effects"][0]["now"] is None
+    assert json.loads(found.to_json())["findings"][0]["effects"][0]["before"] is None
 
 
 def test_the_default_fix_is_that_of_the_kind():
@@ -203,8 +203,8 @@ def test_json_has_all_that_was_found():
     assert found["locations"][0] == {"source": "a.run", "line": 3, "query": "q1", "document": "007"}
     assert found["locations"][1]["line"] is None
     assert found["effects"] == [
-        {"run": "a", "measure": "nDCG@10", "now": 0.0, "then": 0.352,
-         "by": "ids without leading zeros"},
+        {"run": "a", "measure": "nDCG@10", "before": 0.0, "after": 0.352,
+         "condition": "ids without leading zeros"},
     ]  # fmt: skip
 
 

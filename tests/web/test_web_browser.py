@@ -246,7 +246,7 @@ def test_a_ranking_by_keys_by_drag_and_without_a_script(served):
     leave(page, before)
     plain = site.sign_in("Bob", java_script_enabled=False)
     plain.goto("/judge")
-    plain.locator("[name=place-2]").select_option("1")
+    plain.locator("[name=rank-2]").select_option("1")
     plain.get_by_role("button", name="Save the ranking").click()
     assert [best for _, best, _ in chosen(site.project)] == [[4, 1], [3, 5], [2]]
 

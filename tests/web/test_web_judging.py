@@ -79,17 +79,17 @@ def test_yes_is_the_document_chosen_and_no_is_none(tmp_path):
 def test_a_ranking_is_made_with_select_boxes_and_may_stop_early(tmp_path):
     project, client = opened(tmp_path, mode="ranking", shown=4)
     page = client.get("/judge")
-    post(client, page, pick="ranking", **{"place-3": "1", "place-1": "2", "place-2": ""})
+    post(client, page, pick="ranking", **{"rank-3": "1", "rank-1": "2", "rank-2": ""})
     shown = project.judgments()[0].presentation.documents
     assert judged(project) == [("chosen", (shown[2], shown[0]), ())]
 
 
-def test_two_documents_at_one_place_are_refused(tmp_path):
+def test_two_documents_with_the_same_rank_are_rejected(tmp_path):
     project, client = opened(tmp_path, mode="ranking", shown=4)
     page = client.get("/judge")
-    answer = post(client, page, pick="ranking", **{"place-3": "1", "place-1": "1"})
+    answer = post(client, page, pick="ranking", **{"rank-3": "1", "rank-1": "1"})
     assert answer.status_code == 400
-    assert "two documents have place 1" in answer.text
+    assert "two documents have rank 1" in answer.text
     assert judged(project) == []
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
 from rankgauge.core.files import read_text, write_atomically
 from rankgauge.core.text import inflect, many
@@ -16,6 +16,7 @@ from rankgauge.rendering.tables import Cell, Table
 from rankgauge.stats import Agreement, Estimate
 
 _SCHEMA = "rankgauge/calibration/1"
+_T = TypeVar("_T")
 _SHOWN = 2  # largest number of uncalibrated relations listed in the summary
 
 
@@ -303,17 +304,24 @@ def _relation_of(data: Mapping[str, Any]) -> RelationCalibration:
     """Return the relation of a dictionary created by `to_dict`."""
     parts = dict(data)
     for name in ("agreement", "kappa", "alpha", "flips", "people"):
-        parts[name] = Agreement(**_numbers(parts[name]))
+        parts[name] = _known(Agreement, _numbers(parts[name]))
     for name in ("sensitivity", "specificity", "gain"):
-        parts[name] = Estimate(**_numbers(parts[name]))
+        parts[name] = _known(Estimate, _numbers(parts[name]))
     parts["biases"] = tuple(
-        Bias(each["group"], Estimate(**_numbers(each["difference"]))) for each in parts["biases"]
+        Bias(each["group"], _known(Estimate, _numbers(each["difference"])))
+        for each in parts["biases"]
     )
-    return RelationCalibration(**parts)
+    return _known(RelationCalibration, parts)
 
 
 def _numbers(data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: math.nan if value is None else value for name, value in data.items()}
+
+
+def _known(kind: type[_T], data: Mapping[str, Any]) -> _T:
+    """Return an object of this class, without keys that later versions may add."""
+    names = {part.name for part in fields(kind)}  # type: ignore[arg-type] # a dataclass
+    return kind(**{name: value for name, value in data.items() if name in names})
 
 
 def stamp_judge(

@@ -327,8 +327,8 @@ class BenchmarkRun(Result):
             return
         if self.journal.stamp() != self.stamp:
             raise InputError(
-                "its journal was replaced by a later run", where=f"run {self.name!r}",
-                fix="use the latest run",
+                "its journal was deleted, or replaced by a later run", where=f"run {self.name!r}",
+                fix="use the latest run, or run it again",
             )  # fmt: skip
         found = 0
         for response in self.journal.responses(is_response_to(self.queries)):

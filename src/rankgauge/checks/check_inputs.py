@@ -58,7 +58,7 @@ def check(
         >>> found.codes
         ('P104',)
         >>> effect = found.findings[0].evidence.effects[0]
-        >>> effect.measure, effect.now, effect.then, effect.by
+        >>> effect.measure, effect.before, effect.after, effect.condition
         ('nDCG@10', 0.5, 1.0, 'queries=intersection')
     """
     chosen = _measures(measures)

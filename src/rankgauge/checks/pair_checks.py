@@ -348,7 +348,7 @@ def _off_by_one(run: CheckedRun) -> Iterator[Finding]:
 
     by = f"{unit} ids of the run one {'higher' if step > 0 else 'lower'}"
     effects = run.effects(run.rejoined(change), by)
-    if any(effect.then >= _BETTER * effect.now for effect in effects):
+    if any(effect.after >= _BETTER * effect.before for effect in effects):
         yield IDS_OFF_BY_ONE.finding(
             f"with the {by}, {most} instead of {now} of the first documents are relevant",
             run.source, len(pairs), len(pairs), "document", effects=effects,

@@ -300,7 +300,7 @@ def _tied(run: CheckedRun) -> Iterator[Finding]:
     if not len(tied):
         return
     low, high = _tie_bounds(run)
-    if any(abs(b.then - a.then) >= _VISIBLE for a, b in zip(low, high, strict=True)):
+    if any(abs(b.after - a.after) >= _VISIBLE for a, b in zip(low, high, strict=True)):
         names = [run.qrels.query_ids[number] for number in tied[:5].tolist()]
         yield TIES_DECIDE.finding(
             f"equal scores could change a value of {len(tied)} of "

@@ -136,14 +136,25 @@ class Difference:
 
         Computed for the paired t test and the interval with the observed standard deviation; for
         the sign test if all nonzero differences have the same absolute value. None with fewer than
-        two differences, without variance, or if no difference is detectable.
+        two differences, without variance, or if no difference within the range of the measure is
+        detectable.
         """
         if self.queries < 2 or not self.sd:
             return None
         if self._share is None or self.unit is None:
-            return stats.detectable_difference(self.sd, self.queries, alpha=self._level)
-        found = stats.detectable_by_sign_test(self._share, self.queries, alpha=self.alpha)
-        return None if found is None else found * self.unit
+            found = stats.detectable_difference(self.sd, self.queries, alpha=self._level)
+            return found if found <= self._largest else None
+        share = stats.detectable_by_sign_test(self._share, self.queries, alpha=self.alpha)
+        return None if share is None else share * self.unit
+
+    @property
+    def _largest(self) -> float:
+        """Largest possible difference; infinite for logarithms and for values on another scale."""
+        declaration = self.measure.declaration
+        low, high = declaration.bounds
+        means = (self.mean, self.baseline_mean)
+        inside = all(low - TOLERANCE <= mean <= high + TOLERANCE for mean in means)
+        return high - low if inside and declaration.mean != "geometric" else math.inf
 
     @cached_property
     def _level(self) -> float:

@@ -10,6 +10,7 @@ from typing import BinaryIO
 import numpy as np
 
 from rankgauge.conversion.contents import FileContent
+from rankgauge.core import native
 from rankgauge.core.ids import Ids, IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, distinct
 from rankgauge.core.text import many
@@ -30,6 +31,7 @@ _COMMENT = ord("#")
 _SPARE = bytes(32)
 # Number of fields of a complete line, and its usual second field.
 _WIDTHS = {"run": 6, "judgments": 4}
+_RANK = 3
 _USUAL = {"run": b"Q0", "judgments": b"0"}
 
 
@@ -64,7 +66,7 @@ def unread_fields(stream: BinaryIO, layout: Layout) -> UnreadFields:
     found = UnreadFields()
     alike = False
     for text in _pieces(stream):
-        if not alike or not _add_arrays(found, text, layout):
+        if not alike or not (_add_scanned(found, text, layout) or _add_arrays(found, text, layout)):
             alike = _add_lines(found, text.removeprefix(b"\xef\xbb\xbf"), layout)
     found.seconds.pop(_USUAL[layout.name], None)
     return found
@@ -107,6 +109,36 @@ def _add_lines(found: UnreadFields, text: bytes, layout: Layout) -> bool:
                 ranks.append(rank_number(parts[3].decode("latin-1")))
     found.ranks.append(np.array(ranks))
     return usual
+
+
+def _add_scanned(found: UnreadFields, text: bytes, layout: Layout) -> bool:
+    """Add lines of a run with the compiled core; return False if it declines them."""
+    core = native.core
+    if core is None or layout is not RUN or not text.endswith(b"\n"):
+        return False
+    data = np.frombuffer(text + _SPARE, dtype=np.uint8)
+    rows = text.count(b"\n")
+    starts, lengths = np.empty((2, rows), dtype=np.int64)
+    hashes, ranks = np.empty(rows, dtype=np.uint64), np.empty(rows)
+    numbers = np.empty(rows, dtype=np.int32)
+
+    def counts(query: int, doc: int) -> dict[bytes, int] | None:
+        """Count the values of one field; fill `starts`, `lengths`, and `hashes` from another."""
+        numbering = core.numbering()
+        fields = (_WIDTHS[layout.name], query, doc, _RANK, -1)
+        columns = (starts, lengths, hashes, ranks, numbers, ranks)
+        if core.scan(numbering, data, 0, len(text), fields, 0, *columns) is None:
+            return None
+        return dict(zip(core.names(numbering), np.bincount(numbers).tolist(), strict=True))
+
+    seconds, tags = counts(1, 2), counts(5, 0)
+    if seconds is None or tags is None:
+        return False
+    found.seconds.update(seconds)
+    found.tags.update(tags)
+    found.add_queries(Ids(data, starts, lengths, hashes).runs().ids.tolist())
+    found.ranks.append(ranks)
+    return True
 
 
 def _add_arrays(found: UnreadFields, text: bytes, layout: Layout) -> bool:

@@ -40,19 +40,19 @@ class Effect:
     Attributes:
         run: The run.
         measure: The name of the measure.
-        now: The mean of the input as given; NaN if an evaluation rejects the input.
-        then: The mean under the condition `by`.
-        by: The condition, such as ``"ids without leading zeros"``.
+        before: The mean of the input as given; NaN if an evaluation rejects the input.
+        after: The mean under the condition.
+        condition: The condition, such as ``"ids without leading zeros"``.
     """
 
     run: str
     measure: str
-    now: float
-    then: float
-    by: str
+    before: float
+    after: float
+    condition: str
 
     def __str__(self) -> str:
-        return f"{self.change()} ({self.by})"
+        return f"{self.change()} ({self.condition})"
 
     def change(self) -> str:
         """Return both means with four decimals; NaN is shown as a dash.
@@ -61,11 +61,11 @@ class Effect:
             >>> Effect("bm25", "nDCG@10", 0.0, 0.352, "ids without leading zeros").change()
             'nDCG@10 0.0000 → 0.3520'
         """
-        return f"{self.measure} {_number(self.now)} → {_number(self.then)}"
+        return f"{self.measure} {_number(self.before)} → {_number(self.after)}"
 
     def changes(self) -> bool:
         """Return whether the means differ when rounded to four decimals."""
-        return _number(self.now) != _number(self.then)
+        return _number(self.before) != _number(self.after)
 
 
 def _number(value: float) -> str:
@@ -131,6 +131,14 @@ class Finding:
         if self.evidence == Evidence():
             del data["evidence"]
         return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Finding:
+        """Return the finding of a dictionary created by `to_dict`, without its evidence."""
+        return cls(
+            data["code"], data["severity"], data["message"], data.get("effect", ""),
+            data.get("fix", ""),
+        )  # fmt: skip
 
 
 def explaining(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -1,7 +1,7 @@
 /* The compiled core of rankgauge: one pass where NumPy needs several.
 
-   Each function below has a Python twin that gives bitwise equal results and serves as its oracle
-   in the tests:
+   Each function below has a Python equivalent that returns bitwise equal results; tests compare the
+   two:
 
    scan          lines of a TREC file -> columns of ids, hashes, and numbers  (formats/fast_trec.py)
    pack_ids      ids within a text -> contiguous ids                          (formats/fast_trec.py)
@@ -17,9 +17,9 @@
    measure_dicts, measure_grades
                  common measures of dicts and of a single ranking             (measures/compiled.py)
 
-   Unusual input is declined by returning None, never by an error: the twin then reads it and
-   reports the fault. Arrays are passed as buffers; every size is checked before use. Stable ABI of
-   Python 3.11; no dependencies. */
+   Unusual input is declined by returning None, never by an error: the Python equivalent then reads
+   it and reports the fault. Arrays are passed as buffers; every size is checked before use. Stable
+   ABI of Python 3.11; no dependencies. */
 
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
@@ -35,7 +35,7 @@
 #endif
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "hashes are made of little-endian words"
+#error "hashes are computed from little-endian words"
 #endif
 
 #define VERSION 8 /* same as in core/native.py; incremented when a function changes */
@@ -1038,7 +1038,7 @@ differ_all(const uint64_t *hashes, int64_t count, uint32_t *slots)
 
 PyDoc_STRVAR(all_differ_doc,
 "all_differ(hashes, offsets) -> bool\n\n"
-"Return whether the hashes of each query certainly differ; if not, compare the ids themselves.");
+"Return whether the hashes of each query certainly differ. If not, ids may be equal: compare them.");
 
 static PyObject *
 all_differ(PyObject *Py_UNUSED(module), PyObject *args)
@@ -1366,7 +1366,7 @@ judged_row(const Judgments *known, int64_t number, uint64_t hash, const uint8_t 
 }
 
 PyDoc_STRVAR(join_doc,
-"join(judgments, data, starts, lengths, hashes, values, offsets, of_run, by_id) -> None | (rows, ranks)\n\n"
+"join(judgments, data, starts, lengths, hashes, values, offsets, of_run, by_id) -> (rows, ranks)\n\n"
 "Find the judged documents of a run and rank them.\n\n"
 "of_run: number of each query of the run in the judgments, or -1. rows: row of each judgment\n"
 "found, int64. ranks: rank, and first and last rank of its group of equal scores, (n, 3) int64.\n"
@@ -1500,7 +1500,7 @@ sort_scored(Scored *from, Scored *to, int64_t count)
 
 PyDoc_STRVAR(rank_rows_doc,
 "rank_rows(data, starts, lengths, values, offsets, by_id) -> None | rows\n\n"
-"Return the rows of each query by value, descending; None if they are in that order.\n\n"
+"Return the rows of each query by value, descending; None if they already are in that order.\n\n"
 "by_id: equal values are ordered by id, descending; otherwise they keep their order.");
 
 static PyObject *
@@ -2190,8 +2190,8 @@ PyDoc_STRVAR(joined_lines_doc,
 "joined_lines(run) -> (of_run, retrieved, rows, ranks, tally, unknown, heads)\n\n"
 "Return what `join_lines` or `join_table` joined since the last call. of_run, retrieved: for each\n"
 "ranking, its number in the judgments (or -1) and its number of documents, int64. rows, ranks: as in\n"
-"`join`. unknown: queries without judgments. heads: first documents by query number, each followed\n"
-"by a NUL.");
+"`join`. tally: documents, rising, varied, longer, and uneven, as in InputCounts. unknown: queries\n"
+"without judgments. heads: first documents by query number, each followed by a NUL.");
 
 static PyObject *
 joined_lines(PyObject *Py_UNUSED(module), PyObject *capsule)
@@ -2386,7 +2386,8 @@ PyDoc_STRVAR(join_dicts_doc,
 "Rank the judged documents of rankings, which are dicts from text to number.\n\n"
 "pools: judged documents of each ranking. retrieved: one byte per document of each pool, whether\n"
 "the ranking contains it. ranks: as in `join`, for retrieved documents. None: a key is not a\n"
-"plain string, or a score may not be a finite float.");
+"plain string, a score may not be a finite float, or, without by_id, a ranking is not a plain\n"
+"dict or is too long.");
 
 static PyObject *
 join_dicts(PyObject *Py_UNUSED(module), PyObject *args)
@@ -2903,13 +2904,10 @@ write_decimal(char *at, double value)
     memcpy(&bits, &value, sizeof(bits));
     uint64_t hidden = UINT64_C(1) << (DBL_MANT_DIG - 1), mantissa = (bits & (hidden - 1)) | hidden;
     int shift = 1075 - (int)(bits >> (DBL_MANT_DIG - 1)); /* value = mantissa / 2**shift */
-    /* Distances to the midpoints between this double and its neighbors, in quarters of its last bit.
-       A midpoint is rounded to the even mantissa. */
-    uint64_t below = mantissa > hidden ? 2 : 1, above = 2;
-    /* Enough decimals: their steps are not wider than the distance between the midpoints. */
+    /* Enough decimals: their steps are not wider than the distance between doubles. */
     int decimals = shift * 1233 / 4096 + 1; /* log10(2) */
     Wide power = decimals < 20 ? WHOLE_TENS[decimals] : (Wide)10 * WHOLE_TENS[decimals - 1];
-    if (power * (below + above) < (Wide)4 << shift) {
+    if (power < (Wide)1 << shift) {
         decimals++;
         power *= 10;
     }
@@ -2917,14 +2915,16 @@ write_decimal(char *at, double value)
     uint64_t digits = (uint64_t)(number >> (shift + 2));
     Wide rest = number & (one - 1);
     Wide last = one * (digits % 10) + rest; /* the rest with one decimal less */
-    Wide most = below * power - (mantissa & 1), most_up = above * power - (mantissa & 1);
-    if (last <= most || one * 10 - last <= most_up) {
+    /* The midpoints between this double and its neighbors. None is met: it has shift + 1 decimals.
+       That below a power of two is nearer, which changes no digits in this range. */
+    Wide most = 2 * power;
+    if (last <= most || one * 10 - last <= most) {
         digits = digits / 10 + (last > most);
         for (decimals--; decimals > 1 && digits % 10 == 0; decimals--) {
             digits /= 10;
         }
     }
-    else if (one - rest <= most_up) {
+    else if (one - rest <= most) {
         digits += rest > most || rest * 2 > one || (rest * 2 == one && (digits & 1));
     }
     uint64_t ten = WHOLE_TENS[decimals < 20 ? decimals : 19], whole = digits / ten;

@@ -62,13 +62,13 @@ def join_file(
     made: list[_T] = []
     run = begun()
 
-    def read(lines: LinesPiece) -> int | None:
+    def read(lines: LinesPiece, notes: tuple[str, ...]) -> int | None:
         found = core.join_lines(run, qrels.judged, *lines, ties == "trec")
         if found is None:
             return None
         end, held = found
         if lines.last or held > _AT_ONCE:
-            made.append(function(_joined(qrels, core.joined_lines(run), ties)))
+            made.append(function(_joined(qrels, core.joined_lines(run), ties, notes)))
         return end
 
     if read_lines(path, RUN, read):

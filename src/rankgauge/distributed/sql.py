@@ -39,8 +39,8 @@ def sql_query(
     It follows the default policies of `evaluate`: all judged queries count, and those without
     results have the value 0; unjudged documents are not relevant; equal scores are ordered by
     document id, descending; undefined values are NULL per query and 0 in the mean. The sums of an
-    engine differ in the last digits from those of `evaluate`, which are exact. Duplicates and
-    missing values are not detected: run the query of `sql_checks` first.
+    engine differ in the last digits from those of `evaluate`, which are exact. Duplicates, and
+    values that are missing or not finite, are not detected: run the query of `sql_checks` first.
 
     Args:
         measures: P, R, RelP, F, Success, RR, AP, Rprec, DCG, nDCG, and RBP, with ``k``, a numeric
@@ -178,13 +178,13 @@ SELECT
     WHERE query_id IN (SELECT CAST({query_id} AS TEXT) FROM {run})) AS judged_queries_in_run
 """
 
-# NaN equals itself in most dialects, and differs from itself in the others.
+# NaN is greater than all numbers in most dialects; in the others no comparison with it is true.
 _CHECKS_OF_TABLE = """
   (SELECT COUNT(*) FROM {table}
     WHERE {query_id} IS NULL OR {doc_id} IS NULL) AS ids_missing_in_{name},
   (SELECT COUNT(*) FROM {table} WHERE {value} IS NULL
-    OR CAST({value} AS DOUBLE) <> CAST({value} AS DOUBLE)
-    OR CAST({value} AS DOUBLE) = CAST('NaN' AS DOUBLE)) AS {values}_missing,
+    OR NOT ABS(CAST({value} AS DOUBLE)) <= CAST('1.7976931348623157e308' AS DOUBLE)
+  ) AS {values}_not_finite,
   (SELECT COUNT(*) FROM (SELECT 1 AS one FROM {table}
     GROUP BY CAST({query_id} AS TEXT), CAST({doc_id} AS TEXT) HAVING COUNT(*) > 1
   ) AS repeated) AS duplicates_in_{name}"""

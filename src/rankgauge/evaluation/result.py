@@ -505,7 +505,7 @@ def evaluation_class(data: Collection[str]) -> type[Evaluation]:
 
 def _findings_of(data: Mapping[str, Any]) -> tuple[Finding, ...]:
     """Return the findings of an evaluation in JSON; early files have notes as well or instead."""
-    found = tuple(Finding(**each) for each in data.get("findings", ()))
+    found = tuple(map(Finding.from_dict, data.get("findings", ())))
     return findings_of_notes(data["notes"], found) if "notes" in data else found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rankgauge.core.exact_sum import TOLERANCE
@@ -142,7 +142,7 @@ class Explanation(Result):
         return {
             "run": self.run_name,
             "measure": str(self.measure),
-            "policies": asdict(self.policies),
+            "policies": self.policies.describe(),
             "query": self.query,
             "why": self.why,
             "value": self.value,

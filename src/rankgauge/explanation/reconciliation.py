@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rankgauge.core.exact_sum import TOLERANCE
@@ -173,7 +173,7 @@ class Reconciliation(Result):
             "run": self.run_name,
             "measure": str(self.measure),
             "target": self.target.name,
-            "policies": asdict(self.policies),
+            "policies": self.policies.describe(),
             "ours": self.ours,
             "theirs": self.theirs,
             "difference": self.difference,

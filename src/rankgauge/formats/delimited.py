@@ -9,13 +9,16 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, BinaryIO
+
+import numpy as np
 
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
-from rankgauge.errors import FormatError
+from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.columns import RUN, Columns, Layout, columns_of, wrong_columns
-from rankgauge.formats.lines import shorten
+from rankgauge.formats.fast_trec import Shape
+from rankgauge.formats.lines import report_read, shorten
 from rankgauge.formats.numbers import is_missing, number_text, read_number, wrong_number
 from rankgauge.formats.rows import Rows, by_query, rank_number, score_lines, text_pairs
 
@@ -24,6 +27,9 @@ _QUOTES = 'close the quote; inside quotes write a quote twice: "the ""best"" one
 # Ids that a spreadsheet or data frame has rewritten as numbers.
 _ROUNDED = re.compile(r"\d(\.\d+)?[eE]\+?\d+")
 _DECIMAL = re.compile(r"\d+\.0+")
+# Longest row of plain cells, and the most cells that the compiled core can tell apart.
+_LONGEST, _WIDEST = 1 << 16, 64
+_LINE = ord("\n")
 
 
 def _pieces(  # noqa: C901 - one kind of row after another
@@ -78,6 +84,92 @@ def _pieces(  # noqa: C901 - one kind of row after another
 
 csv_pieces = partial(_pieces, usual=",")
 tsv_pieces = partial(_pieces, usual="\t")
+
+
+class PlainCells:
+    """A stream of rows of plain cells, converted to lines of fields that are separated by tabs.
+
+    Such lines are read by :mod:`fast_trec`, with the same values as the csv module. A cell that is
+    empty or quoted, or contains white space or other than ASCII characters, is not plain: reading
+    fails, and the file must be read row by row.
+
+    Attributes:
+        start: The first row after the header, converted.
+        shape: The number of cells in a row, and the indices of the cells to read.
+        notes: Notes on the columns.
+    """
+
+    def __init__(
+        self, stream: Any, first: bytes, by: str, *, shape: Shape, notes: tuple[str, ...]
+    ) -> None:
+        self._stream, self._by = stream, by.encode()
+        self._tabs = bytes.maketrans(self._by, b"\t")
+        cell = rb"[%b\n]\d(?:\.\d+)?[eE]\+?\d+(?![^%b\r\n])"
+        self._rounded = re.compile(cell % (re.escape(self._by), re.escape(self._by)))
+        self._unusual = [
+            sign for sign in (b'"', b" ", b"\t", b"\v", b"\f", b"\0") if sign != self._by
+        ]
+        self._tail = b"\n"
+        self.start = self._converted(first)
+        self.shape, self.notes = shape, notes
+
+    @classmethod
+    def of(cls, stream: BinaryIO, header: bytes, rows: Rows, form: str) -> PlainCells | None:
+        """Begin to read after the header; return None unless header and first row are plain."""
+        usual = DELIMITERS[form]
+        first = stream.readline(_LONGEST)
+        try:
+            # The usual reader checks the columns, and notes what is unusual about them.
+            (table,) = _pieces(iter([(1, header), (2, first)]), rows, usual)
+            names = header.decode().rstrip("\r\n")
+            by = _delimiter(names, rows.layout, usual)
+            cells = names.split(by)
+            columns, places = _header(cells, rows)
+            if (
+                columns.has_ranks
+                or rows.ranks
+                or '"' in names
+                or len(first) == _LONGEST
+                or len(cells) > _WIDEST
+                or any(note.startswith("WARNING") for note in table.notes)
+            ):
+                return None
+            shape = Shape(len(cells), *places)
+            return cls(stream, first, by, shape=shape, notes=table.notes)
+        except (InputError, OSError, UnicodeDecodeError):
+            return None
+
+    def readinto(self, room: Any) -> int:
+        """Read into a buffer and return the number of bytes, 0 at the end.
+
+        Raises:
+            OSError: If a cell is not plain; the quick reader then declines the text.
+        """
+        size: int = self._stream.readinto(room)
+        report_read(self._stream)
+        room[:size] = self._converted(bytes(room[:size]))
+        return size
+
+    def _converted(self, text: bytes) -> bytes:
+        seen = self._tail + text
+        data = np.frombuffer(seen, dtype=np.uint8)
+        edge = (data == self._by[0]) | (data == _LINE)
+        unusual = not text.isascii() or any(sign in seen for sign in self._unusual)
+        # An empty cell or line.
+        unusual |= bool((edge[1:] & edge[:-1]).any())
+        if b"\r" in seen:
+            breaks = seen.count(b"\r") - seen.endswith(b"\r")
+            unusual |= breaks != seen.count(b"\r\n") or self._by + b"\r" in seen
+        if b"#" in seen:
+            unusual |= b"\n#" in seen
+        if b"e" in seen or b"E" in seen:
+            unusual |= self._rounded.search(seen) is not None
+        if unusual:
+            raise OSError("a cell is not plain")
+        self._tail = seen[max(seen.rfind(b"\n"), 0) :]
+        if len(self._tail) > _LONGEST:
+            raise OSError("a row is too long")
+        return text.translate(self._tabs)
 
 
 def _is_row(row: list[str], header: list[str], rows: Rows, place: tuple[int, str]) -> bool:

@@ -2,7 +2,7 @@
 
 This reader handles files with the same number of blank- or tab-separated fields on every line. It
 declines all others; ``trec.py`` then reads the whole file, with the same values, errors, and line
-numbers.
+numbers. Rows of plain cells (:class:`delimited.PlainCells`) are such lines, too.
 
 The positions of separators form a grid of lines by fields. If fields are separated by more than one
 blank, both ends of each field are located.
@@ -70,7 +70,14 @@ def quick_table(
 
 
 def packed_table(
-    stream: BinaryIO, start: bytes, name: str, layout: Layout, *, line: int, size: int
+    stream: BinaryIO,
+    start: bytes,
+    name: str,
+    layout: Layout,
+    *,
+    line: int,
+    size: int,
+    shape: Shape | None = None,
 ) -> PairTable | None:
     """Read the rest of a file of `size` bytes, keeping only its ids in memory.
 
@@ -82,7 +89,7 @@ def packed_table(
     data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)
     # Untouched pages take no physical memory.
     packed = np.empty(size + AROUND, dtype=np.uint8)
-    lines, rows = _Lines(data, layout), _Rows(size, ranks=False)
+    lines, rows = _Lines(data, layout, shape=shape), _Rows(size, ranks=False)
     end, ended = AROUND + len(start), False
     while not ended:
         end, rest, ended = _filled(stream, lines, end, rows)
@@ -109,6 +116,7 @@ def quick_pieces(
     *,
     line: int | None = None,
     size: int | None = None,
+    shape: Shape | None = None,
 ) -> Iterator[tuple[PairTable, bool]]:
     """Yield tables of consecutive lines, each with whether it is the last.
 
@@ -121,7 +129,7 @@ def quick_pieces(
     """
     data = np.zeros(len(start) + (size or _BLOCK) + 2 * AROUND, dtype=np.uint8)
     data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)
-    lines = _Lines(data, layout, ranks=line is not None)
+    lines = _Lines(data, layout, ranks=line is not None, shape=shape)
     rows = _Rows(len(data), ranks=lines.ranks)
     end = AROUND + len(start)
     ended = found = False
@@ -151,7 +159,12 @@ class LinesPiece(NamedTuple):
 
 
 def pass_lines(
-    stream: BinaryIO, start: bytes, layout: Layout, read: Callable[[LinesPiece], int | None]
+    stream: BinaryIO,
+    start: bytes,
+    layout: Layout,
+    read: Callable[[LinesPiece], int | None],
+    *,
+    shape: Shape | None = None,
 ) -> bool:
     """Pass the lines of a text to `read` piece by piece; return False if the text is declined.
 
@@ -160,7 +173,7 @@ def pass_lines(
     """
     data = np.zeros(len(start) + _PIECE + 2 * AROUND, dtype=np.uint8)
     data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)
-    end, shape, ended = AROUND + len(start), None, False
+    end, ended = AROUND + len(start), False
     while not ended:
         check_stopped()
         room = len(data) - AROUND
@@ -177,7 +190,7 @@ def pass_lines(
             data[stop] = _LINE
         stop = _next_line(data, stop)
         if shape is None:
-            shape = _Shape.of(_first_line(data, AROUND, stop), layout)
+            shape = Shape.of(_first_line(data, AROUND, stop), layout)
         if shape is None:
             return False
         fields = (shape.width, shape.query, shape.doc, shape.number, -1)
@@ -198,15 +211,17 @@ def pass_lines(
 class _Lines:
     """Lines of a text in memory, and their field layout."""
 
-    def __init__(self, data: _Bytes, layout: Layout, *, ranks: bool = False) -> None:
+    def __init__(
+        self, data: _Bytes, layout: Layout, *, ranks: bool = False, shape: Shape | None = None
+    ) -> None:
         self.data = data
         self.words = words_of(data)
         self.layout, self.ranks = layout, ranks
-        self.shape: _Shape | None = None
+        self.shape = shape
 
     def take(self, start: int, stop: int, rows: _Rows) -> bool:
         if self.shape is None:
-            self.shape = _Shape.of(
+            self.shape = Shape.of(
                 _first_line(self.data, start, stop), self.layout, ranks=self.ranks
             )
         return self.shape is not None and rows.add(self.data, self.words, (start, stop), self.shape)
@@ -304,7 +319,7 @@ def _named(table: PairTable, rows: _Rows, name: str) -> PairTable:
 
 
 @dataclass(frozen=True)
-class _Shape:
+class Shape:
     """Number of fields per line, and indices of the fields to read (rank -1: none)."""
 
     width: int
@@ -314,7 +329,8 @@ class _Shape:
     rank: int = -1
 
     @classmethod
-    def of(cls, line: bytes, layout: Layout, *, ranks: bool = False) -> _Shape | None:
+    def of(cls, line: bytes, layout: Layout, *, ranks: bool = False) -> Shape | None:
+        """Return the shape of lines in TREC format; None if the fields do not fit."""
         fields = line.split()
         places = places_of(fields, layout)
         if places is None:
@@ -358,7 +374,7 @@ class _Rows:
             # The table that was returned owns the reordered arrays.
             self._starts = np.empty(0, dtype=np.int64)
 
-    def add(self, data: _Bytes, words: _Words, span: tuple[int, int], shape: _Shape) -> bool:
+    def add(self, data: _Bytes, words: _Words, span: tuple[int, int], shape: Shape) -> bool:
         """Add the lines in `span`; return False if their fields do not match `shape`."""
         if self._core is not None:
             return self._scan(self._core, data, span, shape)
@@ -393,7 +409,7 @@ class _Rows:
         self.ascii = self.ascii and int(text.max()) < _ASCII
         return True
 
-    def _scan(self, core: Any, data: _Bytes, span: tuple[int, int], shape: _Shape) -> bool:
+    def _scan(self, core: Any, data: _Bytes, span: tuple[int, int], shape: Shape) -> bool:
         """Add lines with the compiled core."""
         start, stop = span
         self._read += stop - start
@@ -479,11 +495,13 @@ class _Rows:
         small = np.uint16 if len(names) <= _SHORT else np.int32
         order = np.argsort(numbers.astype(small), kind="stable")
         offsets = offsets_of(np.bincount(numbers, minlength=len(names)))
-        # Reorder one array at a time, so that only one is in memory twice.
-        self._starts = self._starts[order]
-        self._lengths = self._lengths[order]
-        self._hashes = self._hashes[order]
-        self._values = self._values[order]
+        # Reorder one array after the other, each into the memory of the previous one.
+        spare = np.empty(count, dtype=np.int64)
+        for name in ("_starts", "_lengths", "_hashes", "_values"):
+            column = getattr(self, name)
+            into = spare[:count].view(column.dtype)
+            setattr(self, name, np.take(column, order, out=into, mode="clip"))
+            spare = column
         ranks = self._ranks[order] if self.ranked else None
         docs = Ids(data, self._starts, self._lengths, self._hashes)
         if line is not None:

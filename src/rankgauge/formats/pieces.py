@@ -10,9 +10,9 @@ import importlib.util
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 import numpy as np
 
@@ -22,7 +22,13 @@ from rankgauge.errors import FormatError, InputError
 from rankgauge.formats import readers
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.detection import guess_format, is_doubtful
-from rankgauge.formats.fast_trec import LinesPiece, UnevenLinesError, pass_lines, quick_pieces
+from rankgauge.formats.fast_trec import (
+    LinesPiece,
+    Shape,
+    UnevenLinesError,
+    pass_lines,
+    quick_pieces,
+)
 from rankgauge.formats.lines import (
     Source,
     archive_of,
@@ -144,7 +150,10 @@ class Pieces:
             if not pieces or readers.asks(text.first, self.layout):
                 yield self._all_at_once(f"a file of the format {text.form} is")
                 return
-            yield from load(pieces)(lines, rows)
+            if self.again and text.form in readers.DELIMITED:
+                yield from self._of_cells(stream, text, rows)
+            else:
+                yield from load(pieces)(lines, rows)
             return
         if self.layout is RUN and text.width == 3:
             given = None if self._form == "trec" else self._form
@@ -161,25 +170,44 @@ class Pieces:
                 read += len(table)
                 yield table
         except UnevenLinesError:
-            yield from self._on_from(number, read, rows)
+            with self._lines_after(number, read - 1) as rest:
+                for table in trec_pieces(rest, rows):
+                    if not read:
+                        yield table
+                        continue
+                    lines_of = table.lines
+                    assert lines_of is not None  # noqa: S101 - the plain reader numbers them
+                    yield table.keep(np.flatnonzero(lines_of != number))
+                    read = 0
 
-    def _on_from(self, number: int, read: int, rows: Rows) -> Iterator[PairTable]:
-        """Read the remaining lines one by one, after `read` rows from line `number` on."""
+    def _of_cells(
+        self, stream: BinaryIO, text: readers.TextStart, rows: Rows
+    ) -> Iterator[PairTable]:
+        """Read plain cells as arrays, and row by row from the first other cell on."""
+        cells, read = readers.plain_cells(stream, text, self.name, self.layout), 0
+        if cells is not None:
+            quick = quick_pieces(
+                cast("BinaryIO", cells), cells.start, self.name, self.layout, size=self._size,
+                shape=cells.shape,
+            )  # fmt: skip
+            with suppress(UnevenLinesError):
+                for table, _ in quick:
+                    read += len(table)
+                    yield table.with_notes(*cells.notes)
+                return
+        with self._lines_after(1, read) as rest:
+            yield from load(format_named(text.form).pieces)(rest, rows)
+
+    @contextmanager
+    def _lines_after(self, number: int, read: int) -> Iterator[Iterator[tuple[int, bytes]]]:
+        """Read the file again: line `number`, and the lines after `read` further ones."""
         with opened(self._source) as stream:
-            lines = (
+            yield (
                 (at, line)
                 for at, line in numbered_lines(stream, self.name)
-                # The first line determines the number of fields.
-                if at == number or at >= number + read
+                # The first line determines the fields.
+                if at == number or at > number + read
             )
-            for table in trec_pieces(lines, rows):
-                if not read:
-                    yield table
-                    continue
-                lines_of = table.lines
-                assert lines_of is not None  # noqa: S101 - the plain reader numbers them
-                yield table.keep(np.flatnonzero(lines_of != number))
-                read = 0
 
     def _all_at_once(self, what: str) -> PairTable:
         """Read all rows into one table, for formats that cannot be read in pieces."""
@@ -223,29 +251,39 @@ def read_blocks(
     In that case, `read_table` reads the file or reports the error. A table is valid only until the
     next one is yielded.
     """
-    with _opened_lines(source, layout) as text:
+    with _opened_lines(source, layout, ranks=ranks) as text:
         if text is None:
             yield from [None] if ranks else _columnar_blocks(source, layout)
             return
         line = text.number if ranks else None
-        pieces = quick_pieces(text.stream, text.start, text.name, layout, line=line)
+        pieces = quick_pieces(
+            text.stream, text.start, text.name, layout, line=line, shape=text.shape
+        )
         try:
             for block in whole_queries(pieces):
                 yield (
                     read_third_column(block, text.name, text.third)
                     if text.three and layout is RUN
-                    else block
+                    else block.with_notes(*text.notes)
                 )
         except (ScatteredQueriesError, UnevenLinesError, FormatError):
             yield None
 
 
-def read_lines(source: Source, layout: Layout, read: Callable[[LinesPiece], int | None]) -> bool:
-    """Pass the lines of a TREC file to `read` by `pass_lines`; return False for any other file."""
+def read_lines(
+    source: Source, layout: Layout, read: Callable[[LinesPiece, tuple[str, ...]], int | None]
+) -> bool:
+    """Pass the lines of a file and notes on it to `read` by `pass_lines`.
+
+    Return False if the lines are neither in TREC format nor rows of plain cells.
+    """
     with _opened_lines(source, layout) as text:
         if text is None or text.three:
             return False
-        return pass_lines(text.stream, text.start, layout, read)
+        notes = text.notes
+        return pass_lines(
+            text.stream, text.start, layout, lambda lines: read(lines, notes), shape=text.shape
+        )
 
 
 class _LinesText(NamedTuple):
@@ -255,13 +293,20 @@ class _LinesText(NamedTuple):
     stream: BinaryIO  # positioned at the second line
     start: bytes  # first line
     number: int  # its number
-    three: bool  # whether lines have three fields
-    third: str | None  # format that specifies the third field, if given
+    three: bool = False  # whether lines have three fields
+    third: str | None = None  # format that specifies the third field, if given
+    shape: Shape | None = None  # fields of a table with a header
+    notes: tuple[str, ...] = ()
 
 
 @contextmanager
-def _opened_lines(source: Source, layout: Layout) -> Iterator[_LinesText | None]:
-    """Open a file of lines of fields; yield None for any other source."""
+def _opened_lines(
+    source: Source, layout: Layout, *, ranks: bool = False
+) -> Iterator[_LinesText | None]:
+    """Open a file of lines of fields, or of plain cells; yield None for any other source.
+
+    With `ranks`, also for a table with a column of ranks.
+    """
     source, given = readers.path_and_format(source, layout, None)
     name = source_name(source)
     if source == "-" or not os.path.isfile(source):  # noqa: PTH113
@@ -278,6 +323,13 @@ def _opened_lines(source: Source, layout: Layout) -> Iterator[_LinesText | None]
         number, start = text.head[-1] if text.head else (0, b"")
         form = given or format_of(name) or guess_format(text.first, layout)
         three = form in readers.FIELDS and readers.width_of(start, form) == 3
+        cells = readers.plain_cells(stream, text._replace(form=form), name, layout, ranks=ranks)
+        if cells is not None:
+            yield _LinesText(
+                name, cast("BinaryIO", cells), cells.start, number + 1, shape=cells.shape,
+                notes=cells.notes,
+            )  # fmt: skip
+            return
         if (
             not start
             or b"\0" in start

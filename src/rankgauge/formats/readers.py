@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
 import numpy as np
 
@@ -48,6 +48,7 @@ from rankgauge.formats.rows import OnError, Rows
 from rankgauge.formats.trec import THIRD_COLUMNS, is_line, read_third_column, read_trec
 
 if TYPE_CHECKING:
+    from rankgauge.formats.delimited import PlainCells
     from rankgauge.formats.texts import TextSource
 
 # Number of lines searched for content; they stay in memory.
@@ -55,8 +56,9 @@ _HEAD = 1 << 12
 # Formats with fields separated by white space, or (cells) by single tabs.
 CELLS = "cells"
 FIELDS = ("trec", CELLS, *THIRD_COLUMNS)
+DELIMITED = ("csv", "tsv")
 # Formats of question tables, and a pattern for their first line.
-_NAMED = ("csv", "tsv", "jsonl")
+_NAMED = (*DELIMITED, "jsonl")
 _QUESTION = re.compile(rb"(^|[\t,\"])\s*(question|query)\s*([\t,\"]|$)", re.IGNORECASE)
 _TAB, _BLANK = 9, 32
 DATASETS = ("ir_datasets:", "hf:")
@@ -200,6 +202,9 @@ def read_stream(
     if on_error is not None:
         lines = _up_to_fault(lines, rows)
     if text.form not in FIELDS:
+        table = _read_cells(stream, text, rows) if on_error is None else None
+        if table is not None:
+            return table
         return _read_named(itertools.chain(head, lines), rows, text.form, text.first)
     separator = b"\t" if text.form == CELLS else None
     if on_error is None and not text.cut:
@@ -295,6 +300,36 @@ def _read_named(
     else:
         table = load(declared.reader)(iter(lines), rows)
     return table
+
+
+def _read_cells(stream: BinaryIO, text: TextStart, rows: Rows) -> PairTable | None:
+    """Read plain cells as arrays; None for other cells."""
+    if not (is_plain_file(stream) and stream.seekable()):
+        return None
+    place = stream.tell()
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(place)
+    name, layout = rows.name, rows.layout
+    cells = plain_cells(stream, text, name, layout, ranks=rows.with_ranks)
+    found = None
+    if cells is not None:
+        lines = cast("BinaryIO", cells)
+        found = packed_table(lines, cells.start, name, layout, line=2, size=size, shape=cells.shape)
+    if cells is None or found is None:
+        stream.seek(place)
+        return None
+    return found.with_notes(*cells.notes)
+
+
+def plain_cells(
+    stream: BinaryIO, text: TextStart, name: str, layout: Layout, *, ranks: bool = False
+) -> PlainCells | None:
+    """Begin to read a table of plain cells after its header; None for any other text."""
+    if text.form not in DELIMITED or text.cut or len(text.head) != 1 or asks(text.first, layout):
+        return None
+    from rankgauge.formats.delimited import PlainCells
+
+    return PlainCells.of(stream, text.line, Rows(name, layout, with_ranks=ranks), text.form)
 
 
 def _up_to_fault(lines: Iterator[tuple[int, bytes]], rows: Rows) -> Iterator[tuple[int, bytes]]:

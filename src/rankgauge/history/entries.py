@@ -274,7 +274,7 @@ def read_entry(number: int, time: str, head: str) -> HistoryEntry:
         known["policies"] = Policies(**known["policies"])
         known["notes"] = tuple(known["notes"])
         # Earlier versions stored only the notes.
-        saved = [Finding(**found) for found in known.get("findings", ())]
+        saved = [*map(Finding.from_dict, known.get("findings", ()))]
         known["findings"] = findings_of_notes(known["notes"], saved)
         known["coverage"] = {int(k): share for k, share in known["coverage"].items()}
         applied = known.get("profile")

@@ -169,18 +169,18 @@ def _effects(found: Finding) -> Iterator[str]:
     """Yield the changed measures of each run, or a sentence if nothing changes."""
     groups: dict[tuple[str, str], list[Effect]] = {}
     for effect in found.evidence.effects:
-        groups.setdefault((effect.run, effect.by), []).append(effect)
+        groups.setdefault((effect.run, effect.condition), []).append(effect)
     several = len({run for run, _ in groups}) > 1
     parts = []
-    for (run, by), effects in groups.items():
+    for (run, condition), effects in groups.items():
         changes = [effect.change() for effect in effects if effect.changes()]
         if changes:
-            parts.append((f"{run}: " if several else "") + f"{', '.join(changes)} ({by})")
+            parts.append((f"{run}: " if several else "") + f"{', '.join(changes)} ({condition})")
     yield from parts
     if groups and not parts:
         names = ", ".join(dict.fromkeys(effect.measure for effect in found.evidence.effects))
-        bys = ", ".join(dict.fromkeys(by for _, by in groups))
-        yield f"{names}: no change in four decimals ({bys})"
+        conditions = ", ".join(dict.fromkeys(condition for _, condition in groups))
+        yield f"{names}: no change in four decimals ({conditions})"
 
 
 def _places(locations: Sequence[Location]) -> str:

@@ -132,7 +132,7 @@ def _page(visit: Visit, task: Task) -> Response:
         mode=shown.mode,
         made=made,
         picked=_previous_pick(task, made),
-        places=min(settings.places or len(shown.documents), len(shown.documents)),
+        max_rank=min(settings.places or len(shown.documents), len(shown.documents)),
         documents=[displayed(each, fields, task.question.text) for each in task.documents],
         guideline=guideline_html(task.guideline),
         expired=task.choice is None and shown.expired(datetime.now(UTC)),
@@ -203,20 +203,20 @@ def _choice_of(visit: Visit, task: Task) -> Choice:
 
 def _ranking(form: Mapping[str, str], documents: tuple[str, ...]) -> tuple[str, ...]:
     """Return the ranked documents, best first."""
-    placed: dict[int, str] = {}
+    by_rank: dict[int, str] = {}
     for number, document in enumerate(documents, 1):
-        place = form.get(f"place-{number}", "")
-        if not place:
+        rank = form.get(f"rank-{number}", "")
+        if not rank:
             continue
-        if not place.isascii() or not place.isdecimal() or not 1 <= int(place[:3]) <= 20:
-            raise InputError(f"{place!r:.20} is not a place", where="form", fix=_RELOAD)
-        if int(place) in placed:
+        if not rank.isascii() or not rank.isdecimal() or not 1 <= int(rank[:3]) <= 20:
+            raise InputError(f"{rank!r:.20} is not a rank", where="form", fix=_RELOAD)
+        if int(rank) in by_rank:
             raise InputError(
-                f"two documents have place {int(place)}", where="ranking",
-                fix="go back and give each place to one document",
+                f"two documents have rank {int(rank)}", where="ranking",
+                fix="go back and give each rank to one document",
             )  # fmt: skip
-        placed[int(place)] = document
-    return tuple(placed[place] for place in sorted(placed))
+        by_rank[int(rank)] = document
+    return tuple(by_rank[rank] for rank in sorted(by_rank))
 
 
 def _seconds(form: Mapping[str, str]) -> float | None:

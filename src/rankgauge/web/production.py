@@ -30,7 +30,7 @@ from rankgauge.web.sessions import LEADS, Visit, visited
 
 _T = TypeVar("_T")
 _PERIODS = ("week", "day")
-_WAYS = ("frequency", "strata", "uniform")
+_SAMPLING = ("frequency", "strata", "uniform")
 _MOST = 100  # largest number of questions per draw, each with a checkbox in the form
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 720, 220, 72, 28
 _KEPT = 20
@@ -169,11 +169,11 @@ def _sample_of(visit: Visit, given: Any) -> QuestionSample:
         n, seed = (int(given.get(name, default)) for name, default in (("n", "30"), ("seed", "0")))
     except ValueError:
         n = seed = -1
-    by = given.get("by", _WAYS[0])
-    if not (1 <= n <= _MOST and 0 <= seed < 2**31 and by in _WAYS):
+    by = given.get("by", _SAMPLING[0])
+    if not (1 <= n <= _MOST and 0 <= seed < 2**31 and by in _SAMPLING):
         raise InputError(
             "these questions cannot be drawn", where="production",
-            fix=f"draw 1 to {_MOST} questions by {', '.join(_WAYS)}, with a seed of at least 0",
+            fix=f"draw 1 to {_MOST} questions by {', '.join(_SAMPLING)}, with a seed of at least 0",
         )  # fmt: skip
     log = _log_of(visit)
     known = tuple(
@@ -189,9 +189,9 @@ def _sample(visit: Visit) -> Response:
     given = visit.request.query_params
     found = _sample_of(visit, given) if given.get("n") else None
     return visit.render(
-        "production_sample.html", found=found, ways=_WAYS, most=_MOST,
+        "production_sample.html", found=found, methods=_SAMPLING, most=_MOST,
         given={name: given.get(name, start) for name, start in
-               (("n", "30"), ("by", _WAYS[0]), ("seed", "0"))},
+               (("n", "30"), ("by", _SAMPLING[0]), ("seed", "0"))},
     )  # fmt: skip
 
 

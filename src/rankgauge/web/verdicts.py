@@ -32,7 +32,7 @@ from rankgauge.web.server import listen, shown_host
 from rankgauge.web.sessions import is_own_origin
 
 # Question, and names of subject and target, by relation.
-_ASKED: Mapping[str, tuple[str, str, str]] = MappingProxyType({
+_PROMPTS: Mapping[str, tuple[str, str, str]] = MappingProxyType({
     "answer-context": ("Does the context support the claim?", "Claim", "Context"),
     "answer-reference": ("Does the reference support the claim?", "Claim", "Reference"),
     "answer-question": ("Does the claim address the question?", "Claim", ""),
@@ -88,10 +88,10 @@ def verdict_app(
         }  # fmt: skip
         if key:
             item = by_key[key]
-            asked, subject, target = _ASKED[item.relation]
+            prompt, subject, target = _PROMPTS[item.relation]
             texts = [each.text for each in item.passages] or [item.target]
             values |= {
-                "asked": asked, "record": records[item.record], "labels": LABELS[item.relation],
+                "prompt": prompt, "record": records[item.record], "labels": LABELS[item.relation],
                 "subject": subject, "target": target, "texts": list(filter(None, texts)),
                 "chosen": known.get(key, ""),
             }  # fmt: skip

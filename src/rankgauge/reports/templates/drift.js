@@ -1,21 +1,21 @@
 "use strict";
 (() => {
-  // The text of a question: under the pointer, or by the arrow keys, in the order of the clusters.
+  // Show the text of the question under the pointer; the arrow keys move through the clusters.
   const plane = document.getElementById("plane");
   const status = document.getElementById("point");
   const points = [...plane.querySelectorAll("circle, path")];
   let chosen = -1;
 
-  const show = (place) => {
+  const show = (index) => {
     points[chosen]?.classList.remove("chosen");
-    chosen = place;
-    points[place].classList.add("chosen");
-    status.textContent = points[place].querySelector("title").textContent;
+    chosen = index;
+    points[index].classList.add("chosen");
+    status.textContent = points[index].querySelector("title").textContent;
   };
 
   plane.addEventListener("pointerover", (event) => {
-    const place = points.indexOf(event.target);
-    if (place >= 0) show(place);
+    const index = points.indexOf(event.target);
+    if (index >= 0) show(index);
   });
   const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
   plane.addEventListener("keydown", (event) => {
@@ -26,11 +26,11 @@
     show((from + step + points.length) % points.length);
   });
 
-  // On paper everything is open.
+  // Open all details for printing.
   let opened = [];
   addEventListener("beforeprint", () => {
     opened = [...document.querySelectorAll("details:not([open])")];
-    opened.forEach((one) => { one.open = true; });
+    opened.forEach((each) => { each.open = true; });
   });
-  addEventListener("afterprint", () => opened.forEach((one) => { one.open = false; }));
+  addEventListener("afterprint", () => opened.forEach((each) => { each.open = false; }));
 })();

@@ -1,19 +1,19 @@
 "use strict";
 (() => {
-  // ---- sorting: a button in each head, for the mouse and for the keyboard
+  // ---- sorting: a button in each column header, for mouse and keyboard
 
-  const byText = new Intl.Collator("en", { numeric: true }).compare;
+  const compareText = new Intl.Collator("en", { numeric: true }).compare;
 
-  /** Orders values; what is missing comes last, whichever way. */
-  const order = (down) => (one, other) => {
-    if (one === null || other === null) return (one === null) - (other === null);
-    const apart = typeof one === "number" && typeof other === "number"
-      ? one - other : byText(String(one), String(other));
-    return down ? -apart : apart;
+  /** Return a comparison function; missing values come last in both directions. */
+  const comparison = (descending) => (a, b) => {
+    if (a === null || b === null) return (a === null) - (b === null);
+    const difference = typeof a === "number" && typeof b === "number"
+      ? a - b : compareText(String(a), String(b));
+    return descending ? -difference : difference;
   };
 
-  /** Makes heads clickable; `sort(column, down)` does the work. */
-  const sortable = (heads, sort) => {
+  /** Add a button to each column header; clicking it calls `sort(column, descending)`. */
+  const addSortButtons = (heads, sort) => {
     heads.forEach((head, column) => {
       if (head.tagName !== "TH") return;
       const button = document.createElement("button");
@@ -24,8 +24,8 @@
       button.addEventListener("click", () => {
         const before = head.getAttribute("aria-sort");
         const first = head.classList.contains("number") ? "descending" : "ascending";
-        const turned = before === "descending" ? "ascending" : "descending";
-        const now = before === "none" ? first : turned;
+        const opposite = before === "descending" ? "ascending" : "descending";
+        const now = before === "none" ? first : opposite;
         heads.forEach((other) => {
           if (other.hasAttribute("aria-sort")) other.setAttribute("aria-sort", "none");
         });
@@ -46,15 +46,15 @@
 
   document.querySelectorAll("table[data-sortable]").forEach((table) => {
     const body = table.tBodies[0];
-    sortable([...table.tHead.rows[0].cells], (column, down) => {
-      const compare = order(down);
+    addSortButtons([...table.tHead.rows[0].cells], (column, descending) => {
+      const compare = comparison(descending);
       const rows = [...body.rows].map((row) => [valueOf(row.cells[column]), row]);
-      rows.sort((one, other) => compare(one[0], other[0]));
+      rows.sort((a, b) => compare(a[0], b[0]));
       body.append(...rows.map((pair) => pair[1]));
     });
   });
 
-  // ---- query by query: all values are in the page, some of them are shown
+  // ---- results by query: the page contains all values, the table shows some of them
 
   const data = JSON.parse(document.getElementById("values").textContent);
   const table = document.getElementById("by-query");
@@ -63,22 +63,22 @@
   const find = document.getElementById("find");
   const status = document.getElementById("shown");
   const more = document.getElementById("more");
-  const step = 50;
+  const pageSize = 50;
   const texts = data.texts.length > 0;
-  const sought = data.queries.map((id, n) => `${id} ${texts ? data.texts[n] : ""}`.toLowerCase());
+  const searchTexts = data.queries.map((id, n) => `${id} ${texts ? data.texts[n] : ""}`.toLowerCase());
   let ordered = data.order;
   let sorted = null;
-  let most = step;
+  let limit = pageSize;
 
-  /** What is in each column of a query, by the measure chosen. */
+  /** Return the cells of a query for the selected measure. */
   const cellsOf = (query) => [
     data.queries[query],
     ...(texts ? [data.texts[query]] : []),
     ...data.values[measure.selectedIndex].map((column) => column[query]),
   ];
 
-  /** A value is a whole number of units of its last digit. */
-  const shown = (value) => {
+  /** Format a value, which is stored as a multiple of its last digit. */
+  const formatted = (value) => {
     if (value === null) return "–";
     if (typeof value === "string") return value;
     const digits = data.digits[measure.selectedIndex];
@@ -87,14 +87,14 @@
 
   const draw = () => {
     const words = find.value.trim().toLowerCase();
-    const found = words === "" ? ordered : ordered.filter((query) => sought[query].includes(words));
-    const rows = found.slice(0, most).map((query) => {
+    const found = words === "" ? ordered : ordered.filter((query) => searchTexts[query].includes(words));
+    const rows = found.slice(0, limit).map((query) => {
       const row = document.createElement("tr");
       cellsOf(query).forEach((value, column) => {
         const cell = document.createElement(column === 0 ? "th" : "td");
         if (column === 0) cell.scope = "row";
         if (typeof value !== "string") cell.className = "number";
-        cell.textContent = shown(value);
+        cell.textContent = formatted(value);
         row.append(cell);
       });
       return row;
@@ -110,31 +110,32 @@
 
   const resort = () => {
     if (sorted === null) return;
-    const compare = order(sorted.down);
+    const compare = comparison(sorted.descending);
     const keyed = data.queries.map((_, query) => [cellsOf(query)[sorted.column], query]);
-    keyed.sort((one, other) => compare(one[0], other[0]));
+    keyed.sort((a, b) => compare(a[0], b[0]));
     ordered = keyed.map((pair) => pair[1]);
   };
 
-  const start = (action) => () => { most = step; action(); draw(); };
+  /** Return an event handler that acts, then draws the first page of the table. */
+  const redraw = (action) => () => { limit = pageSize; action(); draw(); };
 
   measure.append(...data.measures.map((name) => new Option(name, name, false, name === data.measure)));
-  sortable([...table.tHead.rows[0].cells], (column, down) => start(() => {
-    sorted = { column, down };
+  addSortButtons([...table.tHead.rows[0].cells], (column, descending) => redraw(() => {
+    sorted = { column, descending };
     resort();
   })());
-  measure.addEventListener("change", start(resort));
-  find.addEventListener("input", start(() => {}));
-  more.firstElementChild.addEventListener("click", () => { most += step; draw(); });
+  measure.addEventListener("change", redraw(resort));
+  find.addEventListener("input", redraw(() => {}));
+  more.firstElementChild.addEventListener("click", () => { limit += pageSize; draw(); });
   controls.hidden = false;
   draw();
 
-  // ---- on paper everything is open
+  // ---- open all details for printing
 
   let opened = [];
   addEventListener("beforeprint", () => {
     opened = [...document.querySelectorAll("details:not([open])")];
-    opened.forEach((one) => { one.open = true; });
+    opened.forEach((each) => { each.open = true; });
   });
-  addEventListener("afterprint", () => opened.forEach((one) => { one.open = false; }));
+  addEventListener("afterprint", () => opened.forEach((each) => { each.open = false; }));
 })();

@@ -1,5 +1,5 @@
-// A form for pages of other sites: two answers on random sides, and five buttons. It has no style
-// and sends no cookies. docs/howto/judge-as-a-team.md describes the required elements.
+// A voting form for pages of other sites: two answers in random order and five buttons. It adds no
+// styles and sends no cookies. docs/howto/judge-as-a-team.md describes the required elements.
 "use strict";
 (() => {
   const server = new URL(document.currentScript.src).origin;
@@ -26,10 +26,10 @@
     const answers = [...form.querySelectorAll("[data-answer]")];
     if (answers.length !== 2 || form.querySelector(".rankgauge-buttons")) return;
     if (crypto.getRandomValues(new Uint8Array(1))[0] & 1) {
-      const place = document.createComment("");
-      answers[0].replaceWith(place);
+      const marker = document.createComment("");
+      answers[0].replaceWith(marker);
       answers[1].replaceWith(answers[0]);
-      place.replaceWith(answers[1]);
+      marker.replaceWith(answers[1]);
       answers.reverse();
     }
     const group = document.createElement("div"), status = document.createElement("p");
@@ -76,7 +76,7 @@
     status.textContent = "The vote was not saved. Please try again.";
   }
 
-  const all = () => document.querySelectorAll(".rankgauge-vote").forEach(prepare);
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", all);
-  else all();
+  const prepareAll = () => document.querySelectorAll(".rankgauge-vote").forEach(prepare);
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", prepareAll);
+  else prepareAll();
 })();

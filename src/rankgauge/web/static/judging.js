@@ -1,5 +1,6 @@
-// The judging page. Everything works without this script: it adds keys, loads the next task without
-// reloading the page, and keeps an outbox, so that no answer is lost if the connection or server fails.
+// The judging page. It works without this script, which adds keyboard shortcuts, loads the next task
+// without reloading the page, and keeps unsent answers in an outbox, so that none is lost if the
+// connection or the server fails.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -8,27 +9,27 @@
   const bar = find("#unsaved");
   if (!bar) return;
   const judge = bar.dataset.judge;
-  const GUARD = 250; // ms after a new task in which choices are ignored: the key may be held down
-  const PATIENCE = 40_000;
+  const GUARD_MS = 250; // choices are ignored so soon after a new task: a key may still be held down
+  const TIMEOUT_MS = 40_000;
   let opened = performance.now(), hiddenSince = null, away = 0;
-  let sending = false, waiting = null, failures = 0;
+  let sending = false, retryTimer = null, failures = 0;
 
-  // ---- settings in the storage of this browser; defaults without storage
-  const recall = (key, otherwise) => {
-    try { return JSON.parse(localStorage.getItem(key)) ?? otherwise; } catch { return otherwise; }
+  // ---- browser storage, for settings and unsent answers; if it is unavailable, defaults are used
+  const loadItem = (key, fallback) => {
+    try { return JSON.parse(localStorage.getItem(key)) ?? fallback; } catch { return fallback; }
   };
-  const remember = (key, value) => {
+  const storeItem = (key, value) => {
     try { localStorage.setItem(key, JSON.stringify(value)); return true; } catch { return false; }
   };
 
-  // ---- the outbox: answers that the server has not confirmed, in this browser's storage
-  const BOX = `rankgauge-outbox-${judge}`;
-  let kept = []; // used if there is no storage
-  const outbox = () => recall(BOX, kept);
-  const keep = (entries) => { kept = entries; remember(BOX, entries); show(); };
-  const drop = (id) => keep(outbox().filter((entry) => entry.id !== id));
+  // ---- the outbox: answers that the server has not confirmed
+  const OUTBOX_KEY = `rankgauge-outbox-${judge}`;
+  let inMemory = []; // the outbox, if storage is unavailable
+  const outbox = () => loadItem(OUTBOX_KEY, inMemory);
+  const setOutbox = (entries) => { inMemory = entries; storeItem(OUTBOX_KEY, entries); showUnsaved(); };
+  const removeEntry = (id) => setOutbox(outbox().filter((entry) => entry.id !== id));
 
-  function show() {
+  function showUnsaved() {
     const entries = outbox(), refused = entries.find((entry) => entry.refused)?.refused;
     bar.hidden = !entries.length || !(failures || refused);
     find("strong", bar).textContent = `${entries.length} unsaved`;
@@ -37,7 +38,7 @@
     find("[data-act=discard]", bar).hidden = !refused;
   }
 
-  const say = (text) => { find("#status").textContent = text; };
+  const announce = (text) => { find("#status").textContent = text; };
 
   function uuid() {
     if (crypto.randomUUID) return crypto.randomUUID();
@@ -51,29 +52,29 @@
   function enqueue(url, fields) {
     const id = uuid();
     fields.set("choice", id);
-    // Another answer to the same task replaces an unconfirmed answer.
-    keep([...outbox().filter((entry) => entry.url !== url), { id, url, body: fields.toString() }]);
+    // A new answer to a task replaces the unconfirmed one.
+    setOutbox([...outbox().filter((entry) => entry.url !== url), { id, url, body: fields.toString() }]);
     send();
   }
 
-  /** Send all entries again, refused entries too: the judge may have signed in since. */
+  /** Send all entries again, including refused ones: the judge may have signed in since then. */
   function retry() {
-    keep(outbox().map(({ refused, ...entry }) => entry));
+    setOutbox(outbox().map(({ refused, ...entry }) => entry));
     send();
   }
 
   async function send() {
-    clearTimeout(waiting);
+    clearTimeout(retryTimer);
     const entry = outbox().find((each) => !each.refused);
     if (sending || !entry) return;
     sending = true;
     let response = null, page = "";
     try {
       response = await fetch(entry.url, {
-        method: "POST", body: entry.body, signal: AbortSignal.timeout(PATIENCE),
+        method: "POST", body: entry.body, signal: AbortSignal.timeout(TIMEOUT_MS),
         headers: {
           "Content-Type": "application/x-www-form-urlencoded", "X-Rankgauge": "script",
-          // The token of this session, even if the answer is from an earlier session.
+          // The token of this session, even if the answer was given in an earlier one.
           "X-CSRF-Token": bar.dataset.csrf,
         },
       });
@@ -82,34 +83,34 @@
     sending = false;
     if (response?.ok) {
       failures = 0;
-      drop(entry.id);
-      say(entry.body.includes("pick=undone") ? "Undone" : "Saved");
-      if (here() === task(entry.url) || entry.body.includes("pick=undone")) {
-        turn(page, response.headers.get("X-Location"), true);
+      removeEntry(entry.id);
+      announce(entry.body.includes("pick=undone") ? "Undone" : "Saved");
+      if (currentTask() === taskOf(entry.url) || entry.body.includes("pick=undone")) {
+        showPage(page, response.headers.get("X-Location"), true);
       }
       send();
       return;
     }
     if (response && response.status < 500 && ![408, 429].includes(response.status)) {
-      const refused = reason(page);
-      keep(outbox().map((each) => each.id === entry.id ? { ...each, refused } : each));
+      const refused = errorText(page);
+      setOutbox(outbox().map((each) => each.id === entry.id ? { ...each, refused } : each));
     } else failures += 1;
-    show();
-    say(find("strong", bar).textContent);
-    waiting = setTimeout(send, Math.min(15_000, 500 * 2 ** Math.min(failures, 6)));
+    showUnsaved();
+    announce(find("strong", bar).textContent);
+    retryTimer = setTimeout(send, Math.min(15_000, 500 * 2 ** Math.min(failures, 6)));
   }
 
-  function reason(page) {
+  function errorText(page) {
     const parsed = new DOMParser().parseFromString(page, "text/html");
     return all("h1, .fix", parsed).map((part) => part.textContent.trim()).join(" ") || "unknown";
   }
 
-  const task = (url) => url.split("/").pop();
-  const here = () => find("[data-task]")?.dataset.task ?? "";
+  const taskOf = (url) => url.split("/").pop();
+  const currentTask = () => find("[data-task]")?.dataset.task ?? "";
 
   // ---- pages
-  /** Show a page of the server without a full page load. */
-  function turn(page, path, add) {
+  /** Show a page from the server without a full page load. */
+  function showPage(page, path, addToHistory) {
     const next = new DOMParser().parseFromString(page, "text/html");
     const [to, from] = [find("#page", next), find("#page")];
     if (!to || find("#unsaved", next)?.dataset.judge !== judge) { location.assign(path ?? "/judge"); return; }
@@ -118,26 +119,26 @@
     if (help && old) { help.open = old.open; old.replaceWith(help); } else if (help) bar.before(help);
     else old?.remove();
     document.title = next.title;
-    if (path && add && path !== location.pathname) history.pushState(null, "", path);
-    begin();
+    if (path && addToHistory && path !== location.pathname) history.pushState(null, "", path);
+    preparePage();
     scrollTo(0, 0);
   }
 
   /** Prepare the current page. */
-  function begin() {
+  function preparePage() {
     opened = performance.now();
     away = 0;
     hiddenSince = document.hidden ? opened : null;
     const guideline = find("#guideline");
-    if (guideline && recall("rankgauge-guideline", 0) === guideline.dataset.version) guideline.open = false;
+    if (guideline && loadItem("rankgauge-guideline", 0) === guideline.dataset.version) guideline.open = false;
     const together = find("#together");
-    if (together) together.checked = recall("rankgauge-together", false);
-    keys();
-    ranking();
+    if (together) together.checked = loadItem("rankgauge-together", false);
+    showKeys();
+    prepareRanking();
     find("h1")?.focus({ preventScroll: true });
   }
 
-  function keys(on = recall("rankgauge-keys", true)) {
+  function showKeys(on = loadItem("rankgauge-keys", true)) {
     root.classList.toggle("keys", on);
     const box = find("#keys");
     if (box) box.checked = on;
@@ -152,11 +153,11 @@
     event.preventDefault();
     const fields = new URLSearchParams(new FormData(form));
     if (submitter?.name) fields.set(submitter.name, submitter.value);
-    if (fields.get("pick") === "undone" && outbox().some((entry) => task(entry.url) === here())) {
-      enqueue(`/judge/${here()}`, new URLSearchParams({ pick: "undone" })); // undo an answer that was not sent yet
+    if (fields.get("pick") === "undone" && outbox().some((entry) => taskOf(entry.url) === currentTask())) {
+      enqueue(`/judge/${currentTask()}`, new URLSearchParams({ pick: "undone" })); // undo an unsent answer
       return;
     }
-    if (sending || performance.now() - opened < GUARD) return;
+    if (sending || performance.now() - opened < GUARD_MS) return;
     if (hiddenSince !== null) away += performance.now() - hiddenSince;
     fields.set("seconds", ((performance.now() - opened - away) / 1000).toFixed(1));
     all("button[name=pick]").forEach((button) => button.toggleAttribute("aria-pressed", false));
@@ -169,9 +170,9 @@
     if (event.detail > 1 && event.target.closest("button[name=pick], button[form=undo]")) event.preventDefault();
     const act = event.target.closest("[data-act]")?.dataset.act;
     if (act === "retry") retry();
-    if (act === "discard") keep(outbox().filter((entry) => !entry.refused));
-    const place = event.target.closest("[data-place-button]");
-    if (place) toggle(place.dataset.placeButton);
+    if (act === "discard") setOutbox(outbox().filter((entry) => !entry.refused));
+    const button = event.target.closest("[data-rank-button]");
+    if (button) toggleRanked(button.dataset.rankButton);
   });
 
   document.addEventListener("keydown", (event) => {
@@ -180,7 +181,7 @@
     if (field && !["radio", "checkbox"].includes(field.type)) return;
     const key = event.key.toLowerCase();
     if (key === "enter" && event.target.closest("button, a, summary, input")) return;
-    if (!recall("rankgauge-keys", true)) return;
+    if (!loadItem("rankgauge-keys", true)) return;
     const target = find(`[data-key="${CSS.escape(key)}"]`);
     if (!target || target.disabled) return;
     event.preventDefault();
@@ -191,13 +192,13 @@
   document.addEventListener("toggle", (event) => {
     if (event.target.id === "help" && event.target.open) event.target.scrollIntoView({ block: "nearest" });
     if (event.target.id === "guideline") {
-      remember("rankgauge-guideline", event.target.open ? 0 : event.target.dataset.version);
+      storeItem("rankgauge-guideline", event.target.open ? 0 : event.target.dataset.version);
     }
   }, true);
 
   document.addEventListener("change", ({ target }) => {
-    if (target.id === "keys") { remember("rankgauge-keys", target.checked); keys(target.checked); }
-    if (target.id === "together") remember("rankgauge-together", target.checked);
+    if (target.id === "keys") { storeItem("rankgauge-keys", target.checked); showKeys(target.checked); }
+    if (target.id === "together") storeItem("rankgauge-together", target.checked);
   });
 
   // Documents scroll together in proportion, because they differ in length.
@@ -221,64 +222,64 @@
     send();
   });
   addEventListener("online", send);
-  addEventListener("storage", show);
+  addEventListener("storage", showUnsaved);
   addEventListener("popstate", async () => {
     try {
       const response = await fetch(location.href);
-      turn(await response.text(), location.pathname, false);
+      showPage(await response.text(), location.pathname, false);
     } catch { location.reload(); }
   });
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
-  // ---- ranking: the selects of the form are sent; buttons and the list change them
-  const selects = () => all("select[data-place]");
-  const order = () => selects().filter((each) => each.value)
-    .sort((a, b) => a.value - b.value).map((each) => each.dataset.place);
-  const most = () => Number(find("#ranking").dataset.places);
+  // ---- ranking: the form sends its select boxes, which the buttons and the list change
+  const selects = () => all("select[data-document]");
+  const rankedDocuments = () => selects().filter((each) => each.value)
+    .sort((a, b) => a.value - b.value).map((each) => each.dataset.document);
+  const maxRank = () => Number(find("#ranking").dataset.maxRank);
 
-  function arrange(numbers) {
+  function setRanking(numbers) {
     for (const each of selects()) {
-      const place = numbers.indexOf(each.dataset.place);
-      each.value = place >= 0 && place < most() ? String(place + 1) : "";
+      const index = numbers.indexOf(each.dataset.document);
+      each.value = index >= 0 && index < maxRank() ? String(index + 1) : "";
     }
-    draw();
+    drawRanking();
   }
 
-  function toggle(number) {
-    const placed = order();
-    if (placed.includes(number)) arrange(placed.filter((each) => each !== number));
-    else if (placed.length < most()) arrange([...placed, number]);
+  function toggleRanked(number) {
+    const ranked = rankedDocuments();
+    if (ranked.includes(number)) setRanking(ranked.filter((each) => each !== number));
+    else if (ranked.length < maxRank()) setRanking([...ranked, number]);
   }
 
-  function draw() {
-    const list = find("#ranking"), placed = order();
-    list.replaceChildren(...placed.map((number, index) => {
+  function drawRanking() {
+    const list = find("#ranking"), ranked = rankedDocuments();
+    list.replaceChildren(...ranked.map((number, index) => {
       const item = document.createElement("li"), button = document.createElement("button");
       button.type = "button";
       button.draggable = true;
-      button.dataset.placeButton = number;
-      button.setAttribute("aria-label", `Place ${index + 1}: document ${number}. Remove`);
+      button.dataset.rankButton = number;
+      button.setAttribute("aria-label", `Rank ${index + 1}: document ${number}. Remove`);
       button.textContent = `${index + 1}. Document ${number}`;
       item.append(button);
       return item;
     }));
-    for (const button of all("article [data-place-button]")) {
-      const place = placed.indexOf(button.dataset.placeButton);
-      button.setAttribute("aria-pressed", String(place >= 0));
-      find("span", button).textContent = place >= 0 ? `Place ${place + 1}` : "Place next";
+    for (const button of all("article [data-rank-button]")) {
+      const index = ranked.indexOf(button.dataset.rankButton);
+      button.setAttribute("aria-pressed", String(index >= 0));
+      find("span", button).textContent = index >= 0 ? `Rank ${index + 1}` : "Rank next";
     }
-    if (placed.length) say(`Placed: ${placed.join(", ")}`);
+    if (ranked.length) announce(`Ranked documents: ${ranked.join(", ")}`);
     const save = find("button[value=ranking]");
-    save.disabled = !placed.length;
+    save.disabled = !ranked.length;
   }
 
-  function ranking() {
+  function prepareRanking() {
     if (!find("#ranking")) return;
     for (const select of selects()) {
-      const number = select.dataset.place, button = document.createElement("button");
+      const number = select.dataset.document, button = document.createElement("button");
       button.type = "button";
-      button.className = "quiet place-button";
-      button.dataset.placeButton = number;
+      button.className = "quiet rank-button";
+      button.dataset.rankButton = number;
       if (Number(number) < 10) button.dataset.key = number;
       const key = document.createElement("kbd");
       key.className = "key";
@@ -287,14 +288,14 @@
       button.append(...(Number(number) < 10 ? [key] : []), document.createElement("span"));
       select.closest("header").append(button);
       select.closest("header").draggable = true;
-      select.closest("header").dataset.placeDrag = number;
+      select.closest("header").dataset.dragDocument = number;
     }
-    draw();
+    drawRanking();
   }
 
   document.addEventListener("dragstart", (event) => {
-    const from = event.target.closest?.("[data-place-drag], #ranking [data-place-button]");
-    if (from) event.dataTransfer.setData("text/plain", from.dataset.placeDrag ?? from.dataset.placeButton);
+    const from = event.target.closest?.("[data-drag-document], #ranking [data-rank-button]");
+    if (from) event.dataTransfer.setData("text/plain", from.dataset.dragDocument ?? from.dataset.rankButton);
   });
   document.addEventListener("dragover", (event) => {
     const list = event.target.closest?.("#ranking");
@@ -304,18 +305,18 @@
   document.addEventListener("drop", (event) => {
     const list = event.target.closest?.("#ranking"), number = event.dataTransfer.getData("text/plain");
     find("#ranking")?.classList.remove("over");
-    if (!list || !selects().some((each) => each.dataset.place === number)) return;
+    if (!list || !selects().some((each) => each.dataset.document === number)) return;
     event.preventDefault();
-    const rest = order().filter((each) => each !== number);
-    const before = all("#ranking button").filter((button) => button.dataset.placeButton !== number)
+    const rest = rankedDocuments().filter((each) => each !== number);
+    const before = all("#ranking button").filter((button) => button.dataset.rankButton !== number)
       .findIndex((button) => event.clientX < button.getBoundingClientRect().right - button.offsetWidth / 2
         && event.clientY < button.getBoundingClientRect().bottom);
     rest.splice(before < 0 ? rest.length : before, 0, number);
-    arrange(rest);
+    setRanking(rest);
   });
 
   root.classList.add("script");
-  begin();
-  show();
+  preparePage();
+  showUnsaved();
   if (outbox().length) { failures = 1; retry(); }
 })();
