@@ -652,7 +652,24 @@ def test_arguments_of_the_wrong_size_are_refused():
     assert native.core.measure_grades([1.0] * 9, [], np.zeros(9), program) is None
 
 
+@given(st.lists(st.integers(0, 4), max_size=40))
+def test_rows_are_grouped_in_their_order(groups):
+    numbers, rows = np.array(groups, dtype=np.int32), np.arange(7, 7 + len(groups))
+    sizes, into = np.bincount(numbers, minlength=5), np.zeros_like(rows)
+    native.core.group(numbers, np.cumsum(sizes) - sizes, rows, into)
+    assert into.tolist() == [7 + row for n in range(5) for row, g in enumerate(groups) if g == n]
+
+
 def test_arrays_of_the_wrong_size_are_refused():
+    numbers, places, rows = np.zeros(2, np.int32), np.zeros(1, np.int64), np.zeros(2)
+    for wrong in (
+        (numbers + 1, places, rows, rows), (numbers - 1, places, rows, rows),
+        (numbers, places + 1, rows, rows), (numbers, places - 1, rows, rows),
+        (numbers, places, rows[:1], rows), (numbers, places, rows, rows[:1]),
+        (numbers, places[:0], rows, rows),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="invalid groups"):
+            native.core.group(wrong[0], wrong[1].copy(), *wrong[2:])
     hashes, offsets = np.zeros(3, np.uint64), np.array([0, 2], np.int64)
     with pytest.raises(ValueError, match="invalid offsets"):
         native.core.all_differ(hashes, offsets)

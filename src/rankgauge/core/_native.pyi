@@ -19,6 +19,13 @@ def align(
     columns: list[tuple[_Bytes, _Ints, _Ints, _Hashes]], first: _Ints, sizes: _Ints, /
 ) -> tuple[bytearray, ...] | None: ...
 def all_differ(hashes: _Hashes, offsets: _Ints, /) -> bool: ...
+def group(
+    numbers: npt.NDArray[np.int32],
+    places: _Ints,
+    items: npt.NDArray[Any],
+    into: npt.NDArray[Any],
+    /,
+) -> None: ...
 def hash_ids(data: _Bytes, starts: _Ints, lengths: _Ints, hashes: _Hashes, /) -> None: ...
 def judgments(
     data: _Bytes, starts: _Ints, lengths: _Ints, hashes: _Hashes, offsets: _Ints, /

@@ -6,6 +6,7 @@
    scan          lines of a TREC file -> columns of ids, hashes, and numbers  (formats/fast_trec.py)
    pack_ids      ids within a text -> contiguous ids                          (formats/fast_trec.py)
    hash_ids      hashes of a column of ids                                    (core/ids.py)
+   group         rows of each query side by side                              (formats/fast_trec.py)
    all_differ    whether a ranking has no duplicate documents                 (core/pair_table.py)
    row_lines     rows of a run -> lines of a text file                        (formats/rows.py)
    rank_rows     rows of each ranking, best first                             (data/ranking.py)
@@ -38,7 +39,7 @@
 #error "hashes are computed from little-endian words"
 #endif
 
-#define VERSION 8 /* same as in core/native.py; incremented when a function changes */
+#define VERSION 9 /* same as in core/native.py; incremented when a function changes */
 #define JUDGMENTS "rankgauge.judgments"
 #define NUMBERING "rankgauge.numbering"
 #define LINES_RUN "rankgauge.lines_run"
@@ -992,6 +993,54 @@ pack_ids(PyObject *Py_UNUSED(module), PyObject *args)
         used += length;
     }
     result = PyLong_FromSsize_t(used);
+done:
+    close_arrays(arrays, 4);
+    return result;
+}
+
+/* ---- group ---- */
+
+PyDoc_STRVAR(group_doc,
+"group(numbers, places, items, into)\n\n"
+"Copy each item (8 bytes) to the next place of its group in `into`. numbers: the group of each item,\n"
+"int32. places: the first place of each group, int64; each is advanced by the size of the group.");
+
+static PyObject *
+group(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *objects[4];
+    if (!PyArg_ParseTuple(args, "OOOO:group", &objects[0], &objects[1], &objects[2], &objects[3])) {
+        return NULL;
+    }
+    static const size_t SIZES[] = {4, 8, 8, 8};
+    Array arrays[4] = {0};
+    PyObject *result = NULL;
+    for (int i = 0; i < 4; i++) {
+        if (!open_array(objects[i], &arrays[i], SIZES[i], i % 2)) { /* places and into change */
+            goto done;
+        }
+    }
+    const int32_t *numbers = arrays[0].items;
+    int64_t *places = arrays[1].items;
+    const uint64_t *items = arrays[2].items;
+    uint64_t *into = arrays[3].items;
+    Py_ssize_t rows = arrays[0].count, groups = arrays[1].count, row = 0;
+    if (arrays[2].count == rows && arrays[3].count == rows) {
+        PyThreadState *others = unlock(rows);
+        for (; row < rows; row++) {
+            int32_t number = numbers[row];
+            if (number < 0 || number >= groups || places[number] < 0 || places[number] >= rows) {
+                break;
+            }
+            into[places[number]++] = items[row];
+        }
+        lock(&others);
+    }
+    if (row < rows || arrays[2].count != rows || arrays[3].count != rows) {
+        PyErr_SetString(PyExc_ValueError, "invalid groups");
+        goto done;
+    }
+    result = Py_NewRef(Py_None);
 done:
     close_arrays(arrays, 4);
     return result;
@@ -3046,6 +3095,7 @@ done:
 static PyMethodDef METHODS[] = {
     {"align", align, METH_VARARGS, align_doc},
     {"all_differ", all_differ, METH_VARARGS, all_differ_doc},
+    {"group", group, METH_VARARGS, group_doc},
     {"hash_ids", hash_ids, METH_VARARGS, hash_ids_doc},
     {"join", join, METH_VARARGS, join_doc},
     {"join_dicts", join_dicts, METH_VARARGS, join_dicts_doc},

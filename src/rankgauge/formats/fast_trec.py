@@ -491,23 +491,36 @@ class _Rows:
             ranks = self._ranks[:count] if self.ranked else None
             values = self._values[:count]
             return PairTable(names, offsets, docs, values, lines=lines, ranks=ranks)
-        # 16-bit integers are sorted by radix sort.
-        small = np.uint16 if len(names) <= _SHORT else np.int32
-        order = np.argsort(numbers.astype(small), kind="stable")
         offsets = offsets_of(np.bincount(numbers, minlength=len(names)))
-        # Reorder one array after the other, each into the memory of the previous one.
+        grouped = self._grouping(numbers, offsets)
+        # One array after the other, each into the memory of the previous one.
         spare = np.empty(count, dtype=np.int64)
         for name in ("_starts", "_lengths", "_hashes", "_values"):
             column = getattr(self, name)
-            into = spare[:count].view(column.dtype)
-            setattr(self, name, np.take(column, order, out=into, mode="clip"))
+            setattr(self, name, grouped(column[:count], spare[:count].view(column.dtype)))
             spare = column
-        ranks = self._ranks[order] if self.ranked else None
+        ranks = grouped(self._ranks[:count], np.empty(count)) if self.ranked else None
         docs = Ids(data, self._starts, self._lengths, self._hashes)
+        lines = None
         if line is not None:
-            order += line
-        lines = None if line is None else order
+            lines = grouped(np.arange(line, line + count), spare[:count].view(np.int64))
         return PairTable(names, offsets, docs, self._values, lines=lines, ranks=ranks)
+
+    def _grouping(
+        self, numbers: npt.NDArray[np.int32], offsets: IntArray
+    ) -> Callable[[npt.NDArray[Any], npt.NDArray[Any]], npt.NDArray[Any]]:
+        """Return a function that copies a column into an array, grouped by query."""
+        if self._core is None:
+            # 16-bit integers are sorted by radix sort.
+            small = np.uint16 if len(offsets) <= _SHORT else np.int32
+            order = np.argsort(numbers.astype(small), kind="stable")
+            return lambda column, into: np.take(column, order, out=into, mode="clip")
+
+        def grouped(column: npt.NDArray[Any], into: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            self._core.group(numbers, offsets[:-1].copy(), column, into)
+            return into
+
+        return grouped
 
 
 class Numbering:
