@@ -12,7 +12,9 @@ from types import SimpleNamespace
 from typing import Any, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 
+from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError
@@ -29,7 +31,7 @@ _ROUNDED = re.compile(r"\d(\.\d+)?[eE]\+?\d+")
 _DECIMAL = re.compile(r"\d+\.0+")
 # Longest row of plain cells, and the most cells that the compiled core can tell apart.
 _LONGEST, _WIDEST = 1 << 16, 64
-_LINE = ord("\n")
+_LINE, _POINT, _ZERO, _E, _LOWER = (*b"\n.0e", 32)
 
 
 def _pieces(  # noqa: C901 - one kind of row after another
@@ -104,14 +106,13 @@ class PlainCells:
     ) -> None:
         self._stream, self._by = stream, by.encode()
         self._tabs = bytes.maketrans(self._by, b"\t")
-        cell = rb"[%b\n]\d(?:\.\d+)?[eE]\+?\d+(?![^%b\r\n])"
-        self._rounded = re.compile(cell % (re.escape(self._by), re.escape(self._by)))
+        self._rounded = re.compile(rb"\d(\.\d+)?[eE]\+?\d+(?![^%b\r\n])" % re.escape(self._by))
         self._unusual = [
             sign for sign in (b'"', b" ", b"\t", b"\v", b"\f", b"\0") if sign != self._by
         ]
         self._tail = b"\n"
-        self.start = self._converted(first)
         self.shape, self.notes = shape, notes
+        self.start = self._converted(first)
 
     @classmethod
     def of(cls, stream: BinaryIO, header: bytes, rows: Rows, form: str) -> PlainCells | None:
@@ -163,13 +164,26 @@ class PlainCells:
         if b"#" in seen:
             unusual |= b"\n#" in seen
         if b"e" in seen or b"E" in seen:
-            unusual |= self._rounded.search(seen) is not None
+            unusual |= self._has_rounded_id(seen, data, np.flatnonzero(edge))
         if unusual:
             raise OSError("a cell is not plain")
         self._tail = seen[max(seen.rfind(b"\n"), 0) :]
         if len(self._tail) > _LONGEST:
             raise OSError("a row is too long")
         return text.translate(self._tabs)
+
+    def _has_rounded_id(self, seen: bytes, data: npt.NDArray[np.uint8], edges: IntArray) -> bool:
+        """Return whether an id looks like a number rewritten by a spreadsheet."""
+        shape = self.shape
+        for column in (shape.query, shape.doc):
+            # If a row has other than `width` cells, the text is declined anyway.
+            cells = edges[column :: shape.width] + 1
+            cells = cells[cells + 1 < len(data)]
+            second = data[cells + 1]
+            some = (data[cells] - _ZERO <= 9) & ((second | _LOWER == _E) | (second == _POINT))
+            if any(self._rounded.match(seen, cell) for cell in cells[some].tolist()):
+                return True
+        return False
 
 
 def _is_row(row: list[str], header: list[str], rows: Rows, place: tuple[int, str]) -> bool:
