@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 
 from rankgauge.conversion.contents import FileContent
 from rankgauge.core import native
@@ -118,27 +119,36 @@ def _add_scanned(found: UnreadFields, text: bytes, layout: Layout) -> bool:
         return False
     data = np.frombuffer(text + _SPARE, dtype=np.uint8)
     rows = text.count(b"\n")
-    starts, lengths = np.empty((2, rows), dtype=np.int64)
     hashes, ranks = np.empty(rows, dtype=np.uint64), np.empty(rows)
     numbers = np.empty(rows, dtype=np.int32)
 
-    def counts(query: int, doc: int) -> dict[bytes, int] | None:
-        """Count the values of one field; fill `starts`, `lengths`, and `hashes` from another."""
+    def scan(counted: int, other: int) -> tuple[dict[bytes, int], Ids] | None:
+        """Count the values of one field; return them and the ids of another field."""
         numbering = core.numbering()
-        fields = (_WIDTHS[layout.name], query, doc, _RANK, -1)
+        fields = (_WIDTHS[layout.name], counted, other, _RANK, -1)
+        starts, lengths = np.empty((2, rows), dtype=np.int64)
         columns = (starts, lengths, hashes, ranks, numbers, ranks)
         if core.scan(numbering, data, 0, len(text), fields, 0, *columns) is None:
             return None
-        return dict(zip(core.names(numbering), np.bincount(numbers).tolist(), strict=True))
+        counts = np.bincount(numbers).tolist()
+        return dict(zip(core.names(numbering), counts, strict=True)), Ids(data, starts, lengths)
 
-    seconds, tags = counts(1, 2), counts(5, 0)
-    if seconds is None or tags is None:
+    scanned = scan(5, 0)
+    if scanned is None:
         return False
-    found.seconds.update(seconds)
+    tags, queries = scanned
+    if not _is_usual(data, queries.starts + queries.lengths):
+        scanned = scan(1, 0)
+        found.seconds.update(scanned[0] if scanned else {})
     found.tags.update(tags)
-    found.add_queries(Ids(data, starts, lengths, hashes).runs().ids.tolist())
+    found.add_queries(queries.runs().ids.tolist())
     found.ranks.append(ranks)
     return True
+
+
+def _is_usual(data: npt.NDArray[np.uint8], ends: IntArray) -> bool:
+    """Return whether ``Q0`` follows each of these positions, between single blanks."""
+    return all((data[ends + at] == sign).all() for at, sign in enumerate(b" Q0 "))
 
 
 def _add_arrays(found: UnreadFields, text: bytes, layout: Layout) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import neg
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -251,7 +253,7 @@ class Simulation:
 
     def _threshold(self, score: float) -> Threshold:
         kept = {
-            query.query_id: query.docs[: sum(map(score.__le__, query.scores[: self.k]))]
+            query.query_id: query.docs[: bisect_right(query.scores[: self.k], -score, key=neg)]
             for query in self.queries
         }
         measures = [Measure(name)(rel=self.rel) for name in ("SetP", "SetR", "SetF")]

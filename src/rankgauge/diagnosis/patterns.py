@@ -116,9 +116,9 @@ def with_counts(found: Patterns, counts: NDArray[np.float64]) -> Patterns:
 def pattern_counts(query: RankedQuery, texts: Texts, k: int) -> NDArray[np.float64]:
     """Return the contribution of a query to the counts of patterns."""
     row: list[float] = []
+    ranks = [rank for doc in query.relevant if (rank := query.ranks.get(doc))]
     for top in _TOPS:
         last = min(top, len(query.docs))
-        ranks = [rank for doc in query.relevant if (rank := query.ranks.get(doc))]
         near = [rank - (last + 1) / 2 for rank in ranks if rank <= last]
         after = sum(top < rank <= 2 * top for rank in ranks)
         row += (len(near), sum(near), len(near) * (last * last - 1) / 12, after)
