@@ -1,6 +1,7 @@
 """CSV and TSV with a header: every reader returns all cells."""
 
 import csv
+import gzip
 import io
 import tempfile
 from collections.abc import Callable, Iterable
@@ -187,7 +188,8 @@ def test_plain_cells_are_read_like_others(core: str, content: bytes, layout: Lay
 def _outcomes(path: Path, layout: Layout) -> list[object]:
     """Read a file as a whole, in pieces, and in blocks: rows and notes, or the error."""
     whole = _outcome(lambda: [read_table(path, layout)])
-    parts = _outcome(lambda: pieces.Pieces(path, layout, 10**6), warnings=False)
+    # With this limit, pieces are as small as possible.
+    parts = _outcome(lambda: pieces.Pieces(path, layout, 1), warnings=False)
     return [whole, parts, _outcome(lambda: pieces.read_blocks(path, layout))]
 
 
@@ -233,6 +235,61 @@ def test_plain_cells_are_read_as_arrays(
     )
     # Only the first row.
     assert len(read) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"query_id,doc_id,score\nq1,d1,1\nq1," + b"d" * 140_000 + b",2\n", "line 3: a cell of"),
+        (b"query_id,doc_id,score,a\0b\nq1,d1,1,x\n", "line 1: the line contains a NUL byte"),
+        (gzip.compress(b"query_id,doc_id,score\nq1,d1,1\n")[:31], "line 1: the gzip data is"),
+    ],
+    ids=["a long cell", "NUL", "cut"],
+)
+def test_plain_cells_have_the_errors_of_others(
+    content: bytes, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(content)
+    whole, parts, blocks = _outcomes(path, RUN)
+    assert message in str(whole)
+    assert parts == whole
+    assert blocks is None
+
+
+@pytest.mark.parametrize("core", ["compiled", "NumPy"])
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [
+        (b"q9,d,x\n", "line 102, column 3: score 'x' is text"),
+        (b"q9,d\n", "line 102: got 2 columns"),
+        (b'q9,"d\n', "line 102: a quote that opens in this row"),
+        (b"q9,,1\n", "line 102, column 2: the document id is empty"),
+    ],
+)
+def test_rows_after_plain_cells_keep_their_line_numbers(
+    core: str, last: bytes, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if core == "NumPy":
+        monkeypatch.setattr(native, "core", None)
+    monkeypatch.setattr(pieces, "_LEAST", 200)
+    monkeypatch.setattr(fast_trec, "_PIECE", 150)
+    path = tmp_path / "a.csv"
+    rows = b"".join(b"q%d,d%d,0.5\n" % (row // 10, row) for row in range(100))
+    path.write_bytes(b"query_id,doc_id,score\n" + rows + last)
+    with pytest.raises(InputError, match=message):
+        list(pieces.Pieces(path, RUN, 1))
+
+
+def test_only_blank_lines_may_follow_plain_cells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "_LEAST", 200)
+    monkeypatch.setattr(fast_trec, "_PIECE", 150)
+    path = tmp_path / "a.csv"
+    # Ten rows after the first one exactly fill a piece.
+    path.write_bytes(b"query_id,doc_id,score\n" + b"query,document,0.50\n" * 11 + b"\n")
+    assert [len(table) for table in pieces.Pieces(path, RUN, 1)] == [11]
 
 
 @pytest.mark.parametrize("columns", [64, 65, 300])

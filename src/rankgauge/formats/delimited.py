@@ -22,6 +22,7 @@ from rankgauge.formats.columns import RUN, Columns, Layout, columns_of, wrong_co
 from rankgauge.formats.fast_trec import Shape
 from rankgauge.formats.lines import report_read, shorten
 from rankgauge.formats.numbers import is_missing, number_text, read_number, wrong_number
+from rankgauge.formats.registry import BrokenPackError
 from rankgauge.formats.rows import Rows, by_query, rank_number, score_lines, text_pairs
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
@@ -118,8 +119,8 @@ class PlainCells:
     def of(cls, stream: BinaryIO, header: bytes, rows: Rows, form: str) -> PlainCells | None:
         """Begin to read after the header; return None unless header and first row are plain."""
         usual = DELIMITERS[form]
-        first = stream.readline(_LONGEST)
         try:
+            first = stream.readline(_LONGEST)
             # The usual reader checks the columns, and notes what is unusual about them.
             (table,) = _pieces(iter([(1, header), (2, first)]), rows, usual)
             names = header.decode().rstrip("\r\n")
@@ -130,6 +131,7 @@ class PlainCells:
                 columns.has_ranks
                 or rows.ranks
                 or '"' in names
+                or "\0" in names
                 or len(first) == _LONGEST
                 or len(cells) > _WIDEST
                 or any(note.startswith("WARNING") for note in table.notes)
@@ -137,7 +139,7 @@ class PlainCells:
                 return None
             shape = Shape(len(cells), *places)
             return cls(stream, first, by, shape=shape, notes=table.notes)
-        except (InputError, OSError, UnicodeDecodeError):
+        except (BrokenPackError, InputError, OSError, UnicodeDecodeError):
             return None
 
     def readinto(self, room: Any) -> int:
@@ -158,6 +160,9 @@ class PlainCells:
         unusual = not text.isascii() or any(sign in seen for sign in self._unusual)
         # An empty cell or line.
         unusual |= bool((edge[1:] & edge[:-1]).any())
+        # A cell too long for the csv module covers one of these parts.
+        for at in range(0, len(edge) - _LONGEST + 1, _LONGEST):
+            unusual |= not edge[at : at + _LONGEST].any()
         if b"\r" in seen:
             breaks = seen.count(b"\r") - seen.endswith(b"\r")
             unusual |= breaks != seen.count(b"\r\n") or self._by + b"\r" in seen
@@ -225,14 +230,20 @@ def _cells_of(
             except FormatError as error:
                 rows.report(error)
         return
-    behind = 0
-    reader = _strict((decoded_line(line, rows.name, number) for number, line in lines), by)
+    first = number = 0
+
+    def texts() -> Iterator[str]:
+        nonlocal first, number
+        for number, line in lines:
+            first = first or number
+            yield decoded_line(line, rows.name, number)
+
     try:
-        for row in reader:
-            yield reader.line_num, row
-            behind = reader.line_num
+        for row in _strict(texts(), by):
+            yield number, row
+            first = 0
     except csv.Error as error:
-        raise quoting_error(error, rows.name, behind + 1) from None
+        raise quoting_error(error, rows.name, first or number) from None
 
 
 def _strict(texts: Iterable[str], by: str) -> Any:

@@ -503,7 +503,8 @@ class _Rows:
         docs = Ids(data, self._starts, self._lengths, self._hashes)
         lines = None
         if line is not None:
-            lines = grouped(np.arange(line, line + count), spare[:count].view(np.int64))
+            lines = np.arange(line, line + count, dtype=np.int64)
+            lines = grouped(lines, spare[:count].view(np.int64))
         return PairTable(names, offsets, docs, self._values, lines=lines, ranks=ranks)
 
     def _grouping(

@@ -195,6 +195,8 @@ class Pieces:
                     read += len(table)
                     yield table.with_notes(*cells.notes)
                 return
+        if read:
+            rows.clear()  # the rest may have no rows
         with self._lines_after(1, read) as rest:
             yield from load(format_named(text.form).pieces)(rest, rows)
 
