@@ -46,7 +46,7 @@ class DisputedSet:
 def disputed_sets(judgments: Iterable[Judgment], judges: Mapping[str, Judge]) -> list[DisputedSet]:
     """Return the sets of documents on which people disagree, sets without a verdict first.
 
-    People disagree if they chose different documents (in a ranking: placed different documents
+    People disagree if they chose different documents (in a ranking: ranked different documents
     first), if only some of them chose "none", or if they gave different grades. "Can't tell",
     repeats, hidden tests, and models are not compared.
 
@@ -247,7 +247,7 @@ def measure_agreement(
     A choice is coded as "none" or as the position of the chosen document in an order that depends
     only on the document identifiers. (With identifiers as codes, judges who guess would agree
     beyond chance.) Krippendorff's alpha is nominal for choices and ordinal for grades; for
-    rankings, the documents placed first are compared. Intervals are from a bootstrap over tasks.
+    rankings, the documents ranked first are compared. Intervals are from a bootstrap over tasks.
     Answers that were adjudicated later count; the adjudications themselves do not. "Cannot tell" is
     a missing answer. For a single judge, alpha is 1 - observed / expected disagreement with the
     others on the tasks in common. Models are compared with people and excluded from all other

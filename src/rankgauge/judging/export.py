@@ -40,7 +40,7 @@ _RULES = {
 }
 _PREFERENCES = (
     "each choice is a group: a chosen document is preferred to all others shown with it; in a "
-    "ranking, each document is preferred to those placed below it and those not placed. Grade 1: "
+    "ranking, each document is preferred to those ranked below it and those not ranked. Grade 1: "
     "not chosen; grade 0: none is appropriate"
 )
 _FIT_SCALE = (
@@ -280,7 +280,7 @@ def _contains(each: DocumentRelevance, cut: float) -> bool:
 def preferences_of(judgments: Iterable[Judgment]) -> dict[str, dict[str, dict[str, int]]]:
     """Return grades by question, presentation, and document, for counted choices between documents.
 
-    The chosen document has grade 2; the m documents placed in a ranking have m + 1, ..., 2. Other
+    The chosen document has grade 2; the m documents of a ranking have m + 1, ..., 2. Other
     documents shown have grade 1, or 0 if the judge chose none.
 
     Raises:

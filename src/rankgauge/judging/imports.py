@@ -297,7 +297,7 @@ def _preference_rows(
         what, fix = "it has sub-groups", "write the implied preferences as separate groups"
         if len(parts) == 1:
             what = "two documents have the same grade above the lowest, or all have it"
-            fix = "give different grades to documents that were placed"
+            fix = "give different grades to documents that were ranked"
         refuse(InputError(what, where=f"{name}, query {query!r:.60}, group {group!r:.60}", fix=fix))
 
 
@@ -308,7 +308,7 @@ def _ranking_of(query: str, group: str, grades: Mapping[str, float]) -> _Row | N
         return _Row(0, query, documents, "none", id=group)
     least = min(grades.values())
     lowest = [each for each in documents if grades[each] == least]
-    # Not placed: documents of grade 0 or 1, and several documents that share the lowest grade.
+    # Not ranked: documents of grade 0 or 1, and several documents that share the lowest grade.
     out = set(lowest) if least <= 1 or len(lowest) > 1 else set()
     best = sorted((each for each in documents if each not in out), key=lambda each: -grades[each])
     if not best or len({grades[each] for each in best}) < len(best):

@@ -32,7 +32,7 @@ class DocumentRelevance:
         question: The identifier of the question.
         document: The identifier of the document.
         shown: Finished presentations to people, including those in which none was chosen.
-        chosen: The number of times it was chosen (in a ranking: placed).
+        chosen: The number of times it was chosen (in a ranking: ranked).
         share: chosen / shown; NaN if it was never shown for a choice.
         share_low: Lower bound of the Wilson interval of the share.
         share_high: Upper bound of the Wilson interval.

@@ -130,7 +130,7 @@ def ranking_stages(
 
     The best item is chosen from all items, the second from the others, and so on; each is preferred
     to the remaining items and to none. A partial ranking says nothing more about items that were
-    not placed. Sets are padded to the number of items shown.
+    not ranked. Sets are padded to the number of items shown.
 
     Args:
         shown: Items shown.
