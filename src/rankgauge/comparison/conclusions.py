@@ -152,11 +152,11 @@ def difference_sentence(d: Difference) -> str:
             f"; with {many(d.queries, 'query')}, differences of {detectable} or more are "
             "detectable with 80% power"
         )
-        if d.queries_needed is not None:
-            text += (
-                f"; a difference of {abs(d.difference):.{d.digits}f} would need about "
-                f"{d.queries_needed:,} queries"
-            )
+    if d.queries > 1 and d.queries_needed is not None:
+        text += (
+            f"; a difference of {abs(d.difference):.{d.digits}f} would need about "
+            f"{d.queries_needed:,} queries"
+        )
     return text
 
 
