@@ -168,6 +168,25 @@ def _tables(draw: st.DrawFn) -> bytes:
 @pytest.mark.parametrize("core", ["compiled", "NumPy"])
 @given(_tables(), st.sampled_from([RUN, JUDGMENTS]))
 def test_plain_cells_are_read_like_others(core: str, content: bytes, layout: Layout) -> None:
+    _assert_read_alike(core, content, layout)
+
+
+@pytest.mark.parametrize("core", ["compiled", "NumPy"])
+@pytest.mark.parametrize(
+    "row",
+    ["q1,,d,0.5", ",q1,d,0.5", "q1,d,0.5,", "#1,d,0.5", "q1,1e5,0.5", "3.2E+10,d,0.5",
+     "q1,\udce9,0.5", "q1,d\r,0.5", 'q1,"d",0.5', "q1,d x,0.5", "", "q1,d,nan", "q1,d,1e5"],
+)  # fmt: skip
+def test_one_cell_that_is_not_plain_is_read_like_others(core: str, row: str) -> None:
+    # In every position relative to the ends of the pieces.
+    for length in range(1, 40):
+        rows = [f"q1,{'x' * length}{n},0.5" for n in range(9)]
+        for header in ("query_id,doc_id,score", "query_id,doc_id,rank"):
+            text = "\n".join([header, *rows, row, *rows[:1]])
+            _assert_read_alike(core, text.encode(errors="surrogateescape"), RUN)
+
+
+def _assert_read_alike(core: str, content: bytes, layout: Layout) -> None:
     if core == "compiled" and native.core is None:
         pytest.skip("the compiled core was not built")
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:

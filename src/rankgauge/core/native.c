@@ -1024,19 +1024,18 @@ group(PyObject *Py_UNUSED(module), PyObject *args)
     int64_t *places = arrays[1].items;
     const uint64_t *items = arrays[2].items;
     uint64_t *into = arrays[3].items;
-    Py_ssize_t rows = arrays[0].count, groups = arrays[1].count, row = 0;
-    if (arrays[2].count == rows && arrays[3].count == rows) {
-        PyThreadState *others = unlock(rows);
-        for (; row < rows; row++) {
-            int32_t number = numbers[row];
-            if (number < 0 || number >= groups || places[number] < 0 || places[number] >= rows) {
-                break;
-            }
+    Py_ssize_t rows = arrays[0].count, groups = arrays[1].count;
+    int valid = arrays[2].count == rows && arrays[3].count == rows;
+    PyThreadState *others = unlock(rows);
+    for (Py_ssize_t row = 0; valid && row < rows; row++) {
+        int32_t number = numbers[row];
+        valid = number >= 0 && number < groups && places[number] >= 0 && places[number] < rows;
+        if (valid) {
             into[places[number]++] = items[row];
         }
-        lock(&others);
     }
-    if (row < rows || arrays[2].count != rows || arrays[3].count != rows) {
+    lock(&others);
+    if (!valid) {
         PyErr_SetString(PyExc_ValueError, "invalid groups");
         goto done;
     }
@@ -2964,8 +2963,9 @@ write_decimal(char *at, double value)
     uint64_t digits = (uint64_t)(number >> (shift + 2));
     Wide rest = number & (one - 1);
     Wide last = one * (digits % 10) + rest; /* the rest with one decimal less */
-    /* The midpoints between this double and its neighbors. None is met: it has shift + 1 decimals.
-       That below a power of two is nearer, which changes no digits in this range. */
+    /* Distance to the midpoints between this double and its neighbors. No rounded number equals a
+       midpoint, which has shift + 1 decimals. Below a power of two the midpoint is nearer, which
+       changes no digits in this range. */
     Wide most = 2 * power;
     if (last <= most || one * 10 - last <= most) {
         digits = digits / 10 + (last > most);

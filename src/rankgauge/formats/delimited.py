@@ -166,8 +166,6 @@ class PlainCells:
         if b"\r" in seen:
             breaks = seen.count(b"\r") - seen.endswith(b"\r")
             unusual |= breaks != seen.count(b"\r\n") or self._by + b"\r" in seen
-        if b"#" in seen:
-            unusual |= b"\n#" in seen
         if b"e" in seen or b"E" in seen:
             unusual |= self._has_rounded_id(seen, data, np.flatnonzero(edge))
         if unusual:

@@ -307,7 +307,7 @@ def _opened_lines(
 ) -> Iterator[_LinesText | None]:
     """Open a file of lines of fields, or of plain cells; yield None for any other source.
 
-    With `ranks`, also for a table with a column of ranks.
+    With `ranks`, also yield None for a table with a column of ranks.
     """
     source, given = readers.path_and_format(source, layout, None)
     name = source_name(source)
