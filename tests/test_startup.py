@@ -34,6 +34,7 @@ EVALUATION = {
     "evaluation.plan",
     "evaluation.result",
     "formats", "formats.columns", "formats.decimals", "formats.detection", "formats.fast_trec",
+    "formats.field_grid",
     "formats.frames", "formats.lines", "formats.mappings", "formats.numbers", "formats.pieces",
     "formats.readers", "formats.registry", "formats.rows", "formats.trec", "measures",
     "measures.answers", "measures.binary", "measures.compiled", "measures.counts",

@@ -17,7 +17,7 @@ from rankgauge.core.pair_table import FloatArray, PairTable, distinct
 from rankgauge.core.text import many
 from rankgauge.formats.columns import RUN, Layout, columns_of
 from rankgauge.formats.decimals import decimals, words_of
-from rankgauge.formats.fast_trec import field_grid
+from rankgauge.formats.field_grid import field_grid
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import is_content, numbered_lines
 from rankgauge.formats.registry import format_named

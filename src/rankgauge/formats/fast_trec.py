@@ -3,9 +3,6 @@
 This reader handles files with the same number of blank- or tab-separated fields on every line. It
 declines all others; ``trec.py`` then reads the whole file, with the same values, errors, and line
 numbers. Rows of plain cells (:class:`delimited.PlainCells`) are such lines, too.
-
-The positions of separators form a grid of lines by fields. If fields are separated by more than one
-blank, both ends of each field are located.
 """
 
 from __future__ import annotations
@@ -24,13 +21,14 @@ from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.core.threads import check_stopped
 from rankgauge.formats.columns import Layout
 from rankgauge.formats.decimals import decimals, words_of
+from rankgauge.formats.field_grid import FieldFinder, FieldGrid
 from rankgauge.formats.lines import AROUND, Text, read_into, report_read
 from rankgauge.formats.numbers import read_number
 from rankgauge.formats.trec import as_read, places_of, rank_place
 
 _PIECE = 1 << 20
 _BLOCK = 1 << 23
-_LINE, _RETURN, _BLANK, _TAB, _COMMENT = 10, 13, 32, 9, 35
+_LINE, _COMMENT = 10, 35
 _SPACE = b" \t\n\r\v\f"
 _LOOK = 1 << 12
 _ASCII = 128
@@ -38,7 +36,6 @@ _WORD = 8
 _SPARE = 1 << 10
 _SPARE_BYTES = 16
 _SHORT = 1 << 16
-_KEPT = 31 << 20
 # Number of words of each query id that are compared for all rows; the buffer has as much spare room
 # after the text.
 _WORDS_OF_ALL = 3
@@ -360,7 +357,7 @@ class _Rows:
         self._values = np.empty(0, dtype=np.float64)
         self._ranks = np.empty(0, dtype=np.float64)
         self.ranked = ranks
-        self._scratch = _Scratch()
+        self._scratch = FieldFinder()
         self.ascii = True
         self.clear()
 
@@ -440,7 +437,7 @@ class _Rows:
         self._packed = self.count
         return self.used >= 0
 
-    def _add_ranks(self, near: _Bytes, words: _Words, found: _Grid, rank: int) -> None:
+    def _add_ranks(self, near: _Bytes, words: _Words, found: FieldGrid, rank: int) -> None:
         read = None
         if rank >= 0:
             read = _numbers(near, words, found.starts(rank), found.ends(rank))
@@ -569,89 +566,6 @@ class Numbering:
         self._hashes, self._of_hash = hashes[order], order
 
 
-@dataclass(frozen=True)
-class _Grid:
-    """Ends and starts of fields, (lines, fields), as offsets from `AROUND` bytes before the text.
-
-    Without starts, each field starts one byte after the end of the previous one.
-    """
-
-    closed: IntArray
-    opened: IntArray | None = None
-
-    def starts(self, field: int) -> IntArray:
-        if self.opened is not None:
-            return self.opened[:, field]
-        if field:
-            return self.closed[:, field - 1] + 1
-        starts = np.empty(len(self.closed), dtype=np.int64)
-        starts[0] = AROUND
-        np.add(self.closed[:-1, -1], 1, out=starts[1:])
-        return starts
-
-    def ends(self, field: int) -> IntArray:
-        return self.closed[:, field]
-
-
-class _Scratch:
-    """Finder of field boundaries, with reusable memory."""
-
-    def __init__(self) -> None:
-        # Freeing one array this large raises malloc's mmap threshold, so that memory freed by later
-        # pieces is reused instead of being returned to the system.
-        np.empty(_KEPT, dtype=np.uint8)
-        self._blank = self._flags = np.zeros(0, dtype=bool)
-
-    def grid(self, text: _Bytes, width: int) -> _Grid | None:
-        """Return the fields of these lines; None if a line does not have `width` fields."""
-        if AROUND + len(text) > len(self._blank):
-            self._blank = np.empty(AROUND + len(text), dtype=bool)
-            self._flags = np.empty(len(text), dtype=bool)
-        blank, flags = self._blank[: AROUND + len(text)], self._flags[: len(text)]
-        blank[:AROUND] = True
-        np.less_equal(text, _BLANK, out=blank[AROUND:])
-        np.logical_and(blank[AROUND:], blank[AROUND - 1 : -1], out=flags)
-        if flags.any():
-            return _ragged(text, blank, width)
-        blank[:AROUND] = False
-        ends = np.flatnonzero(blank)
-        if len(ends) % width:
-            return None
-        grid = ends.reshape(-1, width)
-        np.equal(text, _LINE, out=flags)
-        lines = np.count_nonzero(flags)
-        if lines != len(grid) or not flags[grid[:, -1] - AROUND].all():
-            return None
-        np.equal(text, _BLANK, out=flags)
-        others = len(ends) - lines - np.count_nonzero(flags)
-        if others and others != np.count_nonzero(text == _TAB):
-            return None
-        return _Grid(grid)
-
-
-def _ragged(text: _Bytes, blank: npt.NDArray[np.bool_], width: int) -> _Grid | None:
-    """Return the fields of lines with repeated, leading, or trailing blanks."""
-    here, before = blank[AROUND:], blank[AROUND - 1 : -1]
-    starts = np.flatnonzero(~here & before)
-    if not len(starts) or len(starts) % width:
-        return None
-    ends = np.flatnonzero(here & ~before)
-    feeds = np.flatnonzero(text == _LINE)
-    returns = np.flatnonzero(text == _RETURN)
-    # A lone carriage return also ends a line.
-    if len(returns) and not (text[returns + 1] == _LINE).all():
-        return None
-    blanks = np.count_nonzero(text == _BLANK) + np.count_nonzero(text == _TAB)
-    if blanks + len(feeds) + len(returns) != np.count_nonzero(here):
-        return None
-    opened, closed = starts.reshape(-1, width), ends.reshape(-1, width)
-    if len(feeds) != len(opened):
-        return None
-    if not ((closed[:, -1] <= feeds).all() and (feeds[:-1] < opened[1:, 0]).all()):
-        return None
-    return _Grid(closed + AROUND, opened + AROUND)
-
-
 def _numbers(data: _Bytes, words: _Words, starts: IntArray, ends: IntArray) -> FloatArray | None:
     """Return the parsed numbers; None if one is not a finite number."""
     values, sure = decimals(data, words, starts, ends)
@@ -702,12 +616,3 @@ def _mark_long_queries(
         new[rows[apart != 0]] = True
         rows = rows[apart == 0]
         number += 1
-
-
-def field_grid(text: _Bytes, width: int) -> tuple[IntArray, IntArray] | None:
-    """Return starts and ends of fields, (lines, fields); None if lines differ in width."""
-    grid = _Scratch().grid(text, width)
-    if grid is None:
-        return None
-    starts = np.stack([grid.starts(field) for field in range(width)], axis=1)
-    return starts - AROUND, grid.closed - AROUND
