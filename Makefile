@@ -9,6 +9,8 @@ DEMO := '.[bm25,plots,web]'
 # Arguments of the benchmarks and of the fuzzer, as in: make bench-peers BENCH=--large
 BENCH ?=
 FUZZ ?=
+# Repetitions of the scenarios of "make test-stores".
+ROUNDS ?= 3
 # The module that "make mutants" changes, and the tests that should fail.
 MODULE ?= src/rankgauge/stats/corrections.py
 TESTS ?= tests/stats
@@ -42,6 +44,9 @@ test: check ## all checks before a commit: check, tests except the slow ones, do
 
 test-slow: .venv/dev.stamp ## run the slow tests, which take more than a second or two each
 	.venv/bin/python -m pytest $(PARALLEL) --quiet -m slow tests
+
+test-stores: .venv/dev.stamp ## end processes that share a store by signals, in every order; ROUNDS=3 times each
+	ROUNDS=$(ROUNDS) .venv/bin/python -m pytest $(PARALLEL) --quiet tests/core/test_store_processes.py tests/web/test_web_processes.py
 
 check: .venv/dev.stamp ## check format, lint, types, layers, and changelog fragments
 	.venv/bin/ruff format --check --quiet .
@@ -216,4 +221,4 @@ awk -F '[=; ]+' '/^#/ || !NF { next } NR == FNR { own[$$1]; print; next } !($$1 
 	$(1) constraints.txt
 endef
 
-.PHONY: help demo demo-judge demo-answers test test-slow check cover docs sessions bench bench-peers speed scale test-lowest test-frames test-adapters test-spark test-profiles fuzz fuzz-native mutants clean
+.PHONY: help demo demo-judge demo-answers test test-slow test-stores check cover docs sessions bench bench-peers speed scale test-lowest test-frames test-adapters test-spark test-profiles fuzz fuzz-native mutants clean

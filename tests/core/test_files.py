@@ -1,6 +1,6 @@
 import pytest
 
-from rankgauge.core.files import write_atomically
+from rankgauge.core.files import create_privately, write_atomically
 from rankgauge.errors import InputError
 
 
@@ -37,3 +37,23 @@ def test_what_cannot_be_written_is_an_input_error(tmp_path, name, what):
 def test_a_rankgauge_error_passes_unchanged(tmp_path):
     with pytest.raises(InputError, match="no id"), write_atomically(tmp_path / "a"):
         raise InputError("no id")
+
+
+def test_a_file_created_privately_never_replaces_another(tmp_path):
+    target = tmp_path / "a.db"
+
+    def create():
+        with create_privately(target) as part:
+            assert part.stat().st_mode & 0o777 == 0o600
+            target.write_bytes(b"of another process")
+
+    with pytest.raises(FileExistsError):
+        create()
+    assert target.read_bytes() == b"of another process"
+    assert [one.name for one in tmp_path.iterdir()] == ["a.db"]
+
+
+def test_an_error_leaves_no_file_behind(tmp_path):
+    with pytest.raises(ZeroDivisionError), create_privately(tmp_path / "a.db") as part:
+        part.write_bytes(b"half %d" % (1 // 0))
+    assert list(tmp_path.iterdir()) == []

@@ -1,5 +1,6 @@
 """An unusable store: a clear message, and nothing overwritten."""
 
+import contextlib
 import json
 import os
 import sqlite3
@@ -104,7 +105,7 @@ def change(path, statement: str) -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9, 0.9999])  # the last: within the last page
 def test_a_truncated_file_is_reported_and_not_changed(act, share, tmp_path):
     path = tmp_path / "h.db"
     for _ in range(3):
@@ -154,6 +155,21 @@ def test_every_single_flipped_byte_is_reported_or_harmless(tmp_path):
         else:
             assert found in ([EVALUATION], []), place
     assert told
+
+
+@pytest.mark.skipif(os.name == "nt", reason="rights of files are those of POSIX")
+def test_a_new_file_and_its_log_are_readable_by_their_owner_only(tmp_path):
+    path = tmp_path / "h.db"
+    save(path)
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute("SELECT * FROM rankgauge_evaluations").fetchall()
+        save(path)
+        modes = {each.name: each.stat().st_mode & 0o777 for each in tmp_path.iterdir()}
+    assert modes == {"h.db": 0o600, "h.db-wal": 0o600, "h.db-shm": 0o600}
+    # The rights that somebody has given are kept.
+    path.chmod(0o640)
+    save(path)
+    assert path.stat().st_mode & 0o777 == 0o640
 
 
 @BOTH

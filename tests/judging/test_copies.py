@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -18,6 +19,7 @@ from rankgauge.judging import (
     Document,
     JudgingProject,
     Question,
+    Settings,
     Source,
     backup,
     restore,
@@ -132,6 +134,26 @@ def test_existing_files_are_never_replaced(tmp_path):
     backup(project, tmp_path / "b.db")
     with pytest.raises(InputError, match="this file already exists"):
         restore(tmp_path / "b.db", tmp_path / "a.db")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a pipe lets the restore wait")
+def test_a_project_created_during_a_restore_is_kept(tmp_path):
+    write_events(small(tmp_path / "a.db"), tmp_path / "a.jsonl")
+    target, pipe = tmp_path / "b.db", tmp_path / "pipe.jsonl"
+    os.mkfifo(pipe)
+
+    def send():
+        with pipe.open("wb") as stream:  # waits until the restore has begun to read
+            JudgingProject.create(target, Settings(title="of another process")).close()
+            stream.write((tmp_path / "a.jsonl").read_bytes())
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    with pytest.raises(InputError, match="this file already exists"):
+        restore(pipe, target)
+    sender.join()
+    assert JudgingProject(target).settings.title == "of another process"
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_a_database_with_a_project_is_not_restored_into(postgres, tmp_path):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -20,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from rankgauge.core.files import create_privately
 from rankgauge.core.redaction import Secrets, redact
 from rankgauge.errors import InputError, MissingExtra, RankgaugeError, StorageError
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 _OURS = "rankgauge_"
 # Arbitrary number; all writers must request the same lock.
 _LOCK = 7_265_001
-_LOOKS = 5
 _FIRST = "0001"
 _POSTGRES = {"postgres", "postgresql", "postgresql+psycopg"}
 _URL = re.compile(r"(?P<scheme>[A-Za-z][\w+.-]*)://")
@@ -121,7 +120,7 @@ class Database:
         """Open a read-only transaction."""
         with self._errors("read"):
             if self.path is not None:
-                self._check_file(self.path)
+                self._refuse_folder(self.path)
                 if not self.path.exists():
                     raise self._nothing_stored()
             with self._engine(create=False).begin() as connection:
@@ -150,7 +149,7 @@ class Database:
         with self._errors("written"):
             if self.path is not None:
                 self._make_folder()
-                self._check_file(self.path)
+                self._refuse_folder(self.path)
                 if not self._keeps or self._prepared != self._file():
                     self._prepare_file()
                     self._prepared = self._file()
@@ -170,21 +169,17 @@ class Database:
         """
         with self.reading():
             pass  # checks that the file exists, is ours, and has the latest revision
-        if target.exists():
-            raise InputError(
-                "the file already exists", where=str(target), fix="name a new file for the copy"
-            )
-        part = target.with_name(f".{secrets.token_hex(8)}.part")
-        try:
-            with self._errors(f"copied to {target}"):
-                with contextlib.closing(self._open(create=False)) as raw:
-                    raw.execute("VACUUM INTO ?", (str(part),))
-                with part.open("rb") as stream:
-                    os.fsync(stream.fileno())
-                part.chmod(0o600)
-                part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
+        with self._errors(f"copied to {target}"):
+            try:
+                with create_privately(target) as part:
+                    with contextlib.closing(self._open(create=False)) as raw:
+                        raw.execute("VACUUM INTO ?", (str(part),))
+                    with part.open("rb") as stream:
+                        os.fsync(stream.fileno())
+            except FileExistsError:
+                raise InputError(
+                    "the file already exists", where=str(target), fix="name a new file for the copy"
+                ) from None
 
     # ---- opening
 
@@ -235,7 +230,13 @@ class Database:
         return engine
 
     def _open(self, *, create: bool) -> sqlite3.Connection:
+        """Open a connection; a new file is readable only by its owner, as its WAL will be.
+
+        Nothing else in this module may open the file: closing it would release all locks that
+        SQLite holds on it in this process (sqlite.org/howtocorrupt.html, 2.2).
+        """
         path = Path(os.path.abspath(self.path or ""))  # noqa: PTH100 - a link stays a link
+        new = create and not path.exists()
         mode = "rwc" if create else "rw"
         if not create and not os.access(path.parent, os.W_OK):
             # Reading creates two files in the folder, unless the database is immutable.
@@ -247,8 +248,31 @@ class Database:
             isolation_level=None,
             check_same_thread=False,
         )
-        raw.execute("PRAGMA synchronous = FULL")
+        try:
+            if new:
+                path.chmod(0o600)
+            raw.execute("PRAGMA synchronous = FULL")
+            self._refuse_truncated(raw, path)
+        except BaseException:
+            raw.close()
+            raise
         return raw
+
+    def _refuse_truncated(self, raw: sqlite3.Connection, path: Path) -> None:
+        """Refuse a file that is shorter than its pages: SQLite accepts half of the last page."""
+        raw.execute("BEGIN")
+        raw.execute("SELECT count(*) FROM sqlite_master")  # begins to read
+        pages, size = (
+            raw.execute(f"PRAGMA {each}").fetchone()[0] for each in ("page_count", "page_size")
+        )
+        try:
+            logged = os.stat(f"{path}-wal").st_size  # noqa: PTH116 - as the next line
+        except FileNotFoundError:
+            logged = 0
+        # Without a log, all pages of this transaction are in the file.
+        if not logged and path.stat().st_size < pages * size:
+            raise self.damaged("it is truncated")
+        raw.execute("COMMIT")
 
     def _file(self) -> tuple[int, int] | None:
         """Return device and inode of the file; None if it does not exist."""
@@ -277,16 +301,9 @@ class Database:
                 else:
                     return
 
-    def _check_file(self, path: Path) -> None:
-        """Refuse folders and truncated files: SQLite may write past the missing end."""
+    def _refuse_folder(self, path: Path) -> None:
         if path.is_dir():
             raise InputError("this is a folder", where=self.where, fix="name a file in it")
-        for _ in range(_LOOKS):
-            if not path.exists() or _is_complete(path) or Path(f"{path}-wal").exists():
-                return
-            # Another program may be writing now; a truncated file stays truncated.
-            time.sleep(0.05)
-        raise self.damaged("it is truncated")
 
     def _make_folder(self) -> None:
         """Create the default folder; refuse other missing folders, which may be typos."""
@@ -458,6 +475,19 @@ class Store:
         return f"<{type(self).__name__} {self.where}>"
 
 
+def is_sqlite(path: Path) -> bool:
+    """Return whether a file is an SQLite database; only SQLite opens it, as in `Database`."""
+    if not path.is_file() or not path.stat().st_size:
+        return False
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    with contextlib.closing(sqlite3.connect(uri, uri=True)) as raw:
+        try:
+            raw.execute("SELECT count(*) FROM sqlite_master")
+        except sqlite3.DatabaseError as error:
+            return error.sqlite_errorcode != sqlite3.SQLITE_NOTADB
+    return True
+
+
 def sqlite_error(
     error: sqlite3.Error, done: str, *, store: str, where: str, patience: float
 ) -> InputError:
@@ -491,20 +521,6 @@ def _damaged(how: str, store: str, where: str) -> InputError:
         f"this {store} is damaged: {how}", where=where,
         fix="restore an intact copy; nothing was changed",
     )  # fmt: skip
-
-
-def _is_complete(path: Path) -> bool:
-    """Return whether a file is as long as its header says (sqlite.org/fileformat2.html, 1.3)."""
-    with path.open("rb") as stream:
-        header = stream.read(100)
-        size = stream.seek(0, os.SEEK_END)
-    if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
-        return True  # empty, or not a database: reported elsewhere
-    page, pages, changed, valid = (
-        int.from_bytes(header[begin:end], "big")
-        for begin, end in ((16, 18), (28, 32), (24, 28), (92, 96))
-    )
-    return changed != valid or size >= pages * (65_536 if page == 1 else page)
 
 
 def _url_of(where: str) -> URL:

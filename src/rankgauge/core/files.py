@@ -7,9 +7,12 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from rankgauge.errors import FormatError, InputError, RankgaugeError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @contextmanager
@@ -59,6 +62,35 @@ def write_atomically(target: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         if renames:
             with contextlib.suppress(OSError, ValueError):
                 part.unlink(missing_ok=True)
+
+
+@contextmanager
+def create_privately(target: Path) -> Iterator[Path]:
+    """Yield an empty temporary file that becomes `target` when the block ends without an error.
+
+    Only its owner can read it. An existing file is never replaced, not even one that another
+    process has just created.
+
+    Raises:
+        FileExistsError: If `target` exists at the end.
+        OSError: If the file cannot be created.
+    """
+    import secrets
+
+    part = target.with_name(f".{secrets.token_hex(8)}.part")
+    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    try:
+        yield part
+        try:
+            os.link(part, target)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without hard links
+            if target.exists():
+                raise FileExistsError(target) from None
+            part.rename(target)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def read_text(

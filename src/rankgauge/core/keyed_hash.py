@@ -19,6 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from rankgauge.core.files import create_privately
+
 _BYTES = 32
 
 
@@ -48,11 +50,5 @@ def _key(place: Path) -> bytes:
 def _make(place: Path) -> None:
     """Write a new key, readable by its owner only; the first of several processes wins."""
     place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    part = place.with_name(f".{secrets.token_hex(8)}.part")
-    try:
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-            stream.write(secrets.token_bytes(_BYTES))
-        with suppress(FileExistsError):
-            os.link(part, place)  # atomic, and never replaces a file
-    finally:
-        part.unlink(missing_ok=True)
+    with suppress(FileExistsError), create_privately(place) as part:
+        part.write_bytes(secrets.token_bytes(_BYTES))

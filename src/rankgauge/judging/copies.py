@@ -11,6 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from rankgauge.core.database import is_sqlite
+from rankgauge.core.files import create_privately
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.json_files import objects
@@ -23,7 +25,6 @@ from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
 EVENTS_SCHEMA = "rankgauge/judging-events/1"
-_SQLITE = b"SQLite format 3\0"
 _COUNTED = ("questions", "documents", "judges", "presentations", "choices")
 
 
@@ -113,7 +114,7 @@ def backup(project: JudgingProject, target: str | os.PathLike[str]) -> ProjectCo
     """
     path = Path(target)
     if path.exists():
-        raise InputError("this file already exists", where=str(path), fix="name a new file")
+        raise _existing(str(path))
     if project.path is None or ".jsonl" in path.suffixes:
         return write_events(project, path)
     project.copy_to(path)
@@ -131,31 +132,36 @@ def restore(source: str | os.PathLike[str], where: str | os.PathLike[str]) -> Pr
         FormatError: If a line cannot be read; nothing is stored.
         InputError: If the project already exists, or the file is not a backup.
     """
-    target = JudgingProject(where)
-    if target.path is not None and target.path.exists():
-        raise InputError(
-            "this file already exists", where=target.where, fix="name a new file for the project"
-        )
-    if _is_sqlite(source):
-        if target.path is not None:
-            JudgingStore(source).copy_to(target.path)
-            return ProjectCopy(os.fspath(source), target.where)
-        with JudgingProject(source).reading() as read:
-            rows = ((0, name, row) for name, row in read.records())
-            counts = _stored(target, rows, os.fspath(source))
-    else:
-        with opened(source) as stream:
-            lines = objects(numbered_lines(stream, os.fspath(source)), os.fspath(source))
-            counts = _stored(target, _rows_of(lines, os.fspath(source)), os.fspath(source))
-    return ProjectCopy(os.fspath(source), target.where, counts, secrets=False)
-
-
-def _is_sqlite(source: str | os.PathLike[str]) -> bool:
+    target, name = JudgingProject(where), os.fspath(source)
+    if target.path is None:
+        return ProjectCopy(name, target.where, _copied(source, target), secrets=False)
+    if target.path.exists():
+        raise _existing(target.where)
+    if is_sqlite(Path(source)):
+        JudgingStore(source).copy_to(target.path)
+        return ProjectCopy(name, target.where)
     try:
-        with open(source, "rb") as stream:  # noqa: PTH123 - a path may be text
-            return stream.read(len(_SQLITE)) == _SQLITE
-    except OSError:
-        return False  # reported when the file is opened as text
+        # The project is closed before the file is renamed, so that no log of it is left behind.
+        with create_privately(target.path) as part, JudgingProject(part) as made:
+            counts = _copied(source, made)
+    except FileExistsError:
+        raise _existing(target.where) from None
+    return ProjectCopy(name, target.where, counts, secrets=False)
+
+
+def _existing(where: str) -> InputError:
+    return InputError("this file already exists", where=where, fix="name a new file")
+
+
+def _copied(source: str | os.PathLike[str], target: JudgingProject) -> dict[str, int]:
+    """Store all rows of a backup in an empty project, and return their number by table."""
+    name = os.fspath(source)
+    if is_sqlite(Path(source)):
+        with JudgingProject(source).reading() as read:
+            return _stored(target, ((0, *row) for row in read.records()), name)
+    with opened(source) as stream:
+        lines = objects(numbered_lines(stream, name), name)
+        return _stored(target, _rows_of(lines, name), name)
 
 
 def _rows_of(
@@ -201,28 +207,20 @@ def _stored(
     """Store all rows in an empty project, or none of them; return the number of rows by table."""
     counts: Counter[str] = Counter()
     modes: dict[str, str] = {}
-    fresh = target.path is not None
-    try:
-        with target.writing() as stored:
-            _refuse_project(stored, target.where)
-            for line, name, row in rows:
-                try:
-                    if name == "choices":
-                        _check_choice(row, modes)
-                    stored.add_record(name, row)
-                    if name == "presentations":
-                        modes[row["id"]] = json.loads(row["body"])["mode"]
-                except (KeyError, TypeError, ValueError) as error:
-                    raise _unreadable(source, line, str(error)) from None
-                counts[name] += 1
-            stored.finish_records()
-        target.questions  # noqa: B018 - read now: what cannot be read is refused here
-    except BaseException:
-        target.close()
-        if fresh and target.path is not None:
-            for end in ("", "-wal", "-shm"):
-                Path(f"{target.path}{end}").unlink(missing_ok=True)
-        raise
+    with target.writing() as stored:
+        _refuse_project(stored, target.where)
+        for line, name, row in rows:
+            try:
+                if name == "choices":
+                    _check_choice(row, modes)
+                stored.add_record(name, row)
+                if name == "presentations":
+                    modes[row["id"]] = json.loads(row["body"])["mode"]
+            except (KeyError, TypeError, ValueError) as error:
+                raise _unreadable(source, line, str(error)) from None
+            counts[name] += 1
+        stored.finish_records()
+    target.questions  # noqa: B018 - read now: what cannot be read is refused here
     return {name: counts[name] for name in RECORDED}
 
 
