@@ -180,7 +180,7 @@ def define_tables(tables: MetaData) -> MetaData:
     return tables
 
 
-_SCHEMA = Schema(
+SCHEMA = Schema(
     "store of verdicts", define_tables, Path(__file__).parent / "migrations", "0001", "answers"
 )
 
@@ -209,7 +209,7 @@ class VerdictStore(Store):
     """
 
     def __init__(self, where: str | os.PathLike[str], *, wait: float = 30.0) -> None:
-        super().__init__(where, _SCHEMA, wait=wait, missing=_FIRST)
+        super().__init__(where, SCHEMA, wait=wait, missing=_FIRST)
 
     def create(self) -> None:
         """Create the store if it does not exist, so that write errors occur early."""
@@ -306,7 +306,7 @@ class VerdictStore(Store):
             yield connection
 
     def _table(self, name: str) -> Any:
-        return _SCHEMA.tables.tables[f"rankgauge_answers_{name}"]
+        return SCHEMA.tables.tables[f"rankgauge_answers_{name}"]
 
 
 def store_in_batches(
