@@ -1,12 +1,18 @@
 """``rankgauge logs metrics``."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
 pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
+import duckdb
 from tests.command import run
 from tests.online_loops import random_events, write_events
 
@@ -61,3 +67,24 @@ def test_impossible_options_are_refused(log, words, says):
     done = run("logs", "metrics", log, *words)
     assert done.returncode == 2
     assert says in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="SIGINT is sent differently there")
+def test_an_interrupt_of_a_query_is_no_error(tmp_path):
+    """DuckDB turns the interrupt into a RuntimeError."""
+    path = tmp_path / "log.parquet"
+    duckdb.execute(f"""
+        COPY (SELECT 'e' || i AS event_id, 'question' AS kind, 'q' || i AS question_id,
+            TIMESTAMPTZ '2026-05-04 08:00:00+00' + INTERVAL 1 SECOND * i AS time
+        FROM range(3000000) t(i)) TO '{path}' (FORMAT parquet)""")
+    words = [sys.executable, "-m", "rankgauge", "logs", "metrics", str(path)]
+    whole = time.monotonic()
+    subprocess.run(words, check=True, capture_output=True)
+    whole = time.monotonic() - whole
+    for part in (0.3, 0.5, 0.7, 0.9):
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            time.sleep(part * whole)
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate()
+        assert (process.returncode, errors.decode().strip()) in {(130, "interrupted"), (0, "")}

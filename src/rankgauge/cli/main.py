@@ -117,6 +117,9 @@ def _run() -> int:
         click.echo("interrupted", err=True)
         return _INTERRUPTED
     except Exception as error:  # noqa: BLE001 - a crash must not look like the verdict of a gate (exit 1)
+        if isinstance(error, RuntimeError) and str(error) == "Query interrupted":  # DuckDB's Ctrl-C
+            click.echo("interrupted", err=True)
+            return _INTERRUPTED
         return _print_error(error)
     return code if isinstance(code, int) else 0
 
