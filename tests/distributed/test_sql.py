@@ -1,12 +1,14 @@
 """SQL queries, run by DuckDB and PostgreSQL and compared with the kernels."""
 
 import math
+import random
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
 import rankgauge
 from rankgauge.distributed import DIALECTS, sql_checks, sql_query
+from rankgauge.distributed.sql import _output_names
 from rankgauge.errors import InputError, UnknownName
 
 duckdb = pytest.importorskip("duckdb", reason="without duckdb no query is run")
@@ -41,11 +43,15 @@ def in_duckdb(run, qrels):
     return connection
 
 
-def assert_equal(rows, run, qrels):
-    evaluation = rankgauge.evaluate(qrels, run, MEASURES)
+def output_columns(measures):
+    return list(_output_names(map(rankgauge.parse, measures)).values())
+
+
+def assert_equal(rows, run, qrels, measures=MEASURES):
+    evaluation = rankgauge.evaluate(qrels, run, measures)
     assert [row[0] for row in rows] == sorted(qrels)
     for query_id, *values in rows:
-        for measure, value in zip(MEASURES, values, strict=True):
+        for measure, value in zip(measures, values, strict=True):
             expected = evaluation.value(query_id, measure)
             found = math.nan if value is None else value
             assert found == pytest.approx(expected, rel=1e-12, abs=1e-15, nan_ok=True), (
@@ -68,6 +74,56 @@ def test_duckdb_computes_the_values_of_the_kernels(run, qrels):
     assert queries == len(qrels)
     for at, mean in enumerate(means, start=1):
         assert mean == pytest.approx(math.fsum(row[at] or 0 for row in rows) / len(rows), rel=1e-12)
+
+
+def drawn_measure(random):
+    """Return a measure with random parameters, as a user would write it."""
+    name = random.choice(
+        ["P", "R", "RelP", "F", "Success", "RR", "AP", "Rprec", "DCG", "nDCG", "RBP"]
+    )
+    params = []
+    if random.random() < 0.7:
+        level = random.choice(
+            [2, 3, 2.5, 25, 1e-5, 1e16, 1e-16, random.uniform(1, 4), random.random() / 1e5]
+        )
+        params.append(f"rel={level}")
+    if name == "F":
+        params.append(f"beta={random.choice([1, 2, 0.5, random.random() / 1e5])}")
+    if "DCG" in name and random.random() < 0.5:
+        params.append("gain=exp")
+    if name == "RBP":
+        params.append(f"p={random.choice([0.5, 0.8, random.random()])}")
+    needs = name in {"P", "R", "RelP", "F", "Success"}
+    cut = random.choice([1, 2, 5, 25, 10**9]) if needs or random.random() < 0.6 else 0
+    at = f"@{cut}" if cut and name != "Rprec" else ""
+    return name + (f"({','.join(params)})" if params else "") + at
+
+
+def test_different_measures_have_different_columns():
+    drawn = random.Random(0)
+    names = {}
+    keywords = {
+        *(word for (word,) in duckdb.sql(
+            "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
+        ).fetchall()),
+        "queries", "query_id",
+    }  # fmt: skip
+    for draw in range(2000):
+        chosen = {str(rankgauge.parse(drawn_measure(drawn))) for _ in range(drawn.randint(1, 6))}
+        measures = ["AP(rel=2)@5", "AP(rel=2.5)", *chosen - {"AP(rel=2)@5", "AP(rel=2.5)"}]
+        columns = output_columns(measures)
+        for measure, column in zip(measures, columns, strict=True):
+            assert names.setdefault(column, measure) == measure
+            assert len(column.encode()) <= 63
+            assert column == column.casefold()
+            assert column.isidentifier()
+            assert column not in keywords
+        if draw % 200 == 0:
+            found = in_duckdb(RUN, QRELS).execute(sql_query(measures, per_query=True))
+            assert [each[0] for each in found.description] == ["query_id", *columns]
+            assert_equal(found.fetchall(), RUN, QRELS, measures)
+    assert len(names) > 2000
+    assert any(len(column) == 63 for column in names)
 
 
 RUN = {

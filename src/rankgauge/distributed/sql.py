@@ -6,6 +6,7 @@ agree, numbers are cast to doubles, ids to text, and ties are broken by document
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,6 +23,8 @@ _ROLES = ("query_id", "doc_id", "score", "grade")
 # Rank of judged documents that were not retrieved, below all others.
 _NOT_RETRIEVED = 2**31 - 1
 _ONE, _ZERO = "CAST(1 AS DOUBLE)", "CAST(0 AS DOUBLE)"
+# PostgreSQL cuts longer names.
+_LONGEST_NAME = 63
 _Params = Mapping[str, Any]
 
 
@@ -54,7 +57,8 @@ def sql_query(
         per_query: Whether the query returns one row for each query instead of the means.
 
     Returns:
-        The query. Its columns have names such as ``ndcg_10`` for nDCG@10.
+        The query. Its columns have names such as ``ndcg_10`` for nDCG@10 and ``ap_rel_2_at_5`` for
+        AP(rel=2)@5; different measures have different names, of at most 63 characters.
 
     Raises:
         InputError: If a table or column is not a name.
@@ -309,13 +313,25 @@ def _level_of(measure: Measure) -> list[str]:
     return [str(measure.arguments["rel"])] if measure.name in needs else []
 
 
-def _tag(level: object) -> str:
-    return re.sub(r"\W", "_", str(level))
+def _tag(text: object) -> str:
+    """Return a number or measure as a part of a name; 1e-16 and 1e+16 differ."""
+    return re.sub(r"\W+", "_", str(text).replace("-", "m")).strip("_").lower()
 
 
 def _output_names(measures: Iterable[Measure]) -> dict[Measure, str]:
-    """Return column names that every dialect allows: ``ndcg_10`` for nDCG@10."""
-    return {each: re.sub(r"\W+", "_", str(each)).strip("_").lower() for each in measures}
+    """Return column names that every dialect allows: ``ndcg_10`` for nDCG@10.
+
+    Different measures have different names, which do not depend on the other measures:
+    ``ap_rel_2_at_5`` for AP(rel=2)@5, since ``ap_rel_2_5`` is AP(rel=2.5).
+    """
+    names = {}
+    for each in measures:
+        name = _tag(str(each).replace(")@", "_at_"))
+        if len(name) > _LONGEST_NAME:
+            digest = hashlib.sha256(name.encode()).hexdigest()[:16]
+            name = f"{name[: _LONGEST_NAME - 17]}_{digest}"
+        names[each] = name
+    return names
 
 
 def column_names(given: Mapping[str, str] | None, roles: Sequence[str]) -> dict[str, str]:
