@@ -1,5 +1,6 @@
 """Attribution: each seeded cause is found, and gains equal those of a loop."""
 
+import json
 import math
 
 import pytest
@@ -83,6 +84,19 @@ def test_totals_and_gains_are_those_of_a_loop():
     assert found.worst("partly used")[0].correctness == pytest.approx(2 / 3)
     assert sum(found.totals().values()) == len(some)
     assert found.stages() == {"generation": 2}
+
+
+def test_tied_stages_are_named_as_tied():
+    lost, partly = PLANTED["not retrieved"], PLANTED["partly used"]
+    tied = blame([lost, partly, PLANTED["unsupported claims"], lost, PLANTED["no fault"]])
+    assert tied.limiting() == ("retrieval", "generation")
+    assert tied.summary() == "retrieval and generation limit 2 of 5 answers each"
+    assert json.loads(tied.to_json())["limiting"] == ["retrieval", "generation"]
+    more = blame([partly, lost, lost])
+    assert more.summary() == "retrieval limits 2 of 3 answers, more than any other stage"
+    three = blame([lost, partly, PLANTED["not in the collection"]])
+    assert three.summary().startswith("retrieval, generation, and collection limit 1 of 3")
+    assert blame([PLANTED["no fault"]]).limiting() == ()
 
 
 def test_without_a_reference_no_gain_is_invented():

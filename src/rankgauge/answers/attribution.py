@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from rankgauge.answers.scores import JudgedAnswer, score
-from rankgauge.core.text import inflect, many
+from rankgauge.core.text import either, inflect, many
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import parse
 from rankgauge.rendering.result import Result
@@ -79,9 +79,13 @@ class Blame(Result):
         return {name: count[name] for name in (*CAUSES, _UNKNOWN, _GOOD) if count[name]}
 
     def stages(self) -> dict[str, int]:
-        """Return the number of questions by limiting stage."""
+        """Return the number of questions by limiting stage, most questions first."""
         count = Counter(each.stage for each in self.answers if each.stage)
         return dict(count.most_common())
+
+    def limiting(self) -> tuple[str, ...]:
+        """Return the stages that limit the most questions: several if they are tied."""
+        return most_frequent(self.stages())
 
     def by_group(self) -> dict[str, dict[str, int]]:
         """Return the totals of each group of questions."""
@@ -132,20 +136,29 @@ class Blame(Result):
         )
 
     def summary(self) -> str:
-        """Return the stage that limits the most questions."""
-        stages = self.stages()
-        if not stages:
-            return f"no fault was found in {many(len(self.answers), 'answer')}"
-        stage, count = next(iter(stages.items()))
+        """Return the stage that limits the most questions, or the stages if they are tied."""
+        stages, first, answers = self.stages(), self.limiting(), many(len(self.answers), "answer")
+        if not first:
+            return f"no fault was found in {answers}"
+        count = stages[first[0]]
+        if len(first) > 1:
+            return f"{either(first, 'and')} limit {count} of {answers} each"
         most = ", more than any other stage" if len(stages) > 1 else ""
-        return f"{stage} limits {count} of {many(len(self.answers), 'answer')}{most}"
+        return f"{first[0]} limits {count} of {answers}{most}"
 
     def _data(self) -> dict[str, Any]:
         return {
             "system": self.system, "totals": self.totals(), "stages": self.stages(),
+            "limiting": self.limiting(),
             "groups": self.by_group(), "gain": {cause: self.gain(cause) for cause in CAUSES},
             "answers": list(self.answers),
         }  # fmt: skip
+
+
+def most_frequent(counts: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the names with the highest count, in the given order."""
+    most = max(counts.values(), default=0)
+    return tuple(name for name, count in counts.items() if count == most)
 
 
 def blame(judged: Sequence[JudgedAnswer], system: str = "") -> Blame:

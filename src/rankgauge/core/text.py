@@ -13,11 +13,11 @@ def some(ids: Iterable[str]) -> str:
     return ", ".join(shown) + ", ..." if len(shown) == SHOWN else ", ".join(shown) or "none"
 
 
-def either(names: Sequence[str]) -> str:
-    """Join alternatives: "a", "a or b", "a, b, or c"."""
+def either(names: Sequence[str], word: str = "or") -> str:
+    """Join names by "or" or another word: "a", "a or b", "a, b, or c"."""
     *rest, last = names
     comma = "," if len(rest) > 1 else ""
-    return f"{', '.join(rest)}{comma} or {last}" if rest else last
+    return f"{', '.join(rest)}{comma} {word} {last}" if rest else last
 
 
 def many(number: int, noun: str) -> str:

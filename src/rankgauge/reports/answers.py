@@ -17,7 +17,7 @@ from rankgauge.answers import (
     JudgedAnswer,
     items_of,
 )
-from rankgauge.answers.attribution import CAUSES
+from rankgauge.answers.attribution import CAUSES, most_frequent
 from rankgauge.comparison.comparison import compare
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.text import many
@@ -112,7 +112,7 @@ def _groups(blame: Blame) -> Table:
         ]
         mean = math.fsum(known) / len(known) if known else None
         faults = {cause: count for cause, count in totals.items() if cause in CAUSES}
-        first = max(faults, key=lambda cause: faults[cause], default="")
+        first = ", ".join(most_frequent(faults))
         rows.append((group or "none", sum(totals.values()), mean, sum(faults.values()), first))
     return Table(
         columns=("group", "questions", "correctness", "with a fault", "most frequent cause"),
@@ -312,9 +312,15 @@ def _next_step(found: AnswerDiagnosis) -> str:
     totals = {cause: n for cause, n in found.blame.totals().items() if cause in CAUSES}
     if not totals:
         return "Judge more questions"
-    cause = max(totals, key=lambda name: totals[name])
-    fix = CAUSES[cause][1]
-    return f"{fix[0].upper()}{fix[1:]} ({cause}: {many(totals[cause], 'answer')})"
+    steps = []
+    for stage in found.blame.limiting():
+        own = {cause: count for cause, count in totals.items() if CAUSES[cause][0] == stage}
+        steps += [
+            f"{CAUSES[cause][1]} ({cause}: {many(own[cause], 'answer')})"
+            for cause in most_frequent(own)
+        ]
+    text = "; ".join(steps)
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _wrapped(text: str) -> str:
