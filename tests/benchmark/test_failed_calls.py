@@ -194,18 +194,18 @@ def test_the_wait_before_a_retry_doubles_unless_the_error_says_it():
 
 
 def test_a_hanging_call_is_abandoned_and_the_others_continue():
-    release = threading.Event()
+    release, ended = threading.Event(), []
 
     def retrieve(text):
         if text == "text 5":
             release.wait(30)
+            ended.append(text)
         return [text]
 
-    before = time.monotonic()
     found, whole = asked(retrieve, Limits(timeout=0.2, retries=0))
-    release.set()
     assert whole
-    assert time.monotonic() - before < 15
+    assert not ended
+    release.set()
     assert found["q5"].kind == "timeout"
     assert "0.2 s" in found["q5"].error
     assert sum(a.hits is not None for a in found.values()) == len(QUERIES) - 1
@@ -259,10 +259,10 @@ def test_waiting_for_a_retry_uses_no_processor_time():
         time.sleep(1.0 if len(calls) == 2 else 0.0)
         return [text]
 
-    before = time.process_time()
+    begun, before = time.monotonic(), time.process_time()
     found, _ = asked(retrieve, Limits(timeout=20.0, backoff=0.01))
     assert found["q0"].attempts == 2
-    assert time.process_time() - before < 0.15
+    assert time.process_time() - before < 0.3 * (time.monotonic() - begun)
 
 
 def test_an_async_call_that_hangs_is_cancelled():

@@ -446,7 +446,7 @@ def test_a_retriever_that_is_part_of_several_is_indexed_once(collection):
 def test_parts_that_were_indexed_before_count_in_the_time_of_the_whole(collection):
     class Slow(Words):
         def index(self, documents):
-            time.sleep(0.05)
+            time.sleep(0.2)
             super().index(documents)
 
     from rankgauge.retrievers import Hybrid
@@ -462,7 +462,7 @@ def test_parts_that_were_indexed_before_count_in_the_time_of_the_whole(collectio
     bench.run("whole", whole, timed=0)
     outer = bench.run("outer", Hybrid([whole, Words(x=5)]), timed=0).index
     for cost in (before, nested, outer):
-        assert 0.05 <= cost.seconds < 2 * bench.runs["words"].index.seconds + 0.05
+        assert 0.2 <= cost.seconds < 2 * bench.runs["words"].index.seconds
 
 
 def test_two_benchmarks_can_share_a_retriever(collection):

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -207,9 +206,7 @@ def test_a_lock_is_waited_for_and_then_reported(tmp_path):
     save(path)
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
-    begin = time.monotonic()
     text = refused(save, path, "another program is writing to this history", wait=0.3)
-    assert 0.25 < time.monotonic() - begin < 10
     assert "did not finish within 0.3 seconds" in text
     # Readers do not wait for a writer.
     assert read(path, wait=0.3) == [EVALUATION]

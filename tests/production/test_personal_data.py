@@ -1,8 +1,7 @@
 """Personal data in texts of a log."""
 
-import time
-
 import pytest
+from growth import assert_linear
 
 from rankgauge.production import scrub
 
@@ -36,8 +35,6 @@ def test_dates_and_short_numbers_stay(text):
     assert scrub(text) == text
 
 
-def test_hostile_texts_take_no_long_time():
-    begin = time.perf_counter()
-    for piece in ("1 ", "a.", "a@", "1.", "AB12 ", "1:", "+(", "http://"):
-        scrub(piece * 20_000)
-    assert time.perf_counter() - begin < 5
+@pytest.mark.parametrize("piece", ["1 ", "a.", "a@", "1.", "AB12 ", "1:", "+(", "http://"])
+def test_hostile_texts_take_linear_time(piece):
+    assert_linear(lambda count: piece * count, scrub, 5000)
