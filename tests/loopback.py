@@ -1,6 +1,7 @@
 """A local server with responses defined by the test."""
 
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,8 +33,10 @@ class Loopback:
 
 
 @contextmanager
-def serving(answer: Callable[[Any, int], Reply]) -> Iterator[Loopback]:
-    """Serve ``answer(body, number of earlier requests)`` until the block ends."""
+def serving(
+    answer: Callable[[Any, int], Reply], context: ssl.SSLContext | None = None
+) -> Iterator[Loopback]:
+    """Serve ``answer(body, number of earlier requests)`` until the block ends, by TLS if given."""
     said = Loopback("")
 
     class Handler(BaseHTTPRequestHandler):
@@ -62,6 +65,8 @@ def serving(answer: Callable[[Any, int], Reply]) -> Iterator[Loopback]:
             """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if context is not None:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     said.url = f"http://127.0.0.1:{server.server_port}"

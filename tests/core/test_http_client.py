@@ -3,11 +3,15 @@
 import gzip
 import hashlib
 import json
+import shutil
 import socket
+import ssl
+import subprocess
 import threading
 import time
 import tracemalloc
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -201,7 +205,10 @@ def test_a_hanging_server_times_out():
 
 @contextmanager
 def dripping(first, drop=b"x"):
-    """Serve `first`, then a byte sequence `drop` every hundredth of a second; yield the URL."""
+    """Serve `first`, then a byte sequence `drop` every hundredth of a second; yield the URL.
+
+    The server gives up after a while, so that a client without a deadline reports another error.
+    """
     listening = socket.create_server(("127.0.0.1", 0))
     gone = threading.Event()
 
@@ -209,7 +216,9 @@ def dripping(first, drop=b"x"):
         peer, _ = listening.accept()
         with peer, suppress(OSError):
             peer.sendall(first)
-            while not gone.wait(0.01):
+            for _ in range(1000):
+                if gone.wait(0.01):
+                    break
                 peer.sendall(drop)
 
     thread = threading.Thread(target=drip)
@@ -237,21 +246,45 @@ def dripping(first, drop=b"x"):
 def test_a_slowly_sending_server_times_out(first, drop):
     with dripping(first, drop) as url:
         endpoint = Endpoint(url, timeout=0.3)
-        began = time.monotonic()
         with pytest.raises(EndpointError, match=r"within 0\.3 seconds") as caught:
             endpoint.post("", {})
-        assert time.monotonic() - began < 1.0
         assert caught.value.retryable
         endpoint.close()
 
 
-def test_a_server_that_does_not_read_times_out():
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        endpoint = Endpoint(f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=0.3)
-        began = time.monotonic()
-        with pytest.raises(EndpointError, match=r"within 0\.3 seconds"):
-            endpoint.ask("POST", content=b" " * 20_000_000)
-        assert time.monotonic() - began < 1.0
+def test_a_server_that_reads_slowly_times_out():
+    listening = socket.create_server(("127.0.0.1", 0))
+    gone = threading.Event()
+
+    def read():
+        peer, _ = listening.accept()
+        with peer, suppress(OSError):
+            while not gone.wait(0.002) and not peer.recv(2**14).endswith(b"."):
+                pass
+            peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    endpoint = Endpoint(f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=0.3)
+    with pytest.raises(EndpointError, match=r"within 0\.3 seconds"):
+        endpoint.ask("POST", content=b" " * 20_000_000 + b".")
+    gone.set()
+    thread.join()
+    endpoint.close()
+    listening.close()
+
+
+def test_late_responses_leave_no_thread_behind():
+    before = set(threading.enumerate())
+    first = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with dripping(first, b"1\r\n \r\n") as url:
+        endpoint = Endpoint(url, timeout=0.1)
+        server = set(threading.enumerate()) - before
+        with pytest.raises(EndpointError, match="within"):
+            endpoint.post("", {})
+        for thread in set(threading.enumerate()) - before - server:
+            thread.join(5)
+            assert not thread.is_alive()
         endpoint.close()
 
 
@@ -346,12 +379,102 @@ def test_connections_are_kept():
     thread = threading.Thread(target=answer, daemon=True)
     thread.start()
     endpoint = Endpoint(f"http://127.0.0.1:{listening.getsockname()[1]}")
-    for _ in range(3):
+    for _ in range(30):
         assert endpoint.ask("GET") == {}
     endpoint.close()
     assert len(peers) == 1
     peers[0].close()
     listening.close()
+
+
+def test_calls_at_once_have_a_connection_each():
+    together = threading.Barrier(8)
+
+    def answer(body, _before):
+        together.wait(30)
+        return 200, {}, body
+
+    with serving(answer) as server:
+        endpoint = Endpoint(server.url)
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(lambda n: endpoint.post("", n), range(32))) == list(range(32))
+        endpoint.close()
+
+
+def test_responses_change_no_later_request():
+    def answer(_body, before):
+        if before == 0:
+            return 200, {"Set-Cookie": "session=abc; Path=/"}, {}
+        return 307, {"Location": "/elsewhere"}, {}
+
+    with serving(answer) as server:
+        endpoint = Endpoint(server.url + "/v1")
+        endpoint.post("", {})
+        with pytest.raises(EndpointError, match="answered 307"):
+            endpoint.post("", {})
+        endpoint.close()
+    assert server.paths == ["/v1", "/v1"]
+    assert "cookie" not in server.headers[1]
+
+
+def test_no_log_has_a_secret(caplog, monkeypatch):
+    monkeypatch.setenv("SEARCH_KEY", "key-of-mine")
+    caplog.set_level("DEBUG")
+    with serving(lambda *_: (200, {}, {})) as server:
+        url = server.url.replace("//", "//me:word-of-mine@")
+        endpoint = Endpoint(f"{url}/token/path-of-mine?sig=query-of-mine")
+        endpoint.post("", {})
+        endpoint.close()
+        endpoint = Endpoint(server.url, key_env="SEARCH_KEY")
+        endpoint.post("", {})
+        endpoint.close()
+    assert caplog.text
+    assert "of-mine" not in caplog.text
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    """Return the path of a certificate for localhost; its key is beside it."""
+    words = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
+    names = ["-addext", "subjectAltName=DNS:localhost"]
+    files = ["-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "cert.pem")]
+    subprocess.run([*words.split(), *names, *files], check=True, capture_output=True)
+    return tmp_path / "cert.pem"
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_certificates_of_the_environment_are_used(certificate, monkeypatch):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, certificate.with_name("key.pem"))
+    with serving(lambda *_: (200, {}, {"a": 1}), context) as server:
+        url = server.url.replace("http://127.0.0.1", "https://localhost")
+        stranger = Endpoint(url)
+        with pytest.raises(EndpointError, match=r"cannot be reached: .*certificate"):
+            stranger.post("", {})
+        stranger.close()
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        known = Endpoint(url)
+        assert known.post("", {}) == {"a": 1}
+        known.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("http_proxy", "ftp://me:word-of-mine@localhost", "Unknown scheme"),
+        ("http_proxy", "http://me:word-of-mine/localhost:80", "Invalid port"),
+        ("http_proxy", "socks5://me:word-of-mine@localhost:80", "socksio"),
+        ("SSL_CERT_FILE", __file__, ""),
+    ],
+)
+def test_a_wrong_environment_is_named(name, value, reason, monkeypatch):
+    monkeypatch.setenv("no_proxy", "")
+    monkeypatch.setenv(name, value)
+    url = "https://search.invalid" if name == "SSL_CERT_FILE" else "http://search.invalid"
+    with pytest.raises(InputError, match=f"cannot be used: .*{reason}") as caught:
+        Endpoint(url)
+    assert name in caught.value.fix
+    assert "word-of-mine" not in str(caught.value)
 
 
 def test_a_proxy_of_the_environment_is_used(monkeypatch):
@@ -504,10 +627,8 @@ def test_a_missing_library_names_its_extra():
 def test_the_search_for_the_address_of_a_host_is_within_the_time_limit(monkeypatch):
     released = threading.Event()
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: released.wait(5) and [])
-    begun = time.monotonic()
     with pytest.raises(EndpointError, match=r"within 0\.2 seconds"):
         Endpoint("http://host.invalid", timeout=0.2).post("", {})
-    assert time.monotonic() - begun < 2
     released.set()
 
 

@@ -6,13 +6,13 @@ import base64
 import json
 import math
 import os
-import socket
+import ssl
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -49,7 +49,6 @@ _PLAIN_HEADERS = frozenset({
     "accept", "accept-encoding", "accept-language", "content-type", "user-agent",
 })  # fmt: skip
 _AGENT = {"accept": "*/*", "accept-encoding": "gzip", "user-agent": "rankgauge"}
-_PIECE = 2**14  # bytes written per timeout
 
 
 class EndpointError(RankgaugeError):
@@ -114,7 +113,6 @@ class Endpoint:
         max_bytes: int = MAX_BYTES,
     ) -> None:
         self._httpx = library("httpx", extra="http", of="an endpoint")
-        self._core = library("httpcore", extra="http", of="an endpoint")
         self._parts = _parts(url)
         self._hidden_parts = secret_parts(self._parts.path)
         self._headers = _headers(headers)
@@ -132,12 +130,18 @@ class Endpoint:
                 f"{self.shown} has both a user and a key for one header", where="key_env",
                 fix="remove the user from the URL, or name another key_header",
             )  # fmt: skip
-        # One pool per active call: a shared pool scans all of its connections on each call, which
-        # takes longer than the calls themselves when there are 64 at once.
-        self._make_pool = self._pool_maker()
-        self._latest: tuple[str, Any] = "", None
-        self._pools: list[Any] = []
-        self._idle: list[Any] = []
+        # One transport per active call: a shared pool scans all of its connections on each call,
+        # which takes longer than the calls themselves when there are 64 at once.
+        try:
+            self._make_transport = self._transport_maker()
+            self._idle = [self._make_transport()]
+        except (ImportError, OSError, ValueError, self._httpx.InvalidURL) as error:
+            # The rest of the message may hold a part of a password.
+            raise InputError(
+                "the proxy or the certificates that the environment names cannot be used: "
+                f"{str(error).partition(': ')[0]}", where=self.shown,
+                fix=f"check {self._parts.scheme}_proxy, all_proxy, SSL_CERT_FILE, and SSL_CERT_DIR",
+            ) from None  # fmt: skip
 
     def __repr__(self) -> str:
         return f"<Endpoint {self.shown}>"
@@ -185,8 +189,8 @@ class Endpoint:
 
     def close(self) -> None:
         """Close the connections."""
-        for pool in self._pools:
-            pool.close()
+        while self._idle:
+            self._idle.pop().close()
 
     def post(self, path: str, body: Any) -> Any:
         """Send a JSON body and return the parsed response.
@@ -223,20 +227,21 @@ class Endpoint:
         """
         where = f"{method} {self.shown}" + (f" /{path.strip('/')}" if path.strip("/") else "")
         headers = self._sent_headers({} if content is None else {"content-type": kind})
-        url = self._url(path, params or {})
+        limits = dict.fromkeys(("connect", "read", "write", "pool"), self._timeout)
         # Suppress causes: their texts may contain the request.
         try:
-            status, got, content = self._sent(method, url, headers, content)
-        except self._core.TimeoutException:
+            request = self._httpx.Request(
+                method, self._url(path, params or {}), headers=headers, content=content,
+                extensions={"timeout": limits},
+            )  # fmt: skip
+            status, got, content = self._sent(request)
+        except self._httpx.TimeoutException:
             raise EndpointError(
                 f"no complete response within {self._timeout:g} "
                 "seconds", where=where, retryable=True,
                 fix="request less at once, or raise timeout",
             ) from None  # fmt: skip
-        except (
-            self._core.NetworkError, self._core.ProtocolError, self._core.ProxyError,
-            self._core.UnsupportedProtocol, self._httpx.InvalidURL,
-        ) as error:  # fmt: skip
+        except (self._httpx.TransportError, self._httpx.InvalidURL, UnicodeError) as error:
             raise EndpointError(
                 f"the server cannot be reached: {type(error).__name__}: {self.quoted(error)}",
                 where=where, retryable=True, fix="check that it is running, and check the URL",
@@ -267,62 +272,53 @@ class Endpoint:
                 fix="check the URL: another service may answer there",
             ) from None  # fmt: skip
 
-    def _sent(
-        self, method: str, url: str, headers: Mapping[str, str], content: bytes | None
-    ) -> tuple[int, Mapping[str, str], bytes]:
-        """Return status, headers, and content within the time limit."""
-        target, host = self._target_of(url)
-        raw = [host, *((name.encode(), value.encode()) for name, value in headers.items())]
-        if content is not None or method in {"POST", "PUT"}:
-            raw.append((b"content-length", b"%d" % len(content or b"")))
+    def _sent(self, request: Any) -> tuple[int, Mapping[str, str], bytes]:
+        """Return status, headers, and content within the time limit.
+
+        httpx limits each read and write, but neither their sum nor name resolution. A thread that
+        is late ends with its connection and does not delay the end of the process.
+        """
+        sent: Future[tuple[int, Mapping[str, str], bytes]] = Future()
+        threading.Thread(target=self._exchange, args=(request, sent), daemon=True).start()
+        try:
+            return sent.result(self._timeout)
+        except TimeoutError:
+            raise self._httpx.ReadTimeout("the time limit was reached") from None
+
+    def _exchange(self, request: Any, sent: Future[tuple[int, Mapping[str, str], bytes]]) -> None:
+        """Send a request over the connection used last, or a new one if all are in use."""
         latest = time.monotonic() + self._timeout
-        # _Clock reads these timeouts as deadlines.
-        limits = {"connect": latest, "read": latest, "write": latest, "pool": self._timeout}
-        request = self._core.Request(
-            method, target, headers=raw, content=content, extensions={"timeout": limits}
-        )
-        with self._pool() as pool:
-            return self._exchange(pool, request)
-
-    def _target_of(self, url: str) -> tuple[Any, tuple[bytes, bytes]]:
-        """Return a URL in httpcore's form and its Host header, with the last result cached."""
-        known, found = self._latest
-        if known == url:
-            return found
-        request = self._httpx.Request("GET", url)
-        target = self._core.URL(
-            scheme=request.url.raw_scheme, host=request.url.raw_host, port=request.url.port,
-            target=request.url.raw_path,
-        )  # fmt: skip
-        found = target, request.headers.raw[0]
-        self._latest = url, found
-        return found
-
-    @contextmanager
-    def _pool(self) -> Iterator[Any]:
-        """Borrow an idle pool, most recently used first (its connection is open), or make one."""
         try:
-            pool = self._idle.pop()
+            transport = self._idle.pop()
         except IndexError:
-            pool = self._make_pool()
-            self._pools.append(pool)
+            transport = self._make_transport()
         try:
-            yield pool
-        finally:
-            self._idle.append(pool)
+            with closing(transport.handle_request(request)) as response:
+                result = response.status_code, response.headers, self._read(response, latest)
+        except Exception as error:  # noqa: BLE001 - raised by the thread that waits for the result
+            sent.set_exception(error)
+        else:
+            self._idle.append(transport)
+            sent.set_result(result)
 
-    def _exchange(self, pool: Any, request: Any) -> tuple[int, Mapping[str, str], bytes]:
-        response = pool.handle_request(request)
-        got = {
-            name.decode("latin-1").lower(): value.decode("latin-1")
-            for name, value in response.headers
-        }
-        most = self._max_bytes if 200 <= response.status < 300 else _MAX_FAULT
-        try:
-            read = _read(response.stream, got.get("content-encoding", ""), most)
-        finally:
-            response.close()
-        return response.status, got, read
+    def _read(self, response: Any, latest: float) -> bytes:
+        """Return the decompressed content: at most one byte more than the limit."""
+        most = self._max_bytes if 200 <= response.status_code < 300 else _MAX_FAULT
+        encoding = response.headers.get("content-encoding", "").strip().lower()
+        packed = None
+        if encoding in {"gzip", "x-gzip", "deflate"}:
+            packed = zlib.decompressobj(wbits=47)  # gzip or zlib, by its first bytes
+        elif encoding not in {"", "identity"}:
+            raise zlib.error(encoding)
+        found = bytearray()
+        for chunk in response.iter_raw():
+            room = most + 1 - len(found)
+            found += chunk[:room] if packed is None else packed.decompress(chunk, room)
+            if len(found) > most:
+                break
+            if time.monotonic() > latest:
+                raise self._httpx.ReadTimeout("the time limit was reached")
+        return bytes(found)
 
     def _sent_headers(self, first: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the headers of a request with the current key from the environment."""
@@ -339,24 +335,25 @@ class Endpoint:
             headers[name] = key
         return headers
 
-    def _pool_maker(self) -> Callable[[], Any]:
-        """Return a factory for pools of one connection, through the configured proxy if any."""
+    def _transport_maker(self) -> Callable[[], Any]:
+        """Return a factory for transports of one connection, through the configured proxy if any.
+
+        Transports are below httpx's clients, which would store cookies and log URLs with secrets.
+        """
+        options: dict[str, Any] = {"limits": self._httpx.Limits(max_connections=1)}
         # Loading certificates is slow.
-        secure = self._httpx.create_ssl_context() if self._parts.scheme == "https" else None
-        options = {
-            "ssl_context": secure,
-            "max_connections": 1, "keepalive_expiry": 5.0,
-            "network_backend": _Clock(self._core),
-        }  # fmt: skip
+        if self._parts.scheme == "https":
+            options["verify"] = self._httpx.create_ssl_context()
+        else:
+            options["verify"] = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         proxies = {} if proxy_bypass(self._parts.hostname) else getproxies()
         url = proxies.get(self._parts.scheme) or proxies.get("all")
-        if not url:
-            return partial(self._core.ConnectionPool, **options)
-        proxy = self._httpx.Proxy(url if "://" in url else f"http://{url}")
-        if proxy.raw_auth:
-            self.secrets.add_login(*(part.decode("utf-8", "replace") for part in proxy.raw_auth))
-        kind = self._core.SOCKSProxy if "socks" in proxy.url.scheme else self._core.HTTPProxy
-        return partial(kind, str(proxy.url), proxy_auth=proxy.raw_auth, **options)
+        if url:
+            options["proxy"] = proxy = self._httpx.Proxy(url if "://" in url else f"http://{url}")
+            if proxy.raw_auth:
+                login = (part.decode("utf-8", "replace") for part in proxy.raw_auth)
+                self.secrets.add_login(*login)
+        return partial(self._httpx.HTTPTransport, **options)
 
     def _register(self) -> None:
         """Register the secrets of URL and headers; the key is registered when it is read."""
@@ -416,114 +413,6 @@ class Endpoint:
                 fix=f"export {self._key_env}=... with the key on one line",
             )  # fmt: skip
         return key
-
-
-class _Clock:
-    """httpcore backend with one deadline for all operations of a request.
-
-    The timeout that httpcore passes to each operation is read as a deadline by
-    ``time.monotonic()``. A server that sends single bytes in headers or body cannot extend it.
-    """
-
-    def __init__(self, core: Any) -> None:
-        self._core = core
-        self._plain = core.SyncBackend()
-
-    def connect_tcp(
-        self, host: str, port: int, timeout: float | None = None, **options: Any
-    ) -> _Stream:
-        """Connect to the first reachable address of a host."""
-        found: Future[Any] = Future()
-        # getaddrinfo has no timeout. A daemon thread does not delay the end of the process.
-        threading.Thread(target=_look_up, args=(found, host, port), daemon=True).start()
-        try:
-            rows = found.result(_left(self._core, timeout))
-        except TimeoutError:
-            raise self._core.ConnectTimeout("the host name was not resolved in time") from None
-        except (OSError, UnicodeError) as error:
-            raise self._core.ConnectError(str(error)) from error
-        addresses = list(dict.fromkeys(row[4][0] for row in rows))
-        for address in addresses[:-1]:
-            with suppress(self._core.ConnectError):
-                return self._connected(address, port, timeout, options)
-        return self._connected(addresses[-1], port, timeout, options)
-
-    def _connected(self, host: Any, port: int, end: float | None, options: Any) -> _Stream:
-        seconds = _left(self._core, end)
-        return _Stream(self._core, self._plain.connect_tcp(host, port, seconds, **options))
-
-
-def _look_up(found: Future[Any], host: str, port: int) -> None:
-    """Resolve a host name."""
-    try:
-        found.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-    except (OSError, UnicodeError) as error:
-        found.set_exception(error)
-
-
-class _Stream:
-    """A connection of :class:`_Clock`."""
-
-    def __init__(self, core: Any, plain: Any) -> None:
-        self._core = core
-        self._plain = plain
-        self._unsent = b""
-        self.close = plain.close
-        self.get_extra_info = plain.get_extra_info
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Send buffered bytes, then return the next bytes received."""
-        unsent, self._unsent = self._unsent, b""
-        # A server may respond and close the connection before reading the whole request.
-        with suppress(self._core.WriteError):
-            self._send(unsent, timeout)
-        read: bytes = self._plain.read(max_bytes, _left(self._core, timeout))
-        return read
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Buffer bytes until there are many or a response is read: each packet takes time."""
-        self._unsent += buffer
-        if len(self._unsent) >= _PIECE:
-            unsent, self._unsent = self._unsent, b""
-            self._send(unsent, timeout)
-
-    def _send(self, buffer: bytes, timeout: float | None) -> None:
-        """Send bytes in pieces: the backend's timeout is per call."""
-        for start in range(0, len(buffer), _PIECE):
-            self._plain.write(buffer[start : start + _PIECE], _left(self._core, timeout))
-
-    def start_tls(
-        self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
-    ) -> _Stream:
-        """Return the connection with TLS."""
-        seconds = _left(self._core, timeout)
-        return _Stream(self._core, self._plain.start_tls(ssl_context, server_hostname, seconds))
-
-
-def _left(core: Any, end: float | None) -> float | None:
-    """Return the seconds until a deadline."""
-    if end is None:
-        return None
-    seconds = end - time.monotonic()
-    if seconds <= 0:
-        raise core.ReadTimeout("the time limit was reached")
-    return seconds
-
-
-def _read(stream: Iterable[bytes], encoding: str, most: int) -> bytes:
-    """Return the decompressed content: at most ``most + 1`` bytes."""
-    packed = None
-    if encoding.strip().lower() in {"gzip", "x-gzip", "deflate"}:
-        packed = zlib.decompressobj(wbits=47)  # gzip or zlib, by its first bytes
-    elif encoding.strip().lower() not in {"", "identity"}:
-        raise zlib.error(encoding)
-    found = bytearray()
-    for chunk in stream:
-        room = most + 1 - len(found)
-        found += chunk[:room] if packed is None else packed.decompress(chunk, room)
-        if len(found) > most:
-            break
-    return bytes(found)
 
 
 def call_with_retries(
