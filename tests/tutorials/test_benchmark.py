@@ -38,6 +38,18 @@ def test_the_signatures_are_those_of_the_tutorial():
     assert inspect.signature(RetrievalBenchmark.run_evaluation).parameters["k"].default == 5
 
 
+def test_queries_and_results_are_readable():
+    made = bench()
+    made.add_query("graded", "text graded", {"a": 2, "b": 0})
+    assert [query["id"] for query in made.queries] == [*RELEVANT, "graded"]
+    assert made.queries[0] == {"id": "q0", "text": "text q0", "relevant": {"d0": 1, "e0": 1}}
+    assert made.queries[-1]["relevant"] == {"a": 2, "b": 0}
+    assert made.results == {}
+    made = bench()
+    results = [made.run_evaluation("good", good), made.run_evaluation("bad", bad, k=1)]
+    assert made.results == {"good": results[0], "bad": results[1]}
+
+
 @pytest.mark.parametrize("k", [1, 3, 5])
 def test_the_values_are_those_of_ir_measures(k):
     result = bench().run_evaluation("good", good, k=k)

@@ -6,6 +6,7 @@ import pickle
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
@@ -296,12 +297,21 @@ def test_the_written_report_has_its_sections_and_k_in_order_of_number():
 
 
 def test_cutoffs_are_kept_once_in_the_order_given():
-    assert RetrievalEvaluator().k_values == (1, 3, 5, 10)
-    assert RetrievalEvaluator(None).k_values == (1, 3, 5, 10)
+    assert RetrievalEvaluator().k_values == (1, 3, 5, 10, 20)
+    assert RetrievalEvaluator(None).k_values == (1, 3, 5, 10, 20)
     assert RetrievalEvaluator([5, 1, 5]).k_values == (5, 1)
     assert RetrievalEvaluator(k for k in (1, 2)).k_values == (1, 2)
     assert RetrievalEvaluator(np.array([1, 2])).k_values == (1, 2)
     assert all(type(k) is int for k in RetrievalEvaluator(np.array([1, 2])).k_values)
+
+
+@pytest.mark.parametrize("empty", [[], (), {}, iter(()), pd.DataFrame({"retrieved": []})])
+def test_a_batch_without_queries_is_empty(empty):
+    assert RetrievalEvaluator().evaluate_batch(empty) == {}
+
+
+def test_a_batch_may_be_an_iterator():
+    assert RetrievalEvaluator().evaluate_batch(iter(QUERIES))["count"] == len(QUERIES)
 
 
 BAD = {
@@ -318,7 +328,7 @@ BAD = {
         "k_values: got 5 for the cut-offs\nfix: write k_values=[1, 3, 5, 10]",
     ),
     "no query": (
-        lambda: RetrievalEvaluator().evaluate_batch([]),
+        lambda: RetrievalEvaluator().evaluate([]),
         (
             'records: there are no records\nfix: pass at least one: {"id": "q1", '
             '"retrieved": ["d2", "d1"], "relevant": ["d1"]}'

@@ -39,7 +39,7 @@ def test_a_graded_record_has_the_values_of_the_functions(retrieved, grades, k):
     ndcg = GradedRetrievalMetrics.graded_ndcg_at_k(result, k)
     assert ndcg == fn.ndcg_at_k(retrieved, grades, k, gain="exp")
     err = GradedRetrievalMetrics.expected_reciprocal_rank(result)
-    assert err == fn.expected_reciprocal_rank(retrieved, grades, top=3)
+    assert err == fn.expected_reciprocal_rank(retrieved, grades)
 
 
 def test_the_methods_are_static_and_work_on_an_object_too():
@@ -47,7 +47,7 @@ def test_the_methods_are_static_and_work_on_an_object_too():
     assert RetrievalMetrics().recall_at_k(result, 2) == 1.0
     assert not inspect.signature(RetrievalResult).parameters["retrieval_scores"].default
     graded = GradedRetrievalResult("q1", ["d1"], {"d1": 3})
-    assert GradedRetrievalMetrics().expected_reciprocal_rank(graded, max_grade=4) == 7 / 16
+    assert GradedRetrievalMetrics().expected_reciprocal_rank(graded, max_grade=3) == 7 / 8
 
 
 def test_the_ideal_ranking_has_the_documents_that_were_missed():

@@ -47,6 +47,19 @@ class RetrievalBenchmark:
         self._queries = Benchmark()
         self._made: dict[str, _RetrieverRun] = {}
 
+    @property
+    def queries(self) -> list[dict[str, Any]]:
+        """The queries, with the keys ``id``, ``text``, and ``relevant`` (grades by document)."""
+        return [
+            {"id": query.id, "text": query.text, "relevant": dict(self._queries.qrels[query.id])}
+            for query in self._queries.queries.values()
+        ]
+
+    @property
+    def results(self) -> dict[str, dict[str, Any]]:
+        """What :meth:`run_evaluation` returned last, by the name of the retriever."""
+        return {name: {"retriever": name, **made.values} for name, made in self._made.items()}
+
     def add_query(self, query_id: str, query_text: str, relevant_docs: Iterable[Any]) -> None:
         """Add a query.
 
@@ -75,14 +88,14 @@ class RetrievalBenchmark:
         names = ("RR", f"P@{k}", f"R@{k}", f"Success@{_ALL}", f"nDCG@{k}")
         measures = [parse(name) for name in names]
         bench = Benchmark(qrels=None, k=k if takes_k(retriever_fn) else _ALL)
-        for query in self._queries.queries.values():
-            bench.add_query(query.id, query.text, dict(self._queries.qrels[query.id]))
+        for query in self.queries:
+            bench.add_query(*query.values())
         run = bench.run(retriever_name, retriever_fn, timed=0)
         means = run.evaluate(measures).mean()
         keys = ("mrr", f"p@{k}", f"r@{k}", "hit_rate", "ndcg")
         values = {key: means[str(measure)] for key, measure in zip(keys, measures, strict=True)}
         self._made[retriever_name] = _RetrieverRun(retriever_name, k, values, run)
-        return {"retriever": retriever_name, **values}
+        return self.results[retriever_name]
 
     def compare_retrievers(self) -> str:
         """Return a comparison of the retrievers as Markdown, highest MRR first.

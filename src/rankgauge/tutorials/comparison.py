@@ -45,7 +45,7 @@ class RetrieverComparison:
     """Comparison of retrievers by their means; `rankgauge.compare` also tests the differences.
 
     Args:
-        k_values: The cut-offs; if omitted, 1, 3, 5, and 10.
+        k_values: The cut-offs; if omitted, 1, 3, 5, 10, and 20.
 
     Example:
         >>> comparison = RetrieverComparison(k_values=[1, 3])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, fields
 from math import isnan
 from typing import Any
@@ -148,7 +148,7 @@ class RetrievalEvaluator:
     :class:`~rankgauge.InputError` for invalid input, with the record that has the error.
 
     Args:
-        k_values: The cut-offs; if omitted, 1, 3, 5, and 10.
+        k_values: The cut-offs; if omitted, 1, 3, 5, 10, and 20.
 
     Attributes:
         k_values: The distinct cut-offs, in the order given.
@@ -168,7 +168,7 @@ class RetrievalEvaluator:
     """
 
     def __init__(self, k_values: Iterable[int] | None = None) -> None:
-        given = DEFAULT_CUTOFFS if k_values is None else k_values
+        given = (*DEFAULT_CUTOFFS, 20) if k_values is None else k_values
         of_kind("the cut-offs", given, Iterable, "write k_values=[1, 3, 5, 10]", where="k_values")
         self.k_values = tuple(dict.fromkeys(_cutoff(k) for k in given))
         if not self.k_values:
@@ -264,7 +264,7 @@ class RetrievalEvaluator:
             documents (set measures; ``mean_f1`` is the mean of F1 over queries); ``mrr``;
             ``mean_ndcg`` of the whole rankings, with an ideal ranking of all judged documents;
             ``mean_p@k`` and ``mean_r@k`` for each k; ``success@1``; and ``hit_rate``, the share of
-            queries with a relevant document retrieved.
+            queries with a relevant document retrieved. Without queries, an empty dictionary.
 
         Example:
             >>> queries = [{"id": "q1", "retrieved": ["d3", "d1"], "relevant": ["d1"]}]
@@ -272,6 +272,10 @@ class RetrievalEvaluator:
             >>> batch["count"], batch["mean_precision"], batch["mean_p@1"], batch["hit_rate"]
             (1, 0.5, 0.0, 1.0)
         """
+        if isinstance(queries, Iterator):
+            queries = list(queries)
+        if isinstance(queries, Sized) and not isinstance(queries, str) and len(queries) == 0:
+            return {}
         done = self._evaluated(queries, "Success@1")
         means = done.mean()
         found = done.per_query[:, done.measures.index(parse("NumRelRet"))]

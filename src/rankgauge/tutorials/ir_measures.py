@@ -1,4 +1,7 @@
-"""``calc_aggregate`` and ``iter_calc`` of ir_measures, as wrappers of ``evaluate``."""
+"""Functions and measures of ir_measures, as wrappers of ``evaluate``.
+
+The measures of ir_measures are attributes: ``from rankgauge.tutorials.ir_measures import nDCG``.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,23 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from rankgauge.core.grammar import plain_key
 from rankgauge.evaluation.evaluation import evaluate
-from rankgauge.measures.measure import Measure
+from rankgauge.measures.declaration import NAMES
+from rankgauge.measures.measure import Measure, parse
+
+# The measures of ir_measures, except NumQ, the number of queries, which is no measure of a run.
+_MEASURES = (
+    "AP", "AP_IA", "Accuracy", "BPM", "BPref", "Bpref", "Compat", "ERR", "ERR_IA", "INSQ", "INST",
+    "IPrec", "Judged", "MAP", "MAP_IA", "MRR", "NDCG", "NERR10", "NERR11", "NERR8", "NERR9",
+    "NRBP", "NumRel", "NumRelRet", "NumRet", "P", "P_IA", "Precision", "R", "RBP", "RPrec", "RR",
+    "Recall", "Rprec", "SDCG", "SetAP", "SetF", "SetP", "SetR", "SetRelP", "StRecall", "Success",
+    "alpha_DCG", "alpha_nDCG", "infAP", "nDCG", "nERR_IA", "nNRBP",
+)  # fmt: skip
+
+__all__ = [  # noqa: PLE0604 - all are text
+    "CalcResults", "Metric", "calc", "calc_aggregate", "iter_calc", "parse_measure", *_MEASURES,
+]  # fmt: skip
 
 
 class Metric(NamedTuple):
@@ -16,6 +34,51 @@ class Metric(NamedTuple):
     query_id: str
     measure: Measure
     value: float
+
+
+class CalcResults(NamedTuple):
+    """Mean of one measure, or means by measure, and the values of all queries."""
+
+    aggregated: Any
+    per_query: list[Metric]
+
+
+class IRMeasure(Measure):
+    """A measure with the methods of ir_measures; equal to the measure of the same name.
+
+    Example:
+        >>> import rankgauge
+        >>> from rankgauge.tutorials.ir_measures import MRR
+        >>> qrels, run = {"q1": {"d1"}, "q2": {"d1"}}, {"q1": ["d1"], "q2": ["d2", "d1"]}
+        >>> MRR.calc_aggregate(qrels, run), [metric.value for metric in MRR.iter_calc(qrels, run)]
+        (0.75, [1.0, 0.5])
+        >>> MRR @ 10 == rankgauge.RR @ 10
+        True
+    """
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Measure):
+            return NotImplemented
+        return (self.name, self.params) == (other.name, other.params)
+
+    __hash__ = Measure.__hash__
+
+    def __call__(self, **params: Any) -> IRMeasure:
+        """Return the measure with other parameters: ``RR(rel=2)``."""
+        return _with_methods(super().__call__(**params))
+
+    def iter_calc(self, qrels: Any, run: Any) -> Iterator[Metric]:
+        """Yield the value of each judged query."""
+        return iter_calc([self], qrels, run)
+
+    def calc_aggregate(self, qrels: Any, run: Any) -> float:
+        """Return the mean over all judged queries."""
+        return calc_aggregate([parse(self)], qrels, run)[self]
+
+    def calc(self, qrels: Any, run: Any) -> CalcResults:
+        """Return the mean and the values of all judged queries."""
+        means, values = calc([parse(self)], qrels, run)
+        return CalcResults(means[self], values)
 
 
 def iter_calc(measures: Sequence[str | Measure], qrels: Any, run: Any) -> Iterator[Metric]:
@@ -30,11 +93,7 @@ def iter_calc(measures: Sequence[str | Measure], qrels: Any, run: Any) -> Iterat
         >>> list(iter_calc(["P@1"], {"q1": {"d1"}}, {"q1": ["d1"]}))
         [Metric(query_id='q1', measure=P@1, value=1.0)]
     """
-    found = evaluate(qrels, run, measures)
-    for column, measure in enumerate(found.measures):
-        values = measure.counted(found.per_query[:, column])
-        for query, value in zip(found.query_ids, values.tolist(), strict=True):
-            yield Metric(query, measure, 0.0 if math.isnan(value) else value)
+    yield from calc(measures, qrels, run).per_query
 
 
 def calc_aggregate(measures: Sequence[str | Measure], qrels: Any, run: Any) -> dict[Measure, float]:
@@ -49,6 +108,47 @@ def calc_aggregate(measures: Sequence[str | Measure], qrels: Any, run: Any) -> d
         >>> calc_aggregate(["RR"], {"q1": {"d1"}, "q2": {"d1"}}, {"q1": ["d1"]})
         {RR: 0.5}
     """
+    return calc(measures, qrels, run).aggregated
+
+
+def calc(measures: Sequence[str | Measure], qrels: Any, run: Any) -> CalcResults:
+    """Return the results of both :func:`calc_aggregate` and :func:`iter_calc`, as a list.
+
+    Example:
+        >>> calc(["RR"], {"q1": {"d1"}}, {"q1": ["d1"]}).aggregated
+        {RR: 1.0}
+    """
     found = evaluate(qrels, run, measures)
-    means = found.mean()
-    return {measure: means[str(measure)] for measure in found.measures}
+    values = [
+        Metric(query, measure, 0.0 if math.isnan(value) else value)
+        for column, measure in enumerate(found.measures)
+        for query, value in zip(
+            found.query_ids, measure.counted(found.per_query[:, column]).tolist(), strict=True
+        )
+    ]
+    return CalcResults({measure: found.mean()[str(measure)] for measure in found.measures}, values)
+
+
+def parse_measure(name: str) -> IRMeasure:
+    """Parse the name of a measure, such as ``P(rel=2)@10``; see :func:`parse`.
+
+    Example:
+        >>> parse_measure("MRR@10").calc_aggregate({"q1": {"d1"}}, {"q1": ["d2", "d1"]})
+        0.5
+    """
+    return _with_methods(parse(name, dialect="ir_measures"))
+
+
+def _with_methods(measure: Measure) -> IRMeasure:
+    return IRMeasure(measure.name, measure.params)
+
+
+def __getattr__(name: str) -> IRMeasure:
+    if name not in _MEASURES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    key = plain_key(name)
+    if key not in NAMES:
+        return parse_measure(name)
+    # A measure without its cut-off, such as P, cannot be parsed yet.
+    declared, params = NAMES[key]
+    return IRMeasure(declared)(**params)

@@ -100,7 +100,7 @@ class GradedRetrievalMetrics:
         >>> result = GradedRetrievalResult("q1", ["c", "a", "d", "b", "e"], grades)
         >>> round(GradedRetrievalMetrics.graded_ndcg_at_k(result, 5), 4)
         0.7223
-        >>> round(GradedRetrievalMetrics.expected_reciprocal_rank(result), 4)
+        >>> round(GradedRetrievalMetrics.expected_reciprocal_rank(result, max_grade=3), 4)
         0.5198
     """
 
@@ -110,7 +110,7 @@ class GradedRetrievalMetrics:
         return _value(Measure("nDCG")(k=k, gain="exp"), result)
 
     @staticmethod
-    def expected_reciprocal_rank(result: GradedRetrievalResult, max_grade: float = 3) -> float:
+    def expected_reciprocal_rank(result: GradedRetrievalResult, max_grade: float = 4) -> float:
         """Return the expected reciprocal rank; `max_grade` is the highest grade of the scale."""
         return _value(Measure("ERR")(top=max_grade), result)
 
