@@ -102,12 +102,12 @@ def test_what_was_confirmed_is_there_whoever_else_used_the_store(store, signals,
     assert {*confirmed, *last.confirmed} <= STORES[kind].ids(where)
 
 
-@pytest.mark.parametrize("kind", [each for each in STORES if each != "log"])
+@pytest.mark.parametrize("kind", STORES)
 def test_a_full_disk_is_reported_and_loses_nothing(kind, started, tmp_path):
     where = location(kind, tmp_path)
     STORES[kind].prepare(where)
     size = max((each.stat().st_size for each in tmp_path.iterdir()), default=0)
-    most = size + 60_000
+    most = 2_000 if kind == "log" else size + 60_000  # each import writes new files
     full = start(
         "write", kind, where, "one",
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),

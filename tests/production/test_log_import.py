@@ -510,6 +510,48 @@ def test_a_log_of_unknown_format_is_refused(tmp_path):
         import_log(tmp_path / "empty", tmp_path / "log")
 
 
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("log[1]", "log1"), ("log*", "log-all"), ("log?", "log1"), ("[!a]", "b"), ("**", "a"),
+        ("arm=B", "arm=A"), ("it's \"one\"", "x"), ("50% #1; é 日本", "x"), ("s3:", "x"),
+    ],
+)  # fmt: skip
+def test_a_log_of_any_name_contains_only_its_own_events(tmp_path, monkeypatch, name, other):
+    monkeypatch.chdir(tmp_path)
+    import_log(write(tmp_path / "other.jsonl", [question(1), question(2)]), other)
+    source = write(tmp_path / f"{name}.jsonl", [question(1)])
+    for path in (name, tmp_path / name):
+        report = import_log(source, path)
+        assert (report.total, report.questions) == (1, 1)
+        assert rows_of(path, "question_id, arm") == [("q1", None)]
+        (segment,) = Path(name).glob("*.parquet")
+        assert rows_of(segment, "question_id, arm") == [("q1", None)]
+    # The second import found the event of the first.
+    assert (sum(report.events.values()), report.duplicates) == (0, 1)
+    assert len(rows_of(other)) == 2
+
+
+def test_patterns_select_logs_and_their_folders_may_be_columns(tmp_path):
+    for arm in "AB":
+        folder = tmp_path / f"arm={arm}"
+        folder.mkdir()
+        (folder / "events.parquet").write_bytes(b"")
+        duckdb.execute(
+            "COPY (SELECT $arm AS event_id, 'question' AS kind, 'q' AS question_id, now() AS time)"
+            f" TO '{folder / 'events.parquet'}' (FORMAT parquet)".replace("$arm", f"'{arm}'")
+        )
+    pattern = tmp_path / "arm=[AB]" / "*.parquet"
+    assert rows_of(pattern, "event_id, arm") == [("A", "A"), ("B", "B")]
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_with_a_fix(tmp_path):
+    (tmp_path / "file").write_text("")
+    source = write(tmp_path / "ubi.jsonl", [question()])
+    with pytest.raises(InputError, match=r"log cannot be written: Not a directory(.|\n)*fix: "):
+        import_log(source, tmp_path / "file" / "log")
+
+
 def test_a_folder_with_other_files_is_not_touched(tmp_path):
     source = write(tmp_path / "ubi.jsonl", [question()])
     with pytest.raises(InputError, match="has other files"):

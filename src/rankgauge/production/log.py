@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -315,11 +316,13 @@ class EventLog:
         """Return the SELECT statement of all events."""
         if not self.files:
             return f"SELECT {_columns({})} WHERE false"
-        source = f"read_parquet({_literal(self.files)}, union_by_name => true)"
         try:
+            # Folders with names such as arm=A are columns only if a pattern selects them.
+            hive = _is_pattern(self.path)
+            read_files(connection, self.files, hive=hive).create_view("stored")
             found = {
                 name: "TIMESTAMPTZ" if kind == "TIMESTAMP WITH TIME ZONE" else kind
-                for name, kind, *_ in connection.execute(f"DESCRIBE FROM {source}").fetchall()
+                for name, kind, *_ in connection.execute("DESCRIBE stored").fetchall()
             }
         except _duckdb().Error as error:
             reason = next(iter(str(error).splitlines()), "")
@@ -333,7 +336,7 @@ class EventLog:
                 f"there is no column {missing[0]!r}: the columns are {', '.join(sorted(found))}",
                 path=self.path, fix="import it: rankgauge logs import --mapping FILE SOURCE LOG",
             )  # fmt: skip
-        return f"SELECT {_columns(found)} FROM {source}"
+        return f"SELECT {_columns(found)} FROM stored"
 
 
 def _duckdb() -> ModuleType:
@@ -347,6 +350,22 @@ def _columns(found: Mapping[str, str]) -> str:
         # Converts to UTC like a cast, but without calendar computations for each row.
         columns["time"] = "make_timestamp(epoch_us(time))"
     return ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
+
+
+def read_files(connection: Any, files: Iterable[str], *, hive: bool = False) -> Any:
+    """Return the rows of exactly these Parquet files, as a relation of a DuckDB connection."""
+    # DuckDB reads names as patterns, and relative names may look like those of a remote system.
+    names = [re.sub(r"[*?[]", r"[\g<0>]", os.path.abspath(each)) for each in files]  # noqa: PTH100
+    return connection.read_parquet(names, union_by_name=True, hive_partitioning=hive)
+
+
+def is_log(path: str) -> bool:
+    """Return whether a path is that of a log: a folder, a Parquet file, or a pattern."""
+    return os.path.isdir(path) or path.endswith(".parquet") or _is_pattern(path)  # noqa: PTH112
+
+
+def _is_pattern(path: str) -> bool:
+    return glob.has_magic(path) and not os.path.exists(path)  # noqa: PTH110 - a pattern
 
 
 def _files(path: str) -> tuple[str, ...]:
@@ -380,8 +399,3 @@ def read_manifest(folder: str) -> dict[str, Any]:
             fix="import the log again into a new folder",
         )  # fmt: skip
     return manifest
-
-
-def _literal(names: tuple[str, ...]) -> str:
-    """Return a SQL list of file names; DuckDB expands stars in them."""
-    return "[" + ", ".join("'" + name.replace("'", "''") + "'" for name in names) + "]"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rankgauge.core.files import write_atomically
-from rankgauge.errors import InputError
+from rankgauge.errors import InputError, StorageError
 from rankgauge.production import translation
 from rankgauge.production.log import MANIFEST, read_manifest
 from rankgauge.production.sources import Refused
@@ -59,8 +59,9 @@ class LogFolder:
                 fix="name a new folder",
             )  # fmt: skip
         with contextlib.ExitStack() as stack:
+            stack.enter_context(_reported(folder))
             if not dry_run:
-                _make(folder)
+                folder.mkdir(parents=True, exist_ok=True)
                 stack.enter_context(_locked(folder))
             manifest: dict[str, Any] = (
                 read_manifest(str(folder))
@@ -82,6 +83,8 @@ class LogFolder:
             store = cls(folder, written, manifest)
             if not dry_run:
                 store.clean()
+                if not exists:
+                    store.commit()  # so that the log can be read if writing the first segment fails
             yield store
 
     def clean(self) -> None:
@@ -110,7 +113,7 @@ class LogFolder:
         if count:
             name = f"events-{len(segments) + 1:06}.parquet"
             part = self._written / f"{name}.part"
-            target = translation.literal(str(part))
+            target = translation.literal(str(part.absolute()))
             connection.execute(
                 f"COPY (SELECT {translation.stored()} FROM fresh) TO {target}"
                 " (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)"
@@ -147,13 +150,19 @@ class LogFolder:
             stream.write(json.dumps(self.manifest, indent=1).encode())
 
 
-def _make(folder: Path) -> None:
+@contextmanager
+def _reported(folder: Path) -> Iterator[None]:
+    """Report errors of the file system, such as a full disk."""
+    import duckdb
+
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"the folder cannot be created: {error.strerror or error}", where=str(folder),
-            fix="name a writable folder",
+        yield
+    except (OSError, duckdb.IOException, duckdb.OutOfMemoryException) as error:
+        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
+        raise StorageError(
+            f"the log cannot be written: {reason:.200}", where=str(folder),
+            fix="check the permissions and the free space of its disk, and repeat the import; "
+            "what was stored before is unchanged",
         ) from None  # fmt: skip
 
 

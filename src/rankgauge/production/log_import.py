@@ -17,7 +17,7 @@ from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.production import translation
 from rankgauge.production.events import KINDS
-from rankgauge.production.log import EventLog
+from rankgauge.production.log import EventLog, read_files
 from rankgauge.production.log_folder import REFUSED, LogFolder
 from rankgauge.production.mappings import OWN, VENDORS, LogMapping, as_mapping, read_mapping
 from rankgauge.production.personal_data import scrub as scrub_text
@@ -322,10 +322,8 @@ class _Importer:
         self._connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
         self._connection.execute("CREATE TABLE known AS SELECT md5_number('') AS hash WHERE false")
         if store.files:
-            self._connection.execute(
-                "INSERT INTO known SELECT md5_number(event_id) FROM read_parquet(?)",
-                [store.files],
-            )
+            read_files(self._connection, store.files).create_view("stored")
+            self._connection.execute("INSERT INTO known SELECT md5_number(event_id) FROM stored")
 
     def run(self, source: Source) -> _Progress:
         """Import a source, resuming an interrupted import."""

@@ -26,7 +26,7 @@ from rankgauge.formats.delimited import decoded_line
 from rankgauge.formats.lines import numbered_lines
 from rankgauge.formats.questions import named_rows
 from rankgauge.formats.texts import QUESTIONS, TextSource
-from rankgauge.production.log import EventLog
+from rankgauge.production.log import EventLog, is_log
 from rankgauge.production.personal_data import scrub
 from rankgauge.production.question_sets import EvaluationQuestion, asked_count
 from rankgauge.rendering import Result, Table
@@ -253,7 +253,7 @@ def question_id(text: str, prefix: str = "log") -> str:
 
 def _searches(source: EventLog | str | os.PathLike[str]) -> Iterator[tuple[str, int]]:
     """Yield distinct texts with the number of times each was asked."""
-    if not isinstance(source, EventLog) and _is_log(os.fspath(source)):
+    if not isinstance(source, EventLog) and is_log(os.fspath(source)):
         source = EventLog(source)
     counts: dict[str, int] = defaultdict(int)
     if isinstance(source, EventLog):
@@ -267,10 +267,6 @@ def _searches(source: EventLog | str | os.PathLike[str]) -> Iterator[tuple[str, 
         counts[" ".join(text.split())] += count
     # Sorted so that the draw does not depend on the order of the log or the database.
     yield from ((text, counts[text]) for text in sorted(counts) if text and counts[text])
-
-
-def _is_log(path: str) -> bool:
-    return os.path.isdir(path) or path.endswith(".parquet") or "*" in path  # noqa: PTH112 - a glob
 
 
 def _rows(source: TextSource) -> Iterator[tuple[str, int]]:
