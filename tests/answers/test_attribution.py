@@ -73,6 +73,21 @@ def test_missing_verdicts_are_no_fault_and_no_praise():
     assert blame([each]).answers[0].cause == "not judged"
 
 
+@pytest.mark.parametrize("changed", [
+    {"answer_reference": [N, N]}, {"answer_reference": [N, N], "reference_answer": [S, None]},
+])  # fmt: skip
+def test_no_fault_never_accompanies_a_correctness_of_zero(changed):
+    found = blame([answered(**changed)]).answers[0]
+    assert (found.cause, found.correctness) == ("in the context but not used", 0.0)
+
+
+def test_an_answer_is_without_fault_only_if_every_verdict_that_matters_exists():
+    for changed in ({"answer_context": [S, N, N, None]}, {"reference_answer": [S, None]},
+                    {"answer_question": [None, None]}):  # fmt: skip
+        assert blame([answered(**changed)]).answers[0].cause == "not judged"
+    assert blame([answered(answer_context=[S, None, N, S])]).answers[0].cause == "no fault"
+
+
 def test_totals_and_gains_are_those_of_a_loop():
     some = [PLANTED["partly used"], PLANTED["no fault"], PLANTED["in the context but not used"]]
     found = blame(some, "a")

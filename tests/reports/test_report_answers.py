@@ -7,6 +7,7 @@ from rankgauge.answers import (
     AnswerSet,
     Context,
     diagnose_answers,
+    evaluate_answers,
     items_of,
     sentence_claims,
 )
@@ -55,3 +56,38 @@ def test_every_format_names_tied_stages_and_the_next_step_of_each():
     assert sentence in page
     assert steps in page
     assert json.loads(render(found, "json"))["blame"]["limiting"] == ["retrieval", "generation"]
+
+
+def test_the_mean_excludes_missing_verdicts_and_the_bounds_include_them():
+    claims = {"q1": "ss", "q2": "sn", "q3": "s?", "q4": "??", "q5": "n?"}
+    contexts = (Context("1", TEXT),)
+    answers = AnswerSet("a", tuple(
+        AnswerRecord(name, "How high?", " ".join(f"{name} has {n}." for n in range(2)), contexts)
+        for name in claims
+    ))  # fmt: skip
+    words = {"s": "supported", "n": "not stated"}
+    labels = {
+        item.key: words[claims[each.id][item.row]]
+        for each in answers
+        for item in items_of(each, sentence_claims(each))
+        if item.relation == "answer-context" and claims[each.id][item.row] in words
+    }
+    found = evaluate_answers(answers, labels, "Faithfulness")
+    known = [given.count("s") / 2 for given in claims.values() if "?" not in given]
+    lowest = [given.count("s") / 2 for given in claims.values()]
+    highest = [(given.count("s") + given.count("?")) / 2 for given in claims.values()]
+    mean, low, high = (sum(some) / len(some) for some in (known, lowest, highest))
+    assert (mean, low, high) == (0.75, 0.4, 0.8)
+    assert found.mean() == {"Faithfulness": mean}
+    assert found.bounds() == {"Faithfulness": (low, high)}
+    data = json.loads(found.to_json())
+    assert data["bounds"] == {"Faithfulness": [low, high]}
+    sentence = (
+        "verdicts are missing: Faithfulness 4 (3 questions); means exclude these "
+        "questions, and bounds count all missing verdicts as negative, or all as positive"
+    )
+    assert sentence in data["findings"][-1]["message"]
+    shown = " ".join(render(found, "table").split())
+    assert sentence in shown.replace("• ", "")
+    assert "if all were judged questions" in shown
+    assert "0.400 to 0.800 2" in shown

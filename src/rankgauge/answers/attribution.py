@@ -243,20 +243,26 @@ def _retrieval_fault(judged: JudgedAnswer) -> tuple[str, str] | None:
 
 
 def _generation_fault(judged: JudgedAnswer) -> tuple[str, str]:
-    names = ("Contradicted", "AnswerRelevance", "ContextUtilization", "Completeness", "NotStated")
-    contradicted, relevance, used, complete, not_stated = (_value(name, judged) for name in names)
+    names = ("Contradicted", "AnswerRelevance", "ContextUtilization", "Completeness", "NotStated",
+             "AnswerCorrectness")  # fmt: skip
+    scores = [score(parse(name), judged) for name in names]
+    contradicted, relevance, used, complete, not_stated, correct = scores
     labels = judged.labels.get("answer-reference", ())
     wrong = sum(label == "contradicted" for label in labels) / max(len(labels), 1)
-    # A comparison with NaN is false: an unknown value is not a fault.
+    # A fault is certain if no missing verdict could change it; comparisons with NaN are false.
     steps = (
-        (contradicted > 0, "used but contradicted",
-         f"contexts contradict {contradicted:.0%} of its claims"),
+        (contradicted.low > 0, "used but contradicted",
+         f"contexts contradict {contradicted.low:.0%} of its claims"),
         (wrong > 0, "used but contradicted",
          f"the reference contradicts {wrong:.0%} of its claims"),
-        (relevance == 0, "does not address the question", "no claim addresses the question"),
-        (used == 0, "in the context but not used", "it has no claim of the reference"),
-        (complete < 1, "partly used", f"it has {complete:.0%} of the reference claims"),
-        (not_stated > 0, "unsupported claims", f"no context states {not_stated:.0%} of its claims"),
-        (math.isnan(complete) and math.isnan(not_stated), _UNKNOWN, "verdicts are missing"),
+        (relevance.high == 0, "does not address the question", "no claim addresses the question"),
+        (used.high == 0, "in the context but not used", "it has no claim of the reference"),
+        (complete.high < 1, "partly used", f"it has {complete.high:.0%} of the reference claims"),
+        (not_stated.low > 0, "unsupported claims",
+         f"no context states {not_stated.low:.0%} of its claims"),
+        (correct.high == 0, "in the context but not used",
+         "it has no claim that the reference supports"),
+        (any(each.missing and each.low != each.high for each in scores), _UNKNOWN,
+         "verdicts are missing"),
     )  # fmt: skip
     return next(((cause, why) for fails, cause, why in steps if fails), (_GOOD, ""))

@@ -89,7 +89,8 @@ class AnswerDiagnosis(Result):
         if missing:
             low, high = self.answers.bounds()[next(iter(missing))]
             name, count = next(iter(missing.items()))
-            yield f"{many(count, 'verdict')} missing for {name}: between {low:.3f} and {high:.3f}"
+            ends = f"{low:.3f} to {high:.3f}"
+            yield f"{many(count, 'verdict')} missing for {name}; if all were judged: {ends}"
 
     def data_table(self) -> Table:
         """Return the rows of `table`, with interval bounds in separate columns."""

@@ -56,7 +56,7 @@ class AnswerEvaluation(Evaluation):
     judge: Mapping[str, Any] = field(default_factory=dict)
 
     def _data(self) -> dict[str, Any]:
-        return super()._data() | self.extra_fields()
+        return super()._data() | self.extra_fields() | {"bounds": self.bounds()}
 
     def extra_fields(self) -> dict[str, Any]:
         """Return the judge, and bounds, missing verdicts, and reasons by question and measure."""
@@ -89,7 +89,11 @@ class AnswerEvaluation(Evaluation):
         return str(self.judge.get("stamp", "unknown judge, uncalibrated"))
 
     def bounds(self) -> dict[str, tuple[float, float]]:
-        """Return the bounds of each mean over all possible missing verdicts."""
+        """Return the bounds of each mean: all missing verdicts negative, and all positive.
+
+        They are means over all questions for which the measure is defined, including those that
+        :meth:`mean` excludes because missing verdicts could change their value.
+        """
         found = {}
         for column, measure in enumerate(self.measures):
             known = [row[column] for row in self.scores if not row[column].reason]
@@ -103,7 +107,7 @@ class AnswerEvaluation(Evaluation):
         missing, bounds, intervals = self.missing(), self.bounds(), mean_intervals(self)
         rows: list[tuple[Cell, ...]] = []
         for column, (name, mean) in enumerate(self.mean().items()):
-            defined = sum(not row[column].reason for row in self.scores)
+            defined = int(np.count_nonzero(~np.isnan(self.per_query[:, column])))
             ends = bounds[name] if missing[name] else (math.nan, math.nan)
             rows.append((name, mean, *map(span, (intervals[name], ends)), defined))
         shown = [0, 1, 2, 3, 4] if any(missing.values()) else [0, 1, 2, 4]
@@ -186,9 +190,9 @@ def evaluate_answers(
 ) -> AnswerEvaluation:
     """Compute measures of answers from verdicts.
 
-    Missing verdicts are counted; values treat them as "not supported", and bounds show their
-    possible effect. If a measure has nothing to judge for a question, its value is undefined and
-    excluded from the mean.
+    Questions whose value depends on a missing verdict are excluded from the mean; its bounds
+    include them, with all missing verdicts negative, and all positive. If a measure has nothing to
+    judge for a question, its value is undefined and excluded from mean and bounds.
 
     Args:
         answers: The answers of one system.
@@ -340,7 +344,7 @@ def _scores(
 
 
 def _unjudged(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) -> dict[str, int]:
-    """Return the number of questions without any verdict, by measure, if above 0."""
+    """Return the number of questions with an unknown value, by measure, if above 0."""
     found = {
         f"unjudged {measure}": sum(
             math.isnan(row[column].value) and not row[column].reason for row in scores
@@ -383,15 +387,18 @@ def _findings(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) ->
     parts = [
         f"{measure} {count}"
         + (
-            f" (all of {many(empty, 'question')})"
-            if (empty := none.get(f"unjudged {measure}"))
+            f" ({many(unknown, 'question')})"
+            if (unknown := none.get(f"unjudged {measure}"))
             else ""
         )
         for measure, count in missing.items()
         if count
     ]
     if parts:
-        what = f"verdicts are missing: {', '.join(parts)}; values treat them as negative"
+        what = (
+            f"verdicts are missing: {', '.join(parts)}; means exclude these questions, and bounds "
+            "count all missing verdicts as negative, or all as positive"
+        )
         yield Finding("", "warning", what, fix="judge the rest")
     undefined: dict[tuple[str, int], list[str]] = {}
     for column, measure in enumerate(measures):

@@ -108,8 +108,8 @@ class AnswerJudging(Result):
         yield from self.failures
         if self.missing:
             yield (
-                "missing verdicts widen the bounds of measures; repeat the call to request them "
-                "again"
+                "means exclude questions that depend on missing verdicts; repeat the call to "
+                "request them again"
             )
         if self.served:
             yield f"the server reports another model: {', '.join(self.served)}"

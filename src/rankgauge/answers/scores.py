@@ -2,8 +2,8 @@
 
 Each measure is a logical formula over verdicts, evaluated with three truth values. A claim
 *certainly* has a property if existing verdicts imply it, and *possibly* if the missing verdicts
-could. The value is the share that certainly has it; the bounds hold for all possible missing
-verdicts.
+could. The bounds are the shares that certainly and possibly have it: missing verdicts count as
+negative, or as positive. The value is known if the bounds are equal.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Score(NamedTuple):
     """Value of a measure for one question.
 
     Attributes:
-        value: The value, with missing verdicts as "no"; NaN if undefined or without verdicts.
+        value: The value; NaN if undefined, or if missing verdicts could change it.
         low: Lower bound over all possible missing verdicts.
         high: Upper bound over all possible missing verdicts.
         missing: The number of missing verdicts.
@@ -275,14 +275,13 @@ def _context_utilization(judged: JudgedAnswer) -> Score:
     if not found.possible.any():
         raise _Undefined("the contexts support no claim of the reference")
     sure = int(found.sure.sum())
-    value = int(both.sure.sum()) / sure if sure else math.nan
     # Lowest: unknown claims are in the contexts but unused. Highest: they are in both.
     unknown_found = found.possible & ~found.sure
     never = int((unknown_found & ~used.sure).sum())
     low = int(both.sure.sum()) / (sure + never) if sure + never else 1.0
     can = int((unknown_found & used.possible).sum())
     high = (int((found.sure & used.possible).sum()) + can) / (sure + can) if sure + can else 0.0
-    return Score(value, low, high)
+    return Score(low, low, high)
 
 
 def _citation_precision(judged: JudgedAnswer) -> Score:
@@ -479,8 +478,5 @@ def score(measure: Measure, judged: JudgedAnswer) -> Score:
         return Score(math.nan, math.nan, math.nan, 0, str(reason))
     except _Unjudged:
         return Score(math.nan, 0.0, 1.0, max(missing, 1))
-    needed = sum(len(judged.labels.get(each, ())) for each in relations)
-    if missing and missing == needed:
-        # Without any verdict there is no value.
-        return Score(math.nan, found.low, found.high, missing)
-    return found._replace(missing=missing)
+    value = found.value if found.low == found.high else math.nan
+    return found._replace(value=value, missing=missing)

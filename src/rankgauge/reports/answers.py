@@ -80,8 +80,8 @@ def _doubts(found: AnswerDiagnosis) -> Iterator[str]:
     if missing:
         name, count = max(missing.items(), key=lambda pair: pair[1])
         low, high = found.answers.bounds()[name]
-        most = f"{many(count, 'verdict')} missing for {name}: its mean is between"
-        yield f"{most} {low:.3f} and {high:.3f}"
+        most = f"{many(count, 'verdict')} missing for {name}: if all were judged, its mean"
+        yield f"{most} is {low:.3f} to {high:.3f}"
 
 
 def _causes(blame: Blame) -> Table:
@@ -112,8 +112,9 @@ def _groups(blame: Blame) -> Table:
         ]
         mean = math.fsum(known) / len(known) if known else None
         faults = {cause: count for cause, count in totals.items() if cause in CAUSES}
-        first = ", ".join(most_frequent(faults))
-        rows.append((group or "none", sum(totals.values()), mean, sum(faults.values()), first))
+        first = most_frequent(faults)
+        cause = f"tie of {many(len(first), 'cause')}" if len(first) > 1 else "".join(first)
+        rows.append((group or "none", sum(totals.values()), mean, sum(faults.values()), cause))
     return Table(
         columns=("group", "questions", "correctness", "with a fault", "most frequent cause"),
         rows=tuple(rows),
@@ -368,7 +369,9 @@ def _short_table(found: AnswerEvaluation) -> Iterator[Table | str]:
     notes = [one.note for one in found.findings if one.severity != "info"]
     notes += [note for note in table.notes if note.startswith("judge: ")]
     if any(column != len(found.query_ids) for column in (row[-1] for row in table.rows)):
-        notes.append("fewer questions: undefined for the others (reasons: --as markdown)")
+        notes.append(
+            "fewer questions: the others are undefined or not judged (reasons: --as markdown)"
+        )
     yield "".join(_wrapped(f"• {note}") for note in notes)
 
 
