@@ -39,3 +39,8 @@ def sign_in(client, project, name="Ann", role="judge"):
     answer = client.post(f"/join/{secret}", headers={"Origin": ORIGIN})
     assert answer.url.path == "/", answer.text
     return judge
+
+
+def token_of(client):
+    """Return the token that forms of this session send."""
+    return re.search(r'name="csrf" value="([^"]+)"', client.get("/").text)[1]

@@ -2,16 +2,20 @@
 
 import contextlib
 import re
+import socket
 import sqlite3
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from http.cookies import SimpleCookie
 
+import httpx
 import pytest
-from judging_pages import ORIGIN, sign_in
+from judging_pages import ORIGIN, filled, sign_in, token_of
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
-from rankgauge.judging import Answer, Choice, hash_secret
+from rankgauge.judging import Answer, Choice, JudgingProject, hash_secret
 from rankgauge.web import judging_app
 from rankgauge.web.server import _local_secret as local_secret
 from rankgauge.web.sessions import RateLimit
@@ -47,10 +51,6 @@ ROUTES = {
     ("POST", "/api/votes"): None,
     ("OPTIONS", "/api/votes"): None,
 }
-
-
-def token_of(client):
-    return re.search(r'name="csrf" value="([^"]+)"', client.get("/").text)[1]
 
 
 def test_every_route_has_a_role():
@@ -129,6 +129,28 @@ def test_the_link_of_the_local_server_is_used_once(project):
     assert len(project.judges) == 1
 
 
+def test_concurrent_requests_use_the_link_of_the_local_server_once(where):
+    uvicorn = pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+    project = filled(where)
+    with project, contextlib.ExitStack() as running, ThreadPoolExecutor(8) as pool:
+        urls = []
+        for _ in range(2):
+            listening = socket.create_server(("127.0.0.1", 0))
+            urls.append(f"http://127.0.0.1:{listening.getsockname()[1]}")
+            own = running.enter_context(JudgingProject(where))
+            server = uvicorn.Server(uvicorn.Config(judging_app(own), log_level="error"))
+            thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+            thread.start()
+            running.callback(thread.join, 20)
+            running.callback(server.handle_exit, 0, None)
+        for _ in range(5):
+            secret = local_secret(project)
+            links = [f"{url}/join/{secret}" for url in urls] * 4
+            answers = [each.status_code for each in pool.map(httpx.post, links)]
+            assert answers.count(303) == 1
+            assert set(answers) <= {303, 404, 429}
+
+
 def test_a_revoked_judge_is_out_at_once(project, client):
     judge = sign_in(client, project)
     task = client.get("/judge")
@@ -190,9 +212,11 @@ def test_too_many_links_that_are_not_valid_are_refused_for_a_while(project, clie
     answer = client.get("/join/wrong")
     assert answer.status_code == 429
     assert 0 < int(answer.headers["Retry-After"]) <= 300
-    assert client.post(f"/join/{secret}").status_code == 429
-    elsewhere = TestClient(judging_app(project), base_url=ORIGIN, client=("203.0.113.9", 1))
-    assert elsewhere.post(f"/join/{secret}").url.path == "/"
+    # Others share the address: a valid link works, and so do the pages of people signed in.
+    assert client.get(f"/join/{secret}").status_code == 200
+    assert client.post(f"/join/{secret}").url.path == "/"
+    assert client.get("/join/wrong").status_code == 429
+    assert client.get("/judge").status_code == 200
 
 
 def test_a_rate_limit_counts_each_sender_and_all_of_them():
@@ -200,7 +224,7 @@ def test_a_rate_limit_counts_each_sender_and_all_of_them():
     assert [limit.add("a") > 0, limit.add("a") > 0, limit.add("a") > 0] == [False, False, True]
     assert [limit.add("b") > 0, limit.add("c") > 0] == [False, True]
     time.sleep(0.25)
-    assert [limit.wait("a"), limit.wait("c"), limit.add("c")] == [0, 0, 0]
+    assert [limit.add("a"), limit.add("c"), limit.add("c")] == [0, 0, 0]
 
 
 def test_a_token_of_an_application_is_no_link(project, client):

@@ -100,6 +100,8 @@ class Transaction:
         """Store a new version of the ``settings`` or the ``guideline`` and return its number."""
         from sqlalchemy import func, select
 
+        if "\0" in body + author:
+            raise InputError("there is a NUL character", where=kind, fix="remove it")
         versions = self._table("versions")
         latest = select(func.max(versions.c.number)).where(versions.c.kind == kind)
         number = (self._connection.scalar(latest) or 0) + 1
@@ -415,7 +417,8 @@ class Transaction:
         if values is None:
             yield from self._connection.execute(query)
             return
-        wanted = list(dict.fromkeys(values))
+        # No stored text contains NUL: PostgreSQL would refuse the query.
+        wanted = [each for each in dict.fromkeys(values) if "\0" not in each]
         for start in range(0, len(wanted), _AT_ONCE):
             some = wanted[start : start + _AT_ONCE]
             yield from self._connection.execute(query.where(table.c[column].in_(some)))

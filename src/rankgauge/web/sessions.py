@@ -12,14 +12,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from urllib.parse import urlsplit
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from rankgauge.judging import ROLES, Judge, JudgingProject, hash_secret
+from rankgauge.judging import ROLES, Judge, JudgingProject, Transaction, hash_secret
 from rankgauge.web.pages import PageError, error_page, read_form, render
 
 _COOKIE = "rankgauge_session"
@@ -48,13 +47,8 @@ class RateLimit:
         self._all: deque[tuple[float, str]] = deque()
         self._by_sender: defaultdict[str, deque[float]] = defaultdict(deque)
 
-    def wait(self, sender: str) -> int:
-        """Return the seconds that a sender must wait, or 0."""
-        with self._lock:
-            return self._wait(sender, time.monotonic())
-
     def add(self, sender: str) -> int:
-        """Count an event if the limits allow it; return the result of :meth:`wait`."""
+        """Count an event if the limits allow it; return the seconds to wait, or 0."""
         with self._lock:
             now = time.monotonic()
             wait = self._wait(sender, now)
@@ -104,7 +98,7 @@ def is_own_form(request: Request, form: Mapping[str, str]) -> bool:
 def is_own_origin(request: Request) -> bool:
     """Return whether the browser says that a request comes from a page of this server."""
     origin = request.headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == request.headers.get("host", "")
+    return origin is None or origin.partition("://")[2] == request.headers.get("host", "")
 
 
 async def _join(request: Request) -> Response:
@@ -115,44 +109,59 @@ async def _join(request: Request) -> Response:
 
 def _signed_in(request: Request, pressed: bool) -> Response:  # noqa: FBT001 - private
     project: JudgingProject = request.app.state.project
-    limit: RateLimit = request.app.state.failed_sign_ins
-    address = request.client.host if request.client else ""
-    wait = limit.wait(address)
-    if wait:
-        response = error_page(
-            request, "Too many invalid links were opened.", status=429,
-            fix=f"Try again in {wait} seconds.",
-        )  # fmt: skip
-        response.headers["Retry-After"] = str(wait)
-        return response
     if pressed and not is_own_origin(request):
         return error_page(
             request, "The form comes from another site.", status=403,
             fix="Open your sign-in link.",
         )  # fmt: skip
+    secret = hash_secret(request.path_params["secret"])
     with project.reading() as stored:
-        found = stored.judge_by_secret(hash_secret(request.path_params["secret"]))
-    if found is None or found[0].revoked or found[0].kind != "person":
-        limit.add(address)
-        return error_page(
-            request, "This link is no longer valid.", status=404,
-            fix="Ask for a new link.",
-        )  # fmt: skip
-    judge, more = found
+        judge = _invited(stored, secret)
+    token = secrets.token_urlsafe(32)
+    if judge is not None and pressed:
+        ends = datetime.now(UTC) + timedelta(days=_DAYS)
+        # Read again: a concurrent request may have used the link.
+        with project.writing() as stored:
+            judge = _invited(stored, secret, use=True)
+            if judge is not None:
+                stored.add_session(hash_secret(token), judge.id, ends)
+    if judge is None:
+        return _invalid_link(request)
     if not pressed:
         return render(request, "join.html", name=judge.name)
-    token = secrets.token_urlsafe(32)
-    ends = datetime.now(UTC) + timedelta(days=_DAYS)
-    with project.writing() as stored:
-        stored.add_session(hash_secret(token), judge.id, ends)
-        if more.get("once"):
-            # A hash whose secret nobody knows.
-            stored.add_judge(judge, hash_secret(secrets.token_urlsafe(32)), {})
     response = RedirectResponse("/", status_code=303)
     response.set_cookie(
         _COOKIE, token, max_age=_DAYS * 86_400, httponly=True, samesite="lax",
         secure=request.url.scheme == "https",
     )  # fmt: skip
+    return response
+
+
+def _invited(stored: Transaction, secret: str, *, use: bool = False) -> Judge | None:
+    """Return the person whose link has this hash; `use` invalidates a link that works once."""
+    found = stored.judge_by_secret(secret)
+    if found is None or found[0].revoked or found[0].kind != "person":
+        return None
+    judge, more = found
+    if use and more.get("once"):
+        # A hash whose secret nobody knows.
+        stored.add_judge(judge, hash_secret(secrets.token_urlsafe(32)), {})
+    return judge
+
+
+def _invalid_link(request: Request) -> Response:
+    """Respond to an invalid link; only such links are limited, as an address may be shared."""
+    limit: RateLimit = request.app.state.failed_sign_ins
+    wait = limit.add(request.client.host if request.client else "")
+    if not wait:
+        return error_page(
+            request, "This link is no longer valid.", status=404, fix="Ask for a new link."
+        )
+    response = error_page(
+        request, "Too many invalid links were opened.", status=429,
+        fix=f"Check the link, or try again in {wait} seconds. Valid links work meanwhile.",
+    )  # fmt: skip
+    response.headers["Retry-After"] = str(wait)
     return response
 
 

@@ -106,6 +106,10 @@ def _application(request: Request) -> str:
 def _vote_of(body: bytes) -> dict[str, Any]:
     try:
         vote = json.loads(body)
+        json.dumps(vote, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        what = "the body contains a lone surrogate, which is not a character"
+        raise InputError(what, where="body", fix="send valid Unicode") from None
     except (ValueError, RecursionError):
         raise InputError("the body is not JSON", where="body", fix=_EXAMPLE) from None
     if not isinstance(vote, dict):
