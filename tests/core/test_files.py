@@ -53,6 +53,22 @@ def test_a_file_created_privately_never_replaces_another(tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["a.db"]
 
 
+@pytest.mark.parametrize(
+    ("private", "before", "after"),
+    [(True, None, 0o600), (True, 0o644, 0o600), (False, 0o600, 0o600), (False, 0o640, 0o640)],
+)
+def test_a_private_file_is_readable_by_its_owner_only(tmp_path, private, before, after):
+    path = tmp_path / "a.jsonl"
+    if before is not None:
+        path.touch()
+        path.chmod(before)
+    with write_atomically(path, private=private) as stream:
+        (part,) = (each for each in tmp_path.iterdir() if each != path)
+        assert part.stat().st_mode & 0o777 == after
+        stream.write(b"x")
+    assert path.stat().st_mode & 0o777 == after
+
+
 def test_an_error_leaves_no_file_behind(tmp_path):
     with pytest.raises(ZeroDivisionError), create_privately(tmp_path / "a.db") as part:
         part.write_bytes(b"half %d" % (1 // 0))

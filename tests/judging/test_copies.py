@@ -83,6 +83,13 @@ def test_a_project_moves_from_one_database_to_another(way, postgres, tmp_path):
         assert other.record(Choice("later", shown.id, ann, "none"))
 
 
+@pytest.mark.parametrize("name", ["copy.db", "copy.jsonl", "copy.jsonl.gz"])
+def test_only_the_owner_can_read_a_backup(tmp_path, name):
+    project = JudgingProject.create(tmp_path / "a.db")
+    backup(project, tmp_path / name)
+    assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+
+
 def test_a_copy_of_sqlite_has_the_invitations(tmp_path):
     project = JudgingProject.create(tmp_path / "a.db")
     ann, secret = project.add_judge("Ann")
@@ -90,7 +97,6 @@ def test_a_copy_of_sqlite_has_the_invitations(tmp_path):
     restore(tmp_path / "copy.db", tmp_path / "b.db")
     with JudgingProject(tmp_path / "b.db").reading() as stored:
         assert stored.judge_by_secret(hash_secret(secret))[0] == ann
-    assert (tmp_path / "copy.db").stat().st_mode & 0o077 == 0
 
 
 def test_a_copy_taken_while_judges_write_is_one_state(tmp_path):

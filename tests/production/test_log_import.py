@@ -678,3 +678,16 @@ def test_no_row_is_lost_and_none_ends_in_a_traceback(tmp_path, junk):
     refused = sum(each.rows for each in report.refused)
     assert report.rows <= len(junk) + 1
     assert report.rows <= accepted + refused <= report.rows + retrievals + report.duplicates
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_only_the_owner_can_read_the_texts_of_a_log(tmp_path, exists):
+    source = write(tmp_path / "queries.jsonl", [question(), {"timestamp": "never"}])
+    log = tmp_path / "log"
+    if exists:
+        log.mkdir(mode=0o755)
+    import_log(source, log)
+    assert (log / "refused.jsonl").exists()
+    modes = {each.name: each.stat().st_mode & 0o077 for each in log.iterdir()}
+    assert {name for name, mode in modes.items() if mode} <= {"log.json", ".lock", "manifest.json"}
+    assert (log.stat().st_mode & 0o077 == 0) is not exists

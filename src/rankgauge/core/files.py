@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from rankgauge.errors import FormatError, InputError, RankgaugeError
@@ -16,12 +17,18 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def write_atomically(target: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def write_atomically(
+    target: str | os.PathLike[str], *, private: bool = False
+) -> Iterator[BinaryIO]:
     """Open a binary stream that replaces the file when the block ends without an error.
 
     The content is written to a temporary file in the same folder, flushed to disk, and renamed: an
     error or a crash leaves an existing file unchanged. Symbolic links are followed. Pipes and
-    devices are written to directly.
+    devices are written to directly. A replaced file keeps its permissions.
+
+    Args:
+        target: The file.
+        private: Whether only the owner may read the file, because it has personal data.
 
     Example:
         >>> import pathlib, tempfile
@@ -43,8 +50,10 @@ def write_atomically(target: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         )
     renames = not path.exists() or path.is_file()
     part = path.with_name(f".{secrets.token_hex(8)}.part") if renames else path
+    mode = path.stat().st_mode & 0o777 if path.is_file() else 0o666
+    opener = partial(os.open, mode=0o600 if private else mode)
     try:
-        with part.open("wb") as stream:
+        with open(part, "wb", opener=opener) as stream:
             yield stream
             stream.flush()
             if renames:

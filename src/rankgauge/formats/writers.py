@@ -153,8 +153,11 @@ def _refuse_grades(table: PairTable, form: Format) -> None:
 
 
 @contextmanager
-def written(target: Source) -> Iterator[BinaryIO]:
-    """Open a temporary file that replaces the target if the block ends without an error."""
+def written(target: Source, *, private: bool = False) -> Iterator[BinaryIO]:
+    """Open a temporary file that replaces the target if the block ends without an error.
+
+    Only the owner can read a `private` file.
+    """
     if target == "-":
         import tempfile
 
@@ -166,7 +169,7 @@ def written(target: Source) -> Iterator[BinaryIO]:
     name = source_name(target)
     packing = packing_of(name)
     try:
-        with write_atomically(target) as raw:
+        with write_atomically(target, private=private) as raw:
             if packing is None:
                 yield raw
                 return

@@ -67,13 +67,13 @@ def write_events(project: JudgingProject, target: str | os.PathLike[str]) -> Pro
     Args:
         project: The project. It may be in use: the export is a consistent snapshot.
         target: The file, compressed according to its name (``.jsonl.gz``); ``-`` for standard
-            output.
+            output. Only its owner can read the file: it has the names and choices of judges.
 
     Raises:
         InputError: If the project cannot be read or the file cannot be written.
     """
     counts: Counter[str] = Counter()
-    with project.reading() as stored, written(target) as stream:
+    with project.reading() as stored, written(target, private=True) as stream:
 
         def write(values: Mapping[str, Any]) -> None:
             stream.write(json.dumps(values).encode() + b"\n")

@@ -192,7 +192,7 @@ class ImplicitJudgments(Result):
             name = os.fspath(target)
             with write_atomically(f"{name}.about.json") as stream:
                 stream.write(dump_json(dict(self.about)).encode() + b"\n")
-            with write_atomically(f"{name}.queries.jsonl") as stream:
+            with write_atomically(f"{name}.queries.jsonl", private=True) as stream:
                 for question, text in self.texts.items():
                     line = dump_json({"_id": question, "text": text}).replace("\n", " ")
                     stream.write(line.encode() + b"\n")

@@ -8,6 +8,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ class LogFolder:
         with contextlib.ExitStack() as stack:
             stack.enter_context(_reported(folder))
             if not dry_run:
-                folder.mkdir(parents=True, exist_ok=True)
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # it has texts of users
                 stack.enter_context(_locked(folder))
             manifest: dict[str, Any] = (
                 read_manifest(str(folder))
@@ -118,6 +119,7 @@ class LogFolder:
                 f"COPY (SELECT {translation.stored()} FROM fresh) TO {target}"
                 " (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)"
             )
+            part.chmod(0o600)
             with part.open("rb") as stream:
                 os.fsync(stream.fileno())
             part.replace(self._written / name)
@@ -128,7 +130,8 @@ class LogFolder:
                 (self.manifest["settings"]["personal"] != "keep",
                  self.manifest["settings"]["scrub"], self.manifest["settings"]["drop_text"])
             )  # fmt: skip
-            with (self._written / REFUSED).open("ab+") as stream:
+            path, opener = self._written / REFUSED, partial(os.open, mode=0o600)
+            with open(path, "ab+", opener=opener) as stream:
                 if self._refused is None:
                     stream.seek(0)
                     self._refused = {hash(line) for line in stream}

@@ -127,12 +127,12 @@ class QuestionSet(Result):
         return cls(tuple(found))
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the set as JSON lines, replacing the file atomically."""
+        """Write the set as JSON lines that only the owner can read: users may name people."""
         lines = [
             json.dumps({k: v for k, v in asdict(each).items() if v not in {None, ""}})
             for each in self.questions
         ]
-        with write_atomically(path) as stream:
+        with write_atomically(path, private=True) as stream:
             stream.write("".join(f"{line}\n" for line in lines).encode())
 
     @property
