@@ -112,16 +112,21 @@ def test_ids_can_be_read_from_meta(store):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("option", "value", "fix"),
     [
-        ({"input": "query"}, "input='query' is not a path"),
-        ({"output": "a.b.c"}, "output='a.b.c' is not a path"),
-        ({"top_k": "retriever."}, "top_k='retriever.' is not a path"),
+        ("input", "query", "retriever.query"),
+        ("output", "a.b.c", "retriever.c"),
+        ("top_k", "retriever.", "retriever.top_k"),
     ],
 )
-def test_an_invalid_path_is_named(store, options, message):
-    with pytest.raises(InputError, match=message):
-        Haystack(single(store), **options)
+def test_an_invalid_name_of_an_input_or_output_is_reported(store, option, value, fix):
+    with pytest.raises(InputError) as caught:
+        Haystack(single(store), **{option: value})
+    assert (
+        caught.value.what
+        == f"{option}={value!r} is not the name of an input or output of a component"
+    )
+    assert caught.value.fix == f'write {option}="{fix}"'
 
 
 def test_a_missing_output_is_named(store):

@@ -127,7 +127,7 @@ def test_similarities_are_those_of_the_store_and_distances_are_negated():
     [(InMemoryVectorStore, "distance", "similarity"), (Distances, "similarity", "distance")],
 )
 def test_scores_in_the_wrong_direction_are_detected(kind, score, other):
-    with pytest.raises(InputError, match=f'say score="{other}"'):
+    with pytest.raises(InputError, match=f'set score="{other}"'):
         LangChain(filled(kind), score=score).search([Query("q", "opening hours")], 5)
 
 
@@ -186,7 +186,7 @@ def test_a_run_can_be_evaluated():
     ("given", "options", "message"),
     [
         (7, {}, "has no invoke"),
-        (Fixed(pages=[]), {"score": "similarity"}, "returns no scores"),
+        (Fixed(pages=[]), {"score": "similarity"}, "LangChain: retrievers return no scores"),
         (Fixed(pages=[]), {"score": "cosine"}, "unknown kind of score 'cosine'"),
         (Fixed(pages=[]), {"depth": 0}, "depth=0 is not valid"),
         (Fixed(pages=[]), {"indexing": True}, "no vector store"),

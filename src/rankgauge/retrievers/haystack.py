@@ -86,7 +86,8 @@ class Haystack(FrameworkRetriever):
         wanted = 2 if self._many else 1
         wrong = next((path for path in paths if len(path) != wanted or not all(path)), None)
         if wrong is not None:
-            example = f"retriever.{wrong[-1]}" if self._many else wrong[-1]
+            last = wrong[-1] or {"input": "query", "output": "documents"}.get(name, name)
+            example = f"retriever.{last}" if self._many else last
             raise InputError(
                 f"{name}={'.'.join(wrong)!r} is not the name of "
                 f"{'an input or output of a component' if self._many else 'an input or output'}",

@@ -73,7 +73,7 @@ class LangChain(FrameworkRetriever):
             score = choice("kind of score", score, _SCORES)
         if score and not score_key and not self._searched:
             raise InputError(
-                "LangChain retrievers return no scores", where="LangChain",
+                "retrievers return no scores", where="LangChain",
                 fix="pass the vector store itself, or score_key for a score in metadata",
             )  # fmt: skip
         self._id_key = id_key
