@@ -11,7 +11,19 @@ from typing import Any
 
 import pytest
 
-from rankgauge.answers import AnswerSet, Citation, Context, answer_questions, read_answers
+from rankgauge.answers import (
+    AnswerRecord,
+    AnswerSet,
+    Citation,
+    Context,
+    RuleJudge,
+    Verdict,
+    answer_questions,
+    evaluate_answers,
+    items_of,
+    read_answers,
+    sentence_claims,
+)
 from rankgauge.errors import InputError, MismatchError
 
 ROW = {
@@ -82,9 +94,69 @@ def test_data_frames_and_columns_are_read() -> None:
     columns = {"question": ["a?", "b?"], "answer": ["yes", None], "contexts": [["x", "y"], []]}
     expected = AnswerSet.of(columns).records
     assert expected[0].contexts == (Context("1", "x"), Context("2", "y"))
-    assert expected[1].answer is None
+    assert expected[1].answer == ""
     assert AnswerSet.of(pd.DataFrame(columns)).records == expected
     assert AnswerSet.of(pl.DataFrame(columns)).records == expected
+
+
+@pytest.mark.parametrize("blank", ["", None, "missing", " \t", "\u3000"])
+@pytest.mark.parametrize("form", ["records", "columns", "json", "jsonl", "csv", "parquet", "pandas",
+                                  "objects", "reference"])  # fmt: skip
+def test_a_blank_answer_is_an_abstention_in_every_form(form: str, blank: str, tmp_path: Path):
+    rows: list[dict[str, Any]] = [
+        {"id": "1", "question": "a?", "answer": "yes", "reference": "yes", "contexts": ["x"]},
+        {"id": "2", "question": "b?", "answer": blank, "reference": "no", "contexts": ["x"]},
+    ]
+    full = [row | {"answer": None if row["answer"] == "missing" else row["answer"]} for row in rows]
+    if blank == "missing":
+        del rows[1]["answer"]
+    source: Any = rows
+    given: dict[str, Any] = {}
+    if form == "columns":
+        source = {name: [row[name] for row in full] for name in full[0]}
+    elif form == "objects":
+        source = AnswerSet("answers", tuple(AnswerRecord(**row | {"contexts": ()}) for row in full))
+    elif form == "pandas":
+        source = pytest.importorskip("pandas").DataFrame(rows)
+    elif form == "parquet":
+        pa = pytest.importorskip("pyarrow")
+        from pyarrow import parquet
+
+        source = tmp_path / "answers.parquet"
+        parquet.write_table(pa.Table.from_pylist(full), source)
+    elif form == "csv":
+        source = tmp_path / "answers.csv"
+        with source.open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, list(full[0]))
+            writer.writeheader()
+            writer.writerows(full)
+    elif form == "json":
+        source = tmp_path / "answers.json"
+        source.write_text(json.dumps(rows))
+    elif form == "jsonl":
+        source = write(tmp_path / "answers.jsonl", rows)
+    elif form == "reference":
+        source, given = rows[:1], {"reference": full}
+    answers = AnswerSet.of(source, "answers", **given)
+    assert answers.records[1].answer == ""
+    items = [item for each in answers for item in items_of(each, sentence_claims(each))]
+    verdicts = [found for found in RuleJudge().judge(items) if isinstance(found, Verdict)]
+    found = evaluate_answers(answers, verdicts, ["Abstention", "AnswerCorrectness"])
+    assert found.per_query.tolist() == [[0.0, 1.0], [1.0, 0.0]]
+
+
+def test_if_no_record_has_an_answer_none_is_an_abstention(tmp_path: Path) -> None:
+    path = tmp_path / "contexts.csv"
+    path.write_text("question,answer,contexts\na?,,x\nb?, ,y\n")
+    assert [each.answer for each in AnswerSet.of(path)] == [None, None]
+
+
+def test_blank_references_are_missing() -> None:
+    known = [{"question": "a?", "answer": "b", "reference": blank} for blank in ("", " ", None, [])]
+    for row in known:
+        assert only([row]).reference is None
+    with pytest.raises(InputError, match="has no text"):
+        only([{"question": " ", "answer": "b"}])
 
 
 def test_lists_in_cells_are_read_as_python_writes_them(tmp_path: Path) -> None:
@@ -270,7 +342,7 @@ def test_a_reference_is_joined_by_identifier() -> None:
     ]
     found = AnswerSet.of(answers, "s", reference=reference)
     assert [(each.id, each.question, each.answer, each.reference) for each in found] == [
-        ("q2", "b?", "B", "B"), ("q3", "c?", "C", None), ("q1", "a?", None, "A"),
+        ("q2", "b?", "B", "B"), ("q3", "c?", "C", None), ("q1", "a?", "", "A"),
     ]  # fmt: skip
     assert found.records[0].answerable is False
     assert found.notes == (
@@ -363,7 +435,7 @@ def test_long_contexts_other_scripts_and_empty_texts_are_read(tmp_path: Path) ->
     }  # fmt: skip
     record = only(write(tmp_path / "long.jsonl", [row]))
     assert len(record.contexts[0].text) == 4_000_000
-    assert (record.answer, record.contexts[1].text, record.contexts[2].text) == ("", "", "مرحبا")
+    assert (record.answer, record.contexts[1].text, record.contexts[2].text) == (None, "", "مرحبا")
     cells = tmp_path / "long.csv"
     cells.write_text(f"question,answer,contexts\na?,b,{'x' * 10_000_000}\n")
     with pytest.raises(InputError, match=r"line 2: a cell of this row has more than"):

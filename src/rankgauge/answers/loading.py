@@ -92,7 +92,7 @@ def read_answers(
             frame, columns, records, or the objects of another tool.
         system: The system to read, or the name of the system if the records have none.
         reference: Questions with reference answers and further fields, as `source`, joined by
-            identifier. Questions not answered by a system count as questions without an answer.
+            identifier. Questions not answered by a system have an empty answer.
         texts: The text of each context identifier, for contexts given by identifier only.
 
     Raises:
@@ -243,7 +243,7 @@ def _check(rows: Iterable[_Read]) -> None:
                 fix="give each question a unique id, or each record a field 'system'",
             )  # fmt: skip
         first[key] = each.place
-        if not each.record.question:
+        if not each.record.question.strip():
             raise InputError(
                 f"question {key!r:.60} has no text", where=each.place,
                 fix="add 'question', or pass the questions as reference",
@@ -559,9 +559,8 @@ def _references(parts: _Parts, place: str) -> tuple[str | None, tuple[str, ...]]
     if "reference" not in parts:
         return None, ()
     key, value = parts["reference"]
-    if not is_list(value):
-        return _text(key, value, place), ()
-    texts = [_text(key, each, place) for each in listed(value)]
+    given = listed(value) if is_list(value) else [value]
+    texts = [text for each in given if (text := _text(key, each, place)).strip()]
     return (texts[0], tuple(texts[1:])) if texts else (None, ())
 
 

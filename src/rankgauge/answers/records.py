@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rankgauge.errors import InputError
@@ -38,7 +38,7 @@ class AnswerRecord:
     Attributes:
         id: The identifier of the question, the same for all systems.
         question: The question.
-        answer: The answer, or None.
+        answer: The answer; None if the system was not asked for one.
         contexts: The passages given to the model, in order.
         reference: The reference answer, or None.
         citations: The citations of the answer.
@@ -71,7 +71,8 @@ class AnswerSet:
 
     Attributes:
         system: The name of the system.
-        records: The records, one per question.
+        records: The records, one per question. Blank and missing answers become empty answers,
+            which are abstentions; if no record has an answer, they become None.
         settings: Settings of the system, such as the versions of ``retrieval``, ``prompt``, and
             ``model``.
         notes: Notes from reading.
@@ -83,7 +84,16 @@ class AnswerSet:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Reject duplicate identifiers."""
+        """Reject duplicate identifiers, and give all blank answers the same value."""
+        answered = any((record.answer or "").strip() for record in self.records)
+        blank = "" if answered else None
+        records = tuple(
+            each
+            if each.answer == blank or (each.answer or "").strip()
+            else replace(each, answer=blank)
+            for each in self.records
+        )
+        object.__setattr__(self, "records", records)
         seen: set[str] = set()
         for number, record in enumerate(self.records, 1):
             if record.id in seen:
