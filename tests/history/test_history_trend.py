@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 import scipy.stats
+from browser import Tab
 
 from rankgauge import History, InputError, evaluate, stats
 
@@ -272,6 +273,35 @@ def test_one_evaluation_and_equal_values_can_be_shown(history):
     assert trend.data_table().rows[0][7:10] == (1.0, 1.0, 1.0)
     assert "identical" in follow(history, lost()).table().rows[1]
     assert trend._repr_html_().startswith("<table")
+
+
+_PLACES = """[...document.querySelectorAll('tbody td')].flatMap(cell => {
+  const at = (cell.firstChild?.data || '').search(/(?<![a-z])o(?![a-z])/);
+  if (at < 0) return [];
+  const range = document.createRange();
+  range.setStart(cell.firstChild, at);
+  range.setEnd(cell.firstChild, at + 1);
+  const found = range.getBoundingClientRect();
+  return [found.left + found.width / 2];
+})"""
+
+
+@pytest.mark.slow
+def test_a_browser_draws_each_mean_at_its_place(history, tmp_path):
+    trend = follow(history, lost(), lost(*range(30)), lost(*range(10)), lost(*range(20)))
+    page = tmp_path / "trend.html"
+    # Notebooks align the text of cells to the right.
+    page.write_text(f"<style>td, th {{text-align: right}}</style>{trend.to_html()}", "utf-8")
+    tab = Tab(tmp_path / "profile")
+    try:
+        tab.open(page)
+        places = tab.run(_PLACES)
+        width = tab.run("innerWidth")
+    finally:
+        tab.close()
+    slope, _, correlation, *_ = scipy.stats.linregress(trend.means, places)
+    assert 0 < slope < width
+    assert correlation > 0.99
 
 
 def test_steps_that_are_significant_only_without_correction_are_not_named(history):

@@ -199,3 +199,17 @@ def test_numbers_of_different_length_keep_their_decimals_in_line_beside_marks():
     lines = to_terminal(table).splitlines()[2:]
     assert [line.split()[1] for line in lines] == ["10.5000†", "2.2500*", "123.0000"]
     assert len({line.index(".") for line in lines}) == 1
+
+
+def test_every_space_of_a_fixed_column_counts():
+    plot = Table(
+        ("run", "0    1"), (("a", "  |o|"), ("b", "|`o`"), ("c", "")), fixed=frozenset({1})
+    )
+    page = to_html(plot)
+    assert page.count("white-space: pre") == 4
+    assert ">  |o|</td>" in page
+    assert r"| `  \|o\|` |" in to_markdown(plot)
+    assert r"| \|\`o\` " in to_markdown(plot)
+    assert r"\texttt{~~\textbar{}o\textbar{}}" in to_latex(plot)
+    assert plot.part(columns=[1]).fixed == {0}
+    assert "white-space" not in to_html(plot.part(columns=[0]))

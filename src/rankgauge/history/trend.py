@@ -135,6 +135,7 @@ class Trend(Result):
             ),
             rows=tuple(rows),
             notes=(*(f"WARNING: {text}" for text in self.warnings), *self.notes, *more),
+            fixed=frozenset({3 + len(middle)}),
         )
 
     def plot(self, last: int | None = None) -> Plot:

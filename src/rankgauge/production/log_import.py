@@ -115,7 +115,7 @@ class LogImport(Result):
                 rows.append((what, count, meaning))
         return Table(
             ("what", "number", "detail"), tuple(rows), title=self._heading(), notes=self._notes(),
-            width=80,
+            width=80, fixed=frozenset({0}),
         )  # fmt: skip
 
     def _heading(self) -> str:

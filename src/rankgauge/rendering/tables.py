@@ -56,6 +56,8 @@ class Table:
         right: Right-aligned columns whose numbers are formatted text with varying precision.
         shortened: Columns whose texts are truncated on a terminal, the longest first, until the
             table fits `width`.
+        fixed: Columns in which every space counts, such as those of a text plot: in HTML, Markdown,
+            and LaTeX, preformatted in a font of fixed width.
     """
 
     columns: tuple[str, ...]
@@ -70,6 +72,7 @@ class Table:
     marks: Mapping[tuple[int, int], str] = field(default_factory=dict, hash=False)
     right: frozenset[int] = field(default_factory=frozenset)
     shortened: frozenset[int] = field(default_factory=frozenset)
+    fixed: frozenset[int] = field(default_factory=frozenset)
 
     def records(self) -> list[dict[str, Cell]]:
         """Return each row as a mapping of column to cell."""
@@ -83,13 +86,22 @@ class Table:
             return cell
         return str(cell) if isinstance(cell, int) else f"{cell:.{self.digits}f}"
 
-    def escaped(self, escape: Callable[[str], str]) -> Table:
-        """Return the table with every text escaped for a format."""
+    def escaped(
+        self, escape: Callable[[str], str], fixed: Callable[[str], str] | None = None
+    ) -> Table:
+        """Return the table with every text escaped for a format, by `fixed` in fixed columns."""
+        by_column = [
+            fixed if fixed and number in self.fixed else escape
+            for number in range(len(self.columns))
+        ]
         return replace(
             self,
-            columns=tuple(map(escape, self.columns)),
+            columns=tuple(to(name) for to, name in zip(by_column, self.columns, strict=True)),
             rows=tuple(
-                tuple(escape(cell) if isinstance(cell, str) else cell for cell in row)
+                tuple(
+                    to(cell) if isinstance(cell, str) else cell
+                    for to, cell in zip(by_column, row, strict=True)
+                )
                 for row in self.rows
             ),
             title=escape(self.title),
@@ -118,6 +130,7 @@ class Table:
             marks={moved(at): mark for at, mark in self.marks.items() if min(moved(at)) >= 0},
             right=frozenset(column_of[n] for n in self.right if n in column_of),
             shortened=frozenset(column_of[n] for n in self.shortened if n in column_of),
+            fixed=frozenset(column_of[n] for n in self.fixed if n in column_of),
         )
 
     def marked(self, column: int) -> list[str] | None:
@@ -362,7 +375,7 @@ def _by_rich(table: Table, gap: int, *, color: bool) -> str:
 
 def to_markdown(table: Table) -> str:
     """Return a Markdown table, with columns also aligned in plain text."""
-    table = table.escaped(for_markdown)
+    table = table.escaped(for_markdown, _markdown_code)
     heads = table.columns
     body = [
         [
@@ -381,6 +394,12 @@ def to_markdown(table: Table) -> str:
     if table.notes:
         lines += ["", *(f"- {note}" for note in table.notes)]
     return "\n".join(lines) + "\n"
+
+
+def _markdown_code(text: str) -> str:
+    """Return text as a code span, unless it is blank or contains a backtick."""
+    plain = not text.strip() or "`" in text
+    return for_markdown(text) if plain else "`" + for_terminal(text).replace("|", r"\|") + "`"
 
 
 def _emphasised(table: Table, row: int, column: int) -> str:
@@ -403,7 +422,7 @@ def to_latex(table: Table) -> str:
     Best values are bold, marks are superscripts of zero width (so that decimals are aligned), and
     notes are below. Every text is escaped; non-Latin characters need LuaLaTeX or XeLaTeX.
     """
-    table = table.escaped(for_latex)
+    table = table.escaped(for_latex, _latex_code)
     kinds = "".join("r" if table.numeric(n) else "l" for n in range(len(table.columns)))
     lines = ["\\begin{table}", "  \\centering"]
     if table.title:
@@ -420,6 +439,10 @@ def to_latex(table: Table) -> str:
         lines += [f"    {note}\\par" for note in table.notes]
         lines.append("  \\end{minipage}")
     return "\n".join([*lines, "\\end{table}"]) + "\n"
+
+
+def _latex_code(text: str) -> str:
+    return f"\\texttt{{{for_latex(text).replace(' ', '~')}}}" if text.strip() else ""
 
 
 def _latex_cell(table: Table, row: int, column: int) -> str:
@@ -458,16 +481,19 @@ def to_json(table: Table) -> str:
 
 
 _HTML = """\
+{%- set left = ' style="text-align: left; font-family: monospace; white-space: pre"' | safe -%}
 <table class="rankgauge">
 {%- if table.title %}<caption style="text-align: left">{{ table.title }}</caption>{% endif %}
 <thead><tr>
-{%- for name in table.columns %}<th scope="col">{{ name }}</th>{% endfor -%}
+{%- for name in table.columns %}<th scope="col"
+{%- if loop.index0 in table.fixed %}{{ left }}{% endif %}>{{ name }}</th>{% endfor -%}
 </tr></thead>
 <tbody>
 {%- for row in table.rows %}{% set place = loop.index0 %}
 <tr>
 {%- for cell in row -%}
-<td{% if table.numeric(loop.index0) %} style="text-align: right"{% endif %}>
+<td{% if table.numeric(loop.index0) %} style="text-align: right"
+{%- elif loop.index0 in table.fixed %}{{ left }}{% endif %}>
 {%- if (place, loop.index0) in table.best %}<strong>{{ table.text(cell) }}</strong>
 {%- else %}{{ table.text(cell) }}{% endif -%}
 {%- if (place, loop.index0) in table.marks %}<sup>{{ table.marks[place, loop.index0] }}</sup>
