@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 import uuid
+from functools import partial
 from pathlib import Path
 
 from judging_pages import filled
@@ -132,11 +133,17 @@ class Verdicts(Store):
         return [["answers", "evaluate", answers, "--verdicts", where, "--person"]]
 
 
+def _put(cache, keys):
+    replies = {key: {"text": "yes"} for key in keys}
+    cache.put(replies)
+    return replies
+
+
 class Replies(Store):
     def write(self, where, name, confirm):
         cache = ReplyCache(Path(where))
         for number in itertools.count():
-            cache.put({f"{name}-{number}": {"text": "yes"}})
+            cache.obtain([f"{name}-{number}"], cache.find, partial(_put, cache))
             confirm(f"{name}-{number}")
 
     def ids(self, where):

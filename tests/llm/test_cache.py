@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from loopback import completion, serving
@@ -200,9 +201,9 @@ print([result.text or str(result) for result in results])
 """
 
 
-def process(*words):
+def process(*words, program=WORK):
     return subprocess.Popen(
-        [sys.executable, "-c", WORK, *map(str, words)],
+        [sys.executable, "-c", program, *map(str, words)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
@@ -218,13 +219,121 @@ def test_several_processes_share_one_cache(make, tmp_path):
         for worker in workers:
             out, err = worker.communicate(timeout=60)
             assert (err, out) == ("", f"{[f'QUESTION {n}' for n in range(20)]}\n")
-        asked = len(server.bodies)
+        assert len(server.bodies) == 20
         replies = make(server).complete_all(f"question {n}" for n in range(20))
         assert all(reply.cached for reply in replies)
-        assert len(server.bodies) == asked
+        assert len(server.bodies) == 20
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill -9", "Ctrl-C"])
+@pytest.mark.slow
+def test_the_claim_of_a_killed_process_is_taken_over(tmp_path):
+    """Another process waits for the reply when the process that requested it is killed."""
+    asked, waiting = threading.Event(), threading.Event()
+
+    def server(body, before):
+        asked.set()
+        if before == 0:
+            waiting.wait(30)
+            return 200, {}, None
+        return echo(body, before)
+
+    with serving(server) as said:
+        first = process(said.url, tmp_path / "replies.db", 1)
+        assert asked.wait(30)
+        second = process(said.url, tmp_path / "replies.db", 1)
+        with pytest.raises(subprocess.TimeoutExpired):
+            second.wait(3)  # the claim is renewed: the call may take longer
+        first.kill()
+        first.communicate()
+        out, err = second.communicate(timeout=60)
+        waiting.set()
+    assert (err, out) == ("", "['QUESTION 0']\n")
+    assert len(said.bodies) == 2
+
+
+def test_a_claim_is_renewed_while_its_call_takes_longer_than_it_is_valid(make, monkeypatch):
+    monkeypatch.setattr("rankgauge.llm.cache._RENEWAL", 0.05)
+    monkeypatch.setattr("rankgauge.llm.cache._LEASE", 0.5)
+
+    def server(body, before):
+        time.sleep(1.5)
+        return counting(body, before)
+
+    with serving(server) as said:
+        models = [make(said) for _ in range(3)]
+        with ThreadPoolExecutor(3) as pool:
+            replies = list(pool.map(lambda model: model.complete("a", schema=SCHEMA), models))
+    assert len(said.bodies) == 1
+    assert sorted(reply.cached for reply in replies) == [False, True, True]
+    assert sum(model.usage().calls for model in models) == 1
+
+
+def test_a_call_that_fails_leaves_its_request_to_those_who_wait(make):
+    started, waiting = threading.Event(), threading.Event()
+
+    def server(body, before):
+        if before == 0:
+            started.set()
+            waiting.wait(30)
+            return 400, {}, {"error": "no"}
+        return counting(body, before)
+
+    with serving(server) as said, ThreadPoolExecutor(2) as pool:
+        first = pool.submit(make(said).complete, "a", schema=SCHEMA)
+        assert started.wait(30)
+        second = pool.submit(make(said).complete, "a", schema=SCHEMA)
+        waiting.set()
+        assert second.result().data == {"n": 1}
+        with pytest.raises(ModelError, match="answered 400"):
+            first.result()
+
+
+def test_a_claim_from_the_future_is_void(make, tmp_path):
+    """The clock was set back, or the file is from another computer."""
+    with serving(counting) as said:
+        make(said).complete("a")
+        with sqlite3.connect(tmp_path / "replies.db") as file:
+            keys = [key for (key,) in file.execute("SELECT key FROM rankgauge_replies_1")]
+            file.execute("DELETE FROM rankgauge_replies_1")
+            later = time.time() + 1e6
+            row = [keys[0], "other", later]
+            file.execute("INSERT INTO rankgauge_replies_claims_1 VALUES (?, ?, ?)", row)
+        file.close()
+        make(said).complete("a")
+    assert len(said.bodies) == 2
+
+
+EMBED = """
+import sys
+from rankgauge.llm import EmbeddingEndpoint
+model = EmbeddingEndpoint(sys.argv[1], "small", cache=sys.argv[2], batch=3)
+texts = [f"text {n}" for n in range(20)][:: int(sys.argv[3])]
+print([row[0] for row in model.encode_documents(texts)] == [float(text[5:]) for text in texts])
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_embed_the_same_texts_in_another_order_pay_once(tmp_path):
+    def vectors(body, _before):
+        time.sleep(0.05)
+        rows = [{"index": n, "embedding": [int(t[5:]), 1]} for n, t in enumerate(body["input"])]
+        return 200, {}, {"data": rows}
+
+    with serving(vectors) as server:
+        workers = [
+            process(server.url, tmp_path / "replies.db", step, program=EMBED) for step in (1, -1, 2)
+        ]
+        for worker in workers:
+            assert worker.communicate(timeout=60) == ("True\n", "")
+    sent = [text for body in server.bodies for text in body["input"]]
+    assert sorted(sent) == sorted(f"text {n}" for n in range(20))
+
+
+@pytest.mark.parametrize(
+    "how",
+    [pytest.param(signal.SIGKILL, id="kill -9", marks=pytest.mark.slow),
+     pytest.param(signal.SIGINT, id="Ctrl-C")],
+)  # fmt: skip
 def test_a_process_that_is_killed_has_paid_only_calls_under_way_in_vain(make, tmp_path, how):
     half = threading.Event()
 

@@ -420,6 +420,49 @@ def test_the_cost_stops_before_the_call_that_could_exceed_it():
     assert "raise max_cost" in missing[0].fix
 
 
+@pytest.mark.parametrize(
+    ("usage", "options"),
+    [((10, 1000), {}), ((5000, 20), {"max_tokens": 20}), ((5000, 1000), {})],
+    ids=["no limit of the length", "more input than estimated", "both"],
+)
+def test_calls_in_flight_reserve_what_responses_have_taught(usage, options):
+    """A call costs more than can be known before the first response: they are not sent at once."""
+    cost = (usage[0] * 2 + usage[1] * 10) / 1e6
+
+    def server(_body, _before):
+        time.sleep(0.02)
+        return completion("x", usage=usage)
+
+    with serving(server) as said:
+        model = ChatModel(said.url, "m", max_cost=3.5 * cost, concurrency=8, **options, **PRICES)
+        results = model.complete_all(f"question {n}" for n in range(20))
+        model.close()
+    assert len(said.bodies) == 3
+    assert model.usage().cost == pytest.approx(3 * cost, rel=1e-12)
+    assert {one.code for one in results if isinstance(one, ModelError)} == {"budget"}
+
+
+@pytest.mark.parametrize(
+    "count", ["1" + "0" * 400, "-5", '"100"', "NaN", "true", "1.5", "1e999", "[]", "null", "1" * 12]
+)
+@pytest.mark.parametrize("name", ["prompt_tokens", "completion_tokens"])
+def test_tokens_that_cannot_be_are_estimated(name, count):
+    told = {"prompt_tokens": 100, "completion_tokens": 20} | {name: "COUNT"}
+    content = completion("x")[2] | {"usage": told}
+    raw = json.dumps(content).replace('"COUNT"', count).encode()
+    with serving(in_order((200, {}, raw), completion("x"))) as server:
+        model = ChatModel(server.url, "m", max_tokens=20, max_cost=0.1, **PRICES)
+        results = model.complete_all(["a", "b", "c"])
+        model.close()
+    assert [reply.text for reply in results] == ["x", "x", "x"]
+    usage = model.usage()
+    assert (usage.calls, usage.estimated) == (3, 1)
+    assert 200 < usage.input_tokens < 300
+    assert 40 < usage.output_tokens < 300
+    expected = (usage.input_tokens * 2 + usage.output_tokens * 10) / 1e6
+    assert usage.cost == pytest.approx(expected, rel=1e-12)
+
+
 def test_unreported_tokens_are_estimated_with_a_note():
     reply, _, model = ask(in_order(completion("x" * 300, usage=None)), **PRICES)
     assert reply.usage.estimated == 1

@@ -78,7 +78,7 @@ def test_reserved_costs_never_exceed_the_limit():
     def call(n):
         nonlocal under_way, most, refused
         try:
-            with meter.reserving(Usage(input_tokens=7)):
+            with meter.reserving(lambda: Usage(input_tokens=7)):
                 with lock:
                     under_way += 7
                     most = max(most, under_way + (meter.usage().cost or 0))

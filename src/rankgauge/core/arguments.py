@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Iterable
 from types import UnionType
 from typing import Any
@@ -15,8 +16,9 @@ _LEAST_MEMORY = 64_000_000
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a finite number (booleans are not)."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """Return whether a value is a number within the range of floats (booleans are not)."""
+    most = sys.float_info.max
+    return isinstance(value, int | float) and not isinstance(value, bool) and -most <= value <= most
 
 
 def integer(name: str, given: Any, *, least: int | None = 1, most: int | None = None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -65,9 +66,9 @@ class ChatModel:
         tokens_per_minute: Maximum number of tokens in any 60 seconds, estimated before each call.
         input_price: Price of a million input tokens, in any currency.
         output_price: Price of a million output tokens.
-        max_cost: The budget; a call is made only if it cannot exceed the remainder. The cost of a
-            call is estimated from the length of its messages and `max_tokens` or the longest
-            response so far. Calls without a response are not counted.
+        max_cost: The budget, of which each call reserves its cost before it is sent. The cost is
+            estimated from the length of its messages and `max_tokens` or the longest response so
+            far; the first call is made alone. Calls without a response are not counted.
         cache: A file that stores replies, created if missing, readable only by its owner.
 
     Raises:
@@ -130,7 +131,10 @@ class ChatModel:
         self._cache = None if cache is None else ReplyCache(Path(cache))
         self._lock = threading.Lock()
         self._refused: frozenset[str] = frozenset()
+        # What responses so far have taught about the cost of the next: the longest, and the
+        # largest ratio of reported to estimated input tokens.
         self._longest_output = 0
+        self._excess = 1.0
         # Everything that determines a reply; validity does not depend on `repairs`.
         self._identity = {
             "type": "chat", **self._endpoint.settings(), "model": model, **self._sampling,
@@ -171,16 +175,15 @@ class ChatModel:
         """
         request = _checked(ChatRequest(messages, schema, sample))
         key = self._key(request)
-        kept = {} if refresh else self._cached({key: request})
-        if kept:
-            self._meter.add(Usage(cached=1))
-            return kept[key]
+        faults: list[InputError] = []
         try:
-            reply = self._ask(request, _sleep)
+            reply = self._obtain(key, request, _sleep, faults.append, refresh=refresh)
         except ModelError:
             self._meter.add(Usage(failed=1))
             raise
-        self._store(key, reply)
+        self._meter.add(Usage(cached=reply.cached))
+        if faults:
+            raise faults[0]
         return reply
 
     def complete_all(
@@ -252,7 +255,8 @@ class ChatModel:
             kept = {} if refresh else self._cached(unique)
             for key, reply in kept.items():
                 yield from delivered(key, reply)
-            for key, result in self._ask_each({k: unique[k] for k in unique if k not in kept}):
+            rest = {key: unique[key] for key in unique if key not in kept}
+            for key, result in self._ask_each(rest, refresh=refresh):
                 yield from delivered(key, result)
 
     def estimate(self, requests: Iterable[ChatRequest], output_tokens: Iterable[int]) -> Usage:
@@ -280,7 +284,7 @@ class ChatModel:
     # ---- several requests
 
     def _ask_each(
-        self, requests: Mapping[str, ChatRequest]
+        self, requests: Mapping[str, ChatRequest], *, refresh: bool
     ) -> Iterator[tuple[str, Reply | ModelError]]:
         """Send the requests in threads and yield each result as it arrives."""
         stop = Stop()
@@ -288,7 +292,7 @@ class ChatModel:
         pool = ThreadPoolExecutor(self._concurrency, thread_name_prefix="rankgauge-llm")
         try:
             key_of = {
-                pool.submit(self._work, key, request, stop): key
+                pool.submit(self._work, key, request, stop, refresh=refresh): key
                 for key, request in requests.items()
             }
             for future in key_of:
@@ -301,20 +305,23 @@ class ChatModel:
             stop.now()
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _work(self, key: str, request: ChatRequest, stop: Stop) -> Reply | ModelError:
+    def _work(
+        self, key: str, request: ChatRequest, stop: Stop, *, refresh: bool
+    ) -> Reply | ModelError:
         try:
             stop.wait(0)
-            reply = self._ask(request, stop.wait)
+            try:
+                reply = self._obtain(key, request, stop.wait, stop.now, refresh=refresh)
+            except InputError as error:  # the cache cannot be used: say so without sending
+                stop.now(error)
+                stop.wait(0)
+                raise
         except ModelError as error:
             stop.observe(error)
             # Stack frames would keep all messages in memory.
             error.__traceback__ = error.__context__ = None
             return error
         stop.observe(None)
-        try:
-            self._store(key, reply)
-        except InputError as error:
-            stop.now(error)
         return reply
 
     def _repeated(self, result: Reply | ModelError) -> Reply | ModelError:
@@ -351,10 +358,34 @@ class ChatModel:
             )  # fmt: skip
         return found
 
-    def _store(self, key: str, reply: Reply) -> None:
-        if self._cache is not None:
+    def _obtain(
+        self,
+        key: str,
+        request: ChatRequest,
+        wait: Wait,
+        on_fault: Callable[[InputError], object],
+        *,
+        refresh: bool,
+    ) -> Reply:
+        """Return the reply from the cache, or send the request unless another process has sent it.
+
+        A reply is not lost if it cannot be stored: `on_fault` is called with the reason.
+        """
+        cache = self._cache
+
+        def ask(_: Sequence[str] = ()) -> Mapping[str, Reply]:
+            reply = self._ask(request, wait)
             names = ("text", "model", "repairs", "not_applied")
-            self._cache.put({key: {name: getattr(reply, name) for name in names}})
+            try:
+                if cache is not None:
+                    cache.put({key: {name: getattr(reply, name) for name in names}})
+            except InputError as error:
+                on_fault(error)
+            return {key: reply}
+
+        if cache is None or refresh:
+            return ask()[key]
+        return cache.obtain([key], lambda _: self._cached({key: request}), ask, wait)[key]
 
     # ---- one request
 
@@ -427,13 +458,16 @@ class ChatModel:
 
     def _send(self, body: Mapping[str, Any], wait: Wait, used: list[Usage]) -> Any:
         """Send a body within all limits, count it, and return the response."""
-        output = self._sampling["max_tokens"] or self._longest_output
-        estimate = estimated_usage(body["messages"], output)
+
+        def expected() -> Usage:
+            output = self._sampling["max_tokens"] or self._longest_output
+            usage = estimated_usage(body["messages"], output)
+            return replace(usage, input_tokens=math.ceil(usage.input_tokens * self._excess))
 
         def once() -> tuple[Any, Usage]:
             with self._slots:
                 wait(0)
-                sent = self._pace.enter(estimate.input_tokens + output, wait)
+                sent = self._pace.enter(estimate.input_tokens + estimate.output_tokens, wait)
                 began = time.monotonic()
                 try:
                     content = self._endpoint.post(PATH, body)
@@ -448,7 +482,7 @@ class ChatModel:
                 sent.tokens = usage.input_tokens + usage.output_tokens
                 return content, replace(usage, seconds=time.monotonic() - began)
 
-        with self._meter.reserving(estimate):
+        with self._meter.reserving(expected) as estimate:
             try:
                 content, usage = call_with_retries(
                     once, attempts=self._retries + 1, longest=_LONGEST_WAIT, wait=wait
@@ -461,6 +495,9 @@ class ChatModel:
         used.append(usage)
         with self._lock:
             self._longest_output = max(self._longest_output, usage.output_tokens)
+            if not usage.estimated:
+                plain = estimated_usage(body["messages"], 0).input_tokens
+                self._excess = max(self._excess, usage.input_tokens / plain)
         return content
 
 

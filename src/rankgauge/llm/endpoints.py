@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.core.arguments import integer
+from rankgauge.core.arguments import integer, is_number
 from rankgauge.core.http_client import MAX_BYTES, Endpoint, EndpointError, call_with_retries
 from rankgauge.core.text import many
 from rankgauge.llm.cache import ReplyCache, cache_key
+from rankgauge.llm.replies import is_count
 
 _ATTEMPTS = 5  # if the server is busy
 _MOST = 1e38  # within the range of 32-bit floats
@@ -160,14 +161,18 @@ class EmbeddingEndpoint(ModelEndpoint):
         """Return the vector of each text from the cache or the server."""
         if self._cache is None:
             return self._check_lengths(self._request(texts, attempts))
+        cache = self._cache
         keys = [cache_key(self._identity | {"text": text}) for text in texts]
-        known = self._cache.find(keys)
-        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-        found = dict(zip(new, self._request([*new.values()], attempts) if new else (), strict=True))
-        vectors = self._check_lengths([(known | found)[key] for key in keys])
-        if found:
-            self._cache.put(found)
-        return vectors
+        text_of = dict(zip(keys, texts, strict=True))
+
+        def request(some: list[str]) -> dict[str, Any]:
+            vectors = self._request([text_of[key] for key in some], attempts)
+            found = dict(zip(some, self._check_lengths(vectors), strict=True))
+            cache.put(found)
+            return found
+
+        found = cache.obtain(text_of, cache.find, request)
+        return self._check_lengths([found[key] for key in keys])
 
     def _check_lengths(self, vectors: list[Any]) -> list[Any]:
         """Return the vectors if all have the same length."""
@@ -206,14 +211,14 @@ class EmbeddingEndpoint(ModelEndpoint):
             if not isinstance(vector, list) or not vector or not all(map(_fits, vector)):
                 raise self._invalid_response("an embedding that is not a list of finite numbers")
             index = row.get("index", place)
-            placed[index if isinstance(index, int) else -1] = vector
+            placed[index if type(index) is int else -1] = vector
         if set(placed) != set(range(count)):
             raise self._invalid_response(f"vectors that are not numbered from 0 to {count - 1}")
         return [placed[place] for place in range(count)]
 
 
 def _fits(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and -_MOST < value < _MOST
+    return is_number(value) and -_MOST < value < _MOST
 
 
 def _tokens(content: Mapping[str, Any]) -> float:
@@ -221,4 +226,4 @@ def _tokens(content: Mapping[str, Any]) -> float:
     if not isinstance(used, Mapping):
         return 0.0
     counts = [used[word] for word in ("total_tokens", "prompt_tokens") if word in used]
-    return next((float(amount) for amount in counts if _fits(amount)), 0.0)
+    return next((float(amount) for amount in counts if is_count(amount)), 0.0)

@@ -106,24 +106,32 @@ class Meter:
             self._used = self.priced(self._used + usage)
 
     @contextmanager
-    def reserving(self, estimate: Usage) -> Iterator[None]:
-        """Reserve the estimated cost of a call, waiting for pending calls if necessary.
+    def reserving(self, expected: Callable[[], Usage]) -> Iterator[Usage]:
+        """Reserve the expected cost of a call, waiting for pending calls if necessary.
+
+        Until there is a response, calls are made one at a time: what is expected is uncertain.
+
+        Args:
+            expected: Function that returns the expected usage, which is yielded.
 
         Raises:
             ModelError: If the call could exceed the budget.
         """
-        if self._max_cost is None:
-            yield
-            return
-        cost = self.priced(estimate).cost or 0.0
         with self._changed:
-            while math.fsum([self._spent(), cost, *self._reserved]) > self._max_cost:
+            while True:
+                estimate = expected()
+                cost = self.priced(estimate).cost or 0.0
+                if self._max_cost is None:
+                    break
+                fits = math.fsum([self._spent(), cost, *self._reserved]) <= self._max_cost
+                if fits and (self._used.calls or not self._reserved):
+                    break
                 if not self._reserved:
                     raise self._exhausted(cost)
                 self._changed.wait(_POLL)
             self._reserved.append(cost)
         try:
-            yield
+            yield estimate
         finally:
             with self._changed:
                 self._reserved.remove(cost)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from rankgauge.core.http_client import RETRYABLE, Endpoint, EndpointError
-from rankgauge.llm.replies import ChatRequest, ModelError, Usage
+from rankgauge.llm.replies import ChatRequest, ModelError, Usage, is_count
 from rankgauge.llm.structured import instruction, response_format
 
 PATH = "chat/completions"
@@ -145,6 +145,6 @@ def reported_usage(content: Any, estimate: Usage) -> Usage:
     used = content.get("usage") if isinstance(content, Mapping) else None
     used = used if isinstance(used, Mapping) else {}
     counts = [used.get(name) for name in ("prompt_tokens", "completion_tokens")]
-    if all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in counts):
+    if all(isinstance(count, int) and is_count(count) for count in counts):
         return Usage(1, input_tokens=counts[0] or 0, output_tokens=counts[1] or 0)
     return replace(estimate, output_tokens=len(json.dumps(content)) // _BYTES_PER_TOKEN)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, TypeGuard
 
-from rankgauge.core.arguments import integer
+from rankgauge.core.arguments import integer, is_number
 from rankgauge.errors import InputError, RankgaugeError
 
+_MOST_COUNTED = 10**8  # per call; no model reads more tokens at once
 _ROLES = ("system", "developer", "user", "assistant")
 
 
@@ -178,6 +179,11 @@ class ModelError(RankgaugeError):
         self.status = status
         self.text = text
         self.usage = Usage(failed=1)
+
+
+def is_count(value: Any) -> TypeGuard[float]:
+    """Return whether a server reports a plausible number of tokens, texts, or units."""
+    return is_number(value) and 0 <= value <= _MOST_COUNTED
 
 
 def prompt_version(name: str, text: str) -> str:

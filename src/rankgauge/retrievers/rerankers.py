@@ -11,6 +11,7 @@ from rankgauge.core.libraries import library, loading, versions
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.llm.endpoints import ModelEndpoint
+from rankgauge.llm.replies import is_count
 from rankgauge.retrievers.base import CallableDelegate
 from rankgauge.retrievers.encoders import tokenizer_digest, weights_digest
 
@@ -183,6 +184,6 @@ def _billed(content: Any) -> dict[str, float]:
     for part in (content.get("usage"), meta.get("billed_units"), meta.get("tokens")):
         for theirs, ours in _COUNTS.items():
             amount = part.get(theirs) if isinstance(part, Mapping) else None
-            if isinstance(amount, int | float) and ours not in found:
+            if is_count(amount) and ours not in found:
                 found[ours] = float(amount)
     return found
