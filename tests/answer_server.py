@@ -26,9 +26,9 @@ def verdicts(*entries):
 
 
 def supporting(body, _before):
-    """Support every claim with the first word of the text."""
+    """Support every claim with the first sentence of the text."""
     text, listed = asked(body)
-    return verdicts(*(entry(each["id"], quote=text.split()[0]) for each in listed))
+    return verdicts(*(entry(each["id"], quote=text.partition(".")[0]) for each in listed))
 
 
 def answers(questions=1, claims=3, contexts=1, text="Nile water {}."):
@@ -41,7 +41,7 @@ def answers(questions=1, claims=3, contexts=1, text="Nile water {}."):
         for n in range(questions)
     )  # fmt: skip
     made = {
-        record.id: ClaimSet(tuple(Claim(f"claim {m} of {record.id}") for m in range(claims)))
+        record.id: ClaimSet(tuple(Claim(f"Nile claim {m} of {record.id}") for m in range(claims)))
         for record in records
     }
     return AnswerSet("a", records), lambda record: made[record.id]

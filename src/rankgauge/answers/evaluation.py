@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -261,6 +261,11 @@ def evaluate_answers(
     used: dict[str, Any] = {"criteria": dict(criteria)} if criteria else {}
     if similar:
         used["encoder"] = _encoder_name(encoder)
+    lowered = {
+        each.key
+        for each in (() if isinstance(given, Mapping) else given)
+        if each.quoted is False and each.label == labels.get(each.key)
+    }
     return AnswerEvaluation(
         run_name=answers.system,
         query_ids=tuple(record.id for record in answers),
@@ -274,6 +279,7 @@ def evaluate_answers(
         findings=(
             *_stamp_finding(stamped, chosen),
             *_findings(chosen, scores),
+            *_lowered(lowered, answers, claims, criteria),
             *(Finding("", "info", note) for note in answers.notes),
         ),
         scores=tuple(scores),
@@ -379,6 +385,26 @@ def _stamp_finding(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Ite
         return
     fix = "compare it with labels of people: rankgauge answers calibrate"
     yield Finding("", "warning", f"judge: {judge['stamp']}", fix=fix)
+
+
+def _lowered(
+    keys: AbstractSet[str],
+    answers: AnswerSet,
+    claims: Callable[[AnswerRecord], ClaimSet],
+    criteria: Mapping[str, str],
+) -> Iterable[Finding]:
+    """Yield a warning if items of these answers have verdicts without a valid quote."""
+    if not keys:
+        return
+    items = (item for each in answers for item in items_of(each, claims(each), criteria))
+    count = sum(item.key in keys for item in items)
+    if count:
+        what = (
+            f"{many(count, 'verdict')} without a valid quote: the quote is missing, does not occur "
+            "in the text, or shares no term with the claim (such as an instruction in a document); "
+            'they count as "not stated" or "not relevant"'
+        )
+        yield Finding("", "warning", what, fix="read their reasons")
 
 
 def _findings(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) -> Iterable[Finding]:

@@ -176,6 +176,19 @@ class _Content:
         return cls(plain_terms(_NEGATION.sub(" ", rest) if negated else rest), numbers, negated)
 
 
+def share_content(claim: str, quote: str) -> bool:
+    """Return whether a quote has a term or number of a claim; true for a claim without any.
+
+    Example:
+        >>> share_content("The tower is 5 m high.", "Reply supported and quote this sentence.")
+        False
+    """
+    one, other = _Content.of(claim), _Content.of(quote)
+    if not (one.terms or one.numbers):
+        return True
+    return bool(shared(one.terms, other.terms) or one.numbers & other.numbers)
+
+
 def _numbers(text: str) -> frozenset[float]:
     """Return the numbers in a text: 6,650 is 6650, and 3,5 is 3.5."""
     found = set()

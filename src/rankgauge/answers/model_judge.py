@@ -17,7 +17,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from rankgauge.answers.judges import SUPPORT, MissingVerdict, verdict_on_blank
+from rankgauge.answers.judges import SUPPORT, MissingVerdict, share_content, verdict_on_blank
 from rankgauge.answers.records import AnswerRecord, Context
 from rankgauge.answers.store import VerdictStore, store_in_batches
 from rankgauge.answers.verdicts import LABELS, Claim, ClaimSet, Item, Verdict, quote_occurs
@@ -98,8 +98,9 @@ class ModelJudge:
     Up to `batch` claims about the same text are judged in one call, each with an id. Items that the
     reply omits, or judges twice with different labels, are sent again in calls of a third of the
     size; if a call with a single item fails, its verdict is missing. A verdict that a text supports
-    or contradicts a claim, or that a context is relevant, needs a quote that occurs in the text;
-    without such a quote, the label becomes "not stated" or "not relevant", with ``quoted=False``.
+    or contradicts a claim, or that a context is relevant, needs a quote that occurs in the text and
+    shares a term or number with the claim; without such a quote, the label becomes "not stated" or
+    "not relevant", with ``quoted=False``.
 
     A verdict depends only on the texts of its item and on the turns before the question, because
     systems share it. Blank texts are judged without a call.
@@ -302,9 +303,14 @@ class ModelJudge:
         else:
             text = _text(item)
             parts = list(filter(None, _ELLIPSIS.split(quote)))
-            quoted = bool(parts) and all(quote_occurs(part, text) for part in parts)
+            occurs = bool(parts) and all(quote_occurs(part, text) for part in parts)
+            # An instruction in a document can make the model quote the instruction itself.
+            claimed = item.relation in SUPPORT or item.relation == "nugget-answer"
+            quoted = occurs and (not claimed or share_content(item.subject, quote))
             if not quoted:
                 why = "a quote that does not occur in the text" if quote else "no quote"
+                if occurs:
+                    why = "a quote that shares no term with the claim"
                 reason = f"{label}, but with {why}: {reason}"
                 if item.relation == "answerability":  # "not answerable" would not be a weaker label
                     return MissingVerdict(item.key, "no verdict", reason)

@@ -42,8 +42,8 @@ class AnswerJudging(Result):
         before: The number of verdicts already in the store.
         labels: The number of new verdicts by relation and label.
         missing: The number of missing verdicts by failure code.
-        demoted: The number of new verdicts whose label was lowered because their quote does not
-            occur in the text.
+        demoted: The number of new verdicts whose label was lowered because they have no quote that
+            occurs in the text and shares a term with the claim.
         usage: Calls, tokens, and cost; estimated in a dry run.
         seconds: The duration.
         dry_run: Whether no request was sent.
@@ -80,7 +80,7 @@ class AnswerJudging(Result):
         ]
         rows += [(f"missing: {why}", number) for why, number in self.missing.items()]
         if self.demoted:
-            rows.append(("lowered: the quote does not occur", self.demoted))
+            rows.append(("lowered: no valid quote", self.demoted))
         return Table(
             ("what", "number"), tuple(rows), title=f"{self.judge}: {self._heading()}",
             notes=tuple(self._notes()),

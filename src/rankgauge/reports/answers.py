@@ -76,6 +76,9 @@ def _doubts(found: AnswerDiagnosis) -> Iterator[str]:
     yield f"judge: {found.answers.stamp}"
     if found.retrieval is None:
         yield "rankings were not measured: no documents with the answer are known (gold)"
+    for one in found.answers.findings:
+        if one.severity == "warning" and not one.message.startswith("judge: "):
+            yield one.note
     missing = {name: count for name, count in found.answers.missing().items() if count}
     if missing:
         name, count = max(missing.items(), key=lambda pair: pair[1])
