@@ -100,6 +100,12 @@ def test_policies_are_those_of_evaluate(policies, qrels, run):
     assert found == evaluated(qrels, run, "run", **policies)
 
 
+def test_a_partition_without_values_gives_no_batch():
+    job = Job(MEASURES, ("run",), Policies(queries="intersection"))
+    rows = rows_of({"q1": {"a": 1}}, {"run": {"q9": {"a": 1.0}}})
+    assert list(measure_batches(batches_of(rows), job)) == []
+
+
 @given(
     st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(1, 30)), unique_by=lambda x: x[0]),
     st.lists(st.integers(0, 99), max_size=9),

@@ -206,6 +206,79 @@ def test_columns_have_the_names_that_evaluate_knows(session, tmp_path):
 
 
 @pytest.mark.parametrize(
+    "name", ["run[1].txt", "run{1,2}.csv", "run*.parquet", "r?n1.jsonl", "a\\b.run"]
+)
+def test_a_local_file_is_read_as_it_is_named(session, tmp_path, name):
+    plain = Path(name).suffix
+    for other in ("run1", "run2", "runs", "a", "ab"):
+        rankgauge.write_run(RUNS["b"], tmp_path / f"{other}{plain}")
+    rankgauge.write_run(RUNS["a"], tmp_path / name)
+    expected = {(q, d, s) for q, docs in RUNS["a"].items() for d, s in docs.items()}
+    for path in (str(tmp_path / name), f"file://{tmp_path / name}"):
+        assert {tuple(row) for row in spark.read_files(session, path, "run").collect()} == expected
+
+
+@pytest.mark.parametrize("name", ["_x.txt", ".x.run", "_x.csv", ".x.jsonl", "_x.parquet"])
+def test_a_file_that_spark_ignores_is_refused(session, tmp_path, name):
+    rankgauge.write_run(RUNS["a"], tmp_path / name)
+    with pytest.raises(Exception, match=r"ignores names that begin|UNABLE_TO_INFER_SCHEMA"):
+        spark.read_files(session, str(tmp_path / name), "run")
+
+
+@pytest.mark.slow
+def test_the_command_names_a_file_that_spark_ignores(tmp_path):
+    rankgauge.write_qrels(QRELS, tmp_path / "qrels.txt")
+    rankgauge.write_run(RUNS["a"], tmp_path / "_a.csv")
+    done = command(tmp_path / "qrels.txt", tmp_path / "_a.csv")
+    assert done.returncode == 2
+    assert "Spark finds no file: it ignores names that begin with _ or ." in done.stderr
+
+
+NUMBERS = (
+    "5f", "5d", "0x1p3", "1_0", "NaN", "inf", "1,5", "five", "\u0663", "5", "5.", ".5", "+5",
+    "-5e-1", "5E2", "9007199254740992", "9007199254740993", "-9007199254740993.0", "1e400",
+    "9007199254740993.5", "9223372036854775807", "1" + "0" * 41, "00012",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["run", "qrels"])
+@pytest.mark.parametrize("number", NUMBERS)
+def test_numbers_follow_the_rules_of_a_single_machine(session, tmp_path, kind, number):
+    line = f"q Q0 d 1 {number} tag" if kind == "run" else f"q 0 d {number}"
+    path = tmp_path / "lines.txt"
+    path.write_text(f"{line}\n", encoding="utf-8")
+    other = session.createDataFrame([("q", "d", 1.0)], "query_id string, doc_id string, x double")
+    names = {"grade" if kind == "run" else "score": "x"}
+    try:
+        local = (rankgauge.Run if kind == "run" else rankgauge.Qrels).of(path)
+    except InputError:
+        local = None
+    rows = spark.read_files(session, str(path), kind)
+    if local is None:
+        pair = (rows, other) if kind == "run" else (other, rows)
+        with pytest.raises(
+            Exception, match=r"(score|grade|number).*(text|represent|finite|number)"
+        ):
+            spark.evaluate(*pair, "NumRet", columns=names).collect()
+    else:
+        assert [row[2] for row in rows.collect()] == local.table.values.tolist()
+
+
+def test_integers_that_no_double_represents_are_refused(session):
+    qrels = session.createDataFrame([("q", "d", 1)], "query_id string, doc_id string, grade int")
+    for kind in ("bigint", "decimal(38,3)"):
+        for score, exact in ((2**53, True), (2**53 + 1, False), (2**63 - 1, False)):
+            run = session.createDataFrame([("q", "d", 7)], "query_id string, doc_id string, x int")
+            score = pyspark.sql.functions.lit(score).cast(kind)  # noqa: PLW2901 - as a column
+            values = spark.evaluate(run.withColumn("score", score), qrels, "RR")
+            if exact:
+                assert values.head()["RR"] == 1.0
+            else:
+                with pytest.raises(Exception, match="not exactly representable as a 64-bit float"):
+                    values.collect()
+
+
+@pytest.mark.parametrize(
     ("kind", "good", "bad"),
     [
         ("run", "\ufeffq Q0 d 1 2.5 tag\n# comment\n\n\t q  q0 e 2 1 ", "q 0 d 1 2.5"),
@@ -270,6 +343,35 @@ def test_a_row_without_a_run_is_refused(session):
     values = spark.evaluate(run, frames(session)[1], "RR", runs=["a"])
     with pytest.raises(Exception, match="run: a row has no run name"):
         values.collect()
+
+
+@pytest.mark.parametrize("names", [["a"], ["b"], ["a", "b"]])
+@pytest.mark.parametrize("column", ["run", "RUN", "Run"])
+def test_only_the_rows_of_the_named_runs_count(session, names, column):
+    run, qrels = frames(session)
+    found = spark.to_evaluations(
+        spark.evaluate(run.withColumnRenamed("run", column), qrels, MEASURES, runs=names)
+    )
+    assert list(found) == names
+    for name in names:
+        assert_equal(found[name], rankgauge.evaluate(QRELS, RUNS[name], MEASURES))
+
+
+def test_names_of_runs_are_checked(session):
+    run, qrels = frames(session)
+    with pytest.raises(UnknownName, match=r"unknown run 'A'\nfix: did you mean a"):
+        spark.evaluate(run, qrels, "RR", runs=["A"])
+    for words in ({"runs": ["a"]}, {"columns": {"run": "system"}}):
+        with pytest.raises(InputError, match=r"the run has no column '(run|system)'"):
+            spark.evaluate(run.drop("run"), qrels, "RR", **words)
+    every = spark.evaluate(run.withColumnRenamed("run", "RUN"), qrels, "RR")
+    assert list(spark.to_evaluations(every)) == ["a", "b"]
+
+
+def test_a_partition_may_have_only_unjudged_queries(session):
+    run, qrels = frames(session, {"run": {"q9": {"a": 1.0}}}, {"q1": {"a": 1}})
+    values = spark.evaluate(run, qrels, "RR", queries="intersection", partitions=1)
+    assert values.collect() == []
 
 
 def test_runs_without_a_query_of_the_judgments_are_refused(session):
@@ -395,6 +497,18 @@ def command(*words, master="local[2]"):
 
 
 @pytest.mark.slow
+def test_a_missing_python_of_the_workers_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYSPARK_PYTHON", "/missing/python")
+    rankgauge.write_qrels(QRELS, tmp_path / "qrels.txt")
+    rankgauge.write_run(RUNS["a"], tmp_path / "a.run")
+    done = command(tmp_path / "qrels.txt", tmp_path / "a.run")
+    assert done.returncode == 2
+    assert "the workers of Spark cannot start /missing/python" in done.stderr
+    assert "fix: set PYSPARK_PYTHON to a Python that all workers have" in done.stderr
+    assert "java.io" not in done.stderr
+
+
+@pytest.mark.slow
 def test_the_command_prints_the_means_of_evaluate_and_writes_the_values(tmp_path):
     import pyarrow.parquet as pq
 
@@ -403,7 +517,7 @@ def test_the_command_prints_the_means_of_evaluate_and_writes_the_values(tmp_path
     rankgauge.write_run(RUNS["b"], tmp_path / "b.parquet")
     files = [tmp_path / name for name in ("qrels.txt", "a.run", "b.parquet")]
     measures = [word for measure in MEASURES for word in ("-m", measure)]
-    values = tmp_path / "values"
+    values = tmp_path / "values[1]"
     policies = ("--ties", "worst", "--undefined", "skip")
     done = command(*files, *measures, *policies, "--values", values, "--as", "json")
     assert done.returncode == 0, done.stderr

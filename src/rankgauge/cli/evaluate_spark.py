@@ -70,7 +70,7 @@ def print_means(
         values = spark.evaluate(every, truth, measures, runs=paths, **how)
         if folder is not None:
             _write(values, folder)
-            values = session.read.parquet(folder)
+            values = session.read.parquet(spark.literal_path(folder))
         means = spark.summarize(values, undefined=policies["undefined"])
         names = tuple(values.columns[2:])
         rows, judged = every.count(), truth.count()

@@ -138,13 +138,14 @@ def _measure_table(table: Any, job: Job) -> Iterator[Any]:
         raise InputError(error.what, where="judgments", fix=error.fix) from None
     context = make_context(qrels, plan, job.policies, None)
     for name in job.runs:
-        chosen = rows.filter(pc.equal(rows["run"], name)) if len(job.runs) > 1 else rows
-        measured = _measure_run(chosen, name, context)
+        measured = _measure_run(rows.filter(pc.equal(rows["run"], name)), name, context)
         if measured is None:
             continue
         columns = [
             pa.array([name] * len(measured.numbers), pa.string()),
-            pa.array([qrels.query_ids[number] for number in measured.numbers.tolist()]),
+            pa.array(
+                [qrels.query_ids[number] for number in measured.numbers.tolist()], pa.string()
+            ),
             *(
                 pa.array(np.ascontiguousarray(column), mask=np.isnan(column))
                 for column in measured.values.T
@@ -167,7 +168,8 @@ def _measure_run(rows: Any, name: str, context: Any) -> Measured | None:
             result = measure_block(block, context)
         except RankgaugeError as error:
             raise InputError(error.what, where=f"run {name}", fix=error.fix) from None
-        parts.append(result.measured)
+        if len(result.measured.numbers):
+            parts.append(result.measured)
         seen[result.measured.numbers] = True
     absent = np.flatnonzero(~seen)
     if len(absent) and context.policies.queries != "intersection":

@@ -41,6 +41,8 @@ _PACKAGES = ("core", "data", "distributed", "evaluation", "formats", "measures",
              "rendering", "stats")  # fmt: skip
 # Error of this package at the end of a task's traceback.
 _OWN_ERROR = re.compile(r"rankgauge\.errors\.\w+: (?P<what>.+)\nfix: (?P<fix>.+)")
+_NO_FILES = "Spark finds no file: it ignores names that begin with _ or ."
+_RENAME = "rename or copy the file"
 # Errors of Spark whose first line does not say how to fix them.
 _KNOWN_ERRORS = (
     (
@@ -48,6 +50,12 @@ _KNOWN_ERRORS = (
         "the Python of Spark's workers lacks {name}{other}",
         "install numpy and pyarrow there, or set PYSPARK_PYTHON to a Python that has them",
     ),
+    (
+        r'Cannot run program "(?P<python>[^"]+)"',
+        "the workers of Spark cannot start {python}",
+        "set PYSPARK_PYTHON to a Python that all workers have",
+    ),
+    (r"UNABLE_TO_INFER_SCHEMA", _NO_FILES, _RENAME),
     (
         r"JAVA_GATEWAY_EXITED",
         "Java does not start",
@@ -63,6 +71,21 @@ _SECONDS = 5  # timeout of the connection to a master
 _WHOLE = re.compile(r"(string|varchar.*|char.*|tinyint|smallint|int|bigint|decimal\(\d+,0\))")
 _NUMBER = re.compile(r"(string|tinyint|smallint|int|bigint|decimal.*|float|double|boolean)")
 _TEXT_ENDINGS = (".txt", ".run", ".qrels", ".trec")
+# Java also reads 5f, 5d, and 0x1p3. From 2^53 on, doubles do not represent all integers.
+_NUMBER_SQL = """CASE
+  WHEN CAST({name} AS STRING) RLIKE '^[ \t\r\n]*$' THEN NULL
+  WHEN NOT CAST({name} AS STRING) RLIKE
+    '^[ \t\r\n]*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?[ \t\r\n]*$'
+  THEN RAISE_ERROR(CONCAT("rankgauge.errors.InputError: {value} '", LEFT({name}, 40),
+    "' is text, not a decimal number\nfix: write every {value} as a number\n"))
+  WHEN ABS(TRY_CAST({name} AS DOUBLE)) >= 9007199254740992
+    AND CAST({name} AS STRING) RLIKE '^[ \t\r\n]*[+-]?[0-9]+([.]0*)?[ \t\r\n]*$'
+    AND NOT COALESCE(ABS(TRY_CAST({name} AS DOUBLE)) < 9223372036854775808D
+      AND TRY_CAST({name} AS DECIMAL(38, 0)) = TRY_CAST(TRY_CAST({name} AS DOUBLE) AS BIGINT),
+      FALSE)
+  THEN RAISE_ERROR(CONCAT('rankgauge.errors.InputError: {value} ', LEFT({name}, 40),
+    ' is not exactly representable as a 64-bit float\nfix: use a smaller {value}\n'))
+  ELSE TRY_CAST({name} AS DOUBLE) END"""
 
 
 @contextmanager
@@ -152,7 +175,7 @@ def _readable_error(text: str, master: str) -> InputError:
 
 
 def read_files(session: Any, path: str, kind: Literal["run", "qrels"]) -> Any:
-    """Read a run or judgments from any storage that Spark reads.
+    """Read a run or judgments from any storage that Spark reads, by the rules of a single machine.
 
     The format follows from the file name: CSV or TSV with a header (``.csv``, ``.tsv``), JSON lines
     (``.json``, ``.jsonl``), TREC (``.txt``, ``.run``, ``.qrels``, ``.trec``), each also with
@@ -160,31 +183,38 @@ def read_files(session: Any, path: str, kind: Literal["run", "qrels"]) -> Any:
 
     Args:
         session: A Spark session.
-        path: A file, a folder, or a pattern of files of one format.
+        path: A file, a folder, or a pattern of files of one format. The path of a local file is
+            read as it is; elsewhere, write a backslash before ``[``, ``{``, ``*``, and ``?`` in the
+            name of a file.
         kind: Whether the rows are a ``run`` or judgments (``qrels``).
 
     Returns:
         A DataFrame with query_id, doc_id, and score (of a run) or grade.
 
     Raises:
-        InputError: If the columns are not those of a run or of judgments. A TREC line with a wrong
-            number of fields fails the task that reads it.
+        InputError: If the columns are not those of a run or of judgments, or Spark ignores the
+            path, because the name begins with ``_`` or ``.``. A TREC line with a wrong number of
+            fields, and a number that a single machine refuses, fail the task that reads them.
 
     Example:
         >>> qrels = read_files(session, "s3://logs/qrels.parquet", "qrels")  # doctest: +SKIP
     """
     functions = library("pyspark.sql.functions", extra="spark", of="Spark")
     layout = RUN if kind == "run" else JUDGMENTS
+    place = literal_path(path) if Path(path.removeprefix("file://")).exists() else path
     name = path.rstrip("/").lower().removesuffix(".gz").removesuffix(".bz2")
     if name.endswith(_TEXT_ENDINGS):
-        frame = _trec_rows(functions, session.read.text(path), path, layout.value)
+        lines = session.read.text(place)
+        if not lines.inputFiles():
+            raise InputError(_NO_FILES, where=path, fix=_RENAME)
+        frame = _trec_rows(functions, lines, path, layout.value)
     elif name.endswith((".csv", ".tsv")):
         separator = "\t" if name.endswith(".tsv") else ","
-        frame = session.read.csv(path, header=True, sep=separator, escape='"', mode="FAILFAST")
+        frame = session.read.csv(place, header=True, sep=separator, escape='"', mode="FAILFAST")
     elif name.endswith((".json", ".jsonl")):
-        frame = session.read.json(path, mode="FAILFAST")
+        frame = session.read.json(place, mode="FAILFAST")
     else:
-        frame = session.read.parquet(path)
+        frame = session.read.parquet(place)
     found = columns_of(frame.columns, layout)
     if found is None:
         what, fix = wrong_columns(frame.columns, layout)
@@ -194,6 +224,19 @@ def read_files(session: Any, path: str, kind: Literal["run", "qrels"]) -> Any:
     # Lower ranks are better.
     value = -functions.col("value") if found.has_ranks else functions.col("value")
     return rows.select("query_id", "doc_id", value.alias(layout.value))
+
+
+def literal_path(path: str) -> str:
+    r"""Return the pattern that only this path matches, for the readers of Spark.
+
+    Args:
+        path: A path or URL, which may contain characters of patterns.
+
+    Example:
+        >>> print(literal_path("s3://logs/run[1].txt"))
+        s3://logs/run\[1\].txt
+    """
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
 
 
 def read_runs(session: Any, paths: Mapping[str, str]) -> Any:
@@ -273,8 +316,8 @@ def evaluate(  # noqa: PLR0913 - one parameter per choice
         measures: As in :func:`rankgauge.evaluate`; measures that read more than grades are an
             error.
         columns: Names of columns that differ: ``{"grade": "relevance"}``.
-        runs: Names of the runs, if there are several. By default, they are determined by a pass
-            over the run.
+        runs: Names of the runs to evaluate, if there are several. By default, all runs, which are
+            determined by a pass over the run.
         ties: As in :func:`rankgauge.evaluate`, except ``input``: rows have no order in Spark.
         queries: ``all`` judged queries, or their ``intersection`` with those of each run.
         duplicates: ``error`` if a document is twice in a ranking; ``best`` keeps the highest score.
@@ -290,7 +333,7 @@ def evaluate(  # noqa: PLR0913 - one parameter per choice
     Raises:
         InputError: If a column is missing, or ids are decimal numbers. When the result is used,
             Spark reports duplicates and missing values of the input.
-        UnknownName: If a measure or an option is unknown.
+        UnknownName: If a measure, a run, or an option is unknown.
         MissingExtra: If pyspark or pyarrow is not installed.
 
     Example:
@@ -318,9 +361,17 @@ def evaluate(  # noqa: PLR0913 - one parameter per choice
     if policies.ties == "mean":
         plan.refuse_open(0)
     names = column_names(columns, _ROLES)
-    with_runs = names["run"] in run.columns
-    found = _names_of(run, names["run"], runs) if with_runs else ("run",)
-    rows = _rows(functions, run, names, value="score", run=names["run"] if with_runs else None)
+    of_run = _column(run, names["run"])
+    if of_run is None and (runs is not None or "run" in (columns or {})):
+        raise InputError(
+            f"the run has no column {names['run']!r}: it has {', '.join(run.columns)}",
+            where="run", fix="name the column of the runs: columns={'run': ...}",
+        )  # fmt: skip
+    found = _names_of(run, of_run, runs) if of_run else ("run",)
+    for name in found if runs is not None else ():
+        if not run.where(functions.col(f"`{of_run}`").cast("string") == name).head(1):
+            raise UnknownName.of("run", name, _names_of(run, of_run, None), where="runs")
+    rows = _rows(functions, run, names, value="score", run=of_run)
     judged = _rows(functions, qrels, names, value="grade", run=None)
     tagged = rows.withColumn("judged", functions.lit(False)).unionByName(  # noqa: FBT003
         judged.withColumn("judged", functions.lit(True))  # noqa: FBT003
@@ -512,7 +563,13 @@ def to_evaluations(values: Any) -> dict[str, Evaluation]:
     }  # fmt: skip
 
 
-def _names_of(run: Any, column: str, given: Iterable[str] | None) -> tuple[str, ...]:
+def _column(frame: Any, name: str) -> str | None:
+    """Return the column of this name, in any case: Spark does not distinguish cases."""
+    folded = {column.lower(): column for column in frame.columns}
+    return name if name in frame.columns else folded.get(name.lower())
+
+
+def _names_of(run: Any, column: Any, given: Iterable[str] | None) -> tuple[str, ...]:
     """Return the names of the runs."""
     if given is not None:
         return tuple(dict.fromkeys(given))
@@ -533,6 +590,7 @@ def _rows(
     """Return the rows of a run or of judgments, with the columns that workers read."""
     what = "run" if value == "score" else "judgments"
     types = dict(frame.dtypes)
+    names = {role: _column(frame, name) or name for role, name in names.items()}
     for role in ("query_id", "doc_id", value):
         if names[role] not in types:
             raise InputError(
@@ -555,9 +613,19 @@ def _rows(
     return frame.select(
         column(f"`{names['query_id']}`").cast("string").alias("query_id"),
         column(f"`{names['doc_id']}`").cast("string").alias("doc_id"),
-        column(f"`{names[value]}`").cast("double").alias("value"),
+        _number(functions, f"`{names[value]}`", types[names[value]], value).alias("value"),
         name.alias("run"),
     )
+
+
+def _number(functions: Any, name: str, kind: str, value: str) -> Any:
+    """Return scores or grades as doubles; a task that reads an invalid number fails.
+
+    As on a single machine, text has to be a decimal number, and integers have to be exact.
+    """
+    if kind not in {"string", "bigint"} and not kind.startswith("decimal"):
+        return functions.col(name).cast("double")
+    return functions.expr(_NUMBER_SQL.format(name=name, value=value))
 
 
 def _measures_of(values: Any) -> tuple[str, ...]:
