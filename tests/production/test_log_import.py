@@ -1,8 +1,10 @@
 """Imported logs: every row is an event, a duplicate, or rejected and counted."""
 
+import csv
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -332,7 +334,6 @@ TABLE = [
 
 def table(path):
     """Return the same rows as CSV, TSV, JSON lines, or Parquet."""
-    import csv
     import io
 
     header, *cells = TABLE
@@ -459,6 +460,115 @@ def test_csv_rows_of_another_width_are_refused_with_their_line(tmp_path):
         ("5", "the number of columns differs from the header"),
     }
     assert dict(rows_of(tmp_path / "log", "question_id, source"))["q4"].endswith(":6")
+
+
+SEARCHES = {
+    "columns": {"time": "ts", "question_id": "id", "text": "text", "event_id": "id"},
+    "events": [{"kind": "question"}],
+}
+
+
+def searches(path, rows, header="id,ts,text,device"):
+    path.write_bytes("".join(f"{row}\n" for row in (header, *rows)).encode())
+    return path
+
+
+def search(number, text="disk", device="phone"):
+    return f"q{number},2026-05-01T12:00:{number % 60:02}Z,{text},{device}"
+
+
+def filled_lines(path):
+    """Return the number of lines that are not blank, without the header."""
+    return sum(not re.fullmatch(rb"[\s\0]*", line)
+               for line in re.split(rb"\r\n|\n|\r", path.read_bytes())) - 1  # fmt: skip
+
+
+def read_ids(path, log):
+    report = import_log(path, log, mapping=SEARCHES)
+    assert report.lines == filled_lines(path)
+    assert report.rows == sum(report.events.values()) + report.duplicates + sum(
+        each.rows for each in report.refused
+    )
+    return {each for (each,) in rows_of(log, "question_id")}, report
+
+
+def test_quotes_in_csv_lose_no_row(tmp_path):
+    rows = [search(i) for i in range(1100)]
+    everything = {f"q{i}" for i in range(1100)}
+    cases = {
+        # Inside a cell, a quote is a character; at its start, it must be closed.
+        "inches": ({50: search(50, '5" disk')}, set()),
+        "unclosed": ({50: search(50, '"5 disk')}, {"q50"}),
+        "twice": ({50: search(50, '"5 disk'), 950: search(950, '"7 disk')}, {"q50", "q950"}),
+        # By the rules of CSV, these quotes enclose one cell of 901 lines.
+        "enclosing": ({50: search(50, '"5 disk'), 950: search(950, 'disk"')}, {"q50"}),
+        "last": ({1099: search(1099, '"5 disk')}, {"q1099"}),
+        "after": ({7: search(7, '"5" disk')}, {"q7"}),
+        "wide": ({7: search(7, "a,b"), 9: "q9,x"}, {"q7", "q9"}),
+    }
+    for name, (changed, lost) in cases.items():
+        path = searches(
+            tmp_path / f"{name}.csv", [changed.get(i, row) for i, row in enumerate(rows)]
+        )
+        ids, report = read_ids(path, tmp_path / name)
+        assert ids == everything - lost, name
+        if lost:
+            kept = (tmp_path / name / "refused.jsonl").read_text().splitlines()
+            refused = {each["row"]: each["source"] for each in map(json.loads, kept)}
+            assert refused == {changed[int(one[1:])]: f"{path}:{int(one[1:]) + 2}" for one in lost}
+        assert report.lines == 1100
+    assert ("q50", '5" disk') in rows_of(tmp_path / "inches", "question_id, text")
+
+
+def test_cells_of_several_lines_are_one_row_and_their_lines_are_counted(tmp_path):
+    texts = ["a\n\nb, c\r\nd", 'say "yes"\n', "2026-05-01T12\n1,2,3,4", "q9,now,x,y\nz"]
+    path = tmp_path / "log.csv"
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(("id", "ts", "text", "device"))
+        writer.writerows(
+            (f"q{i}", f"2026-05-01T12:00:0{i}Z", text, "") for i, text in enumerate(texts)
+        )
+    _, report = read_ids(path, tmp_path / "log")
+    assert not report.refused
+    assert (report.rows, report.lines) == (4, 9)
+    assert rows_of(tmp_path / "log", "text") == [(text,) for text in texts]
+    assert "9 lines" in str(report)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\n\n", "\r\r\n \n"])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_lines_may_have_any_end_and_blank_lines_between_them(tmp_path, monkeypatch, suffix, end):
+    monkeypatch.setattr(sources, "BATCH_BYTES", 3000)
+    monkeypatch.setattr(sources, "_PART", 512)
+    rows = ["id,ts,text,device", *map(search, range(200))]
+    if suffix == "jsonl":
+        rows[:1] = [json.dumps(question(i % 60, query_id=f"q{i}")) for i in range(200)]
+        rows = rows[:200]
+    path = tmp_path / f"log.{suffix}"
+    path.write_bytes(end.join(rows).encode())
+    report = import_log(path, tmp_path / "log", mapping=SEARCHES if suffix == "csv" else None)
+    assert report.events == {"question": 200}
+    assert not report.refused
+    assert report.lines == report.rows == 200
+
+
+def test_a_header_that_is_not_clear_is_refused(tmp_path):
+    for header, message in (
+        ("id,ts,text,ts", "header names column 'ts' twice"),
+        ('id,"ts,text', "quote that opens in this row is not closed"),
+    ):
+        with pytest.raises(FormatError, match=message):
+            import_log(
+                searches(tmp_path / "log.csv", [search(1)], header), tmp_path / "log",
+                mapping=SEARCHES,
+            )  # fmt: skip
+    # SQL ignores case, a log does not; nor are names of the reader special.
+    path = searches(tmp_path / "log.csv", ["q1,2026-05-01T12:00:00Z,no,yes,5,6"],
+                    "id,ts,TEXT,text,line,raw")  # fmt: skip
+    mapping = SEARCHES | {"attributes": ["line", "raw"]}
+    import_log(path, tmp_path / "log", mapping=mapping)
+    assert rows_of(tmp_path / "log", "text, attributes") == [("yes", {"line": "5", "raw": "6"})]
 
 
 def test_events_of_our_own_schema_are_read_again(tmp_path):

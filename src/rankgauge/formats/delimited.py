@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,8 @@ _ROUNDED = re.compile(r"\d(\.\d+)?[eE]\+?\d+")
 _DECIMAL = re.compile(r"\d+\.0+")
 # Longest row of plain cells, and the most cells that the compiled core can tell apart.
 _LONGEST, _WIDEST = 1 << 16, 64
+# Most lines of a row, and the start of a time.
+_MOST_LINES, _TIME = 10_000, re.compile(r"\s*(\d{4}-\d\d-\d\d[T ]\d\d|\d{10})")
 _LINE, _POINT, _ZERO, _E, _LOWER = (*b"\n.0e", 32)
 
 
@@ -336,6 +338,65 @@ def rows_of(
             first = 0
     except csv.Error as error:
         raise quoting_error(error, name, first or number) from None
+
+
+class RecoveredRow(NamedTuple):
+    """A row with its lines and their numbers; if they are no row, the error instead of cells."""
+
+    lines: list[tuple[int, bytes]]
+    cells: list[str]
+    fault: FormatError | None = None
+
+    @property
+    def text(self) -> bytes:
+        """The text of all lines."""
+        return b"".join(line for _, line in self.lines)
+
+
+def recovered_rows(
+    lines: Iterable[tuple[int, bytes]], name: str, by: str
+) -> Iterator[RecoveredRow]:
+    """Yield every line that is not blank in exactly one row: the header, then valid and other rows.
+
+    If a row of several lines is not valid, its lines are read one by one. The same applies if one
+    of its lines is a row itself, with a time where this row has a time, too: a quote is then
+    unlikely to be closed where it should be.
+    """
+    lines, width = iter(lines), 0
+    again: list[tuple[int, bytes]] = []
+    while (row := _next_row(itertools.chain(again, lines), name, by)).lines:
+        rows, again = [row], []
+        if len(row.lines) > 1 and width and not _is_one_row(row, name, by, width):
+            rows = [_next_row([line], name, by) for line in row.lines[:-1]]
+            again = row.lines[-1:]  # it may begin a valid row of several lines
+        for each in rows:
+            if each.text.strip():
+                width = width or len(each.cells)
+                yield each
+
+
+def _next_row(lines: Iterable[tuple[int, bytes]], name: str, by: str) -> RecoveredRow:
+    taken: list[tuple[int, bytes]] = []
+
+    def texts() -> Iterator[str]:
+        for number, line in itertools.islice(lines, _MOST_LINES):
+            taken.append((number, line))
+            yield decoded_line(line, name, number).replace("\0", " ")
+
+    try:
+        return RecoveredRow(taken, next(_strict(texts(), by), []))
+    except FormatError as error:
+        return RecoveredRow(taken, [], error)
+    except csv.Error as error:
+        return RecoveredRow(taken, [], quoting_error(error, name, taken[0][0]))
+
+
+def _is_one_row(row: RecoveredRow, name: str, by: str, width: int) -> bool:
+    return len(row.cells) == width and not any(
+        len(cells) == width
+        and any(_TIME.match(a) and _TIME.match(b) for a, b in zip(cells, row.cells, strict=True))
+        for cells in (_next_row([line], name, by).cells for line in row.lines[1:])
+    )
 
 
 def named_cells(

@@ -50,6 +50,8 @@ class LogImport(Result):
         sources: The files and their formats.
         dry_run: Whether nothing was written.
         rows: The number of rows, without blank lines and bulk request lines.
+        lines: The number of lines of these rows that are not blank; more than `rows` if cells
+            contain line breaks.
         events: The number of new events by kind.
         duplicates: The number of events whose identifier is already in the log.
         refused: The rows that are not events, by reason.
@@ -71,6 +73,7 @@ class LogImport(Result):
     sources: tuple[tuple[str, str], ...]
     dry_run: bool
     rows: int
+    lines: int
     events: Mapping[str, int]
     duplicates: int
     refused: tuple[Fault, ...]
@@ -94,7 +97,7 @@ class LogImport(Result):
     def _table(self, *, full: bool) -> Table:
         new = sum(self.events.values())
         rows: list[tuple[str, int, str]] = [
-            ("rows read", self.rows, ""),
+            ("rows read", self.rows, many(self.lines, "line") if self.lines > self.rows else ""),
             ("new events", new, ""),
             *((f"  {kind}", count, "") for kind, count in self.events.items()),
             ("duplicates", self.duplicates, "identifiers already in the log"),
@@ -172,6 +175,7 @@ class _Progress:
 
     batches: int = 0
     rows: int = 0
+    breaks: int = 0
     events: dict[str, int] = field(default_factory=dict)
     duplicates: int = 0
     faults: dict[str, list[Any]] = field(default_factory=dict)  # reason: number of rows, first row
@@ -189,6 +193,7 @@ class _Progress:
     def add(self, other: _Progress) -> None:
         """Add the counts of another source."""
         self.rows += other.rows
+        self.breaks += other.breaks
         for kind, count in other.events.items():
             self.events[kind] = self.events.get(kind, 0) + count
         self.duplicates += other.duplicates
@@ -336,6 +341,7 @@ class _Importer:
                 continue
             refused = [*batch.refused, *self._translate(source, batch, progress)]
             progress.refuse(source.name, refused)
+            progress.breaks += batch.breaks
             self._keep_new(progress)
             progress.batches = number + 1
             self._store.write(self._connection, [(source.name, each) for each in refused])
@@ -348,8 +354,17 @@ class _Importer:
     def _translate(self, source: Source, batch: Batch, progress: _Progress) -> list[Refused]:
         """Create the table ``new`` from the events of a batch; return rows that are not events."""
         connection, mapping = self._connection, self._mapping
-        connection.register("batch", batch.rows)
-        names = None if "raw" in batch.rows.column_names else batch.rows.column_names
+        names, rows = None, batch.rows
+        if source.columnar or source.delimiter:
+            names = rows.column_names[:-1]
+            # Names are not distinct in SQL, which ignores case.
+            rows = rows.rename_columns([*(f"c{at}" for at in range(len(names))), "line"])
+            if source.format in {"spans", "ubi"}:
+                raise FormatError(
+                    f"the format {source.format} is read from JSON only", path=source.name,
+                    fix="export JSON, or pass a mapping: --mapping FILE",
+                )  # fmt: skip
+        connection.register("batch", rows)
         counted = "parsed" if names is None else "batch"
         if source.format == "spans":
             from rankgauge.production.span_events import draft_of_spans
@@ -357,17 +372,11 @@ class _Importer:
             connection.register("spans", draft_of_spans(batch.rows, self._mapping))
             statements = ["CREATE OR REPLACE TEMP TABLE draft AS SELECT * FROM spans"]
             counted = "batch WHERE trim(raw) <> ''"
-        elif source.format == "ubi" and names is None:
+        elif source.format == "ubi":
             statements = translation.ubi(mapping)
         else:
             import pyarrow as pa
 
-            if source.format == "ubi":
-                raise FormatError(
-                    "UBI is read from JSON lines only",
-                    path=source.name,
-                    fix="export JSON, or pass a mapping: --mapping FILE",
-                )
             meaning = mapping if source.format == "mapped" else None
             if meaning is None:
                 meaning = (
@@ -419,14 +428,13 @@ class _Importer:
         import pyarrow.compute as pc
 
         wanted = pa.array([line for line, _ in faults], pa.int64())
-        chosen = rows.filter(pc.is_in(rows["line"], wanted)).to_pylist()
-        texts = {
-            row["line"]: row["raw"]
-            if names is None
-            else json.dumps({k: v for k, v in row.items() if k != "line"}, default=str)
-            for row in chosen
-        }
-        return [Refused(line, fault, texts.get(line, "").strip()) for line, fault in faults]
+        chosen = rows.filter(pc.is_in(rows.columns[-1], wanted))
+        texts = [
+            row["raw"] if names is None else json.dumps(row, default=str)
+            for row in chosen.select(range(chosen.num_columns - 1)).to_pylist()
+        ]
+        known = dict(zip(chosen.columns[-1].to_pylist(), texts, strict=True))
+        return [Refused(line, fault, known.get(line, "").strip()) for line, fault in faults]
 
     def _shifts(self) -> dict[str, int]:
         """Return the offset of the ranks of each group that makes ranks start at 1."""
@@ -517,6 +525,7 @@ class _Importer:
             sources=tuple((each.name, each.format) for each in sources),
             dry_run=dry_run,
             rows=counts.rows,
+            lines=counts.rows + counts.breaks,
             events={kind: counts.events[kind] for kind in KINDS if counts.events.get(kind)},
             duplicates=counts.duplicates,
             refused=tuple(

@@ -8,14 +8,18 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, BinaryIO
 
 from rankgauge.core.libraries import library
 from rankgauge.errors import FormatError
+from rankgauge.formats.delimited import RecoveredRow, check_header, recovered_rows
 from rankgauge.formats.lines import (
     all_of,
     is_columnar,
     is_plain_file,
+    line_parts,
+    numbered_lines,
     opened_bytes,
     refuse,
     source_name,
@@ -49,12 +53,14 @@ class Batch:
     """A batch of rows of a source.
 
     Attributes:
-        rows: An Arrow table with ``line``, and ``raw`` (JSON objects) or the columns.
+        rows: An Arrow table with ``raw`` (JSON objects) or the columns, and ``line`` at the end.
         refused: The rows that could not be parsed.
+        breaks: The number of lines after the first lines of rows, without blank lines.
     """
 
     rows: Any
     refused: list[Refused] = field(default_factory=list)
+    breaks: int = 0
 
 
 @dataclass(frozen=True)
@@ -94,12 +100,14 @@ def find_format(path: str, *, format: str | None = None, mapped: bool = False) -
             from rankgauge.formats.parquet import column_names
 
             columns = column_names(stream, name)
+            check_header(columns, name)
             return Source(
                 path, format or _recognized([dict.fromkeys(columns, "")], name, mapped=mapped),
                 columnar=True, columns=columns,
             )  # fmt: skip
         refuse(start, name)
-        head = _head(stream).removeprefix(_BOM).decode("utf-8", "replace")
+        start = _head(stream).removeprefix(_BOM)
+        head = start.decode("utf-8", "replace")
     if not head.strip():
         raise FormatError("the log is empty", path=name, fix="name a file with rows")
     if head.lstrip()[0] in "{[":
@@ -107,11 +115,13 @@ def find_format(path: str, *, format: str | None = None, mapped: bool = False) -
         if not rows and format is None and not mapped:
             raise _unknown(name)
         return Source(path, format or _recognized(rows, name, mapped=mapped), columnar=False)
-    import csv
-
-    first = head.splitlines()[0]
-    delimiter = max(",\t;", key=first.count)
-    columns = tuple(next(csv.reader([first], delimiter=delimiter)))
+    lines = [line for line in numbered_lines(io.BytesIO(start), name) if line[1].strip()]
+    delimiter = max(",\t;", key=lines[0][1].decode("utf-8", "replace").count)
+    header = next(recovered_rows(lines, name, delimiter))
+    if header.fault is not None:
+        raise header.fault
+    columns = tuple(cell.strip() for cell in header.cells)
+    check_header(columns, name, lines[0][0])
     if len(columns) == 1 and not mapped:
         raise _unknown(name)
     return Source(
@@ -195,19 +205,26 @@ def _blocks(stream: BinaryIO) -> Iterator[tuple[bytes, str]]:
     while not fault:
         try:
             part = read(part_size)
-        except BrokenPackError as error:
-            part, fault = b"", f"the {error.what} is corrupt or truncated here"
-        except OSError as error:
-            part, fault = b"", f"cannot be read further: {error.strerror or error}"
+        except (BrokenPackError, OSError) as error:
+            part, fault = b"", _damage(error)
         if not part:
             break
         rest.append(part)
         size += len(part)
-        if size >= BATCH_BYTES and (b"\n" in part or size > LONGEST):
-            whole, _, left = b"".join(rest).rpartition(b"\n")
-            yield whole + b"\n", ""
-            rest, size = [left], len(left)
+        if size >= BATCH_BYTES and (b"\n" in part or b"\r" in part):
+            text = b"".join(rest)
+            # A line feed may follow a carriage return at the end.
+            end = max(text.rfind(b"\n"), text.rfind(b"\r", 0, -1)) + 1
+            if end:
+                yield text[:end], ""
+            rest, size = [text[end:]], len(text) - end
     yield b"".join(rest), fault
+
+
+def _damage(error: BrokenPackError | OSError) -> str:
+    if isinstance(error, BrokenPackError):
+        return f"the {error.what} is corrupt or truncated here"
+    return f"cannot be read further: {error.strerror or error}"
 
 
 def _decoded(block: bytes, first: int) -> tuple[bytes, list[Refused]]:
@@ -235,6 +252,7 @@ def _json_lines(stream: BinaryIO) -> Iterator[Batch]:
     first = 1
     for raw, fault in _blocks(stream):
         block = raw.removeprefix(_BOM) if first == 1 else raw
+        block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in block else block
         block, refused = _decoded(block, first)
         if block and not block.endswith(b"\n"):
             block += b"\n"
@@ -248,7 +266,7 @@ def _json_lines(stream: BinaryIO) -> Iterator[Batch]:
         first += len(ends)
         if fault:
             refused.append(Refused(first, fault, ""))
-        yield Batch(pa.table({"line": lines, "raw": texts}), refused)
+        yield Batch(pa.table({"raw": texts, "line": lines}), refused)
 
 
 def _json_document(stream: BinaryIO, name: str) -> Iterator[Batch]:
@@ -266,7 +284,7 @@ def _json_document(stream: BinaryIO, name: str) -> Iterator[Batch]:
         texts = [json.dumps(row) for row in rows[start : start + BATCH_ROWS]]
         lines = range(start + 1, start + 1 + len(texts))
         yield Batch(
-            pa.table({"line": pa.array(lines, pa.int64()), "raw": pa.array(texts, pa.string())})
+            pa.table({"raw": pa.array(texts, pa.string()), "line": pa.array(lines, pa.int64())})
         )
 
 
@@ -285,8 +303,6 @@ def _columnar(stream: BinaryIO, name: str) -> Iterator[Batch]:
             table = part if isinstance(part, pa.Table) else pa.Table.from_batches([part])
             lines = pa.array(range(first, first + len(table)), pa.int64())
             first += len(table)
-            if "line" in table.column_names:
-                table = table.drop_columns(["line"])
             yield Batch(table.append_column("line", lines))
     except (pa.ArrowException, OSError, MemoryError, OverflowError, ValueError) as error:
         if isinstance(error, FormatError):
@@ -308,77 +324,57 @@ def _arrow(stream: BinaryIO) -> list[Any]:
 
 
 def _delimited(stream: BinaryIO, source: Source) -> Iterator[Batch]:
-    import numpy as np
-    import pyarrow as pa
-    from pyarrow import csv
-
-    first, left = 1, b""
-    kinds = dict.fromkeys(source.columns, pa.string())
-    for raw, fault in _blocks(stream):
-        block = left + raw
-        # Quoted cells may contain line breaks, so blocks must end outside quotes.
-        left = b""
-        if not fault and block.count(b'"') % 2 and len(block) < LONGEST:
-            left = block
-            continue
-        if first == 1:
-            _, _, block = block.partition(b"\n")
-            first = 2
-        block, refused = _decoded(block, first)
-        unequal: list[Any] = []
-
-        def refuse_row(row: Any, found: list[Any] = unequal) -> str:
-            found.append(row)
-            return "skip"
-
-        table = csv.read_csv(
-            io.BytesIO(block),
-            read_options=csv.ReadOptions(
-                column_names=list(source.columns), use_threads=False, block_size=1 << 24
-            ),
-            parse_options=csv.ParseOptions(
-                delimiter=source.delimiter, newlines_in_values=b'"' in block,
-                ignore_empty_lines=False, invalid_row_handler=refuse_row,
-            ),
-            convert_options=csv.ConvertOptions(column_types=kinds, strings_can_be_null=False),
-        ) if block.strip() else _empty(source.columns)  # fmt: skip
-        numbers = np.arange(first, first + len(table) + len(unequal), dtype=np.int64)
-        at = [row.number - 1 for row in unequal if row.number is not None]
-        refused += [
-            Refused(
-                first + (row.number or 1) - 1,
-                "the number of columns differs from the header",
-                row.text or "",
-            )
-            for row in unequal
-            if (row.text or "").strip()
-        ]
-        lines = np.delete(numbers, at)[: len(table)]
-        first += len(numbers)
+    damage: list[str] = []
+    parts = numbered_lines(_until_damage(stream, damage), source.name)
+    lines = (
+        # The rest of a line that is far too long is not kept: such a row is refused.
+        (number, b"".join(part for _, part in itertools.islice(same, LONGEST // _PART)))
+        for number, same in itertools.groupby(parts, key=itemgetter(0))
+    )
+    rows: list[list[Any]] = []
+    refused: list[Refused] = []
+    last = size = breaks = 0
+    for row in itertools.islice(recovered_rows(lines, source.name, source.delimiter), 1, None):
+        first, last = row.lines[0][0], row.lines[-1][0]
+        fault = _fault(row, len(source.columns))
         if fault:
-            refused.append(Refused(first, fault, ""))
-        table = table.append_column("line", pa.array(lines))
-        yield Batch(_without_blank_rows(table, source.columns), refused)
-    if left:
-        yield Batch(
-            _empty(source.columns).append_column("line", pa.array([], pa.int64())),
-            [Refused(first, "a quote is not closed", left.decode("utf-8", "backslashreplace"))],
-        )
+            text = row.text.strip().decode("utf-8", "backslashreplace")
+            refused.append(Refused(first, fault, text))
+        else:
+            rows.append([*row.cells[: len(source.columns)], first])
+        breaks += sum(not line.isspace() for _, line in row.lines[1:])
+        size += len(row.text)
+        if size >= BATCH_BYTES or len(rows) >= BATCH_ROWS:
+            yield Batch(_table(rows, source.columns), refused, breaks)
+            rows, refused, size, breaks = [], [], 0, 0
+    refused += [Refused(last + 1, each, "") for each in damage]
+    yield Batch(_table(rows, source.columns), refused, breaks)
 
 
-def _without_blank_rows(table: Any, columns: Sequence[str]) -> Any:
-    import pyarrow.compute as pc
+def _fault(row: RecoveredRow, width: int) -> str:
+    """Return why lines are no row, without numbers, so that equal faults are counted together."""
+    if row.fault is not None:
+        what = row.fault.what.partition(":")[0]
+        return "not UTF-8" if what.endswith("not UTF-8") else what
+    if len(row.cells) < width or any(row.cells[width:]):
+        return "the number of columns differs from the header"
+    return ""
 
-    filled = pc.not_equal(table[columns[0]], "")
-    for name in columns[1:]:
-        filled = pc.or_(filled, pc.not_equal(table[name], ""))
-    return table.filter(filled)
 
-
-def _empty(columns: Iterable[str]) -> Any:
+def _table(rows: list[list[Any]], columns: Sequence[str]) -> Any:
     import pyarrow as pa
 
-    return pa.table({name: pa.array([], pa.string()) for name in columns})
+    kinds = [*[pa.string()] * len(columns), pa.int64()]
+    cells = zip(*rows, strict=True) if rows else [()] * len(kinds)
+    return pa.table(list(map(pa.array, cells, kinds)), [*columns, "line"])
+
+
+def _until_damage(stream: BinaryIO, damage: list[str]) -> Iterator[bytes]:
+    """Yield lines, long ones in parts; collect the error that ends the stream, if any."""
+    try:
+        yield from line_parts(stream)
+    except (BrokenPackError, OSError) as error:
+        damage.append(_damage(error))
 
 
 def fingerprint(path: str) -> str:

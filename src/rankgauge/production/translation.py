@@ -220,7 +220,7 @@ def ubi(mapping: LogMapping | None) -> list[str]:
 
 
 def mapped(
-    mapping: LogMapping, columns: Collection[str] | None, lists: Collection[str], where: str
+    mapping: LogMapping, columns: Sequence[str] | None, lists: Collection[str], where: str
 ) -> list[str]:
     """Return the statements that create the table ``draft`` with a mapping.
 
@@ -259,7 +259,7 @@ def mapped(
                 path=where, fix="name another column in the mapping",
             )  # fmt: skip
         at = {
-            name: '"' + name.replace('"', '""') + '"' + ("" if name in lists else "::VARCHAR")
+            name: f"c{columns.index(name)}" + ("" if name in lists else "::VARCHAR")
             if name in columns
             else "NULL::VARCHAR"
             for name in named
@@ -319,11 +319,13 @@ def _presence(own: Mapping[str, str], at: Mapping[str, str], lists: Collection[s
     return f"({' OR '.join(known) or 'true'})"
 
 
-def _given_attributes(columns: Collection[str] | None, text: str) -> str:
+def _given_attributes(columns: Sequence[str] | None, text: str) -> str:
     """Return SQL for the attributes in a file of events: a column or a JSON object."""
     if columns is None:
         return f"CASE WHEN starts_with({text}, '{{') THEN {_json_map(text)} ELSE MAP {{}} END"
-    return "attributes::MAP(VARCHAR, VARCHAR)" if "attributes" in columns else "MAP {}"
+    if "attributes" not in columns:
+        return "MAP {}"
+    return f"TRY_CAST(c{columns.index('attributes')} AS MAP(VARCHAR, VARCHAR))"
 
 
 def _json_map(text: str) -> str:
