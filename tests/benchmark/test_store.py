@@ -20,6 +20,7 @@ from counting import DOCUMENTS, QRELS, QUERIES, Priced, Words, worse
 
 from rankgauge import Benchmark, Collection, InputError, Limits
 from rankgauge.benchmark import retriever_run
+from rankgauge.retrievers import Hybrid
 
 
 def test_only_responses_of_declared_settings_are_reused(collection, tmp_path):
@@ -659,3 +660,93 @@ def test_a_full_disk_loses_no_answer(tmp_path):
         capture_output=True, text=True, check=True, timeout=120,
     )  # fmt: skip
     assert int(done.stdout.partition(" ")[0]) > 5
+
+
+def _first(text):
+    return ["d1"]
+
+
+def _second(text):
+    return ["d2"]
+
+
+def _ranked(text, best):
+    return [best]
+
+
+class _Engine:
+    def __init__(self, best):
+        self.best, self.calls = best, []
+
+    def find(self, text):
+        self.calls.append(text)
+        return [self.best]
+
+    def find_reversed(self, text):
+        return [self.best[::-1]]
+
+    def __call__(self, text):
+        return self.find(text)
+
+
+def _closure(best):
+    return lambda text: [best]
+
+
+def _reading(best):
+    """Return a function that cannot be compared: it may read the environment."""
+    return lambda text: [os.environ.get("NO_SUCH_VARIABLE", best)]
+
+
+_ENGINE = _Engine("d1")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (lambda text: ["d1"], lambda text: ["d2"]),
+        (_closure("d1"), _closure("d2")),
+        (_reading("d1"), _reading("d2")),
+        (functools.partial(_ranked, best="d1"), functools.partial(_ranked, best="d2")),
+        (_Engine("d1").find, _Engine("d2").find),
+        (_Engine("d1"), _Engine("d2")),
+        (Hybrid([_first, _second]), Hybrid([_first, _ENGINE])),
+    ],
+    ids=[
+        "lambdas", "closures", "closures that read", "partials", "bound methods",
+        "callable objects", "members",
+    ],
+)  # fmt: skip
+def test_functions_with_equal_settings_share_no_responses(collection, tmp_path, one, other):
+    settings = {"model": "e5"}
+    bench = Benchmark(collection, k=5, store=tmp_path)
+    first = bench.run("one", one, settings=settings, timed=0)
+    with pytest.raises(InputError, match="settings are those of run 'one'") as caught:
+        bench.run("other", other, settings=settings, timed=0)
+    assert caught.value.where == "run 'other'"
+    # With the fix of the message, both have their own.
+    second = bench.run("other", other, settings={**settings, "variant": 2}, timed=0)
+    assert (first.tally.reused, second.tally.reused) == (0, 0)
+    # The same object shares, also if its values have changed since its first run.
+    assert bench.run("again", one, settings=settings, timed=0).tally.reused == 10
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [(_first, _second), (_ENGINE.find, _ENGINE.find_reversed)]
+)
+def test_functions_of_other_names_have_responses_of_their_own(collection, tmp_path, one, other):
+    bench = Benchmark(collection, k=5, store=tmp_path)
+    bench.run("one", one, settings={"model": "e5"}, timed=0)
+    assert bench.run("other", other, settings={"model": "e5"}, timed=0).tally.reused == 0
+
+
+def test_equal_functions_and_objects_that_cannot_be_compared_share_responses(collection, tmp_path):
+    class Reading(Words):
+        def search(self, queries, k):
+            os.environ.get("NO_SUCH_VARIABLE")
+            return super().search(queries, k)
+
+    for one, other in [(_closure("d1"), _closure("d1")), (Reading(k1=1), Reading(k1=1))]:
+        bench = Benchmark(collection, k=5, store=tmp_path)
+        bench.run("one", one, settings={"model": "e5"}, timed=0)
+        assert bench.run("other", other, settings={"model": "e5"}, timed=0).tally.reused == 10

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, get_args
 
 from rankgauge.benchmark.calls import Limits
+from rankgauge.benchmark.code_hash import CodeFingerprint, first_fingerprint
 from rankgauge.benchmark.comparison import BenchmarkComparison, compare_runs
 from rankgauge.benchmark.journal import Rerun
 from rankgauge.benchmark.retriever_run import Corpus, RunOptions, Session, attribute_of
@@ -78,6 +79,8 @@ class Benchmark:
         self._added: dict[str, Query] = {}
         self._grades: dict[str, dict[str, float]] = {}
         self._runs: dict[str, BenchmarkRun] = {}
+        # By folder of responses: the run that has used it first, and its code.
+        self._owners: dict[Path, tuple[str, CodeFingerprint]] = {}
         self._keeper: _Temporary | None = None
         if store is None:
             self._keeper = _Temporary()
@@ -212,8 +215,9 @@ class Benchmark:
                 ``{"tokens": 2e-8}``.
 
         Raises:
-            InputError: If there are no queries, the object is not a retriever, the store cannot be
-                written, or another process is writing it.
+            InputError: If there are no queries, the object is not a retriever, another run with
+                equal settings has other code, the store cannot be written, or another process is
+                writing it.
         """
         if rerun not in get_args(Rerun):
             raise UnknownName.of("rerun", rerun, get_args(Rerun))
@@ -237,10 +241,23 @@ class Benchmark:
     def _session(
         self, name: str, retriever: Any, limits: Limits, settings: Mapping[str, Any] | None = None
     ) -> Session:
+        """Return the session of a run, unless it would use the responses of another retriever."""
         options = RunOptions(
             self.k, self.qrels, self.queries, self.store, self._keeper, self.progress
         )
-        return Session(self._corpus, options, name, retriever, limits, settings)
+        session = Session(self._corpus, options, name, retriever, limits, settings)
+        if session.identity.declared:
+            code = first_fingerprint(retriever)
+            owner, known = self._owners.setdefault(session.folder, (name, code))
+            # Objects that cannot be compared are what their settings say, functions are not.
+            trusted = (code.opaque or known.opaque) and attribute_of(retriever, "search")
+            if name != owner and code.digest != known.digest and not trusted:
+                raise InputError(
+                    f"its settings are those of run {owner!r}, but its code, or a value that it "
+                    "uses, is not: it would get the responses of that run", where=f"run {name!r}",
+                    fix='add what is different to its settings: settings={..., "variant": 2}',
+                )  # fmt: skip
+        return session
 
     def runner(self, *, timed: int = 50) -> Callable[[str, Any], tuple[Run, float | None]]:
         """Return a function that runs a retriever and returns its rankings and median latency.

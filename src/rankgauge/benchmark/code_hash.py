@@ -115,6 +115,20 @@ def code_fingerprint(retriever: Any) -> CodeFingerprint:
     return CodeFingerprint(digest.hex(), walk.opaque)
 
 
+def first_fingerprint(retriever: Any) -> CodeFingerprint:
+    """Return the fingerprint that an object had when it was first passed to this function.
+
+    Its values may have changed since then: it may count or cache queries.
+    """
+    if type(retriever) is types.MethodType:  # lives only for the call
+        function, owner = map(first_fingerprint, (retriever.__func__, retriever.__self__))
+        digest = _hash("method", *(bytes.fromhex(part.digest) for part in (function, owner)))
+        return CodeFingerprint(digest.hex(), function.opaque or owner.opaque)
+    found: CodeFingerprint = _FIRST.get(retriever) or code_fingerprint(retriever)
+    _FIRST.keep(retriever, found)
+    return found
+
+
 class _IdentityMap:
     """Values by object identity, kept as long as the object lives."""
 
@@ -132,6 +146,7 @@ class _IdentityMap:
 
 _TOKENS = _IdentityMap()
 _ARGUMENTS = _IdentityMap()
+_FIRST = _IdentityMap()
 
 
 def remember_arguments(made: Any, arguments: Any) -> None:
@@ -168,7 +183,8 @@ class _Walk:
         self._depth += 1
         try:
             found = self._hash_value(value)
-            if (arguments := _ARGUMENTS.get(value)) is not None:
+            # What our own objects declare is complete.
+            if _declared(value) is None and (arguments := _ARGUMENTS.get(value)) is not None:
                 found = _hash("made with", found, self.of(arguments))
         finally:
             self._depth -= 1

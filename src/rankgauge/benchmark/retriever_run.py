@@ -145,6 +145,7 @@ class Session:
 
     Attributes:
         identity: The identity of the retriever.
+        folder: The folder of its responses.
     """
 
     def __init__(  # noqa: PLR0917 - the inputs of a run
@@ -166,8 +167,8 @@ class Session:
         }  # fmt: skip
         text = json.dumps(declared, sort_keys=True, ensure_ascii=False)
         key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
-        folder = options.store / f"{self.identity.word}-{key}"
-        self._journal = Journal(folder, keeper=options.keeper)
+        self.folder = options.store / f"{self.identity.word}-{key}"
+        self._journal = Journal(self.folder, keeper=options.keeper)
         self._counter = TallyCounter(corpus.ids)
         self._index: IndexCost | None = None
         self._prepared = False
