@@ -87,7 +87,8 @@ def test_a_whole_log_of_ubi_agrees_with_counting_its_lines(tmp_path):
     everything = len(events) + len(queries) + sum(
         q.get("query_response_hit_ids") is not None for q in queries
     )  # fmt: skip
-    assert sum(report.events.values()) + report.duplicates == everything
+    assert sum(report.events.values()) + report.identical == everything
+    assert report.duplicates == 0
     shown = {
         (e["query_id"], e["event_attributes"]["object"]["object_id"])
         for e in events
@@ -121,7 +122,7 @@ def test_split_and_joined_files_give_the_same_log(tmp_path):
     assert rows_of(tmp_path / "split") == rows_of(tmp_path / "joined")
     again = import_log(DATA / "ubi_queries_events.ndjson.gz", tmp_path / "split")
     assert not again.events
-    assert again.duplicates == sum(joined.events.values()) + joined.duplicates
+    assert again.identical == sum(joined.events.values()) + joined.identical
 
 
 def test_an_event_with_an_unknown_name_is_kept_as_other(tmp_path):
@@ -187,6 +188,12 @@ def test_times_need_a_zone(tmp_path):
         "2026-05-01T12:00:00": None, "2026-05-01": None, "yesterday": None, "": None,
         1777636800000: "12:00", 1777636800: "12:00", "1777636800000000000": "12:00",
         20260501: None, "20260501120000": None, -5: None, 1e300: None, "nan": None,
+        "9999-12-31T23:59:59Z": "23:59", "9999-12-31T23:59:59-01:00": None,
+        "0001-01-01T00:00:00Z": "00:00", "0001-01-01T00:00:00+00:01": None,
+        "2026-05-01T12:00:00+25:00": None, "2026-05-01T12:00:00+99": None,
+        "2026-05-01T12:00:00+10:60": None, "2026-05-01 12:00:00 CET": None,
+        "2026-05-01T12:00:00+02:00:00": None, "2026-05-01T12:00:00 Mars/Base": None,
+        "26-05-01T12:00:00Z": None, "infinity": None, "2026-02-30T12:00:00Z": None,
     }  # fmt: skip
     source = write(
         tmp_path / "ubi.jsonl",
@@ -196,11 +203,16 @@ def test_times_need_a_zone(tmp_path):
     found = dict(rows_of(tmp_path / "log", "question_id, strftime(time, '%H:%M')"))
     assert found == {f"t{i}": at for i, at in enumerate(times.values()) if at is not None}
     assert {each.reason: each.rows for each in report.refused} == {
-        "a time without a zone": 3, "a time that cannot be read": 6, "no time": 1
+        "a time that cannot be read": 15, "a time without a zone": 3, "no time": 1,
+        "a time outside the years 1 to 9999 in UTC": 2,
     }  # fmt: skip
     assert report.refused[1].first.endswith("ubi.jsonl:6")
+    assert "9999-12-31" in EventLog(tmp_path / "log").summary().summary()
     with_zone = import_log(source, tmp_path / "zone", timezone="Europe/Berlin")
-    assert "a time without a zone" not in {each.reason for each in with_zone.refused}
+    assert {each.reason: each.rows for each in with_zone.refused} == {
+        "a time that cannot be read": 15, "no time": 1,
+        "a time outside the years 1 to 9999 in UTC": 2,
+    }  # fmt: skip
     assert ("t6", "10:00") in rows_of(tmp_path / "zone", "question_id, strftime(time, '%H:%M')")
     with pytest.raises(InputError, match="not a time zone"):
         import_log(source, tmp_path / "other", timezone="Mars/Base")
@@ -268,13 +280,39 @@ def test_duplicates_disorder_future_and_orphans_are_counted(tmp_path):
         event("click", 5, document="b", ordinal=1),
     ]  # fmt: skip
     report = import_log(write(tmp_path / "ubi.jsonl", made), tmp_path / "log", now=NOW)
-    assert report.duplicates == 1
+    assert (report.duplicates, report.identical) == (0, 1)
     # 4 after 5; the first click after the future; the impression of 4 after the click of 59
     assert report.out_of_order == 3
     assert report.future == 1
     assert (report.orphans, report.orphan_clicks, report.unseen_clicks) == (1, 1, 2)
     assert report.joined == 6
     assert "clicks on results not shown" in str(report)
+
+
+def test_events_without_identifier_are_equal_only_if_every_field_is(tmp_path):
+    made = event("answer_shown", attributes={"text": "5", "latency_ms": 1})
+    other = {
+        "latency": {"event_attributes": {"text": "5", "latency_ms": 2}},
+        "text": {"event_attributes": {"text": "6", "latency_ms": 1}},
+        "user": {"user_id": "u2"}, "session": {"session_id": "s2"}, "question": {"query_id": "q2"},
+        "time": {"timestamp": "2026-05-01T12:00:01.501Z"}, "kind": {"action_name": "impression"},
+        "arm": {"query_attributes": {"arm": "B"}}, "attributes": {"application": "a"},
+        "others": {"query_attributes": {"device": "phone"}},
+        "empty": {"event_attributes": {"text": "", "latency_ms": 1}},
+        "value": {"event_attributes": {"text": "5", "latency_ms": 1, "value": 2}},
+        "one": {"event_attributes": {"text": "5", "latency_ms": 1, "documents": ["a, b"]}},
+        "two": {"event_attributes": {"text": "5", "latency_ms": 1, "documents": ["a", "b"]}},
+    }  # fmt: skip
+    rows = [made, *(made | each for each in other.values())]
+    again = made | {"session_id": None, "event_attributes": {
+        "latency_ms": 1.0, "text": "5", "session_id": "s1",
+    }}  # fmt: skip
+    report = import_log(write(tmp_path / "ubi.jsonl", [*rows, made, again]), tmp_path / "log")
+    assert (sum(report.events.values()), report.identical) == (len(rows), 2)
+    named = [each | {"event_id": f"e{i}"} for i, each in enumerate([*rows, rows[0]])]
+    report = import_log(write(tmp_path / "named.jsonl", [*named, named[0], made]), tmp_path / "log")
+    assert sum(report.events.values()) == len(named)
+    assert (report.duplicates, report.identical) == (1, 1)
 
 
 def test_a_dry_run_reports_the_same_and_writes_nothing(tmp_path):
@@ -284,7 +322,7 @@ def test_a_dry_run_reports_the_same_and_writes_nothing(tmp_path):
     real = import_log(source, tmp_path / "log")
     assert dry.to_dict() == real.to_dict() | {"dry_run": True}
     again = import_log(source, tmp_path / "log", dry_run=True)
-    assert again.duplicates == 2
+    assert again.identical == 2
     assert (again.total, again.questions) == (2, 1)
     assert len(list((tmp_path / "log").glob("*.parquet"))) == 1
 
@@ -638,7 +676,7 @@ def test_a_log_of_any_name_contains_only_its_own_events(tmp_path, monkeypatch, n
         (segment,) = Path(name).glob("*.parquet")
         assert rows_of(segment, "question_id, arm") == [("q1", None)]
     # The second import found the event of the first.
-    assert (sum(report.events.values()), report.duplicates) == (0, 1)
+    assert (sum(report.events.values()), report.identical) == (0, 1)
     assert len(rows_of(other)) == 2
 
 
@@ -724,7 +762,7 @@ def test_a_file_of_several_batches_that_is_imported_again_adds_nothing(tmp_path,
     again = import_log(source, tmp_path / "log", now=NOW)
     assert first.refused
     assert again.refused == first.refused
-    assert again.duplicates == sum(first.events.values()) + first.duplicates
+    assert again.identical == sum(first.events.values()) + first.identical
     assert not again.events
     assert rows_of(tmp_path / "log", "*") == rows
     assert (tmp_path / "log" / "refused.jsonl").read_bytes() == kept
@@ -783,11 +821,11 @@ def test_no_row_is_lost_and_none_ends_in_a_traceback(tmp_path, junk):
     source = tmp_path / "junk.jsonl"
     source.write_bytes(json.dumps(question()).encode() + b"\n" + b"\n".join(junk))
     report = import_log(source, tmp_path / "log", format="ubi", dry_run=True, now=NOW)
-    accepted = sum(report.events.values()) + report.duplicates
+    accepted = sum(report.events.values()) + report.identical
     retrievals = report.events.get("retrieval", 0)
     refused = sum(each.rows for each in report.refused)
     assert report.rows <= len(junk) + 1
-    assert report.rows <= accepted + refused <= report.rows + retrievals + report.duplicates
+    assert report.rows <= accepted + refused <= report.rows + retrievals + report.identical
 
 
 @pytest.mark.parametrize("exists", [False, True])

@@ -54,6 +54,8 @@ class LogImport(Result):
             contain line breaks.
         events: The number of new events by kind.
         duplicates: The number of events whose identifier is already in the log.
+        identical: The number of events without an identifier that equal an event of the log in
+            every field.
         refused: The rows that are not events, by reason.
         out_of_order: The number of rows with an earlier time than the previous row.
         future: The number of new events with a time after the import.
@@ -76,6 +78,7 @@ class LogImport(Result):
     lines: int
     events: Mapping[str, int]
     duplicates: int
+    identical: int
     refused: tuple[Fault, ...]
     out_of_order: int
     future: int
@@ -105,6 +108,7 @@ class LogImport(Result):
             *((f"  {each.reason}", each.rows, f"first: {each.first}") for each in self.refused),
         ]
         for what, count, meaning in (
+            ("identical events", self.identical, "without identifiers, equal in every field"),
             ("out of order", self.out_of_order, "rows older than the previous row"),
             ("in the future", self.future, "new events later than now"),
             (
@@ -129,7 +133,7 @@ class LogImport(Result):
         """Return the numbers of new events and refused rows."""
         refused = sum(each.rows for each in self.refused)
         return (
-            f"{self._heading()}; {many(self.duplicates, 'duplicate')}, "
+            f"{self._heading()}; {many(self.duplicates + self.identical, 'duplicate')}, "
             f"{many(refused, 'row')} refused; the log has {many(self.questions, 'question')}"
         )
 
@@ -178,6 +182,7 @@ class _Progress:
     breaks: int = 0
     events: dict[str, int] = field(default_factory=dict)
     duplicates: int = 0
+    identical: int = 0
     faults: dict[str, list[Any]] = field(default_factory=dict)  # reason: number of rows, first row
     out_of_order: int = 0
     future: int = 0
@@ -197,6 +202,7 @@ class _Progress:
         for kind, count in other.events.items():
             self.events[kind] = self.events.get(kind, 0) + count
         self.duplicates += other.duplicates
+        self.identical += other.identical
         self.out_of_order += other.out_of_order
         self.future += other.future
         for reason, (rows, first) in other.faults.items():
@@ -492,8 +498,8 @@ class _Importer:
             "CREATE OR REPLACE TEMP TABLE fresh AS SELECT *, md5_number(event_id) AS hash"
             " FROM new WHERE problem IS NULL"
         )
-        [(before, distinct)] = connection.execute(
-            "SELECT count(*), count(DISTINCT hash) FROM fresh"
+        [(before, identified, distinct)] = connection.execute(
+            "SELECT count(*), count(*) FILTER (identified), count(DISTINCT hash) FROM fresh"
         ).fetchall()
         if distinct < before:
             connection.execute(
@@ -504,15 +510,17 @@ class _Importer:
             WHERE hash IN (SELECT f.hash FROM known JOIN fresh AS f USING (hash))"""
         )
         connection.execute("INSERT INTO known SELECT hash FROM fresh")
-        after = 0
-        for kind, count, future in connection.execute(
-            "SELECT kind, count(*), count(*) FILTER (time > ?) FROM fresh GROUP BY kind",
+        progress.duplicates += identified
+        progress.identical += before - identified
+        for kind, count, identified, future in connection.execute(
+            """SELECT kind, count(*), count(*) FILTER (identified), count(*) FILTER (time > ?)
+            FROM fresh GROUP BY kind""",
             [self._now.astimezone(UTC).replace(tzinfo=None)],
         ).fetchall():
-            after += count
             progress.events[kind] = progress.events.get(kind, 0) + count
             progress.future += future
-        progress.duplicates += before - after
+            progress.duplicates -= identified
+            progress.identical -= count - identified
 
     def report(
         self, log: str, sources: Sequence[Source], counts: _Progress, *, dry_run: bool
@@ -528,6 +536,7 @@ class _Importer:
             lines=counts.rows + counts.breaks,
             events={kind: counts.events[kind] for kind in KINDS if counts.events.get(kind)},
             duplicates=counts.duplicates,
+            identical=counts.identical,
             refused=tuple(
                 Fault(reason, rows, first)
                 for reason, (rows, first) in sorted(

@@ -329,14 +329,19 @@ def _given_attributes(columns: Sequence[str] | None, text: str) -> str:
 
 
 def _json_map(text: str) -> str:
-    return f"from_json({text}, '\"MAP(VARCHAR, VARCHAR)\"')"
+    return f"CASE WHEN json_valid({text}) THEN from_json({text}, '\"MAP(VARCHAR, VARCHAR)\"') END"
 
 
 def _quoted(name: str) -> str:
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-_ZONED = r"':\d{2}([.]\d+)?\s*(Z|z|UTC|GMT|[+-]\d{2}(:?\d{2})?|[A-Za-z]+/[A-Za-z_/]+)$'"
+# Times without a zone, and the zones. DuckDB ignores unknown zones, and accepts offsets of days.
+_NAIVE = r"'^\d{4}[-/]\d\d?[-/]\d\d?([T ]\d\d?:\d\d(:\d\d([.]\d+)?)?)?$'"
+_ZONED = (
+    r"'^\d{4}[-/].*:\d{2}([.]\d+)?\s*"
+    r"(Z|z|UTC|GMT|[+-]([01]\d|2[0-3])(:?[0-5]\d)?|[A-Za-z]+/[A-Za-z_/]+)$'"
+)
 # ISO 8601 allows times without seconds or with a comma, which some versions of DuckDB reject.
 _TIME = (
     r"regexp_replace(replace(time, ',', '.'),"
@@ -356,11 +361,7 @@ def events(source: str, shifts: Mapping[str, int], timezone: str | None) -> str:
         shifts: The offset of the ranks of each group.
         timezone: The time zone of naive times; if None, they are refused.
     """
-    local = (
-        "NULL"
-        if timezone is None
-        else f"(TRY_CAST(time_text AS TIMESTAMP) AT TIME ZONE {literal(timezone)})::TIMESTAMP"
-    )
+    local = "NULL" if timezone is None else f"(naive AT TIME ZONE {literal(timezone)})::TIMESTAMP"
     shift = _case("rank_group", {name: str(number) for name, number in shifts.items()}, "0")
     return f"""
     WITH numbers AS (
@@ -369,7 +370,9 @@ def events(source: str, shifts: Mapping[str, int], timezone: str | None) -> str:
         TRY_CAST(value AS DOUBLE) AS number,
         TRY_CAST(ranks AS DOUBLE[]) AS rank_numbers, TRY_CAST(scores AS DOUBLE[]) AS score_numbers,
         TRY_CAST(latency_ms AS DOUBLE) AS latency,
-        regexp_matches(time_text, {_ZONED}) AS zoned
+        regexp_matches(time_text, {_ZONED}) AS zoned,
+        CASE WHEN regexp_matches(time_text, {_NAIVE}) THEN TRY_CAST(time_text AS TIMESTAMP) END
+          AS naive
       FROM draft
     ), read AS (
       SELECT *, CASE
@@ -395,9 +398,10 @@ def events(source: str, shifts: Mapping[str, int], timezone: str | None) -> str:
       SELECT *, CASE
           WHEN fault IS NOT NULL THEN fault
           WHEN time_text IS NULL THEN 'no time'
-          WHEN moment IS NULL AND epoch IS NULL AND NOT zoned
-            AND TRY_CAST(time_text AS TIMESTAMP) IS NOT NULL THEN 'a time without a zone'
+          WHEN moment IS NULL AND naive IS NOT NULL THEN 'a time without a zone'
           WHEN moment IS NULL THEN 'a time that cannot be read'
+          WHEN moment NOT BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.999999'
+            THEN 'a time outside the years 1 to 9999 in UTC'
           WHEN kind IS NULL THEN 'no kind'
           WHEN kind = 'other' THEN NULL
           WHEN kind IN ('thumbs', 'label') AND meant IS NULL THEN 'a value that cannot be read'
@@ -409,6 +413,7 @@ def events(source: str, shifts: Mapping[str, int], timezone: str | None) -> str:
           WHEN ranks IS NOT NULL AND len(ranks) <> coalesce(len(documents), 0)
             THEN 'the numbers of ranks and documents differ'
           WHEN scores IS NOT NULL AND (list_count(score_numbers) < len(scores)
+            OR len([s FOR s IN score_numbers IF NOT isfinite(s)]) > 0
             OR len(scores) <> coalesce(len(documents), 0)) THEN 'scores that cannot be read'
           WHEN latency_ms IS NOT NULL AND (latency IS NULL OR NOT isfinite(latency) OR latency < 0)
             THEN 'a latency that cannot be read' END AS problem
@@ -427,11 +432,10 @@ def events(source: str, shifts: Mapping[str, int], timezone: str | None) -> str:
         CASE WHEN cardinality(attributes) > 0 THEN attributes END AS attributes
       FROM events_with_faults
     )
-    SELECT * REPLACE (coalesce(event_id, md5(concat_ws(chr(31), kind, epoch_us(time),
-      coalesce(question_id, ''), coalesce(session_id, ''), coalesce(user_id, ''),
-      coalesce(arm, ''), coalesce(text, ''), coalesce(documents::VARCHAR, ''),
-      coalesce(ranks::VARCHAR, ''), coalesce(scores::VARCHAR, ''), coalesce(value::VARCHAR, ''),
-      coalesce(label, '')))) AS event_id),
+    SELECT * REPLACE (coalesce(event_id, md5(json_array(kind, epoch_us(time), question_id,
+        session_id, user_id, arm, text, documents, ranks, scores, value, label, latency_ms,
+        list_sort(map_entries(attributes)))::VARCHAR)) AS event_id),
+      event_id IS NOT NULL AS identified,
       {literal(source + ":")} || line AS source
     FROM plain
     ORDER BY line, part
