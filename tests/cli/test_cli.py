@@ -12,6 +12,7 @@ import pytest
 from command import run
 
 import rankgauge
+from rankgauge.cli.main import cli
 
 QRELS = str(rankgauge.sample_path("qrels.txt"))
 BM25 = str(rankgauge.sample_path("runs/bm25.run"))
@@ -294,6 +295,74 @@ def test_a_measure_that_reads_subtopics_makes_the_judgments_be_read_by_subtopic(
     done = run("evaluate", QRELS, BM25, "-m", "StRecall@5")
     assert done.returncode == 2
     assert "these judgments have no subtopics" in done.stderr
+
+
+# ---- wrong commands
+
+
+def test_measures_may_be_separated_by_commas():
+    joined = run("evaluate", QRELS, BM25, "-m", "nDCG@10,RR(rel=2), F(beta=2,rel=1)@3")
+    single = run(
+        "evaluate", QRELS, BM25, "-m", "nDCG@10", "-m", "RR(rel=2)", "-m", "F(beta=2,rel=1)@3"
+    )
+    assert joined.stdout == single.stdout
+    done = run("evaluate", QRELS, BM25, "-m", "P.5,10,map", "--as", "csv")
+    assert done.stdout.splitlines()[0] == "run,P@5,P@10,AP"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("evaluate", QRELS, BM25, "--metric", "RR"), "fix: write -m NAME, such as -m nDCG@10"),
+        (("evaluate", QRELS, BM25, "-k", "10"), "fix: write the cut-off in the name"),
+        (("evaluate", QRELS, BM25, "--json"), "fix: write --as json"),
+        (("evaluate", QRELS, BM25, "--zzz"), "--help lists the options"),
+        (("gate", QRELS, BM25, "--margin", "0.02"), "--rules FILE: the lines [measures] and"),
+        (("compare", QRELS, BM25, KEYWORD, "--basline", "x"), "fix: did you mean --baseline?"),
+        (("evalute", QRELS, BM25), "fix: did you mean evaluate?"),
+        (("metrics",), "fix: write rankgauge measures"),
+        (("zzz",), "--help lists the commands"),
+        (("status", "p.db"), "judge status"),
+        (("history", "lst"), "fix: did you mean list?"),
+        (("explain", QRELS, BM25, "AP,RR"), "fix: name one of them: RR"),
+        (("evaluate", BM25), "pass the judgments and the run: evaluate QRELS RUN"),
+        (("evaluate", QRELS), "pass the judgments and the run: evaluate QRELS RUN"),
+        (("bench", "notes/setup.md"), "fix: pass the folder of the documents and questions: notes"),
+        (("bench", "notes/questions.csv"), "fix: pass the folder"),
+        (("bench", "notes"), "unknown column 'relevent'\nfix: did you mean 'relevant'?"),
+    ],
+)  # fmt: skip
+def test_a_wrong_command_names_the_fix(words, said, tmp_path):
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "setup.md").write_text("# Setup\n", encoding="utf-8")
+    (notes / "questions.csv").write_text("question,relevent\nhow,setup.md\n", encoding="utf-8")
+    done = run(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_every_misspelled_option_and_command_gets_its_name_as_a_suggestion():
+    def every(command, words):
+        for name, one in getattr(command, "commands", {}).items():
+            yield (*words, name[:-1] + "zz"), name
+            yield from every(one, (*words, name))
+        for name in (name for option in command.params for name in option.opts):
+            if name.startswith("--") and len(name) > 6:
+                yield (*words, name[:-1] + "zz"), name
+
+    cli.get_command(None, "")
+    wrong = list(every(cli, ()))
+    assert len(wrong) > 300
+    for words, name in wrong[:: 1 + len(wrong) // 60]:
+        done = run(*words)
+        assert done.returncode == 2
+        assert f"fix: did you mean {name}?" in done.stderr, words
+
+
+def test_a_measure_is_described_by_any_name():
+    for name in ("hitrate", "hit rate", "Hit_Rate", "success", "Success@5"):
+        assert run("measures", name).stdout == run("measures", "Success").stdout
 
 
 # ---- ties

@@ -132,6 +132,11 @@ class BenchmarkPlan:
                 measures=("nDCG@10", "R@5", "P@5", "RR"),
                 store=place.resolve().with_name(f"{place.resolve().name}.runs"),
             )
+        if place.suffix.lower() not in {".toml", ""} and place.is_file():
+            raise FormatError(
+                "this is no plan: expected a TOML file or a folder", path=str(path),
+                fix=f"pass the folder of the documents and questions: {place.parent}",
+            )  # fmt: skip
         data = read_toml(path, missing="check the path", fix="fix this line")
         with _in_file(place):
             return _PlanReader(place).plan(data)

@@ -19,8 +19,8 @@ from rankgauge.cli.output import print_message, print_result, quiet, working
 @click.argument("qrels", metavar="QRELS")
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @options.measures(
-    "A measure, such as nDCG@10, AP, or 'P(rel=2)@5'; repeat for more (see rankgauge "
-    "measures).  [default: P, R, F1, Success, and nDCG at 1, 3, 5, and 10, RR, and AP]"
+    "A measure, such as nDCG@10, AP, or 'P(rel=2)@5'; for more, repeat it or use commas (see "
+    "rankgauge measures).  [default: P, R, F1, Success, and nDCG at 1, 3, 5, and 10, RR, and AP]"
 )
 @click.option(
     "--for", "use", type=click.Choice(list(rankgauge.core.USE_CASES)),

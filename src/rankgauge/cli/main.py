@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import gc
 import importlib
 import io
 import os
+import re
 import sys
 
 import click
@@ -57,6 +59,22 @@ _GROUPS = {
 _COMMANDS = [name for group in _GROUPS.values() for name in group]
 # Commands whose module has another name.
 _MODULES = {"cut": "subsets", "sample": "subsets"}
+
+
+# Names in other tools: an option or command that replaces them, and the fix if it exists.
+_CUTOFF = ("--measure", "write the cut-off in the name of the measure: -m nDCG@10")
+_MEASURE = ("--measure", "write -m NAME, such as -m nDCG@10")
+_RULES = (
+    "--rules",
+    'write it in a file, --rules FILE: the lines [measures] and "nDCG@10" = { margin = 0.02 }',
+)
+_OTHER_NAMES = {
+    "-k": _CUTOFF, "--k": _CUTOFF, "--top-k": _CUTOFF, "--cutoff": _CUTOFF,
+    "--metric": _MEASURE, "--metrics": _MEASURE, "--margin": _RULES, "--floor": _RULES,
+    "--threshold": _RULES, "metrics": ("measures", "write rankgauge measures"),
+    **{f"--{name}": ("--as", f"write --as {name}") for name in ("csv", "html", "json", "latex")},
+}  # fmt: skip
+_UNKNOWN = re.compile(r"No such (option|command):? '?(.*?)'?\.?$")
 
 
 class _LazyGroup(click.Group):
@@ -124,6 +142,26 @@ def _run() -> int:
     return code if isinstance(code, int) else 0
 
 
+def _suggestion(error: click.UsageError) -> str:
+    """Return a line with the fix for an unknown option or command; "" for other errors."""
+    unknown = _UNKNOWN.match(error.message)
+    if unknown is None or error.ctx is None:
+        return ""
+    kind, got = unknown.groups()
+    path, command = error.ctx.command_path, error.ctx.command
+    commands = getattr(command, "commands", {})
+    options = [name for option in command.params for name in option.opts if name[0] == "-"]
+    known = [*commands] if kind == "command" else options
+    needed, fix = _OTHER_NAMES.get(got, ("", ""))
+    below = [name for name, one in commands.items() if got in getattr(one, "commands", {})]
+    close = difflib.get_close_matches(got, known, n=1)
+    if needed not in known:
+        fix = f"{path} --help lists the {kind}s"
+        if below or close:
+            fix = f"did you mean {close[0]}?" if close else f"write {path} {below[0]} {got}"
+    return f"\nfix: {for_terminal(fix)}"
+
+
 def _print_error(error: Exception) -> int:
     """Print an error and return the exit code."""
     if isinstance(error, BrokenPipeError):
@@ -131,7 +169,9 @@ def _print_error(error: Exception) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     if isinstance(error, click.ClickException):
-        vars(error)["message"] = for_terminal(error.message)  # Final only for type checkers
+        fix = _suggestion(error) if isinstance(error, click.UsageError) else ""
+        # Final only for type checkers; click itself suggests only similar names.
+        vars(error).update(message=for_terminal(error.message) + fix, possibilities=None)
         error.show()
     elif isinstance(error, rankgauge.RankgaugeError):
         click.echo(f"error: {error}", err=True)

@@ -29,7 +29,9 @@ _LATEX = {
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "`": r"\textasciigrave{}",
     # After the end of a row, LaTeX would read these two as arguments.
     "[": "{[}", "*": "{*}", "−": "$-$", "–": "\x00", "×": r"$\times$", "≥": r"$\geq$",
-    "≤": r"$\leq$", "²": r"\textsuperscript{2}", "•": r"\textbullet{}", "…": r"\dots{}",
+    "≤": r"$\leq$", "Δ": r"$\Delta$", "→": r"$\to$", "↑": r"$\uparrow$", "↓": r"$\downarrow$",
+    "±": r"$\pm$", "·": r"$\cdot$", "─": "-", "█": r"\rule{0.6em}{1.5ex}",
+    "°": r"$^\circ$", "²": r"\textsuperscript{2}", "•": r"\textbullet{}", "…": r"\dots{}",
     "†": r"\dag{}", "‡": r"\ddag{}",
 }  # fmt: skip
 _MINUS = re.compile(r"(?<![\w$)}])-(?=[\d.])")

@@ -43,6 +43,7 @@ _OTHERS = re.compile(r"[;|\t]")
 # A file with this name is not a table of id and text.
 _QUESTIONS = re.compile(r"questions\.[a-z]+$")
 _SIMILAR = 0.5
+_MISSPELLED = 0.86
 _EXAMPLE = "question,relevant and a line: how long do refunds take,refunds.md;orders/faq.md"
 
 # Query id to document id to grade.
@@ -71,6 +72,7 @@ def read_questions(
             f"there is no column for the question: the columns are {', '.join(map(repr, names))}",
             path=source.name, line=1, fix=f"separate columns by commas, as in {_EXAMPLE}",
         )  # fmt: skip
+    _check_spelling(source.name, names)
     if _column(names, _ASKED) is None or (
         _relevant(names) is None and _column(names, _OWN_IDS) is not None
     ):
@@ -205,6 +207,17 @@ class _Answers:
 
     def _fault(self, number: int, what: str, fix: str) -> FormatError:
         return FormatError(what, path=self._name, line=number, fix=fix)
+
+
+def _check_spelling(path: str, names: tuple[str, ...]) -> None:
+    """Reject a misspelled column: without it, documents or grades would be ignored."""
+    for known, found in ((_RELEVANT, _relevant(names)), (_GRADES, _column(names, _GRADES))):
+        for name in names if found is None else ():
+            near = difflib.get_close_matches(name, known, n=1, cutoff=_MISSPELLED)
+            if near:
+                raise FormatError(
+                    f"unknown column {name!r}", path=path, line=1, fix=f"did you mean {near[0]!r}?"
+                )
 
 
 def _column(row: Container[str], names: tuple[str, ...]) -> str | None:

@@ -113,6 +113,13 @@ def _from_file(source: Source, name: str) -> Iterator[tuple[str, Any]]:
         lines = numbered_lines(stream, name)
         if (format_of(name) or ("json" if begins.startswith(b"[") else "")) == "json":
             yield from _from_json(json_document(lines, name, _LIST), name)
+        elif begins and not begins.startswith(b"{"):
+            # TREC, CSV, or another format without fields for both sides.
+            raise FormatError(
+                "a file alone is read as records in JSON lines", path=name,
+                fix="to evaluate a run, pass the judgments and the run: evaluate QRELS RUN; "
+                f"else write lines such as {_EXAMPLE}",
+            )  # fmt: skip
         else:
             for line, row in objects(lines, name):
                 yield f"{name}, line {line}", row

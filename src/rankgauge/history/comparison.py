@@ -20,7 +20,7 @@ from rankgauge.core.text import many
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.result import Evaluation, settings_change
 from rankgauge.history.entries import HistoryEntry
-from rankgauge.measures.measure import Measure, parse
+from rankgauge.measures.measure import Measure, parse, parse_all
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
@@ -201,8 +201,7 @@ def _measure_pairs(
         shared.sort(key=lambda name: name != "nDCG@10")
         yield from ((parse(name), parse(name)) for name in shared)
         return
-    for name in wanted:
-        measure = parse(name)
+    for measure in (found for name in wanted for found in parse_all(name)):
         yield _nearest(before, measure), _nearest(after, measure)
 
 

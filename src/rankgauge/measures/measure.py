@@ -21,6 +21,9 @@ _SMALLEST = 1e-5
 # Gains are checked for every integer grade up to this number.
 _SCALE = 100
 _DIGITS = re.compile(r"[0-9]+(\.[0-9]+)?")
+# A part of a list of names: commas in parentheses, or before a number (P.5,10), belong to a name.
+_LISTED = re.compile(r"(?:[^(),]|\((?:[^()]|\([^()]*\))*\)|,(?!\s*[^\W\d]))+")
+_LONGEST_LIST = 5000
 
 # Parameter names of other tools.
 _WORDS = {
@@ -394,10 +397,11 @@ def parse(text: str | Measure, dialect: str | None = None) -> Measure:
 
 
 def parse_all(text: str | Measure, dialect: str | None = None) -> tuple[Measure, ...]:
-    """Return the measures of a name: one, or all points of a curve (``IPrec`` has eleven).
+    """Return the measures of a name: one, all points of a curve (``IPrec``), or those of a list.
 
     Args:
-        text: The name; ``P.5,10`` of trec_eval stands for two measures.
+        text: The name, or several separated by commas; ``P.5,10`` of trec_eval stands for two
+            measures.
         dialect: As in `parse`.
     """
     if isinstance(text, Measure):
@@ -417,6 +421,9 @@ def parse_all(text: str | Measure, dialect: str | None = None) -> tuple[Measure,
 @lru_cache(maxsize=1024)
 def _parse_name(text: str, dialect: str | None) -> tuple[Measure, ...]:
     """Return the measures of a name; cached, since loops over runs parse the same names."""
+    parts = _LISTED.findall(text) if len(text) <= _LONGEST_LIST else []
+    if len(parts) > 1 and ",".join(parts) == text:
+        return tuple(found for part in parts for found in _parse_name(part, dialect))
     if dialect is not None:
         return _translate(text, dialect) or _parse_name(text, None)
     try:

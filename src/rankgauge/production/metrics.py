@@ -212,7 +212,8 @@ def metrics_of(names: Iterable[str] | str | None) -> tuple[OnlineMetric, ...]:
     """
     if names is None:
         return _DECLARED
-    wanted = dict.fromkeys([names] if isinstance(names, str) else names)
+    given = [names] if isinstance(names, str) else names
+    wanted = dict.fromkeys(part.strip() for name in given for part in name.split(","))
     for name in wanted:
         if name not in METRICS:
             raise UnknownName.of("online metric", name, METRICS)

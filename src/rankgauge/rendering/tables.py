@@ -416,26 +416,41 @@ def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) ->
     return "| " + " | ".join(placed) + " |"
 
 
+# LaTeX: print box 0, scaled to the page if it is larger.
+_FITTED = (
+    "  \\ifdim\\dimexpr\\ht0+\\dp0\\relax>0.8\\textheight",
+    "    \\sbox0{\\resizebox*{!}{0.8\\textheight}{\\usebox0}}%",
+    "  \\fi",
+    "  \\ifdim\\wd0>\\linewidth\\resizebox{\\linewidth}{!}{\\usebox0}\\else\\usebox0\\fi",
+)
+
+
 def to_latex(table: Table) -> str:
-    r"""Return a LaTeX table with booktabs rules: ``\usepackage{booktabs}``.
+    r"""Return a LaTeX table: ``\usepackage{booktabs,graphicx}``.
 
     Best values are bold, marks are superscripts of zero width (so that decimals are aligned), and
-    notes are below. Every text is escaped; non-Latin characters need LuaLaTeX or XeLaTeX.
+    notes are below. A table that is wider than the text, or higher than most of the page, is
+    scaled. Every text is escaped; non-Latin characters need LuaLaTeX or XeLaTeX.
     """
     table = table.escaped(for_latex, _latex_code)
     kinds = "".join("r" if table.numeric(n) else "l" for n in range(len(table.columns)))
     lines = ["\\begin{table}", "  \\centering"]
     if table.title:
         lines.append(f"  \\caption{{{table.title}}}")
-    lines += [f"  \\begin{{tabular}}{{{kinds}}}", "    \\toprule"]
+    lines += [f"  \\sbox0{{\\begin{{tabular}}{{{kinds}}}", "    \\toprule"]
     lines.append(f"    {' & '.join(table.columns)} \\\\")
     lines.append("    \\midrule")
     for place, row in enumerate(table.rows):
         cells = (_latex_cell(table, place, number) for number in range(len(row)))
         lines.append(f"    {' & '.join(cells)} \\\\")
-    lines += ["    \\bottomrule", "  \\end{tabular}"]
+    lines += ["    \\bottomrule", "  \\end{tabular}}%", *_FITTED]
     if table.notes:
-        lines += ["", "  \\smallskip", "  \\begin{minipage}{\\linewidth}", "    \\footnotesize"]
+        lines += [
+            "",
+            "  \\smallskip",
+            "  \\begin{minipage}{\\linewidth}",
+            "    \\footnotesize\\raggedright",
+        ]
         lines += [f"    {note}\\par" for note in table.notes]
         lines.append("  \\end{minipage}")
     return "\n".join([*lines, "\\end{table}"]) + "\n"

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 
-from rankgauge.core.grammar import VOCABULARY
-from rankgauge.measures.declaration import Declaration
+from rankgauge.core.grammar import VOCABULARY, plain_key
+from rankgauge.measures.declaration import NAMES, Declaration
 from rankgauge.measures.measure import Measure, list_measures as all_measures, parse_all
 from rankgauge.measures.translation import tool_names
 from rankgauge.rendering.tables import WIDTH, Table
@@ -65,9 +65,11 @@ def describe(name: str | Measure, *, full: bool = True) -> str:
 
 def _declared(name: str | Measure) -> Measure:
     if isinstance(name, str):
-        named = {m.name.lower(): m for m in all_measures()}
-        if name.lower() in named:
-            return named[name.lower()]
+        # A measure without its cut-off, such as "hit rate", cannot be parsed.
+        known = {plain_key(m.name): m.name for m in all_measures()}
+        key = plain_key(name)
+        if key in known or key in NAMES:
+            return Measure(known.get(key) or NAMES[key][0])
     return Measure(parse_all(name)[0].name)
 
 

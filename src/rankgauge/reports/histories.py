@@ -11,7 +11,7 @@ from rankgauge.core.json_text import dump_json
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.history import HistoryComparison, HistoryEntries, HistoryEntry, Trend
-from rankgauge.measures.measure import Measure, parse
+from rankgauge.measures.measure import Measure, parse, parse_all
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.comparisons import FITTING, overview
 from rankgauge.reports.evaluations import grids, is_grid
@@ -71,7 +71,7 @@ def _names(entries: Sequence[HistoryEntry], measures: Sequence[str | Measure]) -
     kept = dict.fromkeys(name for entry in entries for name in entry.means)
     if not measures:
         return (_PRIMARY,) if _PRIMARY in kept else tuple(entries[-1].means)[:1] if entries else ()
-    names = tuple(dict.fromkeys(str(parse(measure)) for measure in measures))
+    names = tuple(dict.fromkeys(str(found) for name in measures for found in parse_all(name)))
     for name in names:
         if entries and name not in kept:
             raise InputError(
