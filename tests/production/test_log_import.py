@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import os
+import random
 import re
 import signal
 import subprocess
@@ -439,6 +440,84 @@ def test_a_row_can_tell_of_several_events(tmp_path):
     report = import_log(source, tmp_path / "log", mapping=mapping)
     assert report.events == {"question": 2, "answer": 2, "thumbs": 1}
     assert report.rows == 2
+
+
+FLAGS = {
+    "columns": {"time": "ts", "question_id": "id"},
+    "events": [
+        {"kind": "question", "text": "question"}, {"kind": "answer", "text": "question"},
+        {"kind": "abstention", "label": "abstained"}, {"kind": "handover", "value": "handed_over"},
+        {"kind": "thumbs", "value": "helpful"},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet", ".json"])
+def test_boolean_columns_say_whether_there_is_an_event(tmp_path, suffix):
+    draw = random.Random(suffix)
+    yes, no = {
+        ".parquet": ([True], [False, None]),
+        ".jsonl": ([True, 1, "yes"], [False, 0, None, ""]),
+    }.get(
+        suffix,
+        (["true", "True", " yes", "YES", "1", "no source"], ["no", "FALSE", "0", "", " "]),
+    )
+    chosen = [[draw.choice([*yes, *no]) for _ in range(3)] for _ in range(300)]
+
+    def true(value):
+        return any(value is each for each in yes)
+
+    names = ("abstained", "handed_over", "helpful")
+    rows = [
+        {"id": f"q{i}", "ts": f"2026-05-01T12:00:{i % 60:02}Z", "question": "why"}
+        | dict(zip(names, values, strict=True))
+        for i, values in enumerate(chosen)
+    ]
+    path = tmp_path / f"log{suffix}"
+    if suffix == ".csv":
+        with path.open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+    elif suffix == ".parquet":
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        parquet.write_table(pa.Table.from_pylist(rows), path)
+    else:
+        path.write_text(json.dumps(rows) if suffix == ".json" else "\n".join(map(json.dumps, rows)))
+    report = import_log(path, tmp_path / "log", mapping=FLAGS)
+    rated = [value for *_, value in chosen if value is not None and str(value).strip()]
+    wrong = [value for value in rated if value == "no source"]
+    assert sum(each.rows for each in report.refused) == len(wrong)
+    assert report.events["question"] == report.events["answer"] == 300
+    assert report.events["abstention"] == sum(true(a) for a, _, _ in chosen)
+    assert report.events["handover"] == sum(true(b) for _, b, _ in chosen)
+    assert report.events["thumbs"] == len(rated) - len(wrong)
+    with EventLog(tmp_path / "log").connection() as connection:
+        [(rate, up)] = connection.execute(
+            "SELECT avg(abstained::INT), sum(thumbs_up) FROM questions"
+        ).fetchall()
+    assert rate == pytest.approx(sum(true(a) for a, _, _ in chosen) / 300)
+    assert up == sum(true(c) for _, _, c in chosen if c != "no source")
+
+
+def test_other_spellings_of_booleans_are_refused_with_the_mapping_to_write(tmp_path):
+    rows = [
+        {"id": f"q{i}", "ts": "2026-05-01T12:00:00Z", "question": "why", "abstained": word}
+        for i, word in enumerate(["Y", "N", "nothing found", "n/a", "1.0", "Y"])
+    ]
+    source = write(tmp_path / "chats.jsonl", rows)
+    mapping = {**FLAGS, "events": FLAGS["events"][:3]}
+    report = import_log(source, tmp_path / "log", mapping=mapping)
+    assert report.events == {"question": 6, "answer": 6, "abstention": 1}
+    reasons = {each.reason: each.rows for each in report.refused}
+    assert [*reasons.values()] == [2, 1, 1, 1]
+    assert '"y" = 1 (an event) or = 0 (no event)' in next(iter(reasons))
+    values = {"values": {"y": 1, "N": 0, "n/a": 0, "1.0": 1}}
+    report = import_log(source, tmp_path / "mapped", mapping=mapping | values)
+    assert not report.refused
+    assert report.events == {"question": 6, "answer": 6, "abstention": 4}
 
 
 def test_a_row_with_none_of_its_events_is_refused(tmp_path):

@@ -7,7 +7,7 @@ reason if the row is not an event. `events` parses the times, numbers, and kinds
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from rankgauge.errors import FormatError
 from rankgauge.production.events import COLUMNS
@@ -58,11 +58,23 @@ _SECOND = ("b", "second", "right", "2")
 _NEITHER = ("both bad", "both_bad", "neither", "none")
 _ANSWERABLE = ("answerable", "true", "yes")
 _NOT_ANSWERABLE = ("unanswerable", "not answerable", "false", "no")
+# Labels that say that there is no event, and labels that may say so in other words.
+_ABSENT = ("false", "0", "no")
+_UNCLEAR = (
+    "y", "n", "t", "f", "on", "off", "1.0", "0.0", "x", "-", "none", "null", "nan", "na", "n/a",
+    "ja", "nein", "oui", "non", "si", "sí",
+)  # fmt: skip
+# Kinds of events with values or labels of their own.
+_VALUED = ("thumbs", "preference", "label", "other")
 
 
 def literal(text: str) -> str:
     """Return a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def _in(words: Iterable[str]) -> str:
+    return "(" + ", ".join(map(literal, sorted(words))) + ")"
 
 
 def _case(of: str, meanings: Mapping[str, str], other: str) -> str:
@@ -298,15 +310,39 @@ def mapped(
             if mapping.attributes
             else _given_attributes(columns, at.get("attributes", "NULL"))
         )
-        parts["fault"] = f"CASE WHEN NOT ({valid}) THEN 'not a JSON object' END"
-        presences.append(_presence(own, at, lists))
+        signs = [
+            _sign(at[own[key]], literal(own["kind"]), mapping.values)
+            for key in ("label", "value")
+            if key in own and own["kind"] not in _VALUED and own[key] not in lists
+        ]
+        faults = "".join(fault for _, fault in signs)
+        parts["fault"] = f"CASE WHEN NOT ({valid}) THEN 'not a JSON object'{faults} END"
+        presences.append(
+            " AND ".join((_presence(own, at, lists), *(f"NOT {absent}" for absent, _ in signs)))
+        )
         drafts.append(_draft(parts, source, presences[-1]))
     # Rows without events are refused instead of lost.
     reason = f"CASE WHEN {valid} THEN 'none of the events' ELSE 'not a JSON object' END"
     parts = {"line": "line", "part": "0", "fault": reason}
-    drafts.append(_draft(parts, source, f"NOT coalesce({' OR '.join(presences)}, false)"))
+    some = " OR ".join(f"({each})" for each in presences)
+    drafts.append(_draft(parts, source, f"NOT coalesce({some}, false)"))
     made = " UNION ALL ".join(drafts)
     return [*before, f"CREATE OR REPLACE TEMP TABLE draft AS {made}"]
+
+
+def _sign(cell: str, kind: str, values: Mapping[str, float]) -> tuple[str, str]:
+    """Return the SQL condition that a cell denies an event, and the case that it is not clear."""
+    numbers = {word.lower(): number for word, number in values.items()}
+    absent = {*_ABSENT, *(word for word, number in numbers.items() if number == 0)}
+    word = f"coalesce(lower(trim({cell})), '')"
+    fault = (
+        f"'{{}} is not a label of ' || {kind} || ' but may be a Boolean: in the mapping, write"
+        ' [values], then "{}" = 1 (an event) or = 0 (no event)\''
+    )
+    unclear = (
+        f" WHEN {word} IN {_in({*_UNCLEAR} - {*numbers})} THEN replace({fault}, '{{}}', {word})"
+    )
+    return f"{word} IN {_in(absent)}", unclear
 
 
 def _presence(own: Mapping[str, str], at: Mapping[str, str], lists: Collection[str]) -> str:
@@ -348,8 +384,7 @@ _TIME = (
     r" '^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d)([^:\d].*)?$', '\1:00\2')"
 )
 _UPS, _DOWNS, _FIRSTS, _SECONDS, _BAD, _YES, _NO = (
-    "(" + ", ".join(map(literal, words)) + ")"
-    for words in (_UP, _DOWN, _FIRST, _SECOND, _NEITHER, _ANSWERABLE, _NOT_ANSWERABLE)
+    _in(words) for words in (_UP, _DOWN, _FIRST, _SECOND, _NEITHER, _ANSWERABLE, _NOT_ANSWERABLE)
 )
 
 
