@@ -1,9 +1,13 @@
 """Spans of OpenInference and OpenTelemetry as events."""
 
+import itertools
 import json
+import random
 
 import pytest
 
+from rankgauge.answers import AnswerSet
+from rankgauge.errors import InputError
 from rankgauge.production import EventLog, import_log
 
 duckdb = pytest.importorskip("duckdb")
@@ -122,7 +126,8 @@ def test_a_reranker_gives_a_second_ranking(tmp_path):
     }
     row = otlp(("t1", "a2", "a1", RETRIEVER, {}), ("t1", "a3", "a1", reranker, {}))
     import_log(write(tmp_path / "traces.jsonl", row), tmp_path / "log")
-    assert {(each["label"], tuple(each["documents"])) for each in events(tmp_path / "log")} == {
+    found = [each for each in events(tmp_path / "log") if each["kind"] == "retrieval"]
+    assert {(each["label"], tuple(each["documents"])) for each in found} == {
         (None, ("b", "a")),
         ("reranked", ("a",)),
     }
@@ -137,6 +142,9 @@ def test_a_retriever_that_recorded_nothing_is_not_one_that_found_nothing(tmp_pat
         "t1": None,
         "t2": [],
     }
+    report = import_log(tmp_path / "traces.jsonl", tmp_path / "other")
+    assert report.unasked == 2
+    assert "WARNING: 2 traces with an answer or documents, but without a question" in str(report)
 
 
 def test_documents_without_identifiers_have_a_hash_of_their_text(tmp_path):
@@ -228,3 +236,124 @@ def test_spans_imported_again_are_duplicates_and_rows_that_are_none_refused(tmp_
     assert report.rows == 3
     again = import_log(source, tmp_path / "log")
     assert (again.duplicates, again.events) == (2, {})
+
+
+# ---- the spans with the question and the answer of a trace
+
+
+def span(name, parent, kind, times, asked=None, answered=None, documents=()):
+    """Return a span as (name, parent, attributes, start and end in milliseconds)."""
+    attributes = {"openinference.span.kind": kind} if kind else {"http.route": "/ask"}
+    attributes |= {"input.value": asked} if asked else {}
+    attributes |= {"output.value": answered} if answered else {}
+    where = "reranker.output_documents" if kind == "RERANKER" else "retrieval.documents"
+    for place, each in enumerate(documents):
+        attributes[f"{where}.{place}.document.id"] = each
+        attributes[f"{where}.{place}.document.content"] = f"Text of {each}."
+    return name, parent, attributes, times
+
+
+# The steps of a RAG application, inside a chain or without one.
+STEPS = (
+    span("rewrite", "chain", "LLM", (10, 20), "Rewrite: late fees?", "REWRITTEN QUERY"),
+    span("search", "chain", "RETRIEVER", (20, 30), "REWRITTEN QUERY", documents=("a", "b", "c")),
+    span("rank-1", "chain", "RERANKER", (30, 40), "REWRITTEN QUERY", documents=("a", "c")),
+    span("rank-2", "chain", "RERANKER", (40, 50), "REWRITTEN QUERY", documents=("c",)),
+    span("tool", "chain", "TOOL", (50, 55), "{}", "tool output"),
+    span("reply", "chain", "LLM", (55, 90), "Answer: late fees?", "5 euros"),
+)
+CHAIN_SPAN = span("chain", "server", "CHAIN", (5, 95), "late fees?", "5 euros")
+SERVER = span("server", None, "", (0, 100))
+HEALTH = span("health", None, "", (0, 1))
+TRACES = {
+    "a server span without input": ((SERVER, CHAIN_SPAN, *STEPS), "late fees?", 90),
+    "a remote parent": ((CHAIN_SPAN, *STEPS), "late fees?", 90),
+    "a missing server span below another": (
+        (span("client", "gone", "", (0, 100)), CHAIN_SPAN, *STEPS), "late fees?", 90,
+    ),
+    "a chain without output": (
+        (span("chain", None, "CHAIN", (5, 95), "late fees?"), *STEPS), "late fees?", 85,
+    ),
+    "an agent in a chain without input": (
+        (span("outer", None, "CHAIN", (0, 100)),
+         span("chain", "outer", "AGENT", (5, 95), "late fees?", "5 euros"), *STEPS),
+        "late fees?", 90,
+    ),
+    "calls of models only": ((SERVER, *STEPS), "Rewrite: late fees?", 80),
+}  # fmt: skip
+
+
+def exported(*traces):
+    """Return an export of traces, each a list of spans, in this order."""
+    return otlp(*(
+        (trace, f"{trace}-{name}", f"{trace}-{parent}" if parent else "", attributes,
+         {"startTimeUnixNano": str(START + times[0] * 10**6),
+          "endTimeUnixNano": str(START + times[1] * 10**6)})
+        for trace, spans in traces
+        for name, parent, attributes, times in spans
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TRACES)
+@pytest.mark.parametrize("seed", range(4))
+def test_question_answer_and_documents_do_not_depend_on_the_order_of_spans(case, seed, tmp_path):
+    spans, question, latency = TRACES[case]
+    chance = random.Random(seed)
+    rows = [(f"t{n}", [one]) for n in range(3) for one in spans]
+    rows.append(("t9", [HEALTH]))
+    if seed:
+        chance.shuffle(rows)
+    # Half of the spans are in another file.
+    lines = [exported(row) for row in rows]
+    write(tmp_path / "one.jsonl", *lines[::2])
+    write(tmp_path / "two.jsonl", *lines[1::2])
+    report = import_log([tmp_path / "one.jsonl", tmp_path / "two.jsonl"], tmp_path / "log")
+    assert (report.events["question"], report.events["answer"], report.unasked) == (3, 3, 0)
+    found = {each["kind"]: each for each in events(tmp_path / "log")}
+    assert (found["question"]["text"], found["answer"]["text"]) == (question, "5 euros")
+    assert found["answer"]["latency_ms"] == latency
+
+    answers = AnswerSet.of(write(tmp_path / "all.jsonl", *lines))
+    assert {each.id for each in answers} == {"t0", "t1", "t2"}
+    for each in answers:
+        assert (each.question, each.answer) == (question, "5 euros")
+        assert [context.id for context in each.contexts] == ["c"]
+        assert each.ranking == ("a", "b", "c")
+    assert answers.notes == (
+        f"{tmp_path / 'all.jsonl'}: 1 trace without question, answer, and documents ignored",
+    )
+
+
+def test_contexts_are_those_of_the_outermost_retrievers_in_order_of_time():
+    inner = span("inner", "both", "RETRIEVER", (2, 4), "q", documents=("x", "b"))
+    both = span("both", "chain", "RETRIEVER", (2, 5), "q", documents=("b",))
+    second = span("second", "chain", "RETRIEVER", (6, 7), "q", documents=("a", "b"))
+    chain = span("chain", None, "CHAIN", (0, 9), "late fees?", "5 euros")
+    for order in itertools.permutations([inner, both, second, chain]):
+        (record,) = AnswerSet.of([exported(("t1", order))])
+        assert [context.id for context in record.contexts] == ["b", "a"]
+
+
+def test_traces_without_a_question_are_refused_with_their_number():
+    silent = (SERVER, span("reply", "server", "LLM", (1, 2), None, "5 euros"))
+    rows = [exported((f"t{n}", silent if n % 3 else (CHAIN_SPAN, *STEPS))) for n in range(9)]
+    with pytest.raises(InputError, match="6 of 9 traces have no question"):
+        AnswerSet.of(rows)
+    with pytest.raises(InputError, match="2 of 2 traces have no question"):
+        AnswerSet.of([exported(("t1", [HEALTH])), exported(("t2", [SERVER]))])
+
+
+def test_spans_with_iso_times_are_ordered_by_time():
+    def at(name, kind, second, answered):
+        return {
+            "context": {"trace_id": "t1", "span_id": name}, "parent_id": "gone",
+            "start_time": f"2026-05-01T12:00:{second:02}+02:00",
+            "end_time": f"2026-05-01T10:00:{second + 1:02}.5Z",
+            "attributes": {"openinference.span.kind": kind, "input.value": f"asked by {name}",
+                           "output.value": answered},
+        }  # fmt: skip
+
+    rows = [at("second", "LLM", 8, "5 euros"), at("first", "LLM", 1, "REWRITTEN QUERY")]
+    for order in (rows, rows[::-1]):
+        (record,) = AnswerSet.of(order)
+        assert (record.question, record.answer) == ("asked by first", "5 euros")

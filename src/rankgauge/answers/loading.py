@@ -105,22 +105,18 @@ def read_answers(
         >>> read_answers(rows)[0].records[0].citations
         (Citation(context='1', text='5 m.'),)
     """
-    unread: dict[str, None] = {}
+    notes: list[str] = []
     name = _name(source)
-    rows = _records(source, texts, unread)
+    rows = _records(source, texts, notes)
     if not rows:
         raise InputError("there are no records", where=name, fix=f"pass at least one: {_EXAMPLE}")
-    known = None if reference is None else _records(reference, texts, {}, answers=False)
+    known = None if reference is None else _records(reference, texts, [], answers=False)
     if known == []:
         raise InputError(
             "there are no questions", where="reference",
             fix='pass at least one: {"question": "...", "reference": "..."}',
         )  # fmt: skip
     rows = _numbered(rows)
-    notes = []
-    if unread:
-        some = ", ".join(map(repr, list(unread)[:_SHOWN])) + ", ..." * (len(unread) > _SHOWN)
-        notes.append(f"{name}: unknown fields ignored: {some}")
     sets = []
     for one, group in _by_system(rows, system, name).items():
         more = list(notes)
@@ -154,7 +150,7 @@ def answer_questions(
         '5 m'
     """
     found = []
-    for each in _numbered(_records(questions, None, {}, answers=False)):
+    for each in _numbered(_records(questions, None, [], answers=False)):
         returned = function(each.record.question)
         if isinstance(returned, tuple) and len(returned) == len(("answer", "contexts")):
             returned = dict(zip(("answer", "contexts"), returned, strict=True))
@@ -177,18 +173,25 @@ def _name(source: Any) -> str:
 def _records(
     source: Any,
     texts: Mapping[str, str] | None,
-    unread: dict[str, None],
+    notes: list[str],
     *,
     answers: bool = True,
 ) -> list[_Read]:
+    """Return the records of a source, and add notes on parts that were ignored."""
     if isinstance(source, AnswerSet):
         return [_Read(f"record {n}", source.system, each) for n, each in enumerate(source, 1)]
-    rows = iter(named_rows(source, _name(source), _CONTAINERS))
+    rows: Iterable[Any] = iter(named_rows(source, _name(source), _CONTAINERS))
     head = list(itertools.islice(rows, 1))
     rows = itertools.chain(head, rows)
     if head and is_span(head[0][1]):
-        rows = records_of_spans(rows)
-    return [_record(row, place, texts, unread, answers=answers) for place, row in rows]
+        rows, note = records_of_spans(rows)
+        notes += [f"{_name(source)}: {note}"] if note else []
+    unread: dict[str, None] = {}
+    found = [_record(row, place, texts, unread, answers=answers) for place, row in rows]
+    if unread:
+        some = ", ".join(map(repr, list(unread)[:_SHOWN])) + ", ..." * (len(unread) > _SHOWN)
+        notes.append(f"{_name(source)}: unknown fields ignored: {some}")
+    return found
 
 
 def _by_system(rows: Sequence[_Read], system: str | None, name: str) -> dict[str, list[_Read]]:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple, TypeAlias
 
+from rankgauge.core.text import many
+from rankgauge.errors import InputError
 from rankgauge.formats.frames import is_null, listed
 from rankgauge.formats.mappings import is_list
 
@@ -16,9 +20,22 @@ Row: TypeAlias = tuple[str, Mapping[str, Any]]
 TRACE = ("context.trace_id", "trace_id", "traceid")
 SPAN = ("context.span_id", "span_id", "spanid")
 PARENT = ("parent_id", "parent_span_id", "parentspanid")
+START = ("starttimeunixnano", "start_time_unix_nano", "start_time", "starttime")
+END = ("endtimeunixnano", "end_time_unix_nano", "end_time", "endtime")
 QUESTION = ("question", "query", "input", "user_input")
 ANSWER = ("answer", "response", "output", "result")
 RETRIEVED, RERANKED = "retrieval.documents", "reranker.output_documents"
+_QUERY = ("gen_ai.retrieval.query.text", "gen_ai.retrieval.query")
+_ASKED = ("gen_ai.input.messages", "gen_ai.prompt")
+_ANSWERED = ("gen_ai.output.messages", "gen_ai.completion")
+# Kinds of OpenInference for the operations of OpenTelemetry.
+_OPERATIONS = {
+    "retrieval": "RETRIEVER", "embeddings": "EMBEDDING", "execute_tool": "TOOL",
+    "invoke_agent": "AGENT", "invoke_workflow": "CHAIN", "chat": "LLM", "text_completion": "LLM",
+    "generate_content": "LLM",
+}  # fmt: skip
+# Kinds of steps whose input and output are not the question and the answer of a trace.
+_STEPS = ("RETRIEVER", "RERANKER", "EMBEDDING", "TOOL", "GUARDRAIL", "EVALUATOR")
 _STARTS = (
     "resourcespans", "scopespans", "attributes", "input.value", "output.value",
     "openinference.span.kind", "retrieval.documents",
@@ -26,6 +43,7 @@ _STARTS = (
 _DOCUMENT = re.compile(
     r"(retrieval\.documents|reranker\.output_documents)\.(\d+)\.document\.(id|content|score)"
 )
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PARTS = {"id": "id", "content": "text", "score": "score"}
 _HEADS = (
     "traceId", "spanId", "parentSpanId", "name", "startTimeUnixNano", "endTimeUnixNano", "links",
@@ -136,11 +154,211 @@ def text_of(spans: Sequence[Mapping[str, Any]], key: str, names: Sequence[str]) 
     return None
 
 
-def records_of_spans(rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield a record for each trace: question, answer, contexts, and ranking.
+def json_value(text: Any) -> Any:
+    """Return the value of a JSON text; None if it is not valid JSON."""
+    try:
+        return json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return None
 
-    Question and answer come from the span without a parent. The contexts are the documents that the
-    last reranker returned, or without one, the distinct documents of all retrievers.
+
+def kind_of(span: Mapping[str, Any]) -> str:
+    """Return the OpenInference kind of a span, such as ``CHAIN``; empty for other spans."""
+    operation = _OPERATIONS.get(str(span.get("gen_ai.operation.name") or ""))
+    return operation or str(span.get("openinference.span.kind") or "").upper()
+
+
+def question_of(span: Mapping[str, Any]) -> str | None:
+    """Return the input of a span: a question, or the last message of the user."""
+    asked = text_of([span], "input.value", QUESTION) or first_of(span, _QUERY)
+    asked = asked or _message(span, _ASKED, last="user")
+    return None if asked is None else str(asked)
+
+
+def answer_of(span: Mapping[str, Any]) -> str | None:
+    """Return the output of a span."""
+    return text_of([span], "output.value", ANSWER) or _message(span, _ANSWERED)
+
+
+def retrieved_of(span: Mapping[str, Any]) -> list[dict[str, str]] | None:
+    """Return the documents of a retriever span; None if they were not recorded."""
+    found = documents_of(span, RETRIEVED)
+    if found:
+        return found
+    given = span.get("gen_ai.retrieval.documents")
+    listed = json_value(given) if isinstance(given, str) else given
+    if listed is None:
+        flat: dict[int, dict[str, str]] = {}
+        for key, value in span.items():
+            match = re.fullmatch(r"gen_ai\.retrieval\.documents\.(\d+)\.(id|score|content)", key)
+            if match and value is not None:
+                flat.setdefault(int(match[1]), {})[_PARTS[match[2]]] = str(value)
+        if flat:
+            return [flat[number] for number in sorted(flat)]
+        # An empty list counts only if the output contains it explicitly.
+        output = json_value(span.get("output.value"))
+        if isinstance(output, dict):
+            output = output.get("documents")
+        return [] if output == [] else None
+    if not isinstance(listed, list):
+        return None
+    return [
+        {name: str(each[key]) for key, name in _PARTS.items() if each.get(key) is not None}
+        for each in listed
+        if isinstance(each, Mapping)
+    ]
+
+
+def _message(span: Mapping[str, Any], keys: tuple[str, ...], last: str = "") -> str | None:
+    """Return the text of the last message (of a role), from old or new attributes."""
+    for key in keys:
+        content = span.get(key)
+        messages = json_value(content) if isinstance(content, str) else content
+        if isinstance(messages, str):
+            return messages
+        if isinstance(messages, list):
+            found = [
+                _content(each)
+                for each in messages
+                if isinstance(each, Mapping) and last in {"", each.get("role")}
+            ]
+            if found and found[-1]:
+                return found[-1]
+        flat = {
+            int(match[1]): str(span.get(f"{key}.{match[1]}.role") or "")
+            for name in span
+            if (match := re.fullmatch(re.escape(key) + r"\.(\d+)\.(?:content|parts.*)", name))
+        }
+        chosen = [number for number, role in flat.items() if last in {"", role}]
+        if chosen:
+            number = max(chosen)
+            value = first_of(span, (f"{key}.{number}.content", f"{key}.{number}.parts.0.content"))
+            if value is not None:
+                return str(value)
+        if isinstance(content, str) and content.strip() and messages is None:
+            return content
+    return None
+
+
+def _content(message: Mapping[str, Any]) -> str:
+    """Return the text of a message; newer conventions split it into parts."""
+    if isinstance(message.get("content"), str):
+        return str(message["content"])
+    parts = message.get("parts")
+    return "\n".join(
+        str(part["content"])
+        for part in (parts if isinstance(parts, list) else ())
+        if isinstance(part, Mapping) and isinstance(part.get("content"), str)
+    )
+
+
+def _moment(value: Any) -> int | None:
+    """Return a time in nanoseconds: from nanoseconds, or from an ISO time, by default in UTC."""
+    with suppress(TypeError, ValueError, OverflowError):
+        return int(value)
+    with suppress(TypeError, ValueError, OverflowError):
+        time = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+        since = (time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH
+        return (since // timedelta(microseconds=1)) * 1000
+    return None
+
+
+# ---- the spans with the question and the answer of a trace
+
+
+class SpanMark(NamedTuple):
+    """Place of a span in its trace, and what it has.
+
+    Attributes:
+        key: The identifier of the span.
+        parent: The identifier of its parent, which may be in another service.
+        start: Start in nanoseconds; None if unknown.
+        end: End in nanoseconds; None if unknown.
+        kind: Its kind, such as ``CHAIN``.
+        asks: Whether it has an input.
+        answers: Whether it has an output.
+    """
+
+    key: str | None
+    parent: str | None
+    start: int | None
+    end: int | None
+    kind: str
+    asks: bool
+    answers: bool
+
+    @property
+    def is_step(self) -> bool:
+        """Whether its input and output are not the question and the answer of the trace."""
+        return self.kind in _STEPS
+
+
+class TraceEnds(NamedTuple):
+    """The spans with the question and with the answer of a trace, and whether it has documents."""
+
+    question: SpanMark | None = None
+    answer: SpanMark | None = None
+    searches: bool = False
+
+
+def mark_of(span: Mapping[str, Any]) -> SpanMark:
+    """Return the place of a span in its trace."""
+    key, parent = (
+        None if found is None else str(found)
+        for found in (first_of(span, SPAN), first_of(span, PARENT))
+    )
+    return SpanMark(
+        key, parent, _moment(first_of(span, START)), _moment(first_of(span, END)), kind_of(span),
+        question_of(span) is not None, answer_of(span) is not None,
+    )  # fmt: skip
+
+
+def ends_of(marks: Sequence[SpanMark]) -> TraceEnds:
+    """Return the spans with the question and the answer of a trace.
+
+    The question is the input of the first, and the answer the output of the last of the outermost
+    spans that have one. Chains, agents, and spans without a kind precede calls of models; steps
+    such as retrievers have no answer, and only without other inputs a question. Servers and clients
+    without input, and parents in other services, have no effect.
+    """
+    parents = {mark.key: mark.parent for mark in marks}
+    asking = [mark for mark in marks if mark.asks]
+    asking = [mark for mark in asking if not mark.is_step] or asking
+    first = min(_outermost(asking, parents), key=lambda mark: mark.start or 0, default=None)
+    last = None
+    for mark in _outermost([m for m in marks if m.answers and not m.is_step], parents):
+        if last is None or (mark.end or 0) >= (last.end or 0):
+            last = mark
+    return TraceEnds(first, last, any(mark.kind in {"RETRIEVER", "RERANKER"} for mark in marks))
+
+
+def _outermost(
+    marks: Sequence[SpanMark], parents: Mapping[str | None, str | None]
+) -> list[SpanMark]:
+    """Return the spans within none of the others; calls of models only if there is nothing else."""
+    keys = {mark.key for mark in marks} - {None}
+
+    def is_inside(mark: SpanMark) -> bool:
+        above, seen = mark.parent, {mark.key}
+        while above is not None and above not in seen and above not in keys:
+            seen.add(above)
+            above = parents.get(above)
+        return above in keys and above not in seen
+
+    found = [mark for mark in marks if not is_inside(mark)] or list(marks)
+    return [mark for mark in found if mark.kind != "LLM"] or found
+
+
+def records_of_spans(rows: Iterable[Row]) -> tuple[list[Row], str]:
+    """Return a record for each trace (question, answer, contexts, and ranking), and a note.
+
+    Question and answer come from the spans of :func:`ends_of`. The contexts are the documents that
+    the last reranker returned, or without one, the distinct documents of the outermost retrievers,
+    in order of time. Traces without question, answer, and documents are ignored; the note has their
+    number.
+
+    Raises:
+        InputError: If a trace with an answer or documents has no question.
     """
     traces: dict[str, list[dict[str, Any]]] = {}
     places: dict[str, str] = {}
@@ -149,22 +367,41 @@ def records_of_spans(rows: Iterable[Row]) -> Iterator[Row]:
             trace = str(first_of(span, TRACE) or place)
             traces.setdefault(trace, []).append(span)
             places.setdefault(trace, place)
-    for trace, spans in traces.items():
-        record = _trace(spans)
+    records = {trace: _trace(spans) for trace, spans in traces.items()}
+    known = {trace: each for trace, each in records.items() if any(each.values())}
+    lost = [trace for trace, each in known.items() if each["question"] is None]
+    if lost or not known:
+        lost = lost or list(records)
+        raise InputError(
+            f"{len(lost)} of {many(len(records), 'trace')} have no question: no span has an input",
+            where=places[lost[0]],
+            fix="record the input of the outermost chain or agent (input.value, or "
+            "gen_ai.input.messages), or leave these traces out",
+        )  # fmt: skip
+    for trace, record in known.items():
         if trace != places[trace]:
             record["id"] = trace
-        yield places[trace], record
+    empty = len(records) - len(known)
+    note = f"{many(empty, 'trace')} without question, answer, and documents ignored"
+    return [(places[trace], each) for trace, each in known.items()], note if empty else ""
 
 
 def _trace(spans: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    known = {first_of(span, SPAN) for span in spans} - {None}
-    roots = [span for span in spans if first_of(span, PARENT) not in known]
-    ordered = [*roots, *(span for span in spans if span not in roots)]
-    retrieved = [document for span in spans for document in _documents(span, RETRIEVED)]
-    reranked = [found for span in spans if (found := _documents(span, RERANKED))]
+    marks = [mark_of(span) for span in spans]
+    ends, by_mark = ends_of(marks), dict(zip(map(id, marks), spans, strict=True))
+    order = sorted(range(len(spans)), key=lambda n: marks[n].end or marks[n].start or 0)
+    ordered = [spans[n] for n in order]
+    parents = {mark.key: mark.parent for mark in marks}
+    searches = [marks[n] for n in order if _documents(retrieved_of(spans[n]))]
+    retrieved = [
+        document
+        for mark in _outermost(searches, parents)
+        for document in _documents(retrieved_of(by_mark[id(mark)]))
+    ]
+    reranked = [found for each in ordered if (found := _documents(documents_of(each, RERANKED)))]
     record: dict[str, Any] = {
-        "question": text_of(ordered, "input.value", QUESTION),
-        "answer": text_of(ordered, "output.value", ANSWER),
+        "question": None if ends.question is None else question_of(by_mark[id(ends.question)]),
+        "answer": None if ends.answer is None else answer_of(by_mark[id(ends.answer)]),
         "contexts": _distinct(reranked[-1] if reranked else retrieved),
     }
     if reranked and all("id" in document for document in retrieved):
@@ -172,12 +409,9 @@ def _trace(spans: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return record
 
 
-def _documents(span: Mapping[str, Any], where: str) -> list[dict[str, str]]:
-    """Return the documents of a span without their scores."""
-    return [
-        {key: value for key, value in each.items() if key != "score"}
-        for each in documents_of(span, where)
-    ]
+def _documents(found: Iterable[dict[str, str]] | None) -> list[dict[str, str]]:
+    """Return documents without their scores."""
+    return [{key: value for key, value in each.items() if key != "score"} for each in found or ()]
 
 
 def _distinct(documents: Iterable[dict[str, str]]) -> list[dict[str, str]]:

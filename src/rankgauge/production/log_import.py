@@ -49,6 +49,7 @@ class LogImport(Result):
         log: The path of the log.
         sources: The files and their formats.
         dry_run: Whether nothing was written.
+        unasked: The number of traces with an answer or documents, but without a question.
         rows: The number of rows, without blank lines and bulk request lines.
         lines: The number of lines of these rows that are not blank; more than `rows` if cells
             contain line breaks.
@@ -74,6 +75,7 @@ class LogImport(Result):
     log: str
     sources: tuple[tuple[str, str], ...]
     dry_run: bool
+    unasked: int
     rows: int
     lines: int
     events: Mapping[str, int]
@@ -109,6 +111,7 @@ class LogImport(Result):
         ]
         for what, count, meaning in (
             ("identical events", self.identical, "without identifiers, equal in every field"),
+            ("traces without a question", self.unasked, "no span has an input"),
             ("out of order", self.out_of_order, "rows older than the previous row"),
             ("in the future", self.future, "new events later than now"),
             (
@@ -139,6 +142,12 @@ class LogImport(Result):
 
     def _notes(self) -> tuple[str, ...]:
         notes = []
+        if self.unasked:
+            notes.append(
+                f"WARNING: {many(self.unasked, 'trace')} with an answer or documents, but without "
+                "a question: record the input of the outermost chain or agent, and import all "
+                "files of these traces together"
+            )
         if self.first is not None and self.last is not None:
             notes.append(
                 f"the log: {many(self.total, 'event')}, {many(self.questions, 'question')}, "
@@ -288,6 +297,11 @@ def import_log(  # noqa: PLR0913 - one parameter a setting
             now=now or datetime.now(UTC),
         )  # fmt: skip
         total = _Progress()
+        spans = [e for e in found if e.format == "spans" and not (e.columnar or e.delimiter)]
+        if spans:
+            from rankgauge.production.span_events import trace_ends
+
+            importer.ends = trace_ends(batch.rows for e in spans for batch in e.batches())
         for each in found:
             total.add(importer.run(each))
         return importer.report(os.fspath(log), found, total, dry_run=dry_run)
@@ -322,6 +336,7 @@ class _Importer:
     ) -> None:
         self._store, self._mapping, self._timezone = store, mapping, timezone
         self._first_rank, self._now = first_rank, now
+        self.ends: Mapping[str, Any] = {}  # of traces
         import duckdb
 
         self._connection: Any = duckdb.connect(
@@ -375,7 +390,7 @@ class _Importer:
         if source.format == "spans":
             from rankgauge.production.span_events import draft_of_spans
 
-            connection.register("spans", draft_of_spans(batch.rows, self._mapping))
+            connection.register("spans", draft_of_spans(batch.rows, self._mapping, self.ends))
             statements = ["CREATE OR REPLACE TEMP TABLE draft AS SELECT * FROM spans"]
             counted = "batch WHERE trim(raw) <> ''"
         elif source.format == "ubi":
@@ -532,6 +547,10 @@ class _Importer:
             log=log,
             sources=tuple((each.name, each.format) for each in sources),
             dry_run=dry_run,
+            unasked=sum(
+                each.question is None and (each.searches or each.answer is not None)
+                for each in self.ends.values()
+            ),
             rows=counts.rows,
             lines=counts.rows + counts.breaks,
             events={kind: counts.events[kind] for kind in KINDS if counts.events.get(kind)},
