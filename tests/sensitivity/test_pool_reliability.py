@@ -95,6 +95,23 @@ def test_tau_and_the_largest_change_describe_the_order_of_the_runs() -> None:
     assert "own judgments" in render(found, "markdown")
 
 
+def test_runs_that_change_places_are_named_and_tau_is_not_rounded_to_1() -> None:
+    queries = [f"q{n:03}" for n in range(100)]
+    judged = {query: {"d": 1, "own": 1} for query in queries}
+    runs = {f"r{n:03}": {query: ["d"] for query in queries[:n]} for n in range(1, 101)}
+    runs["r099"][queries[99]] = ["x", "d"]
+    # Run 50 is better than run 51 (0.515 > 0.51) only by judgments that it contributed.
+    runs["r050"] |= {query: ["x", "own"] for query in queries[60:63]}
+    found = reliability(judged, runs, "RR")
+    (tau,) = found.tau.values()
+    one, other = zip(*((run.values[0], run.without[0]) for run in found.runs), strict=True)
+    assert tau == pytest.approx(stats.kendalltau(one, other).statistic)
+    assert f"{tau:.3f}" == "1.000"
+    (note,) = (note for note in found.notes if "tau" in note)
+    assert "tau >0.999 between" in note
+    assert "order changes: r050 and r051; rank changes: r050 (50 → 51)" in note
+
+
 def test_judgments_that_no_run_brought_stay_and_are_counted() -> None:
     qrels = {"q": {"d1": 1, "away": 1}}
     found = reliability(qrels, {"a": {"q": ["d1"]}, "b": {"q": ["d2"]}}, "R@5")

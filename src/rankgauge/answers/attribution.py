@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from rankgauge.answers.scores import JudgedAnswer, score
-from rankgauge.core.text import either, inflect, many
+from rankgauge.core.text import Ratio, either, inflect, many
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import parse
 from rankgauge.rendering.result import Result
@@ -252,14 +252,15 @@ def _generation_fault(judged: JudgedAnswer) -> tuple[str, str]:
     # A fault is certain if no missing verdict could change it; comparisons with NaN are false.
     steps = (
         (contradicted.low > 0, "used but contradicted",
-         f"contexts contradict {contradicted.low:.0%} of its claims"),
+         f"contexts contradict {Ratio(contradicted.low):.0%} of its claims"),
         (wrong > 0, "used but contradicted",
-         f"the reference contradicts {wrong:.0%} of its claims"),
+         f"the reference contradicts {Ratio(wrong):.0%} of its claims"),
         (relevance.high == 0, "does not address the question", "no claim addresses the question"),
         (used.high == 0, "in the context but not used", "it has no claim of the reference"),
-        (complete.high < 1, "partly used", f"it has {complete.high:.0%} of the reference claims"),
+        (complete.high < 1, "partly used",
+         f"it has {Ratio(complete.high):.0%} of the reference claims"),
         (not_stated.low > 0, "unsupported claims",
-         f"no context states {not_stated.low:.0%} of its claims"),
+         f"no context states {Ratio(not_stated.low):.0%} of its claims"),
         (correct.high == 0, "in the context but not used",
          "it has no claim that the reference supports"),
         (any(each.missing and each.low != each.high for each in scores), _UNKNOWN,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from rankgauge.core.files import read_text, write_atomically
-from rankgauge.core.text import inflect, many
+from rankgauge.core.text import Ratio, inflect, many
 from rankgauge.errors import InputError
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
@@ -102,8 +102,9 @@ class RelationCalibration:
     def text(self) -> str:
         """The number of labels and the quality of the judge, as text."""
         return (
-            f"calibrated on {many(self.labels, 'label')} (kappa {self.kappa.value:.2f}, "
-            f"sensitivity {self.sensitivity.value:.2f}, specificity {self.specificity.value:.2f})"
+            f"calibrated on {many(self.labels, 'label')} (kappa {Ratio(self.kappa.value):.2f}, "
+            f"sensitivity {Ratio(self.sensitivity.value):.2f}, "
+            f"specificity {Ratio(self.specificity.value):.2f})"
         )
 
 
@@ -200,7 +201,8 @@ class Calibration(Result):
                     f"{many(each.unjudged, 'item')} with a label"
                 )
             if each.flips.defined:
-                yield f"{each.relation}: {each.flips.value:.1%} of pairs of replicates differ"
+                flips = Ratio(each.flips.value)
+                yield f"{each.relation}: {flips:.1%} of pairs of replicates differ"
             if each.people.defined:
                 yield f"{each.relation}: alpha of the people {_text(each.people)}"
             found = [bias for bias in each.biases if bias.verdict != "cannot tell"]
@@ -296,8 +298,8 @@ def _text(found: Agreement | Estimate) -> str:
     if math.isnan(found.value):
         return "undefined"
     if math.isnan(found.low):
-        return f"{found.value:.3f}"
-    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+        return f"{Ratio(found.value):.3f}"
+    return f"{Ratio(found.value):.3f} [{Ratio(found.low):.3f}, {Ratio(found.high):.3f}]"
 
 
 def _relation_of(data: Mapping[str, Any]) -> RelationCalibration:

@@ -22,7 +22,7 @@ from rankgauge.answers.records import AnswerRecord, AnswerSet
 from rankgauge.answers.scores import JudgedAnswer
 from rankgauge.answers.verdicts import ClaimSet, Verdict, counted_labels, sentence_claims
 from rankgauge.core.arguments import number
-from rankgauge.core.text import many
+from rankgauge.core.text import Ratio, many
 from rankgauge.diagnosis.quality import Bands, Quality, qualities
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation
@@ -130,7 +130,7 @@ def _band(quality: Quality) -> str | None:
 def _attainable(quality: Quality) -> str | None:
     """Return the attainable value and the attained share."""
     most = quality.attainable
-    return f"{quality.mean / most:.0%} of {most:.3f}" if most > 0 else None
+    return f"{Ratio(quality.mean / most):.0%} of {most:.3f}" if most > 0 else None
 
 
 def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
@@ -218,4 +218,4 @@ def _poor_contexts(evaluation: AnswerEvaluation, bands: Any, k: int) -> tuple[st
     band = next((band for band in Bands.of(bands, k=k) if band.measure.name == "R"), None)
     if band is None or band.level(recall) != "Poor":
         return ()
-    return (f"the contexts support {recall:.0%} of the claims of the references: Poor",)
+    return (f"the contexts support {Ratio(recall):.0%} of the claims of the references: Poor",)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from rankgauge.answers.verdicts import LABELS, Item, Verdict, without_marks
 from rankgauge.core.abstention import ABSTENTION_RULE, abstains, split_sentences
 from rankgauge.core.arguments import integer
-from rankgauge.core.text import many
+from rankgauge.core.text import Ratio, many
 from rankgauge.diagnosis.terms import PREFIX, plain_terms, shared
 from rankgauge.errors import InputError
 
@@ -331,7 +331,7 @@ def _support(claim: _Content, text: _Text) -> tuple[str, str, str, float]:
     good = agree & (terms >= _ENOUGH * most)
     best = int(np.argmax(np.where(good, terms, -1) if good.any() else terms))
     covered, quote = int(terms[best]) / most, text.sentences[best]
-    reason = f"{covered:.0%} of the claim's terms in one sentence"
+    reason = f"{Ratio(covered):.0%} of the claim's terms in one sentence"
     if good[best]:
         return "supported", quote, reason, covered
     if covered >= _SAME:
@@ -349,6 +349,8 @@ def _support(claim: _Content, text: _Text) -> tuple[str, str, str, float]:
         start = int(starts[0])
         count = len(text.sentences[start : start + _WINDOW])
         quote = text.sentences[start + int(np.argmax(terms[start : start + _WINDOW]))]
-        reason = f"{terms_together[start] / most:.0%} of the claim's terms in {count} sentences"
+        reason = (
+            f"{Ratio(terms_together[start] / most):.0%} of the claim's terms in {count} sentences"
+        )
         return "supported", quote, reason, covered
     return "not stated", "", reason, covered

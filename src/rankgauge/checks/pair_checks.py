@@ -31,7 +31,7 @@ from rankgauge.core.findings import (
 )
 from rankgauge.core.ids import Ids, IntArray, renumbered, show_id
 from rankgauge.core.pair_table import PairTable, offsets_of, ranges_of
-from rankgauge.core.text import inflect, many, some
+from rankgauge.core.text import Ratio, inflect, many, some
 from rankgauge.data.id_spelling import Spelling, renamed, spelled, way_of
 from rankgauge.data.qrels import Qrels
 from rankgauge.evaluation.input_checks import document_way
@@ -200,7 +200,7 @@ def _unjudged(run: CheckedRun) -> Iterator[Finding]:
     none, every = "no unjudged document is relevant", f"every unjudged document has grade {rel:g}"
     yield UNJUDGED_AT_K.finding(
         f"{unjudged} of {shown} documents in the first {k} of the rankings have no judgment "
-        f"({unjudged / shown:.0%})",
+        f"({Ratio(unjudged / shown):.0%})",
         run.source, unjudged, shown, "document",
         effects=run.effects(now, none, now=now, measures=measures)
         + run.effects(filled, every, now=now, measures=measures),

@@ -21,7 +21,7 @@ from rankgauge.core.findings import (
 )
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import PairTable
-from rankgauge.core.text import inflect, many
+from rankgauge.core.text import Ratio, inflect, many
 from rankgauge.data.join import Joined
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
@@ -332,7 +332,7 @@ def _only_relevant(judged: _Checked, rel: float) -> Iterator[Finding]:
     if not relevant or ((values >= 0) & (values < rel)).any():
         return
     known = [(run.name, means(run.joined, [parse("Judged@10")])[0]) for run in judged.runs]
-    shares = ", ".join(f"{name} {share:.3f}" for name, share in known)
+    shares = ", ".join(f"{name} {Ratio(share):.3f}" for name, share in known)
     yield ONLY_RELEVANT.finding(
         f"{many(relevant, 'judgment')}, all of relevant "
         f"documents{shares and '; Judged@10: '}{shares}",

@@ -21,7 +21,7 @@ from rankgauge.comparison.differences import (
 )
 from rankgauge.core.findings import COMPARISON_KINDS, Finding, explaining
 from rankgauge.core.ids import IntArray
-from rankgauge.core.text import inflect, many
+from rankgauge.core.text import Ratio, inflect, many
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.evaluation.result import Evaluation, calibration_finding, of_answers
@@ -292,7 +292,7 @@ def findings_of_inputs(
         k = cut or _CUT
         shares = {e.run_name: e.coverage[k] for e in evaluations if k in e.coverage}
         if shares and max(shares.values()) - min(shares.values()) > _HOLES:
-            text = _listed([f"{name} {share:.2f}" for name, share in shares.items()])
+            text = _listed([f"{name} {Ratio(share):.2f}" for name, share in shares.items()])
             effect = (
                 "unjudged documents count as not relevant, which penalizes the run that has more"
             )

@@ -20,7 +20,7 @@ from rankgauge.core.arguments import integer
 from rankgauge.core.ids import Id, IntArray, freeze, id_bytes, show_id
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.policies import Order
-from rankgauge.core.text import many, some
+from rankgauge.core.text import Ratio, many, some
 from rankgauge.data.join import join
 from rankgauge.data.judged_run import Values
 from rankgauge.data.qrels import Qrels
@@ -99,19 +99,20 @@ class Overlap(Result):
             columns=("query", "RBO", "RBO_min", "residual", f"common@{self.k}"),
             rows=tuple(columns),
             title=f"{self.run_a} and {self.run_b}",
-            notes=(f"mean RBO {self.mean():.4f} (p={self.p:g})", *self.notes),
+            notes=(f"mean RBO {Ratio(self.mean()):.4f} (p={self.p:g})", *self.notes),
         )
 
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
         return (
-            f"{self.run_a} and {self.run_b}: mean RBO {self.mean():.4f} over "
+            f"{self.run_a} and {self.run_b}: mean RBO {Ratio(self.mean()):.4f} over "
             f"{many(len(self.query_ids), 'query')}"
         )
 
     def __repr__(self) -> str:
         runs = f"{self.run_a!r} and {self.run_b!r}"
-        return f"<Overlap of {runs}: {many(len(self.query_ids), 'query')}; RBO={self.mean():.4f}>"
+        queries = many(len(self.query_ids), "query")
+        return f"<Overlap of {runs}: {queries}; RBO={Ratio(self.mean()):.4f}>"
 
 
 def rbo(

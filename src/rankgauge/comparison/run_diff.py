@@ -26,7 +26,7 @@ from rankgauge.core.escaping import visible
 from rankgauge.core.findings import Finding
 from rankgauge.core.ids import Id, freeze, id_bytes, show_id
 from rankgauge.core.policies import Order, Policies, order_of
-from rankgauge.core.text import inflect, many
+from rankgauge.core.text import Ratio, inflect, many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.judged_run import Values
 from rankgauge.data.qrels import Qrels, judged_number
@@ -532,8 +532,8 @@ def _notes(
     yield from _shares(found)
     same = int(found.same_top.sum())
     yield (
-        f"mean RBO {mean_known(found.rbo.tolist()):.3f} (p={_P:g}, first {_RBO_DEPTH} ranks); "
-        f"the top {found.k} is identical for {many(same, 'query')}"
+        f"mean RBO {Ratio(mean_known(found.rbo.tolist())):.3f} (p={_P:g}, first {_RBO_DEPTH} "
+        f"ranks); the top {found.k} is identical for {many(same, 'query')}"
     )
     yield from _inputs(evaluations)
     shown = {at.document for query in found.shown for at in (*query.ranking_a, *query.ranking_b)}
@@ -571,7 +571,7 @@ def _shares(found: RunDiff) -> Iterator[str]:
         if number:
             which = "query shown that" if number == 1 else f"{number} queries shown that"
             account = "accounts" if number == 1 else "account"
-            yield f"the {which} {word} {account} for {share:.0%} of the total {noun}"
+            yield f"the {which} {word} {account} for {Ratio(share):.0%} of the total {noun}"
 
 
 def _share(amounts: Values, rows: Sequence[int]) -> float:

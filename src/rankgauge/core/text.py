@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 SHOWN = 3
+_EXACT = 1e-12  # ignored rounding errors of sums
 
 
 def some(ids: Iterable[str]) -> str:
@@ -31,3 +33,23 @@ def many(number: int, noun: str) -> str:
 def inflect(number: int, singular: str, plural: str) -> str:
     """Return the form of a word that agrees with a number."""
     return singular if number == 1 else plural
+
+
+class Ratio(float):
+    """A share, rate, or coefficient, formatted so that only exact values print as -1, 0, or 1.
+
+    Example:
+        >>> [f"{Ratio(each):.3f}" for each in (1.0, 0.9996, 0.0004, 0.0, -0.9996)]
+        ['1.000', '>0.999', '<0.001', '0.000', '<-0.999']
+        >>> f"{Ratio(0.9996):.0%}, {Ratio(0.0004):.0%}"
+        '>99%, <1%'
+    """
+
+    def __format__(self, form: str) -> str:
+        """Format with decimals (``.3f``) or as a percentage (``.0%``)."""
+        shown, limit = format(float(self), form), round(self) if math.isfinite(self) else 0
+        if shown.lstrip("-") != format(abs(limit), form) or abs(self - limit) <= _EXACT:
+            return shown
+        step = float(f"1e-{form[1:-1]}") / (100 if form[-1] == "%" else 1)
+        inside = limit + math.copysign(step, self - limit)
+        return f"{'<' if self < inside else '>'}{inside:{form}}"

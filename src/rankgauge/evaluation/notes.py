@@ -11,7 +11,7 @@ import numpy as np
 from rankgauge.core.findings import Finding
 from rankgauge.core.ids import IntArray
 from rankgauge.core.policies import Policies, Ties
-from rankgauge.core.text import SHOWN, many
+from rankgauge.core.text import SHOWN, Ratio, many
 from rankgauge.data.judged_run import BoolArray, Values
 from rankgauge.data.qrels import Qrels
 from rankgauge.evaluation.plan import Plan
@@ -75,7 +75,7 @@ def judged_note(depth: int, share: float, *, condensed: bool) -> Finding:
     """Return a note on the share of judged documents and the treatment of the others."""
     done = "are removed from the rankings" if condensed else "count as not relevant"
     how = " (unjudged=removed)" if condensed else ""
-    text = f"documents without a judgment {done}{how}; Judged@{depth} = {share:.3f}"
+    text = f"documents without a judgment {done}{how}; Judged@{depth} = {Ratio(share):.3f}"
     return info(text, "P106" if share < 1 else "")
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from rankgauge.core.arguments import integer
 from rankgauge.core.files import read_text, write_atomically
 from rankgauge.core.findings import Finding, explaining
-from rankgauge.core.text import inflect, many, some
+from rankgauge.core.text import Ratio, inflect, many, some
 from rankgauge.data.judged_run import Values
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import ranked
@@ -272,7 +272,7 @@ class Baseline:
             number = evaluation.counts.get("missing_from_run", 0)
         if number <= max_failed * queries:
             return ""
-        shown = f"{number / queries:.1%}" + (f": {some(empty)}" if empty else "")
+        shown = f"{Ratio(number / queries):.1%}" + (f": {some(empty)}" if empty else "")
         return (
             f"{number} of {many(queries, 'query')} {inflect(number, 'has', 'have')} no ranking "
             f"({shown}), more than max_failed = {max_failed:g} allows"

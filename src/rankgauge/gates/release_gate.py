@@ -12,7 +12,7 @@ from typing import Any, Literal
 from rankgauge.comparison.differences import select
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.findings import INPUT_KINDS, Finding
-from rankgauge.core.text import inflect, many
+from rankgauge.core.text import Ratio, inflect, many
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import ranked
 from rankgauge.data.run import Run, name_of, read_part, readable_again
@@ -364,9 +364,9 @@ def _warnings(references: list[Reference], new: Baseline, truth: Qrels | None) -
         before, now = (_judged(baseline, queries, known) for baseline in (reference.stored, new))
         if now < before - _HOLES:
             yield (
-                f"{now:.0%} of the top documents are judged, compared with {before:.0%} in the "
-                f"{reference.kind}: unjudged documents count as not relevant, so a loss may be due "
-                "to missing judgments"
+                f"{Ratio(now):.0%} of the top documents are judged, compared with "
+                f"{Ratio(before):.0%} in the {reference.kind}: unjudged documents count as not "
+                "relevant, so a loss may be due to missing judgments"
             )
 
 

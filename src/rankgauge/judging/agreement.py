@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rankgauge.core.text import many
+from rankgauge.core.text import Ratio, many
 from rankgauge.errors import InputError
 from rankgauge.judging.events import Choice, GoldTask, Judge, Judgment
 from rankgauge.rendering.result import Result
@@ -160,14 +160,15 @@ class JudgingAgreement(Result):
             rows=tuple(
                 (
                     row.measure, f"{row.group} {row.name}".strip(), row.scale, row.estimate.units,
-                    row.estimate.value, _interval(row.estimate), row.estimate.reason,
+                    f"{Ratio(row.estimate.value):.2f}" if row.estimate.defined else None,
+                    _interval(row.estimate), row.estimate.reason,
                 )[: 6 + full]
                 for row in rows
             ),
             title=self.summary(),
-            digits=2,
             notes=tuple(self._notes(rows)),
             width=80,
+            right=frozenset({4}),
             shortened=frozenset() if full else frozenset({1}),
         )  # fmt: skip
 
@@ -195,7 +196,7 @@ class JudgingAgreement(Result):
         """Return the alpha of people with its interval and number of tasks."""
         of_people = [r for r in self.rows if (r.measure, r.group) == ("alpha", "people")]
         parts = [
-            f"alpha of {row.scale} {row.estimate.value:.2f}"
+            f"alpha of {row.scale} {Ratio(row.estimate.value):.2f}"
             + (f" ({_interval(row.estimate)})" if _interval(row.estimate) else "")
             if row.estimate.defined
             else f"alpha of {row.scale} is undefined: {row.estimate.reason}"
@@ -504,4 +505,4 @@ def _chance_corrected(percent: Agreement, codes: Sequence[float]) -> Agreement:
 def _interval(estimate: Agreement) -> str | None:
     if math.isnan(estimate.low):
         return None
-    return f"{estimate.low:.2f} to {estimate.high:.2f}"
+    return f"{Ratio(estimate.low):.2f} to {Ratio(estimate.high):.2f}"

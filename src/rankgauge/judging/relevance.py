@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.core.text import many
+from rankgauge.core.text import Ratio, many
 from rankgauge.errors import InputError
 from rankgauge.judging.events import Judgment
 from rankgauge.judging.selection import QuestionState, fit_question, is_resolved
@@ -201,7 +201,7 @@ class Relevance(Result):
             if rate.sets >= _SETS and not rate.consistent:
                 yield (
                     f"The fit may be biased: of {rate.sets} sets for which it predicts none in "
-                    f"{rate.predicted:.0%}, none was chosen in {rate.observed:.0%}"
+                    f"{Ratio(rate.predicted):.0%}, none was chosen in {Ratio(rate.observed):.0%}"
                 )
 
 
@@ -328,4 +328,4 @@ def _counts(excluded: Mapping[str, int]) -> str:
 
 
 def _range(low: float, high: float) -> str | None:
-    return None if math.isnan(low) else f"{low:.2f} to {high:.2f}"
+    return None if math.isnan(low) else f"{Ratio(low):.2f} to {Ratio(high):.2f}"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from rankgauge.core.text import many
+from rankgauge.core.text import Ratio, many
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.lines import Source, source_name
 from rankgauge.formats.named_rows import row_cells
@@ -190,7 +190,7 @@ class VoteReport(Result):
         one = max(clear, key=lambda each: each.wins + each.losses)
         best, rate = (one.system, one.rate) if one.low > 0.5 else (one.other, 1 - (one.rate or 0))
         other = one.other if best == one.system else one.system
-        return f"{text} {best} wins {rate:.1%} against {other} ({one.kind} votes)."
+        return f"{text} {best} wins {Ratio(rate or 0):.1%} against {other} ({one.kind} votes)."
 
     def _notes(self, more: int) -> Iterator[str]:
         if more:
@@ -203,7 +203,8 @@ class VoteReport(Result):
             if each.rate is not None:
                 yield (
                     f"left answer preferred in {each.left:,} of {each.left + each.right:,} votes"
-                    f" ({each.kind}): {each.rate:.3f}, 95% CI {each.low:.3f} to {each.high:.3f}"
+                    f" ({each.kind}): {Ratio(each.rate):.3f}, 95% CI {each.low:.3f} to "
+                    f"{each.high:.3f}"
                 )
         if self.credited or self.uncredited:
             others = ", ".join(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankgauge.core.findings import Evidence, Finding
-from rankgauge.core.text import many
+from rankgauge.core.text import Ratio, many
 from rankgauge.errors import InputError
 from rankgauge.production.clusters import (
     ALPHA,
@@ -235,7 +235,7 @@ class DriftReport(Result):
 
     def summary(self) -> str:
         """Return the verdict in one or two sentences."""
-        area = f"AUC {self.strongest.area:.2f}, p = {self.p:.3f}"
+        area = f"AUC {Ratio(self.strongest.area):.2f}, p = {self.p:.3f}"
         return f"{self.verdict}: {' '.join(self.sentences())} ({area})"
 
     def sentences(self) -> tuple[str, ...]:
@@ -249,10 +249,11 @@ class DriftReport(Result):
             "cannot tell": "No difference was found, but the sets are too small to rule one out.",
             "reworded": "Evaluation and log questions are worded differently: the difference is in "
             "the words, not in the topics.",
-            "separated": f"{ours[0]:.0%} of the evaluation questions, but {theirs[0]:.0%} of the "
-            "log, are in clusters of which the evaluation set has too many.",
-            "missing": f"{theirs[1]:.0%} of the log, but {ours[1]:.0%} of the evaluation "
-            "questions, are in clusters of which the evaluation set has too few.",
+            "separated": f"{Ratio(ours[0]):.0%} of the evaluation questions, but "
+            f"{Ratio(theirs[0]):.0%} of the log, are in clusters of which the evaluation set has "
+            "too many.",
+            "missing": f"{Ratio(theirs[1]):.0%} of the log, but {Ratio(ours[1]):.0%} of the "
+            "evaluation questions, are in clusters of which the evaluation set has too few.",
         }
         if self.p <= ALPHA:
             words["mixed"] = "The sets differ, but the difference is small."
@@ -284,11 +285,11 @@ class DriftReport(Result):
         typical = cluster.typical_log or cluster.typical_evaluation
         name = f"{cluster.number} {' '.join(cluster.terms[:3])}"
         shares = (cluster.evaluation_share, cluster.log_share, cluster.traffic_share)
-        return (name, *(f"{share:.0%}" for share in shares), self.mark(cluster), typical[0])
+        return (name, *(f"{Ratio(share):.0%}" for share in shares), self.mark(cluster), typical[0])
 
     def _notes(self) -> list[str]:
         areas = "; ".join(
-            f"{each.classifier}: AUC {each.area:.3f} [{each.low:.3f}, {each.high:.3f}]"
+            f"{each.classifier}: AUC {Ratio(each.area):.3f} [{each.low:.3f}, {each.high:.3f}]"
             for each in self.distinctions
         )
         ours, theirs = self.evaluation, self.log
@@ -298,13 +299,13 @@ class DriftReport(Result):
         ]
         notes.append(
             f"evaluation / log: {ours.questions:,} / {theirs.questions:,} distinct questions, "
-            f"{ours.words:.1f} / {theirs.words:.1f} words, {ours.one_word:.0%} / "
-            f"{theirs.one_word:.0%} of one word, {ours.asking:.0%} / {theirs.asking:.0%} phrased "
-            "as a question"
+            f"{ours.words:.1f} / {theirs.words:.1f} words, {Ratio(ours.one_word):.0%} / "
+            f"{Ratio(theirs.one_word):.0%} of one word, {Ratio(ours.asking):.0%} / "
+            f"{Ratio(theirs.asking):.0%} phrased as a question"
         )
         if self.words:
             shown = (
-                f"{each.word!r:.30} ({each.evaluation:.0%} / {each.log:.0%})"
+                f"{each.word!r:.30} ({Ratio(each.evaluation):.0%} / {Ratio(each.log):.0%})"
                 for each in self.words[:_WORDS]
             )
             without = f"; without these p = {self.p_without_words:.3f}"
@@ -319,8 +320,8 @@ class DriftReport(Result):
             )
         notes.append(
             f"weighted by traffic, the effective number of questions is {self.effective_size:.0f} "
-            f"of {len(self.query_weights)}; {self.uncovered:.0%} of the traffic is in clusters "
-            "without evaluation questions"
+            f"of {len(self.query_weights)}; {Ratio(self.uncovered):.0%} of the traffic is in "
+            "clusters without evaluation questions"
         )
         if self.additions:
             notes.append(f"add, for example: {self.additions[0].text!r:.70}")
@@ -348,7 +349,9 @@ class DriftReport(Result):
 
     def power_table(self) -> Table:
         """Return the power for missing topics of several sizes."""
-        rows = tuple((f"{each.share:.0%}", f"{each.power:.0%}") for each in self.detectable)
+        rows = tuple(
+            (f"{Ratio(each.share):.0%}", f"{Ratio(each.power):.0%}") for each in self.detectable
+        )
         return Table(
             ("topic missing, share of the log", "detected"), rows, right=frozenset({0, 1}),
             title="What this test can detect at this size",
@@ -406,8 +409,8 @@ class ReweightedMeans(Result):
         )
         note = (
             f"weighted by traffic, the effective number of queries is {self.effective_size:.0f} of "
-            f"{self.queries} (Kish); {self.uncovered:.0%} of the traffic is in clusters without "
-            "evaluation questions, and not represented"
+            f"{self.queries} (Kish); {Ratio(self.uncovered):.0%} of the traffic is in clusters "
+            "without evaluation questions, and not represented"
         )
         columns = ("measure", "plain", "weighted", "Δ")
         return Table(columns, rows, title=self.run_name, notes=(note,))

@@ -10,7 +10,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from rankgauge import stats
-from rankgauge.core.text import many
+from rankgauge.core.text import Ratio, many
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.production.log import EventLog
 from rankgauge.production.metrics import OnlineMetric, metrics_of
@@ -225,7 +225,7 @@ class ExperimentResult(Result):
         if self.in_both:
             share = self.in_both / (sum(self.users) - self.in_both)
             much = "; too many for independent arms" if share > _OVERLAP else ""
-            yield f"{many(self.in_both, 'user')} seen in both arms ({share:.1%}){much}"
+            yield f"{many(self.in_both, 'user')} seen in both arms ({Ratio(share):.1%}){much}"
         if not self.mismatched:
             yield from self._on_primary(first)
         for each in self.differences:

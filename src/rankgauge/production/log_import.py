@@ -13,7 +13,7 @@ from typing import Any
 
 from rankgauge.core.arguments import option
 from rankgauge.core.keyed_hash import keyed_hash
-from rankgauge.core.text import many
+from rankgauge.core.text import Ratio, many
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.production import translation
 from rankgauge.production.events import KINDS
@@ -155,8 +155,8 @@ class LogImport(Result):
             )
         if self.unseen_clicks:
             notes.append(
-                f"{self.unseen_clicks / self.clicks:.0%} of clicks have no impression: rates that"
-                " need impressions exclude them"
+                f"{Ratio(self.unseen_clicks / self.clicks):.0%} of clicks have no impression: "
+                "rates that need impressions exclude them"
             )
         for name, number in self.first_ranks.items():
             notes.append(f"ranks{f' of {name}' if name else ''} count from {number} in the source")

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from rankgauge import stats
 from rankgauge.core.arguments import number, of_kind
-from rankgauge.core.text import many
+from rankgauge.core.text import Ratio, many
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
@@ -397,4 +397,4 @@ def _monday(time: datetime) -> str:
 
 
 def _text(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.3f}"
+    return "–" if math.isnan(value) else f"{Ratio(value):.3f}"

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from rankgauge import stats
-from rankgauge.core.text import many
+from rankgauge.core.text import Ratio, many
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.production.metrics import (
     OnlineMetric,
@@ -388,7 +388,7 @@ def _figure(metric: OnlineMetric, value: float) -> str:
         return "–"
     if metric.kind == "quantile":
         return f"{value:,.0f}"
-    return f"{value:.3f}" if metric.bounds == (0.0, 1.0) else f"{value:.2f}"
+    return f"{Ratio(value):.3f}" if metric.bounds == (0.0, 1.0) else f"{value:.2f}"
 
 
 def check_threshold(threshold: Threshold, values: Iterable[OnlineValue]) -> ThresholdCheck:

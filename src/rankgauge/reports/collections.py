@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from rankgauge.core.text import Ratio
 from rankgauge.corpus.description import CollectionInfo
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.registry import Options, Report
@@ -52,7 +53,7 @@ def _blocks(info: CollectionInfo, format: str, options: Options) -> Iterator[Tab
     if info.judgments is None:
         notes.append("no judgments were given: checks that need them were skipped")
     elif info.documents:
-        notes.append(f"{info.judged_share:.1%} of the documents are judged for some query")
+        notes.append(f"{Ratio(info.judged_share):.1%} of the documents are judged for some query")
     if not info.documents:
         notes.append("no documents were given: checks that need them were skipped")
     if not info.findings:

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from rankgauge.core.text import Ratio
 from rankgauge.production import (
     DriftReport,
     ExperimentResult,
@@ -82,7 +83,7 @@ def drift_page(report: DriftReport) -> str:
 
 def _bottom_line(report: DriftReport) -> Iterator[tuple[str, str]]:
     *texts, limitation = report.sentences()
-    sure = f"AUC {report.strongest.area:.2f}, p = {report.p:.3f}"
+    sure = f"AUC {Ratio(report.strongest.area):.2f}, p = {report.p:.3f}"
     yield "Result", f"{report.verdict.capitalize()}: {' '.join(texts)} ({sure})"
     yield "Limitation", limitation
     if report.finding.fix:
@@ -96,9 +97,9 @@ def _sections(report: DriftReport) -> Iterator[Section]:
         tuple(
             (
                 f"{each.number} {' '.join(each.terms)}",
-                f"{each.evaluation_share:.1%}", _interval(each.evaluation_interval),
-                f"{each.log_share:.1%}", _interval(each.log_interval),
-                f"{each.traffic_share:.1%}", f"{each.p:.3f}", report.mark(each),
+                f"{Ratio(each.evaluation_share):.1%}", _interval(each.evaluation_interval),
+                f"{Ratio(each.log_share):.1%}", _interval(each.log_interval),
+                f"{Ratio(each.traffic_share):.1%}", f"{each.p:.3f}", report.mark(each),
             )
             for each in report.clusters
         ),
@@ -127,7 +128,7 @@ def _sections(report: DriftReport) -> Iterator[Section]:
 
 
 def _interval(given: tuple[float, float]) -> str:
-    return f"{given[0]:.1%} to {given[1]:.1%}"
+    return f"{Ratio(given[0]):.1%} to {Ratio(given[1]):.1%}"
 
 
 def _drawn(points: Sequence[QuestionPoint]) -> list[_MapPoint]:

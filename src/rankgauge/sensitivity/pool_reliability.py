@@ -13,7 +13,7 @@ from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.grammar import VOCABULARY
 from rankgauge.core.ids import IntArray
 from rankgauge.core.policies import Duplicates, Policies, Ties, order_of
-from rankgauge.core.text import inflect, many
+from rankgauge.core.text import SHOWN, Ratio, inflect, many
 from rankgauge.data.join import join
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run, named_sources
@@ -286,10 +286,29 @@ def _notes(found: Reliability, groups_of: IntArray, groups: int) -> Iterator[str
     if nowhere:
         come = inflect(nowhere, "comes", "come")
         yield f"{nowhere} of {many(len(groups_of), 'judgment')} {come} from none of these runs"
-    for measure in found.measures:
+    for column, measure in enumerate(found.measures):
         name, change = found.largest_change(measure)
         yield (
-            f"{measure}: Kendall's tau {found.tau[measure]:.3f} between the orders of the runs "
-            "with all judgments and without the own judgments of each; largest change "
-            f"{change:+.4f} ({name})"
+            f"{measure}: Kendall's tau {Ratio(found.tau[measure]):.3f} between the orders of the "
+            "runs with all judgments and without the own judgments of each; largest change "
+            f"{change:+.4f} ({name}){''.join(_reordered(found.runs, column))}"
         )
+
+
+def _reordered(runs: Sequence[LeftOut], column: int) -> Iterator[str]:
+    """Yield the pairs of runs that lower tau, and the runs whose rank changes."""
+    pairs = [
+        f"{one.run} and {other.run}"
+        for one, other in combinations(runs, 2)
+        if _sign(one.values[column] - other.values[column])
+        != _sign(one.without[column] - other.without[column])
+    ]
+    ranks = [
+        f"{run.run} ({run.ranks[column]} → {run.ranks_without[column]})"
+        for run in runs
+        if run.ranks[column] != run.ranks_without[column]
+    ]
+    for what, names in (("order changes", pairs), ("rank changes", ranks)):
+        more = f", and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        if names:
+            yield f"; {what}: {', '.join(names[:SHOWN])}{more}"

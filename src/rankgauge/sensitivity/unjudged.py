@@ -14,7 +14,7 @@ from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.policies import Duplicates, Ties, order_of
-from rankgauge.core.text import many
+from rankgauge.core.text import Ratio, many
 from rankgauge.data.join import join
 from rankgauge.data.judged_run import UNRANKED, JudgedRun, Values
 from rankgauge.data.qrels import Qrels
@@ -172,7 +172,7 @@ class UnjudgedReport(Result):
             )
             if self.relevant_share > _NEARLY_ALL:
                 yield (
-                    f"WARNING: {self.relevant_share:.0%} of the judgments are relevant, so "
+                    f"WARNING: {Ratio(self.relevant_share):.0%} of the judgments are relevant, so "
                     "nearly all drawn grades are, too: unjudged documents are mostly worse"
                 )
 

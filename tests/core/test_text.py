@@ -1,0 +1,41 @@
+"""Numbers in messages."""
+
+import random
+from decimal import ROUND_HALF_EVEN, Decimal
+
+import pytest
+
+from rankgauge.core.text import Ratio
+
+
+@pytest.mark.parametrize(
+    ("form", "digits", "scale"), [(".3f", 3, 1), (".0%", 0, 100), (".1%", 1, 100)]
+)
+def test_only_exact_limits_print_as_limits(form, digits, scale):
+    rng = random.Random(16)
+    near = [
+        limit + sign * 10.0**-power
+        for limit in (-1, 0, 1)
+        for sign in (-1, 1)
+        for power in range(1, 12)
+    ]
+    for value in [-1.0, 0.0, 1.0, *near, *(rng.uniform(-1, 1) for _ in range(2_000))]:
+        shown = f"{Ratio(value):{form}}"
+        printed = Decimal(shown.strip("<>%"))
+        exact = Decimal(value) * scale
+        nearest = exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_EVEN)
+        if abs(nearest) in {0, scale} and nearest != exact:
+            assert shown[0] in "<>"
+            assert (exact < printed) if shown[0] == "<" else (exact > printed)
+            assert abs(printed - exact) < Decimal(1).scaleb(-digits)
+            assert printed not in {-scale, 0, scale}
+        else:
+            assert shown[0] not in "<>"
+            assert printed == nearest
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(1 - 1e-15, "1.000"), (0.1 + 0.2 - 0.3, "0.000"), (float("nan"), "nan")]
+)
+def test_rounding_errors_of_sums_are_exact(value, shown):
+    assert f"{Ratio(value):.3f}" == shown
