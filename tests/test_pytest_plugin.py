@@ -182,3 +182,50 @@ def test_two_changed_settings_of_answers_are_a_warning_whatever_the_verdict_is(p
     done = pytester.runpytest_subprocess()
     done.assert_outcomes(passed=2, warnings=1)
     done.stdout.fnmatch_lines(["*2 things changed: prompt (v1*v2), model (m1*m2)*"])
+
+
+TWO_GATES = """
+def test_first(rankgauge):
+    rankgauge.gate(QRELS, GOOD, RULES{first})
+
+def test_second(rankgauge):
+    rankgauge.gate(QRELS, BAD, RULES{second})
+"""
+
+
+@pytest.mark.parametrize("option", ["--rankgauge-update-baseline", "--rankgauge-strict"])
+def test_two_gates_cannot_share_the_baseline_of_the_rules(tried, pytester, option):
+    done = tried(TWO_GATES.format(first="", second=""), option)
+    done.stdout.fnmatch_lines(
+        ["*test_first and *test_second: two gates use the baseline base.json*", "*NAME.json*"]
+    )
+    own = TWO_GATES.format(first=', baseline="a.json"', second=', baseline="b.json"')
+    tried(own, "--rankgauge-update-baseline").assert_outcomes(passed=2)
+    tried(own).assert_outcomes(passed=2)
+    texts = [(pytester.path / name).read_text(encoding="utf-8") for name in ("a.json", "b.json")]
+    assert texts[0] != texts[1]
+
+
+def test_one_test_cannot_use_the_baseline_of_the_rules_twice(tried):
+    code = GATE.format(run="GOOD") + "    rankgauge.gate(QRELS, BAD, RULES)\n"
+    tried(code, "--rankgauge-update-baseline").assert_outcomes(failed=1)
+
+
+@pytest.mark.usefixtures("baseline")
+def test_a_failing_run_replaces_a_baseline_only_with_force(tried, pytester):
+    before = (pytester.path / "base.json").read_bytes()
+    done = tried(GATE.format(run="BAD"), "--rankgauge-update-baseline")
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["*the gate fails: FAIL: RR 1.0000 * 0.5000*", "*--rankgauge-force*"])
+    assert (pytester.path / "base.json").read_bytes() == before
+    done = tried(GATE.format(run="BAD"), "--rankgauge-update-baseline", "--rankgauge-force")
+    done.assert_outcomes(passed=1)
+    done.stdout.fnmatch_lines(["wrote *base.json (FAIL: RR 1.0000 * 0.5000) (*test_retrieval)"])
+
+
+def test_a_file_that_is_not_a_baseline_is_kept(tried, pytester):
+    (pytester.path / "base.json").write_text("q1 Q0 d1 1 1.0 bm25\n", encoding="utf-8")
+    done = tried(GATE.format(run="GOOD"), "--rankgauge-update-baseline", "--rankgauge-force")
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["*not a baseline, so it was not replaced*"])
+    assert (pytester.path / "base.json").read_text(encoding="utf-8").startswith("q1 Q0")

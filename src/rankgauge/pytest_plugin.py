@@ -21,7 +21,10 @@ __all__ = ["Gatekeeper"]
 
 _UPDATE = "--rankgauge-update-baseline"
 _STRICT = "--rankgauge-strict"
+_FORCE = "--rankgauge-force"
 _MESSAGE = "rankgauge"
+# The test that uses a baseline of rules, by path.
+_USERS = pytest.StashKey[dict[Path, str]]()
 _CHANGES = "(C112)"  # several settings of answers changed: always reported
 
 
@@ -33,6 +36,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="Write the baselines of gates instead of comparing with them.",
     )
+    group.addoption(
+        _FORCE, action="store_true", help="Replace baselines although their gates fail."
+    )
     group.addoption(_STRICT, action="store_true", help="Fail the test if a gate is INCONCLUSIVE.")
 
 
@@ -41,6 +47,7 @@ class Gatekeeper:
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
         self._request = request
+        self._claimed: set[Path] = set()
 
     def gate(
         self,
@@ -75,25 +82,29 @@ class Gatekeeper:
             The result; None if a baseline was written instead.
         """
         from rankgauge import Baseline, Evaluation, GateRules, RankgaugeError, gate
+        from rankgauge.gates import update_baseline
 
         wanted = GateRules.find(self._root) if rules is None else GateRules.of(self._path(rules))
-        held = (
-            self._path(wanted.baseline) if isinstance(baseline, str) and not baseline else baseline
-        )
-        held = self._path(held)
-        if self._request.config.getoption(_UPDATE) and isinstance(held, str | os.PathLike):
-            made = (
-                Baseline.from_evaluation(qrels, noise=noise)
-                if isinstance(qrels, Evaluation)
-                else Baseline.from_run(qrels, run, wanted, noise=noise)
-            )
-            made.write(held)
-            self._add_message(f"wrote {held}")
-            return None
+        shared = isinstance(baseline, str) and not baseline
+        held = self._path(wanted.baseline if shared else baseline)
+        fixed = self._path(wanted.anchor if anchor is None else anchor)
+        config = self._request.config
         try:
+            if shared:
+                self._claim(held)
+            if config.getoption(_UPDATE) and isinstance(held, str | os.PathLike):
+                made = (
+                    Baseline.from_evaluation(qrels, noise=noise)
+                    if isinstance(qrels, Evaluation)
+                    else Baseline.from_run(qrels, run, wanted, noise=noise)
+                )
+                replaced = update_baseline(
+                    made, held, wanted, anchor=fixed, force=bool(config.getoption(_FORCE))
+                )
+                self._add_message(f"wrote {held}" + (f" ({replaced})" if replaced else ""))
+                return None
             result = gate(
-                qrels, run, wanted, baseline=held, noise=noise, latency=latency,
-                anchor=self._path(wanted.anchor if anchor is None else anchor),
+                qrels, run, wanted, baseline=held, noise=noise, latency=latency, anchor=fixed,
                 allow_uncalibrated=allow_uncalibrated,
             )  # fmt: skip
         except RankgaugeError as error:
@@ -117,6 +128,20 @@ class Gatekeeper:
         result = gate(qrels, run, GateRules.of({"measures": measures}), baseline=None)
         self._assert_passed(result)
         return result
+
+    def _claim(self, path: Path) -> None:
+        """Refuse a second gate with the baseline of the rules: each would overwrite the other."""
+        from rankgauge import InputError
+
+        mine = self._request.node.nodeid
+        first = self._request.config.stash.setdefault(_USERS, {}).setdefault(path, mine)
+        if first != mine or path in self._claimed:
+            raise InputError(
+                f"two gates use the baseline {path.name}", where=f"{first} and {mine}",
+                fix='give each gate a baseline of its own: gate(..., baseline="NAME.json")',
+            )  # fmt: skip
+        # A test that runs again has a new fixture.
+        self._claimed.add(path)
 
     @property
     def _root(self) -> Path:
@@ -145,7 +170,8 @@ class Gatekeeper:
 
 def _in_pytest(text: str) -> str:
     """Replace the command-line option in a text with that of pytest."""
-    return re.sub(r"(rankgauge gate QRELS RUN )?--update-baseline", f"pytest {_UPDATE}", text)
+    text = re.sub(r"(rankgauge gate QRELS RUN )?--update-baseline", f"pytest {_UPDATE}", text)
+    return text.replace("--force", _FORCE).replace("--baseline FILE", 'baseline="FILE"')
 
 
 def _explained(result: GateResult) -> str:

@@ -198,3 +198,72 @@ def test_a_plan_with_one_retriever_needs_no_name(tmp_path):
         done = gate(*words)
         assert done.returncode == 2
         assert said in done.stderr
+
+
+# ---- replacing a baseline
+
+
+@pytest.mark.usefixtures("baseline")
+def test_a_better_baseline_is_replaced_by_a_failing_run_only_with_force(gate, tmp_path):
+    before = (tmp_path / "gate-baseline.json").read_bytes()
+    done = gate(KEYWORD, "--update-baseline")
+    assert done.returncode == 2
+    assert "the gate fails: FAIL: nDCG@10 0.6390 → 0.4757" in done.stderr
+    assert "--force" in done.stderr
+    assert (tmp_path / "gate-baseline.json").read_bytes() == before
+    done = gate(KEYWORD, "--update-baseline", "--force")
+    assert done.returncode == 0
+    assert done.stdout.startswith("FAIL: nDCG@10 0.6390 → 0.4757\nwrote gate-baseline.json")
+    done = gate(BM25, "--update-baseline")
+    assert done.stdout.startswith("PASS: nDCG@10 0.4757 → 0.6390\nwrote gate-baseline.json")
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)])
+@pytest.mark.parametrize("name", ["a.run", "qrels.txt", "result.json", "one.bin"])
+def test_a_file_that_is_not_a_baseline_is_never_replaced(gate, tmp_path, name, force):
+    contents = {
+        "a.run": Path(BM25).read_bytes(), "qrels.txt": Path(QRELS).read_bytes(),
+        "result.json": b'{"schema": "rankgauge/gate/1"}', "one.bin": b"\xff\x00",
+    }  # fmt: skip
+    (tmp_path / name).write_bytes(contents[name])
+    done = gate(BM25, "--update-baseline", "--baseline", name, *force)
+    assert done.returncode == 2
+    assert f"{name}: not a baseline, so it was not replaced" in done.stderr
+    assert "--baseline FILE" in done.stderr
+    assert (tmp_path / name).read_bytes() == contents[name]
+
+
+@pytest.mark.usefixtures("baseline")
+def test_the_anchor_is_never_replaced(gate, tmp_path):
+    before = (tmp_path / "gate-baseline.json").read_bytes()
+    words = ("--update-baseline", "--anchor", "./gate-baseline.json", "--force")
+    done = gate(KEYWORD, *words)
+    assert done.returncode == 2
+    assert "this is the anchor, which is never updated" in done.stderr
+    assert (tmp_path / "gate-baseline.json").read_bytes() == before
+
+
+@pytest.mark.usefixtures("baseline")
+def test_a_damaged_or_incomparable_baseline_is_replaced_with_a_message(gate, tmp_path):
+    path = tmp_path / "gate-baseline.json"
+    path.write_text(path.read_text().replace('"run": "bm25"', '"run": "other"'))
+    assert gate(BM25).returncode == 2
+    done = gate(BM25, "--update-baseline")
+    assert done.stdout.startswith(
+        "replaced a baseline that cannot be compared: the checksum does not match"
+    )
+    few = tmp_path / "few.txt"
+    few.write_text("".join(Path(QRELS).read_text().splitlines(keepends=True)[:40]))
+    done = command.run("gate", few, BM25, "--update-baseline", cwd=tmp_path)
+    assert done.stdout.startswith("NOT COMPARABLE: nDCG@10 0.6390 → ")
+    path.write_text(path.read_text().replace("rankgauge/baseline/2", "rankgauge/baseline/9"))
+    done = gate(BM25, "--update-baseline")
+    assert done.returncode == 2
+    assert "a newer rankgauge" in done.stderr
+
+
+@pytest.mark.usefixtures("baseline")
+def test_a_broken_floor_fails_an_update(gate, tmp_path):
+    (tmp_path / "rules.toml").write_text('[measures]\n"nDCG@10" = { margin = 0.02, floor = 0.9 }\n')
+    done = gate(BM25, "--update-baseline", "--rules", "rules.toml")
+    assert "the gate fails: FAIL: nDCG@10 0.6390 → 0.6390" in done.stderr

@@ -214,10 +214,7 @@ def evaluate(
     show_default=True,
     help="The baseline to compare with.",
 )
-@click.option(
-    "--update-baseline", is_flag=True,
-    help="Write the gated measures of FILE as the new baseline, and exit.",
-)  # fmt: skip
+@options.update_baseline
 @click.option("--strict", is_flag=True, help="Exit with 3 if the verdict is INCONCLUSIVE.")
 @options.gate_report
 @options.quiet
@@ -234,6 +231,7 @@ def gate(
     rules: str | None,
     baseline: str,
     update_baseline: bool,
+    force: bool,
     strict: bool,
     allow_uncalibrated: bool,
     page: str | None,
@@ -260,7 +258,8 @@ def gate(
             raise click.UsageError("FILE has several systems: name one with --system")
         found = judged[0].evaluate(chosen)
     if update_baseline:
-        write_baseline(rankgauge.Baseline.from_evaluation(found), baseline)
+        made = rankgauge.Baseline.from_evaluation(found)
+        write_baseline(made, baseline, wanted, force=force)
         return 0
     result = rankgauge.gate(
         found, rules=wanted, baseline=baseline, allow_uncalibrated=allow_uncalibrated

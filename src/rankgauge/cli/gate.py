@@ -45,7 +45,7 @@ _CUT = "\n\n(truncated: the summary of a step is limited to 1 MiB)\n"
         "the rules]"
     ),
 )  # fmt: skip
-@click.option("--update-baseline", is_flag=True, help="Write the baseline from RUN, and exit.")
+@options.update_baseline
 @click.option(
     "--allow-uncalibrated", is_flag=True,
     help="Accept a judge that was not calibrated.",
@@ -77,6 +77,7 @@ def gate(
     baseline: str | None,
     anchor: str | None,
     update_baseline: bool,
+    force: bool,
     allow_uncalibrated: bool,
     strict: bool,
     noise: tuple[str, ...],
@@ -133,7 +134,7 @@ def gate(
                 if alone
                 else rankgauge.Baseline.from_run(judgments, found, wanted, noise=repeats)
             )
-        write_baseline(made, path)
+        write_baseline(made, path, wanted, anchor or wanted.anchor, force=force)
         for text in rankgauge.gates.untestable_margins(made, wanted):
             print_message(text)
         return

@@ -83,6 +83,16 @@ period = combined(
         "--until", metavar="DATE", help="Only questions asked before this date or time (UTC)."
     ),
 )
+update_baseline = combined(
+    click.option(
+        "--update-baseline", is_flag=True,
+        help="Write the baseline instead of comparing with it, and exit.",
+    ),
+    click.option(
+        "--force", is_flag=True,
+        help="With --update-baseline: replace the baseline although the gate fails.",
+    ),
+)  # fmt: skip
 gate_report = click.option(
     "--report", "page", metavar="FILE",
     help="Write an HTML page: the verdict, the next step, checks, and losses.",

@@ -121,9 +121,18 @@ def save_plot(plot: rankgauge.rendering.Plot, path: str) -> None:
     print_message(f"wrote {path}")
 
 
-def write_baseline(made: rankgauge.Baseline, path: str) -> None:
-    """Write a baseline and print its means."""
-    made.write(path)
+def write_baseline(
+    made: rankgauge.Baseline,
+    path: str,
+    rules: rankgauge.GateRules,
+    anchor: str | None = None,
+    *,
+    force: bool,
+) -> None:
+    """Write a baseline and print its means, and those of the baseline that it replaces."""
+    replaced = rankgauge.gates.update_baseline(made, path, rules, anchor=anchor, force=force)
+    if replaced:
+        print_text(f"{for_terminal(replaced)}\n")
     means = ", ".join(f"{name} {made.mean(name):.4f}" for name in made.measures)
     units = "questions" if made.unit == "question" else "queries"
     message = f"wrote {path}: {made.run_name}, {len(made.queries)} {units}, {means}"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     )
     from rankgauge.gates.release_gate import (
         gate as gate,
+        update_baseline as update_baseline,
     )
     from rankgauge.gates.result import (
         GateCheck as GateCheck,
@@ -35,7 +36,7 @@ __all__, __getattr__, __dir__ = lazy_names(
     {
         "baseline": "Baseline BaselineQuery Noise",
         "non_inferiority": "untestable_margins",
-        "release_gate": "gate",
+        "release_gate": "gate update_baseline",
         "result": "GateCheck GateNumbers GateResult QueryLoss",
         "rules": "Contract GatedMeasure GateRules",
     },

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import metadata
 from itertools import combinations, pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -394,6 +395,12 @@ def _finished(
             fix=fault.fix,
         )  # fmt: skip
     return replace(made, noise=Noise.of(repeats)) if repeats else made
+
+
+def is_baseline(path: Path) -> bool:
+    """Return whether a file is a baseline, perhaps a damaged one."""
+    with path.open("rb") as stream:
+        return f'"{_SCHEMA}'.encode() in stream.read(1000)
 
 
 def input_faults(evaluation: Evaluation) -> list[Finding]:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal
 
 from rankgauge.comparison.differences import select
@@ -20,7 +21,13 @@ from rankgauge.data.subsets import only
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.evaluation import evaluate, evaluate_blocks
 from rankgauge.evaluation.result import Evaluation, calibration_finding, settings_change
-from rankgauge.gates.baseline import Baseline, FirstDocuments, Noise, input_faults
+from rankgauge.gates.baseline import (
+    Baseline,
+    FirstDocuments,
+    Noise,
+    input_faults,
+    is_baseline,
+)
 from rankgauge.gates.latency import latency_checks
 from rankgauge.gates.non_inferiority import Reference, loss_checks, refusal
 from rankgauge.gates.result import GateCheck, GateResult
@@ -29,6 +36,7 @@ from rankgauge.measures.measure import Measure
 
 _FEW_QUERIES = 25
 _HOLES = 0.05
+_OTHER_FILE = "name another file: --baseline FILE"
 
 
 def gate(
@@ -146,6 +154,82 @@ def gate(
         ),
         unit=new.unit,
     )
+
+
+def update_baseline(
+    made: Baseline,
+    path: str | os.PathLike[str],
+    rules: Any = None,
+    *,
+    anchor: Any = None,
+    force: bool = False,
+) -> str:
+    """Write a baseline, unless it would replace a better one or another file.
+
+    Args:
+        made: The new baseline.
+        path: The file to write.
+        rules: As in :func:`gate`; they decide whether the new baseline is worse than the old one.
+        anchor: The path of the anchor, which is never replaced.
+        force: Whether to replace a baseline although the gate fails.
+
+    Returns:
+        The verdict, with the old and the new means; empty if there was no baseline.
+
+    Raises:
+        InputError: If the file is the anchor or no baseline, or the gate fails without `force`.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> qrels = {f"q{n}": {"d1": 1} for n in range(200)}
+        >>> old = Baseline.from_run(qrels, {q: ["x", "d1"] for q in qrels}, {"measures": ["RR"]})
+        >>> new = Baseline.from_run(qrels, {q: ["d1", "x"] for q in qrels}, {"measures": ["RR"]})
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "base.json")
+        >>> update_baseline(old, path), update_baseline(new, path, {"measures": ["RR"]})
+        ('', 'PASS: RR 0.5000 → 1.0000')
+    """
+    file, text = Path(path), ""
+    if isinstance(anchor, str | os.PathLike) and Path(anchor).absolute() == file.absolute():
+        raise InputError(
+            "this is the anchor, which is never updated", where=str(path), fix=_OTHER_FILE
+        )
+    if file.is_file() and file.stat().st_size:
+        text, failed = _replaced(made, file, GateRules.of(rules))
+        if failed and not force:
+            raise InputError(
+                f"the gate fails: {text}", where=f"run {made.run_name!r}",
+                fix="keep the baseline, or replace it nevertheless with --force",
+            )  # fmt: skip
+    made.write(path)
+    return text
+
+
+def _replaced(new: Baseline, file: Path, rules: GateRules) -> tuple[str, bool]:
+    """Return the verdict on a new baseline as text, and whether it is worse than the old one."""
+    try:
+        old = Baseline.read(file)
+    except InputError as error:
+        if not is_baseline(file):
+            what = "not a baseline, so it was not replaced"
+            raise InputError(what, where=str(file), fix=_OTHER_FILE) from None
+        if error.fix.startswith("update rankgauge"):
+            raise
+        return f"replaced a baseline that cannot be compared: {error.what}", False
+    why = refusal("baseline", old, new, rules)
+    verdict = "NOT COMPARABLE"
+    if not why:
+        reference = Reference("baseline", old, tuple(filter(old.queries.__contains__, new.queries)))
+        checks = [
+            *(_floor(gated, new) for gated in rules.measures if gated.floor is not None),
+            *loss_checks([reference], new, rules, noise=old.noise, truth=None, rankings=Run.of),
+        ]
+        verdict = GateResult(new.run_name, tuple(checks)).verdict
+    means = [
+        f"{name} {old.mean(name):.4f} → {new.mean(name):.4f}"
+        for name in new.measures
+        if name in old.measures
+    ]
+    return f"{verdict}: {', '.join(means)}", verdict == "FAIL"
 
 
 def _alone(evaluation: Evaluation, run: Any, rules: GateRules) -> Evaluation:
