@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from calling import QUERIES, WAYS, asked, finished_in, of_kind
 
-from rankgauge import InputError, Limits
+from rankgauge import Benchmark, InputError, Limits
 
 
 class Unfit(Exception):  # noqa: N818 - a name for a test
@@ -357,3 +357,21 @@ def test_the_first_line_of_an_error_is_reported():
 
     found, _ = asked(retrieve, Limits(retries=0))
     assert {a.error for a in found.values()} == {"ValueError: no such index"}
+
+
+@pytest.mark.parametrize("stop_after", [3, 100])
+def test_a_retriever_without_any_response_has_no_numbers(collection, stop_after):
+    def unreachable(text):
+        raise ConnectionError("connection refused")
+
+    bench = Benchmark(collection, k=5, limits=Limits(retries=0, stop_after=stop_after))
+    run = bench.run("a", unreachable, timed=0)
+    bench.run("b", lambda text: ["d1"], timed=0)
+    for act in (
+        lambda: run.evaluate("RR", errors="empty"),
+        lambda: run.ranked("empty"),
+        lambda: bench.compare("RR", errors="empty"),
+    ):
+        with pytest.raises(InputError, match=r"of 10 queries failed.*connection refused") as caught:
+            act()
+        assert "empty" not in caught.value.fix

@@ -393,6 +393,55 @@ WRONG = {
 }
 
 
+@pytest.mark.parametrize("claims", ["sentences", "model"])
+@pytest.mark.parametrize("command", ["evaluate", "gate"])
+def test_a_model_that_never_replies_gives_an_error_and_no_value(tmp_path, command, claims):
+    """A context is blank, and judged without the model: its 0 is no mean."""
+    file, store = tmp_path / "answers.jsonl", tmp_path / "v.db"
+    rows = [
+        {"id": f"q{n}", "question": "How high?", "answer": f"It is {n} m high."} for n in (1, 2)
+    ]
+    file.write_text("".join(f"{json.dumps(row | {'contexts': ['']})}\n" for row in rows[:1]))
+    with file.open("a") as stream:
+        stream.write(json.dumps(rows[1] | {"contexts": ["The tower is 2 m high."]}))
+    words = (file, "--verdicts", store, "--model", "m", "-m", "Faithfulness", "--claims", claims)
+    options = ("--allow-uncalibrated",) if command == "gate" else ()
+    refusing = (400, {}, {"error": "the context is too long"})
+    with serving(lambda *_: refusing) as server:
+        for _ in range(2):  # the verdict on the blank context is stored
+            done = answers(command, *words, *options, "--url", server.url, code=2)
+            assert "Faithfulness" not in done.stdout
+            assert (
+                "no reply of the model can be used: server: the server answered 400" in done.stderr
+            )
+            assert "fix: check --url, --model, and --key-env" in done.stderr
+
+
+def test_some_missing_verdicts_give_bounds(tmp_path):
+    file = tmp_path / "answers.jsonl"
+    rows = [
+        {"id": f"q{n}", "question": "?", "answer": f"Pigs are {n}.", "contexts": [f"Pigs are {n}."]}
+        for n in range(4)
+    ]
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    def answer(body, before):
+        text, listed = asked(body)
+        if before == 0:
+            return 400, {}, {"error": "no"}
+        return verdicts(*(entry(each["id"], "supported", text) for each in listed))
+
+    with serving(answer) as server:
+        done = answers(
+            "evaluate", file, "--url", server.url, "--model", "m", "--verdicts", tmp_path / "v.db",
+            "-m", "Faithfulness", "--as", "json",
+        )  # fmt: skip
+    (found,) = json.loads(done.stdout)["measures"]
+    assert found["mean"] == 1.0
+    assert "1 missing" in done.stderr
+    assert "server: the server answered 400" in done.stderr
+
+
 @pytest.mark.parametrize("words", WRONG)
 def test_invalid_arguments_are_refused_with_a_fix(words):
     assert WRONG[words] in answers("evaluate", FIRST, *words.split(), code=2).stderr

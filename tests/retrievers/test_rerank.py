@@ -184,6 +184,7 @@ def test_a_server_that_scores_some_leaves_the_others_below():
         {"results": [{"index": 0, "relevance_score": "high"}]},
         {"results": [{"index": 0, "relevance_score": 1}] * 2},
         {"results": ["x"]},
+        {"results": []},
         b'{"results": [{"index": 0, "relevance_score": NaN}]}',
     ],
     ids=lambda answer: str(answer)[:60],

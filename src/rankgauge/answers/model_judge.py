@@ -6,6 +6,7 @@ mark that occurs in none of them. Items omitted from a reply are requested again
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections import Counter
@@ -362,6 +363,7 @@ class ClaimExtraction(Result):
         dry_run: Whether no request was sent.
         found: The claims by kind (``claims`` or ``nuggets``) and text.
         nuggets: Whether nuggets were extracted, too.
+        failures: The first reasons for missing claims.
     """
 
     extractor: str
@@ -372,6 +374,12 @@ class ClaimExtraction(Result):
     dry_run: bool = False
     found: Mapping[tuple[str, str], tuple[Claim, ...]] = field(default_factory=dict, repr=False)
     nuggets: bool = False
+    failures: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no claims because every extraction failed, now and before."""
+        return bool(self.missing) and not self.found
 
     def claims(self, record: AnswerRecord) -> ClaimSet:
         """Return the claims of a record, for ``claims=`` of `judge_answers`."""
@@ -453,6 +461,7 @@ def extract_claims(
     todo = [key for key in wanted if key not in found]
     requests = [_extraction(texts, prompt, *wanted[prompt, source]) for prompt, source in todo]
     missing: Counter[str] = Counter()
+    failures: dict[str, None] = {}
     if dry_run:
         usage = model.estimate(requests, [_PER_CLAIMS] * len(requests))
     else:
@@ -465,6 +474,7 @@ def extract_claims(
                 for done, (place, result) in enumerate(replies, 1):
                     if isinstance(result, ModelError):
                         missing[result.code] += 1
+                        failures[f"{result.code}: {result.what}"] = None
                     else:
                         yield todo[place], _claims(result.data)
                     if progress is not None:
@@ -479,7 +489,15 @@ def extract_claims(
         store_in_batches(results(), keep)
         usage = model.usage() - start
     return ClaimExtraction(
-        names["claims"], len(wanted), before, dict(missing), usage, dry_run, found, nuggets
+        names["claims"],
+        len(wanted),
+        before,
+        dict(missing),
+        usage,
+        dry_run,
+        found,
+        nuggets,
+        tuple(itertools.islice(failures, 3)),
     )
 
 

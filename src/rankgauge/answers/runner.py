@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from rankgauge.answers.evaluation import DEFAULT_MEASURES, answer_measures
-from rankgauge.answers.judges import Judge, MissingVerdict
+from rankgauge.answers.judges import Judge, MissingVerdict, verdict_on_blank
 from rankgauge.answers.model_judge import ModelJudge
 from rankgauge.answers.records import AnswerRecord, AnswerSet
 from rankgauge.answers.scores import RELATIONS
@@ -49,6 +49,7 @@ class AnswerJudging(Result):
         dry_run: Whether no request was sent.
         failures: The first reasons for missing verdicts.
         served: Model names reported by the server that differ from the requested name.
+        blank: The number of verdicts on blank texts, which need no judge.
     """
 
     judge: str
@@ -62,6 +63,12 @@ class AnswerJudging(Result):
     dry_run: bool = False
     failures: tuple[str, ...] = ()
     served: tuple[str, ...] = ()
+    blank: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the judge has given none of its verdicts, neither now nor before."""
+        return 0 < self.items - self.blank <= sum(self.missing.values())
 
     @property
     def judged(self) -> int:
@@ -87,8 +94,8 @@ class AnswerJudging(Result):
         )  # fmt: skip
 
     def summary(self) -> str:
-        """Return the numbers of new and missing verdicts, and the cost."""
-        return ". ".join([f"{self.judge}: {self._heading()}", *self._spent()])
+        """Return the numbers of new and missing verdicts, the cost, and the first reason."""
+        return ". ".join([f"{self.judge}: {self._heading()}", *self._spent(), *self.failures[:1]])
 
     def _heading(self) -> str:
         if self.dry_run:
@@ -203,6 +210,7 @@ def judge_answers(  # noqa: PLR0913 - each is an option of its own
         {relation: dict(count) for relation, count in sorted(tally.labels.items())},
         dict(tally.missing), tally.demoted, usage, time.monotonic() - began, dry_run,
         tuple(tally.failures), () if model is None else model.other_models(),
+        replicates * sum(verdict_on_blank(item, judge.name, "") is not None for item in items),
     )  # fmt: skip
 
 

@@ -252,16 +252,20 @@ class BenchmarkRun(Result):
     def check(self, errors: Errors) -> None:
         """Raise an error for failed queries, unless they count as empty rankings.
 
+        A run without any response has no numbers in either case.
+
         Raises:
-            InputError: If queries failed and `errors` is ``raise``.
+            InputError: If queries failed and `errors` is ``raise``, or all queries failed.
         """
         if errors not in get_args(Errors):
             raise UnknownName.of("errors", errors, get_args(Errors))
-        if errors == "raise" and self.tally.failed + self.tally.missing:
+        lost = self.tally.failed + self.tally.missing
+        every = lost == self.tally.queries
+        if lost and (errors == "raise" or every):
+            count = ', or count them as empty rankings (errors="empty", --errors empty)'
             raise InputError(
                 self._failure_text(), where=f"run {self.name!r}",
-                fix='run them again (rerun="failed", --failed), or count them as empty rankings '
-                '(errors="empty", --errors empty)',
+                fix=f'run them again (rerun="failed", --failed){"" if every else count}',
             )  # fmt: skip
 
     @cached_property

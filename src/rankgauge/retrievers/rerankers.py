@@ -171,6 +171,8 @@ class RerankEndpoint(ModelEndpoint):
             if scores[place] is not None:
                 raise self._invalid_response(f"the index {place} twice")
             scores[place] = float(score)
+        if not rows:
+            raise self._invalid_response(f"no score for {many(count, 'text')}")
         return scores
 
 
