@@ -65,7 +65,9 @@ def counted_by_hand(project):
     for each in project.judgments():
         if each.status != "counted" or each.choice.outcome == "graded":
             continue
-        for document in each.presentation.documents:
+        # A ranking that stops early says nothing about the documents that were not ranked.
+        partial = each.presentation.mode == "ranking" and each.choice.documents
+        for document in each.choice.documents if partial else each.presentation.documents:
             pair = each.presentation.question, document
             shown[pair] += 1
             chosen[pair] += document in each.choice.documents
@@ -73,6 +75,49 @@ def counted_by_hand(project):
 
 
 # ---- grades
+
+
+def test_grades_follow_the_places_of_rankings_and_documents_not_ranked_stay_unjudged(tmp_path):
+    rows = [
+        ("q1", "abcde", "ca", {"mode": "ranking"}), ("q1", "abcdf", "cba", {"mode": "ranking"}),
+        ("q1", "afgh", "none", {"mode": "ranking"}), ("q2", "abcd", "d", {"mode": "ranking"}),
+        ("q2", "bc", "cannot tell", {"mode": "ranking"}),
+    ]  # fmt: skip
+    project = judged(tmp_path / "a.db", *rows)
+    # By hand: place 1 is grade 3, as three documents were placed at most; the lower median.
+    places = defaultdict(list)
+    for question, shown, placed, _ in rows:
+        for document in shown if placed == "none" else placed if len(placed) < 5 else "":
+            rank = -1 if placed == "none" else placed.index(document)
+            places[question, document].append(0 if rank < 0 else 3 - rank)
+    wanted = {pair: sorted(given)[(len(given) - 1) // 2] for pair, given in places.items()}
+    export = export_judgments(project)
+    assert {(q, d): g for q, own in export.grades.items() for d, g in own.items()} == wanted
+    assert wanted["q1", "c"] == 3
+    assert wanted["q1", "a"] == 1
+    assert wanted["q2", "d"] == 3
+    assert {"d", "e"}.isdisjoint(export.judgments["q1"])
+    assert [each["means"] for each in export.about["scale"]] == [
+        "none is appropriate", "place 3", "place 2", "place 1",
+    ]  # fmt: skip
+    assert "5 documents shown but never ranked: unjudged" in export.about["notes"]
+    # All rules and the relevance agree on which documents are judged.
+    for rule in ("share", "fit"):
+        by_rule = export_judgments(project, relevance=rule).grades
+        assert {(q, d) for q, own in by_rule.items() for d in own} == set(wanted)
+    found = measure_relevance(project.judgments(), project.pools)
+    assert {(each.question, each.document) for each in found.documents if each.judged} == set(
+        wanted
+    )
+    assert found.question("q1")[0].document == "c"
+
+
+def test_choices_and_rankings_together_are_graded_by_share(tmp_path):
+    rows = [("q1", "abc", "ba", {"mode": "ranking"}), ("q1", "ab", "a"), ("q1", "cd", "none")]
+    export = export_judgments(judged(tmp_path / "a.db", *rows))
+    assert (export.about["relevance"], dict(export.judgments["q1"])) == (
+        "share", {"a": 2, "b": 1, "c": 0, "d": 0},
+    )  # fmt: skip
 
 
 def test_shares_become_places_and_never_chosen_is_0(tmp_path):

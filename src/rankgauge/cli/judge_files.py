@@ -23,8 +23,9 @@ from rankgauge.cli.output import counted, print_message, print_result, working
 @click.option(
     "--relevance", type=click.Choice(["share", "fit", "grade"]),
     help="The source of grades. share: 0 if never chosen, else 1, 2, ... by ascending "
-    "chosen/shown; fit: the probability of being preferred to none; grade: the median grade.  "
-    "[default: share, or grade in a project with grades]",
+    "chosen/shown; fit: the probability of being preferred to none; grade: the median grade or, of "
+    "rankings, place (the first is highest).  [default: share, or grade in a project of grades or "
+    "rankings]",
 )  # fmt: skip
 @click.option(
     "--drop-unsure",
@@ -50,8 +51,8 @@ def export(
 ) -> None:
     """Write the judgments of PROJECT to FILE.
 
-    Documents that were never shown remain unjudged. FILE.about.json records the guideline,
-    criteria, and rule.
+    Documents that were never shown, or in rankings never ranked, remain unjudged. FILE.about.json
+    records the guideline, criteria, and rule.
 
     \b
     Examples:

@@ -36,7 +36,9 @@ _RULES = {
     "fit": "by the probability of being preferred to none in the Plackett-Luce fit: below 0.5 "
     "grade 0, from 0.5 grade 1, from 0.8 grade 2, from 0.95 grade 3",
     "grade": "the median of the grades that people gave; for an even number of grades, the lower "
-    "of the two middle grades",
+    "of the two middle grades. In a ranking, the first place has the highest grade and each "
+    "further place 1 less; documents that were not ranked get no grade; if none is appropriate, "
+    "all get 0",
 }
 _PREFERENCES = (
     "each choice is a group: a chosen document is preferred to all others shown with it; in a "
@@ -158,8 +160,9 @@ def export_judgments(
             the random documents from outside it as strata (for ``infNDCG`` and ``xinfAP``).
         relevance: The rule for grades. ``share``: 0 for documents never chosen, 1, 2, ... for the
             others by ascending chosen/shown. ``fit``: 0 below 0.5, 1 below 0.8, 2 below 0.95, else
-            3. ``grade``: the median of the grades of people. If None, ``share``, or ``grade`` for a
-            project with grades only.
+            3. ``grade``: the median of the grades of people, or of the places in rankings, the
+            first place highest. If None, ``grade`` if all judged documents have grades, else
+            ``share``. Documents that were shown in rankings but never ranked are not exported.
         drop_unsure: With ``fit``, whether to leave documents unjudged if their relevance is
             uncertain: their interval contains 0.5.
         documents: For ``sampled``, the identifiers of all documents in the collection.
@@ -201,9 +204,10 @@ def export_judgments(
             grades,
             _texts(project),
         )  # fmt: skip
-    graded = any(each.grades for each in found)
+    judged = [each for each in found if each.judged]
     if relevance is None:
-        relevance = "grade" if graded and not any(each.shown for each in found) else "share"
+        graded = judged and all(len(each.grades) >= each.shown for each in judged)
+        relevance = "grade" if graded else "share"
     rule: Rule = one_of("relevance", relevance, _RULES)  # type: ignore[assignment] # one of them
     grades, unsure = grades_of(found, rule)
     if not grades:
@@ -231,7 +235,7 @@ def export_judgments(
              "interval": [each.fit_low, each.fit_high], "judged": each not in dropped}
             for each in unsure
         ],
-        "scale": _scale(grades, _labels(project, rule)),
+        "scale": _scale(grades, _labels(project, rule, judgments)),
     }  # fmt: skip
     if unsure:
         about["notes"].append(
@@ -346,9 +350,13 @@ def _texts(project: JudgingProject) -> dict[str, str]:
     return {name: each.text for name, each in project.questions.items()}
 
 
-def _labels(project: JudgingProject, rule: Rule) -> tuple[str, ...]:
+def _labels(project: JudgingProject, rule: Rule, judgments: Iterable[Judgment]) -> tuple[str, ...]:
     if rule == "grade":
-        return project.settings.grades
+        made = [each.choice for each in judgments if each.counted and each.choice]
+        places = range(max(len(each.documents) for each in made), 0, -1)
+        if any(each.grades for each in made):
+            return project.settings.grades
+        return ("none is appropriate", *(f"place {place}" for place in places))
     return _FIT_SCALE if rule == "fit" else ("never chosen", "chosen, by ascending share")
 
 
@@ -380,6 +388,8 @@ def _about(
     judged = {(question, document) for question, own in grades.items() for document in own}
     unjudged = [each for each in found if (each.question, each.document) not in judged]
     notes = [pool_warning(kinds)]
+    if unranked := sum("not ranked" in each.excluded for each in unjudged):
+        notes.append(f"{many(unranked, 'document')} shown but never ranked: unjudged")
     if advice(len(grades)):
         notes.append(f"{many(len(grades), 'question')}: {advice(len(grades))}")
     if 0 in versions:

@@ -31,7 +31,8 @@ class DocumentRelevance:
     Attributes:
         question: The identifier of the question.
         document: The identifier of the document.
-        shown: Finished presentations to people, including those in which none was chosen.
+        shown: Finished presentations to people, including those in which none was chosen, but not
+            rankings in which others were ranked and the document was not: these say nothing.
         chosen: The number of times it was chosen (in a ranking: ranked).
         share: chosen / shown; NaN if it was never shown for a choice.
         share_low: Lower bound of the Wilson interval of the share.
@@ -41,9 +42,11 @@ class DocumentRelevance:
         fit_low: Lower bound of the interval of `fit`.
         fit_high: Upper bound of the interval of `fit`.
         above: Posterior probability that `fit` is above 0.5.
-        grades: The grades by people, in the order of presentation.
+        grades: The grades by people, in the order of presentation. In a project of rankings, the
+            last place that anybody filled is grade 1, the place before it 2, and so on, so that the
+            first place is highest; documents of which none is appropriate get 0.
         excluded: Presentations that do not count, by status: ``cannot tell``, ``expired``,
-            ``repeat``, ``model``, and so on.
+            ``repeat``, ``model``, ``not ranked``, and so on.
     """
 
     question: str
@@ -189,7 +192,8 @@ class Relevance(Result):
             )
         unjudged = sum(not each.judged for each in self.documents)
         if unjudged:
-            yield f"{many(unjudged, 'document')} never shown: unjudged"
+            ranked = any("not ranked" in each.excluded for each in self.documents)
+            yield f"{many(unjudged, 'document')} never shown{' or ranked' * ranked}: unjudged"
         if self.excluded:
             yield f"not counted: {_counts(self.excluded)}"
         if any(each.shown for each in self.documents):
@@ -217,7 +221,8 @@ def measure_relevance(
     Relevance is estimated in two ways: by the share chosen / shown with a Wilson interval, and by a
     Plackett-Luce model of all choices for the question, as the probability of being preferred to
     none with a Laplace interval (``rankgauge.stats.fit_plackett_luce``). Only judgments with the
-    status ``counted`` are used. Documents that were never shown remain unjudged.
+    status ``counted`` are used. Documents that were never shown, or in rankings never ranked,
+    remain unjudged.
 
     Args:
         judgments: All judgments of a project (:meth:`JudgingProject.judgments`).
@@ -242,8 +247,15 @@ def measure_relevance(
             by_question.setdefault(each.presentation.question, []).append(each)
         if not each.counted:
             excluded[each.status] += 1
+    made = [each.choice for mine in by_question.values() for each in mine if each.counted]
+    lengths = [len(each.documents) for each in made if each is not None]
+    # Places and grades of people have different scales.
+    graded = any(each is not None and each.grades for each in made)
+    places = 0 if graded else max(lengths, default=0)
     found = {
-        question: _measure_question(question, mine, (pools or {}).get(question, ()), level)
+        question: _measure_question(
+            question, mine, (pools or {}).get(question, ()), level=level, places=places
+        )
         for question, mine in by_question.items()
     }
     return Relevance(
@@ -262,12 +274,13 @@ def measure_relevance(
 
 
 def _measure_question(
-    question: str, judgments: Iterable[Judgment], pool: Iterable[str], level: float
+    question: str, judgments: Iterable[Judgment], pool: Iterable[str], *, level: float, places: int
 ) -> tuple[list[DocumentRelevance], bool, list[float], list[bool]]:
     """Return documents, whether all are resolved, and predicted and observed "none" by choice."""
     chosen: Counter[str] = Counter()
     grades: dict[str, list[int]] = defaultdict(list)
     excluded: dict[str, Counter[str]] = defaultdict(Counter)
+    unranked: Counter[str] = Counter()
     sets = []
     for each in judgments:
         documents, choice = each.presentation.documents, each.choice
@@ -280,9 +293,17 @@ def _measure_question(
         else:
             chosen.update(choice.documents)
             sets.append((documents, choice.documents))
+            if each.presentation.mode != "ranking":
+                continue
+            for place, name in enumerate(choice.documents or documents):
+                if places:
+                    grades[name].append(places - place if choice.documents else 0)
+            for name in {*documents} - {*(choice.documents or documents)}:
+                excluded[name]["not ranked"] += 1
+                unranked[name] += 1
     state = QuestionState(tuple(dict.fromkeys([*pool, *grades, *excluded])), tuple(sets))
     names, fit = fit_question(state)
-    shown = state.shown
+    shown = state.shown - unranked
     trials = np.array([shown[name] for name in names])
     hits = np.array([chosen[name] for name in names])
     with np.errstate(invalid="ignore"):
