@@ -41,7 +41,9 @@ def serving(
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            sent = self.rfile.read(int(self.headers["Content-Length"]))
+            lines = self.headers["Content-Type"] == "application/x-ndjson"
+            body = [*map(json.loads, sent.splitlines())] if lines else json.loads(sent)
             before = len(said.bodies)
             said.bodies.append(body)
             said.headers.append({name.lower(): value for name, value in self.headers.items()})

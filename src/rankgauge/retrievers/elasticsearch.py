@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from rankgauge.core.arguments import choice
+from rankgauge.core.arguments import choice, is_number
 from rankgauge.core.http_client import MAX_BYTES, Endpoint, EndpointError, call_with_retries
 from rankgauge.core.redaction import redact
 from rankgauge.core.text import inflect, many
@@ -260,7 +260,7 @@ class Elasticsearch:
                 f"the server failed on query {query.id!r}: "
                 f"{self._endpoint.quoted(_reason(answer))}",
                 where=self._where(), fix="see the server's message", status=status,
-                retryable=status in {429, 500, 503},
+                retryable=status in (429, 500, 503),
             )  # fmt: skip
         try:
             shards = answer.get("_shards", {})
@@ -277,7 +277,9 @@ class Elasticsearch:
                 f"hits of query {query.id!r} have no score", where=self._type,
                 fix='add "track_scores": true to the body, which sorts by another field',
             )  # fmt: skip
-        return [(str(name), float(score)) for name, score in rows][:k]
+        if not all(isinstance(name, str) and name and is_number(score) for name, score in rows):
+            raise self._invalid_response("a hit whose _id is no text or whose _score is no number")
+        return [(name, float(score)) for name, score in rows][:k]
 
     def _where(self) -> str:
         return f"{self._endpoint.shown}/{self._index}/_msearch"
@@ -377,7 +379,8 @@ def _reason(answer: Mapping[str, Any]) -> str:
     fault = answer.get("error")
     if not isinstance(fault, Mapping):
         return str(fault)
-    causes = itertools.chain([fault], fault.get("root_cause") or ())
+    more = fault.get("root_cause")
+    causes = [fault, *(more if isinstance(more, list) else ())]
     reasons = dict.fromkeys(
         f"{cause.get('type')}: {cause.get('reason')}"
         for cause in itertools.islice(causes, _SHOWN)
