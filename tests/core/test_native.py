@@ -28,7 +28,18 @@ from rankgauge.tutorials.evaluator import RetrievalEvaluator
 pytestmark = pytest.mark.skipif(native.core is None, reason="the compiled core was not built")
 MEASURES = ["nDCG@3", "AP", "RR", "P@2", "R@5", "ERR@4", "Bpref"]
 IDS = st.text(st.sampled_from("ab1é\U0001f600"), min_size=1, max_size=140)
-SCORES = st.sampled_from([0.0, -0.0, 1.0, 0.5, -1e300, 5e-324, 3, 2**53, 1e15])
+
+
+class Negated(float):
+    """A score whose value is that of its own __float__."""
+
+    def __float__(self):
+        return -super().__float__()
+
+
+SCORES = st.sampled_from(
+    [0.0, -0.0, 1.0, 0.5, -1e300, 5e-324, 3, 2**53, 1e15, Negated(0.75), np.float64(0.5)]
+)
 RUNS = st.dictionaries(IDS, st.dictionaries(IDS, SCORES, max_size=30), min_size=1, max_size=4)
 JUDGMENTS = st.dictionaries(
     IDS, st.dictionaries(IDS, st.sampled_from([0, 1, 2, -1]), min_size=1, max_size=20), min_size=1
@@ -163,6 +174,15 @@ def test_functions_and_evaluators_give_the_same_alike(retrieved, grades, k):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native, "core", None)
         assert found() == compiled
+
+
+@pytest.mark.parametrize("ties", ["trec", "input", "best", "mean"])
+def test_scores_are_those_of_float(ties):
+    run = {"q": {"a": 2.0, "b": Negated(3.0), "c": 1.0, "d": np.float32(0.5), "e": -9.0}}
+    floats = {"q": {doc: float(score) for doc, score in run["q"].items()}}
+    for judged in "abcde":
+        judgments = {"q": {judged: 1}}
+        assert both(judgments, run, ties) == both(judgments, floats, ties)
 
 
 def test_findings_are_those_of_the_run_when_it_was_evaluated():

@@ -39,14 +39,16 @@
 #error "hashes are computed from little-endian words"
 #endif
 
-#define VERSION 9 /* same as in core/native.py; incremented when a function changes */
+#define VERSION 10 /* same as in core/native.py; incremented when a function changes */
 #define JUDGMENTS "rankgauge.judgments"
 #define NUMBERING "rankgauge.numbering"
 #define LINES_RUN "rankgauge.lines_run"
 #define LONGEST 128 /* ids longer than this are hashed by these bytes and a checksum */
 #define FEW 16      /* up to this many judged documents are counted one by one, without sorting */
 #define LARGE (1 << 14) /* from this many bytes or rows on, the GIL is released */
-#define MOST (INT64_C(1) << 40) /* maximum number of comparisons for one ranking */
+#define STEPS (INT64_C(1) << 20) /* signals are handled after this many steps, well below 0.1 s */
+#define SORTED 4096 /* rows that are sorted at a time, since qsort may be quadratic */
+#define PROBES 256  /* no honest hashes collide as often in a table that is half empty */
 #define SPARSE 4    /* hash-table slots per hash */
 #define LEAST 3     /* shorter rankings may rise by chance */
 #define EXACT 9007199254740992.0 /* 2**53: every smaller whole number is a double */
@@ -124,20 +126,114 @@ or_no_memory(PyObject *result)
     return result;
 }
 
+/* Long work: the GIL is released if it is large, and signals such as Ctrl-C are handled. */
+typedef struct {
+    PyThreadState *others; /* NULL while this thread has the GIL */
+    int64_t done;          /* steps since signals were handled */
+    int deferred;          /* whether signals must wait, because objects are not owned */
+} Work;
+
 /* Release the GIL for large work; until `lock`, no Python object may be used. */
-static PyThreadState *
-unlock(Py_ssize_t size)
+static void
+unlock(Work *work, Py_ssize_t size)
 {
-    return size < LARGE ? NULL : PyEval_SaveThread();
+    if (size >= LARGE) {
+        work->others = PyEval_SaveThread();
+    }
 }
 
 static void
-lock(PyThreadState **others)
+lock(Work *work)
 {
-    if (*others != NULL) {
-        PyEval_RestoreThread(*others);
-        *others = NULL;
+    if (work->others != NULL) {
+        PyEval_RestoreThread(work->others);
+        work->others = NULL;
     }
+}
+
+/* Handle signals; 0 with the exception of a handler, and with the GIL. */
+static int
+handle_signals(Work *work)
+{
+    int unlocked = work->others != NULL;
+    work->done = 0;
+    lock(work);
+    if (PyErr_CheckSignals() < 0) {
+        return 0;
+    }
+    if (unlocked) {
+        work->others = PyEval_SaveThread();
+    }
+    return 1;
+}
+
+/* Count steps, and handle signals from time to time; 0 with an exception. A handler can change any
+   object that is not owned here. */
+static inline int
+proceed(Work *work, int64_t steps)
+{
+    work->done += steps;
+    return work->done < STEPS || work->deferred || handle_signals(work);
+}
+
+static inline void
+copy_item(char *to, const char *from, size_t size)
+{
+    if (size == 8) {
+        memcpy(to, from, 8); /* fixed sizes avoid a call */
+    }
+    else if (size == 32) {
+        memcpy(to, from, 32);
+    }
+    else {
+        memcpy(to, from, size);
+    }
+}
+
+/* Sort items, with as many spare ones. 0: an exception. */
+static int
+sort_halves(char *items, char *spare, int64_t count, size_t size, int (*order)(const void *, const void *),
+            Work *work)
+{
+    if (count <= SORTED) {
+        qsort(items, (size_t)count, size, order);
+        return proceed(work, 16 * count);
+    }
+    int64_t half = count / 2, left = half, right = count - half;
+    char *above = items, *below = items + (size_t)half * size, *to = spare;
+    if (!sort_halves(above, spare, left, size, order, work) ||
+        !sort_halves(below, spare, right, size, order, work)) {
+        return 0;
+    }
+    for (; left && right; to += size) {
+        if (order(below, above) < 0) {
+            copy_item(to, below, size);
+            below += size;
+            right--;
+        }
+        else {
+            copy_item(to, above, size);
+            above += size;
+            left--;
+        }
+        if (!proceed(work, 4)) {
+            return 0;
+        }
+    }
+    memcpy(to, above, (size_t)left * size);
+    memcpy(items, spare, (size_t)(count - right) * size);
+    return 1;
+}
+
+/* Sort items in N log N time, whatever their order, which must be total. 0: out of memory, or an
+   exception. */
+static int
+sort_items(void *items, int64_t count, size_t size, int (*order)(const void *, const void *), Work *work)
+{
+    char *spare = malloc(count > SORTED ? (size_t)count * size : 1);
+    int sorted = spare != NULL && sort_halves(items, spare, count, size, order, work);
+    free(spare);
+    return sorted;
 }
 
 static size_t
@@ -239,6 +335,53 @@ compare_ids(const uint8_t *a, int64_t a_length, const uint8_t *b, int64_t b_leng
     return (a_length > b_length) - (a_length < b_length);
 }
 
+/* Two numbers that nobody can predict, like those of Python's hashes of text. */
+static uint64_t secret[2];
+
+#define ROTATED(word, bits) ((word) << (bits) | (word) >> (64 - (bits)))
+
+static inline void
+sip_round(uint64_t v[4])
+{
+    v[0] += v[1];
+    v[1] = ROTATED(v[1], 13) ^ v[0];
+    v[0] = ROTATED(v[0], 32);
+    v[2] += v[3];
+    v[3] = ROTATED(v[3], 16) ^ v[2];
+    v[0] += v[3];
+    v[3] = ROTATED(v[3], 21) ^ v[0];
+    v[2] += v[1];
+    v[1] = ROTATED(v[1], 17) ^ v[2];
+    v[2] = ROTATED(v[2], 32);
+}
+
+/* Return a hash of an id for which nobody can find collisions: SipHash-1-3. */
+static uint64_t
+secret_hash_of(const uint8_t *id, int64_t length)
+{
+    uint64_t v[4] = {secret[0] ^ UINT64_C(0x736F6D6570736575), secret[1] ^ UINT64_C(0x646F72616E646F6D),
+                     secret[0] ^ UINT64_C(0x6C7967656E657261), secret[1] ^ UINT64_C(0x7465646279746573)};
+    uint64_t word;
+    int64_t left = length;
+    for (; left >= 8; id += 8, left -= 8) {
+        word = word_at(id);
+        v[3] ^= word;
+        sip_round(v);
+        v[0] ^= word;
+    }
+    word = 0;
+    memcpy(&word, id, (size_t)left);
+    word |= (uint64_t)length << 56;
+    v[3] ^= word;
+    sip_round(v);
+    v[0] ^= word;
+    v[2] ^= 0xFF;
+    sip_round(v);
+    sip_round(v);
+    sip_round(v);
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
 /* ---- numbering: numbers of query names in order of first appearance ---- */
 
 typedef struct {
@@ -326,7 +469,7 @@ number_of(Numbering *numbering, const uint8_t *name, int64_t length)
     if (!numbering_room(numbering)) {
         return -1;
     }
-    uint64_t hash = hash_of(name, length);
+    uint64_t hash = secret_hash_of(name, length);
     size_t at = hash & numbering->mask;
     for (int32_t found; (found = numbering->slots[at]) != 0; at = (at + 1) & numbering->mask) {
         if (numbering->hashes[found - 1] == hash && is_name(numbering, found - 1, name, length)) {
@@ -370,11 +513,12 @@ static PyObject *
 names_from(const Numbering *numbering, int32_t first)
 {
     PyObject *list = PyList_New(numbering->count - first);
+    Work work = {0};
     for (int32_t i = first; list != NULL && i < numbering->count; i++) {
         size_t start = numbering->starts[i];
         PyObject *name = PyBytes_FromStringAndSize(numbering->names.data + start,
                                                    (Py_ssize_t)(numbering->starts[i + 1] - start));
-        if (name == NULL || PyList_SetItem(list, i - first, name) < 0) {
+        if (name == NULL || PyList_SetItem(list, i - first, name) < 0 || !proceed(&work, 2)) {
             Py_CLEAR(list);
         }
     }
@@ -808,7 +952,7 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
     static const size_t SIZES[] = {1, 8, 8, 8, 8, 4, 8};
     Array arrays[7] = {0};
     PyObject *result = NULL;
-    PyThreadState *others = NULL;
+    Work work = {0};
     Py_ssize_t room = PY_SSIZE_T_MAX;
     for (int i = 0; i < 7; i++) {
         if (!open_array(objects[i], &arrays[i], SIZES[i], i > 0)) {
@@ -837,7 +981,7 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
     int grouped = 1;
     int32_t newest = numbering->count - 1;
     Py_ssize_t first = row, last_row = -1, last_start = -1;
-    others = unlock(stop - start);
+    unlock(&work, stop - start);
     while (at < end) {
         const uint8_t *next = similar_line(&lines, at, end, &line);
         int similar = next != NULL;
@@ -876,17 +1020,20 @@ scan(PyObject *Py_UNUSED(module), PyObject *args)
         hashes[row] = hash_in_text(line.doc, line.doc_size);
         numbers[row] = number;
         row++;
+        if (!proceed(&work, 4)) {
+            goto done;
+        }
     }
     int ascii = is_ascii(data + start, end);
-    lock(&others);
+    lock(&work);
     result = Py_BuildValue("nOOnn", row - first, grouped ? Py_True : Py_False,
                            ascii ? Py_True : Py_False, last_row, last_start);
     goto done;
 declined:
-    lock(&others);
+    lock(&work);
     result = Py_NewRef(Py_None);
 done:
-    lock(&others);
+    lock(&work);
     close_arrays(arrays, 7);
     return or_no_memory(result);
 }
@@ -922,6 +1069,7 @@ hash_ids(PyObject *Py_UNUSED(module), PyObject *args)
     }
     Array arrays[4] = {0};
     PyObject *result = NULL;
+    Work work = {0};
     for (int i = 0; i < 4; i++) {
         if (!open_array(objects[i], &arrays[i], i ? 8 : 1, i == 3)) {
             goto done;
@@ -934,11 +1082,17 @@ hash_ids(PyObject *Py_UNUSED(module), PyObject *args)
     const uint8_t *data = arrays[0].items;
     const int64_t *starts = arrays[1].items, *lengths = arrays[2].items;
     uint64_t *hashes = arrays[3].items;
+    unlock(&work, arrays[3].count);
     for (Py_ssize_t i = 0; i < arrays[3].count; i++) {
         hashes[i] = hash_of(data + starts[i], lengths[i]);
+        if (!proceed(&work, 1 + lengths[i] / 8)) {
+            goto done;
+        }
     }
+    lock(&work);
     result = Py_NewRef(Py_None);
 done:
+    lock(&work);
     close_arrays(arrays, 4);
     return result;
 }
@@ -961,6 +1115,7 @@ pack_ids(PyObject *Py_UNUSED(module), PyObject *args)
     }
     Array arrays[4] = {0};
     PyObject *result = NULL;
+    Work work = {0};
     for (int i = 0; i < 4; i++) {
         if (!open_array(objects[i], &arrays[i], i == 1 || i == 2 ? 8 : 1, i % 2)) {
             goto done;
@@ -991,6 +1146,9 @@ pack_ids(PyObject *Py_UNUSED(module), PyObject *args)
         }
         starts[row] = used;
         used += length;
+        if (!proceed(&work, 1 + length / 64)) {
+            goto done;
+        }
     }
     result = PyLong_FromSsize_t(used);
 done:
@@ -1026,15 +1184,19 @@ group(PyObject *Py_UNUSED(module), PyObject *args)
     uint64_t *into = arrays[3].items;
     Py_ssize_t rows = arrays[0].count, groups = arrays[1].count;
     int valid = arrays[2].count == rows && arrays[3].count == rows;
-    PyThreadState *others = unlock(rows);
+    Work work = {0};
+    unlock(&work, rows);
     for (Py_ssize_t row = 0; valid && row < rows; row++) {
         int32_t number = numbers[row];
         valid = number >= 0 && number < groups && places[number] >= 0 && places[number] < rows;
         if (valid) {
             into[places[number]++] = items[row];
         }
+        if (!proceed(&work, 1)) {
+            goto done;
+        }
     }
-    lock(&others);
+    lock(&work);
     if (!valid) {
         PyErr_SetString(PyExc_ValueError, "invalid groups");
         goto done;
@@ -1062,10 +1224,10 @@ are_offsets(const int64_t *offsets, Py_ssize_t count, Py_ssize_t rows)
     return 1;
 }
 
-/* Whether all hashes are certainly distinct; `slots` must have SPARSE times as many slots as the
-   power of two above `count`. */
+/* Whether all hashes are certainly distinct; -1 with an exception. `slots` must have SPARSE times as
+   many slots as the power of two above `count`. */
 static int
-differ_all(const uint64_t *hashes, int64_t count, uint32_t *slots)
+differ_all(const uint64_t *hashes, int64_t count, uint32_t *slots, Work *work)
 {
     size_t mask = SPARSE * power_above((size_t)count) - 1;
     memset(slots, 0, (mask + 1) * sizeof(uint32_t));
@@ -1073,13 +1235,16 @@ differ_all(const uint64_t *hashes, int64_t count, uint32_t *slots)
         /* Part of the hash selects the slot, another part is stored in it; 0 is free. */
         uint32_t tag = (uint32_t)(hashes[i] >> 32) | 1;
         size_t at = (hashes[i] >> 7) & mask;
-        while (slots[at]) {
-            if (slots[at] == tag) {
+        for (int probes = 0; slots[at]; probes++) {
+            if (slots[at] == tag || probes == PROBES) {
                 return 0;
             }
             at = (at + 1) & mask;
         }
         slots[at] = tag;
+        if (!proceed(work, 1)) {
+            return -1;
+        }
     }
     return 1;
 }
@@ -1098,7 +1263,7 @@ all_differ(PyObject *Py_UNUSED(module), PyObject *args)
     Array arrays[2] = {0};
     uint32_t *slots = NULL;
     PyObject *result = NULL;
-    PyThreadState *others = NULL;
+    Work work = {0};
     if (!open_array(objects[0], &arrays[0], 8, 0) || !open_array(objects[1], &arrays[1], 8, 0)) {
         goto done;
     }
@@ -1119,12 +1284,12 @@ all_differ(PyObject *Py_UNUSED(module), PyObject *args)
         goto done;
     }
     int differ = 1;
-    others = unlock(arrays[0].count);
-    for (Py_ssize_t q = 0; differ && q < queries; q++) {
-        differ = differ_all(hashes + offsets[q], offsets[q + 1] - offsets[q], slots);
+    unlock(&work, arrays[0].count);
+    for (Py_ssize_t q = 0; differ > 0 && q < queries; q++) {
+        differ = differ_all(hashes + offsets[q], offsets[q + 1] - offsets[q], slots, &work);
     }
-    lock(&others);
-    result = PyBool_FromLong(differ);
+    lock(&work);
+    result = differ < 0 ? NULL : PyBool_FromLong(differ);
 done:
     free(slots);
     close_arrays(arrays, 2);
@@ -1206,10 +1371,10 @@ count_above(const double *values, int64_t count, double value, int equal)
     return low;
 }
 
-/* Rank documents of a ranking. 0 if out of memory. */
+/* Rank documents of a ranking. 0: out of memory, or an exception. */
 static int
 rank_documents(const Ranking *ranking, const Document *documents, int64_t count, Ranks *ranks,
-               Bytes *scratch)
+               Bytes *scratch, Work *work)
 {
     const double *values = ranking->values, *ordered = values;
     int64_t n = ranking->count;
@@ -1228,7 +1393,9 @@ rank_documents(const Ranking *ranking, const Document *documents, int64_t count,
             return 0;
         }
         memcpy(sorted, values, (size_t)n * sizeof(double));
-        qsort(sorted, (size_t)n, sizeof(double), by_value);
+        if (!sort_items(sorted, n, sizeof(double), by_value, work)) {
+            return 0;
+        }
         ordered = sorted;
         descending = 1;
     }
@@ -1250,6 +1417,9 @@ rank_documents(const Ranking *ranking, const Document *documents, int64_t count,
         ranks[i].first = ranks[i].rank = above + 1;
         ranks[i].last = upto;
         tied += upto > above + 1;
+        if (!proceed(work, descending ? 8 : n)) {
+            return 0;
+        }
     }
     if (!tied) {
         return 1;
@@ -1268,6 +1438,9 @@ rank_documents(const Ranking *ranking, const Document *documents, int64_t count,
                 Document other = {values[j], id_at(ranking, j), ranking->lengths[j], j};
                 ranks[i].rank += order(&other, document) < 0;
             }
+            if (!proceed(work, n)) {
+                return 0;
+            }
         }
         return 1;
     }
@@ -1279,7 +1452,9 @@ rank_documents(const Ranking *ranking, const Document *documents, int64_t count,
     for (int64_t j = 0; j < n; j++) {
         all[j] = (Document){values[j], id_at(ranking, j), ranking->lengths[j], j};
     }
-    qsort(all, (size_t)n, sizeof(Document), order);
+    if (!sort_items(all, n, sizeof(Document), order, work)) {
+        return 0;
+    }
     for (int64_t i = 0; i < count; i++) {
         if (ranks[i].first == ranks[i].last) {
             continue;
@@ -1295,6 +1470,9 @@ rank_documents(const Ranking *ranking, const Document *documents, int64_t count,
             }
         }
         ranks[i].rank = low + 1;
+        if (!proceed(work, 8)) {
+            return 0;
+        }
     }
     return 1;
 }
@@ -1322,8 +1500,9 @@ free_judgments(PyObject *capsule)
 }
 
 PyDoc_STRVAR(judgments_doc,
-"judgments(data, starts, lengths, hashes, offsets) -> capsule\n\n"
-"Return a hash table of the judged documents of each query, for `join`.");
+"judgments(data, starts, lengths, hashes, offsets) -> None | capsule\n\n"
+"Return a hash table of the judged documents of each query, for `join`; None if hashes collide as\n"
+"only hashes of chosen ids do.");
 
 static PyObject *
 judgments(PyObject *Py_UNUSED(module), PyObject *args)
@@ -1372,17 +1551,28 @@ judgments(PyObject *Py_UNUSED(module), PyObject *args)
         goto failed;
     }
     const uint64_t *hashes = made->arrays[3].items;
+    Work work = {0};
+    unlock(&work, rows);
     for (Py_ssize_t q = 0; q < queries; q++) {
         int64_t *slots = made->slots + made->tables[q];
         size_t mask = made->tables[q + 1] - made->tables[q] - 1;
         for (int64_t row = offsets[q]; row < offsets[q + 1]; row++) {
             size_t at = (hashes[row] >> 7) & mask;
-            while (slots[at]) {
+            for (int probes = 0; slots[at]; probes++) {
+                if (probes == PROBES) {
+                    lock(&work);
+                    Py_DECREF(capsule);
+                    return Py_NewRef(Py_None);
+                }
                 at = (at + 1) & mask;
             }
             slots[at] = row + 1;
+            if (!proceed(&work, 1)) {
+                goto failed;
+            }
         }
     }
+    lock(&work);
     return capsule;
 failed:
     Py_DECREF(capsule);
@@ -1436,7 +1626,7 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
     Array arrays[7] = {0};
     Bytes rows = {0}, ranks = {0}, found = {0}, scratch = {0};
     PyObject *result = NULL;
-    PyThreadState *others = NULL;
+    Work work = {0};
     for (int i = 0; i < 7; i++) {
         if (!open_array(objects[i], &arrays[i], i ? 8 : 1, 0)) {
             goto done;
@@ -1454,14 +1644,14 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
         PyErr_SetString(PyExc_ValueError, "invalid run columns");
         goto done;
     }
-    others = unlock(count);
+    unlock(&work, count);
     for (Py_ssize_t q = 0; q < queries; q++) {
         int64_t number = of_run[q];
         if (number < 0) {
             continue;
         }
         if (number >= known->offsets.count - 1) {
-            lock(&others);
+            lock(&work);
             PyErr_SetString(PyExc_ValueError, "invalid query number");
             goto done;
         }
@@ -1479,6 +1669,9 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
                 *place = judged;
                 *document = (Document){values[row], id, lengths[row], row - offsets[q]};
             }
+            if (!proceed(&work, 2)) {
+                goto done;
+            }
         }
         int64_t judged = (int64_t)((rows.used - before) / sizeof(int64_t));
         if (!judged) {
@@ -1490,11 +1683,11 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
         }
         Ranking ranking = {values + offsets[q], offsets[q + 1] - offsets[q], NULL, data,
                            starts + offsets[q], lengths + offsets[q], ids_decide};
-        if (!rank_documents(&ranking, (const Document *)found.data, judged, places, &scratch)) {
+        if (!rank_documents(&ranking, (const Document *)found.data, judged, places, &scratch, &work)) {
             goto done;
         }
     }
-    lock(&others);
+    lock(&work);
     PyObject *first = as_bytes(&rows), *second = as_bytes(&ranks);
     if (first != NULL && second != NULL) {
         result = PyTuple_Pack(2, first, second);
@@ -1502,7 +1695,7 @@ join(PyObject *Py_UNUSED(module), PyObject *args)
     Py_XDECREF(first);
     Py_XDECREF(second);
 done:
-    lock(&others);
+    lock(&work);
     free(rows.data);
     free(ranks.data);
     free(found.data);
@@ -1518,9 +1711,9 @@ typedef struct {
     int64_t row;
 } Scored;
 
-/* Sort by value, descending and stable; return the array that has the result. */
+/* Sort by value, descending and stable; return the array that has the result, NULL with an exception. */
 static Scored *
-sort_scored(Scored *from, Scored *to, int64_t count)
+sort_scored(Scored *from, Scored *to, int64_t count, Work *work)
 {
     for (int64_t width = 1; width < count; width *= 2) {
         for (int64_t first = 0; first < count; first += 2 * width) {
@@ -1529,10 +1722,16 @@ sort_scored(Scored *from, Scored *to, int64_t count)
             int64_t i = first, j = middle, at = first;
             if (middle < end && from[middle - 1].value < from[middle].value) {
                 while (i < middle && j < end) {
-                    int later = from[j].value > from[i].value;
-                    to[at++] = from[later ? j : i]; /* a branch would be unpredictable */
-                    j += later;
-                    i += !later;
+                    int64_t until = end - at > STEPS ? at + STEPS : end, begun = at;
+                    while (i < middle && j < end && at < until) {
+                        int later = from[j].value > from[i].value;
+                        to[at++] = from[later ? j : i]; /* a branch would be unpredictable */
+                        j += later;
+                        i += !later;
+                    }
+                    if (!proceed(work, at - begun)) {
+                        return NULL;
+                    }
                 }
             }
             memcpy(to + at, from + i, (size_t)(middle - i) * sizeof(Scored));
@@ -1563,7 +1762,7 @@ rank_rows(PyObject *Py_UNUSED(module), PyObject *args)
     Array arrays[5] = {0};
     Bytes rows = {0}, scratch = {0}, ties = {0};
     PyObject *result = NULL;
-    PyThreadState *others = NULL;
+    Work work = {0};
     for (int i = 0; i < 5; i++) {
         if (!open_array(objects[i], &arrays[i], i ? 8 : 1, 0)) {
             goto done;
@@ -1583,7 +1782,7 @@ rank_rows(PyObject *Py_UNUSED(module), PyObject *args)
     if (order == NULL) {
         goto done;
     }
-    others = unlock(count);
+    unlock(&work, count);
     for (Py_ssize_t q = 0; q + 1 < arrays[4].count; q++) {
         int64_t first = offsets[q], size = offsets[q + 1] - first;
         scratch.used = 0;
@@ -1597,7 +1796,13 @@ rank_rows(PyObject *Py_UNUSED(module), PyObject *args)
             rises |= i && values[first + i] > values[first + i - 1];
         }
         if (rises) {
-            scored = sort_scored(scored, scored + size, size);
+            scored = sort_scored(scored, scored + size, size, &work);
+            if (scored == NULL) {
+                goto done;
+            }
+        }
+        if (!proceed(&work, size)) {
+            goto done;
         }
         moved |= rises;
         for (int64_t i = 0, end; i < size; i = end) {
@@ -1620,7 +1825,9 @@ rank_rows(PyObject *Py_UNUSED(module), PyObject *args)
                 documents[j] = (Document){scored[i].value, data + starts[row], lengths[row], row};
             }
             if (tied > 2 || by_id(&documents[0], &documents[1]) > 0) {
-                qsort(documents, (size_t)tied, sizeof(Document), by_id);
+                if (!sort_items(documents, tied, sizeof(Document), by_id, &work)) {
+                    goto done;
+                }
                 for (int64_t j = 0; j < tied; j++) {
                     moved |= order[first + i + j] != documents[j].place;
                     order[first + i + j] = documents[j].place;
@@ -1628,10 +1835,10 @@ rank_rows(PyObject *Py_UNUSED(module), PyObject *args)
             }
         }
     }
-    lock(&others);
+    lock(&work);
     result = moved ? as_bytes(&rows) : Py_NewRef(Py_None);
 done:
-    lock(&others);
+    lock(&work);
     free(rows.data);
     free(scratch.data);
     free(ties.data);
@@ -1647,7 +1854,7 @@ PyDoc_STRVAR(align_doc,
 "columns: (data, starts, lengths, hashes) of the documents of each run; first, sizes: (queries, runs)\n"
 "the first row and the number of documents of each query in each run. rows: (n, runs) the row of\n"
 "each document in each run, or -1; counts: documents per query; the others are their ids. None: too\n"
-"many documents.");
+"many documents, or hashes that collide as only those of chosen ids do.");
 
 static PyObject *
 align(PyObject *Py_UNUSED(module), PyObject *args)
@@ -1660,7 +1867,7 @@ align(PyObject *Py_UNUSED(module), PyObject *args)
     Array *arrays = calloc(4 * (size_t)runs + 2, sizeof(Array)), *places = arrays + 4 * runs;
     Bytes rows = {0}, counts = {0}, data = {0}, starts = {0}, lengths = {0}, hashes = {0}, slots = {0};
     PyObject *result = NULL;
-    PyThreadState *others = NULL;
+    Work work = {0};
     if (arrays == NULL) {
         return PyErr_NoMemory();
     }
@@ -1690,7 +1897,7 @@ align(PyObject *Py_UNUSED(module), PyObject *args)
         PyErr_SetString(PyExc_ValueError, "invalid rows");
         goto done;
     }
-    others = unlock(LARGE);
+    unlock(&work, LARGE);
     for (Py_ssize_t q = 0; q < places[0].count; q += runs) {
         int64_t total = 0, found = 0;
         for (Py_ssize_t r = 0; r < runs; r++) {
@@ -1722,10 +1929,16 @@ align(PyObject *Py_UNUSED(module), PyObject *args)
                 uint64_t own = ((const uint64_t *)of_run[3].items)[row];
                 size_t at = (own >> 7) & mask;
                 int64_t number;
-                while ((number = (int64_t)table[at] - 1) >= 0 &&
+                for (int probes = 0; (number = (int64_t)table[at] - 1) >= 0 &&
                        (hash[number] != own || length[number] != bytes ||
-                        memcmp(data.data + start[number], id, (size_t)bytes) != 0)) {
+                        memcmp(data.data + start[number], id, (size_t)bytes) != 0); probes++) {
+                    if (probes == PROBES) {
+                        goto declined;
+                    }
                     at = (at + 1) & mask;
+                }
+                if (!proceed(&work, 2)) {
+                    goto done;
                 }
                 if (number < 0) {
                     char *place = grow(&data, (size_t)bytes);
@@ -1754,7 +1967,7 @@ align(PyObject *Py_UNUSED(module), PyObject *args)
         goto done;
     }
     memset(after, 0, 8);
-    lock(&others);
+    lock(&work);
     Bytes *made[6] = {&rows, &counts, &data, &starts, &lengths, &hashes};
     result = PyTuple_New(6);
     for (int i = 0; result != NULL && i < 6; i++) {
@@ -1765,10 +1978,10 @@ align(PyObject *Py_UNUSED(module), PyObject *args)
     }
     goto done;
 declined:
-    lock(&others);
+    lock(&work);
     result = Py_NewRef(Py_None);
 done:
-    lock(&others);
+    lock(&work);
     free(rows.data);
     free(counts.data);
     free(data.data);
@@ -1944,10 +2157,10 @@ keep_head(LinesRun *run, int64_t number, const uint8_t *data)
     return 1;
 }
 
-/* Add the current ranking to the run. 1: done; 0: out of memory; -1: declined because a document
-   may be a duplicate or the query occurred before. */
+/* Add the current ranking to the run. 1: done; 0: out of memory, or an exception; -1: declined because
+   a document may be a duplicate or the query occurred before. */
 static int
-add_ranking(LinesRun *run, int32_t number, const uint8_t *data, int ids_decide)
+add_ranking(LinesRun *run, int32_t number, const uint8_t *data, int ids_decide, Work *work)
 {
     if (run->seen.used <= (size_t)number) {
         char *seen = grow(&run->seen, (size_t)run->queries.count + 1 - run->seen.used);
@@ -1963,8 +2176,9 @@ add_ranking(LinesRun *run, int32_t number, const uint8_t *data, int ids_decide)
     if (slots == NULL || of_run == NULL || retrieved == NULL) {
         return 0;
     }
-    if (run->seen.data[number] || !differ_all(run->hashes, run->size, slots)) {
-        return -1;
+    int differ = run->seen.data[number] ? 0 : differ_all(run->hashes, run->size, slots, work);
+    if (differ <= 0) {
+        return differ ? 0 : -1;
     }
     run->seen.data[number] = 1;
     *of_run = number < run->judged ? number : -1;
@@ -1976,7 +2190,7 @@ add_ranking(LinesRun *run, int32_t number, const uint8_t *data, int ids_decide)
         Ranks *ranks = grow(&run->ranks, (size_t)count * sizeof(Ranks));
         Ranking ranking = {run->values, run->size, NULL, data, run->starts, run->lengths, ids_decide};
         if (rows == NULL || ranks == NULL ||
-            !rank_documents(&ranking, (const Document *)run->found.data, count, ranks, &run->scratch)) {
+            !rank_documents(&ranking, (const Document *)run->found.data, count, ranks, &run->scratch, work)) {
             return 0;
         }
         memcpy(rows, run->judgments.data, run->judgments.used);
@@ -2078,7 +2292,7 @@ join_lines(PyObject *Py_UNUSED(module), PyObject *args)
     }
     Array text = {0};
     PyObject *result = NULL;
-    PyThreadState *others = NULL;
+    Work work = {0};
     if (!open_array(object, &text, 1, 0)) {
         goto done;
     }
@@ -2088,7 +2302,7 @@ join_lines(PyObject *Py_UNUSED(module), PyObject *args)
         PyErr_SetString(PyExc_ValueError, "invalid text range");
         goto done;
     }
-    others = unlock(stop - start);
+    unlock(&work, stop - start);
     const uint8_t *at = data + start, *end = data + stop, *begun = at, *query = NULL;
     int64_t query_size = 0;
     int32_t number = -1;
@@ -2101,7 +2315,7 @@ join_lines(PyObject *Py_UNUSED(module), PyObject *args)
                 goto declined;
             }
             if (line.query_size != query_size || memcmp(line.query, query, (size_t)query_size) != 0) {
-                int added = number < 0 ? 1 : add_ranking(run, number, data, ids_decide);
+                int added = number < 0 ? 1 : add_ranking(run, number, data, ids_decide, &work);
                 number = added > 0 ? number_of(&run->queries, line.query, line.query_size) : -1;
                 if (added < 0) {
                     goto declined;
@@ -2119,13 +2333,13 @@ join_lines(PyObject *Py_UNUSED(module), PyObject *args)
         if (added < 0) {
             goto declined;
         }
-        if (!added) {
+        if (!added || !proceed(&work, 4)) {
             goto done;
         }
         at = next;
     }
     if (last) {
-        int added = add_ranking(run, number, data, ids_decide);
+        int added = add_ranking(run, number, data, ids_decide, &work);
         if (added < 0) {
             goto declined;
         }
@@ -2137,14 +2351,14 @@ join_lines(PyObject *Py_UNUSED(module), PyObject *args)
     if (!is_ascii(data + start, end)) {
         goto declined;
     }
-    lock(&others);
+    lock(&work);
     result = Py_BuildValue("nn", begun - data, (Py_ssize_t)((run->of_run.used + run->rows.used) / sizeof(int64_t)));
     goto done;
 declined:
-    lock(&others);
+    lock(&work);
     result = Py_NewRef(Py_None);
 done:
-    lock(&others);
+    lock(&work);
     if (run != NULL) {
         clear_ranking(run); /* its ids point into the text */
     }
@@ -2174,7 +2388,7 @@ join_table(PyObject *Py_UNUSED(module), PyObject *args)
     }
     Array arrays[8] = {0};
     PyObject *result = NULL;
-    PyThreadState *others = NULL;
+    Work work = {0};
     for (int i = 0; i < 8; i++) {
         if (!open_array(objects[i], &arrays[i], i % 3 || i == 6 ? 8 : 1, 0)) {
             goto done;
@@ -2190,7 +2404,7 @@ join_table(PyObject *Py_UNUSED(module), PyObject *args)
         PyErr_SetString(PyExc_ValueError, "invalid table");
         goto done;
     }
-    others = unlock(count);
+    unlock(&work, count);
     for (Py_ssize_t q = 0; q < queries; q++) {
         const uint8_t *name = (const uint8_t *)arrays[0].items + ((const int64_t *)arrays[1].items)[q];
         int32_t number = number_of(&run->queries, name, ((const int64_t *)arrays[2].items)[q]);
@@ -2207,11 +2421,11 @@ join_table(PyObject *Py_UNUSED(module), PyObject *args)
             int spare = arrays[3].count - starts[row] - length >= 8;
             uint64_t hash = spare ? hash_in_text(id, length) : hash_of(id, length);
             if ((run->size == run->room && !make_room(run)) ||
-                !add_document(run, known, number, data, id, length, values[row], hash)) {
+                !add_document(run, known, number, data, id, length, values[row], hash) || !proceed(&work, 3)) {
                 goto done;
             }
         }
-        int added = add_ranking(run, number, data, ids_decide);
+        int added = add_ranking(run, number, data, ids_decide, &work);
         if (added < 0) {
             goto declined;
         }
@@ -2219,14 +2433,14 @@ join_table(PyObject *Py_UNUSED(module), PyObject *args)
             goto done;
         }
     }
-    lock(&others);
+    lock(&work);
     result = PyLong_FromSize_t((run->of_run.used + run->rows.used) / sizeof(int64_t));
     goto done;
 declined:
-    lock(&others);
+    lock(&work);
     result = Py_NewRef(Py_None);
 done:
-    lock(&others);
+    lock(&work);
     if (run != NULL) {
         clear_ranking(run); /* its ids point into the table */
     }
@@ -2298,7 +2512,9 @@ done:
 static int
 score_of(PyObject *object, double *score)
 {
-    if (PyFloat_Check(object)) {
+    if (PyFloat_CheckExact(object) ||
+        (PyFloat_Check(object) && !(PyType_GetFlags(Py_TYPE(object)) & Py_TPFLAGS_HEAPTYPE))) {
+        /* NumPy's numbers, too; classes written in Python may define __float__. */
         *score = PyFloat_AsDouble(object);
     }
     else if (PyLong_CheckExact(object)) {
@@ -2317,18 +2533,32 @@ score_of(PyObject *object, double *score)
 
 /* Scores and ids of one ranking, and working memory. */
 typedef struct {
-    Bytes values, ids, lengths, found, scratch;
+    Bytes values, ids, lengths, found, scratch, slots;
+    Bytes keys; /* owned ids, because signal handlers can change a ranking */
     Py_ssize_t size;
+    Work work;
 } Dict;
+
+static void
+release_keys(Dict *dict)
+{
+    while (dict->keys.used) {
+        dict->keys.used -= sizeof(PyObject *);
+        Py_DECREF(*(PyObject **)(dict->keys.data + dict->keys.used));
+    }
+}
 
 static void
 free_dict(Dict *dict)
 {
+    release_keys(dict);
     free(dict->values.data);
     free(dict->ids.data);
     free(dict->lengths.data);
     free(dict->found.data);
     free(dict->scratch.data);
+    free(dict->slots.data);
+    free(dict->keys.data);
 }
 
 /* Return the UTF-8 text of an id; NULL without an exception if it is not a valid plain string. */
@@ -2343,11 +2573,18 @@ text_of(PyObject *object, Py_ssize_t *length)
     return *length == 0 || memchr(text, 0, (size_t)*length) != NULL ? NULL : text;
 }
 
-/* Read a ranking in dict order. 1: done; 0: out of memory or exception set; -1: declined. */
+/* Read a ranking in dict order; `judged` is the size of its pool. 1: done; 0: out of memory or
+   exception set; -1: declined. */
 static int
-read_dict(Dict *dict, PyObject *ranking)
+read_dict(Dict *dict, PyObject *ranking, Py_ssize_t judged)
 {
     Py_ssize_t size = dict->size = PyDict_Size(ranking), position = 0, i = 0;
+    release_keys(dict);
+    dict->work.deferred = 0;
+    if (!proceed(&dict->work, size)) {
+        return 0;
+    }
+    dict->work.deferred = size < LARGE && judged < LARGE;
     dict->values.used = dict->ids.used = dict->lengths.used = 0;
     double *value = grow(&dict->values, (size_t)size * sizeof(double));
     const char **id = grow(&dict->ids, (size_t)size * sizeof(char *));
@@ -2366,6 +2603,77 @@ read_dict(Dict *dict, PyObject *ranking)
             return -1;
         }
         length[i++] = bytes;
+        if (!dict->work.deferred) {
+            PyObject **owned = grow(&dict->keys, sizeof(PyObject *));
+            if (owned == NULL) {
+                return 0;
+            }
+            *owned = Py_NewRef(key);
+            if (!proceed(&dict->work, 2)) {
+                return 0;
+            }
+        }
+    }
+    /* A signal handler has removed documents. */
+    return i == size ? 1 : -1;
+}
+
+static inline size_t
+hash_of_score(double score)
+{
+    uint64_t bits;
+    score += 0.0; /* -0.0 equals 0.0 */
+    memcpy(&bits, &score, sizeof(bits));
+    bits *= UINT64_C(0x9E3779B97F4A7C15);
+    return (size_t)(bits >> 52 ^ bits >> 32); /* the highest bits depend on all others */
+}
+
+/* Find the positions in a ranking of documents found there. 0: out of memory, or an exception. */
+static int
+find_places(Dict *dict, Document *documents, int64_t count)
+{
+    const double *value = (const double *)dict->values.data;
+    const char **id = (const char **)dict->ids.data;
+    const int64_t *length = (const int64_t *)dict->lengths.data;
+    Py_ssize_t falls = 1;
+    while (falls < dict->size && value[falls] < value[falls - 1]) {
+        falls++;
+    }
+    if (falls >= dict->size) {
+        return 1; /* there are no equal scores, so positions do not matter */
+    }
+    size_t mask = 2 * power_above((size_t)count) - 1, scores = 8 * (mask + 1) - 1;
+    dict->slots.used = 0;
+    /* Index + 1 by id; 0 is free. Then whether a score is possible, so that few ids are hashed. */
+    int64_t *slots = grow(&dict->slots, (mask + 1) * sizeof(int64_t) + scores + 1);
+    if (slots == NULL) {
+        return 0;
+    }
+    memset(slots, 0, dict->slots.used);
+    char *possible = (char *)(slots + mask + 1);
+    for (int64_t k = 0; k < count; k++) {
+        possible[hash_of_score(documents[k].value) & scores] = 1;
+        size_t at = secret_hash_of(documents[k].id, documents[k].length) & mask;
+        while (slots[at]) {
+            at = (at + 1) & mask;
+        }
+        slots[at] = k + 1;
+    }
+    for (Py_ssize_t j = 0; j < dict->size; j++) {
+        if (!possible[hash_of_score(value[j]) & scores]) {
+            continue;
+        }
+        size_t at = secret_hash_of((const uint8_t *)id[j], length[j]) & mask;
+        for (; slots[at]; at = (at + 1) & mask) {
+            Document *document = &documents[slots[at] - 1];
+            if (document->length == length[j] && memcmp(document->id, id[j], (size_t)length[j]) == 0) {
+                document->place = j;
+                break;
+            }
+        }
+        if (!proceed(&dict->work, 2)) {
+            return 0;
+        }
     }
     return 1;
 }
@@ -2388,45 +2696,36 @@ rank_pool(Dict *dict, PyObject *ranking, PyObject *pool, int ids_decide, char *f
             return 0;
         }
         flags[k] = score != NULL;
-        if (score == NULL) {
-            continue;
+        if (score != NULL) {
+            Py_ssize_t bytes;
+            const char *text = PyUnicode_AsUTF8AndSize(doc, &bytes);
+            Document *document = grow(&dict->found, sizeof(Document));
+            if (text == NULL || document == NULL) {
+                return 0;
+            }
+            *document = (Document){0.0, (const uint8_t *)text, bytes, -1};
+            if (!score_of(score, &document->value)) {
+                return -1;
+            }
+            count++;
         }
-        Py_ssize_t bytes;
-        const char *text = PyUnicode_AsUTF8AndSize(doc, &bytes);
-        Document *document = grow(&dict->found, sizeof(Document));
-        if (text == NULL || document == NULL) {
+        if (!proceed(&dict->work, 2)) {
             return 0;
         }
-        *document = (Document){0.0, (const uint8_t *)text, bytes, -1};
-        if (!score_of(score, &document->value)) {
-            return -1;
-        }
-        count++;
     }
     if (!count) {
         return 1;
     }
     Document *documents = (Document *)dict->found.data;
-    if (!ids_decide) {
-        /* Input positions are needed within groups of equal scores. */
-        if ((int64_t)size * count > MOST) {
-            return -1;
-        }
-        for (int64_t k = 0; k < count; k++) {
-            for (Py_ssize_t j = 0; documents[k].place < 0 && j < size; j++) {
-                if (value[j] == documents[k].value && length[j] == documents[k].length &&
-                    memcmp(id[j], documents[k].id, (size_t)length[j]) == 0) {
-                    documents[k].place = j;
-                }
-            }
-        }
+    if (!ids_decide && !find_places(dict, documents, count)) {
+        return 0;
     }
     Ranks *places = grow(ranks, (size_t)count * sizeof(Ranks));
     if (places == NULL) {
         return 0;
     }
     Ranking given = {value, size, (const uint8_t *const *)id, NULL, NULL, length, ids_decide};
-    return rank_documents(&given, documents, count, places, &dict->scratch);
+    return rank_documents(&given, documents, count, places, &dict->scratch, &dict->work);
 }
 
 PyDoc_STRVAR(join_dicts_doc,
@@ -2435,7 +2734,7 @@ PyDoc_STRVAR(join_dicts_doc,
 "pools: judged documents of each ranking. retrieved: one byte per document of each pool, whether\n"
 "the ranking contains it. ranks: as in `join`, for retrieved documents. None: a key is not a\n"
 "plain string, a score may not be a finite float, or, without by_id, a ranking is not a plain\n"
-"dict or is too long.");
+"dict.");
 
 static PyObject *
 join_dicts(PyObject *Py_UNUSED(module), PyObject *args)
@@ -2459,7 +2758,7 @@ join_dicts(PyObject *Py_UNUSED(module), PyObject *args)
         if (!PyDict_Check(ranking) || !PyTuple_CheckExact(pool) || (!ids_decide && !PyDict_CheckExact(ranking))) {
             goto declined; /* an OrderedDict iterates in an order other than that of its table */
         }
-        int done = read_dict(&dict, ranking);
+        int done = read_dict(&dict, ranking, PyTuple_Size(pool));
         if (done > 0) {
             char *flags = grow(&retrieved, (size_t)PyTuple_Size(pool));
             done = flags == NULL ? 0 : rank_pool(&dict, ranking, pool, ids_decide, flags, &ranks);
@@ -2624,6 +2923,7 @@ measure_grades(PyObject *Py_UNUSED(module), PyObject *args)
     Array arrays[2] = {0};
     Bytes entries = {0}, ideal = {0};
     PyObject *result = NULL;
+    Work work = {0};
     if (!open_array(objects[0], &arrays[0], 8, 0) || !open_array(objects[1], &arrays[1], 8, 0) ||
         !are_steps(&arrays[1])) {
         goto done;
@@ -2655,7 +2955,7 @@ measure_grades(PyObject *Py_UNUSED(module), PyObject *args)
     result = PyList_New(steps);
     for (Py_ssize_t i = 0; result != NULL && i < steps; i++) {
         PyObject *value = PyFloat_FromDouble(value_of((const Step *)arrays[1].items + i, &query));
-        if (value == NULL || PyList_SetItem(result, i, value) < 0) {
+        if (value == NULL || PyList_SetItem(result, i, value) < 0 || !proceed(&work, count + size)) {
             Py_CLEAR(result);
         }
     }
@@ -2817,7 +3117,9 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
         }
         known += number != NULL;
     }
-    qsort(query, (size_t)place, sizeof(Asked), by_number);
+    if (!sort_items(query, place, sizeof(Asked), by_number, &dict.work)) {
+        goto done;
+    }
     values = PyByteArray_FromStringAndSize(NULL, known * steps * (Py_ssize_t)sizeof(double));
     ends = PyByteArray_FromStringAndSize(NULL, known * 8 * (Py_ssize_t)sizeof(double));
     if (values == NULL || ends == NULL) {
@@ -2826,7 +3128,9 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
     double *value = (double *)PyByteArray_AsString(values), *end = (double *)PyByteArray_AsString(ends);
     memset(end, 0, (size_t)known * 8 * sizeof(double));
     for (Py_ssize_t i = 0, row = 0; i < place; i++) {
-        int done = read_dict(&dict, query[i].ranking);
+        int64_t number = query[i].number;
+        PyObject *pool = number < 0 ? NULL : PyList_GetItem(pools, number);
+        int done = read_dict(&dict, query[i].ranking, number < 0 ? 0 : offsets[number + 1] - offsets[number]);
         if (!done) {
             goto done;
         }
@@ -2834,14 +3138,12 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
             goto declined;
         }
         count_ranking((const double *)dict.values.data, dict.size, &tally);
-        int64_t number = query[i].number;
         if (number < 0) {
             if (PyList_Append(unknown, query[i].name) < 0) {
                 goto done;
             }
             continue;
         }
-        PyObject *pool = PyList_GetItem(pools, number);
         int64_t start = offsets[number], size = offsets[number + 1] - start;
         if (!PyTuple_CheckExact(pool) || PyTuple_Size(pool) != size) {
             PyErr_SetString(PyExc_ValueError, "expected one grade per document");
@@ -2874,11 +3176,16 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
         if (deepest >= arrays[4].count) {
             goto declined;
         }
-        qsort(entry, (size_t)count, sizeof(Entry), by_rank);
+        if (!sort_items(entry, count, sizeof(Entry), by_rank, &dict.work)) {
+            goto done;
+        }
         Query this = {entry, count, dict.size, ideal + of_ideal[number],
                       of_ideal[number + 1] - of_ideal[number], arrays[4].items};
         for (Py_ssize_t step = 0; step < steps; step++) {
             value[step * known + row] = value_of((const Step *)arrays[5].items + step, &this);
+            if (!proceed(&dict.work, count + this.pool)) {
+                goto done;
+            }
         }
         fill_ends(&this, end + 8 * row);
         tally.tied += is_tied(&this);
@@ -3046,6 +3353,7 @@ row_lines(PyObject *Py_UNUSED(module), PyObject *args)
     Array arrays[4] = {0};
     Bytes text = {0};
     PyObject *result = NULL;
+    Work work = {0};
     for (int i = 0; i < 4; i++) {
         if (!open_array(objects[i], &arrays[i], i ? 8 : 1, 0)) {
             goto done;
@@ -3082,6 +3390,9 @@ row_lines(PyObject *Py_UNUSED(module), PyObject *args)
         }
         at = (char *)memcpy(at, after, (size_t)sizes[2]) + sizes[2];
         text.used = (size_t)(at - text.data);
+        if (!proceed(&work, 8)) {
+            goto done;
+        }
     }
     result = PyBytes_FromStringAndSize(text.data ? text.data : "", (Py_ssize_t)text.used);
 done:
@@ -3116,12 +3427,20 @@ static PyMethodDef METHODS[] = {
 };
 
 static int
-add_version(PyObject *module)
+begin_module(PyObject *module)
 {
+    for (int i = 0; i < 2; i++) {
+        PyObject *text = PyUnicode_FromFormat("rankgauge.secret.%d", i);
+        if (text == NULL) {
+            return -1;
+        }
+        secret[i] = (uint64_t)PyObject_Hash(text);
+        Py_DECREF(text);
+    }
     return PyModule_AddIntConstant(module, "VERSION", VERSION);
 }
 
-static PyModuleDef_Slot SLOTS[] = {{Py_mod_exec, add_version}, {0, NULL}};
+static PyModuleDef_Slot SLOTS[] = {{Py_mod_exec, begin_module}, {0, NULL}};
 
 static PyModuleDef MODULE = {
     PyModuleDef_HEAD_INIT, "_native", "The compiled core of rankgauge: see native.c.", 0, METHODS, SLOTS,

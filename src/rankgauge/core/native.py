@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 # Increase when a function of the core changes; builds with another version are ignored.
-_VERSION = 9
+_VERSION = 10
 
 
 def _load() -> ModuleType | None:

@@ -33,7 +33,8 @@ from rankgauge.formats.numbers import is_lost
 
 # Types whose iteration has no side effects.
 _DICTS = {dict, defaultdict, OrderedDict}
-_NUMBERS = (float, int, np.floating, np.integer)
+# Not their subclasses, which may define __float__.
+_NUMBERS = {float, int, bool}
 # Integers of smaller magnitude are exact as floats.
 _EXACT = 2.0**53
 # With more groups of equal scores, one pass over the ranking is faster than one per group.
@@ -283,12 +284,13 @@ def _ascending(ranking: Mapping[str, float]) -> list[float] | None:
     if not type(lowest) is float is type(highest):
         return None
     small = lowest > -_EXACT and highest < _EXACT
-    return scores if small or set(map(type, scores)) == {float} else None
+    return scores if set(map(type, scores)) <= ({float, int} if small else {float}) else None
 
 
 def _of_floats(ranking: Mapping[str, float]) -> dict[str, float] | None:
     """Convert scores to floats; return None if some are of another type or not finite."""
-    if not all(issubclass(kind, _NUMBERS) for kind in set(map(type, ranking.values()))):
+    kinds = set(map(type, ranking.values())) - _NUMBERS
+    if not all(issubclass(kind, np.floating | np.integer) for kind in kinds):
         return None
     with np.errstate(over="ignore"):  # overflow gives infinity
         scores = np.fromiter(ranking.values(), np.float64, len(ranking))

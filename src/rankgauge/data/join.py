@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core import native
-from rankgauge.core.ids import IntArray
+from rankgauge.core.ids import ROUNDS, IntArray
 from rankgauge.core.pair_table import (
     FloatArray,
     PairTable,
@@ -266,7 +266,9 @@ def _match(qrels: Qrels, table: PairTable, of_run: IntArray) -> tuple[IntArray, 
     matched = np.full(len(rows), -1, dtype=np.int64)
     open_rows = np.arange(len(rows))
     # Usually one round: more only if different pairs have the same key.
-    while len(open_rows):
+    for _ in range(ROUNDS):
+        if not len(open_rows):
+            break
         at = place[open_rows]
         alive = (at < len(keys)) & (keys[np.minimum(at, len(keys) - 1)] == wanted[open_rows])
         open_rows = open_rows[alive]
@@ -276,5 +278,15 @@ def _match(qrels: Qrels, table: PairTable, of_run: IntArray) -> tuple[IntArray, 
         matched[open_rows[same]] = candidates[same]
         open_rows = open_rows[~same]
         place[open_rows] += 1
+    if len(open_rows):
+        matched[open_rows] = _match_ids(qrels, table, rows[open_rows], numbers[open_rows])
     found = matched >= 0
     return rows[found], matched[found]
+
+
+def _match_ids(qrels: Qrels, table: PairTable, rows: IntArray, numbers: IntArray) -> IntArray:
+    """Return the row of each judgment, or -1, found in a dictionary."""
+    judged = zip(qrels.table.query_numbers().tolist(), qrels.table.docs.tolist(), strict=True)
+    known = {pair: row for row, pair in enumerate(judged)}
+    wanted = zip(numbers.tolist(), table.docs.take(rows).tolist(), strict=True)
+    return np.array([known.get(pair, -1) for pair in wanted], dtype=np.int64)
