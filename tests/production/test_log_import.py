@@ -219,6 +219,17 @@ def test_times_need_a_zone(tmp_path):
         import_log(source, tmp_path / "other", timezone="Mars/Base")
 
 
+@pytest.mark.parametrize("time", ["TIMESTAMPTZ '10001-01-01 00:00+00'", "'soon'"])
+def test_a_parquet_file_with_times_that_cannot_be_read_is_no_log(tmp_path, time):
+    path = tmp_path / "log.parquet"
+    duckdb.execute(
+        f"COPY (SELECT 'e' AS event_id, 'question' AS kind, 'q' AS question_id, {time} AS time)"
+        f" TO '{path}'"
+    )
+    with pytest.raises(FormatError, match=r"this is not a log: (.|\n)*fix: import it"):
+        EventLog(path).summary()
+
+
 def test_faults_are_counted_and_written_down(tmp_path):
     source = tmp_path / "ubi.jsonl"
     good = json.dumps(question())

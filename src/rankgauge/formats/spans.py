@@ -157,9 +157,12 @@ def text_of(spans: Sequence[Mapping[str, Any]], key: str, names: Sequence[str]) 
 def json_value(text: Any) -> Any:
     """Return the value of a JSON text; None if it is not valid JSON."""
     try:
-        return json.loads(text) if isinstance(text, str) else None
+        value = json.loads(text) if isinstance(text, str) else None
+        if value is not None and ("\\ud" in text or "\\uD" in text):
+            json.dumps(value, ensure_ascii=False).encode()  # fails with half a character
     except (ValueError, RecursionError):
         return None
+    return value
 
 
 def kind_of(span: Mapping[str, Any]) -> str:

@@ -43,6 +43,10 @@ COLUMNS = {
 }
 
 
+# The times that Python and other tools can represent, in SQL.
+TIMES = "TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.999999'"
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """An event of a log: one row of its Parquet files.

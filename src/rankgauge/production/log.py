@@ -18,7 +18,7 @@ from rankgauge.core.files import read_text
 from rankgauge.core.libraries import library
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError
-from rankgauge.production.events import COLUMNS, KINDS
+from rankgauge.production.events import COLUMNS, KINDS, TIMES
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
@@ -243,6 +243,7 @@ class EventLog:
         try:
             connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
             connection.execute(f"CREATE VIEW events AS {self._events(connection)}")
+            self._check_times(connection)
             connection.execute(f"CREATE VIEW questions AS {QUESTIONS_SQL}")
             connection.execute(_SIMILARITY)
         except BaseException:
@@ -311,6 +312,21 @@ class EventLog:
             "first": None if first is None else first.replace(tzinfo=UTC),
             "last": None if last is None else last.replace(tzinfo=UTC),
         }
+
+    def _check_times(self, connection: Any) -> None:
+        try:
+            [(wrong,)] = connection.execute(
+                f"SELECT count(*) FROM events WHERE time NOT BETWEEN {TIMES}"
+            ).fetchall()
+            what = f"{many(wrong, 'event')} outside the years 1 to 9999 in UTC" if wrong else ""
+        except _duckdb().ConversionException as error:
+            what = str(error).partition("\n")[0][:200]
+        if what:
+            raise FormatError(
+                f"this is not a log: {what}", path=self.path,
+                fix="import it into a new log, which refuses such rows: "
+                "rankgauge logs import SOURCE LOG",
+            )  # fmt: skip
 
     def _events(self, connection: Any) -> str:
         """Return the SELECT statement of all events."""

@@ -14,7 +14,7 @@ from typing import Any
 from rankgauge.core.arguments import option
 from rankgauge.core.keyed_hash import keyed_hash
 from rankgauge.core.text import Ratio, many
-from rankgauge.errors import FormatError, InputError, UnknownName
+from rankgauge.errors import InputError, UnknownName
 from rankgauge.production import translation
 from rankgauge.production.events import KINDS
 from rankgauge.production.log import EventLog, read_files
@@ -307,6 +307,18 @@ def import_log(  # noqa: PLR0913 - one parameter a setting
         return importer.report(os.fspath(log), found, total, dry_run=dry_run)
 
 
+def _numbered(rows: Any) -> tuple[Any, dict[str, str]]:
+    """Number the columns, because SQL ignores the case of names; return the SQL of their texts."""
+    import pyarrow as pa
+
+    *kinds, _ = rows.schema.types
+    numbered = rows.rename_columns([*(f"c{number}" for number in range(len(kinds))), "line"])
+    return numbered, {
+        name: f"to_json(c{number})::VARCHAR" if pa.types.is_list(kind) else f"c{number}"
+        for number, (name, kind) in enumerate(zip(rows.column_names, kinds, strict=False))
+    }
+
+
 def _check_zone(timezone: str | None) -> None:
     if timezone is None:
         return
@@ -375,29 +387,18 @@ class _Importer:
     def _translate(self, source: Source, batch: Batch, progress: _Progress) -> list[Refused]:
         """Create the table ``new`` from the events of a batch; return rows that are not events."""
         connection, mapping = self._connection, self._mapping
-        names, rows = None, batch.rows
-        if source.columnar or source.delimiter:
-            names = rows.column_names[:-1]
-            # Names are not distinct in SQL, which ignores case.
-            rows = rows.rename_columns([*(f"c{at}" for at in range(len(names))), "line"])
-            if source.format in {"spans", "ubi"}:
-                raise FormatError(
-                    f"the format {source.format} is read from JSON only", path=source.name,
-                    fix="export JSON, or pass a mapping: --mapping FILE",
-                )  # fmt: skip
+        rows, columns = _numbered(batch.rows) if source.is_table else (batch.rows, None)
         connection.register("batch", rows)
-        counted = "parsed" if names is None else "batch"
+        counted = "parsed" if columns is None else "batch"
         if source.format == "spans":
             from rankgauge.production.span_events import draft_of_spans
 
             connection.register("spans", draft_of_spans(batch.rows, self._mapping, self.ends))
             statements = ["CREATE OR REPLACE TEMP TABLE draft AS SELECT * FROM spans"]
-            counted = "batch WHERE trim(raw) <> ''"
+            counted = r"batch WHERE trim(raw, E' \t\r\n') <> ''"
         elif source.format == "ubi":
             statements = translation.ubi(mapping)
         else:
-            import pyarrow as pa
-
             meaning = mapping if source.format == "mapped" else None
             if meaning is None:
                 meaning = (
@@ -410,12 +411,7 @@ class _Importer:
                         meaning, kinds={**meaning.kinds, **mapping.kinds},
                         values={**meaning.values, **mapping.values},
                     )  # fmt: skip
-            lists = [
-                each.name
-                for each in batch.rows.schema
-                if pa.types.is_list(each.type) or pa.types.is_large_list(each.type)
-            ]
-            statements = translation.mapped(meaning, names, lists, source.name)
+            statements = translation.mapped(meaning, columns, source.name)
         for statement in statements:
             connection.execute(statement)
         self._protect()
@@ -439,9 +435,11 @@ class _Importer:
                 progress.out_of_order += 1
             progress.out_of_order += wrong
             progress.last_time = last
-        return self._texts(faults, batch.rows, names)
+        return self._texts(faults, batch.rows, is_table=source.is_table)
 
-    def _texts(self, faults: Sequence[tuple[int, str]], rows: Any, names: Any) -> list[Refused]:
+    def _texts(
+        self, faults: Sequence[tuple[int, str]], rows: Any, *, is_table: bool
+    ) -> list[Refused]:
         """Return refused rows with their content."""
         if not faults:
             return []
@@ -451,7 +449,7 @@ class _Importer:
         wanted = pa.array([line for line, _ in faults], pa.int64())
         chosen = rows.filter(pc.is_in(rows.columns[-1], wanted))
         texts = [
-            row["raw"] if names is None else json.dumps(row, default=str)
+            json.dumps(row) if is_table else row["raw"]
             for row in chosen.select(range(chosen.num_columns - 1)).to_pylist()
         ]
         known = dict(zip(chosen.columns[-1].to_pylist(), texts, strict=True))

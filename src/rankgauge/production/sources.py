@@ -34,6 +34,9 @@ FORMATS = ("ubi", "spans", *VENDORS, "events", "mapped")
 # Bytes of a batch of text, rows of a batch of columns, and the longest line.
 BATCH_BYTES, BATCH_ROWS, LONGEST = 48 << 20, 200_000, 64 << 20
 _PART = 1 << 16
+# The years 1 to 9999, in seconds since 1970.
+_FIRST, _END = -62_135_596_800, 253_402_300_800
+_UNREADABLE = "a value that cannot be read"
 _LOOK = 1 << 18
 _BOM = b"\xef\xbb\xbf"
 _BULK = ('{"index"', '{"create"', '{"update"')
@@ -73,10 +76,23 @@ class Source:
     delimiter: str = ""  # of CSV; empty for JSON
     columns: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Check that the format exists in this layout."""
+        if self.is_table and self.format in {"spans", "ubi"}:
+            raise FormatError(
+                f"the format {self.format} is read from JSON only", path=self.name,
+                fix="export JSON, or pass a mapping: --mapping FILE",
+            )  # fmt: skip
+
     @property
     def name(self) -> str:
         """Name in messages."""
         return source_name(self.path)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether rows have columns; otherwise they are JSON objects."""
+        return self.columnar or bool(self.delimiter)
 
     def batches(self) -> Iterator[Batch]:
         """Yield all rows in batches; batch boundaries depend only on the file."""
@@ -302,8 +318,14 @@ def _columnar(stream: BinaryIO, name: str) -> Iterator[Batch]:
         for part in read:
             table = part if isinstance(part, pa.Table) else pa.Table.from_batches([part])
             lines = pa.array(range(first, first + len(table)), pa.int64())
+            bad: set[int] = set()
+            texts = [_texts(column, bad) for column in table.columns]
+            good = pa.array([row not in bad for row in range(len(table))], pa.bool_())
+            refused = [Refused(first + row, _UNREADABLE, "") for row in sorted(bad)]
             first += len(table)
-            yield Batch(table.append_column("line", lines))
+            yield Batch(
+                pa.table([*texts, lines], [*table.column_names, "line"]).filter(good), refused
+            )
     except (pa.ArrowException, OSError, MemoryError, OverflowError, ValueError) as error:
         if isinstance(error, FormatError):
             raise
@@ -312,6 +334,44 @@ def _columnar(stream: BinaryIO, name: str) -> Iterator[Batch]:
             f"the file cannot be read: {reason:.200}", path=name,
             fix="write the file again with pandas or polars",
         ) from None  # fmt: skip
+
+
+def _texts(column: Any, bad: set[int]) -> Any:
+    """Return a column as text or lists of text; add the numbers of rows that cannot be read."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    is_list = isinstance(kind, pa.ListType | pa.LargeListType | pa.FixedSizeListType)
+    try:
+        if pa.types.is_timestamp(kind):
+            limits = pc.min_max(column.cast(pa.int64())).as_py().values()
+            scale = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
+            if not all(each is None or _FIRST <= each / scale < _END for each in limits):
+                raise pa.ArrowInvalid("a year of more than four digits")
+            column = column.cast(pa.timestamp(kind.unit, kind.tz and "UTC"))
+        texts = column.cast(pa.list_(pa.string()) if is_list else pa.string())
+        texts.validate(full=True)
+    except pa.ArrowException:
+        found = [_text(scalar) for scalar in column]
+        bad.update(row for row, text in enumerate(found) if text is _UNREADABLE)
+        texts = pa.array(found, pa.string())
+    return texts
+
+
+def _text(scalar: Any) -> str | None:
+    """Return a value as text, nested values as JSON."""
+    try:
+        value = scalar.as_py()
+    except (ValueError, OverflowError):  # not UTF-8, or a date that Python cannot represent
+        return _UNREADABLE
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, list | dict):
+        if hasattr(scalar.type, "key_type"):  # a map
+            value = {str(key): each for key, each in value}
+        return json.dumps(value, default=str)
+    return str(value)
 
 
 def _arrow(stream: BinaryIO) -> list[Any]:

@@ -69,7 +69,7 @@ def trace_ends(batches: Iterable[Any]) -> dict[str, TraceEnds]:
 def _objects(rows: Any) -> Iterator[tuple[int, dict[str, Any] | None]]:
     """Yield the line and the object of each row that is not blank; None if it is not an object."""
     for line, raw in zip(rows["line"].to_pylist(), rows["raw"].to_pylist(), strict=True):
-        if raw.strip():
+        if raw.strip(" \t\r\n"):
             row = json_value(raw)
             yield line, row if isinstance(row, dict) else None
 

@@ -7,10 +7,10 @@ reason if the row is not an event. `events` parses the times, numbers, and kinds
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rankgauge.errors import FormatError
-from rankgauge.production.events import COLUMNS
+from rankgauge.production.events import COLUMNS, TIMES
 from rankgauge.production.mappings import LogMapping
 
 # Columns of a draft and their types.
@@ -231,15 +231,12 @@ def ubi(mapping: LogMapping | None) -> list[str]:
     ]  # fmt: skip
 
 
-def mapped(
-    mapping: LogMapping, columns: Sequence[str] | None, lists: Collection[str], where: str
-) -> list[str]:
+def mapped(mapping: LogMapping, columns: Mapping[str, str] | None, where: str) -> list[str]:
     """Return the statements that create the table ``draft`` with a mapping.
 
     Args:
         mapping: The column of each field.
-        columns: The columns of the batch; None for JSON.
-        lists: The columns with lists.
+        columns: The SQL for the text of each column of the batch; None for JSON.
         where: The name of the source in error messages.
     """
     named = dict.fromkeys(
@@ -251,9 +248,8 @@ def mapped(
     own_events = (
         mapping.columns.get("kind") == "kind"
     )  # events that already have the columns of this package
-    named |= dict.fromkeys(mapping.attributes)
+    named |= dict.fromkeys((*mapping.attributes, *(["attributes"] if own_events else ())))
     if columns is None:
-        named |= {"attributes": None} if own_events else {}
         # A dotted name is either a key or a path.
         paths = [
             p
@@ -270,12 +266,7 @@ def mapped(
                 f"there is no column {missing[0]!r}: the columns are {', '.join(columns)}",
                 path=where, fix="name another column in the mapping",
             )  # fmt: skip
-        at = {
-            name: f"c{columns.index(name)}" + ("" if name in lists else "::VARCHAR")
-            if name in columns
-            else "NULL::VARCHAR"
-            for name in named
-        }
+        at = {name: columns.get(name, "NULL::VARCHAR") for name in named}
         before, source, valid = [], "batch", "true"
     drafts: list[str] = []
     presences: list[str] = []
@@ -287,9 +278,7 @@ def mapped(
             if key == "kind":
                 continue
             if key in _LISTS:
-                parts[key] = (
-                    at[column] if column in lists else _items(at[column], mapping.separator)
-                )
+                parts[key] = _items(at[column], mapping.separator)
             else:
                 parts[key] = _known(at[column])
         if "kind" in fields and "kind" not in own and "label" not in fields:
@@ -308,17 +297,17 @@ def mapped(
                 (_pair(name, _known(at[name])) for name in mapping.attributes),
             )
             if mapping.attributes
-            else _given_attributes(columns, at.get("attributes", "NULL"))
+            else _given_attributes(at.get("attributes", "NULL"))
         )
         signs = [
             _sign(at[own[key]], literal(own["kind"]), mapping.values)
             for key in ("label", "value")
-            if key in own and own["kind"] not in _VALUED and own[key] not in lists
+            if key in own and own["kind"] not in _VALUED
         ]
         faults = "".join(fault for _, fault in signs)
         parts["fault"] = f"CASE WHEN NOT ({valid}) THEN 'not a JSON object'{faults} END"
         presences.append(
-            " AND ".join((_presence(own, at, lists), *(f"NOT {absent}" for absent, _ in signs)))
+            " AND ".join((_presence(own, at), *(f"NOT {absent}" for absent, _ in signs)))
         )
         drafts.append(_draft(parts, source, presences[-1]))
     # Rows without events are refused instead of lost.
@@ -345,23 +334,15 @@ def _sign(cell: str, kind: str, values: Mapping[str, float]) -> tuple[str, str]:
     return f"{word} IN {_in(absent)}", unclear
 
 
-def _presence(own: Mapping[str, str], at: Mapping[str, str], lists: Collection[str]) -> str:
+def _presence(own: Mapping[str, str], at: Mapping[str, str]) -> str:
     """Return the SQL condition that a row has any of the columns of an event."""
-    known = (
-        f"{at[column]} IS NOT NULL" if column in lists else f"{_known(at[column])} IS NOT NULL"
-        for key, column in own.items()
-        if key != "kind"
-    )
+    known = (f"{_known(at[column])} IS NOT NULL" for key, column in own.items() if key != "kind")
     return f"({' OR '.join(known) or 'true'})"
 
 
-def _given_attributes(columns: Sequence[str] | None, text: str) -> str:
-    """Return SQL for the attributes in a file of events: a column or a JSON object."""
-    if columns is None:
-        return f"CASE WHEN starts_with({text}, '{{') THEN {_json_map(text)} ELSE MAP {{}} END"
-    if "attributes" not in columns:
-        return "MAP {}"
-    return f"TRY_CAST(c{columns.index('attributes')} AS MAP(VARCHAR, VARCHAR))"
+def _given_attributes(text: str) -> str:
+    """Return SQL for the attributes in a file of events: a JSON object."""
+    return f"CASE WHEN starts_with({text}, '{{') THEN {_json_map(text)} ELSE MAP {{}} END"
 
 
 def _json_map(text: str) -> str:
@@ -435,8 +416,7 @@ def events(source: str, shifts: Mapping[str, int], timezone: str | None) -> str:
           WHEN time_text IS NULL THEN 'no time'
           WHEN moment IS NULL AND naive IS NOT NULL THEN 'a time without a zone'
           WHEN moment IS NULL THEN 'a time that cannot be read'
-          WHEN moment NOT BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.999999'
-            THEN 'a time outside the years 1 to 9999 in UTC'
+          WHEN moment NOT BETWEEN {TIMES} THEN 'a time outside the years 1 to 9999 in UTC'
           WHEN kind IS NULL THEN 'no kind'
           WHEN kind = 'other' THEN NULL
           WHEN kind IN ('thumbs', 'label') AND meant IS NULL THEN 'a value that cannot be read'
