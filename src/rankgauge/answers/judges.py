@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol, TypeAlias
@@ -12,6 +12,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from rankgauge.answers.quantities import Quantity, quantities, unstated
 from rankgauge.answers.verdicts import LABELS, Item, Verdict, without_marks
 from rankgauge.core.abstention import ABSTENTION_RULE, abstains, split_sentences
 from rankgauge.core.arguments import integer
@@ -27,15 +28,14 @@ SUPPORT = frozenset(
 )
 _Counts: TypeAlias = npt.NDArray[np.intp]
 # Increment with each change of the rules.
-_RULES = "rules-2"
+_RULES = "rules-3"
 # Shares of terms. The first is tuned on half of ExpertQA: docs/explain/judge-calibration.md.
 _ENOUGH, _SAME, _PARTLY, _RELEVANT = 0.6, 0.75, 0.5, 0.5
 _WINDOW = 3  # number of successive sentences that may jointly support a claim
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 # English, German, French, Spanish, Portuguese, Russian, and Arabic; then scripts without spaces.
 _NEGATION = re.compile(
-    r"\b(?:not?|never|none|neither|nor|nobody|nothing|without|cannot|nicht|nie|kein\w*|pas|jamais"
+    r"\b(?:not(?! only\b)|no(?!\. ?\d)|never|none|neither|nor|nobody|nothing|without|cannot"
+    r"|nicht|nie|kein\w*|pas|jamais"
     r"|nunca|não|нет|не|ни|никогда|لا|ليس|ليست|لم|لن)\b|n['’]t\b"  # noqa: RUF001
     r"|[不没沒]|ない|ません|なかった|않|아니|없|नहीं|ไม่"
 )
@@ -164,15 +164,14 @@ class _Content:
     """Features of a sentence used by the rules."""
 
     terms: frozenset[str]
-    numbers: frozenset[float]
+    numbers: frozenset[Quantity]
     negated: bool
 
     @classmethod
     def of(cls, text: str) -> _Content:
         plain = (text if text.isascii() else unicodedata.normalize("NFKC", text)).casefold()
         negated = _NEGATION.search(plain) is not None
-        numbers = _numbers(plain)
-        rest = _NUMBER.sub(" ", plain) if numbers else plain
+        rest, numbers = quantities(plain)
         return cls(plain_terms(_NEGATION.sub(" ", rest) if negated else rest), numbers, negated)
 
 
@@ -186,18 +185,8 @@ def share_content(claim: str, quote: str) -> bool:
     one, other = _Content.of(claim), _Content.of(quote)
     if not (one.terms or one.numbers):
         return True
-    return bool(shared(one.terms, other.terms) or one.numbers & other.numbers)
-
-
-def _numbers(text: str) -> frozenset[float]:
-    """Return the numbers in a text: 6,650 is 6650, and 3,5 is 3.5."""
-    found = set()
-    for match in _NUMBER.finditer(text):
-        digits = match[0].replace(",", "" if _THOUSANDS.fullmatch(match[0]) else ".")
-        # Dates and versions have several points: each part is a number.
-        parts = digits.split(".") if digits.count(".") > 1 else [digits]
-        found |= {float(part) for part in parts}
-    return frozenset(found)
+    stated = any(not unstated([each], other.numbers) for each in one.numbers)
+    return bool(shared(one.terms, other.terms) or stated)
 
 
 class _Text:
@@ -208,10 +197,10 @@ class _Text:
         contents = list(map(lru_cache(maxsize=2**12)(_Content.of), self.sentences))
         self.negated = np.array([each.negated for each in contents], dtype=bool)
         self.numbers = {row: each.numbers for row, each in enumerate(contents) if each.numbers}
-        rows: dict[str | float, list[int]] = {}
+        rows: dict[Hashable, list[int]] = {}
         for row, each in enumerate(contents):
-            parts: tuple[str | float, ...] = (*each.terms, *each.numbers)
-            for part in parts:
+            keys = {key for number in each.numbers for key in number.keys}
+            for part in (*each.terms, *keys):
                 rows.setdefault(part, []).append(row)
         self._rows = {part: np.array(some, dtype=np.intp) for part, some in rows.items()}
         self._near: dict[str, list[str]] = {}
@@ -219,11 +208,11 @@ class _Text:
             if isinstance(part, str):
                 self._near.setdefault(part[:PREFIX], []).append(part)
 
-    def counts(self, parts: Iterable[str | float]) -> tuple[_Counts, _Counts]:
+    def counts(self, parts: Iterable[str | Quantity]) -> tuple[_Counts, _Counts]:
         """Return the number of these parts in each sentence and in each window from it."""
         alone, together = (np.zeros(len(self.sentences), dtype=np.intp) for _ in range(2))
         for part in parts:
-            same = [part]
+            same: Iterable[Hashable] = part.alternatives if isinstance(part, Quantity) else ()
             if isinstance(part, str):
                 near = self._near.get(part[:PREFIX], ())
                 same = [term for term in near if shared(frozenset({part}), frozenset({term}))]
@@ -243,7 +232,9 @@ class RuleJudge:
     """Deterministic judge that compares words, numbers, and negations, without a model.
 
     A text *supports* a claim if one of its sentences, or three in a row, has 60% of the claim's
-    terms and all of its numbers, and both or neither are negated. A sentence that has 75% of the
+    terms and all of its quantities, and both or neither are negated. Quantities are numbers in
+    digits or words (English), with units if both have one, ordinals, and dates: "ten" is 10, 5 km
+    is 5,000 m but not 5 miles, and 3 May 2024 is 2024-05-03. A sentence that has 75% of the
     terms but other numbers, or a negation where the claim has none, *contradicts* the claim. A
     nugget is *partly supported* from 50% of its terms. A context is relevant if it has half of the
     terms of the question and, in a conversation, of the user's previous turn; a claim is relevant
@@ -251,7 +242,9 @@ class RuleJudge:
 
     Terms are words without function words and English endings, or pairs of characters in scripts
     without spaces. The rules do not recognize synonyms and paraphrases, so they tend towards "not
-    stated". They cannot judge criteria, or whether the collection can answer a question.
+    stated". They do not recognize antonyms ("open", "closed"), who did what to whom, rounded or
+    vague quantities ("6.2 miles" for 10 km, "dozens"), or the noun that a number counts. They
+    cannot judge criteria, or whether the collection can answer a question.
 
     Example:
         >>> judge = RuleJudge()
@@ -336,9 +329,10 @@ def _support(claim: _Content, text: _Text) -> tuple[str, str, str, float]:
         return "supported", quote, reason, covered
     if covered >= _SAME:
         found = text.numbers.get(best, frozenset())
-        if claim.numbers - found and found - claim.numbers:
+        lacks = unstated(claim.numbers, found)
+        if lacks and unstated(found, claim.numbers):
             return "contradicted", quote, f"{reason}, but numbers differ", covered
-        if claim.numbers <= found and claim.negated != text.negated[best]:
+        if not lacks and claim.negated != text.negated[best]:
             return "contradicted", quote, f"{reason}, but one is negated", covered
     negated = text.negated.copy()
     for after in range(1, _WINDOW):
