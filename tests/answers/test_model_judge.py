@@ -27,7 +27,7 @@ from rankgauge.answers import (
 )
 from rankgauge.answers.verdicts import LABELS
 from rankgauge.errors import UnknownName
-from rankgauge.llm import ChatModel
+from rankgauge.llm import ChatModel, ModelError
 
 PRICES = {"input_price": 2.0, "output_price": 10.0}
 TEXT = "The Nile flows north. It ends in the sea."
@@ -637,14 +637,25 @@ def test_claims_and_nuggets_are_extracted_once_and_shared_by_systems(tmp_path):
 
 
 def test_claims_that_cannot_be_extracted_are_not_known(tmp_path):
-    record = AnswerRecord("q", "Where?", "There.", (Context("c", "text"),))
-    given = AnswerSet("a", (record,))
-    with serving(in_order(completion("no"))) as server, VerdictStore(tmp_path / "v.db") as store:
-        done = extract_claims(given, ChatModel(server.url, "small", repairs=0), store)
+    contexts = (Context("c", "text"),)
+    texts = {"q1": "There.", "q2": "Here."}
+    given = AnswerSet("a", tuple(AnswerRecord(q, "Where?", t, contexts) for q, t in texts.items()))
+    replies = in_order(completion("no"), completion('{"claims": ["It is here."]}'))
+    with serving(replies) as server, VerdictStore(tmp_path / "v.db") as store:
+        model = ChatModel(server.url, "small", repairs=0, concurrency=1)
+        done = extract_claims(given, model, store)
         assert done.missing == {"invalid": 1}
         ev = evaluate_answers(given, {}, "Faithfulness", claims=done.claims)
     assert ev.bounds() == {"Faithfulness": (0.0, 1.0)}
-    assert ev.missing() == {"Faithfulness": 1}
+    assert ev.missing() == {"Faithfulness": 2}
+
+
+def test_an_extraction_without_any_claims_raises_the_reason(tmp_path):
+    given = AnswerSet("a", (AnswerRecord("q", "Where?", "There."),))
+    with serving(in_order(completion("no"))) as server, VerdictStore(tmp_path / "v.db") as store:
+        model = ChatModel(server.url, "small", repairs=0)
+        with pytest.raises(ModelError, match="it has no JSON object"):
+            extract_claims(given, model, store)
 
 
 def test_prompts_of_extraction_fence_the_answer_and_show_the_reply(tmp_path):

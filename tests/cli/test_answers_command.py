@@ -411,10 +411,10 @@ def test_a_model_that_never_replies_gives_an_error_and_no_value(tmp_path, comman
         for _ in range(2):  # the verdict on the blank context is stored
             done = answers(command, *words, *options, "--url", server.url, code=2)
             assert "Faithfulness" not in done.stdout
-            assert (
-                "no reply of the model can be used: server: the server answered 400" in done.stderr
-            )
-            assert "fix: check --url, --model, and --key-env" in done.stderr
+            assert "the server answered 400" in done.stderr
+            assert "fix: " in done.stderr
+            said = "no reply of the model can be used: server: "
+            assert (said in done.stderr) == (claims == "sentences")
 
 
 def test_some_missing_verdicts_give_bounds(tmp_path):

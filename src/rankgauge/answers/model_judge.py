@@ -6,7 +6,6 @@ mark that occurs in none of them. Items omitted from a reply are requested again
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from collections import Counter
@@ -363,7 +362,6 @@ class ClaimExtraction(Result):
         dry_run: Whether no request was sent.
         found: The claims by kind (``claims`` or ``nuggets``) and text.
         nuggets: Whether nuggets were extracted, too.
-        failures: The first reasons for missing claims.
     """
 
     extractor: str
@@ -374,12 +372,6 @@ class ClaimExtraction(Result):
     dry_run: bool = False
     found: Mapping[tuple[str, str], tuple[Claim, ...]] = field(default_factory=dict, repr=False)
     nuggets: bool = False
-    failures: tuple[str, ...] = ()
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there are no claims because every extraction failed, now and before."""
-        return bool(self.missing) and not self.found
 
     def claims(self, record: AnswerRecord) -> ClaimSet:
         """Return the claims of a record, for ``claims=`` of `judge_answers`."""
@@ -438,6 +430,9 @@ def extract_claims(
         max_cost: The budget; no call is made that could exceed the remainder.
         dry_run: Whether to send no request and only estimate the cost.
         progress: Called with the numbers of finished texts and of all texts sent.
+
+    Raises:
+        ModelError: If no text has claims because every call failed.
     """
     texts = _Prompts(prompts)
     wanted = {
@@ -460,8 +455,7 @@ def extract_claims(
     before = len(found)
     todo = [key for key in wanted if key not in found]
     requests = [_extraction(texts, prompt, *wanted[prompt, source]) for prompt, source in todo]
-    missing: Counter[str] = Counter()
-    failures: dict[str, None] = {}
+    failures: list[ModelError] = []
     if dry_run:
         usage = model.estimate(requests, [_PER_CLAIMS] * len(requests))
     else:
@@ -473,8 +467,7 @@ def extract_claims(
             with closing(model.complete_each(requests, max_cost=max_cost)) as replies:
                 for done, (place, result) in enumerate(replies, 1):
                     if isinstance(result, ModelError):
-                        missing[result.code] += 1
-                        failures[f"{result.code}: {result.what}"] = None
+                        failures.append(result)
                     else:
                         yield todo[place], _claims(result.data)
                     if progress is not None:
@@ -487,17 +480,12 @@ def extract_claims(
                 store.add_claims(own, name)
 
         store_in_batches(results(), keep)
+        if failures and not found:
+            raise failures[0]
         usage = model.usage() - start
+    missing = Counter(failure.code for failure in failures)
     return ClaimExtraction(
-        names["claims"],
-        len(wanted),
-        before,
-        dict(missing),
-        usage,
-        dry_run,
-        found,
-        nuggets,
-        tuple(itertools.islice(failures, 3)),
+        names["claims"], len(wanted), before, dict(missing), usage, dry_run, found, nuggets
     )
 
 

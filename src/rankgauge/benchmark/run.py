@@ -260,12 +260,12 @@ class BenchmarkRun(Result):
         if errors not in get_args(Errors):
             raise UnknownName.of("errors", errors, get_args(Errors))
         lost = self.tally.failed + self.tally.missing
-        every = lost == self.tally.queries
-        if lost and (errors == "raise" or every):
-            count = ', or count them as empty rankings (errors="empty", --errors empty)'
+        if lost and (errors == "raise" or lost == self.tally.queries):
+            others = ', or count them as empty rankings (errors="empty", --errors empty)'
             raise InputError(
                 self._failure_text(), where=f"run {self.name!r}",
-                fix=f'run them again (rerun="failed", --failed){"" if every else count}',
+                fix='run them again (rerun="failed", --failed)'
+                + others * (lost < self.tally.queries),
             )  # fmt: skip
 
     @cached_property

@@ -579,14 +579,17 @@ def _judged_by(
             if own["claims"] == "model":
                 extracted = package.extract_claims(answers, model, store, dry_run=dry_run)
                 print_message(extracted.summary())
-                _require_replies(extracted)
                 claims = extracted.claims
             judged = package.judge_answers(
                 answers, asked, store, measures=measures or package.DEFAULT_MEASURES,
                 claims=claims, criteria=criteria, replicates=own["replicates"], dry_run=dry_run,
             )  # fmt: skip
             print_message(judged.summary())
-            _require_replies(judged)
+            if judged.is_empty:  # bounds from 0 to 1 are no result
+                raise rankgauge.InputError(
+                    f"no reply of the model can be used: {judged.failures[0]}", where="model",
+                    fix="check --url, --model, and --key-env, and run the command again",
+                )  # fmt: skip
             if dry_run:
                 return _Judged(answers, (), claims)
             # People decide whether the collection can answer; see counted_labels.
@@ -598,15 +601,6 @@ def _judged_by(
             ]
             return _with_verdicts(answers, found, None, claims)
         return _with_verdicts(answers, store.verdicts(), name, claims)
-
-
-def _require_replies(found: Any) -> None:
-    """Raise an error if no reply of the model can be used: bounds from 0 to 1 are no result."""
-    if found.is_empty:
-        raise rankgauge.InputError(
-            f"no reply of the model can be used: {found.failures[0]}", where="model",
-            fix="check --url, --model, and --key-env, and run the command again",
-        )  # fmt: skip
 
 
 def _with_verdicts(

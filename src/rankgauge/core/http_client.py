@@ -227,12 +227,13 @@ class Endpoint:
         """
         where = f"{method} {self.shown}" + (f" /{path.strip('/')}" if path.strip("/") else "")
         headers = self._sent_headers({} if content is None else {"content-type": kind})
-        limits = dict.fromkeys(("connect", "read", "write", "pool"), self._timeout)
         # Suppress causes: their texts may contain the request.
         try:
             request = self._httpx.Request(
                 method, self._url(path, params or {}), headers=headers, content=content,
-                extensions={"timeout": limits},
+                extensions={
+                    "timeout": dict.fromkeys(("connect", "read", "write", "pool"), self._timeout)
+                },
             )  # fmt: skip
             status, got, content = self._sent(request)
         except self._httpx.TimeoutException:
@@ -340,19 +341,20 @@ class Endpoint:
 
         Transports are below httpx's clients, which would store cookies and log URLs with secrets.
         """
-        options: dict[str, Any] = {"limits": self._httpx.Limits(max_connections=1)}
         # Loading certificates is slow.
-        if self._parts.scheme == "https":
-            options["verify"] = self._httpx.create_ssl_context()
-        else:
-            options["verify"] = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        secure = (
+            self._httpx.create_ssl_context() if self._parts.scheme == "https"
+            else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        )  # fmt: skip
+        options = {"verify": secure, "limits": self._httpx.Limits(max_connections=1)}
         proxies = {} if proxy_bypass(self._parts.hostname) else getproxies()
         url = proxies.get(self._parts.scheme) or proxies.get("all")
         if url:
             options["proxy"] = proxy = self._httpx.Proxy(url if "://" in url else f"http://{url}")
             if proxy.raw_auth:
-                login = (part.decode("utf-8", "replace") for part in proxy.raw_auth)
-                self.secrets.add_login(*login)
+                self.secrets.add_login(
+                    *(part.decode("utf-8", "replace") for part in proxy.raw_auth)
+                )
         return partial(self._httpx.HTTPTransport, **options)
 
     def _register(self) -> None:

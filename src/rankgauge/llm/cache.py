@@ -49,13 +49,10 @@ class ReplyCache:
 
     def find(self, keys: Iterable[str]) -> dict[str, Any]:
         """Return the stored replies with these keys."""
-        found: dict[str, Any] = {}
+        query = f"SELECT key, reply FROM {_TABLE} WHERE key IN (SELECT value FROM json_each(?))"  # noqa: S608 - a constant
         with self._open("read") as file:
-            for key in keys:
-                row = file.execute(f"SELECT reply FROM {_TABLE} WHERE key = ?", [key]).fetchone()  # noqa: S608 - a constant
-                if row is not None:
-                    found[key] = json.loads(row[0])
-        return found
+            rows = file.execute(query, [json.dumps(list(keys))])
+            return {key: json.loads(reply) for key, reply in rows}
 
     def put(self, replies: Mapping[str, Any]) -> None:
         """Store replies by key in one transaction, replacing earlier replies and ending claims."""

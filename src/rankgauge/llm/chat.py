@@ -173,18 +173,11 @@ class ChatModel:
             ModelError: If there is no valid reply.
             InputError: If the messages are invalid, or the cache cannot be used.
         """
-        request = _checked(ChatRequest(messages, schema, sample))
-        key = self._key(request)
-        faults: list[InputError] = []
-        try:
-            reply = self._obtain(key, request, _sleep, faults.append, refresh=refresh)
-        except ModelError:
-            self._meter.add(Usage(failed=1))
-            raise
-        self._meter.add(Usage(cached=reply.cached))
-        if faults:
-            raise faults[0]
-        return reply
+        request = ChatRequest(messages, schema, sample)
+        ((_, result),) = self.complete_each([request], refresh=refresh)
+        if isinstance(result, ModelError):
+            raise result
+        return result
 
     def complete_all(
         self,
@@ -310,12 +303,7 @@ class ChatModel:
     ) -> Reply | ModelError:
         try:
             stop.wait(0)
-            try:
-                reply = self._obtain(key, request, stop.wait, stop.now, refresh=refresh)
-            except InputError as error:  # the cache cannot be used: say so without sending
-                stop.now(error)
-                stop.wait(0)
-                raise
+            reply = self._obtain(key, request, stop, refresh=refresh)
         except ModelError as error:
             stop.observe(error)
             # Stack frames would keep all messages in memory.
@@ -358,34 +346,30 @@ class ChatModel:
             )  # fmt: skip
         return found
 
-    def _obtain(
-        self,
-        key: str,
-        request: ChatRequest,
-        wait: Wait,
-        on_fault: Callable[[InputError], object],
-        *,
-        refresh: bool,
-    ) -> Reply:
+    def _obtain(self, key: str, request: ChatRequest, stop: Stop, *, refresh: bool) -> Reply:
         """Return the reply from the cache, or send the request unless another process has sent it.
 
-        A reply is not lost if it cannot be stored: `on_fault` is called with the reason.
+        If the cache cannot be used, no further request is sent, and the reply is not lost.
         """
-        cache = self._cache
+        cache, names = self._cache, ("text", "model", "repairs", "not_applied")
 
         def ask(_: Sequence[str] = ()) -> Mapping[str, Reply]:
-            reply = self._ask(request, wait)
-            names = ("text", "model", "repairs", "not_applied")
+            reply = self._ask(request, stop.wait)
             try:
                 if cache is not None:
                     cache.put({key: {name: getattr(reply, name) for name in names}})
             except InputError as error:
-                on_fault(error)
+                stop.now(error)
             return {key: reply}
 
         if cache is None or refresh:
             return ask()[key]
-        return cache.obtain([key], lambda _: self._cached({key: request}), ask, wait)[key]
+        try:
+            return cache.obtain([key], lambda _: self._cached({key: request}), ask, stop.wait)[key]
+        except InputError as error:
+            stop.now(error)
+            stop.wait(0)
+            raise
 
     # ---- one request
 
@@ -496,14 +480,9 @@ class ChatModel:
         with self._lock:
             self._longest_output = max(self._longest_output, usage.output_tokens)
             if not usage.estimated:
-                plain = estimated_usage(body["messages"], 0).input_tokens
-                self._excess = max(self._excess, usage.input_tokens / plain)
+                ratio = usage.input_tokens / estimated_usage(body["messages"], 0).input_tokens
+                self._excess = max(self._excess, ratio)
         return content
-
-
-def _sleep(seconds: float) -> None:
-    if seconds > 0:
-        time.sleep(seconds)
 
 
 def _next(ended: SimpleQueue[Future[Any]]) -> Future[Any]:

@@ -222,8 +222,6 @@ def _fits(value: Any) -> bool:
 
 
 def _tokens(content: Mapping[str, Any]) -> float:
-    used = content.get("usage")
-    if not isinstance(used, Mapping):
-        return 0.0
-    counts = [used[word] for word in ("total_tokens", "prompt_tokens") if word in used]
-    return next((float(amount) for amount in counts if is_count(amount)), 0.0)
+    used: Any = content.get("usage")
+    words = ("total_tokens", "prompt_tokens") if isinstance(used, Mapping) else ()
+    return next((float(used[word]) for word in words if is_count(used.get(word))), 0.0)

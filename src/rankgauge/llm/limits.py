@@ -123,8 +123,8 @@ class Meter:
                 cost = self.priced(estimate).cost or 0.0
                 if self._max_cost is None:
                     break
-                fits = math.fsum([self._spent(), cost, *self._reserved]) <= self._max_cost
-                if fits and (self._used.calls or not self._reserved):
+                total = math.fsum([self._spent(), cost, *self._reserved])
+                if total <= self._max_cost and (self._used.calls or not self._reserved):
                     break
                 if not self._reserved:
                     raise self._exhausted(cost)
