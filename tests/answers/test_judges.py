@@ -182,6 +182,7 @@ def test_rules_decide_nuggets():
         ("The bridge opened for trains and buses.", "partly supported"),
         ("The bridge opened in 1933.", "not stated"),
         ("Trains cross hourly.", "not stated"),
+        ("The bridge for trains and buses opened in 1934.", "not stated"),
     ):
         assert decided(nugget, text, "nugget-answer").label == label, nugget
 

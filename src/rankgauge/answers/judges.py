@@ -236,9 +236,9 @@ class RuleJudge:
     digits or words (English), with units if both have one, ordinals, and dates: "ten" is 10, 5 km
     is 5,000 m but not 5 miles, and 3 May 2024 is 2024-05-03. A sentence that has 75% of the
     terms but other numbers, or a negation where the claim has none, *contradicts* the claim. A
-    nugget is *partly supported* from 50% of its terms. A context is relevant if it has half of the
-    terms of the question and, in a conversation, of the user's previous turn; a claim is relevant
-    if it has one of the question's terms. Abstention follows `ABSTENTION_RULE`.
+    nugget is *partly supported* from 50% of its terms, unless numbers differ. A context is relevant
+    if it has half of the terms of the question and, in a conversation, of the user's previous turn;
+    a claim is relevant if it has one of the question's terms. Abstention follows `ABSTENTION_RULE`.
 
     Terms are words without function words and English endings, or pairs of characters in scripts
     without spaces. The rules do not recognize synonyms and paraphrases, so they tend towards "not
@@ -310,7 +310,10 @@ def _decide(item: Item) -> tuple[str, str, str] | str:
 
 
 def _support(claim: _Content, text: _Text) -> tuple[str, str, str, float]:
-    """Return label, deciding sentence, reason, and share of terms for the support of a claim."""
+    """Return label, deciding sentence, reason, and share of terms for the support of a claim.
+
+    The share is 0 if no sentence supports the claim and the best one has other numbers.
+    """
     terms, terms_together = text.counts(claim.terms)
     numbers, numbers_together = text.counts(claim.numbers)
     if not claim.terms:  # a claim of numbers only
@@ -327,10 +330,11 @@ def _support(claim: _Content, text: _Text) -> tuple[str, str, str, float]:
     reason = f"{Ratio(covered):.0%} of the claim's terms in one sentence"
     if good[best]:
         return "supported", quote, reason, covered
+    found = text.numbers.get(best, frozenset())
+    lacks = unstated(claim.numbers, found)
+    differ = lacks and unstated(found, claim.numbers)
     if covered >= _SAME:
-        found = text.numbers.get(best, frozenset())
-        lacks = unstated(claim.numbers, found)
-        if lacks and unstated(found, claim.numbers):
+        if differ:
             return "contradicted", quote, f"{reason}, but numbers differ", covered
         if not lacks and claim.negated != text.negated[best]:
             return "contradicted", quote, f"{reason}, but one is negated", covered
@@ -347,4 +351,4 @@ def _support(claim: _Content, text: _Text) -> tuple[str, str, str, float]:
             f"{Ratio(terms_together[start] / most):.0%} of the claim's terms in {count} sentences"
         )
         return "supported", quote, reason, covered
-    return "not stated", "", reason, covered
+    return "not stated", "", reason, 0.0 if differ else covered
