@@ -196,3 +196,19 @@ def test_only_the_queries_that_are_averaged_count():
     run = {"q1": {"a": 1.0}, "q2": {"a": 1.0}}
     assert noted("J107", qrels, run, ["R@1", "AP"])
     assert not noted("J107", qrels, run, ["R@1", "AP"], queries=["q2"])
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        "", "[]", "{", "null", '{"warnings": 5}', '{"warnings": [5, null, ""]}',
+        '{"origin": ["x"]}',
+        '{"guidelines": {"version": "1"}, "criteria": [["name"]]}', "\udcff", "[" * 100_000,
+    ],
+)  # fmt: skip
+def test_a_description_that_is_not_ours_is_ignored(tmp_path, about):
+    path = tmp_path / "qrels.txt"
+    path.write_text("q1 0 d1 1\n")
+    plain = evaluate(path, {"q1": ["d1"]}, "RR").notes
+    (tmp_path / "qrels.txt.about.json").write_bytes(about.encode("utf-8", "surrogateescape"))
+    assert evaluate(path, {"q1": ["d1"]}, "RR").notes == plain

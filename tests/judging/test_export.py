@@ -358,7 +358,7 @@ def test_a_pool_of_a_language_model_is_never_without_its_warning(tmp_path):
     rows = [("q1", "ab", "a")]
     export = export_judgments(judged(tmp_path / "a.db", *rows, sources=(Source("m", "model"),)))
     assert "a document that looks relevant need not be relevant or correct" in " ".join(
-        export.about["notes"]
+        export.about["warnings"]
     )
     assert "looks relevant" in str(export)
 

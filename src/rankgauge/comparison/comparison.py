@@ -95,8 +95,8 @@ class PairedComparison(Result):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The findings as text."""
-        return tuple(map(str, self.findings))
+        """The findings as text, without those that only inform."""
+        return tuple(str(found) for found in self.findings if found.severity != "info")
 
     @property
     def withheld_sentences(self) -> tuple[str, ...]:
@@ -220,6 +220,7 @@ class PairedComparison(Result):
                 # The table of means already shows the withheld verdicts.
                 *self.sentences[len(self.withheld_sentences) :],
                 *(f"WARNING: {text}" for text in self.warnings),
+                *(str(found) for found in self.findings if found.severity == "info"),
                 *units(list(dict.fromkeys(d.measure for d in wanted))),
                 self.design.describe(),
             ),

@@ -24,6 +24,7 @@ from rankgauge.core.ids import IntArray
 from rankgauge.core.text import Ratio, inflect, many
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
+from rankgauge.evaluation.notes import origins_of
 from rankgauge.evaluation.result import Evaluation, calibration_finding, of_answers
 from rankgauge.measures.measure import Measure
 
@@ -188,6 +189,8 @@ def findings_of_evaluations(
     evaluations: Sequence[Evaluation], design: Design, found: Sequence[Difference]
 ) -> Iterator[Finding]:
     """Yield findings about the values that limit the comparison."""
+    origins = list(dict.fromkeys(one for e in evaluations for one in origins_of(e.findings)))
+    yield from sorted(origins, key=lambda one: one.severity == "info")
     queries = len(evaluations[0].query_ids)
     if queries < _FEW_QUERIES:
         unit = "question" if of_answers(evaluations[0]) else "query"
@@ -213,7 +216,7 @@ def findings_of_evaluations(
     for e in evaluations:
         explains = explaining(e.findings)
         for one in e.input_findings:
-            if one not in explains:
+            if one not in explains and one not in origins:
                 yield replace(one, message=f"{e.run_name}: {one.message}")
     named = {e.run_name: e for e in evaluations}
     primary = [d for d in found if d.measure == design.tested[0] and d.verdict != "withheld"]

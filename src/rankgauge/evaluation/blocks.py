@@ -505,7 +505,7 @@ def _notes(
         judged = (qrels, measured.numbers)
         yield from notes.undefined_notes(plan.measures, undefined, policies, judged)
     yield from notes.grades_note(qrels, plan.level)
-    yield from notes.origin_note(qrels.table.source)
+    yield from notes.origin_notes(qrels.table.source)
     yield from notes.recall_note(plan.recalls, measured.beyond)
     deepest = int(result.summary.ends[:, 0].max())
     constant = tally.longer > 0 and not tally.uneven

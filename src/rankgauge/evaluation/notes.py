@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from rankgauge.core.findings import Finding
+from rankgauge.core.findings import Evidence, Finding
 from rankgauge.core.ids import IntArray
 from rankgauge.core.policies import Policies, Ties
 from rankgauge.core.text import SHOWN, Ratio, many
@@ -19,6 +20,7 @@ from rankgauge.measures.measure import Measure
 
 # With fewer queries, perfect values are plausible.
 _FEW = 10
+_ABOUT = ".about.json"
 _ABOVE_ZERO = math.ulp(0.0)
 
 
@@ -79,9 +81,13 @@ def judged_note(depth: int, share: float, *, condensed: bool) -> Finding:
     return info(text, "P106" if share < 1 else "")
 
 
-def origin_note(source: str) -> Iterator[Finding]:
-    """Yield a note if the file name.about.json next to the judgments names an origin."""
-    name = f"{source}.about.json"
+def origin_notes(source: str) -> Iterator[Finding]:
+    """Yield what the file name.about.json next to the judgments says about them.
+
+    The findings are its warnings, and the origin of the judgments: their guideline and criteria, or
+    a source other than people.
+    """
+    name = f"{source}{_ABOUT}"
     # Imported only if there is such a file.
     if not source or "\0" in name or not os.path.isfile(name):  # noqa: PTH113
         return
@@ -90,11 +96,36 @@ def origin_note(source: str) -> Iterator[Finding]:
     try:
         with open(name, encoding="utf-8") as stream:  # noqa: PTH123
             about = json.load(stream)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return
-    origin = about.get("origin") if isinstance(about, dict) else None
-    if isinstance(origin, str) and origin:
-        yield info(f"judged by {origin:.80}, not by people ({os.path.basename(name)})")  # noqa: PTH119
+    about = about if isinstance(about, dict) else {}
+    base = os.path.basename(name)  # noqa: PTH119
+    evidence = Evidence(source=base)
+    for text in _texts(about.get("warnings")):
+        yield Finding("", "warning", f"{text:.300}", fix=f"see {base}", evidence=evidence)
+    # Version 0 is unknown: the judgments were imported.
+    versions = _texts(about.get("guidelines"), "version")
+    guidelines = ", ".join(each for each in versions if each != "0")
+    criteria = ", ".join(_texts(about.get("criteria"), "name"))
+    told = [f"guideline version {guidelines:.80}"] if guidelines else []
+    told += [f"criteria: {criteria:.160}"] if criteria else []
+    if origin := "".join(_texts([about.get("origin")])):
+        told = [f"judged by {origin:.80}, not by people"]
+    if told:
+        text = f"judgments: {'; '.join(told)}" if not origin else told[0]
+        yield Finding("", "info", f"{text} ({base})", evidence=evidence)
+
+
+def _texts(given: Any, key: str = "") -> list[str]:
+    """Return the texts of a list, or those of a field of its objects."""
+    rows = given if isinstance(given, list) else []
+    values = [row.get(key) if isinstance(row, dict) else row for row in rows]
+    return [value for value in values if isinstance(value, str) and value]
+
+
+def origins_of(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings that :func:`origin_notes` has made."""
+    return [found for found in findings if found.evidence.source.endswith(_ABOUT)]
 
 
 def first_ranks_note(first: Measure, ranks: Values) -> Finding:

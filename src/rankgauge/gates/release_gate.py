@@ -20,6 +20,7 @@ from rankgauge.data.run import Run, name_of, read_part, readable_again
 from rankgauge.data.subsets import only
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.evaluation import evaluate, evaluate_blocks
+from rankgauge.evaluation.notes import origins_of
 from rankgauge.evaluation.result import Evaluation, calibration_finding, settings_change
 from rankgauge.gates.baseline import (
     Baseline,
@@ -140,7 +141,7 @@ def gate(
         references.append(Reference(kind, stored, queries))
     checks += loss_checks(references, new, wanted, noise=known, truth=truth, rankings=rankings)
     checks += latency_checks(wanted.latency, latency)
-    changes = list(_changes(references, evaluation))
+    changes = [*origins_of(evaluation.findings), *_changes(references, evaluation)]
     return GateResult(
         run_name=new.run_name,
         checks=tuple(checks),
