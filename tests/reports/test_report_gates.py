@@ -70,7 +70,7 @@ def test_names_in_a_page_are_escaped():
         ("FAIL", "the checks that failed"),
         ("PASS", "make it the baseline"),
         ("INCONCLUSIVE", "Judge more"),
-        ("NOT COMPARABLE", "write a new baseline"),
+        ("NOT COMPARABLE", "or write a new one"),
         ("IDENTICAL", "made with the change"),
     ],
 )

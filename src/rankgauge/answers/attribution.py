@@ -21,7 +21,7 @@ CAUSES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "answered though unanswerable": ("generation", 'tell the model to say "I don\'t know"'),
         "not in the collection": ("collection", "add documents that answer it"),
-        "not retrieved": ("retrieval", "improve retrieval: rankgauge diagnose"),
+        "not retrieved": ("retrieval", "improve retrieval: rankgauge diagnose QRELS RUN"),
         "retrieved but cut": ("retrieval", "rerank, or pass more contexts"),
         "abstained though answerable": ("generation", "tell the model to answer from the contexts"),
         "used but contradicted": ("generation", "use a stronger model, or ask for citations"),

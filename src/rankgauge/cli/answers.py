@@ -194,7 +194,7 @@ def evaluate(
             print_message(f"saved as {entry.id} in {history.where}")
     print_result(shown, format, chosen)
     if format == "table" and not full and not quiet():
-        print_text("Next step: --full shows whether retrieval or generation limits the answers\n")
+        print_text(f"Next step: {rankgauge.core.next_step('answers evaluate')}\n")
 
 
 @answers.command(short_help="Decide whether a new prompt or model may replace the baseline.")

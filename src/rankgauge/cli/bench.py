@@ -154,12 +154,8 @@ def bench(
             )
         print_text("".join(f"{for_terminal(line)}\n" for line in lines))
     if format == "table" and not full and not quiet():
-        option, shows = (
-            ("--diagnose", "likely causes of the misses of the lowest run")
-            if diagnosed is None
-            else ("--full", "all differences, the worst queries, and latency")
-        )
-        print_text(f"Next step: add {option} to see {shows}\n")
+        state = "bench" if diagnosed is None else "bench: diagnosed"
+        print_text(f"Next step: {rankgauge.core.next_step(state)}\n")
     if runs_folder is not None:
         _write(list(made.runs.values()), Path(runs_folder), errors, head=not plain)
     if page is not None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         FindingKind as FindingKind,
         Location as Location,
     )
+    from rankgauge.core.next_steps import NEXT_STEPS as NEXT_STEPS, next_step as next_step
     from rankgauge.core.policies import Policies as Policies
     from rankgauge.core.recommended_measures import (
         USE_CASES as USE_CASES,
@@ -27,6 +28,7 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "findings": "Effect Evidence Finding FindingKind Location",
+        "next_steps": "NEXT_STEPS next_step",
         "policies": "Policies",
         "redaction": "redact",
         "threads": "map_in_threads",

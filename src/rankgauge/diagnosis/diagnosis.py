@@ -9,7 +9,9 @@ from itertools import chain
 from typing import Any
 
 from rankgauge.core.arguments import integer, number
+from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.findings import Finding, explaining
+from rankgauge.core.next_steps import next_step
 from rankgauge.core.text import inflect, many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels
@@ -142,6 +144,15 @@ class Diagnosis(Result):
         """The cause to examine first; None without causes or if they are withheld."""
         return first_cause(self.totals, self.diagnoses)
 
+    def _complete(self) -> str:
+        """Return what the first k contain if no query misses a document, and the next step."""
+        short = any(
+            one.measure.name == "R" and one.attainable < 1 - TOLERANCE for one in self.qualities
+        )
+        state, most = ("k is small", " that they can contain") if short else ("nothing missed", "")
+        step = next_step(f"diagnose: {state}", k=str(self.k))
+        return f"the first {self.k} of {self.run_name} have all relevant documents{most}: {step}"
+
     def of(self, query_id: str) -> QueryDiagnosis | None:
         """Return the diagnosis of a query; None if unknown or at the best attainable value."""
         return next((found for found in self.diagnoses if found.query_id == query_id), None)
@@ -164,7 +175,7 @@ class Diagnosis(Result):
         )
         first = self.first_cause
         if first is None:
-            return missed
+            return missed if self.failing else self._complete()
         return (
             f"{missed}; likely cause: {first.cause.name} "
             f"(in {first.queries if first.systematic else first.primary} of them); "

@@ -133,6 +133,8 @@ class Advice:
         kind = kinds[p.level in _HIGH, r.level in _HIGH]
         means = (f"{quality.measure} is {quality.level} ({quality.mean:.2f})" for quality in (p, r))
         sentences = [f"{kind}: {', '.join(means)}"]
+        if kind == "missing information" and r.mean >= _NEARLY * r.attainable:
+            sentences[0] += f"; {self._k} documents allow {r.attainable:.2f} at most"
         if kind in {"noisy context", "both are low"}:
             sentences += self._noise(p)
         if kind in {"missing information", "both are low"}:

@@ -24,7 +24,14 @@ from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import judge_name
 from rankgauge.gates.baseline import Baseline, Noise
-from rankgauge.gates.result import GateCheck, GateNumbers, GateVerdict, QueryLoss, shown_margin
+from rankgauge.gates.result import (
+    GateCheck,
+    GateNumbers,
+    GateVerdict,
+    QueryLoss,
+    rounded_up,
+    shown_margin,
+)
 from rankgauge.gates.rules import GatedMeasure, GateRules
 from rankgauge.measures.measure import Measure
 from rankgauge.stats import Bounds
@@ -196,8 +203,8 @@ def untestable_margins(baseline: Baseline, rules: GateRules) -> Iterator[str]:
             yield (
                 f"{name}: {many(len(known), baseline.unit)} are too few for your margin of "
                 f"{gated.margin:g}: a run without a loss passes only margins of "
-                f"{shown_margin(least, gated.margin)} or more; add {_plural(baseline.unit)}, "
-                "accept a larger loss, or expect INCONCLUSIVE"
+                f"{shown_margin(least, gated.margin)} or more; add {_plural(baseline.unit)}, or "
+                "expect INCONCLUSIVE"
             )
 
 
@@ -534,20 +541,12 @@ def _between(n: GateNumbers) -> str:
 
 
 def _would_decide(n: GateNumbers, unit: str) -> str:
-    digits = _digits(n.margin)
     if math.isinf(n.lower):
         return f"compare more {_plural(unit)}"
-    # Rounded up, so that the reported margin passes.
-    margin = math.ceil(-n.lower * 10**digits + TOLERANCE) / 10**digits
     if n.queries_needed is None:
-        return f"a margin of {margin:g} would pass"
-    step: int = 10 ** max(0, len(str(n.queries_needed)) - 2)
-    # Two significant digits: an estimate should not look exact.
-    needed = -(-n.queries_needed // step) * step
-    return (
-        f"needs about {needed:,} {_plural(unit)} ({needed - n.queries:,} more of this kind) or "
-        f"a margin of {margin:g}"
-    )
+        return f"more than {_MOST_QUERIES:,} {_plural(unit)} of this kind would be needed"
+    needed = rounded_up(n.queries_needed)
+    return f"needs about {needed:,} {_plural(unit)} ({needed - n.queries:,} more of this kind)"
 
 
 def _note(reference: Reference, verdict: GateVerdict, n: GateNumbers) -> str:

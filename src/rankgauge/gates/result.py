@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.exact_sum import TOLERANCE
+from rankgauge.core.next_steps import next_step
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import Measure
@@ -184,29 +185,28 @@ class GateResult(Result):
 
     def next_step(self) -> str:
         """Return the next step after this verdict."""
-        update = "rankgauge gate ... --update-baseline"
-        match self.verdict:
+        verdict, units = self.verdict, "questions" if self.unit == "question" else "queries"
+        decisive = [check for check in self.checks if check.verdict == verdict]
+        compared = [check.numbers for check in decisive if check.numbers is not None]
+        kinds = {check.kind for check in decisive}
+        state: str = verdict
+        number = ""
+        match verdict:
             case "FAIL":
-                plural = "questions" if self.unit == "question" else "queries"
-                numbers = any(check.numbers and check.numbers.losers for check in self.checks)
-                lost = f"the {plural} that lost most" if numbers else "the checks that failed"
-                return f"Fix the run, starting with {lost}; do not replace the baseline."
+                state = f"FAIL {'with' if any(n.losers for n in compared) else 'without'} losses"
+            case "NOT COMPARABLE" if "run" in kinds:
+                state = "faulty run"
             case "NOT COMPARABLE":
-                return f"Use the inputs of the baseline, or write a new baseline: {update}"
+                state = f"other inputs than the {'baseline' if 'baseline' in kinds else 'anchor'}"
             case "INCONCLUSIVE":
-                needed = [
-                    n.queries_needed
-                    for check in self.checks
-                    if (n := check.numbers) is not None and check.verdict == "INCONCLUSIVE"
-                ]
+                needed = [n.queries_needed for n in compared]
                 if needed and None not in needed:
-                    most = many(max(filter(None, needed)), self.unit)
-                    return f"Judge more: about {most} would decide; or accept a larger margin."
-                return "Judge more, or accept a larger margin."
-            case "IDENTICAL":
-                return "Check that the run was made with the change."
-            case _:
-                return f"Release the run, and make it the baseline: {update}"
+                    state += ", number known"
+                    number = many(max(map(rounded_up, filter(None, needed))), self.unit)
+            # An anchor detects losses that add up.
+            case "PASS" if "anchor" not in kinds and any(n.gain < -TOLERANCE for n in compared):
+                state += " with a loss"
+        return next_step(f"gate: {state}", units=units, number=number)
 
     def table(self) -> Table:
         """Return one row for each check, with the reasons below."""
@@ -292,6 +292,12 @@ def shown_margin(margin: float, like: float) -> str:
     """Return a margin rounded up, so that it passes, with as many digits as another."""
     digits = max(3, 1 - math.floor(math.log10(like)))
     return f"{math.ceil(margin * 10**digits - TOLERANCE) / 10**digits:g}"
+
+
+def rounded_up(queries: int) -> int:
+    """Return an estimated number with two significant digits: it should not look exact."""
+    step: int = 10 ** max(0, len(str(queries)) - 2)
+    return -(-queries // step) * step
 
 
 def _row(check: GateCheck) -> tuple[Cell, ...]:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from rankgauge.core.next_steps import next_step
 from rankgauge.core.text import many
 from rankgauge.judging.events import Judgment
 from rankgauge.judging.pools import pool_warning
@@ -192,16 +193,11 @@ def project_status(project: JudgingProject) -> ProjectStatus:
 
 def _next_step(where: str, questions: int, pooled: int, left: int) -> str:
     if not questions:
-        return f"add questions: rankgauge judge questions {where} FILE"
+        return next_step("judge: no questions", project=where)
     if pooled < questions:
         missing = many(questions - pooled, "question") if pooled else "the questions"
-        return (
-            f"add candidates for {missing}: rankgauge judge pool {where} --collection FOLDER "
-            "--run RUN"
-        )
-    if left:
-        return f"judge: rankgauge judge serve {where}"
-    return f"export the judgments: rankgauge judge export {where} qrels.txt"
+        return next_step("judge: no candidates", project=where, questions=missing)
+    return next_step("judge: tasks left" if left else "judge: done", project=where)
 
 
 def _median(judgments: Sequence[Judgment]) -> float | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from rankgauge.core.arguments import option
 from rankgauge.core.keyed_hash import keyed_hash
+from rankgauge.core.next_steps import next_step
 from rankgauge.core.text import Ratio, many
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.production import translation
@@ -163,9 +164,9 @@ class LogImport(Result):
         if self.refused and not self.dry_run:
             notes.append(f"refused rows are in {Path(self.log) / REFUSED}")
         if self.dry_run:
-            notes.append("next step: run the same command without --dry-run")
+            notes.append(f"next step: {next_step('logs import: dry run')}")
         elif self.questions:
-            notes.append(f"next step: rankgauge logs metrics {self.log}")
+            notes.append(f"next step: {next_step('logs import: imported', log=str(self.log))}")
         return tuple(notes)
 
     def data_table(self) -> Table:

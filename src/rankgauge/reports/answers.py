@@ -20,6 +20,7 @@ from rankgauge.answers import (
 from rankgauge.answers.attribution import CAUSES, most_frequent
 from rankgauge.comparison.comparison import compare
 from rankgauge.core.escaping import for_terminal
+from rankgauge.core.next_steps import next_step
 from rankgauge.core.text import many
 from rankgauge.errors import RankgaugeError
 from rankgauge.evaluation.result import Evaluation
@@ -255,10 +256,10 @@ def _screen(found: AnswerDiagnosis, *, full: bool) -> Iterator[Table]:
         yield Table(
             columns, tuple(row[:4] for row in causes[: None if full else _CAUSES]), digits=3
         )
-    if full:
-        yield Table(("cause", "fix"), tuple((row[0], row[4]) for row in causes))
-        if len(found.blame.by_group()) > 1:
-            yield _groups(found.blame)
+        if full:
+            yield Table(("cause", "fix"), tuple((row[0], row[4]) for row in causes))
+    if full and len(found.blame.by_group()) > 1:
+        yield _groups(found.blame)
 
 
 def _side_by_side(
@@ -312,10 +313,10 @@ def _lowered(text: str) -> str:
 
 def _next_step(found: AnswerDiagnosis) -> str:
     if found.retrieval_first:
-        return "Improve retrieval: rankgauge diagnose"
+        return next_step("answers: retrieval limits")
     totals = {cause: n for cause, n in found.blame.totals().items() if cause in CAUSES}
     if not totals:
-        return "Judge more questions"
+        return next_step("answers: no cause")
     steps = []
     for stage in found.blame.limiting():
         own = {cause: count for cause, count in totals.items() if CAUSES[cause][0] == stage}

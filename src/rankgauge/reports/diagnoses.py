@@ -128,6 +128,8 @@ def _causes(found: Diagnosis) -> Table:
         f"({found.failing} {inflect(found.failing or 0, 'misses', 'miss')} a relevant document "
         f"in the first {found.k})"
     )
+    if not rows and not found.failing:
+        title = f"likely causes: none in {many(found.queries, 'query')}"
     unjudged = [len(finding.unjudged) for finding in found.diagnoses if finding.unjudged]
     notes = [f"not checked: {text}" for text in found.not_checked]
     none = sum(not one.causes for one in found.diagnoses)
@@ -146,7 +148,7 @@ def _causes(found: Diagnosis) -> Table:
         notes.append(f"also checked: {', '.join(absent)}")
     return Table(
         columns=("cause", "queries", "primary in", "documents", "suggested fix"),
-        rows=rows,
+        rows=rows or (("none", 0, 0, 0, ""),),
         title=title,
         notes=tuple(notes),
     )

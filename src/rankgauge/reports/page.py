@@ -16,6 +16,7 @@ from rankgauge.answers import AnswerDiagnosis, AnswerEvaluation
 from rankgauge.comparison.comparison import COMPARED, Comparison, compare
 from rankgauge.comparison.conclusions import units
 from rankgauge.core.findings import Finding, explaining
+from rankgauge.core.next_steps import next_step
 from rankgauge.core.text import inflect, many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels
@@ -355,12 +356,9 @@ class _Report:
         elif self.runs:
             yield from self._cause(diagnosed)
         elif isinstance(self.evaluations[0], AnswerEvaluation):
-            yield (
-                "Next step",
-                "Find the stage that limits the answers: rankgauge answers evaluate --full",
-            )
+            yield "Next step", next_step("report of answers")
         else:
-            yield "Next step", "Find the likely causes: rankgauge report QRELS RUN --diagnose"
+            yield "Next step", next_step("report of evaluations")
 
     def _cause(self, diagnosed: str) -> Iterator[tuple[str, str]]:
         """Yield why the run with the worst mean is worse, and what to do."""
