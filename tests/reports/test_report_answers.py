@@ -1,7 +1,12 @@
 """Reports on answers: tied stages and causes, intervals, and missing verdicts in every format."""
 
 import json
+import math
 
+import pytest
+from scipy.stats import binomtest
+
+from rankgauge import History, evaluate
 from rankgauge.answers import (
     AnswerRecord,
     AnswerSet,
@@ -11,6 +16,9 @@ from rankgauge.answers import (
     items_of,
     sentence_claims,
 )
+from rankgauge.answers.evaluation import mean_intervals
+from rankgauge.evaluation.groups import group_means
+from rankgauge.rendering.plots import plot
 from rankgauge.reports import html_report, render
 
 TEXT = "The tower is 5 m high."
@@ -91,3 +99,48 @@ def test_the_mean_excludes_missing_verdicts_and_the_bounds_include_them():
     assert sentence in shown.replace("• ", "")
     assert "if all were judged questions" in shown
     assert "0.400 to 0.800 2" in shown
+
+
+def test_one_mean_has_one_interval_over_the_questions_with_a_value(tmp_path):
+    """Five answers of 30 make no claim; 2 of the other 25 are not faithful."""
+    names = [f"q{number}" for number in range(30)]
+    answers = AnswerSet("a", tuple(
+        AnswerRecord(name, "How high?", f"{name} is high." if place < 25 else "I don't know.",
+                     (Context("1", TEXT),), group="one")
+        for place, name in enumerate(names)
+    ))  # fmt: skip
+    labels = labels_of(answers, answer_context=dict.fromkeys(names[:2], "not stated"))
+    found = evaluate_answers(answers, labels, "Faithfulness")
+    low, high = mean_intervals(found)["Faithfulness"]
+    # Few zeros: the lower bound of Clopper and Pearson of 23 of 25.
+    assert low == pytest.approx(binomtest(23, 25).proportion_ci(0.95, "exact").low, abs=1e-3)
+    text = f"{low:.3f} to {high:.3f}"
+    assert f"0.920 {text} 25" in " ".join(render(found, "table").split())
+    assert json.loads(found.to_json())["intervals"] == {"Faithfulness": [low, high]}
+    diagnosis = diagnose_answers(answers, labels, "Faithfulness")
+    assert text in render(diagnosis, "table")
+    page = html_report(found)
+    assert f"Faithfulness is 0.9200 over 25 questions (95% CI {text})" in page
+    (bars,) = plot(found, "means").panels[0].series
+    assert (bars.low, bars.high) == ((low,), (high,))
+    (group, *_) = group_means(found).means
+    assert (group.queries, group.low, group.high) == (25, low, high)
+    with History.open(tmp_path / "history.db") as history:
+        history.add(found)
+        (point,) = history.trend("Faithfulness").points
+    assert (point.low, point.high) == (low, high)
+
+
+def test_rankings_have_one_interval_in_reports_and_diagnoses_of_answers():
+    answers = AnswerSet("a", tuple(
+        AnswerRecord(f"q{n}", "How high?", "High.", (Context("a", TEXT), Context("b", TEXT)),
+                     gold=("ab"[n % 3 == 0],))
+        for n in range(9)
+    ))  # fmt: skip
+    diagnosis = diagnose_answers(answers, {})
+    qrels = {each.id: dict.fromkeys(each.gold, 1) for each in answers}
+    made = evaluate(qrels, {each.id: ["a", "b"] for each in answers}, "RR")
+    (bars,) = plot(made, "means").panels[0].series
+    rows = {row[1]: row for row in diagnosis.data_table().rows}
+    assert rows["RR"][3:5] == (bars.low[0], bars.high[0])
+    assert not math.isnan(bars.low[0])

@@ -24,9 +24,9 @@ from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse_all
+from rankgauge.rendering.plots import mean_interval
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.retrievers.protocol import settings_of
-from rankgauge.stats.intervals import mean_lower_bound
 
 DEFAULT_MEASURES = (
     "AnswerCorrectness", "Faithfulness", "AnswerRelevance", "Completeness", "Contradicted",
@@ -56,7 +56,8 @@ class AnswerEvaluation(Evaluation):
     judge: Mapping[str, Any] = field(default_factory=dict)
 
     def _data(self) -> dict[str, Any]:
-        return super()._data() | self.extra_fields() | {"bounds": self.bounds()}
+        more = {"bounds": self.bounds(), "intervals": mean_intervals(self)}
+        return super()._data() | self.extra_fields() | more
 
     def extra_fields(self) -> dict[str, Any]:
         """Return the judge, and bounds, missing verdicts, and reasons by question and measure."""
@@ -129,28 +130,14 @@ class AnswerEvaluation(Evaluation):
 
 
 def mean_intervals(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
-    """Return the 95% interval of the mean over questions for each measure.
-
-    Both bounds are from :func:`rankgauge.stats.mean_lower_bound`, which uses the range of the
-    values; for values 0 and 1 the interval is that of Clopper and Pearson. NaN for fewer than two
-    values, or equal values.
-    """
-    found = {}
-    for column, measure in enumerate(evaluation.measures):
-        values = evaluation.per_query[:, column]
-        known = values[~np.isnan(values)]
-        low = high = math.nan
-        if len(known) > 1 and known.min() < known.max():
-            least, most = measure.declaration.bounds
-            low = max(least, most + mean_lower_bound(known - most, 0.975, least - most))
-            high = min(most, least - mean_lower_bound(least - known, 0.975, least - most))
-        found[str(measure)] = (low, high)
-    return found
+    """Return the 95% interval of the mean of each measure; NaN without interval."""
+    nan = (math.nan, math.nan)
+    return {str(each): mean_interval(evaluation, each) or nan for each in evaluation.measures}
 
 
 def span(ends: tuple[float, float]) -> str | None:
-    """Return an interval as text, or None if it is NaN."""
-    return None if math.isnan(ends[0]) else f"{ends[0]:.3f} to {ends[1]:.3f}"
+    """Return an interval as text, or None if it is NaN or has no width."""
+    return None if not ends[0] < ends[1] else f"{ends[0]:.3f} to {ends[1]:.3f}"
 
 
 def _read_score(data: Sequence[Any]) -> Score:

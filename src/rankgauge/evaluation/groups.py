@@ -97,9 +97,10 @@ def group_means(evaluation: Any, max_measures: int | None = None) -> GroupMeans:
     """Return the means over all queries and over each group, with 95% intervals.
 
     Means are those of :meth:`Evaluation.mean`. With weights w they are sum(w v) / sum(w); the
-    unweighted mean of all queries is added. Intervals are t intervals, with weights from the
-    jackknife (:func:`rankgauge.stats.weighted_mean_interval`), clipped to the bounds of the
-    measure. Sums, geometric means, and groups with an effective size below 8 have no interval.
+    unweighted mean of all queries is added. Intervals are those of :meth:`Measure.mean_interval`;
+    with weights, they are t intervals from the jackknife
+    (:func:`rankgauge.stats.weighted_mean_interval`), clipped to the bounds of the measure. Sums,
+    geometric means, and groups with an effective size below 8 have no interval.
 
     Args:
         evaluation: An `Evaluation` with groups or weights.
@@ -155,8 +156,7 @@ def _interval(measure: Measure, values: Any, weights: Any) -> tuple[float, float
     if effective < _FEW or measure.declaration.mean != "arithmetic":
         return effective, math.nan, math.nan
     if weights is None:
-        found = stats.t_interval(values, _LEVEL)
-    else:
-        found = stats.weighted_mean_interval(values, weights, _LEVEL)
+        return effective, *measure.mean_interval(values)
+    found = stats.weighted_mean_interval(values, weights, _LEVEL)
     lowest, highest = measure.declaration.bounds
     return effective, max(found.low, lowest), min(found.high, highest)

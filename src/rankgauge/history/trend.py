@@ -36,7 +36,7 @@ class TrendPoint:
     Attributes:
         entry: The evaluation.
         mean: Mean of the measure.
-        low: Lower bound of its 95% t interval over queries; NaN for a single query, weights, or a
+        low: Lower bound of its 95% interval over queries; NaN for a single query, weights, or a
             mean that is neither arithmetic nor a sum.
         high: Upper bound.
         change: Difference from the previous evaluation of the same run; None for the first
@@ -314,9 +314,10 @@ def _interval(entry: HistoryEntry, evaluation: Evaluation, measure: Measure) -> 
     how = measure.declaration.mean
     if len(values) < 2 or entry.weighted or how not in {"arithmetic", "sum"}:
         return math.nan, math.nan
-    found = stats.t_interval(values)
-    times = len(values) if how == "sum" else 1
-    return found.low * times, found.high * times
+    if how == "sum":
+        found = stats.t_interval(values)
+        return found.low * len(values), found.high * len(values)
+    return measure.mean_interval(values)
 
 
 def _decline(
@@ -386,7 +387,7 @@ def _notes(points: Sequence[TrendPoint]) -> Iterator[str]:
         yield f"{len(runs)} runs, each tracked separately ({some(runs)}); choose one with --run"
     if any(math.isfinite(point.low) for point in points):
         yield (
-            "the line through each mean (o) is its 95% interval over queries (t); changes are "
+            "the line through each mean (o) is its 95% interval over queries; changes are "
             "tested query by query, so they can be significant even if intervals overlap"
         )
     if any(math.isnan(point.low) for point in points):

@@ -251,6 +251,38 @@ class Measure:
             return math.exp(logs / whole)
         return math.fsum(w * v for w, v in pairs) / whole
 
+    def mean_interval(self, values: Values, *, skip_undefined: bool = False) -> tuple[float, float]:
+        """Return the 95% interval of an unweighted mean, within the bounds of the measure.
+
+        The interval is a t interval of the values that count in the mean. For measures of answers,
+        whose values are often 0 or 1, both bounds are those of
+        :func:`rankgauge.stats.mean_lower_bound`; for values 0 and 1 they are those of Clopper and
+        Pearson.
+
+        Args:
+            values: One value per query, NaN where undefined.
+            skip_undefined: As for :meth:`mean`.
+
+        Returns:
+            The bounds; NaN for fewer than two values, a sum, or a geometric mean, and for equal
+            values of answers.
+        """
+        from rankgauge import stats
+
+        counted = self.counted(values, skip_undefined=skip_undefined)
+        known = counted[~np.isnan(counted)]
+        least, most = self.declaration.bounds
+        if len(known) < 2 or self.declaration.mean != "arithmetic":
+            return math.nan, math.nan
+        if self.declaration.reads not in {"verdicts", "answers"}:
+            found = stats.t_interval(known)
+            return max(found.low, least), min(found.high, most)
+        if known.min() == known.max():
+            return math.nan, math.nan
+        low = most + stats.mean_lower_bound(known - most, 0.975, least - most)
+        high = least - stats.mean_lower_bound(least - known, 0.975, least - most)
+        return max(least, low), min(most, high)
+
     def counted(self, values: Values, *, skip_undefined: bool = False) -> Values:
         """Return the values as used in the mean: undefined values are 0, or NaN if excluded.
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
-from rankgauge import stats
 from rankgauge.core.policies import Policies
 from rankgauge.core.text import inflect, many
 from rankgauge.data.judged_run import Values
@@ -42,6 +41,8 @@ class EvaluationLike(Protocol):
     def policies(self) -> Policies: ...  # noqa: D102
     @property
     def weights(self) -> tuple[float, ...] | None: ...  # noqa: D102
+    @property
+    def left_out(self) -> Any: ...  # noqa: D102
     def mean(self) -> dict[str, float]: ...  # noqa: D102
 
 
@@ -140,7 +141,7 @@ def plot(
 
     Args:
         source: A comparison, an evaluation, or several evaluations.
-        kind: One of `PLOTS`: ``means`` (bars with 95% t intervals), ``differences`` (of a
+        kind: One of `PLOTS`: ``means`` (bars with 95% intervals), ``differences`` (of a
             comparison, with its intervals), ``per-query`` (sorted differences),
             ``precision-recall``, ``cutoffs``, ``first-ranks``, or ``heat-map``.
         measure: Measure of ``per-query`` and ``heat-map``; default: the primary or first measure.
@@ -286,13 +287,12 @@ def _gains(one: EvaluationLike, other: EvaluationLike, measure: Measure) -> list
 
 
 def mean_interval(run: EvaluationLike, measure: Measure) -> tuple[float, float] | None:
-    """Return the 95% t interval; None unless it is a plain mean of at least two values."""
-    known = [value for value in counted(run, measure) if not math.isnan(value)]
-    if measure.declaration.mean != "arithmetic" or run.weights is not None or len(known) < 2:
-        return None
-    found = stats.t_interval(known)
-    low, high = measure.declaration.bounds
-    return max(found.low, low), min(found.high, high)
+    """Return the 95% interval of a mean (`Measure.mean_interval`); None without interval."""
+    values = _column(run, measure)
+    if run.left_out is not None:
+        values = values[~run.left_out[:, run.measures.index(measure)]]
+    low, high = measure.mean_interval(values, skip_undefined=run.policies.undefined == "skip")
+    return None if run.weights is not None or math.isnan(low) else (low, high)
 
 
 def _common(runs: Sequence[EvaluationLike]) -> list[Measure]:
@@ -335,7 +335,7 @@ def _means(shown: _PlotData) -> Plot:
     text = "; ".join(
         f"{m}: " + ", ".join(f"{s.name} {s.texts[n]}" for s in series) for n, m in enumerate(drawn)
     )
-    caption = "Whiskers are 95% t intervals of each mean; they say nothing about a difference."
+    caption = "Whiskers are 95% intervals of each mean; they say nothing about a difference."
     if len(drawn) < len(measures):
         caption += f" {_drawn(len(drawn), len(measures), 'measure')}."
     return Plot("means", PLOTS["means"].title, f"Bars. {text}.", (panel,), caption)

@@ -29,7 +29,7 @@ from rankgauge.evaluation.input_checks import collection_findings
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.plot_drawing import Plot
-from rankgauge.rendering.plots import PLOTS, mean_interval, plot, plot_measures
+from rankgauge.rendering.plots import PLOTS, counted, mean_interval, plot, plot_measures
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.answers import answer_conclusions, answer_sections
@@ -460,6 +460,8 @@ class _Report:
         queries = many(len(one.query_ids), unit)
         if math.isnan(mean):
             return f"{self.primary} of {one.run_name} is undefined for all of {queries}"
+        known = [v for v in counted(one, self.primary) if not math.isnan(v)]
+        queries = many(len(known), unit)
         interval = mean_interval(one, self.primary)
         sure = f" (95% CI {interval[0]:.3f} to {interval[1]:.3f})" if interval else ""
         return f"{one.run_name}: {self.primary} is {mean:.4f} over {queries}{sure}"
