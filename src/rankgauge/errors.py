@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rankgauge.core.escaping import for_terminal
-from rankgauge.core.text import either
+from rankgauge.core.text import either, shortened
 
 __all__ = [
     "FormatError",
@@ -30,9 +30,6 @@ __all__ = [
     "StorageError",
     "UnknownName",
 ]
-
-# Maximum length of a part of a message, and length of its end if it is shortened.
-_MOST, _END = 1500, 200
 
 
 class RankgaugeError(Exception):
@@ -70,9 +67,7 @@ class RankgaugeError(Exception):
 
 def _printable(text: str) -> str:
     """Escape text for a terminal, on one line of limited length."""
-    if len(text) > _MOST:
-        text = f"{text[: _MOST - _END]} ... {text[-_END:]}"
-    return for_terminal(text)
+    return for_terminal(shortened(text))
 
 
 def _rebuild(kind: type[RankgaugeError], state: dict[str, Any]) -> RankgaugeError:

@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from growth import assert_linear
 
 import rankgauge as rg
 from rankgauge.core import native
@@ -33,22 +34,9 @@ def colliding_ids(count):
     return [row.tobytes() for row in chosen]
 
 
-def seconds(function):
-    """Return the least processor time of three calls."""
-    gc.collect()
-    times = []
-    for _ in range(3):
-        begun = time.process_time()
-        function()
-        times.append(time.process_time() - begun)
-    return min(times)
-
-
-def assert_linear(prepare):
-    """Check that 8 times the input takes less than 30 times as long (if quadratic, 64 times)."""
-    small, large = prepare(SIZE), prepare(8 * SIZE)
-    small(), large()
-    assert seconds(large) < 30 * seconds(small) + 0.02
+def check_growth(prepare):
+    """Fail if the work that `prepare` returns for a size grows faster than N log N."""
+    assert_linear(prepare, lambda work: work(), SIZE)
 
 
 def scores(shape, count):
@@ -74,7 +62,7 @@ def test_rankings_of_dicts(monkeypatch, ties, shape, compiled_core):
         qrels = rg.Qrels.of({"q": dict.fromkeys(ids[::2], 1)})
         return lambda: rg.evaluate(qrels, run, ["nDCG@10", "AP"], ties=ties)
 
-    assert_linear(prepare)
+    check_growth(prepare)
 
 
 def test_positions_of_judged_documents_are_those_of_a_loop():
@@ -130,7 +118,7 @@ def test_ids_with_one_hash(monkeypatch, tmp_path, of, compiled_core):
 
         return work
 
-    assert_linear(prepare)
+    check_growth(prepare)
 
 
 def test_hashes_that_begin_their_search_at_one_place():
@@ -141,7 +129,7 @@ def test_hashes_that_begin_their_search_at_one_place():
 
     assert not prepare(SIZE)()
     assert prepare(100)()
-    assert_linear(prepare)
+    check_growth(prepare)
 
 
 def column(count, width=8):

@@ -5,7 +5,8 @@ from decimal import ROUND_HALF_EVEN, Decimal
 
 import pytest
 
-from rankgauge.core.text import Ratio
+import rankgauge
+from rankgauge.core.text import Ratio, shortened
 
 
 @pytest.mark.parametrize(
@@ -39,3 +40,29 @@ def test_only_exact_limits_print_as_limits(form, digits, scale):
 )
 def test_rounding_errors_of_sums_are_exact(value, shown):
     assert f"{Ratio(value):.3f}" == shown
+
+
+def test_long_ids_are_shortened_in_every_message(tmp_path):
+    long = "d" * 10_000_000
+    path = tmp_path / "long.run"
+    path.write_text(f"{long} Q0 {long} 1 2.0 t\n{long} Q0 {long} 2 1.0 t\nq1 Q0 d1 1 {long} t\n")
+    qrels = {"q1": {"d1": 1}, long: {"d2": 1}}
+    checked = rankgauge.check(qrels, path)
+    assert checked.findings
+    for one in checked.findings:
+        assert max(map(len, (one.message, one.effect, one.fix))) <= 1505
+    assert len(str(checked)) < 20_000
+    with pytest.raises(rankgauge.RankgaugeError) as caught:
+        rankgauge.evaluate(qrels, path)
+    assert len(str(caught.value)) < 4_000
+    run = {"q": {"d1": 1.0}, f"{long}2": {"d1": 1.0}}
+    notes = rankgauge.evaluate({"q": {"d1": 1}}, run).notes
+    assert max(map(len, notes)) < 2_000
+
+
+def test_only_long_words_and_texts_are_shortened():
+    word = "d" * 300
+    assert shortened(word) == word
+    assert shortened(f"{word}d") == "d" * 260 + " ... " + "d" * 40
+    assert shortened("x " * 700) == "x " * 700
+    assert len(shortened("x " * 800)) == 1505

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,8 @@ from typing import Any
 import pytest
 from growth import assert_linear
 
+import rankgauge
+from rankgauge.core import native
 from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.lines import mistaken_for, numbered_lines, opened, shorten
 from rankgauge.formats.texts import Faults, TextReader, TextSource, read_texts
@@ -153,3 +157,47 @@ def test_blank_lines_in_a_cell_stay(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b'\n\nid,text\n\n\nd1,"a\n\n\n b"\n')
     assert [row.text for row in read_texts(path)] == ["a\n\n\n b"]
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no devices")
+def test_devices_without_an_end_are_refused():
+    for name in ("/dev/zero", "/dev/urandom", "/dev/full"):
+        for kind in (rankgauge.Run, rankgauge.Qrels):
+            with pytest.raises(InputError, match=f"{name}: this is a device, not a file"):
+                kind.of(name)
+    with pytest.raises(InputError, match="there are no lines"):
+        rankgauge.Run.of(os.devnull)
+    with Path("/dev/zero").open("rb") as endless:
+        done = subprocess.run(
+            [sys.executable, "-m", "rankgauge", "check", "-"],
+            capture_output=True, text=True, check=False, stdin=endless,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert "this is a device, not a file" in done.stderr
+    assert "bug" not in done.stderr
+
+
+@pytest.mark.parametrize("compiled_core", [True, False])
+@pytest.mark.parametrize("memory", [None, "64MB"])
+@pytest.mark.parametrize("place", range(6))
+def test_a_tab_in_the_first_line_is_a_blank(monkeypatch, tmp_path, place, memory, compiled_core):
+    if not compiled_core:
+        monkeypatch.setattr(native, "core", None)
+    run, qrels = tmp_path / "run", tmp_path / "qrels"
+
+    def tabbed(line):
+        fields = ["", *line.split(" ")]
+        return (" ".join(fields[: place + 1]) + "\t" + " ".join(fields[place + 1 :])).lstrip(" ")
+
+    run.write_text(f"{tabbed('q1 Q0 d1 1 2.0 t')}\nq1 Q0 d2 2 1.0 t\n")
+    qrels.write_text(f"{tabbed('q1 0 d2 1')}\nq1 0 d1 0\n")
+    found = rankgauge.evaluate(qrels, run, "RR", memory=memory)
+    assert found.mean() == {"RR": 0.5}
+
+
+@pytest.mark.parametrize("first", ["q1\twhat is the best run of 2024", "q1\tworld cup 1998"])
+def test_an_id_with_a_text_is_no_line_of_judgments(tmp_path, first):
+    path = tmp_path / "texts.tsv"
+    path.write_text(f"{first}\n")
+    with pytest.raises(InputError, match="these are pairs of id and text"):
+        rankgauge.Qrels.of(path)

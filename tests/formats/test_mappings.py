@@ -14,6 +14,8 @@ import ir_measures
 import numpy as np
 import pytest
 
+import rankgauge
+from rankgauge.core import native
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
@@ -263,3 +265,76 @@ def test_queries_without_documents_can_be_between_many_rows() -> None:
     for query, docs in _many().items():
         data |= {query: docs, f"{query}-empty": {}}
     assert {query: dict(docs) for query, docs in Run.of(data).items()} == data
+
+
+class Lying(Mapping):
+    """A mapping with its own length and keys, whose iteration may change."""
+
+    def __init__(self, entries, length=None, keys=None, *, changing=False):
+        self.entries, self.length, self.given, self.changing = entries, length, keys, changing
+
+    def __getitem__(self, key):
+        return self.entries[key]
+
+    def __iter__(self):
+        self.changing, shown = bool(self.changing), self.given or list(self.entries)
+        yield from shown[:1] if self.changing else shown
+
+    def __len__(self):
+        self.changing = False
+        return len(self.entries) if self.length is None else self.length
+
+
+class LyingDict(dict):
+    def __len__(self):
+        return 7
+
+
+class LyingList(list):
+    def __len__(self):
+        return 7
+
+
+DOCS = {"a": 1.0, "b": 2.0}
+
+
+@pytest.mark.parametrize("kind", [rankgauge.Run, rankgauge.Qrels])
+@pytest.mark.parametrize("compiled_core", [True, False])
+@pytest.mark.parametrize(
+    "docs", [LyingDict(DOCS), Lying(DOCS, 7), Lying(DOCS, 0), Lying(DOCS, 10**9), LyingList("ab")]
+)
+def test_a_container_with_a_wrong_length_is_read_as_it_iterates(
+    monkeypatch, kind, docs, compiled_core
+):
+    if not compiled_core:
+        monkeypatch.setattr(native, "core", None)
+    for data in ({"q": docs}, Lying({"q": docs}, 3), LyingDict({"q": docs})):
+        found = kind.of(data)
+        assert {query: set(found[query]) for query in found} == {"q": {"a", "b"}}
+        pair = (data, {"q": {"a": 1}}) if kind is rankgauge.Qrels else ({"q": {"a": 1}}, data)
+        assert rankgauge.evaluate(*pair, "NumRelRet").mean()["NumRelRet"] == 1
+
+
+@pytest.mark.parametrize("kind", [rankgauge.Run, rankgauge.Qrels])
+def test_a_mapping_without_one_of_its_keys_is_refused(kind):
+    for data in (Lying({"q": DOCS}, keys=["q", "z"]), {"q": Lying(DOCS, keys=["a", "z"])}):
+        with pytest.raises(InputError, match=r"this Lying cannot be read: KeyError: 'z'"):
+            kind.of(data)
+
+
+@pytest.mark.parametrize("kind", [rankgauge.Run, rankgauge.Qrels])
+def test_a_mapping_that_changes_is_read_once(kind):
+    found = kind.of({"q": Lying(DOCS, changing=True)})
+    assert len(found["q"]) in {1, 2}
+
+
+def test_documents_that_change_while_scores_are_read_are_refused():
+    later = {f"d{n}": 1.0 for n in range(20_000)}
+
+    class Score(float):
+        def __float__(self):
+            later.clear()
+            return 1.0
+
+    with pytest.raises(InputError, match=r"query 'q2': the documents changed while they were read"):
+        rankgauge.Run.of({"q1": {f"e{n}": Score(1.0) for n in range(20_000)}, "q2": later})

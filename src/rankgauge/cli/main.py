@@ -178,6 +178,9 @@ def _print_error(error: Exception) -> int:
     elif isinstance(error, OSError):
         # Faults of inputs are our own errors, so this error is from the output.
         print_message(f"error: cannot write: {error.strerror or error}")
+    elif isinstance(error, MemoryError):
+        print_message("error: there is not enough memory for this input")
+        print_message("fix: read it in parts: rankgauge evaluate --memory 1GB")
     else:
         import traceback
 

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
+from rankgauge.core.text import shortened
+
 Severity: TypeAlias = Literal["error", "warning", "info"]
 #: Most severe first.
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -115,6 +117,10 @@ class Finding:
     effect: str = ""
     fix: str = ""
     evidence: Evidence = Evidence()
+
+    def __post_init__(self) -> None:
+        for name in ("message", "effect", "fix"):
+            object.__setattr__(self, name, shortened(getattr(self, name)))
 
     def __str__(self) -> str:
         text = "; ".join(filter(None, (self.message, self.fix)))

@@ -3,10 +3,30 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 
 SHOWN = 3
 _EXACT = 1e-12  # ignored rounding errors of sums
+# Longest text of a message, and longest word in it; how much is kept of the end of each.
+_TEXT, _WORD = (1500, 200), (300, 40)
+_LONG_WORD = re.compile(rf"\S{{{_WORD[0] + 1},}}")
+
+
+def shortened(text: str) -> str:
+    """Return text of limited length for a message: ids and values may be megabytes long.
+
+    Example:
+        >>> len(shortened("document '" + "d" * 10_000_000 + "' occurs twice"))
+        327
+    """
+    if len(text) > _WORD[0]:
+        text = _LONG_WORD.sub(lambda found: _cut(found[0], *_WORD), text)
+    return _cut(text, *_TEXT)
+
+
+def _cut(text: str, most: int, end: int) -> str:
+    return text if len(text) <= most else f"{text[: most - end]} ... {text[-end:]}"
 
 
 def some(ids: Iterable[str]) -> str:

@@ -98,6 +98,14 @@ def refuse_lookalike(first: bytes, name: str, number: int, layout: Layout) -> No
             raise FormatError(wanted, path=name, line=number, text=shorten(first), fix=fix)
 
 
+def _is_trec(fields: list[bytes], layout: Layout) -> bool:
+    """Return whether the line, which contains a tab, is one of a run or of judgments."""
+    size, place = (6, 4) if layout is RUN else (4, 3)
+    if len(fields) != size or fields[1].upper() not in {b"0", b"Q0"}:
+        return False
+    return re.fullmatch(rb"[-+.\deE]+", fields[place]) is not None
+
+
 def _taken_for(first: bytes, layout: Layout) -> tuple[str, str]:
     from rankgauge.formats import sgml, smart
 
@@ -119,7 +127,9 @@ def _taken_for(first: bytes, layout: Layout) -> tuple[str, str]:
         what = "these are topics or documents with tags"
     elif smart.begins_text(first):
         what = "these are queries or documents in SMART format"
-    elif tab and b"\t" not in text and b" " in text.strip() and b" " not in key:
+    elif tab and b"\t" not in text and b" " in text.strip() and b" " not in key and not (
+        _is_trec(first.split(), layout)
+    ):  # fmt: skip
         what = "these are pairs of id and text"
     texts = f"use {layout.words}, with lines such as: {layout.example}; texts are read by "
     return what, texts + "--collection"

@@ -208,7 +208,7 @@ def is_null(value: object) -> bool:
 def listed(values: Any) -> list[Any]:
     """Return a list of plain Python values."""
     if isinstance(values, list):
-        return values
+        return values if type(values) is list else list(iter(values))
     for name in ("to_pylist", "tolist", "to_list"):
         if hasattr(values, name) and getattr(values, "ndim", True):
             plain: list[Any] = getattr(values, name)()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -225,13 +226,26 @@ def _standard_input() -> BinaryIO:
     stream = getattr(sys.stdin, "buffer", None)
     if stream is None:
         raise InputError("there is no standard input", where="<stdin>", fix="pass a path")
-    return cast("BinaryIO", stream)
+    return _refuse_device(cast("BinaryIO", stream), "<stdin>")
+
+
+def _refuse_device(stream: BinaryIO, name: str) -> BinaryIO:
+    """Refuse devices other than terminals and the empty one: most have no end, as /dev/zero."""
+    try:
+        found = os.fstat(stream.fileno())
+    except (OSError, ValueError, AttributeError):
+        return stream  # not a file of the system
+    device = stat.S_ISCHR(found.st_mode) and not stream.isatty()
+    if stat.S_ISBLK(found.st_mode) or (device and not os.path.samestat(found, os.stat(os.devnull))):  # noqa: PTH116
+        stream.close()
+        raise InputError("this is a device, not a file", where=name, fix="check the path")
+    return stream
 
 
 def _open(source: Source) -> BinaryIO:
     name = source_name(source)
     try:
-        return open(source, "rb")  # noqa: PTH123 - a path may be text
+        opened_file = open(source, "rb")  # noqa: PTH123, SIM115 - a path may be text
     except (OSError, ValueError) as error:
         if "\n" in name:
             raise InputError(
@@ -248,6 +262,7 @@ def _open(source: Source) -> BinaryIO:
             f"cannot be read: {reason}", where=ascii(name)[1:-1],
             fix="check the path and its permissions",
         ) from None  # fmt: skip
+    return _refuse_device(opened_file, name)
 
 
 def numbered_lines(stream: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:

@@ -34,7 +34,7 @@ def from_mapping(
     A list is in ranked order. A mapping from column names to columns is read as columns.
     """
     source = source or layout.name
-    data = _unlabelled(data, layout, source)
+    data = _unlabelled(_read_once(data, source), layout, source)
     columns = _columns(data, layout)
     if columns is not None:
         queries, docs, values = (data[name] for name in columns.read)
@@ -52,6 +52,19 @@ def from_mapping(
     unique = all(isinstance(value, Mapping) for value in inner)
     table = _of_parts(queries, parts, layout, source, unique=unique, on_error=on_error)
     return replace(table, paired=paired)
+
+
+def _read_once(data: Mapping[Any, Any], where: str) -> dict[Any, Any]:
+    """Return a mapping as a dict: other mappings may change, or contradict their own length."""
+    if type(data) is dict:
+        return data
+    try:
+        return dict(data.items())
+    except (LookupError, RuntimeError) as error:
+        raise InputError(
+            f"this {type(data).__name__} cannot be read: {type(error).__name__}: {error}",
+            where=where, fix="pass a dict, which nothing changes in the meantime",
+        ) from None  # fmt: skip
 
 
 def _is_paired(value: Any, part: tuple[Any, Any]) -> bool:
@@ -80,6 +93,11 @@ def _of_parts(
     for start, stop in _pieces(offsets):
         first = int(offsets[start])
         ids = list(itertools.chain.from_iterable(docs for docs, _ in parts[start:stop]))
+        if len(ids) != offsets[stop] - first:
+            raise InputError(
+                "the documents changed while they were read, or their number is not their length",
+                where=place(first), fix="pass plain dicts and lists, which nothing changes",
+            )  # fmt: skip
         columns.append(Ids.of(ids, "document id", _by_query(place, first)))
         heads.update({first: ids[0]} if ids else {})
         numbers = list(itertools.chain.from_iterable(numbers for _, numbers in parts[start:stop]))
@@ -123,7 +141,8 @@ def _by_pair(place: Callable[[int], str], first: int, docs: Ids) -> Blame:
 def _parts(value: Any, layout: Layout, where: str) -> tuple[Any, Any]:
     """Return the documents of one query, from any container, and their numbers."""
     if isinstance(value, Mapping):
-        return value, value.values()
+        found = _read_once(value, where)
+        return found, found.values()
     pairs = labelled(value, where)
     if pairs is not None:
         return pairs
@@ -202,6 +221,7 @@ def from_rankings(data: Any) -> PairTable:
             f"got {short(data)}, expected ordered ground truth", where=source,
             fix='pass a mapping: {"q1": ["best", "second"]}',
         )  # fmt: skip
+    data = _read_once(data, source)
     queries = Ids.of(list(data), "query id", blame_row(source, "query"))
     parts = []
     for number, value in enumerate(data.values()):
