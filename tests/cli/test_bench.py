@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -266,3 +267,32 @@ def test_one_retriever_is_diagnosed_in_one_sentence_and_in_full(bench):
     assert "27 of 30 queries of dense miss a relevant document in the top 5" in done.stdout
     assert len(done.stdout.splitlines()) <= 25
     assert "Diagnosis of dense: quality" in bench("--only", "dense", "--diagnose", "--full").stdout
+
+
+def test_a_server_that_cannot_be_reached_has_no_numbers_and_hides_none(bench, tmp_path):
+    plan = planned(
+        tmp_path,
+        """
+        measures = ["RR"]
+        limits = { retries = 0 }
+        [retrievers.bm25]
+        type = "bm25"
+        [retrievers.engine]
+        type = "http"
+        url = "http://127.0.0.1:9/search"
+        [retrievers.reranked]
+        type = "rerank"
+        retriever = "bm25"
+        reranker = { type = "rerank-endpoint", url = "http://127.0.0.1:9", model = "m" }
+        """,
+    )
+    for words in ([], ["--errors", "empty"]):
+        done = bench(*words, plan=plan)
+        assert done.returncode == 2
+        assert "bm25" in done.stdout
+        assert "0.0000" not in done.stdout
+        for name in ("engine", "reranked"):
+            assert name not in done.stdout
+            said = rf"{name} was not run: run '{name}': \d+ of 30 queries failed"
+            assert re.search(said, done.stderr)
+        assert "the server cannot be reached" in done.stderr

@@ -238,6 +238,10 @@ class Benchmark:
         self._runs[name] = session.run(rerun, timed, dict(prices or {}))
         return self._runs[name]
 
+    def drop_run(self, name: str) -> None:
+        """Leave a run out of :attr:`runs` and comparisons; its responses stay in the store."""
+        self._runs.pop(name, None)
+
     def _session(
         self, name: str, retriever: Any, limits: Limits, settings: Mapping[str, Any] | None = None
     ) -> Session:

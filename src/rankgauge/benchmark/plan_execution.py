@@ -78,7 +78,7 @@ def run_plan(
         if planned.name in failed:
             continue
         try:
-            bench.run(
+            made = bench.run(
                 planned.name,
                 built[planned.name],
                 settings=planned.settings,
@@ -87,9 +87,11 @@ def run_plan(
                 timed=plan.timed if timed is None else timed,
                 prices=planned.prices,
             )
+            made.check("empty")
         except RankgaugeError as error:
-            # A retriever that cannot be created or indexed must not affect the others.
+            # A retriever that cannot be created, indexed, or reached must not affect the others.
             failed[planned.name] = error
+            bench.drop_run(planned.name)
     if failed and not bench.runs:
         raise next(iter(failed.values()))
     return PlanOutcome(bench, failed)
