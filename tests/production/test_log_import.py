@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -762,6 +763,7 @@ def test_a_log_of_any_name_contains_only_its_own_events(tmp_path, monkeypatch, n
     for path in (name, tmp_path / name):
         report = import_log(source, path)
         assert (report.total, report.questions) == (1, 1)
+        assert shlex.split(report.table().notes[-1].removeprefix("next step: "))[-1] == str(path)
         assert rows_of(path, "question_id, arm") == [("q1", None)]
         (segment,) = Path(name).glob("*.parquet")
         assert rows_of(segment, "question_id, arm") == [("q1", None)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -166,7 +167,9 @@ class LogImport(Result):
         if self.dry_run:
             notes.append(f"next step: {next_step('logs import: dry run')}")
         elif self.questions:
-            notes.append(f"next step: {next_step('logs import: imported', log=str(self.log))}")
+            notes.append(
+                f"next step: {next_step('logs import: imported', log=shlex.quote(self.log))}"
+            )
         return tuple(notes)
 
     def data_table(self) -> Table:
