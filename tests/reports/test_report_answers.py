@@ -16,6 +16,7 @@ from rankgauge.answers import (
     items_of,
     sentence_claims,
 )
+from rankgauge.answers.attribution import CAUSES
 from rankgauge.answers.evaluation import mean_intervals
 from rankgauge.evaluation.groups import group_means
 from rankgauge.rendering.plots import plot
@@ -55,8 +56,11 @@ def tied():
 def test_every_format_names_tied_stages_and_the_next_step_of_each():
     found = tied()
     sentence = "Retrieval and generation limit 1 of 2 answers each"
-    steps = ("Improve retrieval: rankgauge diagnose (not retrieved: 1 answer); pass fewer "
-             "contexts, or the best first (in the context but not used: 1 answer)")  # fmt: skip
+    steps = "; ".join(
+        f"{CAUSES[cause][1]} ({cause}: 1 answer)"
+        for cause in ("not retrieved", "in the context but not used")
+    )
+    steps = steps[0].upper() + steps[1:]
     shown = " ".join(render(found, "table").split())
     assert sentence in shown
     assert f"Next step: i{steps[1:]}" in shown

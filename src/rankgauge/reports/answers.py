@@ -78,14 +78,14 @@ def _doubts(found: AnswerDiagnosis) -> Iterator[str]:
     if found.retrieval is None:
         yield "rankings were not measured: no documents with the answer are known (gold)"
     for one in found.answers.findings:
-        if one.severity == "warning" and not one.message.startswith("judge: "):
+        if one.severity == "warning" and not one.message.startswith(("judge: ", "verdicts are ")):
             yield one.note
     missing = {name: count for name, count in found.answers.missing().items() if count}
     if missing:
         name, count = max(missing.items(), key=lambda pair: pair[1])
         low, high = found.answers.bounds()[name]
-        most = f"{many(count, 'verdict')} missing for {name}: if all were judged, its mean"
-        yield f"{most} is {low:.3f} to {high:.3f}"
+        most = f"{many(count, 'verdict')} missing for {name}: if all were judged,"
+        yield f"{most} {low:.3f} to {high:.3f}"
 
 
 def _causes(blame: Blame) -> Table:
@@ -373,9 +373,7 @@ def _short_table(found: AnswerEvaluation) -> Iterator[Table | str]:
     notes = [one.note for one in found.findings if one.severity != "info"]
     notes += [note for note in table.notes if note.startswith("judge: ")]
     if any(column != len(found.query_ids) for column in (row[-1] for row in table.rows)):
-        notes.append(
-            "fewer questions: the others are undefined or not judged (reasons: --as markdown)"
-        )
+        notes.append("fewer questions: the others have no value (reasons: --as markdown)")
     yield "".join(_wrapped(f"• {note}") for note in notes)
 
 
