@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -192,6 +193,7 @@ def project_status(project: JudgingProject) -> ProjectStatus:
 
 
 def _next_step(where: str, questions: int, pooled: int, left: int) -> str:
+    where = shlex.quote(where)
     if not questions:
         return next_step("judge: no questions", project=where)
     if pooled < questions:
