@@ -106,7 +106,9 @@ def test_a_callable_passes_and_skipped_checks_are_listed():
             "a callable has no index()"
         ),
         "indexing again replaces the index": "a callable has no index()",
-        "settings are plain, without secrets": ("without settings, its results are never reused"),
+        "settings are plain, without secrets": (
+            "without settings, results of finished runs are not reused"
+        ),
     }
 
 

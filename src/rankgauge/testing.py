@@ -435,7 +435,7 @@ def _settings(retriever: Any) -> RetrieverCheck:
     )
     if found is None:
         return RetrieverCheck(
-            name, passed=False, remark="without settings, its results are never reused"
+            name, passed=False, remark="without settings, results of finished runs are not reused"
         )
     if not isinstance(found, Mapping):
         raise InputError(

@@ -253,6 +253,43 @@ def test_a_user_function_is_called(write, tmp_path):
     assert (again["one"].tally.reused, again["two"].tally.reused) == (30, 0)
 
 
+def test_changed_arguments_of_a_plan_are_not_reused(write, tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "interrupted_retriever", raising=False)
+    (tmp_path / "interrupted_retriever.py").write_text(
+        textwrap.dedent("""
+        def make(best, key):
+            asked = []
+
+            def search(text):
+                asked.append(text)
+                if len(asked) == 5 and best == "fees":
+                    raise KeyboardInterrupt
+                return [best]
+
+            return search
+        """)
+    )
+
+    def plan(best):
+        return BenchmarkPlan.read(
+            write(f"""
+            timed = 0
+            {HEAD}
+            [retrievers.one]
+            type = "python"
+            call = "interrupted_retriever:make"
+            arguments = {{ best = "{best}", key = "not-for-the-journal" }}
+            """)
+        )
+
+    with pytest.raises(KeyboardInterrupt):
+        run_plan(plan("fees"), progress=False)
+    other = run_plan(plan("hours"), rerun="resume", progress=False).bench.runs["one"]
+    assert (other.tally.reused, set(other.run["q01"])) == (0, {"hours"})
+    assert other.settings["retriever"]["arguments"]
+    assert "not-for-the-journal" not in str(other.settings)
+
+
 def test_an_oracle_gets_the_judgments_of_the_benchmark(write):
     plan = BenchmarkPlan.read(
         write(f"""

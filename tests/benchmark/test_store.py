@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 import typing
 import zlib
@@ -20,7 +19,7 @@ from counting import DOCUMENTS, QRELS, QUERIES, Priced, Words, worse
 
 from rankgauge import Benchmark, Collection, InputError, Limits
 from rankgauge.benchmark import retriever_run
-from rankgauge.retrievers import Hybrid
+from rankgauge.retrievers import Dense, HashingEncoder, Hybrid
 
 
 def test_only_responses_of_declared_settings_are_reused(collection, tmp_path):
@@ -101,111 +100,60 @@ def test_functions_of_one_factory_are_distinguished_by_run_name(collection, tmp_
     assert list(two.run["q0"]) == ["d2"]
 
 
-def failing_once(retrieve):
-    """Return this retriever, but failing once for word3."""
-
-    def failing(text):
-        if text == "word3":
-            raise LookupError(text)
-        return retrieve(text)
-
-    return failing
-
-
 class Shifted:
-    """Finds the document whose number is that of the query plus `by`."""
-
-    by = 0
+    """Finds the document whose number is that of the query plus `by`; fails for word3."""
 
     def __init__(self, by):
         self.by = by
-        self.lock = threading.Lock()
 
     def __call__(self, text):
-        return failing_once(lambda text: [f"d{int(text[4:]) + self.by}"])(text)
+        return shifted(text, self.by)
 
-    def method(self, text):
-        return self(text)
-
-
-def shifted(text, by=0, *, more=0):
-    return failing_once(lambda text: [f"d{int(text[4:]) + by + more}"])(text)
+    def find(self, text):
+        return shifted(text, self.by)
 
 
-def listed(by):
-    return lambda text: shifted(text, *by)
+def shifted(text, by):
+    if text == "word3":
+        raise LookupError(text)
+    return [f"d{int(text[4:]) + by}"]
 
 
-def with_default(by):
-    def retrieve(text, by=by):
-        return shifted(text, by)
-
-    return retrieve
-
-
-def with_keyword_default(by):
-    def retrieve(text, *, by=by):
-        return shifted(text, by)
-
-    return retrieve
-
-
-SHIFT = 0
-
-
-def by_a_global(text):
-    return shifted(text, SHIFT)
-
-
-def by_global(by):
-    globals()["SHIFT"] = by
-    return by_a_global
-
-
-def by_attribute_of_a_function(by):
-    by_a_global.by = by
-    return functools.partial(lambda text: shifted(text, by_a_global.by))
-
-
-def by_class(by):
-    Shifted.by = by
-
-    class Inherits(Shifted):
-        def __init__(self):
-            pass
-
-    return Inherits()
-
-
-CHANGES = {
+FACTORIES = {
     "a closure": lambda by: lambda text: shifted(text, by),
-    "a value inside a closure": lambda by: listed([by]),
-    "a function in a closure": lambda by: failing_once(lambda text: shifted(text, by)),
-    "a default": with_default,
-    "a keyword default": with_keyword_default,
-    "a partial argument": lambda by: functools.partial(shifted, by=by),
-    "an argument by place": lambda by: functools.partial(lambda by, text: shifted(text, by), by),
-    "an attribute": Shifted,
-    "what a method is bound to": lambda by: Shifted(by).method,
-    "a global": by_global,
-    "a class attribute": by_class,
-    "an attribute of a function": by_attribute_of_a_function,
+    "a partial": lambda by: functools.partial(shifted, by=by),
+    "an object": Shifted,
+    "a bound method": lambda by: Shifted(by).find,
 }
 
 
 @pytest.mark.parametrize("again", ["missing", "failed"])
-@pytest.mark.parametrize("change", CHANGES)
-def test_answers_of_changed_values_are_not_reused(collection, tmp_path, change, again):
-    bench = Benchmark(collection, k=5, store=tmp_path, limits=Limits(retries=0))
-    first = bench.run("mine", CHANGES[change](0), timed=0)
+@pytest.mark.parametrize("kind", FACTORIES)
+def test_responses_of_another_object_are_not_reused(collection, tmp_path, kind, again):
+    limits = Limits(retries=0)
+    bench = Benchmark(collection, k=5, store=tmp_path, limits=limits)
+    first = bench.run("mine", FACTORIES[kind](0), timed=0)
     assert first.evaluate("RR", errors="empty").mean() == {"RR": 0.9}
-    other = bench.run("mine", CHANGES[change](1), rerun=again, timed=0)
-    assert other.evaluate("RR", errors="empty").mean() == {"RR": 0.0}
-    assert other.tally.reused == 0
-    assert any("every query was run again: its code, or a value" in note for note in other.notes)
-    same = bench.run("mine", CHANGES[change](1), rerun=again, timed=0)
+    retriever = FACTORIES[kind](1)
+    # Another benchmark of this process knows the object, too.
+    for one in (bench, Benchmark(collection, k=5, store=tmp_path, limits=limits)):
+        other = one.run("mine", FACTORIES[kind](1), rerun=again, timed=0)
+        assert other.evaluate("RR", errors="empty").mean() == {"RR": 0.0}
+        assert other.tally.reused == 0
+        assert any("they are those of another object" in note for note in other.notes)
+    bench.run("mine", retriever, timed=0)
+    same = bench.run("mine", retriever, rerun=again, timed=0)
     assert same.tally.reused == (10 if again == "missing" else 9)
-    assert "unfinished run of the same code" in " ".join(same.notes)
+    assert "unfinished run of the same object" in " ".join(same.notes)
+
+
+def test_a_bound_method_is_the_same_if_its_owner_is(collection, tmp_path):
+    owner = Shifted(0)
+    bench = Benchmark(collection, k=5, store=tmp_path, limits=Limits(retries=0))
+    bench.run("mine", owner.find, timed=0)
+    assert bench.run("mine", owner.find, timed=0).tally.reused == 10
+    bench.run("one", owner.find, settings={"by": 0}, timed=0)
+    assert bench.run("other", owner.find, settings={"by": 0}, timed=0).tally.reused == 10
 
 
 PROGRAM = """
@@ -224,22 +172,23 @@ PROGRAM = """
 MODULE = """
     import helpers
 
-    def shift(n):
-        return n + {shift}
-
     def make():
         def retrieve(text):
             if text == "word3":
                 raise ValueError(text)
-            handlers = {{"shift": shift}}
-            return [f"d{{handlers['shift'](helpers.half(2 * int(text[4:])))}}"]
+            return [f"d{{helpers.half(2 * int(text[4:])) + {shift}}}"]
         return retrieve
 """
+HELPERS = "def half(n):\n    return n // 2\n"
+WHOLE = "['d0', 'd1', 'd2', '-']"
 
 
-def in_processes(tmp_path, again="missing", **sources):
+PARTIAL = PROGRAM.replace("mine.make()", "__import__('functools').partial(mine.make())")
+
+
+def in_processes(tmp_path, again="missing", *, program=PROGRAM, **sources):
     """Return the output of a program run with these modules in its folder."""
-    (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAM))
+    (tmp_path / "program.py").write_text(textwrap.dedent(program))
     for name, source in sources.items():
         (tmp_path / f"{name}.py").write_text(textwrap.dedent(source))
     done = subprocess.run(
@@ -250,66 +199,48 @@ def in_processes(tmp_path, again="missing", **sources):
 
 
 @pytest.mark.slow
-def test_another_process_reuses_only_responses_of_the_same_code(tmp_path):
-    helpers = "def half(n):\n    return n // 2\n"
-    whole = "['d0', 'd1', 'd2', '-']"
-    first = in_processes(tmp_path, mine=MODULE.format(shift=0), helpers=helpers)
-    assert first[0] == f"0 {whole}"
-    assert in_processes(tmp_path)[0] == f"4 {whole}"
+def test_another_process_resumes_only_if_the_file_of_the_retriever_is_unchanged(tmp_path):
+    assert in_processes(tmp_path, mine=MODULE.format(shift=0), helpers=HELPERS)[0] == f"0 {WHOLE}"
+    said, notes = in_processes(tmp_path, helpers=f"{HELPERS}# changed")
+    assert said == f"4 {WHOLE}"
+    assert "mine.py and the main script are unchanged (nothing else was compared)" in notes
     said, notes = in_processes(tmp_path, mine=MODULE.format(shift=1))
     assert said == "0 ['d1', 'd2', 'd3', '-']"
-    assert "every query was run again" in notes
-    said, notes = in_processes(tmp_path, "failed", helpers=helpers.replace("// 2", "// 2 + 1"))
+    assert "run again: mine.py, which defines it, or the main script has changed" in notes
+    said, notes = in_processes(tmp_path, "failed", mine=MODULE.format(shift=2))
     assert said == "0 ['d2', 'd3', 'd4', '-']"
     assert "--resume" in notes
-
-
-@pytest.mark.slow
-def test_incomparable_code_is_called_again_unless_reuse_is_requested(tmp_path):
-    module = """
-        import socket
-
-        class Client:
-            def __init__(self):
-                self.socket = socket.socket()
-
-            def search(self, text):
-                if text == "word3":
-                    raise ValueError(text)
-                return [f"d{text[4:]}"]
-
-        def make():
-            return Client().search
-    """
-    whole = "['d0', 'd1', 'd2', '-']"
-    assert in_processes(tmp_path, mine=module)[0] == f"0 {whole}"
-    said, notes = in_processes(tmp_path)
-    assert said == f"0 {whole}"
-    assert "it uses socket, which cannot be compared between processes" in notes
-    said, notes = in_processes(tmp_path, "resume")
-    assert said == f"3 {whole}"
+    said, notes = in_processes(tmp_path, "resume", mine=MODULE.format(shift=3))
+    assert said == "3 ['d2', 'd3', 'd4', '-']"
     assert 'requested (rerun="resume")' in notes
 
 
-def test_answers_are_not_reused_after_a_file_changed(tmp_path):
-    module = """
-        def make():
-            def retrieve(text):
-                if text == "word3":
-                    raise ValueError(text)
-                with open("w.txt") as file:
-                    return [file.read()]
-            return retrieve
-    """
-    (tmp_path / "w.txt").write_text("old")
-    assert in_processes(tmp_path, mine=module)[0] == "0 ['old', 'old', 'old', '-']"
-    (tmp_path / "w.txt").write_text("new")
-    said, notes = in_processes(tmp_path)
-    assert said == "0 ['new', 'new', 'new', '-']"
-    assert "it uses open, which cannot be compared between processes" in notes
+@pytest.mark.slow
+def test_another_process_does_not_resume_if_more_may_have_changed(tmp_path):
+    assert in_processes(tmp_path, mine=MODULE.format(shift=0), helpers=HELPERS)[0] == f"0 {WHOLE}"
+    # The main script, and a library that calls the function.
+    for program in (PROGRAM.replace("mine.make()", "(mine.make())"), PARTIAL, PARTIAL):
+        said, notes = in_processes(tmp_path, program=program)
+        assert said == f"0 {WHOLE}"
+    assert "the file that defines it is unknown, has just changed, or belongs to a library" in notes
 
 
-def test_the_same_incomparable_object_continues_in_its_process(collection, tmp_path):
+@pytest.mark.usefixtures("main_script")
+def test_code_hashes_of_earlier_versions_are_not_reused(collection, tmp_path):
+    def retrieve(text):
+        return shifted(text, 0)
+
+    bench = Benchmark(collection, k=5, store=tmp_path, limits=Limits(retries=0))
+    journal = bench.run("mine", retrieve, timed=0).journal
+    with journal:
+        journal.open()
+        journal.note(code=["0" * 32, "1" * 32], stamp="another process")
+    run = bench.run("mine", retrieve, timed=0)
+    assert run.tally.reused == 0
+    assert "test_store.py, which defines it, or the main script has changed" in " ".join(run.notes)
+
+
+def test_the_same_object_continues_in_its_process(collection, tmp_path):
     class Client:
         def __init__(self):
             self.socket = socket.socket()
@@ -693,11 +624,6 @@ def _closure(best):
     return lambda text: [best]
 
 
-def _reading(best):
-    """Return a function that cannot be compared: it may read the environment."""
-    return lambda text: [os.environ.get("NO_SUCH_VARIABLE", best)]
-
-
 _ENGINE = _Engine("d1")
 
 
@@ -706,15 +632,16 @@ _ENGINE = _Engine("d1")
     [
         (lambda text: ["d1"], lambda text: ["d2"]),
         (_closure("d1"), _closure("d2")),
-        (_reading("d1"), _reading("d2")),
+        (_closure("d1"), _closure("d1")),
         (functools.partial(_ranked, best="d1"), functools.partial(_ranked, best="d2")),
         (_Engine("d1").find, _Engine("d2").find),
         (_Engine("d1"), _Engine("d2")),
         (Hybrid([_first, _second]), Hybrid([_first, _ENGINE])),
+        (Words(), Words()),
     ],
     ids=[
-        "lambdas", "closures", "closures that read", "partials", "bound methods",
-        "callable objects", "members",
+        "lambdas", "closures", "equal closures", "partials", "bound methods", "callable objects",
+        "members", "objects that declare settings",
     ],
 )  # fmt: skip
 def test_functions_with_equal_settings_share_no_responses(collection, tmp_path, one, other):
@@ -740,13 +667,23 @@ def test_functions_of_other_names_have_responses_of_their_own(collection, tmp_pa
     assert bench.run("other", other, settings={"model": "e5"}, timed=0).tally.reused == 0
 
 
-def test_equal_functions_and_objects_that_cannot_be_compared_share_responses(collection, tmp_path):
-    class Reading(Words):
-        def search(self, queries, k):
-            os.environ.get("NO_SUCH_VARIABLE")
-            return super().search(queries, k)
+def test_included_retrievers_with_equal_settings_share_responses(collection, tmp_path):
+    words = Words()
+    bench = Benchmark(collection, k=5, store=tmp_path)
+    for name in ("one", "other"):
+        for make in (
+            lambda: Dense(HashingEncoder(8)),
+            lambda: Hybrid([words, Dense(HashingEncoder(8))]),
+        ):
+            run = bench.run(name, make(), timed=0)
+        assert run.tally.reused == (10 if name == "other" else 0)
 
-    for one, other in [(_closure("d1"), _closure("d1")), (Reading(k1=1), Reading(k1=1))]:
-        bench = Benchmark(collection, k=5, store=tmp_path)
-        bench.run("one", one, settings={"model": "e5"}, timed=0)
-        assert bench.run("other", other, settings={"model": "e5"}, timed=0).tally.reused == 10
+
+def test_a_configuration_may_equal_a_run_but_not_another_configuration(collection, tmp_path):
+    bench = Benchmark(collection, k=5, store=tmp_path)
+    bench.run("today", Words(k1=1), timed=0)
+    for _ in range(2):
+        run = bench.runner(timed=0)
+        run("1", Words(k1=1))
+        with pytest.raises(InputError, match="settings are those of run '1'"):
+            run("2", Words(k1=1))

@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import Any, TypeAlias, get_args
 
 from rankgauge.benchmark.calls import Limits
-from rankgauge.benchmark.code_hash import CodeFingerprint, first_fingerprint
 from rankgauge.benchmark.comparison import BenchmarkComparison, compare_runs
-from rankgauge.benchmark.journal import Rerun
 from rankgauge.benchmark.retriever_run import Corpus, RunOptions, Session, attribute_of
+from rankgauge.benchmark.reuse import Rerun, are_same, undescribed
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.comparison.differences import Design
 from rankgauge.core.arguments import integer, number, of_kind
@@ -32,6 +31,8 @@ from rankgauge.retrievers.protocol import responses_of
 
 _TIMED = 200
 _LIMITS = "pass Limits(concurrency=8, timeout=10)"
+# By folder of responses: the run that has used it first, and its parts.
+_Owners: TypeAlias = dict[Path, tuple[str, list[Callable[[], Any]]]]
 
 
 class Benchmark:
@@ -79,8 +80,7 @@ class Benchmark:
         self._added: dict[str, Query] = {}
         self._grades: dict[str, dict[str, float]] = {}
         self._runs: dict[str, BenchmarkRun] = {}
-        # By folder of responses: the run that has used it first, and its code.
-        self._owners: dict[Path, tuple[str, CodeFingerprint]] = {}
+        self._owners: _Owners = {}
         self._keeper: _Temporary | None = None
         if store is None:
             self._keeper = _Temporary()
@@ -203,8 +203,9 @@ class Benchmark:
                 callables may be async.
             settings: Settings that identify a retriever without its own settings. With settings,
                 stored responses are reused. Without settings, only the responses of an unfinished
-                run are reused, if the code and the values that it uses are unchanged; code that may
-                read anything else, such as a file, must be the same object in the same process.
+                run are reused: those of the same object in this process, or those of another
+                process if the main script and the file that defines the function or class have not
+                changed.
             limits: Limits of calls for this retriever.
             rerun: The queries to send: ``missing`` (those without a stored response), ``failed``
                 (also failed queries), or ``all``. ``resume`` is like ``failed`` for a retriever
@@ -216,8 +217,8 @@ class Benchmark:
 
         Raises:
             InputError: If there are no queries, the object is not a retriever, another run with
-                equal settings has other code, the store cannot be written, or another process is
-                writing it.
+                equal settings has another retriever, the store cannot be written, or another
+                process is writing it.
         """
         if rerun not in get_args(Rerun):
             raise UnknownName.of("rerun", rerun, get_args(Rerun))
@@ -234,7 +235,8 @@ class Benchmark:
                 fix="pass a collection with queries and judgments (in a folder: questions.csv with "
                 "the columns question and relevant), or call add_query()",
             )
-        session = self._session(name, _retriever(retriever), limits or self.limits, settings)
+        given = _retriever(retriever)
+        session = self._session(self._owners, name, given, limits or self.limits, settings)
         self._runs[name] = session.run(rerun, timed, dict(prices or {}))
         return self._runs[name]
 
@@ -242,8 +244,13 @@ class Benchmark:
         """Leave a run out of :attr:`runs` and comparisons; its responses stay in the store."""
         self._runs.pop(name, None)
 
-    def _session(
-        self, name: str, retriever: Any, limits: Limits, settings: Mapping[str, Any] | None = None
+    def _session(  # noqa: PLR0917 - the inputs of a run
+        self,
+        owners: _Owners,
+        name: str,
+        retriever: Any,
+        limits: Limits,
+        settings: Mapping[str, Any] | None = None,
     ) -> Session:
         """Return the session of a run, unless it would use the responses of another retriever."""
         options = RunOptions(
@@ -251,14 +258,12 @@ class Benchmark:
         )
         session = Session(self._corpus, options, name, retriever, limits, settings)
         if session.identity.declared:
-            code = first_fingerprint(retriever)
-            owner, known = self._owners.setdefault(session.folder, (name, code))
-            # Objects that cannot be compared are what their settings say, functions are not.
-            trusted = (code.opaque or known.opaque) and attribute_of(retriever, "search")
-            if name != owner and code.digest != known.digest and not trusted:
+            parts = undescribed(retriever)
+            owner, known = owners.setdefault(session.folder, (name, parts))
+            if name != owner and not are_same(known, parts):
                 raise InputError(
-                    f"its settings are those of run {owner!r}, but its code, or a value that it "
-                    "uses, is not: it would get the responses of that run", where=f"run {name!r}",
+                    f"its settings are those of run {owner!r}, but it is another object: it would "
+                    "get the responses of that run", where=f"run {name!r}",
                     fix='add what is different to its settings: settings={..., "variant": 2}',
                 )  # fmt: skip
         return session
@@ -278,9 +283,10 @@ class Benchmark:
             >>> run["q1"], seconds
             ({'fees': 1.0}, None)
         """
+        owners: _Owners = {}  # an exploration may contain the configuration of a run
 
         def run(name: str, retriever: Any) -> tuple[Run, float | None]:
-            session = self._session(name, retriever, self.limits)
+            session = self._session(owners, name, retriever, self.limits)
             # The name is a number that does not identify the configuration.
             made = session.run("missing" if session.identity.declared else "all", timed, {})
             close = attribute_of(retriever, "close")

@@ -11,25 +11,21 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import secrets
 import shutil
 import time
 import weakref
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
-from rankgauge.benchmark.code_hash import code_fingerprint
 from rankgauge.core.files import write_atomically
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Query
 from rankgauge.errors import InputError
 from rankgauge.retrievers.hits import Hits
-from rankgauge.retrievers.protocol import settings_of
 
 RESPONSES, HEAD = "responses.jsonl", "run.json"
 _EARLIER = "responses-earlier.jsonl"
@@ -411,97 +407,3 @@ def _unwritable(folder: Path, error: OSError) -> InputError:
         fix="free space, or use a store in a writable folder; then run it again: it continues "
         "where it stopped",
     )  # fmt: skip
-
-
-Rerun: TypeAlias = Literal["missing", "failed", "resume", "all"]
-
-
-@dataclass(frozen=True)
-class Identity:
-    """Identity of a retriever."""
-
-    # Settings as plain values; without settings, the name of the callable and of the run, to which
-    # :func:`code_fingerprint` adds the code.
-    settings: Mapping[str, Any]
-    declared: bool  # whether the retriever or the caller declared settings
-    word: str  # a readable name for the folder
-
-
-def identify(retriever: Any, settings: Mapping[str, Any] | None, run: str) -> Identity:
-    """Return the identity of a retriever from its settings and those of the caller.
-
-    Example:
-        >>> identify(len, {"model": "e5"}, "dense").settings
-        {'model': 'e5'}
-        >>> identify(lambda text: [], None, "mine").declared
-        False
-    """
-    named = retriever if hasattr(retriever, "__qualname__") else type(retriever)
-    name = f"{named.__module__}.{named.__qualname__}"
-    own = settings_of(retriever)
-    if own is None and settings is None:
-        return Identity({"callable": name, "run": run}, declared=False, word=_word(name))
-    try:
-        text = json.dumps({**(own or {}), **(settings or {})}, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"the settings of the retriever are not plain values: {error}", where=name,
-            fix="use text, finite numbers, lists, and mappings",
-        ) from None  # fmt: skip
-    plain = json.loads(text)
-    return Identity(plain, declared=True, word=_word(str(plain.get("type", name))))
-
-
-def _word(name: str) -> str:
-    last = name.replace(".<lambda>", "lambda").rpartition(".")[2]
-    return re.sub(r"[^A-Za-z0-9]+", "-", last).strip("-")[:40].lower() or "retriever"
-
-
-class Reuse:
-    """Decides whether the responses in an open journal can be reused.
-
-    The journal of a retriever with settings contains only responses of the same settings, which are
-    all reused. Without settings, responses are reused if the run was not finished and the code is
-    the same, else set aside; ``rerun="resume"`` reuses them in any case.
-
-    Attributes:
-        code: The digest of the code; empty for a retriever with settings.
-        reason: Why responses are reused.
-        remark: Why responses are not reused; empty if they are, or there are none.
-    """
-
-    def __init__(self, retriever: Any, journal: Journal, rerun: Rerun, *, declared: bool) -> None:
-        self._retriever, self._journal, self._declared = retriever, journal, declared
-        self.code = self.remark = self._first = ""
-        self.reason = "same settings (declared)"
-        if declared:
-            return
-        found = code_fingerprint(retriever)
-        self.code = self._first = found.digest
-        resumed = rerun == "resume"
-        self.reason = 'requested (rerun="resume")' if resumed else "unfinished run of the same code"
-        if resumed:
-            journal.take_back()
-        elif journal.resumed:
-            known = journal.head.get("code") or []
-            why = ""
-            if found.digest not in known:
-                why = "its code, or a value that it uses, has changed"
-                if found.opaque:
-                    why = f"it uses {found.opaque}, which cannot be compared between processes"
-            elif journal.head.get("finished") and rerun == "missing":
-                why = "it declares no settings, and the run was finished"
-            if not why:
-                self._first = known[0]
-                return
-            journal.set_aside()
-            self.remark = (
-                f"every query was run again: {why}; give it settings, or use "
-                'rerun="resume" (--resume) if the earlier responses are still valid'
-            )
-
-    def note_code(self, *, changed: bool = False) -> None:
-        """Record the code before and after the run: queries may change values that it uses."""
-        if not self._declared:
-            now = code_fingerprint(self._retriever).digest if changed else self.code
-            self._journal.note(code=[self._first, now])

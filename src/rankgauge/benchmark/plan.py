@@ -15,7 +15,6 @@ from typing import Any
 from rankgauge import retrievers
 from rankgauge.benchmark.benchmark import Benchmark, check_prices
 from rankgauge.benchmark.calls import Limits
-from rankgauge.benchmark.code_hash import remember_arguments
 from rankgauge.core.arguments import integer
 from rankgauge.core.files import read_toml
 from rankgauge.corpus.collection import Collection
@@ -481,7 +480,7 @@ class PlanBuilder:
                 fix="use a table: arguments = { name = 1 }",
             )  # fmt: skip
         try:
-            made = found(**arguments)
+            return found(**arguments)
         except (RankgaugeError, KeyboardInterrupt):
             raise
         except BaseException as error:
@@ -491,5 +490,3 @@ class PlanBuilder:
                 path=str(self._plan.path),
                 fix=f"add the arguments of {name}: arguments = {{ name = 1 }}",
             ) from error  # fmt: skip
-        remember_arguments(made, arguments)
-        return made

@@ -15,10 +15,11 @@ from typing import Any
 from rankgauge import retrievers
 from rankgauge.benchmark.benchmark import Benchmark
 from rankgauge.benchmark.exploration import Exploration, explore
-from rankgauge.benchmark.journal import Rerun
 from rankgauge.benchmark.plan import BenchmarkPlan, PlanBuilder
+from rankgauge.benchmark.reuse import PartialSettings, Rerun
 from rankgauge.benchmark.run import BenchmarkRun, Errors
 from rankgauge.core.exact_sum import TOLERANCE
+from rankgauge.core.keyed_hash import keyed_hash
 from rankgauge.data.fingerprints import fingerprint
 from rankgauge.errors import FormatError, InputError, RankgaugeError, UnknownName
 
@@ -77,11 +78,14 @@ def run_plan(
     for planned in chosen:
         if planned.name in failed:
             continue
+        settings, arguments = planned.settings, planned.options.get("arguments")
+        if settings is None and arguments:  # which may contain secrets
+            settings = PartialSettings(arguments=keyed_hash(repr(arguments)))
         try:
             made = bench.run(
                 planned.name,
                 built[planned.name],
-                settings=planned.settings,
+                settings=settings,
                 limits=planned.limits,
                 rerun=rerun,
                 timed=plan.timed if timed is None else timed,

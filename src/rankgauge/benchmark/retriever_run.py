@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from rankgauge.benchmark.calls import Limits, TimeLimit, call_within, send_queries
-from rankgauge.benchmark.journal import Journal, Rerun, Response, Reuse, identify, query_key
+from rankgauge.benchmark.journal import Journal, Response, query_key
 from rankgauge.benchmark.latency import Latency, measure_latency, measure_resources
 from rankgauge.benchmark.progress import show_activity, show_progress
+from rankgauge.benchmark.reuse import Rerun, Reuse, identify
 from rankgauge.benchmark.run import (
     BenchmarkRun,
     Failure,
@@ -171,7 +172,6 @@ class Session:
         self._journal = Journal(self.folder, keeper=options.keeper)
         self._counter = TallyCounter(corpus.ids)
         self._index: IndexCost | None = None
-        self._prepared = False
         self._remarks: list[str] = []
 
     def run(self, rerun: Rerun, timed: int, prices: Mapping[str, float]) -> BenchmarkRun:
@@ -181,19 +181,15 @@ class Session:
             journal.open(fresh=rerun == "all")
             self._reuse = Reuse(self._retriever, journal, rerun, declared=self.identity.declared)
             self._remarks += filter(None, [self._reuse.remark])
-            try:
-                reused = self._send(failed=rerun in {"failed", "resume"})
-                if reused:
-                    here, where = Path.cwd(), journal.folder
-                    where = where.relative_to(here) if where.is_relative_to(here) else where
-                    self._remarks.append(
-                        f"{reused} of {many(len(queries), 'response')} reused from {where}: "
-                        f"{self._reuse.reason}"
-                    )
-                self._time(timed)
-            finally:
-                if self._prepared:
-                    self._reuse.note_code(changed=True)
+            reused = self._send(failed=rerun in {"failed", "resume"})
+            if reused:
+                here, where = Path.cwd(), journal.folder
+                where = where.relative_to(here) if where.is_relative_to(here) else where
+                self._remarks.append(
+                    f"{reused} of {many(len(queries), 'response')} reused from {where}: "
+                    f"{self._reuse.reason}"
+                )
+            self._time(timed)
             tally, failures = self._counted(reused)
             # A run with failures is incomplete: its responses are reused.
             finished = not (tally.failed or tally.missing)
@@ -287,9 +283,6 @@ class Session:
 
     def _prepare(self) -> None:
         """Index the documents, unless this process has already done so."""
-        if not self._prepared:
-            self._reuse.note_code()
-        self._prepared = True
         cost = self._corpus.index(self._retriever, self._limits.index_timeout)
         if cost is not None and cost is not self._index:
             self._index = cost

@@ -36,9 +36,9 @@ _ERROR = 2
 @options.baseline()
 @click.option(
     "--resume/--fresh", default=None,
-    help="--resume uses all stored responses, including those of a retriever without settings "
-    "whose code cannot be compared; --fresh repeats every query.  [default: use responses with "
-    "the same settings, and those of an unfinished run with the same code]",
+    help="--resume uses all stored responses, including those of a retriever without settings; "
+    "--fresh repeats every query.  [default: use responses with the same settings, and those of "
+    "an unfinished run if the file of the retriever has not changed]",
 )  # fmt: skip
 @click.option("--failed", is_flag=True, help="Also repeat failed queries.")
 @click.option(

@@ -28,6 +28,11 @@ class CallableDelegate:
     def __init__(self, call: Callable[..., Any]) -> None:
         self._call = call
 
+    @property
+    def members(self) -> Sequence[Any]:
+        """The callable."""
+        return (self._call,)
+
     def __getattr__(self, name: str) -> Any:
         # For example settings, usage, and close.
         if name.startswith("_"):

@@ -57,6 +57,11 @@ class FrameworkRetriever:
         versions = {self.LIBRARY: version}
         self.settings = {"type": self.TYPE, **given, **settings, "versions": versions}
 
+    @property
+    def members(self) -> Sequence[Any]:
+        """The object of the framework."""
+        return (self._source,)
+
     def index(self, documents: Iterable[Document]) -> None:
         """Do nothing: the existing index is used."""
 
