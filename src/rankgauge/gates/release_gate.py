@@ -182,11 +182,12 @@ def update_baseline(
 
     Example:
         >>> import pathlib, tempfile
+        >>> rules = {"measures": {"RR": {}}}
         >>> qrels = {f"q{n}": {"d1": 1} for n in range(200)}
-        >>> old = Baseline.from_run(qrels, {q: ["x", "d1"] for q in qrels}, {"measures": ["RR"]})
-        >>> new = Baseline.from_run(qrels, {q: ["d1", "x"] for q in qrels}, {"measures": ["RR"]})
+        >>> old = Baseline.from_run(qrels, {q: ["x", "d1"] for q in qrels}, rules)
+        >>> new = Baseline.from_run(qrels, {q: ["d1", "x"] for q in qrels}, rules)
         >>> path = pathlib.Path(tempfile.mkdtemp(), "base.json")
-        >>> update_baseline(old, path), update_baseline(new, path, {"measures": ["RR"]})
+        >>> update_baseline(old, path, rules), update_baseline(new, path, rules)
         ('', 'PASS: RR 0.5000 → 1.0000')
     """
     file, text = Path(path), ""
