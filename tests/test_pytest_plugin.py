@@ -227,5 +227,5 @@ def test_a_file_that_is_not_a_baseline_is_kept(tried, pytester):
     (pytester.path / "base.json").write_text("q1 Q0 d1 1 1.0 bm25\n", encoding="utf-8")
     done = tried(GATE.format(run="GOOD"), "--rankgauge-update-baseline", "--rankgauge-force")
     done.assert_outcomes(failed=1)
-    done.stdout.fnmatch_lines(["*not a baseline, so it was not replaced*"])
+    done.stdout.fnmatch_lines(["*the file is not a baseline and was not replaced*"])
     assert (pytester.path / "base.json").read_text(encoding="utf-8").startswith("q1 Q0")

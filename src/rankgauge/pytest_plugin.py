@@ -23,7 +23,7 @@ _UPDATE = "--rankgauge-update-baseline"
 _STRICT = "--rankgauge-strict"
 _FORCE = "--rankgauge-force"
 _MESSAGE = "rankgauge"
-# The test that uses a baseline of rules, by path.
+# The test that uses the baseline of the rules, by path.
 _USERS = pytest.StashKey[dict[Path, str]]()
 _CHANGES = "(C112)"  # several settings of answers changed: always reported
 
@@ -36,9 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="Write the baselines of gates instead of comparing with them.",
     )
-    group.addoption(
-        _FORCE, action="store_true", help="Replace baselines although their gates fail."
-    )
+    group.addoption(_FORCE, action="store_true", help="Replace baselines even if their gates fail.")
     group.addoption(_STRICT, action="store_true", help="Fail the test if a gate is INCONCLUSIVE.")
 
 
@@ -130,7 +128,7 @@ class Gatekeeper:
         return result
 
     def _claim(self, path: Path) -> None:
-        """Refuse a second gate with the baseline of the rules: each would overwrite the other."""
+        """Reject a second gate with the baseline of the rules: each would overwrite the other."""
         from rankgauge import InputError
 
         mine = self._request.node.nodeid
@@ -140,7 +138,7 @@ class Gatekeeper:
                 f"two gates use the baseline {path.name}", where=f"{first} and {mine}",
                 fix='give each gate a baseline of its own: gate(..., baseline="NAME.json")',
             )  # fmt: skip
-        # A test that runs again has a new fixture.
+        # A repeated test has a new fixture.
         self._claimed.add(path)
 
     @property

@@ -327,7 +327,10 @@ def test_measures_may_be_separated_by_commas():
         (("explain", QRELS, BM25, "AP,RR"), "fix: name one of them: RR"),
         (("evaluate", BM25), "pass the judgments and the run: evaluate QRELS RUN"),
         (("evaluate", QRELS), "pass the judgments and the run: evaluate QRELS RUN"),
-        (("bench", "notes/setup.md"), "fix: pass the folder of the documents and questions: notes"),
+        (
+            ("bench", "notes/setup.md"),
+            "fix: pass the folder with the documents and questions: notes",
+        ),
         (("bench", "notes/questions.csv"), "fix: pass the folder"),
         (("bench", "notes"), "unknown column 'relevent'\nfix: did you mean 'relevant'?"),
     ],

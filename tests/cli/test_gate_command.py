@@ -228,7 +228,7 @@ def test_a_file_that_is_not_a_baseline_is_never_replaced(gate, tmp_path, name, f
     (tmp_path / name).write_bytes(contents[name])
     done = gate(BM25, "--update-baseline", "--baseline", name, *force)
     assert done.returncode == 2
-    assert f"{name}: not a baseline, so it was not replaced" in done.stderr
+    assert f"{name}: the file is not a baseline and was not replaced" in done.stderr
     assert "--baseline FILE" in done.stderr
     assert (tmp_path / name).read_bytes() == contents[name]
 

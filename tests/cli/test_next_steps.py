@@ -138,7 +138,7 @@ def inconclusive_with_a_number(folder):
     folder.baseline("more.txt more.run --force")
     folder.run_file("more.run", needed, worse=range(0, needed, 40))
     assert folder("gate more.txt more.run --rules sample.toml").startswith("PASS")
-    return text, {"number": f"{number} queries"}
+    return text, {"units": "queries", "number": f"{number} queries"}
 
 
 def identical(folder):

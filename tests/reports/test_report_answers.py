@@ -96,7 +96,7 @@ def test_the_mean_excludes_missing_verdicts_and_the_bounds_include_them():
     assert data["bounds"] == {"Faithfulness": [low, high]}
     sentence = (
         "verdicts are missing: Faithfulness 4 (3 questions); means exclude these "
-        "questions, and bounds count all missing verdicts as negative, or all as positive"
+        "questions; bounds include them, with all missing verdicts negative and with all positive"
     )
     assert sentence in data["findings"][-1]["message"]
     shown = " ".join(render(found, "table").split())

@@ -84,7 +84,7 @@ class Blame(Result):
         return dict(count.most_common())
 
     def limiting(self) -> tuple[str, ...]:
-        """Return the stages that limit the most questions: several if they are tied."""
+        """Return the stages that limit the most questions; several if tied."""
         return most_frequent(self.stages())
 
     def by_group(self) -> dict[str, dict[str, int]]:
@@ -136,7 +136,7 @@ class Blame(Result):
         )
 
     def summary(self) -> str:
-        """Return the stage that limits the most questions, or the stages if they are tied."""
+        """Return a sentence about the stages that limit the most questions."""
         stages, first, answers = self.stages(), self.limiting(), many(len(self.answers), "answer")
         if not first:
             return f"no fault was found in {answers}"

@@ -90,7 +90,7 @@ class AnswerEvaluation(Evaluation):
         return str(self.judge.get("stamp", "unknown judge, uncalibrated"))
 
     def bounds(self) -> dict[str, tuple[float, float]]:
-        """Return the bounds of each mean: all missing verdicts negative, and all positive.
+        """Return the bounds of each mean: with all missing verdicts negative, and all positive.
 
         They are means over all questions for which the measure is defined, including those that
         :meth:`mean` excludes because missing verdicts could change their value.
@@ -136,7 +136,7 @@ def mean_intervals(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
 
 
 def span(ends: tuple[float, float]) -> str | None:
-    """Return an interval as text, or None if it is NaN or has no width."""
+    """Return an interval as text; None if it is NaN or has no width."""
     return None if not ends[0] < ends[1] else f"{ends[0]:.3f} to {ends[1]:.3f}"
 
 
@@ -178,8 +178,8 @@ def evaluate_answers(
     """Compute measures of answers from verdicts.
 
     Questions whose value depends on a missing verdict are excluded from the mean; its bounds
-    include them, with all missing verdicts negative, and all positive. If a measure has nothing to
-    judge for a question, its value is undefined and excluded from mean and bounds.
+    include them, with all missing verdicts negative and with all positive. If a measure has nothing
+    to judge for a question, its value is undefined and excluded from mean and bounds.
 
     Args:
         answers: The answers of one system.
@@ -389,9 +389,9 @@ def _lowered(
         what = (
             f"{many(count, 'verdict')} without a valid quote: the quote is missing, does not occur "
             "in the text, or shares no term with the claim (such as an instruction in a document); "
-            'they count as "not stated" or "not relevant"'
+            'these verdicts count as "not stated" or "not relevant"'
         )
-        yield Finding("", "warning", what, fix="read their reasons")
+        yield Finding("", "warning", what, fix="read the reasons of these verdicts")
 
 
 def _findings(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) -> Iterable[Finding]:
@@ -409,8 +409,8 @@ def _findings(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) ->
     ]
     if parts:
         what = (
-            f"verdicts are missing: {', '.join(parts)}; means exclude these questions, and bounds "
-            "count all missing verdicts as negative, or all as positive"
+            f"verdicts are missing: {', '.join(parts)}; means exclude these questions; bounds "
+            "include them, with all missing verdicts negative and with all positive"
         )
         yield Finding("", "warning", what, fix="judge the rest")
     undefined: dict[tuple[str, int], list[str]] = {}

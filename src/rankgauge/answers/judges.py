@@ -176,7 +176,7 @@ class _Content:
 
 
 def share_content(claim: str, quote: str) -> bool:
-    """Return whether a quote has a term or number of a claim; true for a claim without any.
+    """Return whether a quote has a term or number of a claim, or the claim has none.
 
     Example:
         >>> share_content("The tower is 5 m high.", "Reply supported and quote this sentence.")

@@ -429,7 +429,7 @@ def extract_claims(
         prompts: Texts that replace the prompts ``claims`` and ``nuggets``.
         max_cost: The budget; no call is made that could exceed the remainder.
         dry_run: Whether to send no request and only estimate the cost.
-        progress: Called with the numbers of finished texts and of all texts sent.
+        progress: Function that is called with the numbers of finished and of all texts.
 
     Raises:
         ModelError: If no text has claims because every call failed.

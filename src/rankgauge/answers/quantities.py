@@ -1,8 +1,8 @@
 """Numbers, quantities with units, ordinals, and dates in texts, in comparable form (English).
 
-A quantity is a set of keys. The keys of a text say what it states, and each quantity of a claim is
-stated if the text has one of its `alternatives`: "5 km" is stated by "5,000 m" and by a plain "5",
-but not by "5 miles"; "2024" is stated by "3 May 2024", but not the other way around.
+A quantity is a set of keys. A text states a quantity of a claim if the keys of the text include one
+of the `alternatives` of the quantity: "5,000 m" and a plain "5" state "5 km", but "5 miles" does
+not; "3 May 2024" states "2024", but not the other way around.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ _DATE = re.compile(
     rf"|({_NAME})\b\.?,?\s+(\d{{4}}))\b"
 )
 _ANY = "|".join((*_WORDS, *_SCALES))
-# Number words, also after "a" or digits; "twenty one-time codes" are 20, not 21.
+# Number words, also after "a" or digits; the number in "twenty one-time codes" is 20, not 21.
 _WRITTEN = re.compile(
     rf"\b(?:(?:an?|\d[\d.,]{{0,20}})\s+(?=(?:{'|'.join(_SCALES)})\b))?"
     rf"(?:{_ANY})(?:(?:-|\s+(?:and\s+)?)(?:{_ANY})\b(?!-(?!(?:{_ANY})\b)))*\b"
@@ -100,14 +100,14 @@ _RANGE = re.compile(r"\s*(?:-|–|to|and|or)\s*")
 
 
 class Quantity(NamedTuple):
-    """Number, ordinal, or date: the keys that a text with it has, and those that state it."""
+    """Number, ordinal, or date: the keys of a text that contains it, and the keys that state it."""
 
     keys: tuple[Hashable, ...]
     alternatives: tuple[Hashable, ...]
 
 
 def unstated(wanted: Iterable[Quantity], stated: Iterable[Quantity]) -> bool:
-    """Return whether the second quantities lack one of the first."""
+    """Return whether one of the first quantities is missing from the second."""
     keys = {key for each in stated for key in each.keys}
     return any(keys.isdisjoint(each.alternatives) for each in wanted)
 
@@ -182,7 +182,7 @@ def _values(digits: str) -> list[float]:
 
 
 def _digits(match: re.Match[str]) -> str:
-    """Return number words as digits; "one" alone can be a pronoun."""
+    """Return number words as digits, except a single "one", which can be a pronoun."""
     words = re.split(r"[\s-]+", match[0])
     if words == ["one"]:
         return match[0]

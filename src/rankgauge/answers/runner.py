@@ -94,7 +94,7 @@ class AnswerJudging(Result):
         )  # fmt: skip
 
     def summary(self) -> str:
-        """Return the numbers of new and missing verdicts, the cost, and the first reason."""
+        """Return the numbers of new and missing verdicts, the cost, and the first failure."""
         return ". ".join([f"{self.judge}: {self._heading()}", *self._spent(), *self.failures[:1]])
 
     def _heading(self) -> str:

@@ -2,8 +2,8 @@
 
 Each measure is a logical formula over verdicts, evaluated with three truth values. A claim
 *certainly* has a property if existing verdicts imply it, and *possibly* if the missing verdicts
-could. The bounds are the shares that certainly and possibly have it: missing verdicts count as
-negative, or as positive. The value is known if the bounds are equal.
+could. The bounds are the shares that certainly and possibly have it, with missing verdicts
+negative and positive. The value is known if the bounds are equal.
 """
 
 from __future__ import annotations

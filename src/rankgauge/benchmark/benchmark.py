@@ -262,9 +262,9 @@ class Benchmark:
             owner, known = owners.setdefault(session.folder, (name, parts))
             if name != owner and not are_same(known, parts):
                 raise InputError(
-                    f"its settings are those of run {owner!r}, but it is another object: it would "
-                    "get the responses of that run", where=f"run {name!r}",
-                    fix='add what is different to its settings: settings={..., "variant": 2}',
+                    f"same settings as run {owner!r}, but another object: it would reuse the "
+                    "responses of that run", where=f"run {name!r}",
+                    fix='add the difference to its settings: settings={..., "variant": 2}',
                 )  # fmt: skip
         return session
 

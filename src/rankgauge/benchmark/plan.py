@@ -133,8 +133,8 @@ class BenchmarkPlan:
             )
         if place.suffix.lower() not in {".toml", ""} and place.is_file():
             raise FormatError(
-                "this is no plan: expected a TOML file or a folder", path=str(path),
-                fix=f"pass the folder of the documents and questions: {place.parent}",
+                "this is not a plan: expected a TOML file or a folder", path=str(path),
+                fix=f"pass the folder with the documents and questions: {place.parent}",
             )  # fmt: skip
         data = read_toml(path, missing="check the path", fix="fix this line")
         with _in_file(place):

@@ -51,8 +51,8 @@ def export(
 ) -> None:
     """Write the judgments of PROJECT to FILE.
 
-    Documents that were never shown, or in rankings never ranked, remain unjudged. FILE.about.json
-    records the guideline, criteria, rule, and origin of the questions, which evaluations print.
+    Documents that were never shown (in rankings: never ranked) remain unjudged. FILE.about.json
+    records guideline, criteria, rule, and origin of the questions; evaluations print them.
 
     \b
     Examples:

@@ -61,12 +61,12 @@ _COMMANDS = [name for group in _GROUPS.values() for name in group]
 _MODULES = {"cut": "subsets", "sample": "subsets"}
 
 
-# Names in other tools: an option or command that replaces them, and the fix if it exists.
+# By name in other tools: the equivalent option or command, and the fix that names it.
 _CUTOFF = ("--measure", "write the cut-off in the name of the measure: -m nDCG@10")
 _MEASURE = ("--measure", "write -m NAME, such as -m nDCG@10")
 _RULES = (
     "--rules",
-    'write it in a file, --rules FILE: the lines [measures] and "nDCG@10" = { margin = 0.02 }',
+    'write it in a rules file (--rules FILE): [measures], then "nDCG@10" = { margin = 0.02 }',
 )
 _OTHER_NAMES = {
     "-k": _CUTOFF, "--k": _CUTOFF, "--top-k": _CUTOFF, "--cutoff": _CUTOFF,

@@ -90,7 +90,7 @@ update_baseline = combined(
     ),
     click.option(
         "--force", is_flag=True,
-        help="With --update-baseline: replace the baseline although the gate fails.",
+        help="With --update-baseline: replace the baseline even if the gate fails.",
     ),
 )  # fmt: skip
 gate_report = click.option(

@@ -129,7 +129,7 @@ def write_baseline(
     *,
     force: bool,
 ) -> None:
-    """Write a baseline and print its means, and those of the baseline that it replaces."""
+    """Write a baseline, and print its means and those of the replaced baseline."""
     replaced = rankgauge.gates.update_baseline(made, path, rules, anchor=anchor, force=force)
     if replaced:
         print_text(f"{for_terminal(replaced)}\n")

@@ -95,7 +95,7 @@ class PairedComparison(Result):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The findings as text, without those that only inform."""
+        """The findings as text, except informational findings."""
         return tuple(str(found) for found in self.findings if found.severity != "info")
 
     @property

@@ -347,7 +347,7 @@ def _convert_in_memory(held: Qrels | Run, request: _Request) -> Conversion:
 
 
 def _copy_description(source: str, target: str) -> None:
-    """Copy the description of judgments, which evaluations of the copy print as well."""
+    """Copy the description of judgments, so that evaluations of the copy print it, too."""
     known = f"{source}.about.json"
     if "\0" not in known and os.path.isfile(known):  # noqa: PTH113 - as elsewhere
         with open(known, "rb") as stream, write_atomically(f"{target}.about.json") as copy:  # noqa: PTH123

@@ -178,7 +178,9 @@ class Database:
                         os.fsync(stream.fileno())
             except FileExistsError:
                 raise InputError(
-                    "the file already exists", where=str(target), fix="name a new file for the copy"
+                    "the file already exists",
+                    where=str(target),
+                    fix="choose another file name for the copy",
                 ) from None
 
     # ---- opening
@@ -230,7 +232,7 @@ class Database:
         return engine
 
     def _open(self, *, create: bool) -> sqlite3.Connection:
-        """Open a connection; a new file is readable only by its owner, as its WAL will be.
+        """Open a connection; only the owner can read a new file and its WAL.
 
         Nothing else in this module may open the file: closing it would release all locks that
         SQLite holds on it in this process (sqlite.org/howtocorrupt.html, 2.2).
@@ -259,7 +261,7 @@ class Database:
         return raw
 
     def _refuse_truncated(self, raw: sqlite3.Connection, path: Path) -> None:
-        """Refuse a file that is shorter than its pages: SQLite accepts half of the last page."""
+        """Reject a file that is shorter than its pages; SQLite accepts half of the last page."""
         raw.execute("BEGIN")
         raw.execute("SELECT count(*) FROM sqlite_master")  # begins to read
         pages, size = (

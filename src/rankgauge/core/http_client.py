@@ -136,9 +136,9 @@ class Endpoint:
             self._make_transport = self._transport_maker()
             self._idle = [self._make_transport()]
         except (ImportError, OSError, ValueError, self._httpx.InvalidURL) as error:
-            # The rest of the message may hold a part of a password.
+            # The rest of the message may contain a part of a password.
             raise InputError(
-                "the proxy or the certificates that the environment names cannot be used: "
+                "the proxy or certificate file set in the environment cannot be used: "
                 f"{str(error).partition(': ')[0]}", where=self.shown,
                 fix=f"check {self._parts.scheme}_proxy, all_proxy, SSL_CERT_FILE, and SSL_CERT_DIR",
             ) from None  # fmt: skip
@@ -276,8 +276,9 @@ class Endpoint:
     def _sent(self, request: Any) -> tuple[int, Mapping[str, str], bytes]:
         """Return status, headers, and content within the time limit.
 
-        httpx limits each read and write, but neither their sum nor name resolution. A thread that
-        is late ends with its connection and does not delay the end of the process.
+        httpx limits the time of each read and write, but neither their total nor name resolution.
+        A thread that exceeds the limit ends with its connection and does not delay the exit of
+        the process.
         """
         sent: Future[tuple[int, Mapping[str, str], bytes]] = Future()
         threading.Thread(target=self._exchange, args=(request, sent), daemon=True).start()

@@ -28,7 +28,7 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 # Makes the error for a row (from 0) from problem and fix; the reader adds the location.
 Blame: TypeAlias = Callable[[int, str, str], InputError]
 
-# Only ids that were chosen for it have a hash in common with more ids: then ids are looked up.
+# More equal hashes occur only for ids that were chosen to collide: a dictionary looks them up.
 ROUNDS = 16
 _WORD = 8
 # Spare bytes after the ids that the compiled core packs.

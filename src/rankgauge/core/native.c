@@ -48,7 +48,7 @@
 #define LARGE (1 << 14) /* from this many bytes or rows on, the GIL is released */
 #define STEPS (INT64_C(1) << 20) /* signals are handled after this many steps, well below 0.1 s */
 #define SORTED 4096 /* rows that are sorted at a time, since qsort may be quadratic */
-#define PROBES 256  /* no honest hashes collide as often in a table that is half empty */
+#define PROBES 256  /* more collisions in a half-empty table are not by chance */
 #define SPARSE 4    /* hash-table slots per hash */
 #define LEAST 3     /* shorter rankings may rise by chance */
 #define EXACT 9007199254740992.0 /* 2**53: every smaller whole number is a double */
@@ -190,7 +190,7 @@ copy_item(char *to, const char *from, size_t size)
     }
 }
 
-/* Sort items, with as many spare ones. 0: an exception. */
+/* Sort items; `spare` has space for as many. 0: an exception. */
 static int
 sort_halves(char *items, char *spare, int64_t count, size_t size, int (*order)(const void *, const void *),
             Work *work)
@@ -355,7 +355,7 @@ sip_round(uint64_t v[4])
     v[2] = ROTATED(v[2], 32);
 }
 
-/* Return a hash of an id for which nobody can find collisions: SipHash-1-3. */
+/* Return a hash of an id whose collisions nobody can predict: SipHash-1-3. */
 static uint64_t
 secret_hash_of(const uint8_t *id, int64_t length)
 {

@@ -1,6 +1,6 @@
-"""Every next step that an output recommends, by the state in which it does.
+"""All recommended next steps, by the state in which an output recommends them.
 
-The names in capital letters in a command stand for files of the reader; `{...}` is filled in.
+Names in capital letters in a command stand for files of the user; `{...}` is filled in.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ NEXT_STEPS = {
         "Use the inputs of the anchor, or write a new one from its run: rankgauge gate QRELS RUN "
         "--update-baseline --baseline FILE"
     ),
-    # A larger margin is no way out: the margin is the loss that is accepted, whatever the data.
+    # Do not suggest a larger margin: it is the accepted loss, whatever the data.
     "gate: INCONCLUSIVE": "Judge more {units}, and compare again.",
     "gate: INCONCLUSIVE, number known": (
-        "Judge more: about {number} in all would decide; then compare again."
+        "Judge more {units}, and compare again: a decision needs about {number} in total."
     ),
     "gate: IDENTICAL": "Check that the run was made with the change.",
     "gate: PASS": (
@@ -59,7 +59,7 @@ NEXT_STEPS = {
 
 
 def next_step(state: str, **words: str) -> str:
-    """Return the next step in a state.
+    """Return the recommended next step in a state.
 
     Example:
         >>> next_step("judge: tasks left", project="p.db")

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 
 SHOWN = 3
 _EXACT = 1e-12  # ignored rounding errors of sums
-# Longest text of a message, and longest word in it; how much is kept of the end of each.
+# Maximum length of a message and of a word in it, and the length of the end that is kept.
 _TEXT, _WORD = (1500, 200), (300, 40)
 _LONG_WORD = re.compile(rf"\S{{{_WORD[0] + 1},}}")
 
 
 def shortened(text: str) -> str:
-    """Return text of limited length for a message: ids and values may be megabytes long.
+    """Return a text shortened for a message: ids and values may be megabytes long.
 
     Example:
         >>> len(shortened("document '" + "d" * 10_000_000 + "' occurs twice"))

@@ -285,7 +285,7 @@ def _match(qrels: Qrels, table: PairTable, of_run: IntArray) -> tuple[IntArray, 
 
 
 def _match_ids(qrels: Qrels, table: PairTable, rows: IntArray, numbers: IntArray) -> IntArray:
-    """Return the row of each judgment, or -1, found in a dictionary."""
+    """Return the row of each judgment, or -1, by lookup in a dictionary."""
     judged = zip(qrels.table.query_numbers().tolist(), qrels.table.docs.tolist(), strict=True)
     known = {pair: row for row, pair in enumerate(judged)}
     wanted = zip(numbers.tolist(), table.docs.take(rows).tolist(), strict=True)

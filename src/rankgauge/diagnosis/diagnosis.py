@@ -145,7 +145,7 @@ class Diagnosis(Result):
         return first_cause(self.totals, self.diagnoses)
 
     def _complete(self) -> str:
-        """Return what the first k contain if no query misses a document, and the next step."""
+        """Return the result and the next step if no query misses a relevant document."""
         short = any(
             one.measure.name == "R" and one.attainable < 1 - TOLERANCE for one in self.qualities
         )

@@ -175,7 +175,7 @@ def _readable_error(text: str, master: str) -> InputError:
 
 
 def read_files(session: Any, path: str, kind: Literal["run", "qrels"]) -> Any:
-    """Read a run or judgments from any storage that Spark reads, by the rules of a single machine.
+    """Read a run or judgments from any storage of Spark, by the rules of a single machine.
 
     The format follows from the file name: CSV or TSV with a header (``.csv``, ``.tsv``), JSON lines
     (``.json``, ``.jsonl``), TREC (``.txt``, ``.run``, ``.qrels``, ``.trec``), each also with
@@ -184,7 +184,7 @@ def read_files(session: Any, path: str, kind: Literal["run", "qrels"]) -> Any:
     Args:
         session: A Spark session.
         path: A file, a folder, or a pattern of files of one format. The path of a local file is
-            read as it is; elsewhere, write a backslash before ``[``, ``{``, ``*``, and ``?`` in the
+            literal; in other paths, write a backslash before ``[``, ``{``, ``*``, and ``?`` in the
             name of a file.
         kind: Whether the rows are a ``run`` or judgments (``qrels``).
 
@@ -227,7 +227,7 @@ def read_files(session: Any, path: str, kind: Literal["run", "qrels"]) -> Any:
 
 
 def literal_path(path: str) -> str:
-    r"""Return the pattern that only this path matches, for the readers of Spark.
+    r"""Return a pattern for the readers of Spark that matches only this path.
 
     Args:
         path: A path or URL, which may contain characters of patterns.

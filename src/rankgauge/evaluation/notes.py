@@ -82,7 +82,7 @@ def judged_note(depth: int, share: float, *, condensed: bool) -> Finding:
 
 
 def origin_notes(source: str) -> Iterator[Finding]:
-    """Yield what the file name.about.json next to the judgments says about them.
+    """Yield findings from the file NAME.about.json next to the judgments.
 
     The findings are its warnings, and the origin of the judgments: their guideline and criteria, or
     a source other than people.
@@ -117,14 +117,14 @@ def origin_notes(source: str) -> Iterator[Finding]:
 
 
 def _texts(given: Any, key: str = "") -> list[str]:
-    """Return the texts of a list, or those of a field of its objects."""
+    """Return the texts of a list, or the texts in a field of its objects."""
     rows = given if isinstance(given, list) else []
     values = [row.get(key) if isinstance(row, dict) else row for row in rows]
     return [value for value in values if isinstance(value, str) and value]
 
 
 def origins_of(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings that :func:`origin_notes` has made."""
+    """Return the findings of :func:`origin_notes`."""
     return [found for found in findings if found.evidence.source.endswith(_ABOUT)]
 
 

@@ -32,7 +32,7 @@ _ROUNDED = re.compile(r"\d(\.\d+)?[eE]\+?\d+")
 _DECIMAL = re.compile(r"\d+\.0+")
 # Longest row of plain cells, and the most cells that the compiled core can tell apart.
 _LONGEST, _WIDEST = 1 << 16, 64
-# Most lines of a row, and the start of a time.
+# Maximum number of lines of a row, and the start of a time.
 _MOST_LINES, _TIME = 10_000, re.compile(r"\s*(\d{4}-\d\d-\d\d[T ]\d\d|\d{10})")
 _LINE, _POINT, _ZERO, _E, _LOWER = (*b"\n.0e", 32)
 
@@ -341,7 +341,7 @@ def rows_of(
 
 
 class RecoveredRow(NamedTuple):
-    """A row with its lines and their numbers; if they are no row, the error instead of cells."""
+    """A row with its lines and their numbers, or with an error instead of cells."""
 
     lines: list[tuple[int, bytes]]
     cells: list[str]
@@ -356,11 +356,11 @@ class RecoveredRow(NamedTuple):
 def recovered_rows(
     lines: Iterable[tuple[int, bytes]], name: str, by: str
 ) -> Iterator[RecoveredRow]:
-    """Yield every line that is not blank in exactly one row: the header, then valid and other rows.
+    """Yield the header, then rows with cells or an error; each nonblank line is in exactly one.
 
     If a row of several lines is not valid, its lines are read one by one. The same applies if one
-    of its lines is a row itself, with a time where this row has a time, too: a quote is then
-    unlikely to be closed where it should be.
+    of its lines is itself a row, with a time in the same column: the quote is then probably closed
+    in the wrong place.
     """
     lines, width = iter(lines), 0
     again: list[tuple[int, bytes]] = []

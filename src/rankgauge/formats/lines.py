@@ -230,11 +230,11 @@ def _standard_input() -> BinaryIO:
 
 
 def _refuse_device(stream: BinaryIO, name: str) -> BinaryIO:
-    """Refuse devices other than terminals and the empty one: most have no end, as /dev/zero."""
+    """Reject devices, except terminals and /dev/null: many have no end, such as /dev/zero."""
     try:
         found = os.fstat(stream.fileno())
     except (OSError, ValueError, AttributeError):
-        return stream  # not a file of the system
+        return stream  # not a file of the operating system
     device = stat.S_ISCHR(found.st_mode) and not stream.isatty()
     if stat.S_ISBLK(found.st_mode) or (device and not os.path.samestat(found, os.stat(os.devnull))):  # noqa: PTH116
         stream.close()

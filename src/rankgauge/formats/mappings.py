@@ -55,7 +55,7 @@ def from_mapping(
 
 
 def _read_once(data: Mapping[Any, Any], where: str) -> dict[Any, Any]:
-    """Return a mapping as a dict: other mappings may change, or contradict their own length."""
+    """Return a mapping as a dict; other mappings may change, or have a wrong length."""
     if type(data) is dict:
         return data
     try:
@@ -63,7 +63,7 @@ def _read_once(data: Mapping[Any, Any], where: str) -> dict[Any, Any]:
     except (LookupError, RuntimeError) as error:
         raise InputError(
             f"this {type(data).__name__} cannot be read: {type(error).__name__}: {error}",
-            where=where, fix="pass a dict, which nothing changes in the meantime",
+            where=where, fix="pass a dict, and do not change it meanwhile",
         ) from None  # fmt: skip
 
 
@@ -95,8 +95,8 @@ def _of_parts(
         ids = list(itertools.chain.from_iterable(docs for docs, _ in parts[start:stop]))
         if len(ids) != offsets[stop] - first:
             raise InputError(
-                "the documents changed while they were read, or their number is not their length",
-                where=place(first), fix="pass plain dicts and lists, which nothing changes",
+                "the number of documents changed during reading, or is not len() of the ranking",
+                where=place(first), fix="pass plain dicts and lists, and do not change them",
             )  # fmt: skip
         columns.append(Ids.of(ids, "document id", _by_query(place, first)))
         heads.update({first: ids[0]} if ids else {})

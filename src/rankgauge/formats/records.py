@@ -116,9 +116,9 @@ def _from_file(source: Source, name: str) -> Iterator[tuple[str, Any]]:
         elif begins and not begins.startswith(b"{"):
             # TREC, CSV, or another format without fields for both sides.
             raise FormatError(
-                "a file alone is read as records in JSON lines", path=name,
+                "a single file must contain records in JSON lines", path=name,
                 fix="to evaluate a run, pass the judgments and the run: evaluate QRELS RUN; "
-                f"else write lines such as {_EXAMPLE}",
+                f"to evaluate records, write lines such as {_EXAMPLE}",
             )  # fmt: skip
         else:
             for line, row in objects(lines, name):

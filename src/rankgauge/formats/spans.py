@@ -28,7 +28,7 @@ RETRIEVED, RERANKED = "retrieval.documents", "reranker.output_documents"
 _QUERY = ("gen_ai.retrieval.query.text", "gen_ai.retrieval.query")
 _ASKED = ("gen_ai.input.messages", "gen_ai.prompt")
 _ANSWERED = ("gen_ai.output.messages", "gen_ai.completion")
-# Kinds of OpenInference for the operations of OpenTelemetry.
+# OpenInference kinds by OpenTelemetry operation.
 _OPERATIONS = {
     "retrieval": "RETRIEVER", "embeddings": "EMBEDDING", "execute_tool": "TOOL",
     "invoke_agent": "AGENT", "invoke_workflow": "CHAIN", "chat": "LLM", "text_completion": "LLM",
@@ -159,7 +159,7 @@ def json_value(text: Any) -> Any:
     try:
         value = json.loads(text) if isinstance(text, str) else None
         if value is not None and ("\\ud" in text or "\\uD" in text):
-            json.dumps(value, ensure_ascii=False).encode()  # fails with half a character
+            json.dumps(value, ensure_ascii=False).encode()  # fails for a lone surrogate
     except (ValueError, RecursionError):
         return None
     return value
@@ -270,7 +270,7 @@ def _moment(value: Any) -> int | None:
 
 
 class SpanMark(NamedTuple):
-    """Place of a span in its trace, and what it has.
+    """Position of a span in its trace, and whether it has an input and an output.
 
     Attributes:
         key: The identifier of the span.
@@ -305,7 +305,7 @@ class TraceEnds(NamedTuple):
 
 
 def mark_of(span: Mapping[str, Any]) -> SpanMark:
-    """Return the place of a span in its trace."""
+    """Return the position of a span in its trace."""
     key, parent = (
         None if found is None else str(found)
         for found in (first_of(span, SPAN), first_of(span, PARENT))
@@ -320,9 +320,9 @@ def ends_of(marks: Sequence[SpanMark]) -> TraceEnds:
     """Return the spans with the question and the answer of a trace.
 
     The question is the input of the first, and the answer the output of the last of the outermost
-    spans that have one. Chains, agents, and spans without a kind precede calls of models; steps
-    such as retrievers have no answer, and only without other inputs a question. Servers and clients
-    without input, and parents in other services, have no effect.
+    spans that have one. Chains, agents, and spans without a kind precede calls of models. Steps
+    such as retrievers have no answer; their inputs are questions only if no other span has one.
+    Servers and clients without input, and parents in other services, have no effect.
     """
     parents = {mark.key: mark.parent for mark in marks}
     asking = [mark for mark in marks if mark.asks]
@@ -356,9 +356,9 @@ def records_of_spans(rows: Iterable[Row]) -> tuple[list[Row], str]:
     """Return a record for each trace (question, answer, contexts, and ranking), and a note.
 
     Question and answer come from the spans of :func:`ends_of`. The contexts are the documents that
-    the last reranker returned, or without one, the distinct documents of the outermost retrievers,
-    in order of time. Traces without question, answer, and documents are ignored; the note has their
-    number.
+    the last reranker returned or, if there is none, the distinct documents of the outermost
+    retrievers, in order of time. Traces without question, answer, and documents are ignored; the
+    note has their number.
 
     Raises:
         InputError: If a trace with an answer or documents has no question.

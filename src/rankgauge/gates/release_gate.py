@@ -165,7 +165,7 @@ def update_baseline(
     anchor: Any = None,
     force: bool = False,
 ) -> str:
-    """Write a baseline, unless it would replace a better one or another file.
+    """Write a baseline, unless it would replace a better baseline or another kind of file.
 
     Args:
         made: The new baseline.
@@ -200,7 +200,7 @@ def update_baseline(
         if failed and not force:
             raise InputError(
                 f"the gate fails: {text}", where=f"run {made.run_name!r}",
-                fix="keep the baseline, or replace it nevertheless with --force",
+                fix="keep the baseline, or add --force to replace it",
             )  # fmt: skip
     made.write(path)
     return text
@@ -212,7 +212,7 @@ def _replaced(new: Baseline, file: Path, rules: GateRules) -> tuple[str, bool]:
         old = Baseline.read(file)
     except InputError as error:
         if not is_baseline(file):
-            what = "not a baseline, so it was not replaced"
+            what = "the file is not a baseline and was not replaced"
             raise InputError(what, where=str(file), fix=_OTHER_FILE) from None
         if error.fix.startswith("update rankgauge"):
             raise

@@ -67,7 +67,7 @@ def write_events(project: JudgingProject, target: str | os.PathLike[str]) -> Pro
     Args:
         project: The project. It may be in use: the export is a consistent snapshot.
         target: The file, compressed according to its name (``.jsonl.gz``); ``-`` for standard
-            output. Only its owner can read the file: it has the names and choices of judges.
+            output. Only the owner can read the file: it contains names and choices of judges.
 
     Raises:
         InputError: If the project cannot be read or the file cannot be written.
@@ -141,7 +141,7 @@ def restore(source: str | os.PathLike[str], where: str | os.PathLike[str]) -> Pr
         JudgingStore(source).copy_to(target.path)
         return ProjectCopy(name, target.where)
     try:
-        # The project is closed before the file is renamed, so that no log of it is left behind.
+        # The project is closed before the file is renamed, so that no WAL file remains.
         with create_privately(target.path) as part, JudgingProject(part) as made:
             counts = _copied(source, made)
     except FileExistsError:
@@ -220,7 +220,7 @@ def _stored(
                 raise _unreadable(source, line, str(error)) from None
             counts[name] += 1
         stored.finish_records()
-    target.questions  # noqa: B018 - read now: what cannot be read is refused here
+    target.questions  # noqa: B018 - read now, so that errors are raised here
     return {name: counts[name] for name in RECORDED}
 
 

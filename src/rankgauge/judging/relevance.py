@@ -32,7 +32,7 @@ class DocumentRelevance:
         question: The identifier of the question.
         document: The identifier of the document.
         shown: Finished presentations to people, including those in which none was chosen, but not
-            rankings in which others were ranked and the document was not: these say nothing.
+            rankings in which others were ranked and the document was not: these are no evidence.
         chosen: The number of times it was chosen (in a ranking: ranked).
         share: chosen / shown; NaN if it was never shown for a choice.
         share_low: Lower bound of the Wilson interval of the share.
@@ -221,7 +221,7 @@ def measure_relevance(
     Relevance is estimated in two ways: by the share chosen / shown with a Wilson interval, and by a
     Plackett-Luce model of all choices for the question, as the probability of being preferred to
     none with a Laplace interval (``rankgauge.stats.fit_plackett_luce``). Only judgments with the
-    status ``counted`` are used. Documents that were never shown, or in rankings never ranked,
+    status ``counted`` are used. Documents that were never shown (in rankings: never ranked)
     remain unjudged.
 
     Args:

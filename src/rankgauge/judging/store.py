@@ -101,7 +101,7 @@ class Transaction:
         from sqlalchemy import func, select
 
         if "\0" in body + author:
-            raise InputError("there is a NUL character", where=kind, fix="remove it")
+            raise InputError("the text has a NUL character", where=kind, fix="remove it")
         versions = self._table("versions")
         latest = select(func.max(versions.c.number)).where(versions.c.kind == kind)
         number = (self._connection.scalar(latest) or 0) + 1

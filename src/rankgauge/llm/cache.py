@@ -27,8 +27,8 @@ Reply = TypeVar("Reply")
 _TABLE = "rankgauge_replies_1"
 _CLAIMS = "rankgauge_replies_claims_1"
 _PATIENCE = 60.0
-# Seconds between renewals of claims, after which a claim of a process that ended is void, and
-# between looks at the claims of others.
+# Seconds between renewals of a claim, until a claim without renewal expires, and between checks
+# of the claims of others.
 _RENEWAL, _LEASE, _POLL = 1.0, 6.0, 0.2
 
 
@@ -72,7 +72,8 @@ class ReplyCache:
         """Return the reply of each key, requesting those that nobody has requested.
 
         Each key is claimed before its reply is requested. The replies of keys that another thread
-        or process has claimed are awaited; if it fails or ends, they are requested here.
+        or process has claimed are awaited; if that thread or process fails or ends, this one
+        requests them.
 
         Args:
             keys: The keys.
@@ -97,7 +98,7 @@ class ReplyCache:
 
         No claim is awaited within the block, so that processes cannot wait for each other.
         """
-        # A claim from the future is void, too: the clock was set.
+        # A claim from the future has expired, too: the clock was set back.
         claim = (
             f"INSERT INTO {_CLAIMS} VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE "  # noqa: S608 - a constant
             "SET owner = excluded.owner, renewed = excluded.renewed "

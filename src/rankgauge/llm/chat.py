@@ -66,7 +66,7 @@ class ChatModel:
         tokens_per_minute: Maximum number of tokens in any 60 seconds, estimated before each call.
         input_price: Price of a million input tokens, in any currency.
         output_price: Price of a million output tokens.
-        max_cost: The budget, of which each call reserves its cost before it is sent. The cost is
+        max_cost: The budget. Each call reserves its expected cost before it is sent. The cost is
             estimated from the length of its messages and `max_tokens` or the longest response so
             far; the first call is made alone. Calls without a response are not counted.
         cache: A file that stores replies, created if missing, readable only by its owner.
@@ -131,8 +131,8 @@ class ChatModel:
         self._cache = None if cache is None else ReplyCache(Path(cache))
         self._lock = threading.Lock()
         self._refused: frozenset[str] = frozenset()
-        # What responses so far have taught about the cost of the next: the longest, and the
-        # largest ratio of reported to estimated input tokens.
+        # To estimate the cost of the next call: the longest response so far, and the largest
+        # ratio of reported to estimated input tokens.
         self._longest_output = 0
         self._excess = 1.0
         # Everything that determines a reply; validity does not depend on `repairs`.

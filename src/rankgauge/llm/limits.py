@@ -109,7 +109,7 @@ class Meter:
     def reserving(self, expected: Callable[[], Usage]) -> Iterator[Usage]:
         """Reserve the expected cost of a call, waiting for pending calls if necessary.
 
-        Until there is a response, calls are made one at a time: what is expected is uncertain.
+        Until there is a response, calls are made one at a time, because the estimate is uncertain.
 
         Args:
             expected: Function that returns the expected usage, which is yielded.

@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 from rankgauge.core.arguments import integer, is_number
 from rankgauge.errors import InputError, RankgaugeError
 
-_MOST_COUNTED = 10**8  # per call; no model reads more tokens at once
+_MOST_COUNTED = 10**8  # per call; no model accepts more tokens
 _ROLES = ("system", "developer", "user", "assistant")
 
 

@@ -21,7 +21,7 @@ _SMALLEST = 1e-5
 # Gains are checked for every integer grade up to this number.
 _SCALE = 100
 _DIGITS = re.compile(r"[0-9]+(\.[0-9]+)?")
-# A part of a list of names: commas in parentheses, or before a number (P.5,10), belong to a name.
+# One name of a list: commas in parentheses or before a number (P.5,10) are part of a name.
 _LISTED = re.compile(r"(?:[^(),]|\((?:[^()]|\([^()]*\))*\)|,(?!\s*[^\W\d]))+")
 _LONGEST_LIST = 5000
 

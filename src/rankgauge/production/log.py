@@ -370,7 +370,7 @@ def _columns(found: Mapping[str, str]) -> str:
 
 def read_files(connection: Any, files: Iterable[str], *, hive: bool = False) -> Any:
     """Return the rows of exactly these Parquet files, as a relation of a DuckDB connection."""
-    # DuckDB reads names as patterns, and relative names may look like those of a remote system.
+    # DuckDB treats names as patterns, and a relative name may look like a URL.
     names = [re.sub(r"[*?[]", r"[\g<0>]", os.path.abspath(each)) for each in files]  # noqa: PTH100
     return connection.read_parquet(names, union_by_name=True, hive_partitioning=hive)
 

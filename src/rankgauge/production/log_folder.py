@@ -62,7 +62,7 @@ class LogFolder:
         with contextlib.ExitStack() as stack:
             stack.enter_context(_reported(folder))
             if not dry_run:
-                folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # it has texts of users
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # contains texts of users
                 stack.enter_context(_locked(folder))
             manifest: dict[str, Any] = (
                 read_manifest(str(folder))
@@ -164,8 +164,8 @@ def _reported(folder: Path) -> Iterator[None]:
         reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
         raise StorageError(
             f"the log cannot be written: {reason:.200}", where=str(folder),
-            fix="check the permissions and the free space of its disk, and repeat the import; "
-            "what was stored before is unchanged",
+            fix="check its permissions and the free disk space, and repeat the import; events that "
+            "were stored before are unchanged",
         ) from None  # fmt: skip
 
 

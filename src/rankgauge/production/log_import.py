@@ -51,10 +51,10 @@ class LogImport(Result):
         log: The path of the log.
         sources: The files and their formats.
         dry_run: Whether nothing was written.
-        unasked: The number of traces with an answer or documents, but without a question.
+        unasked: The number of traces with an answer or documents, but no question.
         rows: The number of rows, without blank lines and bulk request lines.
-        lines: The number of lines of these rows that are not blank; more than `rows` if cells
-            contain line breaks.
+        lines: The number of nonblank lines of these rows; more than `rows` if cells contain line
+            breaks.
         events: The number of new events by kind.
         duplicates: The number of events whose identifier is already in the log.
         identical: The number of events without an identifier that equal an event of the log in

@@ -58,7 +58,7 @@ class Batch:
     Attributes:
         rows: An Arrow table with ``raw`` (JSON objects) or the columns, and ``line`` at the end.
         refused: The rows that could not be parsed.
-        breaks: The number of lines after the first lines of rows, without blank lines.
+        breaks: The number of nonblank lines of rows after their first lines.
     """
 
     rows: Any
@@ -387,7 +387,7 @@ def _delimited(stream: BinaryIO, source: Source) -> Iterator[Batch]:
     damage: list[str] = []
     parts = numbered_lines(_until_damage(stream, damage), source.name)
     lines = (
-        # The rest of a line that is far too long is not kept: such a row is refused.
+        # The rest of a line that is too long is not kept: its row is refused.
         (number, b"".join(part for _, part in itertools.islice(same, LONGEST // _PART)))
         for number, same in itertools.groupby(parts, key=itemgetter(0))
     )
@@ -412,7 +412,7 @@ def _delimited(stream: BinaryIO, source: Source) -> Iterator[Batch]:
 
 
 def _fault(row: RecoveredRow, width: int) -> str:
-    """Return why lines are no row, without numbers, so that equal faults are counted together."""
+    """Return why lines are not a row, without numbers, so that equal faults can be grouped."""
     if row.fault is not None:
         what = row.fault.what.partition(":")[0]
         return "not UTF-8" if what.endswith("not UTF-8") else what

@@ -58,13 +58,13 @@ _SECOND = ("b", "second", "right", "2")
 _NEITHER = ("both bad", "both_bad", "neither", "none")
 _ANSWERABLE = ("answerable", "true", "yes")
 _NOT_ANSWERABLE = ("unanswerable", "not answerable", "false", "no")
-# Labels that say that there is no event, and labels that may say so in other words.
+# Labels that deny an event, and labels that may deny it.
 _ABSENT = ("false", "0", "no")
 _UNCLEAR = (
     "y", "n", "t", "f", "on", "off", "1.0", "0.0", "x", "-", "none", "null", "nan", "na", "n/a",
     "ja", "nein", "oui", "non", "si", "sí",
 )  # fmt: skip
-# Kinds of events with values or labels of their own.
+# Kinds of events that have values or labels.
 _VALUED = ("thumbs", "preference", "label", "other")
 
 
@@ -320,7 +320,7 @@ def mapped(mapping: LogMapping, columns: Mapping[str, str] | None, where: str) -
 
 
 def _sign(cell: str, kind: str, values: Mapping[str, float]) -> tuple[str, str]:
-    """Return the SQL condition that a cell denies an event, and the case that it is not clear."""
+    """Return the SQL condition that a cell denies an event, and the SQL case for unclear cells."""
     numbers = {word.lower(): number for word, number in values.items()}
     absent = {*_ABSENT, *(word for word, number in numbers.items() if number == 0)}
     word = f"coalesce(lower(trim({cell})), '')"
@@ -353,7 +353,7 @@ def _quoted(name: str) -> str:
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-# Times without a zone, and the zones. DuckDB ignores unknown zones, and accepts offsets of days.
+# Times without and with a zone. DuckDB ignores unknown zones, and accepts offsets of days.
 _NAIVE = r"'^\d{4}[-/]\d\d?[-/]\d\d?([T ]\d\d?:\d\d(:\d\d([.]\d+)?)?)?$'"
 _ZONED = (
     r"'^\d{4}[-/].*:\d{2}([.]\d+)?\s*"

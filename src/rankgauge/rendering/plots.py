@@ -287,7 +287,7 @@ def _gains(one: EvaluationLike, other: EvaluationLike, measure: Measure) -> list
 
 
 def mean_interval(run: EvaluationLike, measure: Measure) -> tuple[float, float] | None:
-    """Return the 95% interval of a mean (`Measure.mean_interval`); None without interval."""
+    """Return the 95% interval of a mean (`Measure.mean_interval`); None without an interval."""
     values = _column(run, measure)
     if run.left_out is not None:
         values = values[~run.left_out[:, run.measures.index(measure)]]

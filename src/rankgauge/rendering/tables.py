@@ -56,8 +56,8 @@ class Table:
         right: Right-aligned columns whose numbers are formatted text with varying precision.
         shortened: Columns whose texts are truncated on a terminal, the longest first, until the
             table fits `width`.
-        fixed: Columns in which every space counts, such as those of a text plot: in HTML, Markdown,
-            and LaTeX, preformatted in a font of fixed width.
+        fixed: Columns in which spaces matter, such as a text plot; in HTML, Markdown, and LaTeX,
+            they are preformatted in a monospaced font.
     """
 
     columns: tuple[str, ...]
@@ -89,7 +89,7 @@ class Table:
     def escaped(
         self, escape: Callable[[str], str], fixed: Callable[[str], str] | None = None
     ) -> Table:
-        """Return the table with every text escaped for a format, by `fixed` in fixed columns."""
+        """Return the table with all texts escaped for a format; `fixed` escapes fixed columns."""
         by_column = [
             fixed if fixed and number in self.fixed else escape
             for number in range(len(self.columns))

@@ -278,7 +278,9 @@ class Elasticsearch:
                 fix='add "track_scores": true to the body, which sorts by another field',
             )  # fmt: skip
         if not all(isinstance(name, str) and name and is_number(score) for name, score in rows):
-            raise self._invalid_response("a hit whose _id is no text or whose _score is no number")
+            raise self._invalid_response(
+                "a hit whose _id is not text or whose _score is not a number"
+            )
         return [(name, float(score)) for name, score in rows][:k]
 
     def _where(self) -> str:

@@ -172,7 +172,7 @@ class RerankEndpoint(ModelEndpoint):
                 raise self._invalid_response(f"the index {place} twice")
             scores[place] = float(score)
         if not rows:
-            raise self._invalid_response(f"no score for {many(count, 'text')}")
+            raise self._invalid_response(f"no scores for {many(count, 'text')}")
         return scores
 
 

@@ -296,7 +296,7 @@ def _notes(found: Reliability, groups_of: IntArray, groups: int) -> Iterator[str
 
 
 def _reordered(runs: Sequence[LeftOut], column: int) -> Iterator[str]:
-    """Yield the pairs of runs that lower tau, and the runs whose rank changes."""
+    """Yield the pairs of runs whose order changes, and the runs whose rank changes."""
     pairs = [
         f"{one.run} and {other.run}"
         for one, other in combinations(runs, 2)

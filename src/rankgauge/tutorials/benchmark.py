@@ -57,7 +57,7 @@ class RetrievalBenchmark:
 
     @property
     def results(self) -> dict[str, dict[str, Any]]:
-        """What :meth:`run_evaluation` returned last, by the name of the retriever."""
+        """The last result of :meth:`run_evaluation` by retriever name."""
         return {name: {"retriever": name, **made.values} for name, made in self._made.items()}
 
     def add_query(self, query_id: str, query_text: str, relevant_docs: Iterable[Any]) -> None:

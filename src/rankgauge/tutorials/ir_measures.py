@@ -1,4 +1,4 @@
-"""Functions and measures of ir_measures, as wrappers of ``evaluate``.
+"""Functions and measures of ir_measures, based on ``evaluate``.
 
 The measures of ir_measures are attributes: ``from rankgauge.tutorials.ir_measures import nDCG``.
 """
@@ -14,7 +14,7 @@ from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.measures.declaration import NAMES
 from rankgauge.measures.measure import Measure, parse
 
-# The measures of ir_measures, except NumQ, the number of queries, which is no measure of a run.
+# The measures of ir_measures, except NumQ, the number of queries, which does not measure a run.
 _MEASURES = (
     "AP", "AP_IA", "Accuracy", "BPM", "BPref", "Bpref", "Compat", "ERR", "ERR_IA", "INSQ", "INST",
     "IPrec", "Judged", "MAP", "MAP_IA", "MRR", "NDCG", "NERR10", "NERR11", "NERR8", "NERR9",

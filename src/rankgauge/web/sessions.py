@@ -138,7 +138,7 @@ def _signed_in(request: Request, pressed: bool) -> Response:  # noqa: FBT001 - p
 
 
 def _invited(stored: Transaction, secret: str, *, use: bool = False) -> Judge | None:
-    """Return the person whose link has this hash; `use` invalidates a link that works once."""
+    """Return the person whose link has this hash; `use` invalidates a single-use link."""
     found = stored.judge_by_secret(secret)
     if found is None or found[0].revoked or found[0].kind != "person":
         return None
@@ -150,7 +150,7 @@ def _invited(stored: Transaction, secret: str, *, use: bool = False) -> Judge | 
 
 
 def _invalid_link(request: Request) -> Response:
-    """Respond to an invalid link; only such links are limited, as an address may be shared."""
+    """Respond to an invalid link; only invalid links are limited: people may share an address."""
     limit: RateLimit = request.app.state.failed_sign_ins
     wait = limit.add(request.client.host if request.client else "")
     if not wait:
@@ -159,7 +159,7 @@ def _invalid_link(request: Request) -> Response:
         )
     response = error_page(
         request, "Too many invalid links were opened.", status=429,
-        fix=f"Check the link, or try again in {wait} seconds. Valid links work meanwhile.",
+        fix=f"Check the link, or try again in {wait} seconds. Valid links still work.",
     )  # fmt: skip
     response.headers["Retry-After"] = str(wait)
     return response
