@@ -648,7 +648,7 @@ def test_functions_with_equal_settings_share_no_responses(collection, tmp_path, 
     settings = {"model": "e5"}
     bench = Benchmark(collection, k=5, store=tmp_path)
     first = bench.run("one", one, settings=settings, timed=0)
-    with pytest.raises(InputError, match="settings are those of run 'one'") as caught:
+    with pytest.raises(InputError, match="same settings as run 'one'") as caught:
         bench.run("other", other, settings=settings, timed=0)
     assert caught.value.where == "run 'other'"
     # With the fix of the message, both have their own.
@@ -685,5 +685,5 @@ def test_a_configuration_may_equal_a_run_but_not_another_configuration(collectio
     for _ in range(2):
         run = bench.runner(timed=0)
         run("1", Words(k1=1))
-        with pytest.raises(InputError, match="settings are those of run '1'"):
+        with pytest.raises(InputError, match="same settings as run '1'"):
             run("2", Words(k1=1))

@@ -317,7 +317,7 @@ def test_measures_may_be_separated_by_commas():
         (("evaluate", QRELS, BM25, "-k", "10"), "fix: write the cut-off in the name"),
         (("evaluate", QRELS, BM25, "--json"), "fix: write --as json"),
         (("evaluate", QRELS, BM25, "--zzz"), "--help lists the options"),
-        (("gate", QRELS, BM25, "--margin", "0.02"), "--rules FILE: the lines [measures] and"),
+        (("gate", QRELS, BM25, "--margin", "0.02"), "(--rules FILE): the lines [measures] and"),
         (("compare", QRELS, BM25, KEYWORD, "--basline", "x"), "fix: did you mean --baseline?"),
         (("evalute", QRELS, BM25), "fix: did you mean evaluate?"),
         (("metrics",), "fix: write rankgauge measures"),

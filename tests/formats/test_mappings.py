@@ -336,5 +336,7 @@ def test_documents_that_change_while_scores_are_read_are_refused():
             later.clear()
             return 1.0
 
-    with pytest.raises(InputError, match=r"query 'q2': the documents changed while they were read"):
+    with pytest.raises(
+        InputError, match=r"query 'q2': the number of documents changed during reading"
+    ):
         rankgauge.Run.of({"q1": {f"e{n}": Score(1.0) for n in range(20_000)}, "q2": later})
