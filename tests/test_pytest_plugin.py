@@ -206,6 +206,24 @@ def test_two_gates_cannot_share_the_baseline_of_the_rules(tried, pytester, optio
     assert texts[0] != texts[1]
 
 
+def test_two_gates_cannot_write_one_baseline(tried):
+    both = TWO_GATES.format(first=', baseline="a.json"', second=', baseline="./x/../a.json"')
+    done = tried(both, "--rankgauge-update-baseline")
+    done.assert_outcomes(passed=1, failed=1)
+    done.stdout.fnmatch_lines(["*two gates use the baseline a.json*"])
+    one = TWO_GATES.format(first=', baseline="a.json"', second=', baseline="a.json"')
+    tried(one.replace("BAD", "GOOD")).assert_outcomes(passed=2)
+
+
+def test_processes_do_not_write_baselines(tried, pytester):
+    words = ("-p", "xdist.plugin", "--rankgauge-update-baseline")
+    done = tried(GATE.format(run="GOOD"), *words, "-n", "1")
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["*overwrite the baselines of each other*", "*add -n 0*"])
+    assert not (pytester.path / "base.json").exists()
+    tried(GATE.format(run="GOOD"), *words, "-n", "0").assert_outcomes(passed=1)
+
+
 def test_one_test_cannot_use_the_baseline_of_the_rules_twice(tried):
     code = GATE.format(run="GOOD") + "    rankgauge.gate(QRELS, BAD, RULES)\n"
     tried(code, "--rankgauge-update-baseline").assert_outcomes(failed=1)

@@ -23,7 +23,7 @@ _UPDATE = "--rankgauge-update-baseline"
 _STRICT = "--rankgauge-strict"
 _FORCE = "--rankgauge-force"
 _MESSAGE = "rankgauge"
-# The test that uses the baseline of the rules, by path.
+# The test that uses the baseline of the rules or writes a baseline, by path.
 _USERS = pytest.StashKey[dict[Path, str]]()
 _CHANGES = "(C112)"  # several settings of answers changed: always reported
 
@@ -79,7 +79,7 @@ class Gatekeeper:
         Returns:
             The result; None if a baseline was written instead.
         """
-        from rankgauge import Baseline, Evaluation, GateRules, RankgaugeError, gate
+        from rankgauge import Baseline, Evaluation, GateRules, InputError, RankgaugeError, gate
         from rankgauge.gates import update_baseline
 
         wanted = GateRules.find(self._root) if rules is None else GateRules.of(self._path(rules))
@@ -88,9 +88,15 @@ class Gatekeeper:
         fixed = self._path(wanted.anchor if anchor is None else anchor)
         config = self._request.config
         try:
-            if shared:
-                self._claim(held)
-            if config.getoption(_UPDATE) and isinstance(held, str | os.PathLike):
+            written = config.getoption(_UPDATE) and isinstance(held, Path)
+            if written and hasattr(config, "workerinput"):
+                raise InputError(
+                    "processes of pytest-xdist could overwrite the baselines of each other",
+                    where=_UPDATE, fix="update baselines in one process: add -n 0",
+                )  # fmt: skip
+            if shared or written:
+                self._claim(held.resolve())
+            if written:
                 made = (
                     Baseline.from_evaluation(qrels, noise=noise)
                     if isinstance(qrels, Evaluation)
@@ -128,7 +134,7 @@ class Gatekeeper:
         return result
 
     def _claim(self, path: Path) -> None:
-        """Reject a second gate with the baseline of the rules: each would overwrite the other."""
+        """Reject a second gate with the same baseline: each would overwrite the other."""
         from rankgauge import InputError
 
         mine = self._request.node.nodeid
