@@ -319,9 +319,44 @@ def test_question_answer_and_documents_do_not_depend_on_the_order_of_spans(case,
         assert (each.question, each.answer) == (question, "5 euros")
         assert [context.id for context in each.contexts] == ["c"]
         assert each.ranking == ("a", "b", "c")
-    assert answers.notes == (
-        f"{tmp_path / 'all.jsonl'}: 1 trace without question, answer, and documents ignored",
-    )
+    (note,) = answers.notes
+    assert "all.jsonl: 1 trace without question, answer, and documents ignored" in note
+    # Calls of models without a chain can be steps or turns.
+    assert ("3 traces with several questions" in note) == (case == "calls of models only")
+    assert report.several == (3 if case == "calls of models only" else 0)
+
+
+@pytest.mark.parametrize(("spans", "question", "several"), [
+    ((SERVER, span("one", "server", "CHAIN", (1, 5), "late fees?", "5 euros"),
+      span("title", "server", "CHAIN", (6, 9), "make a title", "A CHAT TITLE")), "late fees?", 1),
+    ((span("one", None, "CHAIN", (1, 5), "late fees?", "5 euros"),
+      span("two", None, "CHAIN", (6, 9), "who pays?", "You.")), "late fees?", 1),
+    ((span("one", None, "CHAIN", (1, 5), "late fees?"),
+      span("two", None, "CHAIN", (6, 9), "late fees?", "5 euros")), "late fees?", 0),
+    ((span("root", None, "CHAIN", (0, 9), None, "5 euros"),
+      span("rewrite", "root", "CHAIN", (1, 2), "late fees?", "REWRITTEN")), "late fees?", 0),
+    ((span("one", None, "LLM", (1, 5), "late fees?", "Let me search."),
+      span("two", None, "LLM", (6, 9), "late fees?", "5 euros")), "late fees?", 0),
+])  # fmt: skip
+def test_the_answer_is_the_output_of_the_span_with_the_question(spans, question, several, tmp_path):
+    source = write(tmp_path / "traces.jsonl", exported(("t1", spans)))
+    answers = AnswerSet.of(source)
+    assert [(each.question, each.answer) for each in answers] == [(question, "5 euros")]
+    assert ("1 trace with several questions" in "".join(answers.notes)) == bool(several)
+    report = import_log(source, tmp_path / "log")
+    found = {each["kind"]: each["text"] for each in events(tmp_path / "log")}
+    assert found == {"question": question, "answer": "5 euros"}
+    assert report.several == several
+    assert ("WARNING: 1 trace with several questions" in str(report)) == bool(several)
+
+
+def test_equal_identifiers_of_spans_in_different_traces_are_different_spans(tmp_path):
+    judged = {"annotations.0.annotation.name": "feedback", "annotations.0.annotation.score": 1}
+    rows = [otlp((f"t{n}", "h", "", CHAIN | judged, {})) for n in range(3)]
+    source = write(tmp_path / "traces.jsonl", *rows)
+    report = import_log(source, tmp_path / "log")
+    assert report.events == {"question": 3, "answer": 3, "thumbs": 3}
+    assert (report.duplicates, import_log(source, tmp_path / "log").duplicates) == (0, 9)
 
 
 def test_contexts_are_those_of_the_outermost_retrievers_in_order_of_time():

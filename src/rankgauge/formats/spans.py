@@ -268,9 +268,14 @@ def _moment(value: Any) -> int | None:
 
 # ---- the spans with the question and the answer of a trace
 
+SEVERAL = (
+    "with several questions, of which only the first counts: record the input of the outermost "
+    "chain or agent, and give each turn a trace of its own"
+)
+
 
 class SpanMark(NamedTuple):
-    """Position of a span in its trace, and whether it has an input and an output.
+    """Position of a span in its trace, its input, and whether it has an output.
 
     Attributes:
         key: The identifier of the span.
@@ -278,7 +283,7 @@ class SpanMark(NamedTuple):
         start: Start in nanoseconds; None if unknown.
         end: End in nanoseconds; None if unknown.
         kind: Its kind, such as ``CHAIN``.
-        asks: Whether it has an input.
+        asks: The hash of its input; None without an input.
         answers: Whether it has an output.
     """
 
@@ -287,7 +292,7 @@ class SpanMark(NamedTuple):
     start: int | None
     end: int | None
     kind: str
-    asks: bool
+    asks: int | None
     answers: bool
 
     @property
@@ -297,11 +302,19 @@ class SpanMark(NamedTuple):
 
 
 class TraceEnds(NamedTuple):
-    """The spans with the question and with the answer of a trace, and whether it has documents."""
+    """The spans with the question and with the answer of a trace.
+
+    Attributes:
+        question: The span with the question.
+        answer: The span with the answer.
+        searches: Whether the trace has documents.
+        several: Whether outermost spans have different questions.
+    """
 
     question: SpanMark | None = None
     answer: SpanMark | None = None
     searches: bool = False
+    several: bool = False
 
 
 def mark_of(span: Mapping[str, Any]) -> SpanMark:
@@ -310,29 +323,38 @@ def mark_of(span: Mapping[str, Any]) -> SpanMark:
         None if found is None else str(found)
         for found in (first_of(span, SPAN), first_of(span, PARENT))
     )
+    question = question_of(span)
     return SpanMark(
         key, parent, _moment(first_of(span, START)), _moment(first_of(span, END)), kind_of(span),
-        question_of(span) is not None, answer_of(span) is not None,
+        None if question is None else hash(question), answer_of(span) is not None,
     )  # fmt: skip
 
 
 def ends_of(marks: Sequence[SpanMark]) -> TraceEnds:
     """Return the spans with the question and the answer of a trace.
 
-    The question is the input of the first, and the answer the output of the last of the outermost
-    spans that have one. Chains, agents, and spans without a kind precede calls of models. Steps
+    The question is the input of the first of the outermost spans that have one. The answer is the
+    output of the same span if it is outermost and not a call of a model, otherwise of the last of
+    those with an output. Chains, agents, and spans without a kind precede calls of models. Steps
     such as retrievers have no answer; their inputs are questions only if no other span has one.
     Servers and clients without input, and parents in other services, have no effect.
     """
     parents = {mark.key: mark.parent for mark in marks}
-    asking = [mark for mark in marks if mark.asks]
-    asking = [mark for mark in asking if not mark.is_step] or asking
-    first = min(_outermost(asking, parents), key=lambda mark: mark.start or 0, default=None)
+    asking = [mark for mark in marks if mark.asks is not None]
+    asking = _outermost([mark for mark in asking if not mark.is_step] or asking, parents)
+    first = min(asking, key=lambda mark: mark.start or 0, default=None)
+    answering = _outermost([m for m in marks if m.answers and not m.is_step], parents)
+    # The first of several calls of a model may only rewrite the question.
+    if first is not None and first.kind != "LLM" and first in answering:
+        answering = [first]
     last = None
-    for mark in _outermost([m for m in marks if m.answers and not m.is_step], parents):
+    for mark in answering:
         if last is None or (mark.end or 0) >= (last.end or 0):
             last = mark
-    return TraceEnds(first, last, any(mark.kind in {"RETRIEVER", "RERANKER"} for mark in marks))
+    return TraceEnds(
+        first, last, any(mark.kind in {"RETRIEVER", "RERANKER"} for mark in marks),
+        len({mark.asks for mark in asking}) > 1,
+    )  # fmt: skip
 
 
 def _outermost(
@@ -358,7 +380,7 @@ def records_of_spans(rows: Iterable[Row]) -> tuple[list[Row], str]:
     Question and answer come from the spans of :func:`ends_of`. The contexts are the documents that
     the last reranker returned or, if there is none, the distinct documents of the outermost
     retrievers, in order of time. Traces without question, answer, and documents are ignored; the
-    note has their number.
+    note has their number, and that of traces with several questions.
 
     Raises:
         InputError: If a trace with an answer or documents has no question.
@@ -370,7 +392,12 @@ def records_of_spans(rows: Iterable[Row]) -> tuple[list[Row], str]:
             trace = str(first_of(span, TRACE) or place)
             traces.setdefault(trace, []).append(span)
             places.setdefault(trace, place)
-    records = {trace: _trace(spans) for trace, spans in traces.items()}
+    several, records = 0, {}
+    for trace, spans in traces.items():
+        marks = [mark_of(span) for span in spans]
+        ends = ends_of(marks)
+        several += ends.several
+        records[trace] = _trace(spans, marks, ends)
     known = {trace: each for trace, each in records.items() if any(each.values())}
     lost = [trace for trace, each in known.items() if each["question"] is None]
     if lost or not known:
@@ -384,14 +411,18 @@ def records_of_spans(rows: Iterable[Row]) -> tuple[list[Row], str]:
     for trace, record in known.items():
         if trace != places[trace]:
             record["id"] = trace
-    empty = len(records) - len(known)
-    note = f"{many(empty, 'trace')} without question, answer, and documents ignored"
-    return [(places[trace], each) for trace, each in known.items()], note if empty else ""
+    counts = (
+        (len(records) - len(known), "without question, answer, and documents ignored"),
+        (several, SEVERAL),
+    )
+    note = "; ".join(f"{many(count, 'trace')} {what}" for count, what in counts if count)
+    return [(places[trace], each) for trace, each in known.items()], note
 
 
-def _trace(spans: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    marks = [mark_of(span) for span in spans]
-    ends, by_mark = ends_of(marks), dict(zip(map(id, marks), spans, strict=True))
+def _trace(
+    spans: Sequence[Mapping[str, Any]], marks: Sequence[SpanMark], ends: TraceEnds
+) -> dict[str, Any]:
+    by_mark = dict(zip(map(id, marks), spans, strict=True))
     order = sorted(range(len(spans)), key=lambda n: marks[n].end or marks[n].start or 0)
     ordered = [spans[n] for n in order]
     parents = {mark.key: mark.parent for mark in marks}

@@ -17,6 +17,7 @@ from rankgauge.core.keyed_hash import keyed_hash
 from rankgauge.core.next_steps import next_step
 from rankgauge.core.text import Ratio, many
 from rankgauge.errors import InputError, UnknownName
+from rankgauge.formats.spans import SEVERAL
 from rankgauge.production import translation
 from rankgauge.production.events import KINDS
 from rankgauge.production.log import EventLog, read_files
@@ -52,6 +53,7 @@ class LogImport(Result):
         sources: The files and their formats.
         dry_run: Whether nothing was written.
         unasked: The number of traces with an answer or documents, but no question.
+        several: The number of traces whose outermost spans have different questions.
         rows: The number of rows, without blank lines and bulk request lines.
         lines: The number of nonblank lines of these rows; more than `rows` if cells contain line
             breaks.
@@ -78,6 +80,7 @@ class LogImport(Result):
     sources: tuple[tuple[str, str], ...]
     dry_run: bool
     unasked: int
+    several: int
     rows: int
     lines: int
     events: Mapping[str, int]
@@ -114,6 +117,7 @@ class LogImport(Result):
         for what, count, meaning in (
             ("identical events", self.identical, "without identifiers, equal in every field"),
             ("traces without a question", self.unasked, "no span has an input"),
+            ("traces with several questions", self.several, "only the first counts"),
             ("out of order", self.out_of_order, "rows older than the previous row"),
             ("in the future", self.future, "new events later than now"),
             (
@@ -150,6 +154,8 @@ class LogImport(Result):
                 "a question: record the input of the outermost chain or agent, and import all "
                 "files of these traces together"
             )
+        if self.several:
+            notes.append(f"WARNING: {many(self.several, 'trace')} {SEVERAL}")
         if self.first is not None and self.last is not None:
             notes.append(
                 f"the log: {many(self.total, 'event')}, {many(self.questions, 'question')}, "
@@ -553,6 +559,7 @@ class _Importer:
                 each.question is None and (each.searches or each.answer is not None)
                 for each in self.ends.values()
             ),
+            several=sum(each.several for each in self.ends.values()),
             rows=counts.rows,
             lines=counts.rows + counts.breaks,
             events={kind: counts.events[kind] for kind in KINDS if counts.events.get(kind)},

@@ -142,7 +142,7 @@ def _events_of(
     """Yield the events of a span: question and answer of its trace, documents of a retriever."""
     start, end = first_of(span, START), first_of(span, END)
     shared = _shared(span, names) | {"time": _text(start)}
-    key = first_of(span, SPAN)
+    key = _identity(span)
     kind, mark = kind_of(span), mark_of(span)
 
     def event(what: str, **parts: Any) -> dict[str, Any]:
@@ -162,6 +162,12 @@ def _events_of(
         found = documents_of(span, RERANKED)
         yield event("retrieval", latency_ms=latency, label="reranked", **_ranking(found or None))
     yield from _judged(span, kinds, names, end or start)
+
+
+def _identity(span: Mapping[str, Any]) -> str | None:
+    """Return the trace and identifier of a span; identifiers are only unique within a trace."""
+    key = first_of(span, SPAN)
+    return None if key is None else f"{first_of(span, TRACE)}:{key}"
 
 
 def _milliseconds(start: int | None, end: int | None) -> str | None:
@@ -206,7 +212,7 @@ def _judged(
             kind = "other"
         number = parts.get("score", parts.get("value"))
         word = _text(parts.get("label"))
-        own = first_of(span, SPAN)
+        own = _identity(span)
         identity = _text(parts.get("identifier")) or (None if own is None else f"{own}:{key}")
         moment = first_of(span, (f"events.{key[1:]}.timeunixnano", f"events.{key[1:]}.timestamp"))
         yield _shared(span, names) | {
