@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import io
 import json
 import os
 import random
@@ -281,6 +282,20 @@ def test_a_truncated_gzip_gives_what_can_be_read(tmp_path):
     reasons = {each.reason: each.rows for each in report.refused}
     assert reasons["the gzip data is corrupt or truncated here"] == 1
     assert sum(reasons.values()) <= 2  # plus the truncated line
+
+
+def test_a_log_that_can_only_be_read_once_is_refused(tmp_path, monkeypatch):
+    row = json.dumps(question())
+    pipe, end = os.pipe()
+    with os.fdopen(pipe, "rb"), os.fdopen(end, "wb") as writer:
+        writer.write(row.encode())
+        writer.flush()
+        os.mkfifo(tmp_path / "fifo")
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(row.encode())))
+        for source in ("-", f"/dev/fd/{pipe}", tmp_path / "fifo"):
+            with pytest.raises(InputError, match="write it to a file first"):
+                import_log(source, tmp_path / "log")
+    assert not (tmp_path / "log").exists()
 
 
 def test_duplicates_disorder_future_and_orphans_are_counted(tmp_path):

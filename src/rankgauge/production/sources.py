@@ -9,10 +9,11 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from rankgauge.core.libraries import library
-from rankgauge.errors import FormatError
+from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.delimited import RecoveredRow, check_header, recovered_rows
 from rankgauge.formats.lines import (
     all_of,
@@ -109,7 +110,13 @@ class Source:
 
 
 def find_format(path: str, *, format: str | None = None, mapped: bool = False) -> Source:
-    """Detect the format of a log from its first rows."""
+    """Detect the format of a log from its first rows; refuse a log that can only be read once."""
+    where = Path(path)
+    if path == "-" or (where.exists() and not (where.is_file() or where.is_dir())):
+        raise InputError(
+            "a log is read more than once, which is not possible with a pipe or standard input",
+            where=source_name(path), fix="write it to a file first",
+        )  # fmt: skip
     with opened_bytes(path) as stream:
         name, start = source_name(path), start_of(stream)
         if is_columnar(start, name):
@@ -441,8 +448,6 @@ def fingerprint(path: str) -> str:
     """Return an identifier of a file and its state, used to resume an interrupted import."""
     import hashlib
 
-    if path == "-":
-        return "-"
     with open(path, "rb") as stream:  # noqa: PTH123 - a path may be text
         start = stream.read(_LOOK)
         size = os.fstat(stream.fileno()).st_size
