@@ -26,6 +26,9 @@ def test_every_line_is_in_one_row_and_valid_tables_are_read_as_by_the_csv_module
         [str(i), f"2026-05-01 {i % 24:02}", "".join(draw.choices(pieces[:-1], k=draw.randrange(9)))]
         for i in range(30)
     ]
+    for row in rows:
+        if any(line.count(",") > 1 for line in row[2].split("\n")[1:]):  # as wide as the header
+            row[2] = row[2].replace(",", ";")
     writer.writerows([HEADER.split(","), *rows])
     assert [row.cells for row in read(made.getvalue())] == rows
     text = [*made.getvalue()]
@@ -42,6 +45,15 @@ def test_every_line_is_in_one_row_and_valid_tables_are_read_as_by_the_csv_module
         if row.fault is None:
             text = "".join(line.decode() for _, line in row.lines)
             assert [row.cells] == [*csv.reader(io.StringIO(text, newline=""), strict=True)]
+
+
+@pytest.mark.parametrize("day", ["2026/01/01 00:00:0", "May 1 2026 0:0", ""])
+@pytest.mark.parametrize("end", ["", ","])
+def test_a_quote_closed_in_a_later_row_loses_no_row(day, end):
+    lines = [f'{day}0Z,s1,"open', f"{day}1Z,s2,lost{end}", f'{day}2Z,s3,close"']
+    assert [row.text.decode() for row in read("\n".join([HEADER, *lines]))] == [
+        f"{lines[0]}\n", f"{lines[1]}\n", lines[2],
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

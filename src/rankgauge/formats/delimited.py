@@ -32,8 +32,7 @@ _ROUNDED = re.compile(r"\d(\.\d+)?[eE]\+?\d+")
 _DECIMAL = re.compile(r"\d+\.0+")
 # Longest row of plain cells, and the most cells that the compiled core can tell apart.
 _LONGEST, _WIDEST = 1 << 16, 64
-# Maximum number of lines of a row, and the start of a time.
-_MOST_LINES, _TIME = 10_000, re.compile(r"\s*(\d{4}-\d\d-\d\d[T ]\d\d|\d{10})")
+_MOST_LINES = 10_000  # of a row
 _LINE, _POINT, _ZERO, _E, _LOWER = (*b"\n.0e", 32)
 
 
@@ -358,9 +357,9 @@ def recovered_rows(
 ) -> Iterator[RecoveredRow]:
     """Yield the header, then rows with cells or an error; each nonblank line is in exactly one.
 
-    If a row of several lines is not valid, its lines are read one by one. The same applies if one
-    of its lines is itself a row, with a time in the same column: the quote is then probably closed
-    in the wrong place.
+    If a row of several lines is not valid, its lines are read one by one. The same applies if a
+    line after the first is itself a row as wide as the header: the quote is then probably closed in
+    the wrong place.
     """
     lines, width = iter(lines), 0
     again: list[tuple[int, bytes]] = []
@@ -393,8 +392,7 @@ def _next_row(lines: Iterable[tuple[int, bytes]], name: str, by: str) -> Recover
 
 def _is_one_row(row: RecoveredRow, name: str, by: str, width: int) -> bool:
     return len(row.cells) == width and not any(
-        len(cells) == width
-        and any(_TIME.match(a) and _TIME.match(b) for a, b in zip(cells, row.cells, strict=True))
+        len(cells) >= width and not any(cells[width:])
         for cells in (_next_row([line], name, by).cells for line in row.lines[1:])
     )
 
