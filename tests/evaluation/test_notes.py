@@ -1,11 +1,12 @@
 """Notes of every evaluation: present where they are true, and only there."""
 
+import gzip
 import re
 
 import pytest
 from hypothesis import given, strategies as st
 
-from rankgauge import Qrels, Run, evaluate
+from rankgauge import Qrels, Run, convert, evaluate, read_qrels, write_qrels
 from rankgauge.checks import FINDING_KINDS
 
 SEVERAL = ["P@2", "AP"]
@@ -196,6 +197,25 @@ def test_only_the_queries_that_are_averaged_count():
     run = {"q1": {"a": 1.0}, "q2": {"a": 1.0}}
     assert noted("J107", qrels, run, ["R@1", "AP"])
     assert not noted("J107", qrels, run, ["R@1", "AP"], queries=["q2"])
+
+
+def test_compressed_judgments_keep_their_description(tmp_path):
+    path = tmp_path / "qrels.txt"
+    path.write_text("q1 0 d1 1\n")
+    (tmp_path / "qrels.txt.about.json").write_text('{"warnings": ["made by a model"]}')
+    packed = tmp_path / "qrels.txt.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    convert(packed, tmp_path / "copy.csv")
+    write_qrels(read_qrels(packed), tmp_path / "again.txt.gz")
+    for name in ("qrels.txt.gz", "copy.csv", "again.txt.gz"):
+        found = evaluate(tmp_path / name, {"q1": ["d1"]}, "RR").findings
+        assert "made by a model" in [each.message for each in found], name
+    # Judgments that replace others do not keep the description of those.
+    plain = tmp_path / "plain.txt"
+    plain.write_text("q1 0 d1 1\n")
+    convert(plain, tmp_path / "copy.csv")
+    write_qrels({"q1": {"d1": 1}}, tmp_path / "again.txt.gz")
+    assert sorted(tmp_path.glob("*.about.json")) == [tmp_path / "qrels.txt.about.json"]
 
 
 @pytest.mark.parametrize(

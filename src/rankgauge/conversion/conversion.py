@@ -30,7 +30,6 @@ from rankgauge.conversion.losses import (
 )
 from rankgauge.core.arguments import option
 from rankgauge.core.escaping import for_terminal
-from rankgauge.core.files import write_atomically
 from rankgauge.core.ids import show_id
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
@@ -55,6 +54,7 @@ from rankgauge.formats.registry import (
 from rankgauge.formats.text_writers import LossCounter, Profile, text_lines
 from rankgauge.formats.texts import Faults, Placed, TextReader, TextRow, TextSource, kept
 from rankgauge.formats.writers import (
+    copy_description,
     pair_lines,
     refuse_ending,
     write_collection,
@@ -346,14 +346,6 @@ def _convert_in_memory(held: Qrels | Run, request: _Request) -> Conversion:
     return replace(done, losses=(*losses, *done.losses))
 
 
-def _copy_description(source: str, target: str) -> None:
-    """Copy the description of judgments, so that evaluations of the copy print it, too."""
-    known = f"{source}.about.json"
-    if "\0" not in known and os.path.isfile(known):  # noqa: PTH113 - as elsewhere
-        with open(known, "rb") as stream, write_atomically(f"{target}.about.json") as copy:  # noqa: PTH123
-            shutil.copyfileobj(stream, copy)
-
-
 def _written(
     parts: Iterable[Qrels | Run],
     request: _Request,
@@ -376,8 +368,8 @@ def _written(
             yield table
 
     write_tables(tally.each(tables()), request.target, layout, tag, form=tally.form)
-    if layout is JUDGMENTS and request.target != "-":
-        _copy_description(source, request.target_name)
+    if layout is JUDGMENTS:
+        copy_description(first.table.source, request.target)
     missing = format_named(tally.form).missing
     return Conversion(
         source=source,

@@ -271,9 +271,11 @@ def write_qrels(qrels: Any, path: Source) -> None:
         >>> target.read_text()
         'q1 0 d1 2\n'
     """
-    from rankgauge.formats.writers import write_table
+    from rankgauge.formats.writers import copy_description, write_table
 
-    write_table(Qrels.of(qrels).table, path, JUDGMENTS)
+    table = Qrels.of(qrels).table
+    write_table(table, path, JUDGMENTS)
+    copy_description(table.source, path)
 
 
 def judged_number(qrels: Qrels, query: Any) -> int:

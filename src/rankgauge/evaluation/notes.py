@@ -16,6 +16,7 @@ from rankgauge.core.text import SHOWN, Ratio, many
 from rankgauge.data.judged_run import BoolArray, Values
 from rankgauge.data.qrels import Qrels
 from rankgauge.evaluation.plan import Plan
+from rankgauge.formats.registry import description_of
 from rankgauge.measures.measure import Measure
 
 # With fewer queries, perfect values are plausible.
@@ -87,11 +88,10 @@ def origin_notes(source: str) -> Iterator[Finding]:
     The findings are its warnings, and the origin of the judgments: their guideline and criteria, or
     a source other than people.
     """
-    name = f"{source}{_ABOUT}"
-    # Imported only if there is such a file.
-    if not source or "\0" in name or not os.path.isfile(name):  # noqa: PTH113
+    name = description_of(source)
+    if not name:
         return
-    import json
+    import json  # only if there is such a file
 
     try:
         with open(name, encoding="utf-8") as stream:  # noqa: PTH123

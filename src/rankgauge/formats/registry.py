@@ -221,6 +221,18 @@ def unpacked(name: str) -> str:
     return name if packing is None else name[: -len(packing.suffix)]
 
 
+def description_of(name: str) -> str:
+    """Return the file NAME.about.json that describes judgments; empty if there is none.
+
+    A compressed file has the description of the file without the compression extension.
+    """
+    for each in (name, unpacked(name)):
+        path = f"{each}.about.json"
+        if name and "\0" not in path and os.path.isfile(path):  # noqa: PTH113 - slow to load
+            return path
+    return ""
+
+
 def ending(name: str) -> str:
     """Return the lower-case extension of a file name, ignoring a compression extension."""
     return os.path.splitext(unpacked(name))[1].lower()  # noqa: PTH122 - pathlib is slow to load

@@ -21,6 +21,7 @@ from rankgauge.formats.lines import Source, source_name
 from rankgauge.formats.registry import (
     TARGET_FORMATS,
     Format,
+    description_of,
     ending,
     format_named,
     load,
@@ -89,6 +90,22 @@ def write_tables(
         write_columns(
             _checked_tables(tables, layout, format_named(form), name), layout, form, stream
         )
+
+
+def copy_description(source: str, target: Source) -> None:
+    """Copy the description of judgments, so that evaluations of the copy print it, too.
+
+    If there is none, remove that of the judgments that were replaced.
+    """
+    if target == "-":
+        return
+    known, path = description_of(source), Path(f"{source_name(target)}.about.json")
+    if not known:
+        path.unlink(missing_ok=True)
+        return
+    text = Path(known).read_bytes()
+    with write_atomically(path) as copy:
+        copy.write(text)
 
 
 def pair_lines(
