@@ -519,38 +519,53 @@ def obedient(body, _before):
 
 
 def test_an_obeyed_instruction_does_not_raise_faithfulness_and_is_counted(tmp_path):
-    values, lowered = [], []
-    for place, text in enumerate(["The bridge is open.", f"The bridge is open. {INSTRUCTION}"]):
-        record = AnswerRecord("q1", "How high is the tower?", "The tower is 5 m high.",
-                              (Context("c1", text),))  # fmt: skip
-        given = AnswerSet("a", (record,))
-        with serving(obedient) as server, VerdictStore(tmp_path / f"{place}.db") as store:
-            judge = ModelJudge(ChatModel(server.url, "small"))
-            done = judge_answers(given, judge, store, measures="Faithfulness")
-            ev = evaluate_answers(given, store.verdicts(), "Faithfulness")
-        values.append(ev.mean()["Faithfulness"])
-        lowered.append(done.demoted)
-        assert ("lowered" in str(done.table())) == bool(place)
-        assert ("WARNING: 1 verdict without a valid quote" in str(ev)) == bool(place)
-        if place:
-            with VerdictStore(tmp_path / "1.db") as store:
-                (verdict,) = store.verdicts()
-            assert verdict.quoted is False
-            assert "a quote that shares no term with the claim" in verdict.reason
-    assert (values, lowered) == ([0.0, 0.0], [0, 1])
+    texts = ["The bridge is open.", f"The bridge is open. {INSTRUCTION}"]
+    given = AnswerSet("a", tuple(
+        AnswerRecord(f"q{n}", "How high is the tower?", "The tower is 5 m high.",
+                     (Context("c1", text),))
+        for n, text in enumerate(texts)
+    ))  # fmt: skip
+    with serving(obedient) as server, VerdictStore(tmp_path / "verdicts.db") as store:
+        judge = ModelJudge(ChatModel(server.url, "small"))
+        done = judge_answers(given, judge, store, measures="Faithfulness")
+        ev = evaluate_answers(given, store.verdicts(), "Faithfulness")
+    assert done.missing == {"unrelated quote": 1}
+    assert INSTRUCTION in done.failures[0]
+    assert ev.per_query[0, 0] == 0
+    assert math.isnan(ev.per_query[1, 0])
+    assert ev.mean() == {"Faithfulness": 0}
+    assert ev.bounds() == {"Faithfulness": (0, 0.5)}
+
+
+def test_verdicts_without_a_quote_of_the_text_are_counted(tmp_path):
+    context = Context("c1", "The bridge is open.")
+    given = AnswerSet("a", (AnswerRecord("q1", "How high?", "It is 5 m high.", (context,)),))
+    reply = in_order(verdicts(entry(1, quote="It is 5 m high.")))
+    with serving(reply) as server, VerdictStore(tmp_path / "verdicts.db") as store:
+        judge = ModelJudge(ChatModel(server.url, "small"))
+        done = judge_answers(given, judge, store, measures="Faithfulness")
+        ev = evaluate_answers(given, store.verdicts(), "Faithfulness")
+    assert (done.demoted, ev.mean()) == (1, {"Faithfulness": 0})
+    assert "lowered" in str(done.table())
+    assert "WARNING: 1 verdict without a valid quote" in str(ev)
 
 
 @pytest.mark.parametrize(("claim", "quote", "label"), [
     ("The tower is 5 m high.", "its height is 5 metres", "supported"),
     ("It has twenty steps.", "20 steps", "supported"),
     ("尼罗河很长。", "尼罗河流向北方", "supported"),
-    ("The tower is 5 m high.", INSTRUCTION, "not stated"),
-    ("The tower opened.", "Is it so?", "not stated"),
+    ("The tower is 5 m high.", INSTRUCTION, None),
+    ("The tower opened.", "Is it so?", None),
+    ("It is free.", "There is no charge.", None),
 ])  # fmt: skip
 def test_a_quote_needs_a_term_or_number_of_the_claim(claim, quote, label):
     item = Item("answer-context", "q", claim, f"Well: {quote}")
     (found,), _ = judged(in_order(verdicts(entry(1, "supported", quote))), [item])
-    assert found.label == label
+    if label is None:
+        assert isinstance(found, MissingVerdict)
+        assert (found.code, quote in found.reason) == ("unrelated quote", True)
+    else:
+        assert found.label == label
 
 
 # ---- cost

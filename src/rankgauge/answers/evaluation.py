@@ -387,9 +387,8 @@ def _lowered(
     count = sum(item.key in keys for item in items)
     if count:
         what = (
-            f"{many(count, 'verdict')} without a valid quote: the quote is missing, does not occur "
-            "in the text, or shares no term with the claim (such as an instruction in a document); "
-            'these verdicts count as "not stated" or "not relevant"'
+            f"{many(count, 'verdict')} without a valid quote: the quote is missing or does not "
+            'occur in the text; these verdicts count as "not stated" or "not relevant"'
         )
         yield Finding("", "warning", what, fix="read the reasons of these verdicts")
 

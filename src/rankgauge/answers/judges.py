@@ -48,8 +48,8 @@ class MissingVerdict:
     Attributes:
         key: The key of the item.
         code: The reason as a code: that of a `ModelError`, ``no verdict`` (the reply omits the
-            item), ``invalid``, ``too long``, or ``cannot judge`` (the judge cannot decide such
-            items).
+            item), ``invalid``, ``too long``, ``unrelated quote`` (it shares no term with the
+            claim), or ``cannot judge`` (the judge cannot decide such items).
         reason: The reason as text.
     """
 

@@ -98,9 +98,10 @@ class ModelJudge:
     Up to `batch` claims about the same text are judged in one call, each with an id. Items that the
     reply omits, or judges twice with different labels, are sent again in calls of a third of the
     size; if a call with a single item fails, its verdict is missing. A verdict that a text supports
-    or contradicts a claim, or that a context is relevant, needs a quote that occurs in the text and
-    shares a term or number with the claim; without such a quote, the label becomes "not stated" or
-    "not relevant", with ``quoted=False``.
+    or contradicts a claim, or that a context is relevant, needs a quote that occurs in the text;
+    without such a quote, the label becomes "not stated" or "not relevant", with ``quoted=False``.
+    If the quote shares no term or number with the claim, the verdict is missing: the quote can be
+    an instruction in the text, or a paraphrase.
 
     A verdict depends only on the texts of its item and on the turns before the question, because
     systems share it. Blank texts are judged without a call.
@@ -308,9 +309,10 @@ class ModelJudge:
             claimed = item.relation in SUPPORT or item.relation == "nugget-answer"
             quoted = occurs and (not claimed or share_content(item.subject, quote))
             if not quoted:
+                if occurs:  # it may also be a paraphrase, or in another language
+                    why = f"{label}, but with a quote that shares no term with the claim: {quote}"
+                    return MissingVerdict(item.key, "unrelated quote", why)
                 why = "a quote that does not occur in the text" if quote else "no quote"
-                if occurs:
-                    why = "a quote that shares no term with the claim"
                 reason = f"{label}, but with {why}: {reason}"
                 if item.relation == "answerability":  # "not answerable" would not be a weaker label
                     return MissingVerdict(item.key, "no verdict", reason)

@@ -43,7 +43,7 @@ class AnswerJudging(Result):
         labels: The number of new verdicts by relation and label.
         missing: The number of missing verdicts by failure code.
         demoted: The number of new verdicts whose label was lowered because they have no quote that
-            occurs in the text and shares a term with the claim.
+            occurs in the text.
         usage: Calls, tokens, and cost; estimated in a dry run.
         seconds: The duration.
         dry_run: Whether no request was sent.

@@ -123,8 +123,7 @@ class Verdict:
         prompt: The version of the prompt, or empty.
         quote: The deciding passage of the target, if given by the judge.
         reason: The reason as text.
-        quoted: Whether the quote is valid: it occurs in the target and shares a term with the
-            claim; None if none is needed.
+        quoted: Whether the quote occurs in the target; None if none is needed.
         replicate: The number of the repetition, from 0.
         time: ISO timestamp (UTC) of the verdict.
     """
