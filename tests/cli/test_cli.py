@@ -306,8 +306,9 @@ def test_measures_may_be_separated_by_commas():
         "evaluate", QRELS, BM25, "-m", "nDCG@10", "-m", "RR(rel=2)", "-m", "F(beta=2,rel=1)@3"
     )
     assert joined.stdout == single.stdout
-    done = run("evaluate", QRELS, BM25, "-m", "P.5,10,map", "--as", "csv")
-    assert done.stdout.splitlines()[0] == "run,P@5,P@10,AP"
+    for given in ("P.5,10,map", "P.5,10, map, ", ",P.5,10,,map,"):
+        done = run("evaluate", QRELS, BM25, "-m", given, "--as", "csv")
+        assert done.stdout.splitlines()[0] == "run,P@5,P@10,AP"
 
 
 @pytest.mark.parametrize(
@@ -318,6 +319,8 @@ def test_measures_may_be_separated_by_commas():
         (("evaluate", QRELS, BM25, "--json"), "fix: write --as json"),
         (("evaluate", QRELS, BM25, "--zzz"), "--help lists the options"),
         (("gate", QRELS, BM25, "--margin", "0.02"), "(--rules FILE): the lines [measures] and"),
+        (("gate", QRELS, BM25, "-m", "RR"), "(--rules FILE): the lines [measures] and"),
+        (("sql", "-m", "RR"), "fix: write the measures without -m: rankgauge sql nDCG@10 RR"),
         (("compare", QRELS, BM25, KEYWORD, "--basline", "x"), "fix: did you mean --baseline?"),
         (("evalute", QRELS, BM25), "fix: did you mean evaluate?"),
         (("metrics",), "fix: write rankgauge measures"),

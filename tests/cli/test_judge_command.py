@@ -179,6 +179,7 @@ def test_the_demo_serves_the_page_of_its_link_until_interrupted(tmp_path):
             process.send_signal(signal.SIGINT)
         said = process.communicate()[1]
     assert "works once. Press Ctrl-C to stop" in said
+    assert "Links of earlier starts no longer work; each start prints a new one." in said
     assert "Library help center" in page
     assert list(tmp_path.iterdir()) == []
 

@@ -482,6 +482,7 @@ def _value(value: Any) -> str:
 def _print(link: str) -> None:
     print_text(f"{link}\n")
     print_message("The link signs you in as admin and works once. Press Ctrl-C to stop the server.")
+    print_message("Links of earlier starts no longer work; each start prints a new one.")
 
 
 def _open(link: str) -> None:

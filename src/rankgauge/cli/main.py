@@ -74,9 +74,12 @@ _RULES = (
 _OTHER_NAMES = {
     "-k": _CUTOFF, "--k": _CUTOFF, "--top-k": _CUTOFF, "--cutoff": _CUTOFF,
     "--metric": _MEASURE, "--metrics": _MEASURE, "--margin": _RULES, "--floor": _RULES,
-    "--threshold": _RULES, "metrics": ("measures", "write rankgauge measures"),
+    "--threshold": _RULES, "-m": _RULES, "--measure": _RULES,
+    "metrics": ("measures", "write rankgauge measures"),
     **{f"--{name}": ("--as", f"write --as {name}") for name in ("csv", "html", "json", "latex")},
 }  # fmt: skip
+_ARGUMENTS = ("--per-query", "write the measures without -m: rankgauge sql nDCG@10 RR")
+_OF_SQL = {"-m": _ARGUMENTS, "--measure": _ARGUMENTS}
 _UNKNOWN = re.compile(r"No such (option|command):? '?(.*?)'?\.?$")
 
 
@@ -155,7 +158,8 @@ def _suggestion(error: click.UsageError) -> str:
     commands = getattr(command, "commands", {})
     options = [name for option in command.params for name in option.opts if name[0] == "-"]
     known = [*commands] if kind == "command" else options
-    needed, fix = _OTHER_NAMES.get(got, ("", ""))
+    names = _OTHER_NAMES | (_OF_SQL if command.name == "sql" else {})
+    needed, fix = names.get(got, ("", ""))
     below = [name for name, one in commands.items() if got in getattr(one, "commands", {})]
     close = difflib.get_close_matches(got, known, n=1)
     if needed not in known:

@@ -453,6 +453,7 @@ def parse_all(text: str | Measure, dialect: str | None = None) -> tuple[Measure,
 @lru_cache(maxsize=1024)
 def _parse_name(text: str, dialect: str | None) -> tuple[Measure, ...]:
     """Return the measures of a name; cached, since loops over runs parse the same names."""
+    text = text.strip(", ")
     parts = _LISTED.findall(text) if len(text) <= _LONGEST_LIST else []
     if len(parts) > 1 and ",".join(parts) == text:
         return tuple(found for part in parts for found in _parse_name(part, dialect))
