@@ -28,6 +28,7 @@ pytest.importorskip("pyarrow")
 
 DATA = Path(os.environ.get("RANKGAUGE_TEST_DATA", "/nowhere")) / "clicks-ubi"
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
+NOON = "2026-05-01T12:00:00Z"
 
 
 ALL_BUT_SOURCE = ", ".join(name for name in COLUMNS if name != "source")
@@ -545,6 +546,27 @@ def test_other_spellings_of_booleans_are_refused_with_the_mapping_to_write(tmp_p
     report = import_log(source, tmp_path / "mapped", mapping=mapping | values)
     assert not report.refused
     assert report.events == {"question": 6, "answer": 6, "abstention": 4}
+
+
+@pytest.mark.parametrize("kind", ["abstention", "handover"])
+@pytest.mark.parametrize("field", ["label", "value"])
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_a_boolean_in_a_shared_column_says_whether_there_is_an_event(tmp_path, suffix, field, kind):
+    words = ["true", "yes", "no", "false", "0", "", "00", "Falsch", "[]", "{}"]
+    path = tmp_path / f"log{suffix}"
+    rows = [{"id": f"q{i}", "ts": NOON, "text": "why", "flag": w} for i, w in enumerate(words)]
+    if suffix == ".csv":
+        lines = [",".join(row.values()) for row in rows]
+        path.write_text("\n".join(["id,ts,text,flag", *lines]))
+    else:
+        write(path, rows)
+    mapping = {
+        "columns": {"time": "ts", "question_id": "id", field: "flag"},
+        "events": [{"kind": "question", "text": "text"}, {"kind": kind}],
+    }
+    report = import_log(path, tmp_path / "log", mapping=mapping)
+    assert report.events == {"question": 10, kind: 2}
+    assert sum(each.rows for each in report.refused) == 4
 
 
 def test_a_row_with_none_of_its_events_is_refused(tmp_path):

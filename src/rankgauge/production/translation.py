@@ -62,8 +62,10 @@ _NOT_ANSWERABLE = ("unanswerable", "not answerable", "false", "no")
 _ABSENT = ("false", "0", "no")
 _UNCLEAR = (
     "y", "n", "t", "f", "on", "off", "1.0", "0.0", "x", "-", "none", "null", "nan", "na", "n/a",
-    "ja", "nein", "oui", "non", "si", "sí",
+    "ja", "nein", "oui", "non", "si", "sí", "wahr", "falsch", "vrai", "faux", "00", "[]", "{}",
 )  # fmt: skip
+# Kinds of events that a label or value of all events of a row may state or deny.
+_STATED = ("abstention", "handover")
 # Kinds of events that have values or labels.
 _VALUED = ("thumbs", "preference", "label", "other")
 
@@ -270,7 +272,8 @@ def mapped(mapping: LogMapping, columns: Mapping[str, str] | None, where: str) -
         before, source, valid = [], "batch", "true"
     drafts: list[str] = []
     presences: list[str] = []
-    for part, own in enumerate(mapping.events or [{}]):
+    for part, given in enumerate(mapping.events or [{}]):
+        own = _with_statement(given, mapping.columns)
         fields = {**mapping.columns, **own}
         kind = literal(own["kind"]) if "kind" in own else _kinds(at[fields["kind"]], mapping.kinds)
         parts = {"line": "line", "part": str(part), "kind": kind, "rank_group": "''"}
@@ -317,6 +320,14 @@ def mapped(mapping: LogMapping, columns: Mapping[str, str] | None, where: str) -
     drafts.append(_draft(parts, source, f"NOT coalesce({some}, false)"))
     made = " UNION ALL ".join(drafts)
     return [*before, f"CREATE OR REPLACE TEMP TABLE draft AS {made}"]
+
+
+def _with_statement(own: Mapping[str, str], shared: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the columns of an event, with the shared one that states it if it has none."""
+    stating = next((key for key in ("label", "value") if key in shared), None)
+    if stating is None or own.keys() != {"kind"} or own["kind"] not in _STATED:
+        return own
+    return {**own, stating: shared[stating]}
 
 
 def _sign(cell: str, kind: str, values: Mapping[str, float]) -> tuple[str, str]:
