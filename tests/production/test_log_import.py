@@ -344,6 +344,16 @@ def test_events_without_identifier_are_equal_only_if_every_field_is(tmp_path):
     assert (report.duplicates, report.identical) == (1, 1)
 
 
+def test_events_are_not_equal_if_they_differ_in_a_value_that_is_not_stored(tmp_path):
+    made = {"event_id": None, "kind": "other", "time": NOON, "question_id": "q", "value": "x",
+            "documents": ["a"], "ranks": ["1"], "scores": ["1"], "latency_ms": "slow"}  # fmt: skip
+    changes = {"value": "y", "ranks": ["2"], "scores": ["2"], "latency_ms": "fast"}
+    rows = [made, *(made | {key: value} for key, value in changes.items())]
+    source = write(tmp_path / "events.jsonl", [*rows, made])
+    report = import_log(source, tmp_path / "log", format="events")
+    assert (report.events, report.identical) == ({"other": 5}, 1)
+
+
 def test_a_dry_run_reports_the_same_and_writes_nothing(tmp_path):
     source = write(tmp_path / "ubi.jsonl", [question(), event("click", document="a"), {"x": 1}])
     dry = import_log(source, tmp_path / "log", dry_run=True)

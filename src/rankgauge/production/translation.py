@@ -455,12 +455,17 @@ def events(source: str, shifts: Mapping[str, int], timezone: str | None) -> str:
         coalesce(label, CASE WHEN kind = 'preference' AND value IN {_BAD} THEN 'both bad' END)
           AS label,
         CASE WHEN isfinite(latency) THEN latency END AS latency_ms,
-        CASE WHEN cardinality(attributes) > 0 THEN attributes END AS attributes
+        CASE WHEN cardinality(attributes) > 0 THEN attributes END AS attributes,
+        -- What the columns above drop still distinguishes events.
+        json_array(CASE WHEN meant IS NULL THEN value END,
+          CASE WHEN isfinite(latency) IS NOT TRUE THEN latency_ms END,
+          CASE WHEN kind = 'other' THEN ranks END, CASE WHEN kind = 'other' THEN scores END)
+          AS dropped
       FROM events_with_faults
     )
-    SELECT * REPLACE (coalesce(event_id, md5(json_array(kind, epoch_us(time), question_id,
-        session_id, user_id, arm, text, documents, ranks, scores, value, label, latency_ms,
-        list_sort(map_entries(attributes)))::VARCHAR)) AS event_id),
+    SELECT * EXCLUDE (dropped) REPLACE (coalesce(event_id, md5(json_array(kind, epoch_us(time),
+        question_id, session_id, user_id, arm, text, documents, ranks, scores, value, label,
+        latency_ms, list_sort(map_entries(attributes)), dropped)::VARCHAR)) AS event_id),
       event_id IS NOT NULL AS identified,
       {literal(source + ":")} || line AS source
     FROM plain
