@@ -832,6 +832,13 @@ def test_patterns_select_logs_and_their_folders_may_be_columns(tmp_path):
     assert rows_of(pattern, "event_id, arm") == [("A", "A"), ("B", "B")]
 
 
+def test_the_name_of_an_existing_folder_is_no_pattern(tmp_path):
+    for name in ("log[1]", "log1"):
+        import_log(write(tmp_path / "ubi.jsonl", [question(text=name)]), tmp_path / name)
+    names = EventLog(tmp_path / "log[1]" / "*.parquet").files
+    assert {Path(each).parent.name for each in names} == {"log[1]"}
+
+
 def test_a_folder_that_cannot_be_written_is_an_error_with_a_fix(tmp_path):
     (tmp_path / "file").write_text("")
     source = write(tmp_path / "ubi.jsonl", [question()])

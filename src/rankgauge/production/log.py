@@ -388,7 +388,9 @@ def _files(path: str) -> tuple[str, ...]:
     """Return the Parquet files of a log."""
     if os.path.isdir(path):  # noqa: PTH112 - a pattern is no Path
         return tuple(str(Path(path) / each["file"]) for each in read_manifest(path)["segments"])
-    found = [path] if os.path.isfile(path) else sorted(glob.glob(path))  # noqa: PTH113, PTH207
+    folder, name = os.path.split(path)  # the name of an existing folder is no pattern
+    pattern = f"{glob.escape(folder)}/{name}" if os.path.isdir(folder) else path  # noqa: PTH112
+    found = [path] if os.path.isfile(path) else sorted(glob.glob(pattern))  # noqa: PTH113, PTH207
     if not found:
         raise InputError(
             "there is no such log", where=path, fix="import one: rankgauge logs import SOURCE LOG"
