@@ -98,7 +98,7 @@ EQUAL = [
     ("3 May 2024", "May 3, 2024"), ("3 May 2024", "2024-05-03"),
     ("the 3rd of May 2024", "3 May 2024"),
     ("Sept. 4, 2024", "4 September 2024"), ("May 2024", "3 May 2024"), ("2024", "2024-05-03"),
-    ("3 May", "May 3, 2024"),
+    ("3 May", "May 3, 2024"), ("5 pm", "5 p.m."), ("-5", "minus five"), ("\u22125", "-5"),
 ]  # fmt: skip
 DIFFERENT = [
     ("ten", "twenty"), ("ten", "20"), ("25", "twenty"), ("twenty-five", "twenty-six"),
@@ -108,6 +108,8 @@ DIFFERENT = [
     ("5 mg", "5 g"), ("10 km", "10 miles"), ("5 hours", "5 minutes"), ("5 dollars", "5 euros"),
     ("$5", "€5"), ("10%", "10 km"), ("5 million", "5 billion"), ("ten-year", "5-year"),
     ("3 May 2024", "May 4, 2024"), ("3 May 2024", "3 June 2024"), ("3 May 2024", "2023-05-03"),
+    ("5 am", "5 pm"), ("-5", "5"), ("once a day", "twice a day"),
+    ("Monday", "Tuesday"), ("Saturday", "Monday to Friday"),
     ("2024-05-03", "2024-03-05"), ("May 2024", "June 2024"), ("2024", "3 May 2023"),
 ]  # fmt: skip
 
@@ -136,6 +138,9 @@ def test_different_quantities_are_contradicted(one, other):
     ("The one-time codes expire.", "Codes of one time expire.", S),
     ("The bridge first opened to trams.", "The bridge opened to trams.", S),
     ("You may leave the library early.", "Leave the library early.", S),
+    ("Once the bridge opened, trams crossed.", "The bridge opened and trams crossed.", S),
+    ("The museum opens on Tuesdays.", "The museum opens Monday to Friday.", S),
+    ("The museum opens on Sunday.", "The museum opens Saturday-Monday.", S),
     # Negations
     ("The museum is not only old.", "The museum is old.", S),
     ("The museum is on street no. 5.", "The museum is on street 5.", S),

@@ -233,9 +233,9 @@ class RuleJudge:
 
     A text *supports* a claim if one of its sentences, or three in a row, has 60% of the claim's
     terms and all of its quantities, and both or neither are negated. Quantities are numbers in
-    digits or words (English), with units if both have one, ordinals, and dates: "ten" is 10, 5 km
-    is 5,000 m but not 5 miles, and 3 May 2024 is 2024-05-03. A sentence that has 75% of the
-    terms but other numbers, or a negation where the claim has none, *contradicts* the claim. A
+    digits or words (English), with units if both have one, ordinals, dates, and weekdays: "ten" is
+    10, 5 km is 5,000 m but not 5 miles, and 3 May 2024 is 2024-05-03. A sentence that has 75% of
+    the terms but other numbers, or a negation where the claim has none, *contradicts* the claim. A
     nugget is *partly supported* from 50% of its terms, unless numbers differ. A context is relevant
     if it has half of the terms of the question and, in a conversation, of the user's previous turn;
     a claim is relevant if it has one of the question's terms. Abstention follows `ABSTENTION_RULE`.
@@ -243,8 +243,9 @@ class RuleJudge:
     Terms are words without function words and English endings, or pairs of characters in scripts
     without spaces. The rules do not recognize synonyms and paraphrases, so they tend towards "not
     stated". They do not recognize antonyms ("open", "closed"), who did what to whom, rounded or
-    vague quantities ("6.2 miles" for 10 km, "dozens"), or the noun that a number counts. They
-    cannot judge criteria, or whether the collection can answer a question.
+    vague quantities ("6.2 miles" for 10 km, "dozens"), the noun that a number counts, or other
+    words that change the sense, such as "before" and "after". They cannot judge criteria, or
+    whether the collection can answer a question.
 
     Example:
         >>> judge = RuleJudge()

@@ -1,4 +1,4 @@
-"""Numbers, quantities with units, ordinals, and dates in texts, in comparable form (English).
+"""Numbers, quantities with units, ordinals, dates, and weekdays in comparable form (English).
 
 A quantity is a set of keys. A text states a quantity of a claim if the keys of the text include one
 of the `alternatives` of the quantity: "5,000 m" and a plain "5" state "5 km", but "5 miles" does
@@ -35,6 +35,8 @@ _UNITS = """
     $: $ 1 usd 1 dollar 1 dollars 1
     €: € 1 eur 1 euro 1 euros 1
     £: £ 1 gbp 1
+    am: am 1
+    pm: pm 1
 """
 _UNIT = {
     name: (kind.strip(), float(factor))
@@ -91,6 +93,17 @@ _WRITTEN = re.compile(
 _ORDINAL = re.compile(
     rf"\b(?:(\d+)(?:st|nd|rd|th)|(?:({'|'.join(_TENS)})-)?({'|'.join(_ORDINALS)}))\b"
 )
+_DAYS = "mon tues wednes thurs fri satur sun".split()  # noqa: SIM905
+_WEEKDAY = re.compile(
+    r"\b({0})days?(?:\s*(?:-|–|to|through)\s*({0})days?)?\b".replace("{0}", "|".join(_DAYS))
+)
+_TIMES = {"once": "1", "twice": "2", "thrice": "3"}
+# "Once" can be a conjunction.
+_HOW_OFTEN = re.compile(
+    r"\b(?:twice|thrice|once(?=\s+(?:an?|per|every|each|daily|weekly|monthly)\b|\s*(?:[.!?;]|$)))\b"
+)
+_HALF_DAY = re.compile(r"(?<=\d)\s?([ap])\.m\b\.?")
+_MINUS = re.compile(r"(?:^|[\s(])[-−]$")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _BEFORE = re.compile(r"[$€£]\s?$")
@@ -149,9 +162,16 @@ def quantities(text: str) -> tuple[str, frozenset[Quantity]]:
         found.add(Quantity((key,), (key,)))
         return " "
 
-    text = _DATE.sub(date, text)
+    def weekday(match: re.Match[str]) -> str:
+        first, last = (_DAYS.index(each or match[1]) for each in match.groups())
+        for n in range(first, last + 1 + 7 * (last < first)):
+            found.add(Quantity((("weekday", n % 7),), (("weekday", n % 7),)))
+        return " "
+
+    text = _WEEKDAY.sub(weekday, _DATE.sub(date, text))
     text = _ORDINAL.sub(ordinal, text)
-    text = _WRITTEN.sub(_digits, text)
+    text = _HOW_OFTEN.sub(lambda match: _TIMES[match[0]], _WRITTEN.sub(_digits, text))
+    text = re.sub(r"\bminus (?=\d)", "-", _HALF_DAY.sub(r" \1m", text))
     unit, before = None, len(text)
     for match in reversed(list(_NUMBER.finditer(text))):
         after = _AFTER.match(text, match.end())
@@ -161,7 +181,8 @@ def quantities(text: str) -> tuple[str, frozenset[Quantity]]:
             own = _UNIT[sign[0][0]]
         if own is None and _RANGE.fullmatch(text, match.end(), before):
             own = unit  # "5 to 10 km"
-        found |= {_quantity(value, own) for value in _values(match[0])}
+        minus = -1 if _MINUS.search(text, max(0, match.start() - 2), match.start()) else 1
+        found |= {_quantity(minus * value, own) for value in _values(match[0])}
         unit, before = own, match.start()
     return _NUMBER.sub(" ", text), frozenset(found)
 
