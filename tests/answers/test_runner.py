@@ -316,6 +316,7 @@ from rankgauge.llm import ChatModel, cache, chat
 url, folder = sys.argv[1], sys.argv[3]
 FILES = {module.__file__ for module in (model_judge, runner, store, cache, chat)}
 given, claims = answers(questions=2, claims=5)
+cache._RENEWAL, cache._LEASE = 0.1, 0.6  # otherwise each claim of a killed process costs 6 seconds
 store.store_in_batches.__kwdefaults__["every"] = 0.0  # as if each call took long
 
 def work(number):
@@ -366,7 +367,7 @@ def killed(line, times, number):
     return 0
 
 print("whole", ended(record), flush=True)
-for place, (name, line, times) in enumerate(map(str.split, list(open(lines))[::4])):
+for place, (name, line, times) in enumerate(map(str.split, list(open(lines))[::8])):
     if ended(lambda: killed((name, int(line)), int(times), place)) == -signal.SIGKILL:
         print(place, ended(lambda: work(place)), name, line, flush=True)
 """
@@ -390,7 +391,7 @@ def test_a_kill_at_any_statement_repeats_at_most_one_paid_call(tmp_path):
         sent = Counter(path.split("/")[1] for path in server.paths)
     assert (done.returncode, done.stderr) == (0, "")
     rows = [line.split() for line in done.stdout.splitlines()]
-    assert len(rows) > 25
+    assert len(rows) > 12
     for number, judged, *_ in rows:
         assert judged == "10", number
     more = {number: sent[number] - sent["whole"] for number, *_ in rows}

@@ -79,7 +79,7 @@ class Judges:
         assert answer.status_code == 200, answer.text
         self.confirmed.append(choice)
 
-    def go_on(self, count=60):
+    def go_on(self, count=30):
         """Wait until this many more choices are confirmed."""
         reached = len(self.confirmed)
         wait_for(lambda: len(self.confirmed) > reached + count or self.errors)
