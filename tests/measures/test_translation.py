@@ -469,6 +469,7 @@ def test_a_weight_of_trec_eval_is_the_square_of_beta() -> None:
          ["AP(norm=min(k,R),rel=2)@5", "nDCG(gain={1:2,2:3})@3"]),
         ("P.5,10,map", ["P@5", "P@10", "AP"]),
         ("MRR@10,hit rate@5", ["RR@10", "Success@5"]),
+        (",nDCG@10,,RR,", ["nDCG@10", "RR"]),
     ],
 )  # fmt: skip
 def test_names_may_be_separated_by_commas(text: str, parts: list[str]) -> None:
@@ -477,7 +478,7 @@ def test_names_may_be_separated_by_commas(text: str, parts: list[str]) -> None:
         parse(text)
 
 
-@pytest.mark.parametrize("text", ["nDCG@10,", ",nDCG@10", "nDCG@10,,RR", "AP(rel=2,RR", "," * 9000])
+@pytest.mark.parametrize("text", ["nDCG@10,X", "AP(rel=2,RR", "," * 9000])
 def test_a_list_with_an_invalid_part_is_refused(text: str) -> None:
     with pytest.raises(UnknownName):
         parse_all(text)
