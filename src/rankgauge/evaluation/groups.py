@@ -97,7 +97,7 @@ def group_means(evaluation: Any, max_measures: int | None = None) -> GroupMeans:
     """Return the means over all queries and over each group, with 95% intervals.
 
     Means are those of :meth:`Evaluation.mean`. With weights w they are sum(w v) / sum(w); the
-    unweighted mean of all queries is added. Intervals are those of :meth:`Measure.mean_interval`;
+    unweighted mean of all queries is added. Intervals are those of ``Measure.mean_interval``;
     with weights, they are t intervals from the jackknife
     (:func:`rankgauge.stats.weighted_mean_interval`), clipped to the bounds of the measure. Sums,
     geometric means, and groups with an effective size below 8 have no interval.
