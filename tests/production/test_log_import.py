@@ -222,7 +222,7 @@ def test_times_need_a_zone(tmp_path):
         import_log(source, tmp_path / "other", timezone="Mars/Base")
 
 
-@pytest.mark.parametrize("time", ["TIMESTAMPTZ '10001-01-01 00:00+00'", "'soon'"])
+@pytest.mark.parametrize("time", ["to_timestamp(253433923200)", "'soon'"])
 def test_a_parquet_file_with_times_that_cannot_be_read_is_no_log(tmp_path, time):
     path = tmp_path / "log.parquet"
     duckdb.execute(

@@ -364,7 +364,8 @@ def _quoted(name: str) -> str:
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-# Times without and with a zone. DuckDB ignores unknown zones, and accepts offsets of days.
+# Times without and with a zone. DuckDB ignores unknown zones, or raises an error even in TRY_CAST,
+# and accepts offsets of days.
 _NAIVE = r"'^\d{4}[-/]\d\d?[-/]\d\d?([T ]\d\d?:\d\d(:\d\d([.]\d+)?)?)?$'"
 _ZONED = (
     r"'^\d{4}[-/].*:\d{2}([.]\d+)?\s*"
@@ -394,10 +395,12 @@ def events(source: str, shifts: Mapping[str, int], timezone: str | None) -> str:
     WITH numbers AS (
       SELECT * REPLACE (lower(trim(value)) AS value),
         {_TIME} AS time_text, TRY_CAST(time AS DOUBLE) AS epoch,
+        regexp_extract(time_text, '[A-Za-z]+/[A-Za-z_/]+$') AS zone,
         TRY_CAST(value AS DOUBLE) AS number,
         TRY_CAST(ranks AS DOUBLE[]) AS rank_numbers, TRY_CAST(scores AS DOUBLE[]) AS score_numbers,
         TRY_CAST(latency_ms AS DOUBLE) AS latency,
-        regexp_matches(time_text, {_ZONED}) AS zoned,
+        regexp_matches(time_text, {_ZONED}) AND (zone = '' OR zone IN (
+          SELECT name FROM pg_timezone_names())) AS zoned,
         CASE WHEN regexp_matches(time_text, {_NAIVE}) THEN TRY_CAST(time_text AS TIMESTAMP) END
           AS naive
       FROM draft
