@@ -134,7 +134,7 @@ def basic(url):
 
 def chat(url):
     return ChatModel(
-        f"{url}/{PATH}/v1?sig={quote_plus(TOKEN)}", "small", retries=1,
+        f"{url}/{PATH}/v1?sig={quote_plus(TOKEN)}", "small", retries=0,
         headers={"x-one": HEADER, "x-two": SHORT}, key_env="A_KEY",
     )  # fmt: skip
 
