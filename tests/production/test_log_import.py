@@ -198,6 +198,7 @@ def test_times_need_a_zone(tmp_path):
         "2026-05-01T12:00:00+10:60": None, "2026-05-01 12:00:00 CET": None,
         "2026-05-01T12:00:00+02:00:00": None, "2026-05-01T12:00:00 Mars/Base": None,
         "26-05-01T12:00:00Z": None, "infinity": None, "2026-02-30T12:00:00Z": None,
+        "2026-05-01 14:00:00 Europe/Berlin": "12:00",
     }  # fmt: skip
     source = write(
         tmp_path / "ubi.jsonl",
