@@ -16,14 +16,11 @@ from rankgauge import Benchmark, Document, Limits, Query, RankgaugeError, sample
 from rankgauge.history import History
 from rankgauge.llm import ChatModel
 from rankgauge.retrievers import (
-    Chroma,
     Dense,
     Elasticsearch,
     EmbeddingEndpoint,
     HTTPRetriever,
     OpenSearch,
-    PGVector,
-    Qdrant,
     Rerank,
     RerankEndpoint,
 )
@@ -331,20 +328,6 @@ def test_keys_that_nobody_registered_are_not_stored_with_errors(tmp_path):
         assert not path.is_file() or "LEAKED" not in path.read_text("utf-8", "replace")
 
 
-@pytest.mark.filterwarnings("ignore:Api key is used")
-@pytest.mark.parametrize("make", [Qdrant, Chroma])
-def test_client_libraries_show_no_secret(make):
-    pytest.importorskip({Qdrant: "qdrant_client", Chroma: "chromadb"}[make])
-    given = ("key", "password", "token")
-    for form in FORMS:
-        with serving(talking(form, 400, given)) as url:
-            place = f"{with_login(url)}?token={quote_plus(TOKEN)}"
-            for _ in range(len(given) + 1):
-                with pytest.raises(Exception, match=r"400|\*") as caught:
-                    make(first, location=place, key_env="A_KEY").index(DOCUMENTS)
-                assert_clean("".join(traceback.format_exception_only(caught.value)))
-
-
 @pytest.mark.parametrize(
     "password",
     ["qx@vexilla", "qx/vexilla", "qx#vexilla", "qx?vexilla", "qx@vex@illa", "qx@vex:illa"],
@@ -353,16 +336,9 @@ def test_client_libraries_show_no_secret(make):
 def test_no_part_of_a_database_password_is_shown(name, password):
     pytest.importorskip("psycopg")
     url = f"postgresql://{name}:{password}@127.0.0.1:1/db?connect_timeout=2"
-    said = []
-    for act in (
-        lambda: History.open(url).entries(),
-        lambda: PGVector(first, location=url),
-        lambda: PGVector(first, location=f"host=127.0.0.1 port=1 pass {password}"),
-        lambda: PGVector(first, location=f"host=127.0.0.1 port=1 password={password}"),
-    ):
-        with pytest.raises(RankgaugeError) as caught:
-            act()
-        said += traceback.format_exception_only(caught.value)
+    with pytest.raises(RankgaugeError) as caught:
+        History.open(url).entries()
+    said = traceback.format_exception_only(caught.value)
     assert "cannot be reached" in said[0] or "cannot be parsed" in said[0]
     with contextlib.suppress(RankgaugeError):
         said += [History.open(url).where, repr(History.open(url))]

@@ -5,13 +5,18 @@ import re
 from collections import Counter
 
 import pytest
-from storing import DOCUMENTS, QUERIES, K, with_kinds
 
 from rankgauge import Document, InputError, Query
+from rankgauge.corpus.collection import read_documents, read_queries
 from rankgauge.retrievers import Tantivy
+from rankgauge.sample import sample_path
 from rankgauge.testing import check_retriever
 
 tantivy = pytest.importorskip("tantivy", reason="without tantivy its adapter is not tested")
+
+DOCUMENTS = list(read_documents(sample_path("corpus.jsonl")).values())
+QUERIES = list(read_queries(sample_path("queries.jsonl")).values())
+K = 10
 
 
 def words(text):
@@ -105,11 +110,15 @@ def test_ties_keep_the_order_of_the_documents():
 
 
 def test_a_filter_chooses_and_does_not_rank():
-    documents = with_kinds()
+    kinds = ["a", "it's", 'say "so"', "back\\slash", "図", 7, True]
+    documents = [
+        Document(d.id, d.title, d.text, {} if n % 8 == 7 else {"kind": kinds[n % 8]})
+        for n, d in enumerate(DOCUMENTS)
+    ]
     engine = Tantivy(filter_field="kind")
     engine.index(documents)
     everything = dict(engine.search([Query("q", "opening hours books")], 1000)[0])
-    for kind in ("a", "it's", 'say "so"', "back\\slash", "図", 7, True):
+    for kind in kinds:
         query = Query("q", "opening hours books", {"kind": kind})
         (ranking,) = engine.search([query], 1000)
         some = {d.id for d in documents if d.fields.get("kind") == kind}

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
         SavedRun as SavedRun,
     )
     from rankgauge.retrievers.bm25 import BM25 as BM25
-    from rankgauge.retrievers.chroma import Chroma as Chroma
     from rankgauge.retrievers.chunked import Chunked as Chunked
     from rankgauge.retrievers.dense import Dense as Dense
     from rankgauge.retrievers.elasticsearch import (
@@ -44,14 +43,10 @@ if TYPE_CHECKING:
     from rankgauge.retrievers.hits import Hits as Hits, hits_of as hits_of
     from rankgauge.retrievers.http import HTTPRetriever as HTTPRetriever
     from rankgauge.retrievers.hybrid import Hybrid as Hybrid
-    from rankgauge.retrievers.lancedb import LanceDB as LanceDB
     from rankgauge.retrievers.langchain import LangChain as LangChain
     from rankgauge.retrievers.llama_index import LlamaIndex as LlamaIndex
-    from rankgauge.retrievers.milvus import Milvus as Milvus
-    from rankgauge.retrievers.pgvector import PGVector as PGVector
     from rankgauge.retrievers.protocol import Retriever as Retriever
     from rankgauge.retrievers.pyterrier import PyTerrier as PyTerrier
-    from rankgauge.retrievers.qdrant import Qdrant as Qdrant
     from rankgauge.retrievers.rerank import Rerank as Rerank
     from rankgauge.retrievers.rerankers import (
         CrossEncoderReranker as CrossEncoderReranker,
@@ -62,7 +57,6 @@ if TYPE_CHECKING:
 # Names used in plans and settings; the options of a type are the parameters of its class.
 TYPES: dict[str, str] = {
     "bm25": "BM25",
-    "chroma": "Chroma",
     "chunked": "Chunked",
     "cross-encoder": "CrossEncoderReranker",
     "dense": "Dense",
@@ -73,17 +67,13 @@ TYPES: dict[str, str] = {
     "haystack": "Haystack",
     "http": "HTTPRetriever",
     "hybrid": "Hybrid",
-    "lancedb": "LanceDB",
     "langchain": "LangChain",
     "llama-index": "LlamaIndex",
-    "milvus": "Milvus",
     "model2vec": "Model2VecEncoder",
     "openai-embeddings": "EmbeddingEndpoint",
     "opensearch": "OpenSearch",
     "oracle": "Oracle",
-    "pgvector": "PGVector",
     "pyterrier": "PyTerrier",
-    "qdrant": "Qdrant",
     "random": "Random",
     "recursive": "RecursiveChunker",
     "rerank": "Rerank",
@@ -102,7 +92,6 @@ __all__, __getattr__, __dir__ = lazy_names(
         ".llm.endpoints": "EmbeddingEndpoint",
         "baselines": "Oracle Random SavedRun",
         "bm25": "BM25",
-        "chroma": "Chroma",
         "chunked": "Chunked",
         "dense": "Dense",
         "elasticsearch": "Elasticsearch OpenSearch",
@@ -113,14 +102,10 @@ __all__, __getattr__, __dir__ = lazy_names(
         "hits": "Hits hits_of",
         "http": "HTTPRetriever",
         "hybrid": "Hybrid",
-        "lancedb": "LanceDB",
         "langchain": "LangChain",
         "llama_index": "LlamaIndex",
-        "milvus": "Milvus",
-        "pgvector": "PGVector",
         "protocol": "Retriever",
         "pyterrier": "PyTerrier",
-        "qdrant": "Qdrant",
         "rerank": "Rerank",
         "rerankers": "CrossEncoderReranker RerankEndpoint",
         "tantivy": "Tantivy",

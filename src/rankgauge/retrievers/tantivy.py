@@ -13,8 +13,7 @@ from rankgauge.core.arguments import integer
 from rankgauge.core.libraries import library, versions
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retrievers.base import not_indexed
-from rankgauge.retrievers.vector_store import Row, folder_size, id_in, text_of
+from rankgauge.retrievers.base import Ranking, not_indexed
 
 # Names of analyzers in an index; another process can recreate an analyzer from its name.
 _ANALYZER = "rankgauge_{}_{}"
@@ -109,7 +108,9 @@ class Tantivy:
     @property
     def size(self) -> int | None:
         """Bytes of the folder; None in memory."""
-        return None if self._folder is None else folder_size(self._folder)
+        if self._folder is None:
+            return None
+        return sum(file.stat().st_size for file in self._folder.rglob("*") if file.is_file())
 
     def close(self) -> None:
         """Close the index; files in a folder are kept."""
@@ -139,7 +140,7 @@ class Tantivy:
         index.reload()
         self._index = index
 
-    def search(self, queries: Sequence[Query], k: int) -> list[list[Row]]:
+    def search(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Return at most `k` documents for each query, best first, with scores.
 
         Raises:
@@ -195,7 +196,7 @@ class Tantivy:
         row.add_text(self._fields[0], document.full_text)
         value = document.fields.get(self._filter_field) if self._filter_field else None
         if isinstance(value, str | int):
-            row.add_text(self._filter_field, text_of(value))
+            row.add_text(self._filter_field, _text_of(value))
         return row
 
     def _clear(self) -> None:
@@ -239,7 +240,7 @@ class Tantivy:
 
     # ---- searching
 
-    def _ranking(self, searcher: Any, query: Query, k: int) -> list[Row]:
+    def _ranking(self, searcher: Any, query: Query, k: int) -> Ranking:
         words = self._words(query.text)
         if not words or k < 1:
             return []
@@ -247,8 +248,13 @@ class Tantivy:
         rows: dict[str, float] = {}
         for score, address in found:
             held = searcher.doc(address).to_dict()
-            name = id_in({key: value[0] for key, value in held.items()}, self._id_field, "tantivy")
-            rows.setdefault(name, score)
+            if self._id_field not in held:
+                raise InputError(
+                    f"a hit has no document id in {self._id_field!r}; it has "
+                    f"{', '.join(sorted(held)) or 'nothing'}",
+                    where="tantivy", fix="name the field that contains it: id_field=...",
+                )  # fmt: skip
+            rows.setdefault(str(held[self._id_field][0]), score)
         return list(rows.items())
 
     def _words(self, text: str) -> list[tuple[Any, Any]]:
@@ -269,8 +275,13 @@ class Tantivy:
         value = query.fields.get(self._filter_field) if self._filter_field else None
         if value is None:
             return asked
-        term = kind.term_query(self._index.schema, self._filter_field, text_of(value))
+        term = kind.term_query(self._index.schema, self._filter_field, _text_of(value))
         # Score 0: the filter selects documents but does not affect their ranks.
         return kind.boolean_query(
             [(occur.Must, asked), (occur.Must, kind.const_score_query(term, 0.0))]
         )
+
+
+def _text_of(value: str | int) -> str:
+    """Return a filter value as text, as SQL would cast it."""
+    return value if isinstance(value, str) else str(value).lower()
