@@ -1,4 +1,4 @@
-"""Build the compiled core if a C compiler is available; otherwise NumPy is used instead."""
+"""Build the compiled core if a C compiler is available; rankgauge also works without it."""
 
 from __future__ import annotations
 

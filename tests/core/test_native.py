@@ -1,4 +1,4 @@
-"""The compiled core gives the same bits as NumPy."""
+"""The compiled core gives the same bits as the plain path."""
 
 import itertools
 import math
@@ -714,3 +714,37 @@ def test_arrays_of_the_wrong_size_are_refused():
         native.core.align([], one[:0], one[:0])
     with pytest.raises(IndexError):
         native.core.align([column[:2]], one - 1, one)
+
+
+WITHOUT_CORE = """
+import sys
+sys.modules["rankgauge.core._native"] = None
+"""
+EVALUATE_TWICE = """
+import rankgauge
+for _ in range(2):
+    found = rankgauge.evaluate(*sys.argv[1:], "AP")
+"""
+EVALUATE = """
+from rankgauge.cli.main import main
+sys.argv.insert(1, "evaluate")
+main()
+"""
+
+
+@pytest.mark.parametrize("disabled", [False, True])
+@pytest.mark.parametrize("script", [EVALUATE_TWICE, EVALUATE])
+def test_a_missing_core_is_reported_once(tmp_path, script, disabled):
+    qrels, run = tmp_path / "qrels.txt", tmp_path / "a.run"
+    qrels.write_text("q 0 d 1\n")
+    run.write_text("q Q0 d 1 0.5 t\n")
+    found = subprocess.run(
+        [sys.executable, "-c", WITHOUT_CORE + script, qrels, run],
+        env={**os.environ, "RANKGAUGE_NATIVE": "0" if disabled else "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stderr.count("compiled core of rankgauge is missing") == (not disabled)
+    assert found.stderr.count("pip install") == (not disabled)
+    assert script is EVALUATE_TWICE or disabled or found.stderr.startswith("Warning: ")

@@ -110,7 +110,6 @@ def test_ties_of_many_documents_are_ordered_as_in_the_table(rng: random.Random, 
     docs = [f"d{number}" for number in range(60)]
     judged = {doc: rng.randint(-1, 3) for doc in rng.sample(docs, 30)}
     ranking = {doc: rng.choice([0.5, 0.25, 1.0, -0.0, 0.0]) for doc in rng.sample(docs, 50)}
-    assert join_dicts(Qrels.of({"q": judged}), {"q": ranking}, ties=ties) is not None
     same({"q": judged}, {"q": ranking}, ties=ties)
 
 
@@ -164,7 +163,6 @@ def test_unusual_queries_are_left_to_the_table(run: Any) -> None:
 def test_numbers_of_any_kind_need_no_table(scores: Any) -> None:
     run = {"q1": dict(zip(("d1", "d2", "d3", "d4"), scores, strict=False)), "q2": {}}
     qrels = {"q1": {"d1": 1, "d3": 2}, "q2": {"d1": 1}}
-    assert join_dicts(Qrels.of(qrels), run, ties="trec") is not None
     same(qrels, run)
     same(qrels, run, ties="input")
 
@@ -172,7 +170,6 @@ def test_numbers_of_any_kind_need_no_table(scores: Any) -> None:
 @pytest.mark.parametrize("kind", [dict, OrderedDict, lambda pairs: defaultdict(dict, pairs)])
 def test_dicts_of_the_standard_library_are_dicts(kind: Any) -> None:
     run = kind([("q2", kind([("d1", 0.5), ("d2", 0.75)])), ("u", kind([("x", 1.0)]))])
-    assert join_dicts(Qrels.of({"q2": {"d1": 1}}), run, ties="trec") is not None
     same({"q1": {"d1": 1}, "q2": {"d1": 1}}, run)
 
 
@@ -181,7 +178,6 @@ def test_judgments_of_any_kind_of_ids_meet_text(ids: Any) -> None:
     first, second = ids
     qrels = Qrels.of({first: {first: 1, second: 2}, second: {second: 1}})
     run = {"8": {"8": 0.5, "7": 0.75}, "7": {"\ufffd7": 1.0, "7": 0.5}, "\ufffd7": {"7": 1.0}}
-    assert join_dicts(qrels, run, ties="trec") is not None
     same(qrels, run)
 
 
@@ -213,7 +209,6 @@ def test_many_queries_are_cut_into_blocks(monkeypatch: pytest.MonkeyPatch) -> No
         for n in rng.sample(range(60), 45)
     }
     monkeypatch.setattr("rankgauge.data.dict_runs._BLOCK", 7)
-    assert join_dicts(Qrels.of(qrels), run, ties="trec") is not None
     same(qrels, run)
 
 
@@ -223,30 +218,6 @@ def test_a_key_with_a_hash_of_its_own_is_seen_among_many(size: int) -> None:
     same({"q1": {"d1": 1}}, run)
     assert join_dicts(Qrels.of({"q1": {"d1": 1}}), run, ties="trec") is None
     del run["q1"][A]
-    assert join_dicts(Qrels.of({"q1": {"d1": 1}}), run, ties="trec") is not None
-
-
-def test_ids_are_compared_only_where_a_judged_document_is_tied(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from rankgauge.data import dict_runs as module
-
-    groups = []
-    taken = module._above  # noqa: SLF001 - only to look at
-
-    def watched(ranking: Any, equal: Any, ties: Any) -> Any:
-        found = taken(ranking, equal, ties)
-        groups.append(set(found))
-        return found
-
-    monkeypatch.setattr(module, "_above", watched)
-    monkeypatch.setattr(module.native, "core", None)
-    run = {
-        "q1": {"a": 1.0, "b": 1.0, "c": 0.5, "d": 0.25, "e": 0.25},
-        "q2": {"a": 1.0, "b": 0.5, "c": 0.5},
-    }
-    evaluate({"q1": {"c": 1, "d": 1}, "q2": {"a": 1}}, run, ["AP"])
-    assert groups == [{"d", "e"}]
 
 
 @given(st.randoms(use_true_random=False))
@@ -273,4 +244,3 @@ def test_many_groups_of_equal_scores_rank_as_in_a_table(groups: int, ties: str) 
     run = {"q": {doc: float(place % groups) for place, doc in enumerate(docs)}}
     qrels = {"q": {doc: rng.choice((0, 1, 2)) for doc in rng.sample(docs, 3 * groups)}}
     same(qrels, run, ties=ties)
-    assert join_dicts(Qrels.of(qrels), run, ties=ties) is not None

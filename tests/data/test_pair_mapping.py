@@ -44,7 +44,7 @@ def test_data_classes_are_immutable(noun: Any) -> None:
 
 def test_arrays_are_read_only_also_after_a_pickle_and_in_what_is_prepared() -> None:
     for qrels in (Qrels.of(JUDGED), pickle.loads(pickle.dumps(Qrels.of(JUDGED)))):
-        for array in (qrels.table.values, qrels.table.offsets, *qrels.index, *qrels.ideal):
+        for array in (qrels.table.values, qrels.table.offsets, *qrels.ideal):
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 0
 

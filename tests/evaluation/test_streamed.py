@@ -25,7 +25,7 @@ from rankgauge.core.ids import Ids
 from rankgauge.data import cut, run as runs
 from rankgauge.data.run import run_blocks
 from rankgauge.evaluation import evaluation
-from rankgauge.formats import fast_trec, field_grid
+from rankgauge.formats import fast_trec
 from rankgauge.gates import Baseline
 
 MEASURES = ["nDCG@10", "AP", "RR", "P@5", "Bpref", "Judged@10", "infAP"]
@@ -319,8 +319,6 @@ def test_results_of_files_in_blocks_are_those_of_runs_in_memory(pair, name):
 def test_a_run_in_a_file_is_never_in_memory_as_a_whole(pair, name, monkeypatch):
     qrels, a, b = pair
     OF_FILES[name](qrels, a, b)  # import what it needs
-    # A temporary array.
-    monkeypatch.setattr(field_grid, "_KEPT", 1)
     whole, _ = peak_of(lambda: read_run(a))
     monkeypatch.setattr(fast_trec, "_BLOCK", 60_000)
     monkeypatch.setattr(fast_trec, "_PIECE", 7000)

@@ -4,19 +4,14 @@ import gzip
 import io
 import os
 import random
-import struct
-from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from rankgauge import RankgaugeError
-from rankgauge.core.ids import Ids
 from rankgauge.formats import fast_trec, readers
 from rankgauge.formats.columns import JUDGMENTS, RUN
-from rankgauge.formats.decimals import decimals, words_of
-from rankgauge.formats.fast_trec import Numbering
 from rankgauge.formats.lines import AROUND, Text
 from rankgauge.formats.pieces import ScatteredQueriesError, whole_queries
 from rankgauge.formats.registry import BrokenPackError
@@ -209,22 +204,6 @@ def test_blocks_of_generated_files_hold_the_rows_of_the_whole(monkeypatch, line_
     assert read > FILES / 100
 
 
-@pytest.mark.parametrize("bits", [0, 2, 64])
-@pytest.mark.parametrize("count", [3, 700, 5000])
-def test_ids_are_numbered_by_first_appearance_for_any_hash(monkeypatch, bits, count):
-    hashes = Ids.hashes
-    keep = np.uint64((1 << bits) - 1)
-    monkeypatch.setattr(Ids, "hashes", lambda self: hashes(self) & keep)
-    rng = random.Random(bits * count)
-    numbering, seen = Numbering(), {}
-    for _ in range(4):
-        ids = [b"query-%d" % rng.randrange(900) for _ in range(count)]
-        expected = [seen.setdefault(value, len(seen)) for value in ids]
-        assert numbering.of(Ids.of(ids)).tolist() == expected
-    assert numbering.ids(len(seen)).tolist() == list(seen)
-    assert numbering.ids(2).tolist() == list(seen)[:2]
-
-
 @given(st.binary(max_size=300))
 @settings(max_examples=300)
 def test_any_bytes_are_read_alike(text):
@@ -352,93 +331,6 @@ def test_interleaved_queries_are_grouped(line_by_line):
 
 
 # ---- numbers
-
-
-def read(tokens):
-    body = b" ".join(tokens)
-    data = np.frombuffer(b" " * AROUND + body + b" " * AROUND, dtype=np.uint8).copy()
-    lengths = np.array([len(token) for token in tokens])
-    ends = AROUND + np.cumsum(lengths + 1) - 1
-    return decimals(data, words_of(data), ends - lengths, ends)
-
-
-def hostile(rng):  # noqa: PLR0911 - one line a kind
-    """Return a number that is hard to round, or an invalid one."""
-    kind = rng.randrange(8)
-    if kind == 0:
-        return repr(rng.uniform(-30, 30))
-    if kind == 1:
-        return f"{rng.uniform(0, 30):.6f}"
-    if kind == 2:
-        return str(rng.randrange(10 ** rng.randrange(1, 21)))
-    if kind == 3:
-        return f"{rng.random():.{rng.randrange(20)}f}"
-    if kind == 4:
-        return repr(struct.unpack("d", struct.pack("Q", rng.randrange(2**62)))[0])
-    if kind == 5:
-        # As close to the middle between two floats as this many digits allow.
-        one = rng.uniform(1, 1000)
-        middle = (Fraction(one) + Fraction(float(np.nextafter(one, 1e9)))) / 2
-        places = rng.randrange(12, 17)
-        scaled = int(middle * 10**places) + rng.randrange(-1, 2)
-        return f"{scaled // 10**places}.{scaled % 10**places:0{places}d}"
-    if kind == 6:
-        return rng.choice([*ODD, *NUMBERS, "-", "+", ".", "00000000000000000000001", "-0.0"])
-    return f"{rng.randrange(10 ** rng.randrange(12))}.{rng.randrange(10 ** rng.randrange(1, 10))}"
-
-
-def test_numbers_are_those_of_python_to_the_last_bit():
-    rng = random.Random(3)
-    certain = 0
-    for _ in range(60):
-        tokens = [hostile(rng).encode() or b"0" for _ in range(1000)]
-        for token, value, sure in zip(tokens, *read(tokens), strict=True):
-            if sure:
-                assert b"_" not in token
-                assert struct.pack("d", float(token)) == struct.pack("d", value), token
-                certain += 1
-    assert certain > 30_000
-
-
-def nearest(places):
-    """Yield numbers with this many decimals as close as possible to the middle of two floats.
-
-    m / 10^places equals (2 M + 1) 2^-j, up to 1 in the integers m 2^(j - places) and
-    (2 M + 1) 5^places; modular inverses give such m.
-    """
-    fives = 5**places
-    for shift in range(30, 62):
-        for off in (-1, 1):
-            first = off * pow(pow(2, shift, fives), -1, fives) % fives
-            for times in range(40):
-                number = first + fives * times * max(1, 10**18 // fives // 41)
-                odd = (number * 2**shift - off) // fives
-                if odd % 2 and odd.bit_length() == 54 and number < 10**19:
-                    digits = f"{number:0{places + 1}d}"
-                    yield f"{digits[:-places]}.{digits[-places:]}".encode()
-
-
-def test_numbers_near_the_midpoint_of_two_floats_are_those_of_python():
-    tokens = [token for places in range(1, 20) for token in nearest(places)]
-    assert len(tokens) > 200
-    for token, value, sure in zip(tokens, *read(tokens), strict=True):
-        assert not sure or float(token) == value, token
-
-
-@pytest.mark.parametrize("write", [lambda v: f"{v:.6f}", repr, lambda v: repr(v * 1e8), str],
-                         ids=["six places", "all digits", "large", "of any length"])  # fmt: skip
-def test_typical_numbers_rarely_use_the_python_parser(write):
-    rng = random.Random(4)
-    numbers = [rng.uniform(-5, 30) for _ in range(20_000)]
-    if write is str:
-        numbers = [
-            round(number, rng.randrange(1, 8) if n % 3 else None)
-            for n, number in enumerate(numbers)
-        ]
-    tokens = [write(number).encode() for number in numbers]
-    values, sure = read(tokens)
-    assert values[sure].tolist() == [float(t) for t, s in zip(tokens, sure, strict=True) if s]
-    assert sure.mean() > 0.99
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import io
 import os
 import re
 import sys
+import warnings
 
 import click
 
@@ -124,6 +125,7 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     # Commands create many objects and little cyclic garbage.
     gc.set_threshold(100_000)
+    warnings.formatwarning = lambda message, *_: f"Warning: {message}\n"
     sys.exit(_run())
 
 

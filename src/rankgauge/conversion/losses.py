@@ -16,14 +16,11 @@ from rankgauge.core.ids import Ids, IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, distinct
 from rankgauge.core.text import many
 from rankgauge.formats.columns import RUN, Layout, columns_of
-from rankgauge.formats.decimals import decimals, words_of
-from rankgauge.formats.field_grid import field_grid
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import is_content, numbered_lines
 from rankgauge.formats.registry import format_named
 from rankgauge.formats.rows import rank_number
 from rankgauge.formats.texts import TextSource
-from rankgauge.formats.trec import ranked_rows
 
 _PIECE = 1 << 22
 _SHOWN = 3
@@ -67,7 +64,7 @@ def unread_fields(stream: BinaryIO, layout: Layout) -> UnreadFields:
     found = UnreadFields()
     alike = False
     for text in _pieces(stream):
-        if not alike or not (_add_scanned(found, text, layout) or _add_arrays(found, text, layout)):
+        if not alike or not _add_scanned(found, text, layout):
             alike = _add_lines(found, text.removeprefix(b"\xef\xbb\xbf"), layout)
     found.seconds.pop(_USUAL[layout.name], None)
     return found
@@ -113,9 +110,9 @@ def _add_lines(found: UnreadFields, text: bytes, layout: Layout) -> bool:
 
 
 def _add_scanned(found: UnreadFields, text: bytes, layout: Layout) -> bool:
-    """Add lines of a run with the compiled core; return False if it declines them."""
+    """Add lines with the compiled core; return False if it declines them."""
     core = native.core
-    if core is None or layout is not RUN or not text.endswith(b"\n"):
+    if core is None or not text.endswith(b"\n"):
         return False
     data = np.frombuffer(text + _SPARE, dtype=np.uint8)
     rows = text.count(b"\n")
@@ -133,10 +130,13 @@ def _add_scanned(found: UnreadFields, text: bytes, layout: Layout) -> bool:
         counts = np.bincount(numbers).tolist()
         return dict(zip(core.names(numbering), counts, strict=True)), Ids(data, starts, lengths)
 
-    scanned = scan(5, 0)
+    scanned = scan(5 if layout is RUN else 1, 0)
     if scanned is None:
         return False
     tags, queries = scanned
+    if layout is not RUN:
+        found.seconds.update(tags)
+        return True
     if not _is_usual(data, queries.starts + queries.lengths):
         scanned = scan(1, 0)
         found.seconds.update(scanned[0] if scanned else {})
@@ -149,41 +149,6 @@ def _add_scanned(found: UnreadFields, text: bytes, layout: Layout) -> bool:
 def _is_usual(data: npt.NDArray[np.uint8], ends: IntArray) -> bool:
     """Return whether ``Q0`` follows each of these positions, between single blanks."""
     return all((data[ends + at] == sign).all() for at, sign in enumerate(b" Q0 "))
-
-
-def _add_arrays(found: UnreadFields, text: bytes, layout: Layout) -> bool:
-    """Add lines as arrays; return False if widths are unusual or there are comments."""
-    text = text if text.endswith(b"\n") else text + b"\n"
-    data = np.frombuffer(b"".join([_SPARE, text, _SPARE]), dtype=np.uint8)
-    grid = field_grid(data[len(_SPARE) : -len(_SPARE)], _WIDTHS[layout.name])
-    if grid is None:
-        return False
-    starts, ends = (places + len(_SPARE) for places in grid)
-    if (data[starts[:, 0]] == _COMMENT).any():
-        return False
-
-    def column(place: int, rows: IntArray | slice = slice(None)) -> Ids:
-        first = starts[rows, place]
-        return Ids(data, first, ends[rows, place] - first)
-
-    def count(place: int) -> Counter[bytes]:
-        runs, counts = column(place).runs(), Counter[bytes]()
-        for name, number in zip(runs.ids.tolist(), runs.counts.tolist(), strict=True):
-            counts[name] += number
-        return counts
-
-    found.seconds.update(count(1))
-    if layout is RUN:
-        found.tags.update(count(5))
-        found.add_queries(column(0).runs().ids.tolist())
-        ranks, sure = decimals(data, words_of(data), starts[:, 3], ends[:, 3])
-        others = np.flatnonzero(~sure)
-        if len(others):
-            codes, names = column(3, others).unique()
-            read = [rank_number(name.decode("latin-1")) for name in names.tolist()]
-            ranks[others] = np.array(read)[codes]
-        found.ranks.append(ranks)
-    return True
 
 
 class Tally:
@@ -300,7 +265,7 @@ def column_losses(source: TextSource, content: FileContent, layout: Layout) -> I
 def _only_ranks(table: PairTable) -> bool:
     """Return whether the scores are the negated ranks 1 to n, as produced by reading ranks."""
     places = np.arange(len(table)) - table.offsets[table.query_numbers()]
-    return np.array_equal(table.values[ranked_rows(table)], -1.0 - places)
+    return np.array_equal(table.values[table.best_first(by_id=True)[0]], -1.0 - places)
 
 
 def rest(count: int, shown: int = 1) -> str:

@@ -216,11 +216,7 @@ class Ids:
             packed = np.empty(size + _MARGIN, dtype=np.uint8)
             native.core.pack_ids(data, starts.copy(), lengths, 0, len(self), packed, 0)
             return packed[:size]
-        ends = np.cumsum(self.lengths)
-        places = np.repeat(self.starts - ends + self.lengths, self.lengths)
-        places += np.arange(len(places))
-        found: npt.NDArray[np.uint8] = self.data[places]
-        return found
+        return np.frombuffer(b"".join(self.tolist()), dtype=np.uint8)
 
     @cached_property
     def longest(self) -> int:

@@ -22,8 +22,6 @@ _T = TypeVar("_T", bound=np.number[Any])
 
 _MIX = np.uint64(0xC2B2AE3D27D4EB4F)
 _LEAST_BITS, _MOST_BITS = 10, 22
-# Sort by length if at least this many queries, on average, have the same length.
-_ALIKE = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,8 +164,8 @@ class PairTable:
         """Return the rows of each pair that occurs more than once, in input order."""
         if self.unique or len(self) < 2:
             return []
-        hashes = self.docs.hashes()
-        if self._all_differ(hashes):
+        hashes, core = self.docs.hashes(), native.core
+        if core is not None and core.all_differ(np.ascontiguousarray(hashes), self.offsets):
             return []
         numbers = self.query_numbers()
         keys = pair_keys(hashes, numbers)
@@ -198,28 +196,25 @@ class PairTable:
             groups.setdefault((number, doc), []).append(row)
         return [group for group in groups.values() if len(group) > 1]
 
-    def _all_differ(self, hashes: npt.NDArray[np.uint64]) -> bool:
-        """Return True only if the hashes within each query are distinct.
+    def best_first(self, *, by_id: bool) -> tuple[IntArray, IntArray]:
+        """Return the rows in ranked order, and the starts of groups of equal values in it.
 
-        Queries of equal length are sorted side by side, which is faster than sorting all rows.
-        Without the compiled core, False if the lengths vary too much.
+        The number of rows follows the last start. Equal values are ordered by document id,
+        descending, or remain in input order.
         """
-        if native.core is not None:
-            return native.core.all_differ(np.ascontiguousarray(hashes), self.offsets)
-        sizes = np.diff(self.offsets)
-        widths = distinct(sizes)
-        if len(widths) * _ALIKE > len(sizes):
-            return False
-        for width in widths.tolist():
-            starts = self.offsets[:-1][sizes == width]
-            if len(widths) == 1:
-                ordered = np.sort(hashes.reshape(-1, width), axis=1)
-            else:
-                ordered = hashes[starts[:, None] + np.arange(width)]
-                ordered.sort(axis=1)
-            if (ordered[:, 1:] == ordered[:, :-1]).any():
-                return False
-        return True
+        order, values = np.arange(len(self)), self.values
+        rising = np.flatnonzero(values[1:] > values[:-1]) + 1
+        queries = np.searchsorted(self.offsets, rising, side="right") - 1
+        for query in distinct(queries[rising > self.offsets[queries]]).tolist():
+            start, stop = self.offsets[query : query + 2].tolist()
+            order[start:stop] = start + np.argsort(-values[start:stop], kind="stable")
+        values = values[order]
+        new = np.ones(len(order) + 1, dtype=bool)
+        np.not_equal(values[1:], values[:-1], out=new[1:-1])
+        new[self.offsets] = True
+        if by_id and not new.all():
+            order = order[self.docs.descending(order, np.cumsum(new[:-1]))]
+        return order, np.flatnonzero(new)
 
     def repeat_error(self, group: Sequence[int], *, fix: str) -> InputError:
         """Return the error for a repeated pair."""

@@ -9,13 +9,9 @@ fault.
 
 from __future__ import annotations
 
-import math
-import sys
-from bisect import bisect_left, bisect_right
 from collections import OrderedDict, defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
@@ -24,12 +20,11 @@ import numpy as np
 from rankgauge.core import native
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import ranges_of
-from rankgauge.core.policies import BY_GRADE, Ties
+from rankgauge.core.policies import Ties
 from rankgauge.data.join import Joined
 from rankgauge.data.judged_run import BoolArray
 from rankgauge.data.qrels import Qrels
 from rankgauge.formats.columns import RUN, columns_of
-from rankgauge.formats.numbers import is_lost
 
 # Types whose iteration has no side effects.
 _DICTS = {dict, defaultdict, OrderedDict}
@@ -169,89 +164,14 @@ class _Ranks(NamedTuple):
 def _ranks_of(
     rankings: list[Mapping[str, float]], pools: list[tuple[str, ...]], ties: Ties
 ) -> _Ranks | None:
-    """Return the ranks of judged documents, using the compiled core if possible."""
+    """Return the ranks of judged documents; None if a ranking is unusual, or without the core."""
+    found = None
     if native.core is not None:
         found = native.core.join_dicts(rankings, pools, ties == "trec")
-        if found is not None:
-            ranks = np.frombuffer(found[1], np.int64).reshape(-1, 3).T
-            return _Ranks(np.frombuffer(found[0], bool), *ranks)
-    return _ranks(rankings, pools, ties)
-
-
-def _ranks(
-    rankings: Sequence[Mapping[str, float]], pools: Sequence[tuple[str, ...]], ties: Ties
-) -> _Ranks | None:
-    """Return the ranks of judged documents; None if a ranking is unusual."""
-    # Score of each judged document or None; for retrieved ones, the number of lower scores.
-    scores: list[float | None] = []
-    lower: list[int] = []
-    # Per query: number of judged documents retrieved, and number of documents retrieved.
-    found: list[int] = []
-    sizes: list[int] = []
-    tied: dict[int, tuple[int, int]] = {}
-    for ranking, pool in zip(rankings, pools, strict=True):
-        if not ranking:
-            scores += [None] * len(pool)
-            continue
-        ids = "\n".join(ranking)
-        if not (_all_plain(ranking) and are_ids(ids, ranking)):
-            return None
-        ordered = _ascending(ranking)
-        if ordered is None:
-            plain = _of_floats(ranking)
-            if plain is None:
-                return None
-            ranking, ordered = plain, sorted(plain.values())  # noqa: PLW2901 - the same ranking
-        of_pool = [*map(ranking.get, pool)]
-        known = [score for score in of_pool if score is not None]
-        below = [bisect_left(ordered, score) for score in known]
-        ordered.append(math.inf)
-        equal = {score for a, score in zip(below, known, strict=True) if ordered[a + 1] == score}
-        if equal:
-            above = _above(ranking, equal, ties) if ties not in BY_GRADE else defaultdict(int)
-            docs = [doc for doc, score in zip(pool, of_pool, strict=True) if score is not None]
-            for entry, (doc, score) in enumerate(zip(docs, known, strict=True), len(lower)):
-                if score in equal:
-                    upto = bisect_right(ordered, score, 0, len(ranking))
-                    tied[entry] = (len(ranking) - upto + 1, above[doc])
-        scores += of_pool
-        lower += below
-        found.append(len(known))
-        sizes.append(len(ranking))
-    last = np.repeat(np.array(sizes, np.int64), found) - np.array(lower, np.int64)
-    first, rank = last.copy(), last.copy()
-    if tied:
-        entries = list(tied)
-        first[entries], above_them = np.array(list(tied.values())).T
-        rank[entries] = first[entries] + above_them
-    retrieved = np.array([score is not None for score in scores], dtype=bool)
-    return _Ranks(retrieved, rank, first, last)
-
-
-def _above(ranking: Mapping[str, float], equal: set[float], ties: Ties) -> dict[str, int]:
-    """Return, for each document with one of these scores, how many with its score rank above it."""
-    above: dict[str, int] = {}
-    for group in _groups(ranking, equal):
-        if ties == "trec":
-            # Strings sort by code point, which is the order of their UTF-8 bytes.
-            group.sort(reverse=True)
-        above.update(zip(group, range(len(group)), strict=True))
-    return above
-
-
-def _groups(ranking: Mapping[str, float], equal: set[float]) -> Iterator[list[str]]:
-    """Yield the documents with each of these scores, in input order."""
-    if len(equal) > _FEW_GROUPS:
-        groups: dict[float, list[str]] = {score: [] for score in equal}
-        for doc, score in ranking.items():
-            if score in groups:
-                groups[score].append(doc)
-        yield from groups.values()
-        return
-    docs = list(ranking)
-    scores = np.fromiter(ranking.values(), np.float64, len(docs))
-    for score in equal:
-        yield [docs[row] for row in np.flatnonzero(scores == score).tolist()]
+    if found is None:
+        return None
+    ranks = np.frombuffer(found[1], np.int64).reshape(-1, 3).T
+    return _Ranks(np.frombuffer(found[0], bool), *ranks)
 
 
 def are_ids(text: str, ids: Container[str]) -> bool:
@@ -265,68 +185,3 @@ def are_ids(text: str, ids: Container[str]) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _ascending(ranking: Mapping[str, float]) -> list[float] | None:
-    """Return the sorted scores; None if they may not compare like floats.
-
-    Their sum shows whether all are finite. It is a float if all scores are floats, or integers
-    mixed with floats, which compare like floats if they are not too large.
-    """
-    scores = [*ranking.values()]
-    whole = sum(scores)
-    if type(whole) is not float or not math.isfinite(whole):
-        return None
-    # Most rankings are best first: reversed, they are nearly sorted.
-    scores.reverse()
-    scores.sort()
-    lowest, highest = scores[0], scores[-1]
-    if not type(lowest) is float is type(highest):
-        return None
-    small = lowest > -_EXACT and highest < _EXACT
-    return scores if set(map(type, scores)) <= ({float, int} if small else {float}) else None
-
-
-def _of_floats(ranking: Mapping[str, float]) -> dict[str, float] | None:
-    """Convert scores to floats; return None if some are of another type or not finite."""
-    kinds = set(map(type, ranking.values())) - _NUMBERS
-    if not all(issubclass(kind, np.floating | np.integer) for kind in kinds):
-        return None
-    with np.errstate(over="ignore"):  # overflow gives infinity
-        scores = np.fromiter(ranking.values(), np.float64, len(ranking))
-    if not np.isfinite(scores).all():
-        return None
-    found = dict(zip(ranking, scores.tolist(), strict=True))
-    if np.abs(scores).max() >= _EXACT and any(map(is_lost, ranking.values(), found.values())):
-        return None
-    return found
-
-
-def _all_plain(ranking: Mapping[str, float]) -> bool:
-    """Return whether all keys are plain strings, not of a subclass.
-
-    A subclass may define its own hash, so that lookup by plain text would fail.
-    """
-    return sys.getsizeof(ranking) in _plain_sizes() or set(map(type, ranking)) == {str}
-
-
-@cache
-def _plain_sizes() -> frozenset[int]:
-    """Return the known dict sizes that imply that all keys are plain strings.
-
-    CPython does not store hashes for such keys, so the size of a dict can reveal its key types. On
-    other Pythons the sizes are equal, and the result is empty.
-    """
-    plain, others = set[int](), set[int]()
-    for power in range(3, _SIZED):
-        # Tables are filled to at most two thirds.
-        keys = [str(number) for number in range((1 << power) * 2 // 3)]
-        plain.add(sys.getsizeof(dict.fromkeys(keys)))
-        others.add(sys.getsizeof(dict.fromkeys([_Text(""), *keys[1:]])))
-    return frozenset(plain - others)
-
-
-class _Text(str):
-    """An arbitrary subclass of str."""
-
-    __slots__ = ()

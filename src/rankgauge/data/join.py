@@ -19,13 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core import native
-from rankgauge.core.ids import ROUNDS, IntArray
+from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import (
     FloatArray,
     PairTable,
     distinct,
     heads_of,
-    pair_keys,
 )
 from rankgauge.core.policies import BY_GRADE
 from rankgauge.data.judged_run import UNRANKED, JudgedRun
@@ -253,40 +252,10 @@ def _judged_numbers(qrels: Qrels, run: Run) -> IntArray:
 
 
 def _match(qrels: Qrels, table: PairTable, of_run: IntArray) -> tuple[IntArray, IntArray]:
-    keys, judgments = qrels.index
-    hashes = table.docs.hashes()
-    # Drop documents that are not judged for any query, which are most.
-    rows = qrels.judged_docs.likely(hashes)
-    numbers = of_run[query_of(table, rows)]
-    wanted = pair_keys(hashes[rows], numbers)
-    likely = qrels.judged_pairs.likely(wanted)
-    likely = likely[numbers[likely] >= 0]
-    rows, numbers, wanted = rows[likely], numbers[likely], wanted[likely]
-    place = np.searchsorted(keys, wanted)
-    matched = np.full(len(rows), -1, dtype=np.int64)
-    open_rows = np.arange(len(rows))
-    # Usually one round: more only if different pairs have the same key.
-    for _ in range(ROUNDS):
-        if not len(open_rows):
-            break
-        at = place[open_rows]
-        alive = (at < len(keys)) & (keys[np.minimum(at, len(keys) - 1)] == wanted[open_rows])
-        open_rows = open_rows[alive]
-        candidates = judgments[place[open_rows]]
-        same = query_of(qrels.table, candidates) == numbers[open_rows]
-        same &= table.docs.same(rows[open_rows], qrels.table.docs, candidates)
-        matched[open_rows[same]] = candidates[same]
-        open_rows = open_rows[~same]
-        place[open_rows] += 1
-    if len(open_rows):
-        matched[open_rows] = _match_ids(qrels, table, rows[open_rows], numbers[open_rows])
-    found = matched >= 0
-    return rows[found], matched[found]
-
-
-def _match_ids(qrels: Qrels, table: PairTable, rows: IntArray, numbers: IntArray) -> IntArray:
-    """Return the row of each judgment, or -1, by lookup in a dictionary."""
-    judged = zip(qrels.table.query_numbers().tolist(), qrels.table.docs.tolist(), strict=True)
-    known = {pair: row for row, pair in enumerate(judged)}
-    wanted = zip(numbers.tolist(), table.docs.take(rows).tolist(), strict=True)
-    return np.array([known.get(pair, -1) for pair in wanted], dtype=np.int64)
+    # Most documents are not judged for any query.
+    rows = qrels.judged_docs.likely(table.docs.hashes())
+    numbers = of_run[query_of(table, rows)].tolist()
+    wanted = zip(numbers, table.docs.take(rows).tolist(), strict=True)
+    known = qrels.rows
+    judged = np.array([known.get(pair, -1) for pair in wanted], dtype=np.int64)
+    return rows[judged >= 0], judged[judged >= 0]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from rankgauge.core import native
 from rankgauge.core.ids import Ids, IntArray, freeze, id_bytes, show_id
-from rankgauge.core.pair_table import FloatArray, PairTable, Sieve, distinct, offsets_of, pair_keys
+from rankgauge.core.pair_table import FloatArray, PairTable, Sieve, distinct, offsets_of
 from rankgauge.core.text import many, some
 from rankgauge.data.pair_mapping import Pairs, table_of_input
 from rankgauge.errors import InputError, MismatchError
@@ -134,13 +134,11 @@ class Qrels(Pairs):
         return f"<Qrels: {many(len(self), 'query')}, {many(len(self.table), 'judgment')}>"
 
     @cached_property
-    def index(self) -> tuple[npt.NDArray[np.uint64], IntArray]:
-        """Keys of all (query, document) pairs in ascending order, and their rows."""
-        keys = pair_keys(self.table.docs.hashes(), self.table.query_numbers())
-        order = np.argsort(keys, kind="stable")
-        ordered = keys[order]
-        freeze(ordered, order)
-        return ordered, order
+    def rows(self) -> dict[tuple[int, bytes], int]:
+        """Row of each judgment by query number and document."""
+        numbers = self.table.query_numbers().tolist()
+        pairs = zip(numbers, self.table.docs.tolist(), strict=True)
+        return {pair: row for row, pair in enumerate(pairs)}
 
     @cached_property
     def judged(self) -> Any:
@@ -154,11 +152,6 @@ class Qrels(Pairs):
     def judged_docs(self) -> Sieve:
         """Filter that passes the hashes of documents that may be judged for some query."""
         return Sieve(self.table.docs.hashes())
-
-    @cached_property
-    def judged_pairs(self) -> Sieve:
-        """Filter that passes the keys of pairs that may be judged."""
-        return Sieve(self.index[0])
 
     @cached_property
     def texts(self) -> tuple[dict[str, int], list[tuple[str, ...]]]:

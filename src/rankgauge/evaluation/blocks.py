@@ -98,6 +98,7 @@ def make_context(
     stored: StoredQrels | None = None,
 ) -> Context:
     """Return the data shared by all blocks; raise an error if judgments or policies do not fit."""
+    native.warn_if_missing()
     if not len(qrels):
         raise InputError(
             "the judgments have no queries", where="judgments", fix="pass at least one"

@@ -20,31 +20,19 @@ from rankgauge.core.ids import Ids, IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.core.threads import check_stopped
 from rankgauge.formats.columns import Layout
-from rankgauge.formats.decimals import decimals, words_of
-from rankgauge.formats.field_grid import FieldFinder, FieldGrid
 from rankgauge.formats.lines import AROUND, Text, read_into, report_read
-from rankgauge.formats.numbers import read_number
+from rankgauge.formats.numbers import EXACT, read_number
 from rankgauge.formats.trec import as_read, places_of, rank_place
 
 _PIECE = 1 << 20
 _BLOCK = 1 << 23
-_LINE, _COMMENT = 10, 35
+_TAB, _LINE, _RETURN, _BLANK, _COMMENT = 9, 10, 13, 32, 35
 _SPACE = b" \t\n\r\v\f"
 _LOOK = 1 << 12
 _ASCII = 128
-_WORD = 8
 _SPARE = 1 << 10
 _SPARE_BYTES = 16
-_SHORT = 1 << 16
-# Number of words of each query id that are compared for all rows; the buffer has as much spare room
-# after the text.
-_WORDS_OF_ALL = 3
-# Up to this many ids are looked up one by one.
-_FEW = 1 << 9
-# Masks for the first n of eight bytes.
-_FIRST = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
 _Bytes: TypeAlias = npt.NDArray[np.uint8]
-_Words: TypeAlias = npt.NDArray[np.uint64]
 
 
 def quick_table(
@@ -212,7 +200,6 @@ class _Lines:
         self, data: _Bytes, layout: Layout, *, ranks: bool = False, shape: Shape | None = None
     ) -> None:
         self.data = data
-        self.words = words_of(data)
         self.layout, self.ranks = layout, ranks
         self.shape = shape
 
@@ -221,7 +208,7 @@ class _Lines:
             self.shape = Shape.of(
                 _first_line(self.data, start, stop), self.layout, ranks=self.ranks
             )
-        return self.shape is not None and rows.add(self.data, self.words, (start, stop), self.shape)
+        return self.shape is not None and rows.add(self.data, (start, stop), self.shape)
 
 
 def _taken(lines: _Lines, start: int, stop: int, rows: _Rows) -> bool:
@@ -341,7 +328,6 @@ class _Rows:
     Attributes:
         count: Number of rows.
         ascii: Whether all text is ASCII.
-        queries: Query ids, numbered in order of first appearance.
         grouped: Whether the rows of each query are adjacent.
         ranked: Whether every row has a numeric rank.
         used: Number of bytes of packed ids.
@@ -357,53 +343,44 @@ class _Rows:
         self._values = np.empty(0, dtype=np.float64)
         self._ranks = np.empty(0, dtype=np.float64)
         self.ranked = ranks
-        self._scratch = FieldFinder()
         self.ascii = True
         self.clear()
 
     def clear(self) -> None:
         self.count = self._read = self.used = self._packed = 0
-        self.queries = Numbering()
-        self._names = None if self._core is None else self._core.numbering()
+        self._names = {} if self._core is None else self._core.numbering()
         self.grouped = True
-        self._newest = 0
         if not self._starts.flags.writeable:
             # The table that was returned owns the reordered arrays.
             self._starts = np.empty(0, dtype=np.int64)
 
-    def add(self, data: _Bytes, words: _Words, span: tuple[int, int], shape: Shape) -> bool:
+    def add(self, data: _Bytes, span: tuple[int, int], shape: Shape) -> bool:
         """Add the lines in `span`; return False if their fields do not match `shape`."""
         if self._core is not None:
             return self._scan(self._core, data, span, shape)
         start, stop = span
-        text = data[start:stop]
-        found = self._scratch.grid(text, shape.width)
-        if found is None:
+        fields = _fields(data[start:stop], shape.width)
+        values = None if fields is None else _numbers(data[start:stop], fields[:, shape.number])
+        if fields is None or values is None:
             return False
-        # Offsets now start `AROUND` bytes before the text, because numbers are parsed with margin.
-        base = start - AROUND
-        near, words = data[base:], words[base:]
-        if (near[found.starts(0)] == _COMMENT).any():
-            return False
-        values = _numbers(near, words, found.starts(shape.number), found.ends(shape.number))
-        if values is None:
-            return False
-        docs = found.starts(shape.doc)
-        lengths = found.ends(shape.doc) - docs
+        docs, queries = (_ids(data[start:], fields[:, n]) for n in (shape.doc, shape.query))
         self._read += stop - start
         self._make_room(len(docs))
         here = slice(self.count, self.count + len(docs))
-        self._hashes[here] = Ids(near.view(), docs, lengths).hashes()
-        np.add(docs, base, out=self._starts[here])
-        self._lengths[here] = lengths
-        self._values[here] = values
+        self._starts[here], self._lengths[here] = docs.starts + start, docs.lengths
+        self._hashes[here], self._values[here] = docs.hashes(), values
         if self.ranked:
-            self._add_ranks(near, words, found, shape.rank)
-        queries = found.starts(shape.query)
-        spans = (queries, found.ends(shape.query) - queries)
-        self._numbers[here] = self._numbered(near, words, spans)
+            ranks = _numbers(data[start:stop], fields[:, shape.rank]) if shape.rank >= 0 else None
+            self.ranked = ranks is not None
+            self._make_room_for_ranks()
+            self._ranks[here] = 0 if ranks is None else ranks
+        runs, number_of = queries.runs(), self._names
+        codes = [number_of.setdefault(query, len(number_of)) for query in runs.ids.tolist()]
+        self._numbers[here] = np.repeat(codes, runs.counts)
+        steps = np.diff(self._numbers[max(self.count - 1, 0) : here.stop])
+        self.grouped = self.grouped and not (steps < 0).any()
         self.count = here.stop
-        self.ascii = self.ascii and int(text.max()) < _ASCII
+        self.ascii = self.ascii and int(data[start:stop].max()) < _ASCII
         return True
 
     def _scan(self, core: Any, data: _Bytes, span: tuple[int, int], shape: Shape) -> bool:
@@ -437,15 +414,6 @@ class _Rows:
         self._packed = self.count
         return self.used >= 0
 
-    def _add_ranks(self, near: _Bytes, words: _Words, found: FieldGrid, rank: int) -> None:
-        read = None
-        if rank >= 0:
-            read = _numbers(near, words, found.starts(rank), found.ends(rank))
-        self.ranked = read is not None
-        if read is not None:
-            self._make_room_for_ranks()
-            self._ranks[self.count : self.count + len(read)] = read
-
     def _make_room_for_ranks(self) -> None:
         if len(self._ranks) < len(self._values):
             larger = np.empty(len(self._values))
@@ -464,20 +432,11 @@ class _Rows:
             new[: self.count] = old[: self.count]
             setattr(self, name, new)
 
-    def _numbered(self, near: _Bytes, words: _Words, spans: tuple[IntArray, IntArray]) -> IntArray:
-        """Return the number of each row's query."""
-        starts, lengths = spans
-        heads = _heads(words, starts, lengths)
-        codes = self.queries.of(Ids(near.view(), starts[heads], lengths[heads]))
-        self.grouped &= int(codes[0]) >= self._newest and bool((codes[1:] > codes[:-1]).all())
-        self._newest = int(codes[-1])
-        return np.repeat(codes, np.diff(np.append(heads, len(starts))))
-
     def table(self, data: _Bytes, line: int | None, count: int) -> PairTable:
         numbers = self._numbers[:count]
         different = int(numbers[-1] if self.grouped else numbers.max()) + 1
         if self._core is None:
-            names = self.queries.ids(different)
+            names = Ids.of([*itertools.islice(self._names, different)])
         else:
             names = Ids.of(self._core.names(self._names)[:different])
         if self.grouped:
@@ -509,9 +468,7 @@ class _Rows:
     ) -> Callable[[npt.NDArray[Any], npt.NDArray[Any]], npt.NDArray[Any]]:
         """Return a function that copies a column into an array, grouped by query."""
         if self._core is None:
-            # 16-bit integers are sorted by radix sort.
-            small = np.uint16 if len(offsets) <= _SHORT else np.int32
-            order = np.argsort(numbers.astype(small), kind="stable")
+            order = np.argsort(numbers, kind="stable")
             return lambda column, into: np.take(column, order, out=into, mode="clip")
 
         def grouped(column: npt.NDArray[Any], into: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -521,98 +478,39 @@ class _Rows:
         return grouped
 
 
-class Numbering:
-    """Numbers of ids in order of first appearance."""
-
-    def __init__(self) -> None:
-        self._number_of: dict[bytes, int] = {}
-        self._hashes = np.zeros(0, dtype=np.uint64)
-        self._of_hash = np.zeros(0, dtype=np.int64)
-        self._known = Ids.of([])
-
-    def ids(self, count: int) -> Ids:
-        """Return the first `count` ids."""
-        return Ids.of(list(itertools.islice(self._number_of, count)))
-
-    def of(self, ids: Ids) -> IntArray:
-        """Return the number of each id; unseen ids get new numbers."""
-        if len(ids) <= _FEW:
-            return self._one_by_one(ids)
-        codes, sure = self._by_hash(ids)
-        if not sure.all():
-            rows = np.flatnonzero(~sure)
-            codes[rows] = self._one_by_one(ids.take(rows))
-            self._learn()
-        return codes
-
-    def _one_by_one(self, ids: Ids) -> IntArray:
-        number_of = self._number_of
-        numbers = [number_of.setdefault(value, len(number_of)) for value in ids.tolist()]
-        return np.array(numbers, dtype=np.int64)
-
-    def _by_hash(self, ids: Ids) -> tuple[IntArray, npt.NDArray[np.bool_]]:
-        """Return candidate numbers by hash, and whether each is confirmed by comparing the id."""
-        if not len(self._hashes):
-            return np.zeros(len(ids), dtype=np.int64), np.zeros(len(ids), dtype=bool)
-        hashes = ids.hashes()
-        at = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
-        codes = self._of_hash[at]
-        return codes, ids.same(np.arange(len(ids)), self._known, codes)
-
-    def _learn(self) -> None:
-        self._known = self.ids(len(self._number_of))
-        hashes = self._known.hashes()
-        order = np.argsort(hashes, kind="stable")
-        self._hashes, self._of_hash = hashes[order], order
+def _fields(text: _Bytes, width: int) -> IntArray | None:
+    """Return start and end of each field, (lines, fields, 2); None for any other text."""
+    blank = text <= _BLANK
+    bounds = np.flatnonzero(np.diff(blank, prepend=True))
+    feeds, returns = np.flatnonzero(text == _LINE), np.flatnonzero(text == _RETURN)
+    separators = np.count_nonzero((text == _BLANK) | (text == _TAB)) + len(feeds) + len(returns)
+    if (
+        len(bounds) != 2 * width * len(feeds)
+        or separators != np.count_nonzero(blank)
+        # A carriage return alone also ends a line.
+        or (text[returns + 1] != _LINE).any()
+    ):
+        return None
+    fields = bounds.reshape(-1, width, 2)
+    first, last = fields[:, 0, 0], fields[:, -1, 1]
+    if (last > feeds).any() or (first[1:] < feeds[:-1]).any() or (text[first] == _COMMENT).any():
+        return None
+    return fields
 
 
-def _numbers(data: _Bytes, words: _Words, starts: IntArray, ends: IntArray) -> FloatArray | None:
-    """Return the parsed numbers; None if one is not a finite number."""
-    values, sure = decimals(data, words, starts, ends)
-    if sure.all():
-        return values
-    rows = np.flatnonzero(~sure)
-    spans = zip(starts[rows].tolist(), ends[rows].tolist(), strict=True)
+def _ids(text: _Bytes, spans: IntArray) -> Ids:
+    return Ids(text.view(), spans[:, 0].copy(), spans[:, 1] - spans[:, 0])
+
+
+def _numbers(text: _Bytes, spans: IntArray) -> FloatArray | None:
+    """Return the numbers in these spans; None if one is not a finite number."""
+    data, (starts, ends) = text.tobytes(), spans.T.tolist()
+    texts = [*map(data.__getitem__, map(slice, starts, ends))]
     try:
-        read = np.array([read_number(data[start:end].tobytes()) for start, end in spans])
+        found = np.array([*map(float, texts)])
+        underscores = b"_" in data and b"_" in b"".join(texts)
+        if underscores or (np.abs(found) >= EXACT).any():
+            found = np.array([*map(read_number, texts)])
     except ValueError:
         return None
-    values[rows] = read
-    return values if np.isfinite(read).all() else None
-
-
-def _heads(words: _Words, starts: IntArray, lengths: IntArray) -> IntArray:
-    """Return the first row of each run of rows with the same query."""
-    new = np.empty(len(starts), dtype=bool)
-    new[0] = True
-    np.not_equal(lengths[1:], lengths[:-1], out=new[1:])
-    shortest, longest = int(lengths.min()), int(lengths.max())
-    for number in range(min(-(-longest // _WORD), _WORDS_OF_ALL)):
-        word = words[starts + _WORD * number if number else starts]
-        if shortest < _WORD * (number + 1):
-            # The remaining bytes of the word belong to the following text.
-            left = lengths - _WORD * number if number else lengths
-            word &= _FIRST[np.clip(left, 0, _WORD)]
-        new[1:] |= word[1:] != word[:-1]
-    if longest > _WORD * _WORDS_OF_ALL:
-        _mark_long_queries(new, words, starts, lengths)
-    return np.flatnonzero(new)
-
-
-def _mark_long_queries(
-    new: npt.NDArray[np.bool_], words: _Words, starts: IntArray, lengths: IntArray
-) -> None:
-    """Mark queries that differ from the previous row only after the words compared so far."""
-    rows = np.flatnonzero(~new)
-    number = _WORDS_OF_ALL
-    while True:
-        rows = rows[lengths[rows] > _WORD * number]
-        if not len(rows):
-            return
-        kept = _FIRST[np.clip(lengths[rows] - _WORD * number, 0, _WORD)]
-        apart = (
-            words[starts[rows] + _WORD * number] ^ words[starts[rows - 1] + _WORD * number]
-        ) & kept
-        new[rows[apart != 0]] = True
-        rows = rows[apart == 0]
-        number += 1
+    return found if np.isfinite(found).all() else None

@@ -17,7 +17,8 @@ from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 _SHOWN = 40
 # A number with a comma, whose meaning depends on the locale.
 _COMMA = re.compile(r"[+-]?\d+(,\d+)+")
-_EXACT = 2**53
+# Integers of smaller magnitude are exact as floats.
+EXACT = 2**53
 _WORD, _HALF = 8, 32
 
 
@@ -26,7 +27,7 @@ def read_number(text: bytes) -> float:
     if b"_" in text:
         raise ValueError(text)
     number = float(text)
-    if abs(number) >= _EXACT and is_lost(text, number):
+    if abs(number) >= EXACT and is_lost(text, number):
         raise ValueError(text)
     return number
 
@@ -37,7 +38,7 @@ def is_lost(value: Any, number: float) -> bool:
     From 2^53 on, distinct integers can have the same float, so two scores could tie. Fractions are
     rounded as usual; text with a fraction of zeros counts as an integer.
     """
-    if not _EXACT <= abs(number) < math.inf or isinstance(value, float):
+    if not EXACT <= abs(number) < math.inf or isinstance(value, float):
         return False
     if isinstance(value, str | bytes):
         text = value if isinstance(value, str) else value.decode("utf-8", "replace")
@@ -56,7 +57,7 @@ def number_text(value: float, layout: Layout) -> str:
 
 def plain_number(value: float, layout: Layout) -> float | int:
     """Return the number; a whole grade as an integer, except for -0."""
-    whole = layout is JUDGMENTS and value.is_integer() and abs(value) < _EXACT
+    whole = layout is JUDGMENTS and value.is_integer() and abs(value) < EXACT
     return int(value) if whole and (value or math.copysign(1, value) > 0) else value
 
 
@@ -113,7 +114,7 @@ def numbers_of(values: Sequence[Any], layout: Layout, blame: Blame) -> FloatArra
             found = np.fromiter(values, dtype=np.float64, count=len(values))
     except (OverflowError, TypeError, ValueError):
         found = np.array([_number(value, row, layout, blame) for row, value in enumerate(values)])
-    for row in np.flatnonzero(np.abs(found) >= _EXACT).tolist():
+    for row in np.flatnonzero(np.abs(found) >= EXACT).tolist():
         if is_lost(values[row], float(found[row])):
             raise blame(row, *wrong_number(values[row], layout))
     return found

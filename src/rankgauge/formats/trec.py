@@ -306,24 +306,12 @@ def msmarco_lines(tables: Iterable[PairTable], *_: object) -> Iterator[bytes]:
     """Write an MS MARCO run: ``query TAB document TAB rank``."""
     for table in tables:
         _refuse_blanks(table.queries, "query id")
-        rows, ends = ranked_rows(table), table.offsets.tolist()
+        rows, ends = table.best_first(by_id=True)[0], table.offsets.tolist()
         for number, query in enumerate(table.queries.tolist()):
             docs = _doc_texts(table, rows[ends[number] : ends[number + 1]])
             named = query.decode("latin-1")
             lines = [f"{named}\t{doc}\t{rank}\n" for rank, doc in enumerate(docs, 1)]
             yield "".join(lines).encode("latin-1")
-
-
-def ranked_rows(table: PairTable) -> IntArray:
-    """Return the rows in ranked order, query by query; ties by document id, descending."""
-    numbers = table.query_numbers()
-    by_score = np.lexsort((-table.values, numbers))
-    values, queries = table.values[by_score], numbers[by_score]
-    new = np.ones(len(by_score), dtype=bool)
-    new[1:] = (values[1:] != values[:-1]) | (queries[1:] != queries[:-1])
-    if new.all():
-        return by_score
-    return by_score[table.docs.descending(by_score, np.cumsum(new))]
 
 
 def _doc_texts(table: PairTable, rows: slice | IntArray) -> list[str]:

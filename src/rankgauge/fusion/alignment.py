@@ -6,14 +6,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core import native
 from rankgauge.core.ids import Ids, IntArray, freeze
-from rankgauge.core.pair_table import PairTable, offsets_of, ranges_of
+from rankgauge.core.pair_table import PairTable, offsets_of
 from rankgauge.data.run import NotInBlocksError, Run, joined_run, sure_blocks
 from rankgauge.data.subsets import of_queries
 from rankgauge.errors import InputError
@@ -22,11 +22,6 @@ _T = TypeVar("_T")
 
 # Number of rows of all runs that are aligned at once: fits in the cache.
 _ROWS = 1 << 15
-# Rows per run, documents of the pairs, pairs per query, and positions with the same document.
-_Aligned: TypeAlias = tuple[IntArray, IntArray, IntArray, tuple[IntArray, IntArray]]
-# A key consists of the number of the query in its block and this many bits of a document hash.
-_HASH_BITS = 48
-_QUERIES = 1 << (64 - _HASH_BITS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,13 +185,12 @@ def align(runs: Sequence[Run]) -> Alignment:
     codes, queries = Ids.joined([table.queries.compact() for table in tables]).unique()
     starts = np.zeros((len(queries), len(tables)), dtype=np.int64)
     sizes = np.zeros_like(starts)
-    before = 0
-    for number, table in enumerate(tables):
-        own = codes[before : before + len(table.queries)]
-        before += len(table.queries)
+    ends = np.cumsum([len(table.queries) for table in tables])
+    numbers = np.split(codes, ends[:-1])
+    for number, (own, table) in enumerate(zip(numbers, tables, strict=True)):
         starts[own, number] = table.offsets[:-1]
         sizes[own, number] = np.diff(table.offsets)
-    rows, counts, docs = _documents(tables, starts, sizes)
+    rows, counts, docs = _documents(tables, numbers, starts, sizes)
     return Alignment(
         tables=tables,
         queries=queries,
@@ -209,7 +203,7 @@ def align(runs: Sequence[Run]) -> Alignment:
 
 
 def _documents(
-    tables: Sequence[PairTable], starts: IntArray, sizes: IntArray
+    tables: Sequence[PairTable], numbers: Sequence[IntArray], starts: IntArray, sizes: IntArray
 ) -> tuple[IntArray, IntArray, Ids]:
     """Return rows of documents in each table, numbers of documents per query, and documents."""
     if native.core is not None:
@@ -221,46 +215,19 @@ def _documents(
             docs = Ids(np.frombuffer(found[2], np.uint8), first, lengths, hashes)
             return rows.reshape(-1, len(tables)), counts, docs
     docs = Ids.joined([table.docs for table in tables])
-    bases = offsets_of([len(table) for table in tables])[:-1]
-    cuts = [*_row_ranges(sizes.sum(axis=1))] or [(0, 0)]
-    parts = [_align_block(docs, bases, starts[a:b].T, sizes[a:b].T) for a, b in cuts]
-    alike = np.concatenate([part[3] for part in parts], axis=1)
-    if not docs.same(alike[0], docs, alike[1]).all():
-        # Two different ids have the same hash.
-        parts = [
-            _align_block(docs, bases, starts[a:b].T, sizes[a:b].T, by_id=True) for a, b in cuts
-        ]
-    rows, heads, counts = (np.concatenate([part[n] for part in parts]) for n in range(3))
-    return rows, counts, docs.take(heads)
-
-
-def _align_block(
-    docs: Ids, bases: IntArray, starts: IntArray, sizes: IntArray, *, by_id: bool = False
-) -> _Aligned:
-    """Align queries by the hashes of their documents, or by their ids."""
-    runs, queries = starts.shape
-    flat = sizes.ravel()
-    local = ranges_of(starts.ravel(), flat)
-    run = np.repeat(np.arange(runs), sizes.sum(axis=1))
-    query = np.repeat(np.tile(np.arange(queries), runs), flat)
-    place = bases[run] + local
-    new = np.ones(len(place), dtype=bool)
-    if by_id:
-        order = docs.descending(place, query)
-        at = place[order]
-        new[1:] = (np.diff(query[order]) != 0) | ~docs.same(at[1:], docs, at[:-1])
-    else:
-        keys = query.astype(np.uint64) << np.uint64(_HASH_BITS)
-        keys |= docs.hashes()[place] >> np.uint64(64 - _HASH_BITS)
-        order = np.argsort(keys)
-        at, keys = place[order], keys[order]
-        new[1:] = keys[1:] != keys[:-1]
-    group = np.cumsum(new) - 1
-    rows = np.full((int(np.count_nonzero(new)), runs), -1, dtype=np.int64)
-    rows[group, run[order]] = local[order]
-    alike = np.flatnonzero(~new)
-    counts = np.bincount(query[order[new]], minlength=queries)
-    return rows, at[new], counts, (at[alike], at[alike - 1])
+    codes, names = docs.unique()
+    query = np.concatenate(
+        [own[table.query_numbers()] for own, table in zip(numbers, tables, strict=True)]
+    )
+    keys = query * len(names) + codes
+    order = np.argsort(keys, kind="stable")
+    new = np.append(True, np.diff(keys[order]) != 0)[: len(order)]
+    many = [len(table) for table in tables]
+    rows = np.full((int(np.count_nonzero(new)), len(tables)), -1, dtype=np.int64)
+    group, run = np.cumsum(new) - 1, np.repeat(np.arange(len(tables)), many)
+    rows[group, run[order]] = np.concatenate([np.arange(each) for each in many])[order]
+    heads = order[new]
+    return rows, np.bincount(query[heads], minlength=len(sizes)), docs.take(heads)
 
 
 def _row_ranges(width: IntArray) -> Iterator[tuple[int, int]]:
@@ -270,6 +237,6 @@ def _row_ranges(width: IntArray) -> Iterator[tuple[int, int]]:
     while first < len(width):
         before = int(ends[first - 1]) if first else 0
         stop = int(np.searchsorted(ends, before + _ROWS, side="right"))
-        stop = max(first + 1, min(stop, first + _QUERIES))
+        stop = max(first + 1, stop)
         yield first, stop
         first = stop
