@@ -16,6 +16,7 @@ extensions = [
     "public_api",  # docs/_ext: links names in modules to public names
     "mathml",  # docs/_ext: renders formulas without a script
     "measures",  # docs/_ext: writes a page for each measure
+    "navigation",  # docs/_ext: copies only titles for the navigation of each page
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
