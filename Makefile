@@ -2,8 +2,8 @@
 
 PYTHON ?= python3
 SAMPLE := src/rankgauge/sample
-# All tests of a file run in the same process, so its fixtures are created once.
-PARALLEL := --numprocesses auto --dist loadfile
+# Each process starts with its part of the files, and takes tests from others when it has none left.
+PARALLEL := --numprocesses auto --dist worksteal
 # The extras of the demos; a variable, because a comma would end an argument of $(call).
 DEMO := '.[bm25,plots,web]'
 # Arguments of the benchmarks and of the fuzzer, as in: make bench-peers BENCH=--large
