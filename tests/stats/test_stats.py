@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -460,6 +461,18 @@ def test_the_detectable_difference_has_its_power(queries):
     noncentral, df = found / 0.1 * math.sqrt(queries), queries - 1
     critical = scipy_stats.t.ppf(0.975, df)
     assert scipy_stats.nct.sf(critical, df, noncentral) == pytest.approx(0.8, abs=1e-6)
+
+
+def test_the_memory_of_a_sign_test_is_linear_in_the_queries():
+    def most(queries):
+        tracemalloc.start()
+        try:
+            assert stats.detectable_by_sign_test(0.001, queries) == 0.001
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert most(32_000) < 8 * most(8_000)
 
 
 def test_without_spread_any_difference_is_seen():

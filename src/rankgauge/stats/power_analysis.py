@@ -8,6 +8,7 @@ where s is the standard deviation in the sample.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -171,16 +172,18 @@ def detectable_by_sign_test(
     if sign_test_power(changed, queries, 1.0, alpha) < power:
         return None
 
-    def enough(step: float) -> bool:
+    def enough(step: int) -> bool:
         return sign_test_power(changed, queries, step / _STEPS, alpha) >= power
 
-    return math.ceil(root(enough, 0.0, _STEPS)) / _STEPS
+    return (1 + bisect_left(range(1, _STEPS), x=True, key=enough)) / _STEPS
 
 
 def _binomial(trials: int, share: float) -> FloatArray:
     """Return the probability of each number of successes."""
     if share >= 1:
-        return np.eye(trials + 1)[trials]
+        certain = np.zeros(trials + 1)
+        certain[trials] = 1.0
+        return certain
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, trials + 1)))])
     found = np.arange(trials + 1)
     return np.exp(
