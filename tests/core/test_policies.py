@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import math
@@ -50,6 +51,7 @@ def tied(seed: int = 3, queries: int = 40) -> Batch:
 MADE = tied()
 
 
+@functools.cache
 def by_hand(name: str, query: str, *, removed: bool) -> float:
     """Return the mean of the loop over all orders of the documents that remain."""
     measure, scores, grades = parse(name), MADE.run[query], MADE.qrels[query]

@@ -43,7 +43,7 @@ def test_rounding_errors_of_sums_are_exact(value, shown):
 
 
 def test_long_ids_are_shortened_in_every_message(tmp_path):
-    long = "d" * 10_000_000
+    long = "d" * 1_000_000
     path = tmp_path / "long.run"
     path.write_text(f"{long} Q0 {long} 1 2.0 t\n{long} Q0 {long} 2 1.0 t\nq1 Q0 d1 1 {long} t\n")
     qrels = {"q1": {"d1": 1}, long: {"d2": 1}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 import re
@@ -71,16 +72,19 @@ def changed(run, change):
     return Run.of(found, name="bad")
 
 
+@functools.cache
+def judged_run(folder):
+    return read_qrels(folder / "trec/qrels.txt"), read_run(folder / f"runs/{BM25}.run.gz")
+
+
 @pytest.fixture(params=COLLECTIONS)
 def good(request, data_folder):
-    folder = data_folder / request.param
-    return read_qrels(folder / "trec/qrels.txt"), read_run(folder / f"runs/{BM25}.run.gz")
+    return judged_run(data_folder / request.param)
 
 
 @pytest.fixture
 def cranfield(data_folder):
-    folder = data_folder / "cranfield"
-    return read_qrels(folder / "trec/qrels.txt"), read_run(folder / f"runs/{BM25}.run.gz")
+    return judged_run(data_folder / "cranfield")
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -62,11 +62,15 @@ def test_every_step_by_step_calculation_is_compared_with_the_kernels():
     assert {parse(name).name for name in NAMES} == set(CALCULATIONS)
 
 
+DRAWN, FEW = ((drawn.qrels, drawn.run) for drawn in (batch(11, queries=60), batch(11, queries=15)))
+
+
 @pytest.mark.parametrize("ties", ["trec", "input", "best", "worst"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_step_by_step_value_is_that_of_the_kernel(name, ties):
-    drawn = batch(11, queries=60)
-    assert differing(drawn.qrels, drawn.run, [name], Policies(ties=ties)) == []
+    # The order of ties changes the ranking alone, so fewer queries are enough for the others.
+    drawn = DRAWN if ties == "trec" else FEW
+    assert differing(*drawn, [name], Policies(ties=ties)) == []
 
 
 AVERAGED = (

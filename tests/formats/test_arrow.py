@@ -147,7 +147,7 @@ def outcome(queries: Any, docs: Any) -> Any:
 
 
 @pytest.mark.parametrize("column", OF_TEXT.values(), ids=OF_TEXT)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(values=st.lists(st.sampled_from(TEXT) | st.sampled_from(TEXT + ODD), max_size=12))
 def test_columns_of_text_are_the_list_of_their_values(column: Any, values: list[Any]) -> None:
     made = column(values)
@@ -155,7 +155,7 @@ def test_columns_of_text_are_the_list_of_their_values(column: Any, values: list[
 
 
 @pytest.mark.parametrize("column", OF_TEXT.values(), ids=OF_TEXT)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     values=st.lists(st.sampled_from(TEXT) | st.sampled_from(TEXT + ODD), max_size=5),
     sizes=st.lists(st.integers(1, 9), min_size=5, max_size=5),
@@ -173,7 +173,7 @@ def test_contiguous_values_are_those_of_the_list(
 
 
 @pytest.mark.parametrize("column", OF_WHOLE.values(), ids=OF_WHOLE)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     values=st.lists(
         st.sampled_from(WHOLE) | st.integers(-(2**63), 2**63 - 1) | st.just(None), max_size=9
