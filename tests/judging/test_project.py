@@ -82,6 +82,17 @@ def test_after_a_lease_expires_another_judge_gets_the_set(where):
     assert [each.status for each in project.judgments()] == ["counted", "counted"]
 
 
+def test_a_choice_sent_again_with_other_values_is_another_choice(where):
+    project = project_at(where, questions=1, documents=3)
+    ann, _ = project.add_judge("Ann")
+    choice = said(project.next_task(ann.id).presentation)
+    changed = replace(choice, comment="on second thought")
+    assert [project.record(one) for one in (choice, choice, changed, changed)] == [
+        True, False, True, False
+    ]  # fmt: skip
+    assert [each.choice.comment for each in project.judgments()] == ["on second thought"]
+
+
 def test_no_set_is_shown_twice_to_one_judge_but_repeats_and_gold(where):
     project = project_at(where, questions=2, documents=5, repeats=0.2, gold=0.2, budget=12)
     project.add_gold([GoldTask("q0", ("d0", "d1", "d2"), ("d0",))])

@@ -5,7 +5,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from rankgauge.production.translation import DRAFT, events
+from rankgauge.production.events import statement
+from rankgauge.production.translation import DRAFT, create_draft
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -17,14 +18,17 @@ def read(*rows, shifts=None, timezone=None):
     names = list(DRAFT)
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
-        columns = ", ".join(f"{name} {kind}" for name, kind in DRAFT.items())
-        connection.execute(f"CREATE TABLE draft ({columns})")
+        create_draft(connection)
         for line, given in enumerate(rows, 1):
             row = {"line": line, "part": 0, "kind": "click", "time": NOON, "rank_group": ""} | given
             marks = ", ".join(f"?::{DRAFT[name]}" for name in names)
             connection.execute(f"INSERT INTO draft VALUES ({marks})", [row.get(n) for n in names])
-        found = connection.sql(events("f.csv", shifts or {}, timezone))
-        return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+        ranks = {"groups": [*(shifts or {})], "shifts": [*(shifts or {}).values()]}
+        found = connection.execute(
+            statement("events"), {"source": "f.csv", "timezone": timezone, **ranks}
+        )
+        names = [column[0] for column in found.description]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
 
 def utc(*parts):

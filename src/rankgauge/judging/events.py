@@ -303,6 +303,11 @@ class Choice:
     time: str = ""
     sequence: int = 0
 
+    @property
+    def values(self) -> tuple[object, ...]:
+        """What the judge said."""
+        return self.outcome, self.documents, self.grades, self.reason, self.comment
+
     def check(self, shown: Presentation, settings: Settings) -> None:
         """Raise InputError unless this is a valid choice for the presentation."""
         where = f"choice {self.id}"

@@ -431,8 +431,9 @@ class JudgingProject(JudgingStore):
     def record(self, choice: Choice) -> bool:
         """Store a choice and return whether it is new.
 
-        A choice that is sent twice is stored once. A choice that arrives after the end of the lease
-        is also stored.
+        A choice that is sent twice is stored once. A choice with a stored identifier but other
+        values, sent after going back in the browser, is stored with a new identifier. A choice that
+        arrives after the end of the lease is also stored.
 
         Raises:
             InputError: If the task is unknown or belongs to another judge, or the choice is
@@ -448,7 +449,10 @@ class JudgingProject(JudgingStore):
                         f"choice {choice.id!r:.60} belongs to another task", where=self.where,
                         fix="give each choice a unique identifier: a UUID",
                     )  # fmt: skip
-                return False
+                name = uuid.uuid5(uuid.NAMESPACE_OID, f"{choice.id} {choice.values!r}")
+                if choice.values == known.values or stored.choice(str(name)) is not None:
+                    return False
+                choice = replace(choice, id=str(name))
             choice.check(shown, state.settings)
             stored.append_choice(choice)
             return True

@@ -20,6 +20,7 @@ from rankgauge.core.json_text import dump_json
 from rankgauge.core.text import many
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
+from rankgauge.production.events import statement
 from rankgauge.production.log import EventLog
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
@@ -42,38 +43,6 @@ _MODELS = {
 }
 _LEAST_EXPECTED = 1.0
 
-_COUNTED = """
-CREATE TEMP TABLE counted AS
-WITH shown AS (
-  SELECT question_id, unnest(documents) AS document, unnest(ranks) AS rank, time
-  FROM events
-  WHERE kind = 'impression' AND question_id IS NOT NULL AND len(ranks) = len(documents)
-), placed AS (
-  -- Shown again to the same question, a document counts once, where it was shown first.
-  SELECT question_id, document, arg_min(rank, time) AS rank
-  FROM shown
-  WHERE rank >= 1 AND document IS NOT NULL
-  GROUP BY ALL
-), clicked AS (
-  SELECT DISTINCT question_id, documents[1] AS document FROM events WHERE kind = 'click'
-), asked AS (
-  SELECT question_id, trim(lower(regexp_replace(coalesce(
-    min(text) FILTER (kind = 'question'), min(text) FILTER (kind IN ('retrieval', 'impression'))
-  ), '\\s+', ' ', 'g'))) AS text
-  FROM events
-  WHERE kind IN ('question', 'retrieval', 'impression')
-  GROUP BY question_id
-)
-SELECT text, document, rank, count(*) AS shown, count(clicked.question_id) AS clicked
-FROM placed LEFT JOIN asked USING (question_id)
-LEFT JOIN clicked USING (question_id, document)
-GROUP BY ALL
-"""
-_PAIRS = """
-CREATE TEMP TABLE pairs AS
-SELECT text, document, row_number() OVER (ORDER BY text, document) - 1 AS pair
-FROM (SELECT DISTINCT text, document FROM counted WHERE text <> '')
-"""
 _NAMES = """
 SELECT pair, text, document
 FROM pairs
@@ -82,15 +51,6 @@ WHERE pair IN (
   GROUP BY pair HAVING sum(shown) >= $least
 )
 ORDER BY pair
-"""
-_UNUSED = """
-SELECT
-  (SELECT coalesce(sum(len(documents)), 0) FROM events WHERE kind = 'impression'),
-  (SELECT coalesce(sum(shown), 0) FROM counted),
-  (SELECT coalesce(sum(shown) FILTER (coalesce(text, '') = ''), 0) FROM counted),
-  (SELECT count(*) FROM (SELECT DISTINCT question_id, documents[1] FROM events
-                         WHERE kind = 'click')),
-  (SELECT coalesce(sum(clicked), 0) FROM counted)
 """
 
 
@@ -253,9 +213,8 @@ def implicit_judgments(
     integer("min_shown", min_shown)
     log = EventLog.of(log)
     with log.connection() as connection:
-        connection.execute(_COUNTED)
-        connection.execute(_PAIRS)
-        [unused] = connection.execute(_UNUSED).fetchall()
+        connection.execute(statement("click_counts"))
+        [unused] = connection.execute(statement("unused_clicks")).fetchall()
         columns = connection.execute(
             "SELECT pair, rank, shown, clicked FROM counted JOIN pairs USING (text, document)"
         ).fetchnumpy()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
+from importlib import resources
 
 # Kinds of events. An impression is never inferred from a click.
 KINDS = {
@@ -41,6 +43,17 @@ COLUMNS = {
     "attributes": "MAP(VARCHAR, VARCHAR)",
     "source": "VARCHAR",
 }
+
+
+@cache
+def statement(name: str) -> str:
+    """Return the SQL in a file of this package."""
+    return (resources.files("rankgauge.production") / "sql" / f"{name}.sql").read_text("utf-8")
+
+
+def literal(text: str) -> str:
+    """Return a text as an SQL literal, where a statement cannot have parameters."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 # The times that Python and other tools can represent, in SQL.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from rankgauge.core.arguments import choice as one_of, integer
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
+from rankgauge.production.events import statement
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
@@ -336,60 +337,9 @@ def _count(number: float) -> str:
     return f"{number:,.0f}" if number == round(number) else f"{number:,.1f}"
 
 
-_PAIRS = """
-SELECT DISTINCT map_extract(attributes, 'interleaving.a')[1] AS a,
-  map_extract(attributes, 'interleaving.b')[1] AS b
-FROM events
-WHERE kind = 'impression' AND map_extract(attributes, 'interleaving')[1] IS NOT NULL
-  AND ($a IS NULL OR map_extract(attributes, 'interleaving.a')[1] = $a)
-  AND ($b IS NULL OR map_extract(attributes, 'interleaving.b')[1] = $b)
-ORDER BY ALL
-"""
-_USABLE = """
-CREATE TEMP TABLE usable AS
-SELECT *, coalesce(
-  len(teams) = len(documents) AND len(coalesce(shares, teams)) = len(documents), false
-) AS fits
-FROM (
-  SELECT question_id, map_extract(attributes, 'interleaving')[1] AS method, documents,
-    string_split(map_extract(attributes, 'interleaving.teams')[1], '') AS teams,
-    string_split(map_extract(attributes, 'interleaving.shares')[1], ',') AS shares
-  FROM events
-  WHERE kind = 'impression' AND question_id IS NOT NULL
-    AND map_extract(attributes, 'interleaving')[1] IS NOT NULL
-    AND map_extract(attributes, 'interleaving.a')[1] = $a
-    AND map_extract(attributes, 'interleaving.b')[1] = $b
-)
-"""
 _TOTALS = """
 SELECT list_sort(list(DISTINCT method)), count(DISTINCT question_id), count(*) FILTER (NOT fits)
 FROM usable
-"""
-_CREDITED = """
-WITH shown AS (
-  SELECT question_id, unnest(documents) AS document, unnest(teams) AS team,
-    unnest(coalesce(shares, [NULL::VARCHAR FOR t IN teams])) AS share
-  FROM usable
-  WHERE fits
-), clicked AS (
-  SELECT question_id, documents[1] AS document,
-    bool_or(kind = 'click') AS by_result, bool_or(kind = 'citation click') AS by_citation
-  FROM events
-  WHERE kind IN ('click', 'citation click')
-  GROUP BY ALL
-), credited AS (
-  -- A document that was shown twice is credited once.
-  SELECT question_id, document, any_value(by_result) AS by_result,
-    any_value(by_citation) AS by_citation,
-    min(coalesce(try_cast(share AS DOUBLE), (team = 'A')::INTEGER)) AS share
-  FROM shown JOIN clicked USING (question_id, document)
-  WHERE team IN ('A', 'B')
-  GROUP BY question_id, document
-)
-SELECT "cluster", list_sort(list(share)), sum(by_result::INTEGER), sum(by_citation::INTEGER)
-FROM credited JOIN questions USING (question_id)
-GROUP BY question_id, "cluster"
-ORDER BY "cluster", question_id
 """
 
 
@@ -422,10 +372,13 @@ def analyze_interleaving(
 
     log = EventLog.of(log)
     with log.connection() as connection:
-        pair = _pair(connection.execute(_PAIRS, {"a": a, "b": b}).fetchall(), log.path)
-        connection.execute(_USABLE, {"a": pair[0], "b": pair[1]})
+        pair = _pair(
+            connection.execute(statement("interleaved_pairs"), {"a": a, "b": b}).fetchall(),
+            log.path,
+        )
+        connection.execute(statement("interleaved_impressions"), {"a": pair[0], "b": pair[1]})
         [(methods, impressions, unusable)] = connection.execute(_TOTALS).fetchall()
-        rows = connection.execute(_CREDITED).fetchall()
+        rows = connection.execute(statement("interleaved_clicks")).fetchall()
     if not rows:
         raise InputError(
             "no click on an interleaved document", where=log.path,

@@ -18,7 +18,7 @@ from rankgauge.core.files import read_text
 from rankgauge.core.libraries import library
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError
-from rankgauge.production.events import COLUMNS, KINDS, TIMES
+from rankgauge.production.events import COLUMNS, KINDS, TIMES, statement
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
@@ -69,74 +69,6 @@ QUESTION_COLUMNS: Mapping[str, tuple[str, str]] = {
     ),
     "next_text": ("VARCHAR", "The next question of the session; NULL if none or unknown."),
 }
-QUESTIONS_SQL = """
-WITH grouped AS (
-  SELECT
-    question_id,
-    min(user_id) AS user_id,
-    min(session_id) AS session_id,
-    coalesce(min(time) FILTER (kind = 'question'), min(time)) AS time,
-    min(arm) AS arm,
-    coalesce(
-      min(text) FILTER (kind = 'question'),
-      min(text) FILTER (kind IN ('retrieval', 'impression'))
-    ) AS text,
-    coalesce(
-      arg_min(attributes, time) FILTER (kind = 'question'), arg_min(attributes, time)
-    ) AS attributes,
-    max(len(documents)) FILTER (kind = 'retrieval') AS retrieved,
-    coalesce(sum(len(documents)) FILTER (kind = 'impression'), 0)::BIGINT AS impressions,
-    count(*) FILTER (kind = 'click') AS clicks,
-    coalesce(len(list_distinct(list(documents[1]) FILTER (kind = 'click'))), 0) AS clicked_results,
-    arg_min(ranks[1], time) FILTER (kind = 'click') AS first_click_rank,
-    max(1 / ranks[1]) FILTER (kind = 'click' AND ranks[1] > 0) AS click_rr,
-    bool_or(kind = 'answer') AS answered,
-    bool_or(kind = 'abstention') AS abstained,
-    arg_max(text, time) FILTER (kind = 'answer') AS answer_text,
-    arg_max(value, time) FILTER (kind = 'label') > 0 AS answerable,
-    coalesce(sum(greatest(len(documents), 1)) FILTER (kind = 'citation'), 0)::BIGINT
-      AS citations_shown,
-    coalesce(len(list_distinct(list(documents[1]) FILTER (kind = 'citation click'))), 0)
-      AS citations_clicked,
-    arg_max(value, time) FILTER (kind = 'thumbs') AS thumbs,
-    bool_or(kind = 'handover') AS handed_over,
-    arg_max_null(value, time) FILTER (kind = 'preference') AS preference,
-    arg_max(label, time) FILTER (kind = 'preference') AS preference_label,
-    coalesce(
-      max(latency_ms) FILTER (kind = 'answer'), max(latency_ms) FILTER (kind = 'retrieval')
-    ) AS latency_ms
-  FROM events
-  WHERE question_id IS NOT NULL
-  GROUP BY question_id
-  -- A click alone does not show that a question was asked.
-  HAVING bool_or(
-    kind IN ('question', 'retrieval', 'impression', 'answer', 'citation', 'abstention')
-  )
-), followed AS (
-  SELECT
-    *,
-    CASE WHEN session_id IS NOT NULL THEN lead(time) OVER following END AS next_time,
-    CASE WHEN session_id IS NOT NULL THEN lead(text) OVER following END AS next_text
-  FROM grouped
-  WINDOW following AS (PARTITION BY session_id ORDER BY time, question_id)
-)
-SELECT
-  question_id, user_id, session_id, coalesce(user_id, session_id, question_id) AS "cluster",
-  time, time::DATE AS day, arm, text, attributes, retrieved, impressions, clicks, clicked_results,
-  first_click_rank, click_rr, answered, abstained, answer_text, answerable, citations_shown,
-  citations_clicked, coalesce(thumbs > 0, false)::INTEGER AS thumbs_up,
-  coalesce(thumbs < 0, false)::INTEGER AS thumbs_down, handed_over, preference, preference_label,
-  latency_ms, epoch(next_time) - epoch(time) AS next_question_seconds, next_text
-FROM followed
-"""
-# Cosine similarity of the word sets of two texts, from 0 to 1; NULL without words.
-_SIMILARITY = """
-CREATE MACRO words_of(question) AS
-  list_distinct(regexp_extract_all(lower(question), '[\\pL\\pN]+'));
-CREATE MACRO word_similarity(one, other) AS
-  len(list_intersect(words_of(one), words_of(other)))
-  / nullif(sqrt(len(words_of(one)) * len(words_of(other))), 0);
-"""
 
 
 @dataclass(frozen=True)
@@ -244,8 +176,8 @@ class EventLog:
             connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
             connection.execute(f"CREATE VIEW events AS {self._events(connection)}")
             self._check_times(connection)
-            connection.execute(f"CREATE VIEW questions AS {QUESTIONS_SQL}")
-            connection.execute(_SIMILARITY)
+            connection.execute(f"CREATE VIEW questions AS {statement('questions')}")
+            connection.execute(statement("similarity"))
         except BaseException:
             connection.close()
             raise

@@ -6,8 +6,8 @@ import json
 import os
 import shlex
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,10 @@ from rankgauge.core.text import Ratio, many
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.formats.spans import SEVERAL
 from rankgauge.production import translation
-from rankgauge.production.events import KINDS
+from rankgauge.production.events import KINDS, statement
 from rankgauge.production.log import EventLog, read_files
 from rankgauge.production.log_folder import REFUSED, LogFolder
-from rankgauge.production.mappings import OWN, VENDORS, LogMapping, as_mapping, read_mapping
+from rankgauge.production.mappings import LogMapping, as_mapping, read_mapping
 from rankgauge.production.personal_data import scrub as scrub_text
 from rankgauge.production.sources import FORMATS, Batch, Refused, Source, find_format, fingerprint
 from rankgauge.rendering.result import Result
@@ -344,6 +344,24 @@ def _check_zone(timezone: str | None) -> None:
         ) from None
 
 
+def _draft_spans(
+    connection: Any, rows: Any, mapping: LogMapping | None, ends: Mapping[str, Any]
+) -> str:
+    """Add the events of a batch of spans to the table ``draft``."""
+    from rankgauge.production.span_events import draft_of_spans
+
+    connection.register("spans", draft_of_spans(rows, mapping, ends))
+    connection.execute("INSERT INTO draft BY NAME SELECT * FROM spans")
+    return r"batch WHERE trim(raw, E' \t\r\n') <> ''"
+
+
+# Translations of formats without a mapping; each returns the rows that it read, in SQL.
+_DRAFTS: Mapping[str, Callable[[Any, Any, LogMapping | None, Mapping[str, Any]], str]] = {
+    "spans": _draft_spans,
+    "ubi": lambda connection, _, mapping, __: translation.draft_ubi(connection, mapping),
+}
+
+
 class _Importer:
     """Translates batches of sources to events and writes the new ones."""
 
@@ -368,6 +386,7 @@ class _Importer:
             }
         )  # fmt: skip
         self._connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
+        self._connection.execute(statement("macros"))
         self._connection.execute("CREATE TABLE known AS SELECT md5_number('') AS hash WHERE false")
         if store.files:
             read_files(self._connection, store.files).create_view("stored")
@@ -399,36 +418,28 @@ class _Importer:
         connection, mapping = self._connection, self._mapping
         rows, columns = _numbered(batch.rows) if source.is_table else (batch.rows, None)
         connection.register("batch", rows)
-        counted = "parsed" if columns is None else "batch"
-        if source.format == "spans":
-            from rankgauge.production.span_events import draft_of_spans
-
-            connection.register("spans", draft_of_spans(batch.rows, self._mapping, self.ends))
-            statements = ["CREATE OR REPLACE TEMP TABLE draft AS SELECT * FROM spans"]
-            counted = r"batch WHERE trim(raw, E' \t\r\n') <> ''"
-        elif source.format == "ubi":
-            statements = translation.ubi(mapping)
+        translation.create_draft(connection)
+        own = FORMATS[source.format].mapping
+        if own is None:
+            counted = _DRAFTS[source.format](connection, batch.rows, mapping, self.ends)
         else:
-            meaning = mapping if source.format == "mapped" else None
-            if meaning is None:
-                meaning = (
-                    OWN if source.format in {"events", "mapped"} else VENDORS[source.format][1]
-                )
-                if mapping is not None:
-                    from dataclasses import replace
-
-                    meaning = replace(
-                        meaning, kinds={**meaning.kinds, **mapping.kinds},
-                        values={**meaning.values, **mapping.values},
-                    )  # fmt: skip
-            statements = translation.mapped(meaning, columns, source.name)
-        for statement in statements:
-            connection.execute(statement)
+            if source.format == "mapped" and mapping is not None:
+                own = mapping
+            elif mapping is not None:
+                own = replace(
+                    own, kinds={**own.kinds, **mapping.kinds},
+                    values={**own.values, **mapping.values},
+                )  # fmt: skip
+            counted = translation.draft_mapped(connection, own, columns, source.name)
         self._protect()
+        shifts = self._shifts()
         connection.execute(
-            "CREATE OR REPLACE TEMP TABLE new AS "
-            + translation.events(source.name, self._shifts(), self._timezone)
-        )
+            f"CREATE OR REPLACE TEMP TABLE new AS {statement('events')}",
+            {
+                "source": source.name, "timezone": self._timezone,
+                "groups": [*shifts], "shifts": [*shifts.values()],
+            },
+        )  # fmt: skip
         [(rows,)] = connection.execute(f"SELECT count(*) FROM {counted}").fetchall()
         faults = connection.execute(
             """SELECT line, min(problem) FROM new WHERE problem IS NOT NULL

@@ -19,6 +19,7 @@ from rankgauge.core.abstention import (
 from rankgauge.core.arguments import number, option
 from rankgauge.core.text import some
 from rankgauge.errors import InputError, UnknownName
+from rankgauge.production.events import literal
 from rankgauge.production.log import EventLog
 from rankgauge.production.metrics import OnlineMetric, Threshold, metrics_of
 from rankgauge.production.online_result import (
@@ -429,7 +430,7 @@ def _condition(
 ) -> str:
     parts = [f"time >= '{_time(since, 'since')}'"] if since is not None else []
     parts += [f"time < '{_time(until, 'until')}'"] if until is not None else []
-    parts += [f"{_group(connection, name)} = {_literal(value)}" for name, value in where.items()]
+    parts += [f"{_group(connection, name)} = {literal(value)}" for name, value in where.items()]
     return " AND ".join(parts) or "true"
 
 
@@ -459,11 +460,7 @@ def _group(connection: Any, name: str | None) -> str:
     }
     if name not in known:
         raise UnknownName.of("segment", name, [*_GROUPS, *sorted(known)])
-    return f"map_extract(attributes, {_literal(name)})[1]"
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    return f"map_extract(attributes, {literal(name)})[1]"
 
 
 def _notes(values: Sequence[OnlineValue], source: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ import io
 import itertools
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
@@ -28,10 +28,8 @@ from rankgauge.formats.lines import (
 )
 from rankgauge.formats.registry import BrokenPackError
 from rankgauge.formats.spans import is_span
-from rankgauge.production.mappings import VENDORS
+from rankgauge.production.mappings import OWN, VENDORS, LogMapping
 
-# Log formats.
-FORMATS = ("ubi", "spans", *VENDORS, "events", "mapped")
 # Bytes of a batch of text, rows of a batch of columns, and the longest line.
 BATCH_BYTES, BATCH_ROWS, LONGEST = 48 << 20, 200_000, 64 << 20
 _PART = 1 << 16
@@ -41,6 +39,29 @@ _UNREADABLE = "a value that cannot be read"
 _LOOK = 1 << 18
 _BOM = b"\xef\xbb\xbf"
 _BULK = ('{"index"', '{"create"', '{"update"')
+
+
+@dataclass(frozen=True)
+class LogFormat:
+    """A format of logs.
+
+    Attributes:
+        recognizes: Whether a row, or its keys, indicate the format.
+        mapping: The columns of the format; None if only JSON is translated.
+    """
+
+    recognizes: Callable[[Mapping[str, Any]], object]
+    mapping: LogMapping | None = None
+
+
+# Log formats, in the order in which they are recognized.
+FORMATS: Mapping[str, LogFormat] = {
+    "events": LogFormat(frozenset({"event_id", "kind", "time"}).issubset, OWN),
+    "ubi": LogFormat({"action_name", "user_query", "query_response_hit_ids"}.intersection),
+    **{name: LogFormat(keys.issubset, mapping) for name, (keys, mapping) in VENDORS.items()},
+    "spans": LogFormat(lambda row: is_span(row) or "resourceLogs" in row),
+    "mapped": LogFormat(lambda _: False, OWN),
+}
 
 
 @dataclass(frozen=True)
@@ -79,7 +100,7 @@ class Source:
 
     def __post_init__(self) -> None:
         """Check that the format exists in this layout."""
-        if self.is_table and self.format in {"spans", "ubi"}:
+        if self.is_table and FORMATS[self.format].mapping is None:
             raise FormatError(
                 f"the format {self.format} is read from JSON only", path=self.name,
                 fix="export JSON, or pass a mapping: --mapping FILE",
@@ -157,17 +178,9 @@ def _recognized(rows: Sequence[Mapping[str, Any]], name: str, *, mapped: bool) -
     """Return the format that the keys of the first rows indicate."""
     if mapped:
         return "mapped"
-    for row in rows:
-        keys = set(row)
-        if {"event_id", "kind", "time"} <= keys:
-            return "events"
-        if keys & {"action_name", "user_query", "query_response_hit_ids"}:
-            return "ubi"
-        for vendor, (marks, _) in VENDORS.items():
-            if marks <= keys:
-                return vendor
-        if is_span(row) or "resourceLogs" in row:
-            return "spans"
+    for row, form in itertools.product(rows, FORMATS):
+        if FORMATS[form].recognizes(row):
+            return form
     raise _unknown(name)
 
 
@@ -175,7 +188,7 @@ def _unknown(name: str) -> FormatError:
     return FormatError(
         "the format of this log is not known", path=name,
         fix="pass --mapping FILE, which maps its columns, or --format: "
-        + ", ".join(FORMATS[:-1]),
+        + ", ".join(list(FORMATS)[:-1]),
     )  # fmt: skip
 
 

@@ -12,8 +12,8 @@ from typing import Any, Self
 
 from rankgauge.core.libraries import library
 from rankgauge.errors import FormatError
-from rankgauge.production.events import COLUMNS
-from rankgauge.production.log import QUESTIONS_SQL, REQUIRED_COLUMNS, EventLog
+from rankgauge.production.events import COLUMNS, statement
+from rankgauge.production.log import REQUIRED_COLUMNS, EventLog
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - as DuckDB gives times
 _ZONE = "spark.sql.session.timeZone"
@@ -87,7 +87,7 @@ class _Connection:
             for name, kind in types.items()
         )
         self._create("events", events.selectExpr(*columns))
-        self._create("questions", self._query(QUESTIONS_SQL, _NONE))
+        self._create("questions", self._query(statement("questions"), _NONE))
 
     def execute(self, sql: str, parameters: Mapping[str, Any] = _NONE) -> _Connection:
         """Run a statement of the analyses; its parameters have names, such as ``$arm``."""

@@ -44,8 +44,7 @@ def _choose(visit: Visit) -> Response:
     """Store a choice; redirect a form to the next task, but send the next task to the script."""
     task = _task(visit)
     choice = _choice_of(visit, task)
-    if not visit.project.record(choice):
-        _change_choice(visit, choice)
+    visit.project.record(choice)
     undone = choice.outcome == "undone"
     if "x-rankgauge" not in visit.request.headers or task.presentation.purpose == "adjudication":
         return see_other(_path(task) if undone else _next_path(task))
@@ -87,18 +86,6 @@ def _task(visit: Visit) -> Task:
 
 def _path(task: Task) -> str:
     return f"/judge/{task.presentation.id}"
-
-
-def _change_choice(visit: Visit, choice: Choice) -> None:
-    """Store a new choice with an existing identifier, sent after going back in the browser."""
-    with visit.project.reading() as stored:
-        known = stored.choice(choice.id)
-    values = (choice.outcome, choice.documents, choice.grades, choice.reason, choice.comment)
-    if known is not None and values != (
-        known.outcome, known.documents, known.grades, known.reason, known.comment,
-    ):  # fmt: skip
-        name = uuid.uuid5(uuid.UUID(choice.id), repr(values))
-        visit.project.record(replace(choice, id=str(name)))
 
 
 def _done_page(visit: Visit, *, votes: bool = False) -> Response:
