@@ -193,12 +193,11 @@ def test_a_count_that_is_neither_good_nor_bad_has_no_decline(history):
 def test_false_warnings_are_as_rare_as_promised(tmp_path):
     """Twelve equal evaluations: at most about 2.5% may warn at the end.
 
-    Runs on plain arrays through the same functions, since a store would take minutes.
+    Only the warnings are computed: a store, and the intervals and steps of a trend, would take
+    minutes.
     """
-    from dataclasses import replace
-
     from rankgauge import parse
-    from rankgauge.history.trend import trend_of
+    from rankgauge.history.trend import TrendPoint, _decline, trend_of
 
     measure = parse("RR")
     with History.open(tmp_path / "h.db") as history:
@@ -206,13 +205,19 @@ def test_false_warnings_are_as_rare_as_promised(tmp_path):
     base = evaluate(QRELS, lost(), "RR")
     rng = np.random.default_rng(7)
     warned = 0
-    for _ in range(400):
-        found = []
+    for drawn in range(400):
+        found, points = [], []
         for number in range(12):
             values = rng.beta(2, 2, size=(40, 1))
-            known = replace(entry, id=number + 1, means={"RR": float(values.mean())})
+            mean = float(values.mean())
+            known = replace(entry, id=number + 1, means={"RR": mean})
             found.append((known, replace(base, per_query=values, undefined=np.isnan(values))))
-        warned += bool(trend_of(measure, found).warnings)
+            points.append(TrendPoint(known, mean, math.nan, math.nan, None, ()))
+        if not drawn:
+            whole = trend_of(measure, found)
+            assert whole.warnings == (*_decline(points, found),)
+            assert [point.mean for point in whole.points] == [point.mean for point in points]
+        warned += any(_decline(points, found))
     # 400 draws with 2.5%: 22 or more occur by chance once in a thousand.
     assert warned <= 21
 
