@@ -108,7 +108,9 @@ def test_every_form_has_both_tables(bench, form):
 @pytest.mark.slow
 def test_one_command_writes_runs_diagnosis_report_and_history(bench, tmp_path):
     files = ["--runs", "runs", "--report", "r.html"]
-    done = bench("--diagnose", "--full", *files, "--save", "--history", "h.db", "--label", "first")
+    done = bench(
+        "--diagnose", "--full", *files, "--save", "--history", "h.db", "--set", "label=first"
+    )
     assert done.returncode == 0, done.stderr
     assert "Diagnosis of dense: quality" in done.stdout
     assert sorted(p.name for p in (tmp_path / "runs").iterdir()) == [
@@ -220,7 +222,7 @@ def test_a_retriever_that_cannot_be_built_changes_only_the_exit_code(bench, tmp_
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--label", "x"), "need --save"), (("--fresh", "--failed"), "omit --failed"),
+        (("--set", "label=x"), "need --save"), (("--fresh", "--failed"), "omit --failed"),
         (("--only", "bm52"), "'bm52'"), (("--report", "no/such/r.html"), "no folder"),
         (("-m", "nDGC@10"), "nDGC"), (("--baseline", "bm52"), "retrievers are: bm25, dense"),
         (("--diagnose", "bm52"), "'bm52'"), (("--repeat", "0"), "0"),

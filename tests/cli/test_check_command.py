@@ -209,7 +209,7 @@ def test_codes_may_be_written_in_any_case_and_are_known_before_anything_is_read(
         assert done.returncode == 2
         assert "unknown finding code 'X9'" in done.stderr
     done = run_check("nowhere.txt", "a.run", "--fix", "out", "--fix-also", "J102")
-    assert "J102 cannot be fixed automatically; these codes can: F101" in done.stderr
+    assert "J102 cannot be fixed automatically\nfix: codes that can be fixed: F101" in done.stderr
 
 
 def test_a_format_decides_where_a_file_can_be_read_two_ways(run_check, tmp_path):

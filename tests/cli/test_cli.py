@@ -64,7 +64,7 @@ def test_a_profile_is_noted_below_the_table_and_its_limits_are_errors():
 
 
 def test_a_use_case_selects_measures_with_reasons():
-    done = run("evaluate", QRELS, BM25, "--for", "qa")
+    done = run("evaluate", QRELS, BM25, "-m", "qa")
     assert done.stdout.splitlines()[0].split() == ["run", "RR", "Success@1"]
     assert "question answering: RR, Success@1 (one good document is enough" in done.stderr
 
@@ -399,18 +399,19 @@ def test_a_mean_without_closed_form_is_refused_or_sampled():
 
 
 def test_a_tie_report_is_printed_for_each_run():
-    done = run("evaluate", QRELS, KEYWORD, BM25, "-m", "RR", "--tie-report")
+    done = run("sensitivity", "ties", QRELS, KEYWORD, BM25, "-m", "RR")
     assert done.returncode == 0
     assert [line for line in done.stdout.splitlines() if line.endswith(": ties")] == [
         "keyword: ties", "bm25: ties",
     ]  # fmt: skip
-    csv = run("evaluate", QRELS, KEYWORD, "-m", "RR", "--tie-report", "--per-query", "--as", "csv")
+    csv = run("sensitivity", "ties", QRELS, KEYWORD, "-m", "RR", "--per-query", "--as", "csv")
     assert csv.stdout.startswith("query,measure,as evaluated (trec),worst,mean,best\n")
     assert "groups of equal scores" in csv.stderr
 
 
-@pytest.mark.parametrize("more", [("--save",), ("--as", "trec"), ("--draws", "9")])
-def test_a_tie_report_refuses_what_is_for_an_evaluation(more):
-    done = run("evaluate", QRELS, KEYWORD, "-m", "RR", "--tie-report", *more)
+@pytest.mark.parametrize("kind", ["ties", "unjudged"])
+def test_a_report_on_sensitivity_is_another_command(kind):
+    report = {"ties": "--tie-report", "unjudged": "--unjudged-report"}[kind]
+    done = run("evaluate", QRELS, KEYWORD, report)
     assert done.returncode == 2
-    assert "cannot be combined with --tie-report" in done.stderr
+    assert f"fix: write rankgauge sensitivity {kind} QRELS RUN" in done.stderr

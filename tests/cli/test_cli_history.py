@@ -33,9 +33,10 @@ def run(tmp_path, monkeypatch):
 def kept(run):
     """A history of bm25 and keyword."""
     done = run(
-        "evaluate", QRELS, BM25, KEYWORD, "-m", "nDCG@10", "-m", "RR", "--save", "--label", "1.0",
+        "evaluate", QRELS, BM25, KEYWORD, "-m", "nDCG@10", "-m", "RR", "--save",
+        "--set", "label=1.0",
         "--set", "k1=0.9", "--set", "n=12", "--set", "model=e5", "--set", "fast=true",
-        "--set", "version=1e5", "--set", "zip=007", "--date", "2026-01-05",
+        "--set", "version=1e5", "--set", "zip=007", "--set", "date=2026-01-05",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return run
@@ -105,7 +106,7 @@ def test_a_trend_warns_of_a_decline_in_every_form(kept, tmp_path):
     later = tmp_path / "later" / "bm25.run"
     later.parent.mkdir()
     shutil.copy(KEYWORD, later)
-    kept("evaluate", QRELS, later, "-m", "nDCG@10", "--save", "--label", "1.1")
+    kept("evaluate", QRELS, later, "-m", "nDCG@10", "--save", "--set", "label=1.1")
     done = kept("history", "trend", "-m", "nDCG@10")
     assert "• WARNING: 3 (bm25, 1.1) is worse than 1 (bm25, 1.0)" in done.stdout
     done = kept("history", "trend", "--as", "csv")
@@ -173,10 +174,13 @@ def test_records_can_be_saved(run, tmp_path):
         (("history", "trend"), "there is no history yet"),
         (("history", "show", "one"), "'one' is not a valid integer"),
         (("history", "list", "--last", "0"), "0 is not in the range"),
-        (("evaluate", QRELS, BM25, "--label", "a"), "need --save"),
+        (("evaluate", QRELS, BM25, "--set", "label=a"), "need --save"),
         (("evaluate", QRELS, BM25, "--save", "--set", "a"), "got 'a', expected KEY=VALUE"),
         (("evaluate", QRELS, BM25, "--save", "--set", "=1"), "got '=1', expected KEY=VALUE"),
-        (("evaluate", QRELS, BM25, "--save", "--date", "soon"), "'soon' does not match"),
+        (
+            ("evaluate", QRELS, BM25, "--save", "--set", "date=soon"),
+            "got date=soon, expected a date",
+        ),
         (
             ("evaluate", QRELS, BM25, "--save", "--history", "mysql://me:secret@host/db"),
             "this kind of database is not supported",

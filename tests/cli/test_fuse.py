@@ -177,7 +177,7 @@ def test_queries_in_a_file_are_kept(tmp_path):
         ((BM25, BM25, "-n", "1", "-o", "x"), "two files would be written as"),
         (("-", "-", "-n", "1", "-o", "x"), "standard input can be read only once"),
         ((BM25, KEYWORD, "-n", "1", "-o", str(Path(BM25).parent)), "would be overwritten"),
-        ((BM25, KEYWORD, "-n", "1", "-o", BM25), "the folder cannot be created"),
+        ((BM25, KEYWORD, "-n", "1", "-o", BM25), "cannot be created: "),
         ((BM25, "--queries", "nosuch.txt"), "nosuch.txt: there is no such file"),
         ((QRELS, "-n", "1"), "this looks like judgments"),
     ],

@@ -71,4 +71,4 @@ def test_a_model_is_needed(tmp_path, collection):
     run("judge", "create", project)
     done = run("judge", "generate", project, "--collection", collection)
     assert done.returncode == 2
-    assert "name the language model" in done.stderr
+    assert "a language model needs both --url URL and --model NAME" in done.stderr

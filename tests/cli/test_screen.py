@@ -27,8 +27,8 @@ PRINTED = """
 evaluate QRELS BM25
 evaluate QRELS BM25 KEYWORD
 evaluate QRELS BM25 KEYWORD -m nDCG@10
-evaluate QRELS BM25 --tie-report -m nDCG@10 -m AP
-evaluate QRELS BM25 --unjudged-report -m nDCG@10
+sensitivity ties QRELS BM25 -m nDCG@10 -m AP
+sensitivity unjudged QRELS BM25 -m nDCG@10
 evaluate QRELS BM25 --questions sample/queries.jsonl --group-by type
 compare QRELS BM25 KEYWORD
 compare QRELS BM25 KEYWORD -m nDCG@10 --tested RR --transpose --all-pairs
@@ -90,6 +90,7 @@ SILENT = {
     "judge create", "judge questions", "judge guideline", "judge gold", "judge serve",
     "judge demo", "judge invite", "judge ask-model", "judge generate", "judge answers",
     "judge export", "judge import", "judge backup", "judge restore", "answers label", "sql",
+    "spark",
 }  # fmt: skip
 EXTRAS = {
     "history": "sqlalchemy", "judge": "sqlalchemy", "answers": "sqlalchemy", "logs": "duckdb",
@@ -128,7 +129,7 @@ def prepared(folder, command):
             done(folder, "gate QRELS BM25 --update-baseline")
         case "history":
             for run_file in ("BM25", "KEYWORD", "BM25"):
-                done(folder, f"evaluate QRELS {run_file} --save --date 2026-05-01")
+                done(folder, f"evaluate QRELS {run_file} --save --set date=2026-05-01")
         case "answers":
             done(folder, "answers gate ANSWERS --allow-uncalibrated --update-baseline")
         case "logs":

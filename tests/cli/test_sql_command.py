@@ -23,7 +23,7 @@ def test_prints_the_query_and_nothing_else():
     [
         ((), "pass measures"),
         (("AP", "--checks"), "pass measures"),
-        (("AP", "--column", "grade"), "write it as grade=relevance"),
+        (("AP", "--column", "grade"), "got 'grade', expected COLUMN=NAME"),
         (("AP", "--column", "rank=r"), "unknown column 'rank'"),
         (("AP", "--run", "a b; c"), "is not the name of a table"),
         (("alpha_nDCG@10",), "cannot be written in SQL"),

@@ -1,4 +1,4 @@
-"""``rankgauge evaluate --unjudged`` and ``--unjudged-report``, and ``rankgauge reliability``."""
+"""``rankgauge evaluate --unjudged``, ``rankgauge sensitivity unjudged``, and ``reliability``."""
 
 import json
 
@@ -23,8 +23,8 @@ def test_removal_is_that_of_the_library():
 
 def test_the_report_is_that_of_the_library_a_table_a_run():
     names = ["nDCG@10", "AP"]
-    done = run("evaluate", QRELS, BM25, KEYWORD, "-m", *["nDCG@10", "-m", "AP"],
-               "--unjudged-report", "--as", "markdown")  # fmt: skip
+    words = ("-m", "nDCG@10", "-m", "AP", "--as", "markdown")
+    done = run("sensitivity", "unjudged", QRELS, BM25, KEYWORD, *words)
     assert done.returncode == 0
     tables = [
         rankgauge.reports.render(rankgauge.unjudged_report(QRELS, path, names), "markdown")
@@ -33,23 +33,8 @@ def test_the_report_is_that_of_the_library_a_table_a_run():
     assert done.stdout == "\n".join(tables)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [("--save",), ("--as", "trec"), ("--unjudged", "removed")],
-    ids=["saved", "for trec", "removed"],
-)
-def test_a_report_is_no_evaluation(words, tmp_path, monkeypatch):
-    monkeypatch.setenv("RANKGAUGE_HISTORY", str(tmp_path / "h.db"))
-    done = run("evaluate", QRELS, BM25, "--unjudged-report", *words)
-    assert done.returncode == 2
-    assert "cannot be combined with --unjudged-report" in done.stderr
-
-
 def test_a_report_needs_a_run():
-    assert (
-        "cannot be combined with --unjudged-report"
-        in run("evaluate", QRELS, "--unjudged-report").stderr
-    )
+    assert "Missing argument 'RUN...'" in run("sensitivity", "unjudged", QRELS).stderr
 
 
 def test_reliability_is_that_of_the_library():

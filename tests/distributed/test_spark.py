@@ -488,10 +488,9 @@ def test_connect_gives_the_same_bits(tmp_path):
 
 
 def command(*words, master="local[2]"):
-    """Run `rankgauge evaluate` with Spark in a separate process, which ends its session."""
+    """Run `rankgauge spark` in a separate process, which ends its session."""
     return subprocess.run(
-        [sys.executable, "-m", "rankgauge", "evaluate", *map(str, words),
-         "--engine", "spark", "--master", master],
+        [sys.executable, "-m", "rankgauge", "spark", *map(str, words), "--master", master],
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
 
@@ -529,7 +528,7 @@ def test_the_command_prints_the_means_of_evaluate_and_writes_the_values(tmp_path
     assert printed == [{"run": name, **one.mean()} for name, one in expected.items()]
     assert done.stderr.splitlines()[-2:] == [
         "14 rows of runs and 12 judgments",
-        "rankgauge evaluate without --engine spark is faster below about 10 million rows",
+        "rankgauge evaluate is faster below about 10 million rows",
     ]
     rows = pq.read_table(values).to_pylist()
     assert len(rows) == 2 * len(QRELS)

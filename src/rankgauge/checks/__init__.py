@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rankgauge.checks.fixes import (
         FixedInputs as FixedInputs,
         fix_inputs as fix_inputs,
+        fixable_codes as fixable_codes,
     )
     from rankgauge.checks.result import (
         FINDING_KINDS as FINDING_KINDS,
@@ -23,7 +24,7 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "check_inputs": "check",
-        "fixes": "FixedInputs fix_inputs",
+        "fixes": "FixedInputs fix_inputs fixable_codes",
         "result": "FINDING_KINDS CheckResult",
     },
 )

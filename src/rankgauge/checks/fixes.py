@@ -160,14 +160,23 @@ def fix_inputs(
         ({'judgments': {'J101': 1}}, {'d1': 1.0, 'd2': 0.0})
     """
     safe = {code for code, kind in FINDING_KINDS.items() if kind.automatic == "safe"}
-    wanted = safe | _codes(also)
+    wanted = safe | fixable_codes(also)
     judged = open_qrels(qrels)
     inputs = [(judged, JUDGMENTS), *((run, RUN) for run in open_runs(runs))]
     known = _all_rows(judged)
     return FixedInputs(tuple(_fixed(found, pair, wanted, known) for pair in inputs))
 
 
-def _codes(also: Iterable[str]) -> set[str]:
+def fixable_codes(also: Iterable[str]) -> set[str]:
+    """Return codes of findings.
+
+    Raises:
+        UnknownName: If a code is unknown, or its finding cannot be fixed automatically.
+
+    Example:
+        >>> fixable_codes("R101")
+        {'R101'}
+    """
     codes = {also} if isinstance(also, str) else set(also)
     fixable = [code for code, kind in FINDING_KINDS.items() if kind.automatic]
     for code in sorted(codes.difference(fixable)):

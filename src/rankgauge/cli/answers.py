@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import chat_model, encoder_of, settings_of
+from rankgauge.cli.inputs import encoder_of, settings_of
 from rankgauge.cli.output import (
+    Output,
     check_writable,
+    output_format,
     print_message,
-    print_result,
     print_text,
-    quiet,
     working,
     write_baseline,
     write_report,
 )
+from rankgauge.cli.parameters import Count, Group, Positive, declare, option
 
 if TYPE_CHECKING:
     from rankgauge.answers import AnswerSet, Context
@@ -31,7 +33,7 @@ _PRIMARY = "Completeness"
 _SEARCHED = 10  # documents used to judge whether the collection can answer a question
 
 
-@click.group(short_help="Evaluate generated answers, and find the limiting stage.")
+@click.group(cls=Group, short_help="Evaluate generated answers, and find the limiting stage.")
 def answers() -> None:
     """Evaluate the answers of a RAG system, and find the stage that limits them.
 
@@ -45,121 +47,98 @@ def answers() -> None:
     """
 
 
-def _criteria_of(
-    context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]
-) -> dict[str, str]:
-    """Return criteria from NAME=WORDING, or NAME=@FILE with the wording in a file."""
+def _wordings(criteria: Mapping[str, str]) -> dict[str, str]:
+    """Return criteria in words: @FILE is replaced by the text of the file."""
     from rankgauge.core.files import read_text
 
-    found: dict[str, str] = {}
-    for pair in pairs:
-        name, _, wording = pair.partition("=")
-        if wording.startswith("@"):
-            wording = read_text(wording[1:])
-        if not name or not wording.strip() or name in found:
-            raise click.BadParameter(
-                f"got {pair!r:.80}, expected NAME=WORDING or NAME=@FILE, each name once",
-                context, parameter,
-            )  # fmt: skip
-        found[name] = wording.strip()
-    return found
+    wordings = {
+        name: (read_text(text[1:]) if text.startswith("@") else text).strip()
+        for name, text in criteria.items()
+    }
+    if not all(wordings.values()):
+        raise click.BadParameter("a criterion has no words", param_hint="--criterion")
+    return wordings
 
 
-_criteria = click.option(
-    "--criterion", "criteria", multiple=True, metavar="NAME=WORDING", callback=_criteria_of,
-    help="A criterion in words, judged as the measure Criterion(name=NAME): "
+_reference = option("Questions with reference answers and other fields, joined by id.", "FILE")
+_collection = option("The texts of the contexts, if FILE has only their ids.", "FOLDER")
+_criterion = option(
+    "A criterion in words, judged as the measure Criterion(name=NAME): "
     "polite='The answer is polite.' or polite=@FILE; repeat for more.",
-)  # fmt: skip
+    "NAME=WORDING|@FILE",
+)
 
 
-# Options of answers and judges, used by `_judged`.
-_inputs = options.combined(
-    click.option(
-        "--reference", metavar="FILE",
-        help="Questions with reference answers and other fields, joined by id.",
-    ),
-    click.option("--system", metavar="NAME", help="The system to use, if FILE has several."),
-    options.collection("The texts of the contexts, if FILE has only their ids."),
-    click.option(
-        "--verdicts", metavar="STORE|FILE",
-        help="A store of verdicts (SQLite or postgresql://...), to which the model adds verdicts; "
-        "or a file of verdicts with key, label, and judge.  "
-        "[default: judge by rules that compare words]",
-    ),
-    click.option("--judge", metavar="NAME", help="Use only the verdicts of this judge."),
-    options.language_model,
-    click.option(
-        "--claims", type=click.Choice(["sentences", "model"]), default="sentences",
-        show_default=True, help="The claims: sentences, or extracted by the model.",
-    ),
-    click.option(
-        "--search", metavar="RETRIEVER",
-        help="Have the model also judge whether the first 10 documents that RETRIEVER finds in "
+@dataclass(frozen=True, kw_only=True)
+class _Judging:
+    """Answers to read, and their judge."""
+
+    reference: str | None = _reference
+    system: str | None = option("The system to use, if FILE has several.", "NAME")
+    collection: str | None = _collection
+    verdicts: str | None = option(
+        "A store of verdicts (SQLite or postgresql://...), to which the model adds verdicts; or a "
+        "file of verdicts with key, label, and judge.  [default: judge by rules that compare "
+        "words]",
+        "STORE|FILE",
+    )
+    judge: str | None = option("Use only the verdicts of this judge.", "NAME")
+    chat: options.LanguageModel
+    claims: Literal["sentences", "model"] = option(
+        "The claims: sentences, or extracted by the model.", default="sentences"
+    )
+    search: str | None = option(
+        "Have the model also judge whether the first 10 documents that RETRIEVER finds in "
         "--collection answer a question. RETRIEVER is bm25 or an ENCODER, such as hashing (see "
         "--encoder).",
-    ),
-    click.option(
-        "--replicates", type=click.IntRange(1), default=1, show_default=True, metavar="N",
-        help="Have the model judge each item N times; the majority label counts.",
-    ),
-    _criteria,
-)  # fmt: skip
+        "RETRIEVER",
+    )
+    replicates: Positive = option(
+        "Have the model judge each item N times; the majority label counts.", "N", default=1
+    )
+    criterion: dict[str, str] = _criterion
+
+    @cached_property
+    def criteria(self) -> dict[str, str]:
+        """Criteria by name."""
+        return _wordings(self.criterion)
 
 
-# Options of measures and of the calibration of the judge.
-_values = options.combined(
-    click.option(
-        "--person", is_flag=True, help="People gave the verdicts: no calibration is needed."
-    ),
-    click.option(
-        "--calibration", metavar="FILE", help="The calibration, written by calibrate -o."
-    ),
-    click.option(
-        "--set", "pairs", multiple=True, metavar="KEY=VALUE",
-        help="A setting of the system, such as prompt=2 or retrieval=bm25; repeat for more.",
-    ),
-    click.option(
-        "--encoder", metavar="ENCODER",
-        help="Also measure similarity of vectors: hashing (words and character n-grams), "
+@dataclass(frozen=True)
+class _Values:
+    """What is measured, and the calibration of the judge."""
+
+    person: bool = option("People gave the verdicts: no calibration is needed.")
+    calibration: str | None = option("The calibration, written by calibrate -o.", "FILE")
+    settings: dict[str, str] = option(
+        "A setting of the system, such as prompt=2 or retrieval=bm25; repeat for more.",
+        "--set KEY=VALUE",
+    )
+    encoder: str | None = option(
+        "Also measure similarity of vectors: hashing (words and character n-grams), "
         "model2vec:NAME, sentence-transformers:NAME, or openai-embeddings:NAME@URL (kept by "
         "--cache).",
-    ),
-    click.option(
-        "--encoder-key-env", metavar="NAME",
-        help="The environment variable that holds the key of the encoder's API.",
-    ),
-    options.measures(
+        "ENCODER",
+    )
+    encoder_key_env: str | None = option(
+        "The environment variable that holds the key of the encoder's API.", "NAME"
+    )
+    measures: tuple[str, ...] = options.measures(
         "A measure of answers, such as Faithfulness; repeat for more.  [default: all judged "
         "measures, and overlap where it is defined]"
-    ),
-)  # fmt: skip
+    )
 
 
 @answers.command(short_help="Evaluate the answers of a file.")
-@click.argument("file", metavar="FILE")
-@_inputs
-@_values
-@click.option("--dry-run", is_flag=True, help="Print calls and cost without calling the model.")
-@click.option(
-    "--full", is_flag=True, help="Show the measures of both stages and the limiting stage."
-)
-@options.output_format()
-@click.option("-o", "--output", metavar="FILE", help="Also write the evaluations as JSON lines.")
-@options.save
-@options.store
-@options.label
 def evaluate(
     *,
     file: str,
-    measures: tuple[str, ...],
-    dry_run: bool,
-    full: bool,
-    format: str,
-    output: str | None,
-    save: bool,
-    store: str | None,
-    label: str,
-    **given: Any,
+    judging: _Judging,
+    values: _Values,
+    dry_run: bool = option("Print calls and cost without calling the model."),
+    out: Output = output_format("Show the measures of both stages and the limiting stage."),
+    output: str | None = option("Also write the evaluations as JSON lines.", "-o, --output FILE"),
+    saving: options.Saving = declare(settings={}),
 ) -> None:
     """Evaluate the answers of each system in FILE.
 
@@ -175,68 +154,43 @@ def evaluate(
       rankgauge answers evaluate answers.jsonl --url http://localhost:8000/v1 --model small \\
           --verdicts verdicts.db --dry-run
     """
-    if (store or label) and not save:
-        raise click.UsageError("--history and --label need --save")
+    history = saving.open()
     if output is not None:
         check_writable(output)
-    with _judged(file, measures, given, dry_run=dry_run) as judged:
+    with _judged(file, judging, values, dry_run=dry_run) as judged:
         if dry_run:
             return
-        found = [each.evaluate(measures) for each in judged]
-        shown = [each.diagnose(measures) for each in judged] if full else found
-    chosen = rankgauge.reports.Options(full=full)
+        found = [each.evaluate(values.measures) for each in judged]
+        shown = [each.diagnose(values.measures) for each in judged] if out.full else found
     if output is not None:
         write_report(output, "".join(f"{each.to_json()}\n" for each in found))
-    if save:
-        history = rankgauge.History.open(store)
+    if history is not None:
         for each in found:
-            entry = history.add(each, label=label, settings=dict(each.settings))
-            print_message(f"saved as {entry.id} in {history.where}")
-    print_result(shown, format, chosen)
-    if format == "table" and not full and not quiet():
-        print_text(f"Next step: {rankgauge.core.next_step('answers evaluate')}\n")
+            saving.add(history, each, settings=each.settings)
+    out.print(shown)
+    out.print_next_step("answers evaluate")
 
 
 @answers.command(short_help="Decide whether a new prompt or model may replace the baseline.")
-@click.argument("file", metavar="FILE")
-@_inputs
-@_values
-@click.option(
-    "--rules",
-    metavar="FILE",
-    help=f"A TOML file of rules.  [default: each -m and --criterion ({_PRIMARY} if there is none) "
-    "with a margin of 0.02]",
-)
-@click.option(
-    "--baseline",
-    metavar="FILE",
-    default="answers-baseline.json",
-    show_default=True,
-    help="The baseline to compare with.",
-)
-@options.update_baseline
-@click.option("--strict", is_flag=True, help="Exit with 3 if the verdict is INCONCLUSIVE.")
-@options.gate_report
-@options.quiet
-@options.full("Show rules, margins, and all losses.")
-@click.option(
-    "--allow-uncalibrated",
-    is_flag=True,
-    help="Accept a judge that was not calibrated.",
-)
 def gate(
     *,
     file: str,
-    measures: tuple[str, ...],
-    rules: str | None,
-    baseline: str,
-    update_baseline: bool,
-    force: bool,
-    strict: bool,
-    allow_uncalibrated: bool,
-    page: str | None,
-    full: bool,
-    **given: Any,
+    judging: _Judging,
+    values: _Values,
+    rules: str | None = option(
+        f"A TOML file of rules.  [default: each -m and --criterion ({_PRIMARY} if there is none) "
+        "with a margin of 0.02]",
+        "FILE",
+    ),
+    baseline: str = option(
+        "The baseline to compare with.", "FILE", default="answers-baseline.json"
+    ),
+    update_baseline: bool = options.update_baseline,
+    force: bool = options.force,
+    strict: bool = option("Exit with 3 if the verdict is INCONCLUSIVE."),
+    page: str | None = options.gate_report,
+    out: Output = output_format("Show rules, margins, and all losses.", None),
+    allow_uncalibrated: bool = option("Accept a judge that was not calibrated."),
 ) -> int:
     """Compare the answers of FILE with a baseline: PASS, FAIL, or INCONCLUSIVE.
 
@@ -248,12 +202,12 @@ def gate(
       rankgauge answers gate v1.jsonl --calibration calibration.json --update-baseline
       rankgauge answers gate v2.jsonl --calibration calibration.json
     """
-    own = [f"Criterion(name={name})" for name in given["criteria"]]
-    chosen = measures or ((_PRIMARY,) if not own else ())
+    own = [f"Criterion(name={name})" for name in judging.criteria]
+    chosen = values.measures or ((_PRIMARY,) if not own else ())
     wanted = rankgauge.GateRules.of(
         rules or {"measures": {name: {"margin": 0.02} for name in (*chosen, *own)}}
     )
-    with _judged(file, chosen, given) as judged:
+    with _judged(file, judging, replace(values, measures=chosen)) as judged:
         if len(judged) > 1:
             raise click.UsageError("FILE has several systems: name one with --system")
         found = judged[0].evaluate(chosen)
@@ -264,7 +218,7 @@ def gate(
     result = rankgauge.gate(
         found, rules=wanted, baseline=baseline, allow_uncalibrated=allow_uncalibrated
     )
-    print_result(result, "table", rankgauge.reports.Options(strict=strict, full=full))
+    out.print(result, rankgauge.reports.Options(strict=strict))
     if page:
         write_report(page, rankgauge.reports.gate_page(result))
         print_message(f"wrote {page}")
@@ -272,32 +226,23 @@ def gate(
 
 
 @answers.command(short_help="Compare a judge with human labels.")
-@click.argument("file", metavar="FILE")
-@_inputs
-@click.option(
-    "--human",
-    metavar="FILE|STORE",
-    required=True,
-    help="Verdicts of people on all items of a random sample of the questions: a store, or a file "
-    "with label, judge, and either key, or record, relation, row, and column.",
-)
-@click.option(
-    "-o", "--output", metavar="FILE", help="Write the calibration to this file, for --calibration."
-)
-@options.measures("A measure to correct for the errors of the judge; repeat for more.")
-@options.seed("The seed of the intervals of kappa and alpha.")
-@options.full("Show alpha, all intervals, and biases.")
-@options.output_format()
 def calibrate(
     *,
     file: str,
-    human: str,
-    output: str | None,
-    measures: tuple[str, ...],
-    seed: int,
-    full: bool,
-    format: str,
-    **given: Any,
+    judging: _Judging,
+    human: str = option(
+        "Verdicts of people on all items of a random sample of the questions: a store, or a file "
+        "with label, judge, and either key, or record, relation, row, and column.",
+        "FILE|STORE",
+    ),
+    output: str | None = option(
+        "Write the calibration to this file, for --calibration.", "-o, --output FILE"
+    ),
+    measures: tuple[str, ...] = options.measures(
+        "A measure to correct for the errors of the judge; repeat for more."
+    ),
+    seed: Count = option("The seed of the intervals of kappa and alpha.", default=0),
+    out: Output = output_format("Show alpha, all intervals, and biases."),
 ) -> None:
     """Compare the verdicts of a judge on the answers of FILE with human verdicts.
 
@@ -312,7 +257,7 @@ def calibrate(
 
     if output is not None:
         check_writable(output)
-    with _judged(file, (), given) as judged:
+    with _judged(file, judging) as judged:
         sets, claims, criteria = (
             [each.answers for each in judged],
             judged[0].claims,
@@ -332,44 +277,31 @@ def calibrate(
         means = package.correct_means(sets, verdicts, people, measures or None, claims=claims)
     if output is not None:
         found.write(output)
-    chosen = rankgauge.reports.Options(full=full)
-    print_result(found, format, chosen)
-    if format in {"table", "markdown"}:
+    out.print(found)
+    if out.format in {"table", "markdown"}:
         print_text("\n")
-    if format != "csv":  # a CSV file holds one table
-        print_result(means, format, chosen)
+    if out.format != "csv":  # a CSV file holds one table
+        out.print(means)
 
 
 @answers.command(short_help="Open a page on which a person gives verdicts.")
-@click.argument("file", metavar="FILE")
-@click.option(
-    "--reference", metavar="FILE",
-    help="Questions with reference answers and other fields, joined by id.",
-)  # fmt: skip
-@options.collection("The texts of the contexts, if FILE has only their ids.")
-@click.option("--verdicts", metavar="STORE", required=True, help="The store of the verdicts.")
-@click.option("--person", metavar="NAME", help="Your name.  [default: the name of your account]")
-@click.option(
-    "--relation", "relations", multiple=True, metavar="NAME",
-    help="The relation to judge, such as citation-context; repeat for more.  [default: "
-    "answer-context and reference-answer]",
-)  # fmt: skip
-@_criteria
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True,
-    help="The port to listen on; 0 chooses a free one.",
-)  # fmt: skip
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 def label(
     *,
     file: str,
-    verdicts: str,
-    person: str | None,
-    relations: tuple[str, ...],
-    criteria: Mapping[str, str],
-    host: str,
-    port: int,
-    **own: str | None,
+    reference: str | None = _reference,
+    collection: str | None = _collection,
+    verdicts: str = option("The store of the verdicts.", "STORE"),
+    person: str | None = option("Your name.  [default: the name of your account]", "NAME"),
+    relations: tuple[str, ...] = option(
+        "The relation to judge, such as citation-context; repeat for more.  [default: "
+        "answer-context and reference-answer]",
+        "--relation NAME",
+    ),
+    criterion: dict[str, str] = _criterion,
+    port: Annotated[int, click.IntRange(0, 65535)] = option(
+        "The port to listen on; 0 chooses a free one.", default=8000
+    ),
+    host: str = option("The address to listen on.", default="127.0.0.1"),
 ) -> None:
     """Open a page that shows one claim at a time with its context, and a key for each label.
 
@@ -393,7 +325,8 @@ def label(
         )
     from rankgauge.web import label_answers
 
-    sets = read_answers(file, reference=own["reference"], texts=_texts(own))
+    criteria = _wordings(criterion)
+    sets = read_answers(file, reference=reference, texts=_texts(collection))
     with VerdictStore(verdicts) as store:
         label_answers(
             sets, store, person or getpass.getuser(), host=host, port=port, echo=print_message,
@@ -403,26 +336,24 @@ def label(
 
 
 @answers.command(short_help="Evaluate the sample: two prompts, judged by rules.")
-@click.option("--full", is_flag=True, help="Show all measures, causes, and groups of each prompt.")
-@options.output_format()
-def demo(*, full: bool, format: str) -> None:
+def demo(
+    *, out: Output = output_format("Show all measures, causes, and groups of each prompt.")
+) -> None:
     """Compare the answers of two prompts to 20 questions about the bundled sample.
 
     Rules judge the answers. The output shows the measures of both stages, and the stage that limits
     each prompt.
     """
+    from rankgauge.answers import read_answers
     from rankgauge.sample import sample_path
 
-    known = str(sample_path("answers/questions.jsonl"))
-    given = dict.fromkeys(("system", "collection", "verdicts", "judge", "url", "model"))
     shown = []
-    for prompt in ("1", "2"):
-        file = str(sample_path(f"answers/prompt-{prompt}.jsonl"))
-        pairs = ("retrieval=bm25", f"prompt={prompt}")
-        asked: dict[str, Any] = {**given, "reference": known, "pairs": pairs}
-        with _judged(file, (), asked | {"claims": "sentences", "replicates": 1}) as judged:
-            shown += [each.diagnose(()) for each in judged]
-    print_result(shown, format, rankgauge.reports.Options(full=full))
+    for prompt in (1, 2):
+        file = sample_path(f"answers/prompt-{prompt}.jsonl")
+        [answers] = read_answers(file, reference=sample_path("answers/questions.jsonl"))
+        settings = {"retrieval": "bm25", "prompt": prompt}
+        shown.append(_judged_by_rules(replace(answers, settings=settings)).diagnose(()))
+    out.print(shown)
 
 
 @dataclass(frozen=True)
@@ -458,62 +389,61 @@ class _Judged:
 
 @contextmanager
 def _judged(
-    file: str, measures: Sequence[str], given: dict[str, Any], *, dry_run: bool = False
+    file: str, judging: _Judging, values: _Values | None = None, *, dry_run: bool = False
 ) -> Iterator[list[_Judged]]:
     """Yield the judged answers of each system in a file."""
     from rankgauge.answers import read_answers
 
-    parts = (
-        "reference", "system", "collection", "verdicts", "judge", "claims", "replicates",
-        "criteria", "pairs", "person", "calibration", "encoder", "encoder_key_env", "search",
-    )  # fmt: skip
-    own = {name: given.pop(name, None) for name in parts}
-    encoder = _encoder(own, given) if own["encoder"] else None
-    with chat_model(given) as model:
-        if model is not None and (own["verdicts"] or "").endswith(_ROWS):
+    chat, encoder = judging.chat, None
+    key = None if values is None else values.encoder_key_env
+    if values is not None and values.encoder:
+        encoder = encoder_of(values.encoder, "--encoder", key_env=key, cache=chat.cache)
+        if chat.url is None and chat.model is None:
+            chat = replace(chat, cache=None)
+    with chat.open() as model:
+        if model is not None and (judging.verdicts or "").endswith(_ROWS):
             raise click.UsageError("a model needs a store of verdicts: --verdicts verdicts.db")
-        asks = own["claims"] == "model" or own["replicates"] > 1 or own["search"] is not None
-        if model is None and (dry_run or asks):
+        searches = judging.search is not None
+        if model is None and (
+            dry_run or judging.claims == "model" or judging.replicates > 1 or searches
+        ):
             raise click.UsageError(
                 "--dry-run, --claims model, --replicates, and --search need a model: --url and "
                 "--model"
             )
-        if own["search"] is not None and own["collection"] is None:
+        if searches and judging.collection is None:
             raise click.UsageError("--search needs the documents: --collection FOLDER")
-        if model is not None and own["verdicts"] is None:
+        if model is not None and judging.verdicts is None:
             raise click.UsageError("name the store for the model's verdicts: --verdicts FILE")
         with working(f"reading {file}"):
             sets = read_answers(
-                file, system=own["system"], reference=own["reference"], texts=_texts(own)
-            )
-        settings = settings_of(own["pairs"] or ())
+                file, system=judging.system, reference=judging.reference,
+                texts=_texts(judging.collection),
+            )  # fmt: skip
+        settings = settings_of({} if values is None else values.settings)
+        measures = () if values is None else values.measures
         with working(f"judging {file}"):
             found = [
-                _judged_by(model, replace(each, settings=settings), measures, own, dry_run=dry_run)
+                _judged_by(
+                    model, replace(each, settings=settings), measures, judging, key=key,
+                    dry_run=dry_run,
+                )
                 for each in sets
-            ]
-    person = {"person": True} if own["person"] else {}
+            ]  # fmt: skip
     yield [
         replace(
-            each, judge=person, calibration=own["calibration"], criteria=own["criteria"] or {},
-            encoder=encoder,
+            each, judge={"person": True} if values and values.person else {},
+            calibration=None if values is None else values.calibration,
+            criteria=judging.criteria, encoder=encoder,
         )
         for each in found
     ]  # fmt: skip
 
 
-def _encoder(own: Mapping[str, Any], given: dict[str, Any]) -> Any:
-    """Return the encoder; without a language model it has a separate cache."""
-    cache = given["cache"]
-    if given["url"] is None and given["model"] is None:
-        given["cache"] = None
-    return encoder_of(own["encoder"], "--encoder", key_env=own["encoder_key_env"], cache=cache)
-
-
-def _search(own: Mapping[str, Any]) -> Callable[[str], list[Context]] | None:
+def _search(judging: _Judging, key: str | None) -> Callable[[str], list[Context]] | None:
     """Return the search function over the collection, or None without --search."""
-    name = own["search"]
-    if name is None:
+    name, collection = judging.search, judging.collection
+    if name is None or collection is None:
         return None
     from rankgauge import retrievers
     from rankgauge.answers import Context
@@ -521,10 +451,10 @@ def _search(own: Mapping[str, Any]) -> Callable[[str], list[Context]] | None:
     retriever = (
         retrievers.BM25()
         if name == "bm25"
-        else retrievers.Dense(encoder_of(name, "--search", key_env=own["encoder_key_env"]))
+        else retrievers.Dense(encoder_of(name, "--search", key_env=key))
     )
-    documents = rankgauge.Collection.read(own["collection"]).documents
-    with working(f"indexing {own['collection']}"):
+    documents = rankgauge.Collection.read(collection).documents
+    with working(f"indexing {collection}"):
         retriever.index(documents.values())
 
     def find(question: str) -> list[Context]:
@@ -534,73 +464,77 @@ def _search(own: Mapping[str, Any]) -> Callable[[str], list[Context]] | None:
     return find
 
 
-def _texts(own: Mapping[str, Any]) -> Mapping[str, str] | None:
-    if own["collection"] is None:
+def _texts(collection: str | None) -> Mapping[str, str] | None:
+    if collection is None:
         return None
-    documents = rankgauge.Collection.read(own["collection"]).documents
+    documents = rankgauge.Collection.read(collection).documents
     return {key: document.text for key, document in documents.items()}
+
+
+def _judged_by_rules(answers: AnswerSet) -> _Judged:
+    from rankgauge import answers as package
+
+    judge = package.RuleJudge()
+    items = {
+        item.key: item
+        for record in answers
+        for item in package.items_of(record, package.sentence_claims(record))
+    }
+    outcomes = judge.judge(list(items.values()))
+    found = [each for each in outcomes if isinstance(each, package.Verdict)]
+    return _with_verdicts(answers, found, judge.name)
 
 
 def _judged_by(
     model: Any,
     answers: AnswerSet,
     measures: Sequence[str],
-    own: Mapping[str, Any],
+    judging: _Judging,
     *,
+    key: str | None,
     dry_run: bool,
 ) -> _Judged:
     from rankgauge import answers as package
 
-    where, criteria = own["verdicts"], own["criteria"] or {}
+    where, criteria = judging.verdicts, judging.criteria
     if where is None and criteria:
         raise click.UsageError(
             "rules cannot judge a --criterion: name a model (--url, --model, --verdicts STORE), "
             "or verdicts of people (--verdicts)"
         )
     if where is None:
-        judge = package.RuleJudge()
-        items = {
-            item.key: item
-            for record in answers
-            for item in package.items_of(record, package.sentence_claims(record))
-        }
-        outcomes = judge.judge(list(items.values()))
-        found = [each for each in outcomes if isinstance(each, package.Verdict)]
-        return _with_verdicts(answers, found, judge.name)
+        return _judged_by_rules(answers)
     if where.endswith(_ROWS):
-        found = package.read_verdicts(where)
-        return _with_verdicts(answers, found, own["judge"])
+        return _with_verdicts(answers, package.read_verdicts(where), judging.judge)
     claims = package.sentence_claims
     with package.VerdictStore(where) as store:
-        name = own["judge"]
-        if model is not None:
-            asked = package.ModelJudge(model, search=_search(own))
-            name = asked.name
-            if own["claims"] == "model":
-                extracted = package.extract_claims(answers, model, store, dry_run=dry_run)
-                print_message(extracted.summary())
-                claims = extracted.claims
-            judged = package.judge_answers(
-                answers, asked, store, measures=measures or package.DEFAULT_MEASURES,
-                claims=claims, criteria=criteria, replicates=own["replicates"], dry_run=dry_run,
+        if model is None:
+            return _with_verdicts(answers, store.verdicts(), judging.judge, claims)
+        asked = package.ModelJudge(model, search=_search(judging, key))
+        if judging.claims == "model":
+            extracted = package.extract_claims(answers, model, store, dry_run=dry_run)
+            print_message(extracted.summary())
+            claims = extracted.claims
+        judged = package.judge_answers(
+            answers, asked, store, measures=measures or package.DEFAULT_MEASURES,
+            claims=claims, criteria=criteria, replicates=judging.replicates, dry_run=dry_run,
+        )  # fmt: skip
+        print_message(judged.summary())
+        if judged.is_empty:  # bounds from 0 to 1 are no result
+            raise rankgauge.InputError(
+                f"no reply of the model can be used: {judged.failures[0]}", where="model",
+                fix="check --url, --model, and --key-env, and run the command again",
             )  # fmt: skip
-            print_message(judged.summary())
-            if judged.is_empty:  # bounds from 0 to 1 are no result
-                raise rankgauge.InputError(
-                    f"no reply of the model can be used: {judged.failures[0]}", where="model",
-                    fix="check --url, --model, and --key-env, and run the command again",
-                )  # fmt: skip
-            if dry_run:
-                return _Judged(answers, (), claims)
-            # People decide whether the collection can answer; see counted_labels.
-            answerability = package.LABELS["answerability"]
-            found = [
-                each
-                for each in store.verdicts()
-                if each.judge == name or (not each.prompt and each.label in answerability)
-            ]
-            return _with_verdicts(answers, found, None, claims)
-        return _with_verdicts(answers, store.verdicts(), name, claims)
+        if dry_run:
+            return _Judged(answers, (), claims)
+        # People decide whether the collection can answer; see counted_labels.
+        answerability = package.LABELS["answerability"]
+        found = [
+            each
+            for each in store.verdicts()
+            if each.judge == asked.name or (not each.prompt and each.label in answerability)
+        ]
+        return _with_verdicts(answers, found, None, claims)
 
 
 def _with_verdicts(

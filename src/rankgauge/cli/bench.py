@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -11,97 +12,68 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.output import (
+    Output,
     check_writable,
+    make_folder,
+    output_format,
     print_message,
-    print_result,
     print_text,
-    quiet,
     working,
     write_report,
 )
+from rankgauge.cli.parameters import Count, Positive, argument, command, option
 from rankgauge.core.escaping import for_terminal
 
 _ERROR = 2
 
 
-@click.command(short_help="Run retrievers over a collection and compare them.")
-@click.argument("path", metavar="PLAN")
-@click.option(
-    "--only", multiple=True, metavar="NAME", help="Run only this retriever; repeat for more."
-)
-@options.measures(
-    "A measure; repeat for more. The differences of the first are tested.  [default: those of "
-    "the plan]"
-)
-@options.baseline()
-@click.option(
-    "--resume/--fresh", default=None,
-    help="--resume uses all stored responses, including those of a retriever without settings; "
-    "--fresh repeats every query.  [default: use responses with the same settings, and those of "
-    "an unfinished run if the file of the retriever has not changed]",
-)  # fmt: skip
-@click.option("--failed", is_flag=True, help="Also repeat failed queries.")
-@click.option(
-    "--errors", type=click.Choice(["raise", "empty"]), default="raise", show_default=True,
-    help="Reject a run with failed queries, or count them as empty rankings.",
-)  # fmt: skip
-@click.option(
-    "--repeat", type=click.IntRange(1), default=1, metavar="N",
-    help=(
-        "Run everything N times without the store, and report whether each retriever returns "
-        "the same rankings."
-    ),
-)  # fmt: skip
-@click.option(
-    "--timed", type=click.IntRange(0), metavar="N",
-    help="Time N queries, one at a time, after the run; 0 for none.  [default: as in the plan]",
-)  # fmt: skip
-@click.option(
-    "--store",
-    "folder",
-    metavar="FOLDER",
-    help="The folder in which responses are stored.  [default: as in the plan]",
-)
-@click.option(
-    "--runs", "runs_folder", metavar="FOLDER",
-    help="Write each run to this folder as NAME.run, with a header that describes its origin.",
-)  # fmt: skip
-@click.option("--plain", is_flag=True, help="Write runs without this header, for trec_eval.")
-@click.option(
-    "--diagnose", "diagnosed", is_flag=False, flag_value="worst", metavar="[NAME]",
-    help="Diagnose this run; without a name, the one with the lowest mean.",
-)  # fmt: skip
-@click.option("--report", "page", metavar="FILE", help="Also write a report as one HTML file.")
-@options.jobs
-@options.save
-@options.store
-@options.label
-@options.output_format()
-@click.option(
-    "--full", is_flag=True,
-    help="Show all differences, latency, cost, and the whole diagnosis.",
-)  # fmt: skip
+@command()
 def bench(
-    path: str,
-    only: tuple[str, ...],
-    measures: tuple[str, ...],
-    baseline: str | None,
-    resume: bool | None,
-    failed: bool,
-    errors: Literal["raise", "empty"],
-    repeat: int,
-    timed: int | None,
-    folder: str | None,
-    runs_folder: str | None,
-    plain: bool,
-    diagnosed: str | None,
-    page: str | None,
-    jobs: int,
-    save: bool,
-    store: str | None,
-    label: str,
-    format: str,
-    full: bool,
+    *,
+    path: str = argument("PLAN"),
+    only: tuple[str, ...] = option("Run only this retriever; repeat for more.", "NAME"),
+    measures: tuple[str, ...] = options.measures(
+        "A measure; repeat for more. The differences of the first are tested.  [default: "
+        "those of the plan]"
+    ),
+    baseline: str | None = options.baseline,
+    resume: bool | None = option(
+        "--resume uses all stored responses, including those of a retriever without settings; "
+        "--fresh repeats every query.  [default: use responses with the same settings, and "
+        "those of an unfinished run if the file of the retriever has not changed]",
+        "--resume/--fresh",
+    ),
+    failed: bool = option("Also repeat failed queries."),
+    errors: Literal["raise", "empty"] = option(
+        "Reject a run with failed queries, or count them as empty rankings.", default="raise"
+    ),
+    repeat: Positive = option(
+        "Run everything N times without the store, and report whether each retriever returns "
+        "the same rankings.",
+        "N",
+        default=1,
+    ),
+    timed: Count | None = option(
+        "Time N queries, one at a time, after the run; 0 for none.  [default: as in the plan]", "N"
+    ),
+    folder: str | None = option(
+        "The folder in which responses are stored.  [default: as in the plan]", "--store FOLDER"
+    ),
+    runs_folder: str | None = option(
+        "Write each run to this folder as NAME.run, with a header that describes its origin.",
+        "--runs FOLDER",
+    ),
+    plain: bool = option("Write runs without this header, for trec_eval."),
+    diagnosed: str | None = option(
+        "Diagnose this run; without a name, the one with the lowest mean.",
+        "--diagnose [NAME]",
+        is_flag=False,
+        flag_value="worst",
+    ),
+    page: str | None = option("Also write a report as one HTML file.", "--report FILE"),
+    jobs: options.Jobs = options.jobs,
+    saving: options.Saving,
+    out: Output = output_format("Show all differences, latency, cost, and the whole diagnosis."),
 ) -> int:
     """Run the retrievers of PLAN over its collection and compare them.
 
@@ -126,15 +98,17 @@ def bench(
       rankgauge bench plan.toml --only dense --fresh --diagnose
       rankgauge bench plan.toml --runs runs --report report.html --save
     """
-    _check(save or not (store or label), resume is not False or not failed, page, runs_folder)
+    kept = saving.open()
+    if failed and resume is False:
+        raise click.UsageError("--fresh runs every query again: omit --failed")
+    _check_targets(page, runs_folder)
     plan = rankgauge.BenchmarkPlan.read(path)
     plan = plan.with_measures(measures) if measures else plan
     _check_names(plan, baseline, diagnosed)
-    kept = rankgauge.History.open(store) if save else None
     rerun: Literal["missing", "failed", "resume", "all"] = "failed" if failed else "missing"
     if resume is not None:
         rerun = "resume" if resume else "all"
-    outcome = _ran(plan, only, rerun, folder, timed)
+    outcome = _ran(plan, only, rerun, folder, timed=timed)
     made = outcome.bench
     for name, error in outcome.failed.items():
         click.echo(f"error: {for_terminal(name)} was not run: {error}\n", err=True)
@@ -143,7 +117,7 @@ def bench(
         first = baseline or plan.baseline
         shown = _PrintedResult.of(made, measured, first, errors, jobs=jobs)
     found = None if diagnosed is None else _diagnosis(made, diagnosed, shown, errors)
-    shown.print(format, found, full=full)
+    shown.print(out, found)
     for note in made.notes:
         print_message(note)
     if repeat > 1:
@@ -153,35 +127,24 @@ def bench(
                 rankgauge.benchmark.repeat_plan(plan, made, repeat, measure, errors=errors)
             )
         print_text("".join(f"{for_terminal(line)}\n" for line in lines))
-    if format == "table" and not full and not quiet():
-        state = "bench" if diagnosed is None else "bench: diagnosed"
-        print_text(f"Next step: {rankgauge.core.next_step(state)}\n")
+    out.print_next_step("bench" if diagnosed is None else "bench: diagnosed")
     if runs_folder is not None:
         _write(list(made.runs.values()), Path(runs_folder), errors, head=not plain)
     if page is not None:
         write_report(page, shown.page(made, errors, diagnosed))
         print_message(f"wrote {page}")
     if kept is not None:
-        _keep(kept, shown, errors, label)
+        for run, evaluation in zip(shown.runs, shown.evaluations, strict=True):
+            saving.add(kept, evaluation, qrels=run.qrels, run=run.ranked(errors))
     return _ERROR if outcome.failed else 0
 
 
-def _check(kept: bool, asked: bool, page: str | None, folder: str | None) -> None:
-    """Reject incompatible options before any work is done."""
-    if not kept:
-        raise click.UsageError("--history and --label need --save")
-    if not asked:
-        raise click.UsageError("--fresh runs every query again: omit --failed")
+def _check_targets(page: str | None, folder: str | None) -> None:
+    """Reject files and folders that cannot be written, before any work is done."""
     if page is not None:
         check_writable(page)
-    if folder is None:
-        return
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise rankgauge.InputError(
-            f"cannot be created: {error.strerror}", where=folder, fix="name another folder"
-        ) from None
+    if folder is not None:
+        make_folder(folder)
 
 
 def _check_names(
@@ -190,23 +153,12 @@ def _check_names(
     """Reject unknown names before any search."""
     known = [one.name for one in plan.retrievers]
     asked = {"--baseline": baseline, "--diagnose": None if diagnosed == "worst" else diagnosed}
-    for option, given in asked.items():
+    for place, given in asked.items():
         if given is not None and given not in known:
             raise rankgauge.InputError(
-                f"unknown retriever of the plan {given!r}", where=option,
+                f"unknown retriever of the plan {given!r}", where=place,
                 fix=f"retrievers are: {', '.join(known)}",
             )  # fmt: skip
-
-
-def _keep(
-    history: rankgauge.History,
-    shown: _PrintedResult,
-    errors: Literal["raise", "empty"],
-    label: str,
-) -> None:
-    for run, evaluation in zip(shown.runs, shown.evaluations, strict=True):
-        entry = history.add(evaluation, run.qrels, run=run.ranked(errors), label=label)
-        print_message(f"saved as {entry.id} in {history.where}")
 
 
 def _ran(
@@ -214,6 +166,7 @@ def _ran(
     only: Sequence[str],
     rerun: Literal["missing", "failed", "resume", "all"],
     store: str | None,
+    *,
     timed: int | None,
 ) -> rankgauge.benchmark.PlanOutcome:
     try:
@@ -227,18 +180,13 @@ def _ran(
         raise
 
 
+@dataclass(frozen=True)
 class _PrintedResult:
     """Result to print: a comparison, or the evaluation of a single run."""
 
-    def __init__(
-        self,
-        runs: Sequence[rankgauge.benchmark.BenchmarkRun],
-        evaluations: Sequence[rankgauge.Evaluation],
-        comparison: rankgauge.benchmark.BenchmarkComparison | None,
-    ) -> None:
-        self.runs = runs
-        self.evaluations = evaluations
-        self.comparison = comparison
+    runs: Sequence[rankgauge.benchmark.BenchmarkRun]
+    evaluations: Sequence[rankgauge.Evaluation]
+    comparison: rankgauge.benchmark.BenchmarkComparison | None
 
     @classmethod
     def of(
@@ -262,28 +210,25 @@ class _PrintedResult:
     def primary(self) -> rankgauge.Measure:
         return self.evaluations[0].measures[0]
 
-    def print(
-        self, format: str, diagnosis: rankgauge.diagnosis.Diagnosis | None, *, full: bool
-    ) -> None:
+    def print(self, out: Output, diagnosis: rankgauge.diagnosis.Diagnosis | None) -> None:
         """Print the comparison, or the evaluation and the cost, then the diagnosis."""
-        report_options = rankgauge.reports.Options(full=full, diagnosis=diagnosis)
-        values = format in {"csv", "json"}
+        report_options = rankgauge.reports.Options(diagnosis=diagnosis)
         if self.comparison is not None:
-            print_result(self.comparison, format, report_options)
-            if not values:
+            out.print(self.comparison, report_options)
+            if not out.is_data:
                 return
         else:
-            print_result(self.evaluations, format)
-            if not values:
+            out.print(self.evaluations)
+            if not out.is_data:
                 click.echo()
-                print_result(self.runs, format)
-        if diagnosis is None or quiet():
+                out.print(self.runs)
+        if diagnosis is None or out.quiet:
             return
         click.echo()
-        if format == "table" and not full:
+        if out.format == "table" and not out.full:
             print_text(f"{for_terminal(diagnosis.summary())}\n")
         else:
-            print_result(diagnosis, format, report_options)
+            out.print(diagnosis, report_options)
 
     def ends(self) -> tuple[str, str]:
         """Return the names of the worst and the best run."""

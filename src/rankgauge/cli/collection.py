@@ -6,10 +6,11 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import print_result, working
+from rankgauge.cli.output import Output, output_format, working
+from rankgauge.cli.parameters import Group, argument, option
 
 
-@click.group(short_help="Describe a collection and its quality problems.")
+@click.group(cls=Group, short_help="Describe a collection and its quality problems.")
 def collection() -> None:
     """Describe a collection of documents, queries, and judgments.
 
@@ -23,40 +24,26 @@ def collection() -> None:
 
 
 @collection.command(short_help="Show counts, lengths, overlaps, duplicates, and leaks.")
-@click.argument("source", metavar="COLLECTION")
-@click.option(
-    "--queries", metavar="FILE",
-    help=(
-        "The queries, or questions with their relevant documents, in place of those of "
-        "COLLECTION."
-    ),
-)  # fmt: skip
-@click.option("--qrels", metavar="FILE", help="The judgments, in place of those of COLLECTION.")
-@click.option(
-    "--split", metavar="NAME",
-    help="The split of the judgments: a file in qrels/.  [default: test, or the only one]",
-)  # fmt: skip
-@click.option(
-    "--run", "runs", multiple=True, metavar="FILE",
-    help=(
-        "A run, to check whether the documents it retrieved are in the collection; repeat for "
-        "more."
-    ),
-)  # fmt: skip
-@options.run_format
-@options.qrels_format
-@options.output_format()
-@options.full("Show judgments by grade, all lengths, and effects of all problems.")
 def info(
-    source: str,
-    queries: str | None,
-    qrels: str | None,
-    split: str | None,
-    runs: tuple[str, ...],
-    run_format: str | None,
-    qrels_format: str | None,
-    format: str,
-    full: bool,
+    *,
+    source: str = argument("COLLECTION"),
+    queries: str | None = option(
+        "The queries, or questions with their relevant documents, in place of those of COLLECTION.",
+        "FILE",
+    ),
+    qrels: str | None = option("The judgments, in place of those of COLLECTION.", "FILE"),
+    split: str | None = option(
+        "The split of the judgments: a file in qrels/.  [default: test, or the only one]", "NAME"
+    ),
+    runs: tuple[str, ...] = option(
+        "A run, to check whether the documents it retrieved are in the collection; repeat for "
+        "more.",
+        "--run FILE",
+    ),
+    formats: options.Formats,
+    out: Output = output_format(
+        "Show judgments by grade, all lengths, and effects of all problems."
+    ),
 ) -> None:
     """Describe COLLECTION, and report problems that distort evaluation.
 
@@ -73,9 +60,9 @@ def info(
     with working(f"reading {source}"):
         found = rankgauge.describe_collection(
             source,
-            None if qrels is None else rankgauge.read_qrels(qrels, format=qrels_format),
+            None if qrels is None else formats.read_qrels(qrels),
             queries=queries,
-            runs=[rankgauge.read_run(run, format=run_format) for run in runs],
+            runs=[rankgauge.read_run(run, format=formats.run_format) for run in runs],
             split=split,
         )
-    print_result(found, format, rankgauge.reports.Options(full=full))
+    out.print(found)

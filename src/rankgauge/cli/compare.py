@@ -4,74 +4,50 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import click
-
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import named_paths, read_evaluations
-from rankgauge.cli.output import print_message, print_result, working
+from rankgauge.cli.output import Output, output_format, working
+from rankgauge.cli.parameters import Positive, argument, command, option
 
 
-@click.command(short_help="Compare runs with a baseline, query by query.")
-@click.argument("qrels", metavar="QRELS")
-@click.argument("runs", metavar="RUN RUN [RUN]...", nargs=-1, required=True)
-@options.measures(
-    "A measure; repeat for more. The first is the primary measure, whose differences are tested.  "
-    "[default: nDCG@10 tested; P, R, Success, and nDCG at 1, 3, 5, and 10, and RR described]"
-)
-@click.option(
-    "--tested", multiple=True, metavar="NAME",
-    help="A measure whose differences are tested, chosen before seeing results; repeat for more.",
-)  # fmt: skip
-@options.baseline()
-@click.option("--all-pairs", is_flag=True, help="Also compare every run with every other run.")
-@click.option(
-    "--test", type=click.Choice(["randomization", "t", "wilcoxon", "tukey-hsd"]),
-    default="randomization", show_default=True,
-    help="The test; wilcoxon does not test the mean, tukey-hsd compares all runs at once.",
-)  # fmt: skip
-@click.option(
-    "--correction", type=click.Choice(["holm", "bonferroni", "benjamini-hochberg", "max-t"]),
-    default="holm", show_default=True, help="The correction over all pairs and tested measures.",
-)  # fmt: skip
-@click.option(
-    "--interval", type=click.Choice(["conservative", "t", "percentile", "bca"]),
-    default="conservative", show_default=True,
-    help="The interval of the difference. conservative: the wider of paired t and a Bayesian "
-    "bootstrap; t: paired t; percentile, bca: a bootstrap (too narrow below 100 queries).",
-)  # fmt: skip
-@click.option(
-    "--draws", type=click.IntRange(1), default=10_000, show_default=True,
-    help="The number of random draws of tests and bootstraps.",
-)  # fmt: skip
-@click.option(
-    "--queries", type=click.Choice(["all", "intersection"]), default="all", show_default=True,
-    help="The queries to compare: all judged queries, or those that are also in every run.",
-)  # fmt: skip
-@options.run_format
-@options.qrels_format
-@options.output_format()
-@options.jobs
-@click.option("--transpose", is_flag=True, help="Print runs as rows and measures as columns.")
-@options.full("Show all measures, and differences that are not tested.")
+@command()
 def compare(
+    *,
     qrels: str,
-    runs: tuple[str, ...],
-    measures: tuple[str, ...],
-    tested: tuple[str, ...],
-    baseline: str | None,
-    all_pairs: bool,
-    test: Literal["randomization", "t", "wilcoxon", "tukey-hsd"],
-    correction: Literal["holm", "bonferroni", "benjamini-hochberg", "max-t"],
-    interval: Literal["conservative", "t", "percentile", "bca"],
-    draws: int,
-    queries: Literal["all", "intersection"],
-    run_format: str | None,
-    qrels_format: str | None,
-    format: str,
-    jobs: int,
-    transpose: bool,
-    full: bool,
+    runs: tuple[str, ...] = argument("RUN RUN [RUN]..."),
+    measures: tuple[str, ...] = options.measures(
+        "A measure; repeat for more. The first is the primary measure, whose differences are "
+        "tested.  [default: nDCG@10 tested; P, R, Success, and nDCG at 1, 3, 5, and 10, and "
+        "RR described]"
+    ),
+    tested: tuple[str, ...] = option(
+        "A measure whose differences are tested, chosen before seeing results; repeat for more.",
+        "NAME",
+    ),
+    baseline: str | None = options.baseline,
+    all_pairs: bool = option("Also compare every run with every other run."),
+    test: Literal["randomization", "t", "wilcoxon", "tukey-hsd"] = option(
+        "The test; wilcoxon does not test the mean, tukey-hsd compares all runs at once.",
+        default="randomization",
+    ),
+    correction: Literal["holm", "bonferroni", "benjamini-hochberg", "max-t"] = option(
+        "The correction over all pairs and tested measures.", default="holm"
+    ),
+    interval: Literal["conservative", "t", "percentile", "bca"] = option(
+        "The interval of the difference. conservative: the wider of paired t and a Bayesian "
+        "bootstrap; t: paired t; percentile, bca: a bootstrap (too narrow below 100 queries).",
+        default="conservative",
+    ),
+    draws: Positive = option("The number of random draws of tests and bootstraps.", default=10000),
+    queries: Literal["all", "intersection"] = option(
+        "The queries to compare: all judged queries, or those that are also in every run.",
+        default="all",
+    ),
+    formats: options.Formats,
+    out: Output = output_format("Show all measures, and differences that are not tested."),
+    jobs: options.Jobs = options.jobs,
+    transpose: bool = option("Print runs as rows and measures as columns."),
 ) -> None:
     """Compare each RUN with the first (or with --baseline) on the judgments QRELS.
 
@@ -90,13 +66,13 @@ def compare(
         judgments: Any = alone
         if not alone and (measures or tested):
             judgments = rankgauge.evaluation.read_judgments(
-                qrels, (*measures, *tested), format=qrels_format
+                qrels, (*measures, *tested), format=formats.qrels_format
             )
         elif not alone:
-            judgments = rankgauge.read_qrels(qrels, format=qrels_format)
+            judgments = formats.read_qrels(qrels)
         comparison = rankgauge.compare(
             judgments,
-            None if alone else named_paths(runs, run_format),
+            None if alone else named_paths(runs, formats.run_format),
             measures or None,
             tested=tested or None,
             baseline=baseline,
@@ -108,8 +84,6 @@ def compare(
             queries=queries,
             jobs=jobs,
         )
-    report_options = rankgauge.reports.Options(full=full, transposed=transpose)
-    print_result(comparison, format, report_options)
-    if format == "csv":
-        for line in (*comparison.sentences, *comparison.warnings):
-            print_message(line)
+    out.print(comparison, rankgauge.reports.Options(transposed=transpose))
+    if out.format == "csv":
+        out.print_notes((*comparison.sentences, *comparison.warnings))

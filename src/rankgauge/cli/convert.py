@@ -3,46 +3,37 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import click
 
 import rankgauge
 from rankgauge.cli.output import check_writable, working
+from rankgauge.cli.parameters import argument, command, option
 
 
-@click.command(short_help="Write judgments, runs, or texts in another format.")
-@click.argument("source", metavar="IN")
-@click.argument("target", metavar="OUT")
-@click.option(
-    "--from", "--format", "source_format", metavar="FORMAT",
-    help="The format of IN, if it is not recognized by name and first line.",
-)  # fmt: skip
-@click.option(
-    "--to", "target_format", metavar="FORMAT", type=click.Choice(rankgauge.formats.TARGET_FORMATS),
-    help="The format of OUT, if its name does not show it: "
-    f"{', '.join(rankgauge.formats.TARGET_FORMATS)}.",
-)  # fmt: skip
-@click.option(
-    "--kind", type=click.Choice(["qrels", "run", "queries", "documents"]),
-    help="The content of IN, if it is ambiguous; for a collection, the part to write.",
-)  # fmt: skip
-@click.option(
-    "--name", metavar="TAG", help="The tag of a run in TREC format.  [default: that of IN]"
-)
-@click.option(
-    "--lossy", is_flag=True,
-    help="Write OUT even if parts of IN are lost (queries without judgments; titles, fields, "
-    "line breaks of texts), and count them.",
-)  # fmt: skip
+@command()
 def convert(
-    source: str,
-    target: str,
-    source_format: str | None,
-    target_format: str | None,
-    kind: Literal["qrels", "run", "queries", "documents"] | None,
-    name: str | None,
-    lossy: bool,
+    *,
+    source: str = argument("IN"),
+    target: str = argument("OUT"),
+    source_format: str | None = option(
+        "The format of IN, if it is not recognized by name and first line.",
+        "--from, --format FORMAT",
+    ),
+    target_format: Annotated[str, click.Choice(rankgauge.formats.TARGET_FORMATS)] | None = option(
+        "The format of OUT, if its name does not show it: "
+        f"{', '.join(rankgauge.formats.TARGET_FORMATS)}.",
+        "--to FORMAT",
+    ),
+    kind: Literal["qrels", "run", "queries", "documents"] | None = option(
+        "The content of IN, if it is ambiguous; for a collection, the part to write."
+    ),
+    name: str | None = option("The tag of a run in TREC format.  [default: that of IN]", "TAG"),
+    lossy: bool = option(
+        "Write OUT even if parts of IN are lost (queries without judgments; titles, fields, "
+        "line breaks of texts), and count them."
+    ),
 ) -> None:
     """Write judgments, a run, queries, or documents in another format.
 

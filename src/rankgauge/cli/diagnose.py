@@ -2,82 +2,54 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import drift_finding, located, read_drift
-from rankgauge.cli.output import print_result, working
+from rankgauge.cli.inputs import drift_finding, read_drift
+from rankgauge.cli.output import Output, output_format, working
+from rankgauge.cli.parameters import Count, Positive, command, option
 
 
-@click.command(short_help="Find likely causes of the errors of a run, and fixes.")
-@click.argument("qrels", metavar="QRELS")
-@click.argument("run", metavar="RUN")
-@options.collection(
-    "The texts: a source as for rankgauge collection. Without it, only ranks and judgments are "
-    "used."
-)
-@options.measure("The measure that ranks the queries.")
-@click.option(
-    "-k", type=click.IntRange(min=1), default=5, show_default=True,
-    help="The cut-off: a relevant document below it is missed.",
-)  # fmt: skip
-@click.option(
-    "-n", "--worst", type=click.IntRange(min=0), default=5, show_default=True,
-    help="The number of worst queries to show.",
-)  # fmt: skip
-@click.option(
-    "--rel", type=click.FloatRange(min=0, min_open=True), default=1, show_default=True,
-    help="The grade from which a document counts as relevant.",
-)  # fmt: skip
-@click.option(
-    "--rerank-depth", "depth", type=click.IntRange(min=1), default=100, show_default=True,
-    help="The number of documents that a reranker would receive.",
-)  # fmt: skip
-@click.option(
-    "--group-by",
-    metavar="FIELD",
-    help="A field of the queries: show a mean for each of its values.",
-)
-@click.option(
-    "--bands", metavar="FILE",
-    help="A TOML file with [bands], or pyproject.toml with [tool.rankgauge.bands]: "
-    '"P@5" = [0.3, 0.5, 0.7].',
-)  # fmt: skip
-@click.option(
-    "--also",
-    metavar="RUN",
-    help="Another run, to measure the potential of both together. If it is not deeper than RUN, "
-    "it rules out depth as a cause.",
-)
-@click.option(
-    "--drift", metavar="FILE",
-    help="The result of rankgauge logs drift ... -o drift.json.",
-)  # fmt: skip
-@options.run_format
-@options.qrels_format
-@click.option(
-    "--full", is_flag=True,
-    help="Show potential gains, the worst queries, other cut-offs, thresholds, and means by group.",
-)  # fmt: skip
-@options.output_format()
+@command()
 def diagnose(
+    *,
     qrels: str,
     run: str,
-    collection: str | None,
-    measure: str,
-    k: int,
-    worst: int,
-    rel: float,
-    depth: int,
-    group_by: str | None,
-    bands: str | None,
-    also: str | None,
-    drift: str | None,
-    run_format: str | None,
-    qrels_format: str | None,
-    full: bool,
-    format: str,
+    collection: str | None = option(
+        "The texts: a source as for rankgauge collection. Without it, only ranks and "
+        "judgments are used.",
+        "FOLDER",
+    ),
+    measure: str = options.measure("The measure that ranks the queries."),
+    k: Positive = option("The cut-off: a relevant document below it is missed.", default=5),
+    worst: Count = option("The number of worst queries to show.", "-n, --worst", default=5),
+    rel: Annotated[float, click.FloatRange(min=0, min_open=True)] = option(
+        "The grade from which a document counts as relevant.", default=1
+    ),
+    depth: Positive = option(
+        "The number of documents that a reranker would receive.", "--rerank-depth", default=100
+    ),
+    group_by: str | None = option(
+        "A field of the queries: show a mean for each of its values.", "FIELD"
+    ),
+    bands: str | None = option(
+        'A TOML file with [bands], or pyproject.toml with [tool.rankgauge.bands]: "P@5" = '
+        "[0.3, 0.5, 0.7].",
+        "FILE",
+    ),
+    also: str | None = option(
+        "Another run, to measure the potential of both together. If it is not deeper than "
+        "RUN, it rules out depth as a cause.",
+        "RUN",
+    ),
+    drift: str | None = option("The result of rankgauge logs drift ... -o drift.json.", "FILE"),
+    formats: options.Formats,
+    out: Output = output_format(
+        "Show potential gains, the worst queries, other cut-offs, thresholds, and means by group."
+    ),
 ) -> None:
     """Diagnose RUN on the judgments QRELS: likely causes of its errors, and suggested fixes.
 
@@ -94,8 +66,8 @@ def diagnose(
     """
     with working(f"diagnosing {run}"):
         diagnosis = rankgauge.diagnose(
-            rankgauge.read_qrels(qrels, format=qrels_format),
-            located(run, run_format),
+            formats.read_qrels(qrels),
+            formats.run(run),
             None if collection is None else rankgauge.Collection.read(collection),
             measure=measure,
             k=k,
@@ -104,7 +76,7 @@ def diagnose(
             depth=depth,
             bands=bands,
             group_by=group_by,
-            also=None if also is None else located(also, run_format),
+            also=None if also is None else formats.run(also),
             drift=None if drift is None else drift_finding(read_drift(drift)),
         )
-    print_result(diagnosis, format, rankgauge.reports.Options(full=full))
+    out.print(diagnosis)

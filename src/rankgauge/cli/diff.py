@@ -2,49 +2,30 @@
 
 from __future__ import annotations
 
-import click
-
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import located
-from rankgauge.cli.output import print_message, print_result, working
+from rankgauge.cli.output import Output, output_format, working
+from rankgauge.cli.parameters import Count, Positive, command, option
 
 
-@click.command(short_help="Show the queries that changed between two runs.")
-@click.argument("qrels", metavar="QRELS")
-@click.argument("run_a", metavar="RUN_A")
-@click.argument("run_b", metavar="RUN_B")
-@options.measure("The measure by which queries gain and lose.")
-@options.collection("The texts, to show queries and titles: a source as for rankgauge collection.")
-@click.option(
-    "--query", "queries", multiple=True, metavar="ID",
-    help="A query to show, changed or not; repeat for more.  [default: those that changed most]",
-)  # fmt: skip
-@click.option(
-    "-n", "n", type=click.IntRange(0), default=5, show_default=True,
-    help="The number of losses to show, and of gains, largest first.",
-)  # fmt: skip
-@click.option(
-    "-k", type=click.IntRange(1), default=10, show_default=True,
-    help="The number of ranks to show.",
-)  # fmt: skip
-@options.run_format
-@options.qrels_format
-@options.output_format()
-@options.full("Show both rankings of every query listed.")
+@command()
 def diff(
+    *,
     qrels: str,
     run_a: str,
     run_b: str,
-    measure: str,
-    collection: str | None,
-    queries: tuple[str, ...],
-    n: int,
-    k: int,
-    run_format: str | None,
-    qrels_format: str | None,
-    format: str,
-    full: bool,
+    measure: str = options.measure("The measure by which queries gain and lose."),
+    collection: str | None = option(
+        "The texts, to show queries and titles: a source as for rankgauge collection.", "FOLDER"
+    ),
+    queries: tuple[str, ...] = option(
+        "A query to show, changed or not; repeat for more.  [default: those that changed most]",
+        "--query ID",
+    ),
+    n: Count = option("The number of losses to show, and of gains, largest first.", default=5),
+    k: Positive = option("The number of ranks to show.", default=10),
+    formats: options.Formats,
+    out: Output = output_format("Show both rankings of every query listed."),
 ) -> None:
     """Show the changes from RUN_A to RUN_B: which queries lost and gained, and why.
 
@@ -58,14 +39,11 @@ def diff(
       rankgauge diff qrels.txt old.run new.run --query q17 --as html
     """
     with working("reading 2 runs"):
-        first, second = located(run_a, run_format), located(run_b, run_format)
-        truth = rankgauge.read_qrels(qrels, format=qrels_format)
+        first, second = formats.run(run_a), formats.run(run_b)
+        truth = formats.read_qrels(qrels)
         found = rankgauge.diff(
             truth, first, second, measure, collection=collection,
             queries=queries or None, n=n, k=k,
         )  # fmt: skip
-    print_result(found, format, rankgauge.reports.Options(full=full))
-    # JSON contains the notes; warnings are also printed.
-    for note in found.notes:
-        if format == "csv" or (format == "json" and note.startswith("WARNING")):
-            print_message(note)
+    out.print(found)
+    out.print_notes(found.notes)

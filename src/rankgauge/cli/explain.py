@@ -3,58 +3,46 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import located
-from rankgauge.cli.output import print_result, working
+from rankgauge.cli.output import Output, output_format, working
+from rankgauge.cli.parameters import command, option
 
 _NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
 
 
-@click.command(short_help="Explain a value step by step.")
-@click.argument("qrels", metavar="QRELS")
-@click.argument("run", metavar="RUN")
-@click.argument("measure", metavar="MEASURE")
-@click.option(
-    "--query", metavar="ID",
-    help="The query to explain.  [default: one that shows how the measure works]",
-)  # fmt: skip
-@click.option(
-    "--against", metavar="PROFILE",
-    help="Explain why the value of another tool differs, by its profile, such as pytrec_eval: "
-    "the effect of each deviation, and one query computed both ways.",
-)  # fmt: skip
-@click.option(
-    "--against-values", "values", metavar="FILE",
-    help="Find how the values in this file were computed, and why ours differ: output of "
-    "trec_eval -q or ir_measures, CSV, TSV, JSON (pytrec_eval or rankgauge), or JSON lines.",
-)  # fmt: skip
-@click.option(
-    "--against-mean", "mean", metavar="NUMBER",
-    help="Find how this mean was computed; pass all known digits, such as 0.4123.",
-)  # fmt: skip
-@options.policies
-@options.run_format
-@options.qrels_format
-@options.output_format()
-@options.full("Show all ranks, the ideal ranking, scores, and all queries that differ.")
+@command()
 def explain(
+    *,
     qrels: str,
     run: str,
     measure: str,
-    query: str | None,
-    against: str | None,
-    values: str | None,
-    mean: str | None,
-    policies: dict[str, Any],
-    run_format: str | None,
-    qrels_format: str | None,
-    format: str,
-    full: bool,
+    query: str | None = option(
+        "The query to explain.  [default: one that shows how the measure works]", "ID"
+    ),
+    against: str | None = option(
+        "Explain why the value of another tool differs, by its profile, such as pytrec_eval: "
+        "the effect of each deviation, and one query computed both ways.",
+        "PROFILE",
+    ),
+    values: str | None = option(
+        "Find how the values in this file were computed, and why ours differ: output of "
+        "trec_eval -q or ir_measures, CSV, TSV, JSON (pytrec_eval or rankgauge), or JSON "
+        "lines.",
+        "--against-values FILE",
+    ),
+    mean: str | None = option(
+        "Find how this mean was computed; pass all known digits, such as 0.4123.",
+        "--against-mean NUMBER",
+    ),
+    policies: options.Policies,
+    formats: options.Formats,
+    out: Output = output_format(
+        "Show all ranks, the ideal ranking, scores, and all queries that differ."
+    ),
 ) -> None:
     """Explain the value of MEASURE for one query of RUN, step by step.
 
@@ -79,16 +67,20 @@ def explain(
             f"got {mean!r}, expected a number such as 0.4123", param_hint="--against-mean"
         )
     with working(f"explaining {measure}"):
-        truth = rankgauge.read_qrels(qrels, format=qrels_format)
-        found = located(run, run_format)
+        truth = formats.read_qrels(qrels)
+        found = formats.run(run)
         result: rankgauge.rendering.Result
         if against is not None:
-            result = rankgauge.reconcile(truth, found, measure, against, query=query, **policies)
+            result = rankgauge.reconcile(
+                truth, found, measure, against, query=query, **policies.keywords()
+            )
         elif values is not None or mean is not None:
             given = rankgauge.explanation.GivenValues.of(
                 mean if values is None else values, measure
             )
-            result = rankgauge.reproduce(truth, found, measure, given, query=query, **policies)
+            result = rankgauge.reproduce(
+                truth, found, measure, given, query=query, **policies.keywords()
+            )
         else:
-            result = rankgauge.explain(truth, found, measure, query, **policies)
-    print_result(result, format, rankgauge.reports.Options(full=full))
+            result = rankgauge.explain(truth, found, measure, query, **policies.keywords())
+    out.print(result)

@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import click
-
 import rankgauge
-from rankgauge.cli import options
-from rankgauge.cli.output import print_result
+from rankgauge.cli.output import Output, output_format
+from rankgauge.cli.parameters import Count, Positive, argument, command, option
 
 
-@click.command(short_help="Find the best configuration of a retriever.")
-@click.argument("path", metavar="PLAN")
-@click.option(
-    "--store",
-    metavar="FOLDER",
-    help="The folder in which responses are stored.  [default: as in the plan]",
-)
-@click.option(
-    "--timed", type=click.IntRange(0), default=50, show_default=True, metavar="N",
-    help="Time N queries, one at a time, with each configuration; 0 for none.",
-)  # fmt: skip
-@click.option(
-    "-k", type=click.IntRange(1), default=5, show_default=True,
-    help="The cut-off for failure patterns of the current and the best configuration.",
-)  # fmt: skip
-@options.output_format()
-@options.full(
-    "Show all configurations, failure patterns of the current and the best one, and single "
-    "settings."
-)
-def explore(path: str, store: str | None, timed: int, k: int, format: str, full: bool) -> None:
+@command()
+def explore(
+    *,
+    path: str = argument("PLAN"),
+    store: str | None = option(
+        "The folder in which responses are stored.  [default: as in the plan]", "FOLDER"
+    ),
+    timed: Count = option(
+        "Time N queries, one at a time, with each configuration; 0 for none.", "N", default=50
+    ),
+    k: Positive = option(
+        "The cut-off for failure patterns of the current and the best configuration.", default=5
+    ),
+    out: Output = output_format(
+        "Show all configurations, failure patterns of the current and the best one, and "
+        "single settings."
+    ),
+) -> None:
     """Try the configurations in the table [explore] of PLAN, and choose the best.
 
     The best configuration is chosen on one part of the queries and compared with the current
@@ -52,6 +47,4 @@ def explore(path: str, store: str | None, timed: int, k: int, format: str, full:
     """
     plan = rankgauge.BenchmarkPlan.read(path)
     found, bench = rankgauge.benchmark.explore_plan(plan, store=store, timed=timed)
-    print_result(
-        found, format, rankgauge.reports.Options(full=full, collection=bench.collection, k=k)
-    )
+    out.print(found, rankgauge.reports.Options(collection=bench.collection, k=k))

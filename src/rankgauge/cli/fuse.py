@@ -9,70 +9,50 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import located, read_runs, unique_names
+from rankgauge.cli.inputs import read_runs, unique_names
 from rankgauge.cli.output import counted, print_message, print_text, working
+from rankgauge.cli.parameters import Count, argument, command, option
 
 
-@click.command(short_help="Fuse runs into one, with or without tuning.")
-@click.argument("runs", metavar="RUN RUN [RUN]...", nargs=-1, required=True)
-@click.option(
-    "--method", default="rrf", show_default=True, metavar="NAME",
-    help="The method: rrf, isr, rbc, borda, condorcet, combsum, combmnz, combanz, combmin, "
-    "combmax, "
-    "combmed, wsum.",
-)  # fmt: skip
-@click.option(
-    "--norm", metavar="NAME",
-    help="The normalization of scores: min-max, z-score, sum, rank, none.  [default: min-max]",
-)  # fmt: skip
-@click.option(
-    "--weights", metavar="W,W[,W]...",
-    help="A weight for each run, in order; for wsum, rrf, rbc, borda, and condorcet.",
-)  # fmt: skip
-@click.option("--k", type=float, help="The rank constant of rrf.  [default: 60]")
-@click.option("--phi", type=float, help="The persistence of rbc.  [default: 0.8]")
-@options.order
-@click.option("--name", metavar="NAME", help="The name of the fused run.  [default: the method]")
-@options.output
-@click.option(
-    "--tune", metavar="QRELS",
-    help="Judgments, to choose parameters by cross-validation.",
-)  # fmt: skip
-@options.measure("With --tune: the measure to maximize.")
-@click.option(
-    "--folds", type=int, default=5, show_default=True,
-    help="With --tune: the number of folds; each is fused with the best parameters on the others.",
-)  # fmt: skip
-@click.option(
-    "--train", metavar="FILE",
-    help="With --tune: choose on the queries in this file, one id per line, and fuse the others.",
-)  # fmt: skip
-@click.option(
-    "--grid", "grids", multiple=True, metavar="WORD=V,V...",
-    help="With --tune: values to try, such as k=10,60,100 or norm=sum,rank or weights=1/1,2/1; "
-    "repeat for more. A parameter with its own option is fixed.",
-)  # fmt: skip
-@options.run_format
-@options.qrels_format
-@options.seed("With --tune: the seed of the folds.")
+@command()
 def fuse(
-    runs: tuple[str, ...],
-    method: str,
-    norm: str | None,
-    weights: str | None,
-    k: float | None,
-    phi: float | None,
-    ties: Literal["trec", "input"],
-    name: str | None,
-    output: str,
-    tune: str | None,
-    measure: str,
-    folds: int,
-    train: str | None,
-    grids: tuple[str, ...],
-    run_format: str | None,
-    qrels_format: str | None,
-    seed: int,
+    *,
+    runs: tuple[str, ...] = argument("RUN RUN [RUN]..."),
+    method: str = option(
+        "The method: rrf, isr, rbc, borda, condorcet, combsum, combmnz, combanz, combmin, "
+        "combmax, combmed, wsum.",
+        "NAME",
+        default="rrf",
+    ),
+    norm: str | None = option(
+        "The normalization of scores: min-max, z-score, sum, rank, none.  [default: min-max]",
+        "NAME",
+    ),
+    weights: str | None = option(
+        "A weight for each run, in order; for wsum, rrf, rbc, borda, and condorcet.", "W,W[,W]..."
+    ),
+    k: float | None = option("The rank constant of rrf.  [default: 60]", "--k"),
+    phi: float | None = option("The persistence of rbc.  [default: 0.8]"),
+    ties: Literal["trec", "input"] = options.order,
+    name: str | None = option("The name of the fused run.  [default: the method]", "NAME"),
+    output: str = options.output,
+    tune: str | None = option("Judgments, to choose parameters by cross-validation.", "QRELS"),
+    measure: str = options.measure("With --tune: the measure to maximize."),
+    folds: int = option(
+        "With --tune: the number of folds; each is fused with the best parameters on the others.",
+        default=5,
+    ),
+    train: str | None = option(
+        "With --tune: choose on the queries in this file, one id per line, and fuse the others.",
+        "FILE",
+    ),
+    grids: tuple[str, ...] = option(
+        "With --tune: values to try, such as k=10,60,100 or norm=sum,rank or weights=1/1,2/1; "
+        "repeat for more. A parameter with its own option is fixed.",
+        "--grid WORD=V,V...",
+    ),
+    formats: options.Formats,
+    seed: Count = option("With --tune: the seed of the folds.", default=0),
 ) -> None:
     """Fuse the rankings of the RUNs for each query, and write the fused run.
 
@@ -90,7 +70,7 @@ def fuse(
     with working(f"fusing {len(runs)} runs"):
         if tune is None:
             how, count = rankgauge.fusion.fuse_files(
-                [located(run, run_format) for run in runs],
+                [formats.run(run) for run in runs],
                 output,
                 rankgauge.fusion.Fusion(method, norm, given, k, phi),
                 ties=ties,
@@ -98,11 +78,11 @@ def fuse(
             )
             done = how.method
         else:
-            read = read_runs(runs, run_format)
+            read = read_runs(runs, formats.run_format)
             fixed = {"norm": norm, "weights": given, "k": k, "phi": phi}
             grid: dict[str, list[Any]] = dict(map(_grid, grids))
             grid |= {word: [value] for word, value in fixed.items() if value is not None}
-            truth = rankgauge.read_qrels(tune, format=qrels_format)
+            truth = formats.read_qrels(tune)
             tuned = rankgauge.tune_fusion(
                 truth, read, measure, method=method, grid=grid, folds=folds,
                 train=None if train is None else Path(train), seed=seed, ties=ties,

@@ -10,85 +10,59 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import located, read_evaluations
+from rankgauge.cli.inputs import read_evaluations
 from rankgauge.cli.output import (
+    Output,
     check_writable,
+    output_format,
     print_message,
-    print_result,
     print_text,
     unwritable,
     working,
     write_baseline,
     write_report,
 )
+from rankgauge.cli.parameters import argument, command, option
 
 _SUMMARY = 1 << 20
 _CUT = "\n\n(truncated: the summary of a step is limited to 1 MiB)\n"
 
 
-@click.command(short_help="Decide whether a run may replace the baseline.")
-@click.argument("qrels", metavar="QRELS|PLAN|EVALUATION")
-@click.argument("run", metavar="RUN|NAME", required=False)
-@click.option(
-    "--rules", metavar="FILE",
-    help="A TOML file of rules.  [default: [tool.rankgauge.gate] in pyproject.toml, else nDCG@10 "
-    "with a margin of 0.02]",
-)  # fmt: skip
-@click.option(
-    "--baseline", metavar="FILE",
-    help="The baseline to compare with.  [default: as in the rules, else gate-baseline.json]",
-)  # fmt: skip
-@click.option(
-    "--anchor", metavar="FILE",
-    help=(
-        "A second baseline that is never updated, such as that of a release.  [default: as in "
-        "the rules]"
-    ),
-)  # fmt: skip
-@options.update_baseline
-@click.option(
-    "--allow-uncalibrated", is_flag=True,
-    help="Accept a judge that was not calibrated.",
-)  # fmt: skip
-@click.option("--strict", is_flag=True, help="Exit with 3 if the verdict is INCONCLUSIVE.")
-@click.option(
-    "--noise", multiple=True, metavar="RUN",
-    help="A repeated run of the baseline's system; pass at least two.",
-)  # fmt: skip
-@click.option(
-    "--latency", nargs=2, metavar="BASELINE NEW",
-    help="CSV files (query,latency) of both systems, measured alternately in this job.",
-)  # fmt: skip
-@options.run_format
-@options.qrels_format
-@options.quiet
-@options.full("Show margins, wins, ties, losses, and all listed losses.")
-@options.gate_report
-@click.option("--junit", metavar="FILE", help="Write JUnit XML, one case per check.")
-@click.option("--json", "as_json", metavar="FILE", help="Write the result as JSON.")
-@click.option(
-    "--github", is_flag=True,
-    help="Print annotations, and append to the file in GITHUB_STEP_SUMMARY.",
-)  # fmt: skip
+@command()
 def gate(
-    qrels: str,
-    run: str | None,
-    rules: str | None,
-    baseline: str | None,
-    anchor: str | None,
-    update_baseline: bool,
-    force: bool,
-    allow_uncalibrated: bool,
-    strict: bool,
-    noise: tuple[str, ...],
-    latency: tuple[str, str] | None,
-    run_format: str | None,
-    qrels_format: str | None,
-    page: str | None,
-    junit: str | None,
-    as_json: str | None,
-    github: bool,
-    full: bool,
+    *,
+    qrels: str = argument("QRELS|PLAN|EVALUATION"),
+    run: str | None = argument("RUN|NAME"),
+    rules: str | None = option(
+        "A TOML file of rules.  [default: [tool.rankgauge.gate] in pyproject.toml, else "
+        "nDCG@10 with a margin of 0.02]",
+        "FILE",
+    ),
+    baseline: str | None = option(
+        "The baseline to compare with.  [default: as in the rules, else gate-baseline.json]", "FILE"
+    ),
+    anchor: str | None = option(
+        "A second baseline that is never updated, such as that of a release.  [default: as in "
+        "the rules]",
+        "FILE",
+    ),
+    update_baseline: bool = options.update_baseline,
+    force: bool = options.force,
+    allow_uncalibrated: bool = option("Accept a judge that was not calibrated."),
+    strict: bool = option("Exit with 3 if the verdict is INCONCLUSIVE."),
+    noise: tuple[str, ...] = option(
+        "A repeated run of the baseline's system; pass at least two.", "RUN"
+    ),
+    latency: tuple[str, str] | None = option(
+        "CSV files (query,latency) of both systems, measured alternately in this job.",
+        "BASELINE NEW",
+    ),
+    formats: options.Formats,
+    out: Output = output_format("Show margins, wins, ties, losses, and all listed losses.", None),
+    page: str | None = options.gate_report,
+    junit: str | None = option("Write JUnit XML, one case per check.", "FILE"),
+    as_json: str | None = option("Write the result as JSON.", "--json FILE"),
+    github: bool = option("Print annotations, and append to the file in GITHUB_STEP_SUMMARY."),
 ) -> None:
     """Compare RUN with a baseline by rules, on the judgments QRELS.
 
@@ -123,9 +97,9 @@ def gate(
     elif run is None or _is_plan(qrels, run):
         judgments, found = _run_of_plan(qrels, run)
     else:
-        judgments = rankgauge.read_qrels(qrels, format=qrels_format)
-        found = located(run, run_format)
-    repeats = [located(one, run_format) for one in noise]
+        judgments = formats.read_qrels(qrels)
+        found = formats.run(run)
+    repeats = [formats.run(one) for one in noise]
     path = baseline or wanted.baseline
     if update_baseline:
         with working("evaluating"):
@@ -149,7 +123,7 @@ def gate(
             latency=latency,
             allow_uncalibrated=allow_uncalibrated,
         )
-    print_result(result, "table", rankgauge.reports.Options(full=full))
+    out.print(result)
     report_options = rankgauge.reports.Options(strict=strict)
     if page:
         write_report(page, rankgauge.reports.gate_page(result))

@@ -6,14 +6,22 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import print_message, print_result, print_text, save_plot, working
+from rankgauge.cli.output import (
+    Output,
+    output_format,
+    print_message,
+    print_text,
+    save_plot,
+    working,
+)
+from rankgauge.cli.parameters import Group, Positive, argument, option
 from rankgauge.core.escaping import for_terminal
 
 _NOT_COMPARABLE = 4
-_run_option = click.option("--run", metavar="NAME", help="Use only evaluations of this run.")
+_run = option("Use only evaluations of this run.", "NAME")
 
 
-@click.group(short_help="List, compare, and track saved evaluations.")
+@click.group(cls=Group, short_help="List, compare, and track saved evaluations.")
 def history() -> None:
     """List and compare evaluations saved with: rankgauge evaluate QRELS RUN --save.
 
@@ -26,20 +34,15 @@ def history() -> None:
 
 
 @history.command("list", short_help="List saved evaluations.")
-@options.measures(
-    "A measure whose mean is shown; repeat for more.  [default: nDCG@10, or the first]"
-)
-@_run_option
-@click.option(
-    "--last",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Show only the latest N.  [default: all]",
-)
-@options.store
-@options.output_format()
 def list_(
-    measures: tuple[str, ...], run: str | None, last: int | None, store: str | None, format: str
+    *,
+    measures: tuple[str, ...] = options.measures(
+        "A measure whose mean is shown; repeat for more.  [default: nDCG@10, or the first]"
+    ),
+    run: str | None = _run,
+    last: Positive | None = option("Show only the latest N.  [default: all]", "N"),
+    store: str | None = options.store,
+    out: Output,
 ) -> None:
     """List the saved evaluations, in the order of saving.
 
@@ -50,43 +53,36 @@ def list_(
     """
     with working("reading the history"), rankgauge.History.open(store) as kept:
         entries = kept.entries(run=run)
-    print_result(entries, format, rankgauge.reports.Options(measures=measures, last=last))
+    out.print(entries, rankgauge.reports.Options(measures=measures, last=last))
 
 
 @history.command(short_help="Show one evaluation in full.")
-@click.argument("number", metavar="ID", type=int)
-@options.store
-@options.output_format()
-@options.full("Show fingerprints, versions, and all notes.")
-def show(number: int, store: str | None, format: str, full: bool) -> None:
+def show(
+    *,
+    number: int = argument("ID"),
+    store: str | None = options.store,
+    out: Output = output_format("Show fingerprints, versions, and all notes."),
+) -> None:
     """Show one evaluation: settings, fingerprints, commit, means, and notes."""
     with rankgauge.History.open(store) as kept:
         entry = kept.entry(number)
-    print_result(entry, format, rankgauge.reports.Options(full=full))
+    out.print(entry)
 
 
 @history.command(short_help="Compare two evaluations, query by query.")
-@click.argument("before", metavar="ID", type=int)
-@click.argument("after", metavar="ID", type=int)
-@options.measures(
-    "A measure; repeat for more. The first is tested, the others are described.  [default: all "
-    "that both have, nDCG@10 first]"
-)
-@click.option(
-    "--force", is_flag=True,
-    help="Compare even if judgments, policies, or definitions of a measure differ.",
-)  # fmt: skip
-@options.store
-@options.output_format()
-@options.full("Show all measures, the test, and its seed.")
 def compare(
-    before: int,
-    after: int,
-    measures: tuple[str, ...],
-    force: bool,
-    store: str | None,
-    format: str,
-    full: bool,
+    *,
+    before: int = argument("ID"),
+    after: int = argument("ID"),
+    measures: tuple[str, ...] = options.measures(
+        "A measure; repeat for more. The first is tested, the others are described.  "
+        "[default: all that both have, nDCG@10 first]"
+    ),
+    force: bool = option(
+        "Compare even if judgments, policies, or definitions of a measure differ."
+    ),
+    store: str | None = options.store,
+    out: Output = output_format("Show all measures, the test, and its seed."),
 ) -> None:
     """Compare the second evaluation with the first, on the queries that both have.
 
@@ -104,29 +100,23 @@ def compare(
     except rankgauge.MismatchError as error:
         click.echo(f"error: {error}", err=True)
         click.get_current_context().exit(_NOT_COMPARABLE)
-    print_result(change, format, rankgauge.reports.Options(full=full))
-    if format in {"csv", "json"}:
+    out.print(change)
+    if out.is_data:
         for note in change.table().notes:
             print_message(note)
 
 
 @history.command(short_help="Show a measure over time.")
-@options.measure("The measure.")
-@_run_option
-@click.option(
-    "--last", type=click.IntRange(min=1), metavar="N",
-    help="Show only the latest N; warnings consider all.",
-)  # fmt: skip
-@options.plot("Also draw a plot to this .svg or .png file (needs rankgauge[plots]).")
-@options.store
-@options.output_format()
 def trend(
-    measure: str,
-    run: str | None,
-    last: int | None,
-    drawn: str | None,
-    store: str | None,
-    format: str,
+    *,
+    measure: str = options.measure("The measure."),
+    run: str | None = _run,
+    last: Positive | None = option("Show only the latest N; warnings consider all.", "N"),
+    drawn: str | None = option(
+        "Also draw a plot to this .svg or .png file (needs rankgauge[plots]).", "--plot FILE"
+    ),
+    store: str | None = options.store,
+    out: Output,
 ) -> None:
     """Show a measure over time, with its interval, and warn if it declines.
 
@@ -142,8 +132,8 @@ def trend(
     """
     with working("reading the history"), rankgauge.History.open(store) as kept:
         found = kept.trend(measure, run=run)
-    print_result(found, format, rankgauge.reports.Options(last=last))
-    if format in {"csv", "json"}:
+    out.print(found, rankgauge.reports.Options(last=last))
+    if out.is_data:
         for warning in found.warnings:
             print_message(f"WARNING: {warning}")
     if drawn:
@@ -151,10 +141,12 @@ def trend(
 
 
 @history.command(short_help="Delete evaluations permanently.")
-@click.argument("numbers", metavar="ID [ID]...", nargs=-1, type=int, required=True)
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@options.store
-def delete(numbers: tuple[int, ...], yes: bool, store: str | None) -> None:
+def delete(
+    *,
+    numbers: tuple[int, ...] = argument("ID [ID]..."),
+    yes: bool = option("Do not ask for confirmation."),
+    store: str | None = options.store,
+) -> None:
     """Delete evaluations permanently; their numbers are not reused."""
     with rankgauge.History.open(store) as kept:
         entries = [kept.entry(number) for number in dict.fromkeys(numbers)]
@@ -166,9 +158,7 @@ def delete(numbers: tuple[int, ...], yes: bool, store: str | None) -> None:
 
 
 @history.command(short_help="Print an evaluation as JSON.")
-@click.argument("number", metavar="ID", type=int)
-@options.store
-def export(number: int, store: str | None) -> None:
+def export(*, number: int = argument("ID"), store: str | None = options.store) -> None:
     """Print one evaluation in the format of rankgauge evaluate --as json, with values per query."""
     with rankgauge.History.open(store) as kept:
         print_text(kept.load(number).to_json() + "\n")

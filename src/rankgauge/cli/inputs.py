@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import click
 
 import rankgauge
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _MARK = '"rankgauge/evaluation/'
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
@@ -87,17 +83,6 @@ def _start(path: str) -> str:
         return stream.read(200).decode("utf-8", "replace")
 
 
-def queries_of(text: str) -> Literal["all", "intersection"] | Path:
-    """Return the queries selected by the option."""
-    if text == "all":
-        return "all"
-    if text == "intersection":
-        return "intersection"
-    from pathlib import Path
-
-    return Path(text)
-
-
 def read_drift(path: str) -> dict[str, Any]:
     """Read the output of ``rankgauge logs drift``."""
     import json
@@ -125,23 +110,6 @@ def drift_finding(data: Mapping[str, Any]) -> rankgauge.Finding:
     return rankgauge.Finding(*(str(found[name]) for name in names))  # type: ignore[arg-type]
 
 
-@contextmanager
-def chat_model(given: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the language model of these options, or None without one."""
-    if not any(value is not None for value in given.values()):
-        yield None
-        return
-    if given["url"] is None or given["model"] is None:
-        raise click.UsageError("a language model needs both --url URL and --model NAME")
-    from rankgauge.llm import ChatModel
-
-    model = ChatModel(**given)
-    try:
-        yield model
-    finally:
-        model.close()
-
-
 _ENCODERS = "hashing, model2vec:NAME, sentence-transformers:NAME, or openai-embeddings:NAME@URL"
 
 
@@ -164,17 +132,22 @@ def encoder_of(
         ) from None
 
 
-def settings_of(pairs: Iterable[str]) -> dict[str, str | float | bool]:
-    """Parse KEY=VALUE; plain numbers, true, and false are converted."""
-    found: dict[str, str | float | bool] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key or key in found:
-            raise click.BadParameter(
-                f"got {pair!r}, expected KEY=VALUE, each key once", param_hint="--set"
-            )
-        if _NUMBER.fullmatch(value):
-            found[key] = float(value) if "." in value else int(value)
-        else:
-            found[key] = {"true": True, "false": False}.get(value, value)
-    return found
+def settings_of(pairs: Mapping[str, str]) -> dict[str, Any]:
+    """Return settings: plain numbers, true, and false are converted, except in label and date."""
+    from datetime import datetime
+
+    try:
+        datetime.fromisoformat(pairs.get("date", "2000-01-01"))
+    except ValueError:
+        raise click.BadParameter(
+            f"got date={pairs['date']}, expected a date such as 2026-05-01", param_hint="--set"
+        ) from None
+    return {
+        key: value if key in {"label", "date"} else _value(value) for key, value in pairs.items()
+    }
+
+
+def _value(text: str) -> str | float | bool:
+    if _NUMBER.fullmatch(text):
+        return float(text) if "." in text else int(text)
+    return {"true": True, "false": False}.get(text, text)

@@ -5,91 +5,108 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import chat_model, encoder_of, read_runs
+from rankgauge.cli.inputs import encoder_of, read_runs
 from rankgauge.cli.judge_files import backup, export, import_, restore
 from rankgauge.cli.judge_generate import generate
 from rankgauge.cli.judge_results import agreement, answers, relevance, size, votes
-from rankgauge.cli.output import print_message, print_result, print_table, print_text, working
+from rankgauge.cli.output import (
+    Output,
+    output_format,
+    print_message,
+    print_result,
+    print_text,
+    working,
+)
+from rankgauge.cli.parameters import Count, Group, Positive, argument, option
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.files import read_text
 
 _WIDTH = 80
-_collection = click.option(
-    "--collection", metavar="FOLDER",
-    help="The documents; they must include those named by the questions.",
-)  # fmt: skip
-# How a project judges: options of `create` and `settings`, by the name of the setting.
-_settings = options.combined(
-    click.option(
-        "--mode", type=click.Choice(["choice", "graded", "ranking", "yes-no"]),
-        help="choice: the best of 2 or 3 documents, or none; graded: a grade for each document; "
-        "ranking: the best few, in order; yes-no: one document, relevant or not.",
-    ),
-    click.option("--shown", type=int, metavar="N", help="The number of documents in a task."),
-    click.option("--title", metavar="TEXT", help="The name of the project, shown on every page."),
-    click.option(
-        "--grade", "grades", multiple=True, metavar="LABEL",
-        help="With graded: the label of a grade; repeat for more, lowest first.",
-    ),
-    click.option(
-        "--places", type=int, metavar="N", help="With ranking: the number of documents to rank."
-    ),
-    click.option(
-        "--field", "fields", multiple=True, metavar="NAME",
-        help="A document field to display; repeat for more, in this order.  [default: all]",
-    ),
-    click.option("--image", metavar="NAME", help="The field with the address of an image."),
-    click.option("--link", metavar="NAME", help="The field with the address of the document."),
-    click.option(
-        "--judges", type=int, metavar="N", help="The number of people who judge each shared task."
-    ),
-    click.option(
-        "--budget", type=int, metavar="N", help="The maximum number of tasks per question."
-    ),
-)  # fmt: skip
+_collection = option("The documents; they must include those named by the questions.", "FOLDER")
 
 
-# Address of the web server.
-_address = options.combined(
-    click.option(
-        "--host", default="127.0.0.1", show_default=True, help="The address to listen on."
-    ),
-    click.option(
-        "--port", type=click.IntRange(0, 65535), default=8765, show_default=True,
-        help="The port to listen on; 0 chooses a free one.",
-    ),
-    click.option("--open", "browser", is_flag=True, help="Open the page in a browser."),
-)  # fmt: skip
-# Sampling of questions from a log: options of `create` and `questions`.
-_draws = options.combined(
-    click.option(
-        "--sample", type=click.IntRange(1), metavar="N",
-        help="The file is a query log: draw N distinct questions from it.",
-    ),
-    click.option(
-        "--by", type=click.Choice(["frequency", "uniform", "strata"]), default="frequency",
-        show_default=True,
-        help="With --sample: draw by frequency, all with equal probability, or equally from head, "
+@dataclass(frozen=True)
+class _Settings:
+    """How a project judges: settings given as options."""
+
+    mode: Literal["choice", "graded", "ranking", "yes-no"] | None = option(
+        "choice: the best of 2 or 3 documents, or none; graded: a grade for each document; "
+        "ranking: the best few, in order; yes-no: one document, relevant or not."
+    )
+    shown: int | None = option("The number of documents in a task.", "N")
+    title: str | None = option("The name of the project, shown on every page.", "TEXT")
+    grades: tuple[str, ...] = option(
+        "With graded: the label of a grade; repeat for more, lowest first.", "--grade LABEL"
+    )
+    places: int | None = option("With ranking: the number of documents to rank.", "N")
+    fields: tuple[str, ...] = option(
+        "A document field to display; repeat for more, in this order.  [default: all]",
+        "--field NAME",
+    )
+    image: str | None = option("The field with the address of an image.", "NAME")
+    link: str | None = option("The field with the address of the document.", "NAME")
+    judges: int | None = option("The number of people who judge each shared task.", "N")
+    budget: int | None = option("The maximum number of tasks per question.", "N")
+
+    def given(self) -> dict[str, Any]:
+        """Return the settings given as options."""
+        return {name: value for name, value in vars(self).items() if value not in {None, ()}}
+
+
+@dataclass(frozen=True)
+class _Address:
+    """Address of the web server."""
+
+    host: str = option("The address to listen on.", default="127.0.0.1")
+    port: Annotated[int, click.IntRange(0, 65535)] = option(
+        "The port to listen on; 0 chooses a free one.", default=8765
+    )
+    browser: bool = option("Open the page in a browser.", "--open")
+
+    def serve(self, project: Any, log: Any = None) -> None:
+        """Serve a project until Ctrl-C."""
+        from rankgauge.web import serve
+
+        echo = _open if self.browser else _print
+        serve(project, host=self.host, port=self.port, log=log, echo=echo)
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """Sample of the questions of a log."""
+
+    sample: Positive | None = option(
+        "The file is a query log: draw N distinct questions from it.", "N"
+    )
+    by: Literal["frequency", "uniform", "strata"] = option(
+        "With --sample: draw by frequency, all with equal probability, or equally from head, "
         "torso, and tail. Probabilities are recorded.",
-    ),
-    options.seed("With --sample: the seed of the draw."),
-)  # fmt: skip
+        default="frequency",
+    )
+    seed: Count = option("With --sample: the seed of the draw.", default=0)
+
+    def questions(self, path: str, collection: str | None, author: str) -> list[Any]:
+        """Return the questions of a file, or those drawn from a log."""
+        from rankgauge.judging import load_questions, questions_of
+        from rankgauge.production import sample_questions
+
+        with working(f"reading {path}"):
+            if self.sample is not None:
+                drawn = sample_questions(path, self.sample, by=self.by, seed=self.seed)
+                return questions_of(drawn.questions, author)
+            documents = None if collection is None else rankgauge.Collection.read(collection)
+            return load_questions(path, documents, author=author)
 
 
-def _given_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings given as options."""
-    return {name: value for name, value in settings.items() if value not in {None, ()}}
-
-
-@click.group(cls=options.OrderedGroup, short_help="Let people judge documents.")
+@click.group(cls=Group, short_help="Let people judge documents.")
 def judge() -> None:
     """Let people judge documents: they choose the best of two or three, or none.
 
@@ -105,30 +122,19 @@ def judge() -> None:
 
 
 @judge.command(short_help="Create a project with questions.")
-@options.project
-@click.option(
-    "--questions", metavar="FILE",
-    help="The questions, optionally with the documents that answer them.",
-)  # fmt: skip
-@_collection
-@_draws
-@click.option(
-    "--guideline",
-    metavar="FILE",
-    help="The guideline for judges, in Markdown.  [default: built in]",
-)
-@click.option("--author", default="", metavar="NAME", help="Your name.")
-@_settings
 def create(
+    *,
     project: str,
-    questions: str | None,
-    collection: str | None,
-    sample: int | None,
-    by: str,
-    seed: int,
-    guideline: str | None,
-    author: str,
-    **settings: Any,
+    questions: str | None = option(
+        "The questions, optionally with the documents that answer them.", "FILE"
+    ),
+    collection: str | None = _collection,
+    draw: _Draw,
+    guideline: str | None = option(
+        "The guideline for judges, in Markdown.  [default: built in]", "FILE"
+    ),
+    author: str = option("Your name.", "NAME", default=""),
+    settings: _Settings,
 ) -> None:
     """Create PROJECT and add questions to it.
 
@@ -141,33 +147,23 @@ def create(
     """
     from rankgauge.judging import JudgingProject, Settings, project_status
 
-    read = (
-        []
-        if questions is None
-        else _read_questions(questions, collection, author, draw=(sample, by, seed))
-    )
+    read = [] if questions is None else draw.questions(questions, collection, author)
     text = None if guideline is None else read_text(guideline)
     with JudgingProject.create(
-        project, Settings(**_given_settings(settings)), guideline=text, author=author
+        project, Settings(**settings.given()), guideline=text, author=author
     ) as made:
         made.add_questions(read)
-        print_result(project_status(made), "table")
+        print_result(project_status(made))
 
 
 @judge.command(short_help="Add questions from a file or a log, or print them.")
-@options.project
-@click.argument("file", metavar="[FILE]", required=False)
-@_collection
-@_draws
-@click.option("--author", default="", metavar="NAME", help="The author of the questions.")
 def questions(
+    *,
     project: str,
-    file: str | None,
-    collection: str | None,
-    sample: int | None,
-    by: str,
-    seed: int,
-    author: str,
+    file: str | None = argument("[FILE]"),
+    collection: str | None = _collection,
+    draw: _Draw,
+    author: str = option("The author of the questions.", "NAME", default=""),
 ) -> None:
     """Add the questions in FILE; questions with an existing id are replaced.
 
@@ -189,44 +185,36 @@ def questions(
                     row["probability"] = each.probability
                 print_text(json.dumps(row, ensure_ascii=False) + "\n")
             return
-        opened.add_questions(_read_questions(file, collection, author, draw=(sample, by, seed)))
-        print_result(project_status(opened), "table")
+        opened.add_questions(draw.questions(file, collection, author))
+        print_result(project_status(opened))
 
 
 @judge.command(short_help="Add the documents to judge: the top k of runs and searches.")
-@options.project
-@options.documents
-@click.option("--run", "runs", multiple=True, metavar="FILE", help="A run; repeat for more.")
-@click.option("--bm25", is_flag=True, help="Search the collection with BM25.")
-@click.option(
-    "--dense", is_flag=False, flag_value="hashing", metavar="[ENCODER]",
-    help="Search it with vectors: hashing (the default: words and character n-grams), "
-    "model2vec:NAME, sentence-transformers:NAME, or openai-embeddings:NAME@URL.",
-)  # fmt: skip
-@click.option(
-    "-k", type=click.IntRange(1), default=10, show_default=True,
-    help="The number of documents to take from the top of each ranking.",
-)  # fmt: skip
-@click.option(
-    "--random", type=click.IntRange(0), default=0, metavar="N",
-    help="Draw N documents per question from outside its pool, to estimate what the pool misses.",
-)  # fmt: skip
-@options.language_model
-@options.run_format
-@options.seed("The seed of the random draw.")
-@options.output_format()
 def pool(
+    *,
     project: str,
-    collection: str,
-    runs: tuple[str, ...],
-    bm25: bool,
-    dense: str | None,
-    k: int,
-    random: int,
-    run_format: str | None,
-    seed: int,
-    format: str,
-    **chat: Any,
+    collection: str = options.documents,
+    runs: tuple[str, ...] = option("A run; repeat for more.", "--run FILE"),
+    bm25: bool = option("Search the collection with BM25."),
+    dense: str | None = option(
+        "Search it with vectors: hashing (the default: words and character n-grams), "
+        "model2vec:NAME, sentence-transformers:NAME, or openai-embeddings:NAME@URL.",
+        "[ENCODER]",
+        is_flag=False,
+        flag_value="hashing",
+    ),
+    k: Positive = option(
+        "The number of documents to take from the top of each ranking.", default=10
+    ),
+    random: Count = option(
+        "Draw N documents per question from outside its pool, to estimate what the pool misses.",
+        "N",
+        default=0,
+    ),
+    chat: options.LanguageModel,
+    run_format: options.RunFormat | None = options.run_format,
+    seed: Count = option("The seed of the random draw.", default=0),
+    out: Output,
 ) -> None:
     """Add candidate documents to the questions of PROJECT.
 
@@ -243,7 +231,7 @@ def pool(
     from rankgauge.judging import JudgingProject, build_pool
 
     with (
-        chat_model(chat) as model,
+        chat.open() as model,
         working("building the pool"),
         JudgingProject(project) as opened,
     ):
@@ -257,14 +245,16 @@ def pool(
             random=random,
             seed=seed,
         )
-    print_result(found, format)
+    out.print(found)
 
 
 @judge.command(short_help="Show or change the settings of a project.")
-@options.project
-@click.option("--author", default="", metavar="NAME", help="Your name.")
-@_settings
-def settings(project: str, author: str, **settings: Any) -> None:
+def settings(
+    *,
+    project: str,
+    author: str = option("Your name.", "NAME", default=""),
+    settings: _Settings,
+) -> None:
     """Print the settings of PROJECT, after changing those given as options.
 
     Each change creates a new version; existing presentations keep their mode.
@@ -277,21 +267,23 @@ def settings(project: str, author: str, **settings: Any) -> None:
     from rankgauge.judging import JudgingProject
 
     with JudgingProject(project) as opened:
-        current, changed = opened.settings, _given_settings(settings)
+        current, changed = opened.settings, settings.given()
         if changed.get("mode", current.mode) != current.mode:
             changed.setdefault("shown", None)  # use the default number of the new mode
         if changed:
             opened.change_settings(replace(current, **changed), author=author)
         rows = [(name, _value(value)) for name, value in asdict(opened.settings).items()]
     table = rankgauge.rendering.Table(("setting", "value"), tuple(rows), title=opened.where)
-    print_table(table, "table")
+    print_text(rankgauge.rendering.render_table(table, "table"))
 
 
 @judge.command(short_help="Print the guideline, or store a new version of it.")
-@options.project
-@click.argument("file", metavar="[FILE]", required=False)
-@click.option("--author", default="", metavar="NAME", help="Your name.")
-def guideline(project: str, file: str | None, author: str) -> None:
+def guideline(
+    *,
+    project: str,
+    file: str | None = argument("[FILE]"),
+    author: str = option("Your name.", "NAME", default=""),
+) -> None:
     """Print the guideline of PROJECT; with FILE, first store its text as the next version.
 
     Each judgment records the version that the judge saw.
@@ -316,9 +308,7 @@ def _folded(line: str) -> str:
 
 
 @judge.command(short_help="Add hidden tests: tasks with a known answer.")
-@options.project
-@click.argument("file", metavar="FILE")
-def gold(project: str, file: str) -> None:
+def gold(*, project: str, file: str) -> None:
     """Add the hidden tests in FILE, which are mixed into the tasks of judges.
 
     FILE is CSV or JSON lines with question, documents, and accepted (empty if "none" is correct).
@@ -336,13 +326,14 @@ def gold(project: str, file: str) -> None:
 
 
 @judge.command(short_help="Serve the pages on which people judge.")
-@options.project
-@_address
-@click.option(
-    "--log", metavar="LOG",
-    help="A production log: leads see its metrics and question drift, and draw new questions.",
-)  # fmt: skip
-def serve(project: str, host: str, port: int, log: str | None, browser: bool) -> None:
+def serve(
+    *,
+    project: str,
+    address: _Address,
+    log: str | None = option(
+        "A production log: leads see its metrics and question drift, and draw new questions.", "LOG"
+    ),
+) -> None:
     """Serve the pages of PROJECT until you press Ctrl-C.
 
     The printed link signs you in as admin. It works once; each start prints a new one.
@@ -355,17 +346,14 @@ def serve(project: str, host: str, port: int, log: str | None, browser: bool) ->
     """
     from rankgauge.judging import JudgingProject
     from rankgauge.production import EventLog
-    from rankgauge.web import serve as serve_pages
 
     shown = None if log is None else EventLog(log)
     with JudgingProject(project) as opened:
-        serve_pages(opened, host=host, port=port, log=shown, echo=_open if browser else _print)
+        address.serve(opened, shown)
 
 
 @judge.command(short_help="Serve a project on the bundled sample.")
-@click.argument("project", metavar="[PROJECT]", required=False)
-@_address
-def demo(project: str | None, host: str, port: int, browser: bool) -> None:
+def demo(*, project: str | None = argument("[PROJECT]"), address: _Address) -> None:
     """Serve a project on the bundled sample: 30 questions to a library help center.
 
     Without PROJECT the project is temporary. An existing PROJECT is opened again.
@@ -378,23 +366,24 @@ def demo(project: str | None, host: str, port: int, browser: bool) -> None:
     import tempfile
 
     from rankgauge.judging import demo_project
-    from rankgauge.web import serve as serve_pages
 
     with tempfile.TemporaryDirectory(prefix="rankgauge-") as folder:
         with working("preparing the sample"):
             made = demo_project(Path(folder, "demo.db") if project is None else project)
         with made:
-            serve_pages(made, host=host, port=port, echo=_open if browser else _print)
+            address.serve(made)
 
 
 @judge.command(short_help="Invite a judge, and print the secret link.")
-@options.project
-@click.argument("name", metavar="NAME")
-@click.option(
-    "--role", type=click.Choice(["judge", "lead", "admin"]), default="judge", show_default=True,
-    help="judge: judges; lead: also sees results and adjudicates; admin: also invites people.",
-)  # fmt: skip
-def invite(project: str, name: str, role: str) -> None:
+def invite(
+    *,
+    project: str,
+    name: str,
+    role: Literal["judge", "lead", "admin"] = option(
+        "judge: judges; lead: also sees results and adjudicates; admin: also invites people.",
+        default="judge",
+    ),
+) -> None:
     """Add the judge NAME and print the path of the sign-in page.
 
     Prepend the address of your server: http://HOST:PORT/join/SECRET. Only a hash of the secret is
@@ -409,12 +398,14 @@ def invite(project: str, name: str, role: str) -> None:
 
 
 @judge.command("ask-model", short_help="Let a language model judge tasks that people answered.")
-@options.project
-@options.language_model
-@click.option("--name", metavar="NAME", help="The name of the judge.  [default: the model]")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Send at most N tasks.")
-@options.output_format()
-def ask_model(project: str, name: str | None, limit: int | None, format: str, **chat: Any) -> None:
+def ask_model(
+    *,
+    project: str,
+    chat: options.LanguageModel,
+    name: str | None = option("The name of the judge.  [default: the model]", "NAME"),
+    limit: Positive | None = option("Send at most N tasks.", "N"),
+    out: Output,
+) -> None:
     """Let a language model judge the tasks that people have answered, and store its choices.
 
     The model sees the same documents and guideline. `judge agreement` compares it with people; its
@@ -427,25 +418,23 @@ def ask_model(project: str, name: str | None, limit: int | None, format: str, **
     """
     from rankgauge.judging import JudgingProject, ask_model as ask
 
-    with chat_model(chat) as model, JudgingProject(project) as opened:
-        if model is None:
-            raise click.UsageError("name the language model: --url URL --model NAME")
-        with working(f"asking {chat['model']}"):
-            found = ask(opened, model, name=name, limit=limit)
-    print_result(found, format)
+    with (
+        chat.open(required=True) as model,
+        JudgingProject(project) as opened,
+        working(f"asking {chat.model}"),
+    ):
+        found = ask(opened, model, name=name, limit=limit)
+    out.print(found)
 
 
 @judge.command(short_help="Show the progress and the next step.")
-@options.project
-@options.full("Show all judges.")
-@options.output_format()
-def status(project: str, full: bool, format: str) -> None:
+def status(*, project: str, out: Output = output_format("Show all judges.")) -> None:
     """Show the progress of PROJECT, and the next step."""
     from rankgauge.judging import JudgingProject, project_status
 
     with JudgingProject(project) as opened:
         found = project_status(opened)
-    print_result(found, format, rankgauge.reports.Options(full=full))
+    out.print(found)
 
 
 for _command in (
@@ -491,17 +480,3 @@ def _open(link: str) -> None:
 
     _print(link)
     webbrowser.open(link)
-
-
-def _read_questions(
-    path: str, collection: str | None, author: str, *, draw: tuple[int | None, str, int]
-) -> list[Any]:
-    from rankgauge.judging import load_questions, questions_of
-    from rankgauge.production import sample_questions
-
-    sample, by, seed = draw
-    with working(f"reading {path}"):
-        if sample is not None:
-            return questions_of(sample_questions(path, sample, by=by, seed=seed).questions, author)
-        documents = None if collection is None else rankgauge.Collection.read(collection)
-        return load_questions(path, documents, author=author)

@@ -4,50 +4,35 @@ from __future__ import annotations
 
 from typing import Literal
 
-import click
-
 import rankgauge
-from rankgauge.cli import options
 from rankgauge.cli.output import print_message, print_result, working
+from rankgauge.cli.parameters import command, option
 
 
-@click.command(short_help="Write judgments as qrels or preferences, or all events.")
-@options.project
-@click.argument("file", metavar="FILE")
-@click.option(
-    "--to", type=click.Choice(["qrels", "preferences", "sampled", "events"]), default="qrels",
-    show_default=True,
-    help="qrels: a grade for each document; preferences: a group for each choice; sampled: the "
-    "pool and the random documents from outside it as strata; events: everything in the project.",
-)  # fmt: skip
-@click.option(
-    "--relevance", type=click.Choice(["share", "fit", "grade"]),
-    help="The source of grades. share: 0 if never chosen, else 1, 2, ... by ascending "
-    "chosen/shown; fit: the probability of being preferred to none; grade: the median grade or, of "
-    "rankings, place (the first is highest).  [default: share, or grade in a project of grades or "
-    "rankings]",
-)  # fmt: skip
-@click.option(
-    "--drop-unsure",
-    is_flag=True,
-    help="With fit: leave a document unjudged if its interval contains 0.5.",
-)
-@click.option(
-    "--collection", metavar="FOLDER", help="With sampled: the collection that was searched."
-)
-@click.option(
-    "--format", "form", metavar="FORMAT",
-    help="The format, if the name of FILE does not show it: "
-    f"{', '.join(rankgauge.formats.TARGET_FORMATS)}.",
-)  # fmt: skip
+@command(short_help="Write judgments as qrels or preferences, or all events.")
 def export(
+    *,
     project: str,
     file: str,
-    to: Literal["qrels", "preferences", "sampled", "events"],
-    relevance: Literal["share", "fit", "grade"] | None,
-    drop_unsure: bool,
-    collection: str | None,
-    form: str | None,
+    to: Literal["qrels", "preferences", "sampled", "events"] = option(
+        "qrels: a grade for each document; preferences: a group for each choice; sampled: the "
+        "pool and the random documents from outside it as strata; events: everything in the "
+        "project.",
+        default="qrels",
+    ),
+    relevance: Literal["share", "fit", "grade"] | None = option(
+        "The source of grades. share: 0 if never chosen, else 1, 2, ... by ascending "
+        "chosen/shown; fit: the probability of being preferred to none; grade: the median "
+        "grade or, of rankings, place (the first is highest).  [default: share, or grade in a "
+        "project of grades or rankings]"
+    ),
+    drop_unsure: bool = option("With fit: leave a document unjudged if its interval contains 0.5."),
+    collection: str | None = option("With sampled: the collection that was searched.", "FOLDER"),
+    form: str | None = option(
+        "The format, if the name of FILE does not show it: "
+        f"{', '.join(rankgauge.formats.TARGET_FORMATS)}.",
+        "--format FORMAT",
+    ),
 ) -> None:
     """Write the judgments of PROJECT to FILE.
 
@@ -78,51 +63,34 @@ def export(
         for text in made.about["warnings"]:
             print_message(f"WARNING: {text}")
     else:
-        print_result(made, "table")
+        print_result(made)
     for note in notes:
         print_message(f"lost: {note}")
 
 
-@click.command("import", short_help="Import judgments from other tools.")
-@options.project
-@click.argument("file", metavar="FILE")
-@click.option(
-    "--judge", "name", default="imported", show_default=True, metavar="NAME",
-    help="The judge, if FILE has no column of judges.",
-)  # fmt: skip
-@click.option(
-    "--kind", type=click.Choice(["person", "model", "application"]), default="person",
-    show_default=True, help="The kind of judge; only judgments of people count.",
-)  # fmt: skip
-@click.option("--preferences", is_flag=True, help="FILE contains preferences, not grades.")
-@click.option(
-    "--columns", metavar="NAMES",
-    help="The columns of the table: query=NAME,document=NAME,grade=NAME or "
-    "query=NAME,left=NAME,right=NAME,winner=NAME; optionally judge=NAME, comment=NAME.",
-)  # fmt: skip
-@click.option(
-    "--several",
-    is_flag=True,
-    help="Repeated pairs are judgments of different people.",
-)
-@click.option("--add-questions", is_flag=True, help="Add questions that PROJECT does not have.")
-@click.option(
-    "--skip-bad", is_flag=True, help="Skip rows that cannot be imported, and report them."
-)
-@click.option(
-    "--format", "form", metavar="FORMAT", help="The format of FILE, if its name does not show it."
-)
+@command(name="import", short_help="Import judgments from other tools.")
 def import_(
+    *,
     project: str,
     file: str,
-    name: str,
-    kind: str,
-    preferences: bool,
-    columns: str | None,
-    several: bool,
-    add_questions: bool,
-    skip_bad: bool,
-    form: str | None,
+    name: str = option(
+        "The judge, if FILE has no column of judges.", "--judge NAME", default="imported"
+    ),
+    kind: Literal["person", "model", "application"] = option(
+        "The kind of judge; only judgments of people count.", default="person"
+    ),
+    preferences: bool = option("FILE contains preferences, not grades."),
+    columns: str | None = option(
+        "The columns of the table: query=NAME,document=NAME,grade=NAME or "
+        "query=NAME,left=NAME,right=NAME,winner=NAME; optionally judge=NAME, comment=NAME.",
+        "NAMES",
+    ),
+    several: bool = option("Repeated pairs are judgments of different people."),
+    add_questions: bool = option("Add questions that PROJECT does not have."),
+    skip_bad: bool = option("Skip rows that cannot be imported, and report them."),
+    form: str | None = option(
+        "The format of FILE, if its name does not show it.", "--format FORMAT"
+    ),
 ) -> None:
     """Add the judgments in FILE to PROJECT; on an error, add none of them.
 
@@ -144,13 +112,11 @@ def import_(
             kind=kind, preferences=preferences, columns=_columns(columns), several=several,
             add_questions=add_questions, skip_bad=skip_bad,
         )  # fmt: skip
-    print_result(done, "table")
+    print_result(done)
 
 
-@click.command(short_help="Back up a project while judges keep working.")
-@options.project
-@click.argument("file", metavar="FILE")
-def backup(project: str, file: str) -> None:
+@command(short_help="Back up a project while judges keep working.")
+def backup(*, project: str, file: str) -> None:
     """Copy PROJECT to the new FILE while judges keep working.
 
     The copy of an SQLite project is itself a project. For PostgreSQL, or if the name ends in .jsonl
@@ -168,10 +134,8 @@ def backup(project: str, file: str) -> None:
     print_message(done.summary())
 
 
-@click.command(short_help="Restore a project from a backup.")
-@click.argument("file", metavar="FILE")
-@options.project
-def restore(file: str, project: str) -> None:
+@command(short_help="Restore a project from a backup.")
+def restore(*, file: str, project: str) -> None:
     """Create the new PROJECT from FILE, written by `judge backup`.
 
     \b

@@ -2,50 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.inputs import chat_model
-from rankgauge.cli.output import counted, print_message, print_result, working
+from rankgauge.cli.output import Output, counted, print_message, working
+from rankgauge.cli.parameters import Count, Positive, command, option
 
 
-@click.command(short_help="Let a language model propose questions for documents.")
-@options.project
-@options.documents
-@click.option(
-    "-n", type=click.IntRange(1), default=30, show_default=True,
-    help="The number of documents to draw; the model proposes one question for each.",
-)  # fmt: skip
-@click.option(
-    "-o", "--output", metavar="FILE",
-    help="The accepted questions (JSON lines); refused questions go to FILE.refused.jsonl.  "
-    "[default: PROJECT.generated.jsonl]",
-)  # fmt: skip
-@click.option(
-    "-k",
-    type=click.IntRange(1),
-    default=10,
-    show_default=True,
-    help="Record the rank of the document in the top K of a BM25 search.",
-)
-@click.option("--dry-run", is_flag=True, help="Print calls and cost without calling the model.")
-@options.language_model
-@options.seed("The seed of the draw.")
-@options.output_format()
+@command(short_help="Let a language model propose questions for documents.")
 def generate(
+    *,
     project: str,
-    collection: str,
-    n: int,
-    output: str | None,
-    k: int,
-    dry_run: bool,
-    seed: int,
-    format: str,
-    **chat: Any,
+    collection: str = options.documents,
+    n: Positive = option(
+        "The number of documents to draw; the model proposes one question for each.", default=30
+    ),
+    output: str | None = option(
+        "The accepted questions (JSON lines); refused questions go to FILE.refused.jsonl.  "
+        "[default: PROJECT.generated.jsonl]",
+        "-o, --output FILE",
+    ),
+    k: Positive = option(
+        "Record the rank of the document in the top K of a BM25 search.", default=10
+    ),
+    dry_run: bool = option("Print calls and cost without calling the model."),
+    chat: options.LanguageModel,
+    seed: Count = option("The seed of the draw.", default=0),
+    out: Output,
 ) -> None:
     """Let a language model propose a question for each of N documents drawn at random.
 
@@ -67,12 +54,9 @@ def generate(
     if output is None and "://" in project:
         raise click.UsageError("name the file of the questions: -o FILE")
     target = Path(output or f"{Path(project).with_suffix('')}.generated.jsonl")
-    if chat["url"] is not None and chat["cache"] is None:
-        chat["cache"] = f"{target}.cache"
-    with chat_model(chat) as model, JudgingProject(project) as opened:
-        if model is None:
-            raise click.UsageError("name the language model: --url URL --model NAME")
-        with working(f"asking {chat['model']}"):
+    chat = replace(chat, cache=chat.cache or f"{target}.cache")
+    with chat.open(required=True) as model, JudgingProject(project) as opened:
+        with working(f"asking {chat.model}"):
             # Questions of an earlier call with this model and prompt are not duplicates.
             known = [q.text for q in opened.questions.values() if q.origin != "generated"]
             made = generate_questions(
@@ -88,4 +72,4 @@ def generate(
                 f"{counted(len(new), 'question')} added to {project} and {target}; "
                 f"refused: {refused}"
             )
-    print_result(made, format)
+    out.print(made)

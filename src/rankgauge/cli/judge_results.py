@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import statistics
+from typing import Literal
 
 import click
 
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import read_runs
-from rankgauge.cli.output import counted, print_message, print_result
+from rankgauge.cli.output import Output, counted, output_format, print_message
+from rankgauge.cli.parameters import command, option
 
 
-@click.command(short_help="Estimate the relevance of each document.")
-@options.project
-@click.option("--question", metavar="ID", help="Show only the documents of this question.")
-@options.full("Also show unjudged documents, and the judgments that are not counted.")
-@options.output_format()
-def relevance(project: str, question: str | None, full: bool, format: str) -> None:
+@command(short_help="Estimate the relevance of each document.")
+def relevance(
+    *,
+    project: str,
+    question: str | None = option("Show only the documents of this question.", "ID"),
+    out: Output = output_format(
+        "Also show unjudged documents, and the judgments that are not counted."
+    ),
+) -> None:
     """Print how often each document was shown and chosen, and its estimated relevance.
 
     The table has the share chosen / shown with its Wilson interval, and the probability that the
@@ -34,17 +39,20 @@ def relevance(project: str, question: str | None, full: bool, format: str) -> No
     found = measure_relevance(judgments, pools, warning=warning)
     if question is not None:
         found.question(question)  # raises an error if the question is unknown
-    if format == "table" and not found.counted:
+    if out.format == "table" and not found.counted:
         _print_nothing_judged(project)
         return
-    print_result(found, format, rankgauge.reports.Options(full=full))
+    out.print(found)
 
 
-@click.command(short_help="Measure agreement between judges, and of judges with themselves.")
-@options.project
-@options.full("Also show the coefficients of each judge, criterion, and pair of judges.")
-@options.output_format()
-def agreement(project: str, full: bool, format: str) -> None:
+@command(short_help="Measure agreement between judges, and of judges with themselves.")
+def agreement(
+    *,
+    project: str,
+    out: Output = output_format(
+        "Also show the coefficients of each judge, criterion, and pair of judges."
+    ),
+) -> None:
     """Print how well the judges of PROJECT agree.
 
     Krippendorff's alpha is 1 for perfect agreement and 0 for judges who guess. Models are compared
@@ -59,67 +67,34 @@ def agreement(project: str, full: bool, format: str) -> None:
         with opened.reading() as stored:
             gold = stored.gold()
     found = measure_agreement(judgments, judges, gold=gold)
-    if format == "table" and not found.rows:
+    if out.format == "table" and not found.rows:
         _print_nothing_judged(project)
         return
-    print_result(found, format, rankgauge.reports.Options(full=full))
+    out.print(found)
     if warning:
         print_message(warning)
 
 
-@click.command(short_help="Compute the numbers of questions and judgments needed.")
-@options.project
-@click.option(
-    "--difference",
-    type=float,
-    required=True,
-    metavar="X",
-    help="The difference of means to detect, such as 0.05.",
-)
-@click.option(
-    "--sd",
-    type=float,
-    metavar="X",
-    help="The standard deviation of the differences of two systems over questions.",
-)
-@click.option(
-    "--qrels", metavar="FILE", help="Without --sd: the judgments with which to evaluate the runs."
-)
-@click.option(
-    "--run",
-    "runs",
-    multiple=True,
-    metavar="FILE",
-    help="Without --sd: two or more runs from which to estimate it.",
-)
-@options.measure("The measure of these differences.")
-@click.option(
-    "--power",
-    type=float,
-    default=0.8,
-    show_default=True,
-    metavar="X",
-    help="The power: the probability of detecting the difference.",
-)
-@click.option(
-    "--agreement",
-    type=float,
-    default=0.1,
-    show_default=True,
-    metavar="X",
-    help="The half-width of the interval of alpha: ± X.",
-)
-@options.output_format()
+@command(short_help="Compute the numbers of questions and judgments needed.")
 def size(
+    *,
     project: str,
-    difference: float,
-    sd: float | None,
-    qrels: str | None,
-    runs: tuple[str, ...],
-    measure: str,
-    power: float,
-    agreement: float,
-    format: str,
+    difference: float = option("The difference of means to detect, such as 0.05.", "X"),
+    sd: float | None = option(
+        "The standard deviation of the differences of two systems over questions.", "X"
+    ),
+    qrels: str | None = option(
+        "Without --sd: the judgments with which to evaluate the runs.", "FILE"
+    ),
+    runs: tuple[str, ...] = option(
+        "Without --sd: two or more runs from which to estimate it.", "--run FILE"
+    ),
+    measure: str = options.measure("The measure of these differences."),
+    power: float = option(
+        "The power: the probability of detecting the difference.", "X", default=0.8
+    ),
+    agreement: float = option("The half-width of the interval of alpha: ± X.", "X", default=0.1),
+    out: Output,
 ) -> None:
     """Compute how many questions and judgments PROJECT needs to detect a difference.
 
@@ -143,17 +118,15 @@ def size(
         agreement=agreement,
         **({"documents": round(statistics.median(sizes))} if sizes else {}),
     )  # fmt: skip
-    print_result(plan, format)
+    out.print(plan)
 
 
 def _print_nothing_judged(project: str) -> None:
     print_message(f"There are no judgments of people yet. Next: rankgauge judge serve {project}")
 
 
-@click.command(short_help="Add answers of systems for people to compare.")
-@options.project
-@click.argument("file", metavar="FILE")
-def answers(project: str, file: str) -> None:
+@command(short_help="Add answers of systems for people to compare.")
+def answers(*, project: str, file: str) -> None:
     """Add the answers of FILE (CSV, TSV, or JSON lines) to PROJECT.
 
     Columns: id, question (its identifier), text, retrieval, prompt, model, and sources (identifiers
@@ -170,21 +143,21 @@ def answers(project: str, file: str) -> None:
     print_message(f"{added} to {counted(asked, 'question')} of the project")
 
 
-@click.command(short_help="Compute win rates of systems from votes on their answers.")
-@options.project
-@click.option(
-    "--import", "file", metavar="FILE",
-    help="First import votes: CSV, TSV, or JSON lines with question, left, right (identifiers of "
-    "the answers as displayed), winner (left, right, both good, both bad, tie, cannot tell), and "
-    "optionally judge, comment, and time.",
-)  # fmt: skip
-@click.option(
-    "--kind", type=click.Choice(["person", "application", "model"]), default="person",
-    show_default=True, help="Who cast the imported votes.",
-)  # fmt: skip
-@options.full("Also show votes without a preference, and all pairs of systems.")
-@options.output_format()
-def votes(project: str, file: str | None, kind: str, full: bool, format: str) -> None:
+@command(short_help="Compute win rates of systems from votes on their answers.")
+def votes(
+    *,
+    project: str,
+    file: str | None = option(
+        "First import votes: CSV, TSV, or JSON lines with question, left, right (identifiers "
+        "of the answers as displayed), winner (left, right, both good, both bad, tie, cannot "
+        "tell), and optionally judge, comment, and time.",
+        "--import FILE",
+    ),
+    kind: Literal["person", "application", "model"] = option(
+        "Who cast the imported votes.", default="person"
+    ),
+    out: Output = output_format("Also show votes without a preference, and all pairs of systems."),
+) -> None:
     """Print the win rate of each pair of systems of PROJECT, with its Wilson interval.
 
     Votes of people, applications, and models are counted separately, and never as expert judgments.
@@ -196,7 +169,7 @@ def votes(project: str, file: str | None, kind: str, full: bool, format: str) ->
         if file is not None:
             print_message(counted(import_votes(opened, file, kind=kind), "new vote"))
         found = vote_report(opened)
-    if format == "table" and not found.sides and not found.pairs:
+    if out.format == "table" and not found.sides and not found.pairs:
         print_message(f"There are no votes yet. Next: rankgauge judge answers {project} FILE")
         return
-    print_result(found, format, rankgauge.reports.Options(full=full))
+    out.print(found)

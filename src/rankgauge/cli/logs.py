@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import click
 
-from rankgauge.cli import options
 from rankgauge.cli.logs_experiments import experiment, interleaving, judgments
 from rankgauge.cli.logs_metrics import health, metrics
 from rankgauge.cli.logs_questions import drift, sample
-from rankgauge.cli.output import print_result, working
+from rankgauge.cli.output import Output, working
+from rankgauge.cli.parameters import Group, argument, option
 
 
-@click.group(cls=options.OrderedGroup, short_help="Import production logs and compute metrics.")
+@click.group(cls=Group, short_help="Import production logs and compute metrics.")
 def logs() -> None:
     """Monitor quality in production with a log of questions, results, answers, and clicks.
 
@@ -27,47 +29,32 @@ def logs() -> None:
 
 
 @logs.command("import", short_help="Import events from files into a log.")
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
-@options.log
-@click.option(
-    "--format", "log_format", metavar="NAME",
-    help="ubi, spans, mlflow, langfuse, or events.  [default: recognized by the first rows]",
-)  # fmt: skip
-@click.option(
-    "--mapping", metavar="FILE", help="TOML or JSON: the column of each field of an event."
-)
-@click.option(
-    "--users", type=click.Choice(["keep", "hash", "drop"]), default="keep", show_default=True,
-    help="Keep user identifiers, hash them with a key of this machine, or drop them.",
-)  # fmt: skip
-@click.option(
-    "--scrub", is_flag=True,
-    help="Mask addresses, long numbers, and secrets in texts. Names of people are not masked.",
-)  # fmt: skip
-@click.option("--drop-text", is_flag=True, help="Do not store the texts of questions and answers.")
-@click.option(
-    "--timezone", metavar="ZONE",
-    help="The time zone of times without one, such as Europe/Berlin; without this option, rows "
-    "with such times are refused.",
-)  # fmt: skip
-@click.option(
-    "--first-rank", type=click.IntRange(0, 1),
-    help="Whether ranks in SOURCE start at 0 or 1.  [default: detected]",
-)  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Print the report and write nothing.")
-@options.output_format()
 def import_(
-    sources: tuple[str, ...],
+    *,
+    sources: tuple[str, ...] = argument("SOURCE..."),
     log: str,
-    log_format: str | None,
-    mapping: str | None,
-    users: str,
-    scrub: bool,
-    drop_text: bool,
-    timezone: str | None,
-    first_rank: int | None,
-    dry_run: bool,
-    format: str,
+    log_format: str | None = option(
+        "ubi, spans, mlflow, langfuse, or events.  [default: recognized by the first rows]",
+        "--format NAME",
+    ),
+    mapping: str | None = option("TOML or JSON: the column of each field of an event.", "FILE"),
+    users: Literal["keep", "hash", "drop"] = option(
+        "Keep user identifiers, hash them with a key of this machine, or drop them.", default="keep"
+    ),
+    scrub: bool = option(
+        "Mask addresses, long numbers, and secrets in texts. Names of people are not masked."
+    ),
+    drop_text: bool = option("Do not store the texts of questions and answers."),
+    timezone: str | None = option(
+        "The time zone of times without one, such as Europe/Berlin; without this option, rows "
+        "with such times are refused.",
+        "ZONE",
+    ),
+    first_rank: Annotated[int, click.IntRange(0, 1)] | None = option(
+        "Whether ranks in SOURCE start at 0 or 1.  [default: detected]"
+    ),
+    dry_run: bool = option("Print the report and write nothing."),
+    out: Output,
 ) -> None:
     """Import the events in SOURCE into the folder LOG.
 
@@ -97,13 +84,11 @@ def import_(
             first_rank=first_rank,
             dry_run=dry_run,
         )
-    print_result(report, format)
+    out.print(report)
 
 
 @logs.command(short_help="Count the events of a log.")
-@options.log
-@options.output_format()
-def show(log: str, format: str) -> None:
+def show(*, log: str, out: Output) -> None:
     """Count the events in LOG by kind.
 
     \b
@@ -115,7 +100,7 @@ def show(log: str, format: str) -> None:
 
     with working("reading the log"):
         summary = EventLog(log).summary()
-    print_result(summary, format)
+    out.print(summary)
 
 
 for _command in (metrics, health, drift, sample, experiment, interleaving, judgments):

@@ -2,59 +2,49 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import click
 
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import read_drift
-from rankgauge.cli.output import print_message, print_result, save_plot, working
+from rankgauge.cli.output import Output, output_format, print_message, save_plot, working
+from rankgauge.cli.parameters import command, option
 
 
-@click.command(short_help="Compute rates with intervals: thumbs, clicks, abstentions, latency.")
-@options.log
-@click.option(
-    "-m", "--metric", "names", multiple=True, metavar="NAME",
-    help="A metric, such as idk_rate; repeat for more.  [default: all]",
-)  # fmt: skip
-@click.option(
-    "--by", metavar="day|week|arm|NAME",
-    help="Group by day, week (named by its Monday), arm of an experiment, or attribute.",
-)  # fmt: skip
-@options.period
-@click.option(
-    "--where", multiple=True, metavar="NAME=VALUE",
-    help="Only questions with this arm or attribute value; repeat for more.",
-)  # fmt: skip
-@click.option(
-    "--fail-if", "thresholds", multiple=True, metavar="TEXT",
-    help="FAIL if the whole 95% interval is beyond this threshold, such as 'idk_rate > 0.2'.",
-)  # fmt: skip
-@click.option("--strict", is_flag=True, help="Exit with 3 if a threshold is INCONCLUSIVE.")
-@click.option(
-    "--minutes", type=click.FloatRange(0), default=10, show_default=True, metavar="N",
-    help="Time within which a similar question counts as a reformulation.",
-)  # fmt: skip
-@click.option(
-    "--similarity", type=click.FloatRange(0, 1), default=0.5, show_default=True, metavar="N",
-    help="Word cosine from which two questions count as similar.",
-)  # fmt: skip
-@options.plot("Plot the first metric by day or week (.svg or .png; needs rankgauge[plots]).")
-@options.full("Show units, definitions, and why a metric is not defined.")
-@options.output_format()
+@command(short_help="Compute rates with intervals: thumbs, clicks, abstentions, latency.")
 def metrics(
+    *,
     log: str,
-    names: tuple[str, ...],
-    by: str | None,
-    since: str | None,
-    until: str | None,
-    where: tuple[str, ...],
-    thresholds: tuple[str, ...],
-    strict: bool,
-    minutes: float,
-    similarity: float,
-    drawn: str | None,
-    full: bool,
-    format: str,
+    names: tuple[str, ...] = option(
+        "A metric, such as idk_rate; repeat for more.  [default: all]", "-m, --metric NAME"
+    ),
+    by: str | None = option(
+        "Group by day, week (named by its Monday), arm of an experiment, or attribute.",
+        "day|week|arm|NAME",
+    ),
+    since: str | None = options.since,
+    until: str | None = options.until,
+    where: dict[str, str] = option(
+        "Only questions with this arm or attribute value; repeat for more.", "NAME=VALUE"
+    ),
+    thresholds: tuple[str, ...] = option(
+        "FAIL if the whole 95% interval is beyond this threshold, such as 'idk_rate > 0.2'.",
+        "--fail-if TEXT",
+    ),
+    strict: bool = option("Exit with 3 if a threshold is INCONCLUSIVE."),
+    minutes: Annotated[float, click.FloatRange(0)] = option(
+        "Time within which a similar question counts as a reformulation.", "N", default=10
+    ),
+    similarity: Annotated[float, click.FloatRange(0, 1)] = option(
+        "Word cosine from which two questions count as similar.", "N", default=0.5
+    ),
+    drawn: str | None = option(
+        "Plot the first metric by day or week (.svg or .png; needs rankgauge[plots]).",
+        "--plot FILE",
+    ),
+    out: Output = output_format("Show units, definitions, and why a metric is not defined."),
 ) -> None:
     """Compute the metrics of LOG, with 95% intervals clustered by user.
 
@@ -76,18 +66,17 @@ def metrics(
     """
     from rankgauge.production import online_metrics
 
-    pairs = dict(_pair(text) for text in where)
     if drawn and by not in {"day", "week"}:
         raise rankgauge.InputError(
             "a plot needs metrics by day or week", where="--plot", fix="add --by day"
         )
     with working("reading the log"):
         found = online_metrics(
-            log, names or None, by=by, since=since, until=until, where=pairs,
+            log, names or None, by=by, since=since, until=until, where=where,
             thresholds=thresholds, minutes=minutes, similarity=similarity,
         )  # fmt: skip
-    print_result(found, format, rankgauge.reports.Options(full=full))
-    if format in {"csv", "json"}:
+    out.print(found)
+    if out.is_data:
         for check in found.checks:
             print_message(f"{check.verdict}: {check.sentence}")
     if drawn:
@@ -95,51 +84,27 @@ def metrics(
     click.get_current_context().exit(found.exit_code(strict=strict))
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, sign, value = text.partition("=")
-    if not sign:
-        raise rankgauge.InputError(
-            f"got {text!r:.60}", where="--where", fix="write NAME=VALUE, such as language=de"
-        )
-    return name, value
-
-
 # Whether a drift verdict means that users ask other questions; verdicts not listed do.
 _DRIFT = {"mixed": False, "cannot tell": None}
 
 
-@click.command(short_help="Compare saved evaluations with user feedback, week by week.")
-@options.log
-@options.measure("The measure of the saved evaluations.")
-@click.option("--run", metavar="NAME", help="Use only evaluations of this run.")
-@click.option(
-    "--drift", metavar="FILE",
-    help="The result of rankgauge logs drift ... -o drift.json.",
-)  # fmt: skip
-@click.option(
-    "--margin", type=float, default=0.05, show_default=True, metavar="N",
-    help="The smallest change of an online metric that matters.",
-)  # fmt: skip
-@click.option(
-    "--offline-margin", type=float, default=0.02, show_default=True, metavar="N",
-    help="The smallest loss of the measure that matters.",
-)  # fmt: skip
-@options.period
-@options.store
-@options.full("Show all weeks.")
-@options.output_format()
+@command(short_help="Compare saved evaluations with user feedback, week by week.")
 def health(
+    *,
     log: str,
-    measure: str,
-    run: str | None,
-    drift: str | None,
-    margin: float,
-    offline_margin: float,
-    since: str | None,
-    until: str | None,
-    store: str | None,
-    full: bool,
-    format: str,
+    measure: str = options.measure("The measure of the saved evaluations."),
+    run: str | None = option("Use only evaluations of this run.", "NAME"),
+    drift: str | None = option("The result of rankgauge logs drift ... -o drift.json.", "FILE"),
+    margin: float = option(
+        "The smallest change of an online metric that matters.", "N", default=0.05
+    ),
+    offline_margin: float = option(
+        "The smallest loss of the measure that matters.", "N", default=0.02
+    ),
+    since: str | None = options.since,
+    until: str | None = options.until,
+    store: str | None = options.store,
+    out: Output = output_format("Show all weeks."),
 ) -> None:
     """Compare saved evaluations (rankgauge evaluate --save) with user feedback in LOG.
 
@@ -180,7 +145,7 @@ def health(
             log, points, measure, drift=drifted, margin=margin, offline_margin=offline_margin,
             since=since, until=until,
         )  # fmt: skip
-    print_result(found, format, rankgauge.reports.Options(full=full))
+    out.print(found)
     if start:
         count = f"{start} evaluation{'s' * (start > 1)}"
         print_message(f"excluded: {count} before {'; '.join(trend.points[start].breaks)}")

@@ -3,74 +3,51 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
 import rankgauge
-from rankgauge.cli import options
 from rankgauge.cli.output import (
+    Output,
     check_writable,
     counted,
+    output_format,
     print_message,
-    print_result,
     working,
     write_report,
 )
+from rankgauge.cli.parameters import Count, Positive, argument, command, option
 
 if TYPE_CHECKING:
     from rankgauge.production import QuestionSet
 
 
-@click.command(short_help="Sample questions from a log for judging.")
-@options.log
-@click.option(
-    "-n",
-    type=click.IntRange(1),
-    default=30,
-    show_default=True,
-    help="The number of questions to draw.",
-)
-@click.option(
-    "--by", type=click.Choice(["frequency", "uniform", "strata"]), default="frequency",
-    show_default=True,
-    help="Draw by frequency, all with equal probability, or equally from head, torso, and tail.",
-)  # fmt: skip
-@click.option(
-    "--into", metavar="SET",
-    help="Create or refresh this question set (JSON lines). Its core and sentinels stay.",
-)  # fmt: skip
-@click.option(
-    "--part", type=click.Choice(["rotating", "core"]), default="rotating", show_default=True,
-    help="The part of the set to draw; a core is drawn only once.",
-)  # fmt: skip
-@click.option(
-    "--sentinels",
-    metavar="FILE",
-    help="Known failures to add to the set: a file with id and question.",
-)
-@click.option(
-    "--project", metavar="PROJECT", help="Also add the questions to this judging project."
-)
-@click.option(
-    "--exclude", multiple=True, metavar="FILE",
-    help="A file of questions to exclude, with their near-duplicates; repeat for more.",
-)  # fmt: skip
-@click.option("--keep-personal-data", is_flag=True, help="Do not mask addresses and long numbers.")
-@options.seed("The seed of the draw.")
-@options.output_format()
+@command(short_help="Sample questions from a log for judging.")
 def sample(
+    *,
     log: str,
-    n: int,
-    by: str,
-    into: str | None,
-    part: str,
-    sentinels: str | None,
-    project: str | None,
-    exclude: tuple[str, ...],
-    keep_personal_data: bool,
-    seed: int,
-    format: str,
+    n: Positive = option("The number of questions to draw.", default=30),
+    by: Literal["frequency", "uniform", "strata"] = option(
+        "Draw by frequency, all with equal probability, or equally from head, torso, and tail.",
+        default="frequency",
+    ),
+    into: str | None = option(
+        "Create or refresh this question set (JSON lines). Its core and sentinels stay.", "SET"
+    ),
+    part: Literal["rotating", "core"] = option(
+        "The part of the set to draw; a core is drawn only once.", default="rotating"
+    ),
+    sentinels: str | None = option(
+        "Known failures to add to the set: a file with id and question.", "FILE"
+    ),
+    project: str | None = option("Also add the questions to this judging project.", "PROJECT"),
+    exclude: tuple[str, ...] = option(
+        "A file of questions to exclude, with their near-duplicates; repeat for more.", "FILE"
+    ),
+    keep_personal_data: bool = option("Do not mask addresses and long numbers."),
+    seed: Count = option("The seed of the draw.", default=0),
+    out: Output,
 ) -> None:
     """Draw questions from LOG, and record the inclusion probability of each.
 
@@ -125,7 +102,7 @@ def sample(
             f"{counted(len(new), 'question')} added to {project}. "
             f"Next: rankgauge judge pool {project} ..."
         )
-    print_result(result, format)
+    out.print(result)
 
 
 def _set(path: str | None) -> QuestionSet:
@@ -137,44 +114,31 @@ def _set(path: str | None) -> QuestionSet:
 _ENDINGS = (".html", ".json", ".png", ".svg")
 
 
-@click.command(short_help="Test whether evaluation questions resemble user questions.")
-@click.argument("evaluation", metavar="EVAL")
-@options.log
-@click.option(
-    "--encoder", default="tfidf", show_default=True, metavar="NAME",
-    help="The encoder of questions: tfidf, hashing, model2vec:NAME, or "
-    "sentence-transformers:NAME.",
-)  # fmt: skip
-@click.option(
-    "--clusters", type=click.IntRange(min=2), metavar="N",
-    help="The number of clusters.  [default: 2 to 20, depending on the number of questions]",
-)  # fmt: skip
-@click.option(
-    "--permutations", type=click.IntRange(min=19), default=499, show_default=True, metavar="N",
-    help="The number of permutations of the test.",
-)  # fmt: skip
-@click.option(
-    "--add", "additions", type=click.IntRange(min=0), default=20, show_default=True, metavar="N",
-    help="The number of proposed questions to list.",
-)  # fmt: skip
-@options.seed("The random seed.")
-@click.option(
-    "-o", "--output", metavar="FILE",
-    help="Also write a report (.html), a plot (.png, .svg), or all numbers (.json).",
-)  # fmt: skip
-@options.full("Also show all clusters, proposed questions, outliers, and the power of the test.")
-@options.output_format()
+@command(short_help="Test whether evaluation questions resemble user questions.")
 def drift(
-    evaluation: str,
+    *,
+    evaluation: str = argument("EVAL"),
     log: str,
-    encoder: str,
-    clusters: int | None,
-    permutations: int,
-    additions: int,
-    seed: int,
-    output: str | None,
-    full: bool,
-    format: str,
+    encoder: str = option(
+        "The encoder of questions: tfidf, hashing, model2vec:NAME, or sentence-transformers:NAME.",
+        "NAME",
+        default="tfidf",
+    ),
+    clusters: Annotated[int, click.IntRange(min=2)] | None = option(
+        "The number of clusters.  [default: 2 to 20, depending on the number of questions]", "N"
+    ),
+    permutations: Annotated[int, click.IntRange(min=19)] = option(
+        "The number of permutations of the test.", "N", default=499
+    ),
+    additions: Count = option("The number of proposed questions to list.", "--add N", default=20),
+    seed: Count = option("The random seed.", default=0),
+    output: str | None = option(
+        "Also write a report (.html), a plot (.png, .svg), or all numbers (.json).",
+        "-o, --output FILE",
+    ),
+    out: Output = output_format(
+        "Also show all clusters, proposed questions, outliers, and the power of the test."
+    ),
 ) -> None:
     """Test whether the questions of EVAL resemble those that users ask in LOG.
 
@@ -211,4 +175,4 @@ def drift(
             case _:
                 found.plot().save(output)
         print_message(f"written: {output}")
-    print_result(found, format, rankgauge.reports.Options(full=full))
+    out.print(found)

@@ -29,12 +29,14 @@ _GROUPS = {
         "compare": "Compare runs with a baseline, query by query.",
         "diff": "Show the queries that changed between two runs.",
         "report": "Write an HTML report to one file.",
+        "spark": "Evaluate runs on Spark.",
         "sql": "Print SQL that computes measures in a warehouse.",
     },
     "Understand": {
         "diagnose": "Find likely causes of the errors of a run, and fixes.",
         "explain": "Explain a value step by step.",
         "check": "Check judgments, runs, and texts for errors.",
+        "sensitivity": "Show the effect of ties and of unjudged documents.",
         "reliability": "Test whether judgments are fair to new runs.",
         "measures": "List the measures, or explain one.",
     },
@@ -77,6 +79,11 @@ _OTHER_NAMES = {
     "--metric": _MEASURE, "--metrics": _MEASURE, "--margin": _RULES, "--floor": _RULES,
     "--threshold": _RULES, "-m": _RULES, "--measure": _RULES,
     "metrics": ("measures", "write rankgauge measures"),
+    "--tie-report": ("--ties", "write rankgauge sensitivity ties QRELS RUN"),
+    "--unjudged-report": ("--unjudged", "write rankgauge sensitivity unjudged QRELS RUN"),
+    "--engine": ("--memory", "write rankgauge spark QRELS RUN"),
+    "--for": ("--measure", "write the use case as a measure: -m rag"),
+    "--label": ("--set", "write --set label=TEXT"),
     **{f"--{name}": ("--as", f"write --as {name}") for name in ("csv", "html", "json", "latex")},
 }  # fmt: skip
 _ARGUMENTS = ("--per-query", "write the measures without -m: rankgauge sql nDCG@10 RR")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import click
-
 import rankgauge
-from rankgauge.cli import options
-from rankgauge.cli.output import print_table, print_text
+from rankgauge.cli.output import Output, output_format, print_text
+from rankgauge.cli.parameters import argument, command
 
 
-@click.command(short_help="List the measures, or explain one.")
-@click.argument("name", required=False)
-@options.output_format()
-@options.full("Show details, sources, and names in other tools.")
-def measures(name: str | None, format: str, full: bool) -> None:
+@command()
+def measures(
+    *,
+    name: str | None = argument("[NAME]"),
+    out: Output = output_format("Show details, sources, and names in other tools."),
+) -> None:
     """List all measures, or explain the measure NAME.
 
     \b
@@ -23,7 +22,7 @@ def measures(name: str | None, format: str, full: bool) -> None:
       rankgauge measures ndcg_cut_10
     """
     if name is None:
-        whole = full or format != "table"
-        print_table(rankgauge.reports.measures_table(full=whole), format)
+        whole = out.full or out.format != "table"
+        out.print_table(rankgauge.reports.measures_table(full=whole))
     else:
-        print_text(rankgauge.reports.describe(name, full=full))
+        print_text(rankgauge.reports.describe(name, full=out.full))

@@ -6,14 +6,15 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import rankgauge
+from rankgauge.cli.parameters import declare, option
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.progress import showing
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from rankgauge.rendering import Result
 
-QUIET = "rankgauge.quiet"  # key of the option --quiet in the context of a command
+_FORMATS = ("table", "markdown", "latex", "html", "csv", "json")
 
 _PLAIN = str.maketrans(
     {
@@ -50,13 +51,10 @@ def print_text(text: str, *, color: bool = False, err: bool = False) -> None:
     click.echo(text, nl=False, color=color, err=err)
 
 
-def quiet() -> bool:
-    """Return whether the command prints only numbers."""
-    return bool(click.get_current_context().meta.get(QUIET))
-
-
 def print_result(
-    result: Result | Sequence[Result], format: str, options: rankgauge.reports.Options | None = None
+    result: Result | Sequence[Result],
+    format: str = "table",
+    options: rankgauge.reports.Options | None = None,
 ) -> None:
     """Print results to standard output.
 
@@ -66,15 +64,69 @@ def print_result(
         options: Options of the report.
     """
     color = format == "table" and sys.stdout.isatty()
-    chosen = replace(options or rankgauge.reports.Options(), color=color, quiet=quiet())
+    chosen = replace(options or rankgauge.reports.Options(), color=color)
     print_text(rankgauge.reports.render(result, format, chosen), color=color)
 
 
-def print_table(table: rankgauge.rendering.Table, format: str) -> None:
-    """Print a table to standard output."""
-    color = format == "table" and sys.stdout.isatty()
-    shown = replace(table, title="", notes=()) if quiet() else table
-    print_text(rankgauge.rendering.render_table(shown, format, color=color), color=color)
+def _format(*more: str | None) -> Any:
+    choice = click.Choice([*_FORMATS, *more])
+    return option("The output format.", "--as", default="table", type=choice)
+
+
+@dataclass(frozen=True)
+class Output:
+    """How a command prints its result."""
+
+    format: str = _format()
+    quiet: bool = option(
+        "Print only numbers: no titles, notes, warnings, or next step.", "-q, --quiet"
+    )
+    full: bool = False
+
+    @property
+    def is_data(self) -> bool:
+        """Whether a program reads the output: notes are not part of it."""
+        return self.format in {"csv", "json"}
+
+    def print(
+        self,
+        result: Result | Sequence[Result],
+        options: rankgauge.reports.Options | None = None,
+    ) -> None:
+        """Print results to standard output."""
+        chosen = options or rankgauge.reports.Options()
+        print_result(result, self.format, replace(chosen, full=self.full, quiet=self.quiet))
+
+    def print_notes(self, notes: Iterable[str]) -> None:
+        """Print those notes to standard error that the format, or --quiet, leaves out."""
+        for note in notes:
+            # JSON has all notes, but warnings must always be visible.
+            if self.format in {"csv", "trec"} or (
+                (self.format == "json" or self.quiet) and "WARNING" in note
+            ):
+                print_message(note)
+
+    def print_next_step(self, state: str) -> None:
+        """Print the recommended next step in a state after a short table."""
+        if self.format == "table" and not self.full and not self.quiet:
+            print_text(f"Next step: {rankgauge.core.next_step(state)}\n")
+
+    def print_table(self, table: rankgauge.rendering.Table) -> None:
+        """Print a table to standard output."""
+        color = self.format == "table" and sys.stdout.isatty()
+        shown = replace(table, title="", notes=()) if self.quiet else table
+        print_text(rankgauge.rendering.render_table(shown, self.format, color=color), color=color)
+
+
+def output_format(full: str = "", *more: str | None) -> Any:
+    """Declare the options of the output anew.
+
+    Args:
+        full: The help text of --full; without one, there is no such option.
+        more: Additional formats of this command; None: it prints tables only.
+    """
+    shown: Any = option(full) if full else False
+    return declare(format="table" if None in more else _format(*more), full=shown)
 
 
 def print_message(line: str) -> None:
@@ -102,6 +154,18 @@ def check_writable(path: str) -> None:
         raise unwritable(path, f"there is no folder {str(folder)!r}")
     if not os.access(folder if not target.exists() else target, os.W_OK):
         raise unwritable(path, "permission denied")
+
+
+def make_folder(path: str) -> None:
+    """Create a folder, unless it exists."""
+    from pathlib import Path
+
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise rankgauge.InputError(
+            f"cannot be created: {error.strerror}", where=path, fix="name another folder"
+        ) from None
 
 
 def write_report(path: str, text: str) -> None:

@@ -7,38 +7,31 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import named_paths
-from rankgauge.cli.output import print_result, working
+from rankgauge.cli.output import Output, working
+from rankgauge.cli.parameters import Positive, argument, command, option
 
 
-@click.command(short_help="Test whether judgments are fair to new runs.")
-@click.argument("qrels", metavar="QRELS")
-@click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True)
-@options.measures("A measure; repeat for more.", ("AP", "nDCG@10"))
-@click.option(
-    "-k", type=click.IntRange(min=1), metavar="RANKS",
-    help=(
-        "The pool depth: the documents of each run were judged down to this rank.  [default: the "
-        "whole run]"
-    ),
-)  # fmt: skip
-@click.option(
-    "--group", "pairs", multiple=True, metavar="RUN=GROUP",
-    help="The system or team of a run (a file, spelled as in RUN): judgments contributed only by "
-    "a group are omitted for all of its runs. Repeat for more; a run without a group is a group "
-    "of its own.",
-)  # fmt: skip
-@options.output_format()
-@options.run_format
-@options.qrels_format
+@command()
 def reliability(
+    *,
     qrels: str,
-    runs: tuple[str, ...],
-    measures: tuple[str, ...],
-    k: int | None,
-    pairs: tuple[str, ...],
-    format: str,
-    run_format: str | None,
-    qrels_format: str | None,
+    runs: tuple[str, ...] = argument("RUN RUN..."),
+    measures: tuple[str, ...] = options.measures(
+        "A measure; repeat for more.", default=("AP", "nDCG@10")
+    ),
+    k: Positive | None = option(
+        "The pool depth: the documents of each run were judged down to this rank.  [default: "
+        "the whole run]",
+        "RANKS",
+    ),
+    pairs: tuple[str, ...] = option(
+        "The system or team of a run (a file, spelled as in RUN): judgments contributed only "
+        "by a group are omitted for all of its runs. Repeat for more; a run without a group "
+        "is a group of its own.",
+        "--group RUN=GROUP",
+    ),
+    out: Output,
+    formats: options.Formats,
 ) -> None:
     """Evaluate each RUN again without the judgments that only it contributed to the pool.
 
@@ -53,14 +46,14 @@ def reliability(
     """
     groups = dict(_pair(text, runs) for text in pairs)
     with working(f"reading {qrels}"):
-        truth = rankgauge.read_qrels(qrels, format=qrels_format)
-        found = named_paths(runs, run_format)
+        truth = formats.read_qrels(qrels)
+        found = named_paths(runs, formats.run_format)
     named = None
     if groups:
         named = {name: groups.get(path, name) for path, name in zip(runs, found, strict=True)}
     with working(f"leaving out each of {len(found)} runs"):
         result = rankgauge.reliability(truth, found, measures, k=k, groups=named)
-    print_result(result, format)
+    out.print(result)
 
 
 def _pair(text: str, runs: tuple[str, ...]) -> tuple[str, str]:

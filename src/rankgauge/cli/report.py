@@ -10,47 +10,38 @@ import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located, read_evaluations
 from rankgauge.cli.output import check_writable, print_message, working, write_report
+from rankgauge.cli.parameters import argument, command, option
 
 
-@click.command(short_help="Write an HTML report to one file.")
-@click.argument("qrels", metavar="QRELS")
-@click.argument("runs", metavar="[RUN]...", nargs=-1)
-@options.measures(
-    "A measure; repeat for more. The first is the primary measure.  [default: nDCG@10, and P, R, "
-    "Success, and nDCG at 1, 3, 5, and 10, and RR]"
-)
-@options.baseline()
-@options.collection("The texts of documents and queries: a source as for rankgauge collection.")
-@click.option(
-    "--diagnose", "diagnosed", is_flag=False, flag_value="worst", metavar="[NAME]",
-    help="Include a diagnosis of this run; without a name, of the one with the lowest mean.",
-)  # fmt: skip
-@options.run_format
-@options.qrels_format
-@click.option("--title", default="", help="The heading.  [default: the names of the runs]")
-@click.option("--date", default="", help="A date to print.  [default: none]")
-@click.option(
-    "--plots/--no-plots",
-    default=None,
-    help="Include plots, which need rankgauge[plots].  [default: if it is installed]",
-)
-@click.option(
-    "-o", "--output", metavar="FILE", default="report.html", show_default=True,
-    help='The output file; "-" is standard output.',
-)  # fmt: skip
+@command()
 def report(
+    *,
     qrels: str,
-    runs: tuple[str, ...],
-    measures: tuple[str, ...],
-    baseline: str | None,
-    collection: str | None,
-    diagnosed: str | None,
-    run_format: str | None,
-    qrels_format: str | None,
-    title: str,
-    date: str,
-    plots: bool | None,
-    output: str,
+    runs: tuple[str, ...] = argument("[RUN]..."),
+    measures: tuple[str, ...] = options.measures(
+        "A measure; repeat for more. The first is the primary measure.  [default: nDCG@10, "
+        "and P, R, Success, and nDCG at 1, 3, 5, and 10, and RR]"
+    ),
+    baseline: str | None = options.baseline,
+    collection: str | None = option(
+        "The texts of documents and queries: a source as for rankgauge collection.", "FOLDER"
+    ),
+    diagnosed: str | None = option(
+        "Include a diagnosis of this run; without a name, of the one with the lowest mean.",
+        "--diagnose [NAME]",
+        is_flag=False,
+        flag_value="worst",
+    ),
+    formats: options.Formats,
+    title: str = option("The heading.  [default: the names of the runs]", default=""),
+    date: str = option("A date to print.  [default: none]", default=""),
+    plots: bool | None = option(
+        "Include plots, which need rankgauge[plots].  [default: if it is installed]",
+        "--plots/--no-plots",
+    ),
+    output: str = option(
+        'The output file; "-" is standard output.', "-o, --output FILE", default="report.html"
+    ),
 ) -> None:
     """Write an HTML report on each RUN, evaluated with the judgments QRELS.
 
@@ -70,8 +61,10 @@ def report(
     check_writable(output)
     with working(f"writing a report on {len(runs)} run{'s' if len(runs) > 1 else ''}"):
         page = rankgauge.html_report(
-            (alone if len(alone) > 1 else alone[0]) if alone else located(qrels, qrels_format),
-            None if alone else [located(run, run_format) for run in runs],
+            (alone if len(alone) > 1 else alone[0])
+            if alone
+            else located(qrels, formats.qrels_format),
+            None if alone else [formats.run(run) for run in runs],
             measures or None,
             baseline=baseline,
             collection=collection,

@@ -10,26 +10,21 @@ import click
 import rankgauge
 from rankgauge.cli import options
 from rankgauge.cli.inputs import located
-from rankgauge.cli.output import counted, print_message, working
+from rankgauge.cli.output import counted, make_folder, print_message, working
+from rankgauge.cli.parameters import Count, argument, command, option
 
 
-@click.command(short_help="Keep the first k documents of each query.")
-@click.argument("run", metavar="RUN")
-@click.option("-k", required=True, type=int, help="The number of ranks to keep.")
-@options.order
-@click.option(
-    "--duplicates", type=click.Choice(["error", "first", "best"]), default="error",
-    show_default=True, help="Duplicate documents in a ranking: reject them, or keep one.",
-)  # fmt: skip
-@options.run_format
-@options.output
+@command()
 def cut(
+    *,
     run: str,
-    k: int,
-    ties: Literal["trec", "input"],
-    duplicates: Literal["error", "first", "best"],
-    run_format: str | None,
-    output: str,
+    k: int = option("The number of ranks to keep."),
+    ties: Literal["trec", "input"] = options.order,
+    duplicates: Literal["error", "first", "best"] = option(
+        "Duplicate documents in a ranking: reject them, or keep one.", default="error"
+    ),
+    run_format: options.RunFormat | None = options.run_format,
+    output: str = options.output,
 ) -> None:
     """Keep the first k documents of each query in RUN, and write them in rank order.
 
@@ -44,37 +39,25 @@ def cut(
     rankgauge.write_run(top, output)
 
 
-@click.command(short_help="Keep the same sample of queries in every file.")
-@click.argument("runs", metavar="[RUN]...", nargs=-1)
-@click.option("--qrels", multiple=True, metavar="QRELS", help="Judgments; repeat for more.")
-@click.option("-n", type=int, help="The number of queries to draw.")
-@options.seed("The seed of the draw.")
-@click.option(
-    "--among", type=click.Choice(["intersection", "union"]), default="intersection",
-    show_default=True, help="Draw from queries that are in all files, or in any file.",
-)  # fmt: skip
-@click.option(
-    "--queries",
-    metavar="FILE",
-    help="Keep the queries in this file, one id per line, instead of drawing.",
-)
-@options.run_format
-@options.qrels_format
-@click.option(
-    "-o", "--output", metavar="FILE|FOLDER",
-    help="The output file [default: standard output]; for several files, the folder in which "
-    "each is written under its own name.",
-)  # fmt: skip
+@command()
 def sample(
-    runs: tuple[str, ...],
-    qrels: tuple[str, ...],
-    n: int | None,
-    seed: int,
-    among: Literal["intersection", "union"],
-    queries: str | None,
-    run_format: str | None,
-    qrels_format: str | None,
-    output: str | None,
+    *,
+    runs: tuple[str, ...] = argument("[RUN]..."),
+    qrels: tuple[str, ...] = option("Judgments; repeat for more.", "QRELS"),
+    n: int | None = option("The number of queries to draw."),
+    seed: Count = option("The seed of the draw.", default=0),
+    among: Literal["intersection", "union"] = option(
+        "Draw from queries that are in all files, or in any file.", default="intersection"
+    ),
+    queries: str | None = option(
+        "Keep the queries in this file, one id per line, instead of drawing.", "FILE"
+    ),
+    formats: options.Formats,
+    output: str | None = option(
+        "The output file [default: standard output]; for several files, the folder in which "
+        "each is written under its own name.",
+        "-o, --output FILE|FOLDER",
+    ),
 ) -> None:
     """Draw n queries and write each RUN and QRELS with these queries only.
 
@@ -91,8 +74,8 @@ def sample(
     if (n is None) == (queries is None):
         raise click.UsageError("pass -n NUMBER, or --queries FILE")
     with working(f"reading {counted(len(targets), 'file')}"):
-        judgments = [rankgauge.read_qrels(path, format=qrels_format) for path in qrels]
-        rankings = [rankgauge.read_run(path, format=run_format) for path in runs]
+        judgments = [formats.read_qrels(path) for path in qrels]
+        rankings = [rankgauge.read_run(path, format=formats.run_format) for path in runs]
     chosen: tuple[str, ...] | Path
     if n is None:
         chosen = Path(str(queries))
@@ -104,7 +87,7 @@ def sample(
     parts = [rankgauge.keep_queries(one, chosen) for one in judgments]
     tops = [rankgauge.keep_queries(one, chosen) for one in rankings]
     if output is not None and len(targets) > 1:
-        _folder(output)
+        make_folder(output)
     for one, target in zip(parts, targets, strict=False):
         rankgauge.write_qrels(one, target)
     for other, target in zip(tops, targets[len(parts) :], strict=True):
@@ -136,11 +119,3 @@ def _targets(paths: tuple[str, ...], output: str | None) -> list[str]:
         if target.exists() and target.samefile(path):
             raise click.UsageError(f"{path} would be overwritten: name another folder with -o")
     return list(map(str, targets))
-
-
-def _folder(path: str) -> None:
-    """Create the folder."""
-    try:
-        Path(path).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise click.UsageError(f"{path}: the folder cannot be created: {error.strerror}") from None

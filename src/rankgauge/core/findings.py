@@ -294,7 +294,7 @@ COMPARISON_KINDS: Mapping[str, FindingKind] = MappingProxyType(
                 "C102", "many-ties", "warning",
                 "more than one in ten queries have equal scores for judged documents",
                 "breaking ties differently could change their values",
-                "write scores with more digits; rankgauge evaluate --tie-report shows the effect",
+                "write scores with more digits; rankgauge sensitivity ties shows the effect",
             ),
             FindingKind(
                 "C103", "queries-missing", "warning",
