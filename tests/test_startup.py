@@ -27,10 +27,10 @@ print(*sorted(set(sys.modules) - before), file=sys.stderr)
 EVALUATION = {
     "core", "core.arguments", "core.lazy", "core.escaping", "core.exact_sum", "core.findings",
     "core.grammar", "core.ids", "core.pair_table", "core.policies", "core.progress", "core.text",
-    "core.threads", "data", "data.file_runs",
-    "data.dict_runs", "data.join", "data.judged_run", "data.pair_mapping", "data.qrels",
+    "core.threads", "data", "data.source_joins",
+    "data.run_summary", "data.join", "data.judged_run", "data.pair_mapping", "data.qrels",
     "data.ranking", "data.run", "errors", "evaluation", "evaluation.evaluation",
-    "evaluation.input_summary", "evaluation.input_checks", "evaluation.notes", "evaluation.blocks",
+    "evaluation.input_checks", "evaluation.notes", "evaluation.blocks",
     "evaluation.plan",
     "evaluation.result",
     "formats", "formats.columns", "formats.detection", "formats.fast_trec",

@@ -437,8 +437,8 @@ def test_whole_scores_that_are_no_float_are_left_to_the_error_of_python():
     run = {"q": {"a": 2**53, "b": 2**53 + 1, "c": 1}}
     compiled, plain = both({"q": {"a": 1}}, run)
     assert compiled == plain
-    assert native.core.join_dicts([run["q"]], [("a",)], 1) is None
-    assert native.core.join_dicts([{"a": 2**53 - 1}], [("a",)], 1) is not None
+    assert native.core.pack_dicts([run["q"]]) is None
+    assert native.core.pack_dicts([{"a": 2**53 - 1}]) is not None
 
 
 def slow_summary(run, judgments):

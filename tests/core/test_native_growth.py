@@ -65,6 +65,14 @@ def test_rankings_of_dicts(monkeypatch, ties, shape, compiled_core):
     check_growth(prepare)
 
 
+def joined_dict(ranking, pool):
+    """Join a ranking with documents of grade 1; return also their rows and ranks."""
+    ones, ends = np.ones(len(pool)), np.array([0, len(pool)])
+    columns = (ones, ends, ones, ends, ones)
+    none = np.zeros((0, 4))
+    return native.core.measure_dicts({"q": ranking}, {"q": 0}, [pool], columns, none, (0, 0), 0)
+
+
 def test_positions_of_judged_documents_are_those_of_a_loop():
     draws = np.random.default_rng(1)
     for size in (1, 7, 40, 300):
@@ -72,7 +80,7 @@ def test_positions_of_judged_documents_are_those_of_a_loop():
             values = draws.choice([0.0, -0.0, 1.0, 2.5, -3.0], size)
             run = {f"d{n}": float(value) for n, value in enumerate(values)}
             judged = tuple(draws.permutation([*run, "other"])[: size // 2 + 1].tolist())
-            flags, ranks = native.core.join_dicts([run], [judged], 0)
+            *_, rows, ranks = joined_dict(run, judged)
             expected = []
             for doc in judged:
                 if doc in run:
@@ -81,7 +89,8 @@ def test_positions_of_judged_documents_are_those_of_a_loop():
                     upto = sum(score >= run[doc] for score in run.values())
                     before = sum(score == run[doc] for score in list(run.values())[:place])
                     expected.append([above + before + 1, above + 1, upto])
-            assert list(flags) == [doc in run for doc in judged]
+            retrieved = [place for place, doc in enumerate(judged) if doc in run]
+            assert np.frombuffer(rows, np.int64).tolist() == retrieved
             assert np.frombuffer(ranks, np.int64).reshape(-1, 3).tolist() == expected
 
 
@@ -170,7 +179,8 @@ def long_calls():
     yield "measure_grades", lambda: core.measure_grades(ones, ones, discounts, program)
     run = {f"d{n}": 1.0 for n in range(1_000_000)}
     pool = tuple(list(run)[::2])
-    yield "join_dicts", lambda: core.join_dicts([run], [pool], 0)
+    yield "measure_dicts", lambda: joined_dict(run, pool)
+    yield "pack_dicts", lambda: core.pack_dicts([run])
     text = b"".join(b"q%d Q0 d%d 1 %d t\n" % (n // 900, n, n) for n in range(many // 3))
     padded = text + bytes(16)
     rows = text.count(b"\n")
@@ -251,7 +261,7 @@ def test_a_handler_may_change_the_run(monkeypatch):
     before = signal.signal(signal.SIGALRM, clear)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.02)
-        native.core.join_dicts([run], [pool], 0)
+        joined_dict(run, pool)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

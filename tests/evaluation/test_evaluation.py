@@ -142,9 +142,9 @@ def test_an_iterator_of_rows_is_a_run():
 
 def test_judgments_are_prepared_once_and_used_for_many_runs():
     qrels = Qrels.of(QRELS)
-    index = qrels.index
+    ideal = qrels.ideal
     evaluate(qrels, RUN, "RR")
-    assert qrels.index is index
+    assert qrels.ideal is ideal
 
 
 def test_repeated_names_give_one_column():

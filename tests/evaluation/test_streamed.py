@@ -24,7 +24,7 @@ from rankgauge import (
 from rankgauge.core.ids import Ids
 from rankgauge.data import cut, run as runs
 from rankgauge.data.run import run_blocks
-from rankgauge.evaluation import evaluation
+from rankgauge.evaluation import blocks as evaluation_blocks
 from rankgauge.formats import fast_trec
 from rankgauge.gates import Baseline
 
@@ -66,8 +66,8 @@ def small_blocks(monkeypatch):
 
 @pytest.fixture
 def blocks(monkeypatch):
-    """Disable joining while reading, which `tests/data/test_file_runs.py` tests."""
-    monkeypatch.setattr(evaluation, "measure_file", lambda *_: None)
+    """Disable joining while reading, which `tests/data/test_source_joins.py` tests."""
+    monkeypatch.setattr(evaluation_blocks, "join_file", lambda *_, **__: None)
 
 
 @pytest.fixture

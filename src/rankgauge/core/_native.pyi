@@ -42,11 +42,6 @@ def join(
     by_id: bool,
     /,
 ) -> tuple[bytearray, bytearray]: ...
-def join_dicts(
-    rankings: list[Mapping[str, float]],
-    pools: list[tuple[str, ...]],
-    by_id: bool,
-) -> tuple[bytearray, bytearray] | None: ...
 def join_lines(
     run: _Capsule,
     judgments: _Capsule,
@@ -86,7 +81,16 @@ def measure_dicts(
     by_id: bool,
     /,
 ) -> (
-    tuple[bytearray, bytearray, bytearray, tuple[int, ...], list[str], dict[int, list[str | bytes]]]
+    tuple[
+        bytearray,
+        bytearray,
+        bytearray,
+        tuple[int, ...],
+        list[str],
+        dict[int, list[str | bytes]],
+        bytearray,
+        bytearray,
+    ]
     | None
 ): ...
 def measure_grades(
@@ -94,6 +98,9 @@ def measure_grades(
 ) -> list[float] | None: ...
 def numbering() -> _Capsule: ...
 def names(numbering: _Capsule, /) -> list[bytes]: ...
+def pack_dicts(
+    rankings: list[Any], /
+) -> tuple[bytearray, bytearray, bytearray, bytearray, bytearray] | None: ...
 def pack_ids(
     data: _Bytes,
     starts: _Ints,

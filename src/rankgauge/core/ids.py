@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import numbers
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -432,6 +432,19 @@ class IdRuns:
 def _all_differ(hashes: npt.NDArray[np.uint64]) -> bool:
     ordered = np.sort(hashes)
     return bool((ordered[1:] != ordered[:-1]).all())
+
+
+def are_ids(text: str, ids: Container[str]) -> bool:
+    """Return whether these ids, joined into `text`, are valid: not empty, no NUL, no surrogate."""
+    if "" in ids or "\0" in text:
+        return False
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def id_bytes(value: Any, what: str = "id") -> bytes:

@@ -12,9 +12,9 @@
    rank_rows     rows of each ranking, best first                             (data/ranking.py)
    align         documents of several runs side by side                       (fusion/alignment.py)
    join          columns of a run and judgments -> ranks of judged documents  (data/join.py)
-   join_lines    the same from lines of a TREC file, query by query           (data/file_runs.py)
-   join_table    the same from a table with rows of some queries              (data/file_runs.py)
-   join_dicts    the same for Python dicts                                    (data/dict_runs.py)
+   join_lines    the same from lines of a TREC file, query by query           (data/source_joins.py)
+   join_table    the same from a table with rows of some queries              (data/source_joins.py)
+   pack_dicts    the columns of a table of Python dicts                       (formats/mappings.py)
    measure_dicts, measure_grades
                  common measures of dicts and of a single ranking             (measures/compiled.py)
 
@@ -39,7 +39,7 @@
 #error "hashes are computed from little-endian words"
 #endif
 
-#define VERSION 10 /* same as in core/native.py; incremented when a function changes */
+#define VERSION 11 /* same as in core/native.py; incremented when a function changes */
 #define JUDGMENTS "rankgauge.judgments"
 #define NUMBERING "rankgauge.numbering"
 #define LINES_RUN "rankgauge.lines_run"
@@ -1996,7 +1996,7 @@ done:
 
 /* ---- join_lines ---- */
 
-/* Counts of a run, as in evaluation/input_summary.py. */
+/* Counts of a run, as in data/run_summary.py. */
 typedef struct {
     int64_t documents, rising, varied, longer, uneven, tied;
 } Tally;
@@ -2506,7 +2506,7 @@ done:
     return result;
 }
 
-/* ---- join_dicts ---- */
+/* ---- pack_dicts ---- */
 
 /* Read a score as a finite float; 0 if it may not be one. */
 static int
@@ -2728,60 +2728,71 @@ rank_pool(Dict *dict, PyObject *ranking, PyObject *pool, int ids_decide, char *f
     return rank_documents(&given, documents, count, places, &dict->scratch, &dict->work);
 }
 
-PyDoc_STRVAR(join_dicts_doc,
-"join_dicts(rankings, pools, by_id) -> None | (retrieved, ranks)\n\n"
-"Rank the judged documents of rankings, which are dicts from text to number.\n\n"
-"pools: judged documents of each ranking. retrieved: one byte per document of each pool, whether\n"
-"the ranking contains it. ranks: as in `join`, for retrieved documents. None: a key is not a\n"
-"plain string, a score may not be a finite float, or, without by_id, a ranking is not a plain\n"
-"dict.");
+PyDoc_STRVAR(pack_dicts_doc,
+"pack_dicts(rankings) -> None | (data, starts, lengths, values, sizes)\n\n"
+"Return the columns of a list of dicts from text to number: bytes, starts, and lengths of the ids,\n"
+"with spare bytes at the end, the numbers, and the size of each dict. None: a dict or a key is not\n"
+"plain, or a number may not be a finite float.");
 
 static PyObject *
-join_dicts(PyObject *Py_UNUSED(module), PyObject *args)
+pack_dicts(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *rankings, *pools;
-    int ids_decide;
-    if (!PyArg_ParseTuple(args, "O!O!p:join_dicts", &PyList_Type, &rankings, &PyList_Type, &pools,
-                          &ids_decide)) {
+    PyObject *rankings, *result = NULL;
+    if (!PyArg_ParseTuple(args, "O!:pack_dicts", &PyList_Type, &rankings)) {
         return NULL;
     }
-    Py_ssize_t queries = PyList_Size(rankings);
-    if (PyList_Size(pools) != queries) {
-        PyErr_SetString(PyExc_ValueError, "expected one pool per ranking");
-        return NULL;
-    }
-    Bytes retrieved = {0}, ranks = {0};
+    Bytes columns[5] = {0};
     Dict dict = {0};
-    PyObject *result = NULL;
-    for (Py_ssize_t q = 0; q < queries; q++) {
-        PyObject *ranking = PyList_GetItem(rankings, q), *pool = PyList_GetItem(pools, q);
-        if (!PyDict_Check(ranking) || !PyTuple_CheckExact(pool) || (!ids_decide && !PyDict_CheckExact(ranking))) {
-            goto declined; /* an OrderedDict iterates in an order other than that of its table */
+    PyObject *made[5] = {NULL};
+    for (Py_ssize_t q = 0; q < PyList_Size(rankings); q++) {
+        PyObject *ranking = Py_NewRef(PyList_GetItem(rankings, q));
+        int done = PyDict_CheckExact(ranking) ? read_dict(&dict, ranking, 0) : -1;
+        const char **id = (const char **)dict.ids.data;
+        const int64_t *length = (const int64_t *)dict.lengths.data;
+        int64_t *size = done > 0 ? grow(&columns[4], sizeof(int64_t)) : NULL;
+        int64_t *starts = size ? grow(&columns[1], dict.lengths.used) : NULL;
+        int64_t *lengths = starts ? grow(&columns[2], dict.lengths.used) : NULL;
+        double *values = lengths ? grow(&columns[3], dict.values.used) : NULL;
+        for (Py_ssize_t i = 0; values != NULL && i < dict.size; i++) {
+            starts[i] = (int64_t)columns[0].used;
+            char *place = grow(&columns[0], (size_t)length[i]);
+            if (place == NULL) {
+                values = NULL;
+                break;
+            }
+            memcpy(place, id[i], (size_t)length[i]);
         }
-        int done = read_dict(&dict, ranking, PyTuple_Size(pool));
-        if (done > 0) {
-            char *flags = grow(&retrieved, (size_t)PyTuple_Size(pool));
-            done = flags == NULL ? 0 : rank_pool(&dict, ranking, pool, ids_decide, flags, &ranks);
+        if (values != NULL) {
+            *size = dict.size;
+            memcpy(lengths, length, dict.lengths.used);
+            memcpy(values, dict.values.data, dict.values.used);
         }
-        if (!done) {
+        Py_DECREF(ranking);
+        if (done < 0) {
+            result = Py_NewRef(Py_None);
             goto done;
         }
-        if (done < 0) {
-            goto declined;
+        if (values == NULL) {
+            goto done;
         }
     }
-    PyObject *first = as_bytes(&retrieved), *second = as_bytes(&ranks);
-    if (first != NULL && second != NULL) {
-        result = PyTuple_Pack(2, first, second);
+    void *spare = grow(&columns[0], 16);
+    if (spare == NULL) {
+        goto done;
     }
-    Py_XDECREF(first);
-    Py_XDECREF(second);
-    goto done;
-declined:
-    result = Py_NewRef(Py_None);
+    memset(spare, 0, 16);
+    for (int i = 0; i < 5; i++) {
+        made[i] = as_bytes(&columns[i]);
+        if (made[i] == NULL) {
+            goto done;
+        }
+    }
+    result = PyTuple_Pack(5, made[0], made[1], made[2], made[3], made[4]);
 done:
-    free(retrieved.data);
-    free(ranks.data);
+    for (int i = 0; i < 5; i++) {
+        free(columns[i].data);
+        Py_XDECREF(made[i]);
+    }
     free_dict(&dict);
     return or_no_memory(result);
 }
@@ -3044,14 +3055,14 @@ first_of(PyObject *ranking, Py_ssize_t most)
 
 PyDoc_STRVAR(measure_dicts_doc,
 "measure_dicts(run, names, pools, columns, program, limits, by_id)\n"
-"    -> None | (numbers, values, ends, tally, unknown, rankings)\n\n"
+"    -> None | (numbers, values, ends, tally, unknown, rankings, rows, ranks)\n\n"
 "Join a dict of dicts with judgments and measure its queries.\n\n"
 "names: number of each query by its text. pools: judged documents of each query. columns: grades\n"
 "and their offsets, all grades >= 0 in descending order within each query and their offsets, and\n"
 "discounts by rank. program: family, k, level, and beta of each measure. limits: number of\n"
 "rankings whose first documents are returned, and number of documents. Results are in ascending\n"
 "order of query number: values has a row per measure, ends a row per query; unknown are the\n"
-"queries without judgments. None: the run is not made of plain dicts, strings, and finite\n"
+"queries without judgments. rows, ranks: as in `join`. None: the run is not made of plain dicts, strings, and finite\n"
 "numbers.");
 
 static PyObject *
@@ -3069,7 +3080,7 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
         return Py_NewRef(Py_None);
     }
     Array arrays[6] = {0};
-    Bytes asked = {0}, numbers = {0}, flags = {0}, ranks = {0}, entries = {0};
+    Bytes asked = {0}, numbers = {0}, flags = {0}, ranks = {0}, rows = {0}, entries = {0};
     Py_ssize_t place = 0;
     Dict dict = {0};
     Tally tally = {0};
@@ -3149,7 +3160,8 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
             PyErr_SetString(PyExc_ValueError, "expected one grade per document");
             goto done;
         }
-        flags.used = ranks.used = entries.used = 0;
+        flags.used = entries.used = 0;
+        size_t before = ranks.used;
         char *flag = grow(&flags, (size_t)size);
         Entry *entry = grow(&entries, (size_t)size * sizeof(Entry));
         int64_t *number_at = grow(&numbers, sizeof(int64_t));
@@ -3162,18 +3174,23 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
             goto done;
         }
         int64_t count = 0, deepest = of_ideal[number + 1] - of_ideal[number];
-        const Ranks *rank = (const Ranks *)ranks.data;
-        if (done < 0 || !are_plain(grades + start, size) || !are_plain(ideal + of_ideal[number], deepest)) {
+        const Ranks *rank = (const Ranks *)(ranks.data + before);
+        int64_t *row_of = grow(&rows, (ranks.used - before) / sizeof(Ranks) * sizeof(int64_t));
+        if (row_of == NULL) {
+            goto done;
+        }
+        if (done < 0 || (steps && (!are_plain(grades + start, size) || !are_plain(ideal + of_ideal[number], deepest)))) {
             goto declined;
         }
         for (int64_t k = 0; k < size; k++) {
             if (flag[k]) {
                 entry[count] = (Entry){rank[count].rank, rank[count].first, rank[count].last, grades[start + k]};
+                row_of[count] = start + k;
                 deepest = entry[count].rank > deepest ? entry[count].rank : deepest;
                 count++;
             }
         }
-        if (deepest >= arrays[4].count) {
+        if (steps && deepest >= arrays[4].count) {
             goto declined;
         }
         if (!sort_items(entry, count, sizeof(Entry), by_rank, &dict.work)) {
@@ -3199,13 +3216,16 @@ measure_dicts(PyObject *Py_UNUSED(module), PyObject *args)
             }
         }
     }
-    PyObject *of_judgments = as_bytes(&numbers);
-    if (of_judgments != NULL) {
-        result = Py_BuildValue("(OOO(LLLLLL)OO)", of_judgments, values, ends, (long long)tally.documents,
+    PyObject *of_judgments = as_bytes(&numbers), *all_rows = as_bytes(&rows), *all_ranks = as_bytes(&ranks);
+    if (of_judgments != NULL && all_rows != NULL && all_ranks != NULL) {
+        result = Py_BuildValue("(OOO(LLLLLL)OOOO)", of_judgments, values, ends, (long long)tally.documents,
                                (long long)tally.rising, (long long)tally.varied, (long long)tally.longer,
-                               (long long)tally.uneven, (long long)tally.tied, unknown, rankings);
-        Py_DECREF(of_judgments);
+                               (long long)tally.uneven, (long long)tally.tied, unknown, rankings, all_rows,
+                               all_ranks);
     }
+    Py_XDECREF(of_judgments);
+    Py_XDECREF(all_rows);
+    Py_XDECREF(all_ranks);
     goto done;
 declined:
     result = Py_NewRef(Py_None);
@@ -3222,6 +3242,7 @@ done:
     free(numbers.data);
     free(flags.data);
     free(ranks.data);
+    free(rows.data);
     free(entries.data);
     free_dict(&dict);
     close_arrays(arrays, 6);
@@ -3409,7 +3430,6 @@ static PyMethodDef METHODS[] = {
     {"group", group, METH_VARARGS, group_doc},
     {"hash_ids", hash_ids, METH_VARARGS, hash_ids_doc},
     {"join", join, METH_VARARGS, join_doc},
-    {"join_dicts", join_dicts, METH_VARARGS, join_dicts_doc},
     {"join_lines", join_lines, METH_VARARGS, join_lines_doc},
     {"join_table", join_table, METH_VARARGS, join_table_doc},
     {"joined_lines", joined_lines, METH_O, joined_lines_doc},
@@ -3419,6 +3439,7 @@ static PyMethodDef METHODS[] = {
     {"measure_grades", measure_grades, METH_VARARGS, measure_grades_doc},
     {"names", names, METH_O, names_doc},
     {"numbering", numbering, METH_NOARGS, numbering_doc},
+    {"pack_dicts", pack_dicts, METH_VARARGS, pack_dicts_doc},
     {"pack_ids", pack_ids, METH_VARARGS, pack_ids_doc},
     {"rank_rows", rank_rows, METH_VARARGS, rank_rows_doc},
     {"row_lines", row_lines, METH_VARARGS, row_lines_doc},

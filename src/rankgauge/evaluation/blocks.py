@@ -8,8 +8,11 @@ depends on the number, size, or order of the blocks.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,29 +23,25 @@ from rankgauge.core.ids import IntArray, id_bytes, show_id
 from rankgauge.core.pair_table import distinct
 from rankgauge.core.policies import BY_GRADE, Policies
 from rankgauge.core.text import SHOWN, many, some
-from rankgauge.data.dict_runs import join_dicts, scored
-from rankgauge.data.file_runs import JoinedLines, join_file
 from rankgauge.data.join import Joined, join
-from rankgauge.data.judged_run import BoolArray, JudgedRun, Values, discount_table
+from rankgauge.data.judged_run import BoolArray, JudgedRun, Values
 from rankgauge.data.qrels import Qrels, judged_number
-from rankgauge.data.run import Run, run_name
+from rankgauge.data.run import Run, map_blocks, run_name
+from rankgauge.data.run_summary import (
+    InputSummary,
+    JoinedBlock,
+    first_ids,
+    join_block,
+    merge_summaries,
+)
+from rankgauge.data.source_joins import JoinedDicts, join_dicts, join_file
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation import notes
 from rankgauge.evaluation.input_checks import SAMPLE, InputChecks
-from rankgauge.evaluation.input_summary import (
-    DOCUMENTS,
-    RANKINGS,
-    InputCounts,
-    InputSummary,
-    first_ids,
-    merge_summaries,
-    summarize_dicts,
-    summarize_lines,
-    summarize_table,
-)
 from rankgauge.evaluation.plan import JUDGED_AT, Plan
 from rankgauge.evaluation.result import Evaluation, describe_later
-from rankgauge.formats.lines import Source, source_name
+from rankgauge.formats.columns import RUN, columns_of
+from rankgauge.formats.frames import is_frame
 from rankgauge.measures.counts import judged_shares
 from rankgauge.measures.measure import Measure
 
@@ -57,9 +56,6 @@ if TYPE_CHECKING:
 _MOST_WEIGHT = 1e100
 # Tie policies that do not depend on grades.
 _PLAIN_TIES = ("trec", "input")
-# Runs with at most this many documents are joined twice, for the compiled core and for NumPy;
-# larger runs are measured by NumPy alone.
-_SMALL = 20_000
 # With ties=mean, up to this many queries without ties are measured together with those with ties.
 _FEW = 300
 # Number of queries missing from the run that are measured at once with judgments on disk.
@@ -163,50 +159,84 @@ class BlockResult(NamedTuple):
     settings: Mapping[str, Any] = {}  # settings of the retriever
 
 
+def evaluate_run(run: Any, context: Context, memory: int | None = None) -> Evaluation:
+    """Evaluate a run from any source; `memory` limits the memory of a file, in bytes."""
+    return build_evaluation(merge_blocks(_measured(run, context, memory)), context)
+
+
+def _measured(run: Any, context: Context, memory: int | None) -> list[BlockResult]:
+    """Measure a run in blocks, if it is a file or an iterator of blocks.
+
+    This function and `measure_block` choose how a source is read and joined.
+    """
+    if not isinstance(run, str | os.PathLike):
+        return [measure_block(block, context) for block in _blocks_of(run)]
+    found = None
+    if context.stored is None and context.graded is context.qrels:
+        name = run_name(run)
+        # The other reader reports an error with its line number.
+        with suppress(InputError):
+            found = join_file(
+                context.qrels, run, lambda part: measure_part(part, context, name),
+                ties=context.policies.ties, memory=memory,
+            )  # fmt: skip
+    return found or map_blocks(run, lambda block: measure_block(block, context), memory=memory)
+
+
 def measure_block(block: Any, context: Context) -> BlockResult:
     """Join a block of a run with the judgments and measure its queries."""
     if context.stored is not None:
         return _measure_stored(Run.of(block), context, context.stored)
+    policies, program, found = context.policies, _program(context), None
     if context.graded is context.qrels:
-        dicts = scored(block)
-        compiled = _measure_compiled(dicts, context)
-        if compiled is not None:
-            return compiled
-        # A run of plain dicts is joined without building a table.
-        found = join_dicts(context.qrels, dicts, ties=context.policies.ties)
-        if found is not None:
-            summary = summarize_dicts(found)
-            return BlockResult(*_measure_joined(found.joined, found.joined, context), summary)
+        found = join_dicts(context.qrels, block, program, ties=policies.ties)
+    if found is not None:
+        if program is not None:
+            return _measure_compiled(found, context)
+        return measure_part(found.block(), context, Run.name)
     run = Run.of(block)
-    table = run.without_repeats(context.policies.duplicates)
-    joined = graded = join(context.qrels, run, ties=context.policies.ties, table=table)
-    if context.graded is not context.qrels:
+    part = join_block(context.qrels, run, ties=policies.ties, duplicates=policies.duplicates)
+    return measure_part(part, context, run.name, run)
+
+
+def measure_part(
+    part: JoinedBlock, context: Context, name: str, run: Run | None = None
+) -> BlockResult:
+    """Measure a joined block; joined again if other judgments have the grades."""
+    graded, settings = part.joined, {} if run is None else dict(run.settings)
+    if run is not None and context.graded is not context.qrels:
+        table = run.without_repeats(context.policies.duplicates)
         graded = join(context.graded, run, ties=context.policies.ties, table=table)
-    summary = summarize_table(run, table, joined)
-    measured, tied = _measure_joined(joined, graded, context)
-    return BlockResult(measured, tied, summary, run.name, dict(run.settings))
+    return BlockResult(*_measure_joined(part.joined, graded, context), part.summary, name, settings)
 
 
-def measure_file(
-    path: Source, context: Context, memory: int | None = None
-) -> list[BlockResult] | None:
-    """Join a run file with the judgments and measure it; None if the core cannot."""
-    if context.stored is not None or context.graded is not context.qrels:
-        return None
-    source, name = source_name(path), run_name(path)
+def _blocks_of(run: Any) -> Iterator[Any]:
+    """Yield the blocks of an iterator of blocks; yield any other run whole."""
+    if not isinstance(run, Iterator):
+        yield run
+        return
+    first = next(run, None)
+    if first is None:
+        raise InputError(
+            "the iterator is empty", where="run", fix="yield at least one block of queries"
+        )
+    if not _is_block(first):
+        yield chain([first], run)
+        return
+    yield first
+    yield from run
 
-    def measure(part: JoinedLines) -> BlockResult:
-        summary = summarize_lines(part, source)
-        return BlockResult(*_measure_joined(part.joined, part.joined, context), summary, name)
 
-    try:
-        return join_file(
-            context.qrels, path, measure, ties=context.policies.ties,
-            heads=(RANKINGS, DOCUMENTS), memory=memory,
-        )  # fmt: skip
-    except InputError:
-        # The other reader reports the error with its line number.
-        return None
+def _is_block(item: Any) -> bool:
+    """Return whether an item of an iterator is a block of queries, not a row of a run."""
+    if isinstance(item, Run):
+        return True
+    if isinstance(item, Mapping):
+        if all(isinstance(ranking, Mapping) for ranking in item.values()):
+            return True  # no need to read all names as those of columns
+        columns = columns_of(item, RUN)
+        return columns is None or not isinstance(item[columns.query], str | int | bytes)
+    return is_frame(item)
 
 
 def _measure_stored(run: Run, context: Context, stored: StoredQrels) -> BlockResult:
@@ -222,68 +252,40 @@ def _measure_stored(run: Run, context: Context, stored: StoredQrels) -> BlockRes
     )
 
 
-def _measure_compiled(block: Any, context: Context) -> BlockResult | None:
-    """Join and measure a run of plain dicts in the compiled core; None if it cannot.
+def _program(context: Context) -> Values | None:
+    """Return the instructions for the compiled core; None if it cannot apply the policies."""
+    policies = context.policies
+    plain = policies.ties in _PLAIN_TIES and policies.unjudged != "removed"
+    return context.plan.program if plain and context.selected.all() else None
 
-    In a small run, NumPy computes the measures that the core does not support.
-    """
-    plan, policies, qrels = context.plan, context.policies, context.qrels
-    if (
-        native.core is None
-        or type(block) is not dict
-        or policies.ties not in _PLAIN_TIES
-        or policies.unjudged == "removed"
-        or plan.program is None
-        or not context.selected.all()
-        or not all(type(ranking) is dict for ranking in block.values())
-        or (len(plan.compiled) < len(plan.measures) and sum(map(len, block.values())) > _SMALL)
-    ):
-        return None
-    names, pools = qrels.texts
-    deepest = max(qrels.largest_pool, max(map(len, block.values()), default=0))
-    columns = (qrels.table.values, qrels.table.offsets, *qrels.ideal, discount_table(deepest))
-    limits = (RANKINGS, DOCUMENTS)
-    found = native.core.measure_dicts(
-        block, names, pools, columns, plan.program, limits, policies.ties == "trec"
-    )
-    if found is None:
-        return None
-    others = [column for column in plan.columns if column not in plan.compiled]
-    joined = None
-    if others:
-        joined = join_dicts(qrels, block, ties=policies.ties)
-        if joined is None:
-            return None
-    numbered, cells, ends, tally, unknown, rankings = found
-    numbers = np.frombuffer(numbered, np.int64)
+
+def _measure_compiled(found: JoinedDicts, context: Context) -> BlockResult:
+    """Return the values of the compiled core; NumPy computes measures that it does not support."""
+    plan, rows = context.plan, found.cells
     # One row for each column of `Measured`.
-    rows = np.frombuffer(cells, np.float64).reshape(len(plan.program), len(numbers))
     judged = len(plan.compiled)
     firsts = judged + len(plan.depths)
     beyond = firsts + len(plan.first_ranks)
+    others = [column for column in plan.columns if column not in plan.compiled]
+    values, tied = rows[:judged].T, found.tied
+    if others:
+        values = np.empty((len(found.numbers), len(plan.measures)), order="F")
+        values[:, plan.compiled] = rows[:judged].T
+        joined = found.joined()
+        for places, judged_run in joined.blocks(found.numbers):
+            for column in others:
+                values[places, column] = plan.measures[column].values(judged_run)
+        tied = len(joined.tied(separate_judged=plan.separate_judged))
     measured = Measured(
-        numbers,
-        values=rows[:judged].T
-        if joined is None
-        else np.empty((len(numbers), len(plan.measures)), order="F"),
+        found.numbers,
+        values=values,
         judged=rows[judged:firsts].T,
         first_ranks=rows[firsts:beyond].T,
-        errors=np.zeros((len(numbers), 0)),
+        errors=np.zeros((len(found.numbers), 0)),
         beyond=rows[beyond:].T != 0,
     )
-    documents, rising, varied, longer, uneven, tied = tally
-    if joined is not None:
-        measured.values[:, plan.compiled] = rows[:judged].T
-        for places, judged_run in joined.joined.blocks(numbers):
-            for column in others:
-                measured.values[places, column] = plan.measures[column].values(judged_run)
-        tied = len(joined.joined.tied(separate_judged=plan.separate_judged))
     summary = InputSummary(
-        numbers,
-        np.frombuffer(ends, np.float64).reshape(-1, 8),
-        InputCounts(documents, 0, len(unknown), rising, varied, longer, uneven, 1),
-        first_ids(query.encode() for query in unknown),
-        rankings,
+        found.numbers, found.ends, found.tally, first_ids(found.unknown), found.rankings
     )
     return BlockResult(measured, tied, summary)
 

@@ -1,16 +1,15 @@
 """`evaluate()`: evaluate a run against judgments.
 
 The steps, in order: check the arguments, read the judgments, measure the run block by block
-(`blocks.measure_block`), merge the blocks, and build the `Evaluation` (`blocks.build_evaluation`).
+XX.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from rankgauge.core.arguments import memory_size
@@ -23,15 +22,13 @@ from rankgauge.evaluation.blocks import (
     Context,
     add_weights,
     build_evaluation,
+    evaluate_run,
     make_context,
     measure_block,
-    measure_file,
     merge_blocks,
 )
 from rankgauge.evaluation.plan import Plan
 from rankgauge.evaluation.result import Evaluation
-from rankgauge.formats.columns import RUN, columns_of
-from rankgauge.formats.frames import is_frame
 from rankgauge.formats.lines import Source
 from rankgauge.formats.pieces import fits
 from rankgauge.formats.readers import read_ids
@@ -134,17 +131,12 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         >>> evaluate({"q1": {"d1", "d3"}}, {"q1": ["d1", "d2", "d3"]}, "P@2").mean()
         {'P@2': 0.5}
     """
+    fields: Mapping[str, Mapping[str, Any]] | None = None
     if questions is not None or isinstance(weights, str) or isinstance(groups, str):
-        from rankgauge.evaluation.origins import add_origins, field_of, question_fields
+        from rankgauge.evaluation.origins import field_of, question_fields
 
-        fields = question_fields(questions)
-        weights, groups = field_of(fields, weights, "weight"), field_of(fields, groups, "group")
-        made = evaluate(
-            qrels, run, measures, ties=ties, queries=queries, duplicates=duplicates,
-            undefined=undefined, unjudged=unjudged, weights=weights, groups=groups, draws=draws,
-            seed=seed, profile=profile, memory=memory,
-        )  # fmt: skip
-        return add_origins(made, fields, mix_origins=mix_origins)
+        fields = known = question_fields(questions)
+        weights, groups = field_of(known, weights, "weight"), field_of(known, groups, "group")
     plan = make_plan(measures, profile if isinstance(profile, str) else None)
     words = (ties, queries_policy(queries), duplicates, undefined, unjudged)
     policies = _make_policies(words, draws, seed)
@@ -156,13 +148,18 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         made, judged = evaluate_profile(
             profile, plan.measures, (qrels, run), policies, queries=ids, usual=measures is None
         )
-        return add_weights(made, judged, weights, groups)
-    if run is None:
-        context, run = _read_records(qrels, plan, policies, ids)
     else:
-        context = _read_context(qrels, plan, policies, ids, limit)
-    result = merge_blocks(_measure_blocks(run, context, limit))
-    return add_weights(build_evaluation(result, context), context.qrels, weights, groups)
+        if run is None:
+            context, run = _read_records(qrels, plan, policies, ids)
+        else:
+            context = _read_context(qrels, plan, policies, ids, limit)
+        made, judged = evaluate_run(run, context, limit), context.qrels
+    made = add_weights(made, judged, weights, groups)
+    if fields is None:
+        return made
+    from rankgauge.evaluation.origins import add_origins
+
+    return add_origins(made, fields, mix_origins=mix_origins)
 
 
 def make_plan(
@@ -332,14 +329,6 @@ def _read_records(
     return context, records.run
 
 
-def _measure_blocks(run: Any, context: Context, memory: int | None = None) -> list[BlockResult]:
-    """Measure a run in blocks, if it is a file or an iterator of blocks."""
-    if isinstance(run, str | os.PathLike):
-        found = measure_file(run, context, memory)
-        return found or map_blocks(run, lambda block: measure_block(block, context), memory=memory)
-    return [measure_block(block, context) for block in _blocks_of(run)]
-
-
 def evaluate_blocks(
     judged: Qrels | SpecialQrels,
     run: Any,
@@ -376,35 +365,6 @@ def evaluate_each(
     blocks = map_blocks(run, lambda block: [measure_block(block, one) for one in contexts], name)
     results = map(merge_blocks, zip(*blocks, strict=True))
     return [build_evaluation(*each) for each in zip(results, contexts, strict=True)]
-
-
-def _blocks_of(run: Any) -> Iterator[Any]:
-    """Yield the blocks of an iterator of blocks; yield any other run whole."""
-    if not isinstance(run, Iterator):
-        yield run
-        return
-    first = next(run, None)
-    if first is None:
-        raise InputError(
-            "the iterator is empty", where="run", fix="yield at least one block of queries"
-        )
-    if not _is_block(first):
-        yield chain([first], run)
-        return
-    yield first
-    yield from run
-
-
-def _is_block(item: Any) -> bool:
-    """Return whether an item of an iterator is a block of queries, not a row of a run."""
-    if isinstance(item, Run):
-        return True
-    if isinstance(item, Mapping):
-        if all(isinstance(ranking, Mapping) for ranking in item.values()):
-            return True  # no need to read all names as those of columns
-        columns = columns_of(item, RUN)
-        return columns is None or not isinstance(item[columns.query], str | int | bytes)
-    return is_frame(item)
 
 
 def prepare_judgments(

@@ -21,8 +21,8 @@ from rankgauge.core.findings import INPUT_KINDS, Finding, Severity
 from rankgauge.core.ids import Ids, IntArray, near_match, renumbered, show_id
 from rankgauge.core.text import inflect, many, some
 from rankgauge.data.qrels import Qrels
+from rankgauge.data.run_summary import Ends, InputSummary
 from rankgauge.errors import MismatchError
-from rankgauge.evaluation.input_summary import Ends, InputSummary
 
 if TYPE_CHECKING:
     # Only needed if ids do not match.

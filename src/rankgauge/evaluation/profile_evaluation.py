@@ -19,7 +19,7 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.records import Records
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation.blocks import build_evaluation, make_context, measure_block
+from rankgauge.evaluation.blocks import evaluate_run, make_context
 from rankgauge.evaluation.notes import info, single_measure_note
 from rankgauge.evaluation.plan import Plan
 from rankgauge.evaluation.result import AppliedProfile, Evaluation, findings_of_notes
@@ -154,7 +154,7 @@ def _part(
         tuple(place for place, _, _ in members),
         tuple(measures),
         tuple(tuple(step.name for step in deviations) for _, _, deviations in members),
-        build_evaluation(measure_block(case.run, context), context),
+        evaluate_run(case.run, context),
     )
 
 

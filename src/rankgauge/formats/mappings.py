@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rankgauge.core import native
 from rankgauge.core.ids import Blame, Ids, IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of
 from rankgauge.errors import InputError
@@ -43,6 +44,14 @@ def from_mapping(
         )
     queries = Ids.of(list(data), "query id", blame_row(source, "query"))
     inner = list(data.values())
+    packed = None if on_error or native.core is None else native.core.pack_dicts(inner)
+    if packed is not None:
+        starts, lengths, sizes = (np.frombuffer(packed[n], np.int64) for n in (1, 2, 4))
+        docs = Ids(np.frombuffer(packed[0], np.uint8), starts, lengths)
+        values, paired = np.frombuffer(packed[3]), layout is RUN and not len(starts)
+        return PairTable(
+            queries, offsets_of(sizes), docs, values, unique=True, source=source, paired=paired
+        )
     if set(map(type, inner)) <= {dict}:
         parts: list[tuple[Any, Any]] = [(value, value.values()) for value in inner]
     else:

@@ -11,7 +11,7 @@ import numpy as np
 
 from rankgauge.core import native
 from rankgauge.core.grammar import Value
-from rankgauge.data.dict_runs import are_ids
+from rankgauge.core.ids import are_ids
 from rankgauge.data.judged_run import JudgedRun, Values, discount_table
 from rankgauge.measures.measure import Measure
 

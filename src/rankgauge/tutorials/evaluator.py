@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rankgauge.core.arguments import of_kind
-from rankgauge.data.dict_runs import are_ids
+from rankgauge.core.ids import are_ids
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.evaluation import DEFAULT_CUTOFFS, evaluate
 from rankgauge.evaluation.result import Evaluation

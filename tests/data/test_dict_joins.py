@@ -13,7 +13,7 @@ import pytrec_eval
 from hypothesis import given, strategies as st
 
 from rankgauge import Qrels, RankgaugeError, Run, evaluate, parse
-from rankgauge.data.dict_runs import join_dicts
+from rankgauge.data.source_joins import join_dicts
 
 MEASURES = [
     "nDCG@3", "nDCG(gain=exp)", "AP", "RR", "RR(rel=2)", "P@2", "R@5", "Success@1", "infAP",
@@ -134,12 +134,12 @@ UNUSUAL: list[Any] = [
 def test_unusual_dicts_are_left_to_the_table(ranking: Any, known: bool) -> None:  # noqa: FBT001
     qrels = {"q1": {"d1": 1, "d2": 2, "b": 0}, "q2": {"d1": 1}}
     run = {"q2": {"d1": 0.5, "x": 0.75}, ("q1" if known else "u"): ranking}
-    assert join_dicts(Qrels.of(qrels), run, ties="trec") is None
+    assert join_dicts(Qrels.of(qrels), run, None, ties="trec") is None
     same(qrels, run)
 
 
 UNUSUAL_RUNS: list[Any] = [
-    {}, {"": {"d1": 1.0}}, {"q1": {"d1": 1.0}, "": {}}, {"q1\0": {"d1": 0.5}},
+    {"": {"d1": 1.0}}, {"q1": {"d1": 1.0}, "": {}}, {"q1\0": {"d1": 0.5}},
     {"\udc80": {"d1": 0.5}}, {1: {"d1": 0.5}}, {"q1": {"d1": 0.5}, 2: {}}, {b"q1": {"d1": 0.5}},
     {A: {"d1": 0.5}},
 ]  # fmt: skip
@@ -147,7 +147,7 @@ UNUSUAL_RUNS: list[Any] = [
 
 @pytest.mark.parametrize("run", UNUSUAL_RUNS, ids=map(str, range(len(UNUSUAL_RUNS))))
 def test_unusual_queries_are_left_to_the_table(run: Any) -> None:
-    assert join_dicts(Qrels.of({"q1": {"d1": 1}}), run, ties="trec") is None
+    assert join_dicts(Qrels.of({"q1": {"d1": 1}}), run, None, ties="trec") is None
     same({"q1": {"d1": 1}}, run)
 
 
@@ -200,7 +200,7 @@ def test_blocks_of_dicts_are_blocks() -> None:
     )
 
 
-def test_many_queries_are_cut_into_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_queries_are_joined_alike() -> None:
     rng = random.Random(4)
     docs = [f"d{number}" for number in range(30)]
     qrels = {f"q{n}": {doc: rng.randint(-1, 2) for doc in rng.sample(docs, 9)} for n in range(50)}
@@ -208,7 +208,6 @@ def test_many_queries_are_cut_into_blocks(monkeypatch: pytest.MonkeyPatch) -> No
         f"q{n}": {doc: round(rng.uniform(0, 1), 1) for doc in rng.sample(docs, n % 20)}
         for n in rng.sample(range(60), 45)
     }
-    monkeypatch.setattr("rankgauge.data.dict_runs._BLOCK", 7)
     same(qrels, run)
 
 
@@ -216,7 +215,7 @@ def test_many_queries_are_cut_into_blocks(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_key_with_a_hash_of_its_own_is_seen_among_many(size: int) -> None:
     run = {"q1": {**{f"x{number}": 1.0 for number in range(size)}, A: 2.0}}
     same({"q1": {"d1": 1}}, run)
-    assert join_dicts(Qrels.of({"q1": {"d1": 1}}), run, ties="trec") is None
+    assert join_dicts(Qrels.of({"q1": {"d1": 1}}), run, None, ties="trec") is None
     del run["q1"][A]
 
 

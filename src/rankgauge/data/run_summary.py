@@ -1,4 +1,4 @@
-"""Summaries for the checks of the input: statistics of one block of a run, and their merge."""
+"""Blocks of a run joined with judgments, with summaries for the checks of the input."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from rankgauge.core.ids import IntArray
 from rankgauge.core.pair_table import PairTable, offsets_of, ranges_of
-from rankgauge.data.dict_runs import JoinedDicts
-from rankgauge.data.file_runs import JoinedLines
-from rankgauge.data.join import Joined
+from rankgauge.core.policies import Duplicates, Ties
+from rankgauge.data.join import Joined, join
+from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 
 # Integer values; float64 if they exceed 32 bits.
@@ -29,23 +29,23 @@ class InputCounts(NamedTuple):
 
     Attributes:
         documents: Documents in the rankings.
-        removed: Repeated documents that were removed.
-        unknown: Queries without judgments; a query in two blocks counts twice.
         rising: Rankings whose scores increase in input order.
         varied: Rankings whose scores are not all equal.
         longer: Above 0 if a ranking has two or more documents.
         uneven: Above 0 if the scores of such a ranking are not all equal.
+        removed: Repeated documents that were removed.
+        unknown: Queries without judgments; a query in two blocks counts twice.
         unpaired: Above 0 if a ranking is not a list of pairs.
     """
 
     documents: int
-    removed: int
-    unknown: int
     rising: int
     varied: int
     longer: int
     uneven: int
-    unpaired: int
+    removed: int = 0
+    unknown: int = 0
+    unpaired: int = 1
 
 
 class InputSummary(NamedTuple):
@@ -70,33 +70,43 @@ class InputSummary(NamedTuple):
         return len(self.unknown) if few else self.tally.unknown
 
 
-def summarize_dicts(found: JoinedDicts) -> InputSummary:
-    """Return the summary of a run of plain dicts."""
-    unknown = found.unknown()
-    # Comparing a small NumPy float with a large number emits a warning.
-    with np.errstate(all="ignore"):
-        (longer, uneven), (rising, varied) = found.spread(), found.rising()
-    return InputSummary(
-        found.joined.numbers,
-        _ends(found.joined),
-        InputCounts(found.documents(), 0, len(unknown), rising, varied, longer, uneven, 1),
-        first_ids(unknown),
-        found.first_documents(RANKINGS, DOCUMENTS),
-    )
+class JoinedBlock(NamedTuple):
+    """A block of a run, joined with judgments."""
+
+    joined: Joined  # the ranks of its judged documents
+    summary: InputSummary  # statistics for the checks of the input
+
+    @classmethod
+    def of(  # noqa: PLR0917 - the columns of a summary
+        cls,
+        joined: Joined,
+        tally: InputCounts,
+        unknown: Sequence[bytes],
+        rankings: Mapping[int, Sequence[str | bytes]],
+        source: str,
+        notes: Iterable[str],
+    ) -> JoinedBlock:
+        """Summarize a block, given its queries without judgments and its first documents."""
+        tally = tally._replace(unknown=len(unknown))
+        places = {note: place for place, note in enumerate(notes)}
+        first = first_ids(unknown)
+        return cls(
+            joined,
+            InputSummary(joined.numbers, _ends(joined), tally, first, rankings, source, places),
+        )
 
 
-def summarize_lines(found: JoinedLines, source: str) -> InputSummary:
-    """Return the summary of a part of a run in a file."""
-    (longer, uneven), (rising, varied) = found.spread, found.rising
-    return InputSummary(
-        found.joined.numbers,
-        _ends(found.joined),
-        InputCounts(found.documents, 0, len(found.unknown), rising, varied, longer, uneven, 1),
-        first_ids(found.unknown),
-        found.first_documents,
-        source,
-        {note: place for place, note in enumerate(found.notes)},
-    )
+def join_block(qrels: Qrels, run: Run, *, ties: Ties, duplicates: Duplicates) -> JoinedBlock:
+    """Join a block of whole queries with judgments."""
+    table = run.without_repeats(duplicates)
+    joined = join(qrels, run, ties=ties, table=table)
+    tally = InputCounts(
+        len(table), *run.table.rising(), *_spread(table),
+        removed=len(run.table) - len(table), unpaired=int(not run.table.paired),
+    )  # fmt: skip
+    unknown = run.table.queries.take(joined.unknown_queries).tolist()
+    first = _first_documents(table, joined)
+    return JoinedBlock.of(joined, tally, unknown, first, run.table.source, run.table.notes)
 
 
 def first_ids(ids: Iterable[bytes]) -> tuple[bytes, ...]:
@@ -104,24 +114,6 @@ def first_ids(ids: Iterable[bytes]) -> tuple[bytes, ...]:
     different = set(ids)
     few = len(different) <= UNKNOWN
     return tuple(sorted(different) if few else nsmallest(UNKNOWN, different))
-
-
-def summarize_table(run: Run, table: PairTable, joined: Joined) -> InputSummary:
-    """Return the summary of a run in a table."""
-    unknown = run.table.queries.take(joined.unknown_queries).tolist()
-    tally = InputCounts(
-        len(table), len(run.table) - len(table), len(unknown), *run.table.rising(),
-        *_spread(table), int(not run.table.paired),
-    )  # fmt: skip
-    return InputSummary(
-        joined.numbers,
-        _ends(joined),
-        tally,
-        first_ids(unknown),
-        _first_documents(table, joined),
-        run.table.source,
-        {note: place for place, note in enumerate(run.table.notes)},
-    )
 
 
 def merge_summaries(parts: list[InputSummary]) -> InputSummary:
