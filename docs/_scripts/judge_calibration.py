@@ -36,7 +36,9 @@ from rankgauge.answers import (
 )
 from rankgauge.rendering.tables import Table
 from rankgauge.stats import (
+    USABLE,
     Estimate,
+    judge_errors,
     krippendorff_alpha,
     naive_rate,
     prediction_powered_mean,
@@ -46,12 +48,16 @@ from rankgauge.stats import (
 PAGE = Path(__file__).parents[1] / "explain" / "judge-calibration.md"
 # The true rate, sensitivity, and specificity of simulated judges.
 JUDGES = (
-    (0.7, 0.95, 0.6), (0.415, 0.94, 0.18), (0.7, 0.9, 0.9), (0.9, 0.95, 0.8), (0.5, 0.8, 0.8),
+    (0.7, 0.95, 0.6), (0.415, 0.94, 0.18), (0.7, 0.95, 0.9), (0.9, 0.95, 0.9), (0.2, 0.95, 0.9),
+    (0.7, 0.9, 0.7), (0.5, 0.8, 0.8),
 )  # fmt: skip
 SIZES = ((200, 100), (200, 40), (1000, 100))
+LABELS = (50, 100, 200, 500, 2000, 5000)
+RATES = (0.2, 0.415, 0.5, 0.8, 0.9, 0.95)
 MARK = re.compile(r"\s*\[\d+\]")
 RATINGS = ("faithfulness", "completeness", "appropriateness", "naturalness")
 SHARES = (0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4)  # share of a claim's terms needed for support
+LEAST_SHOWN = 0.1  # share of draws with an interval from which its coverage is printed
 SAMPLES = 100
 SAMPLE = 0.4  # share of questions with human labels, where all have them
 
@@ -85,7 +91,7 @@ def simulated(draws: int, alike: int = 1) -> Table:
             rows.append(coverage(judge, items * alike, labels * alike, draws=draws, alike=alike))
     columns = (
         "true rate", "sensitivity", "specificity", "items", "labels", "naive", "people only",
-        "prediction-powered", "Rogan-Gladen", "shown", "Rogan-Gladen, labels elsewhere",
+        "prediction-powered", "Rogan-Gladen", "withheld",
     )  # fmt: skip
     return Table(columns=columns, rows=tuple(rows))
 
@@ -102,25 +108,49 @@ def coverage(
         given = (judged, human, questions)
         found.setdefault("people", []).append(prediction_powered_mean(*given, power=0.0))
         found.setdefault("ppi", []).append(prediction_powered_mean(*given))
-        found.setdefault("rg", []).append(rogan_gladen(*given))
         # Labels on other items: the labelled items do not count in the rate.
         more = draw(rng, judge, labels, labels, alike=alike)
         parts = [np.concatenate(both) for both in zip(more, draw(rng, judge, items, 0, alike=alike),
                                                       strict=True)]  # fmt: skip
         parts[2] = np.repeat(np.arange(len(parts[0]) // alike), alike)
         weights = np.arange(len(parts[0])) >= labels
-        found.setdefault("elsewhere", []).append(rogan_gladen(*parts, weights))
+        found.setdefault("rg", []).append(rogan_gladen(*parts, weights))
     cells = {name: _covered(some, judge[0]) for name, some in found.items()}
-    shown = sum(not math.isnan(each.value) for each in found["rg"]) / draws
+    withheld = sum(math.isnan(each.value) for each in found["rg"]) / draws
     return (
         f"{judge[0]:g}", f"{judge[1]:g}", f"{judge[2]:g}", items, labels, cells["naive"],
-        cells["people"], cells["ppi"], cells["rg"], f"{shown:.0%}", cells["elsewhere"],
+        cells["people"], cells["ppi"], cells["rg"], f"{withheld:.0%}",
     )  # fmt: skip
+
+
+def usable(draws: int) -> Table:
+    """Return how often a judge is usable, by the true rate and the number of labels."""
+    rows = []
+    for sens, spec, alike in ((0.95, 0.9, 1), (0.95, 0.9, 4), (0.8, 0.75, 1), (0.94, 0.18, 1)):
+        for rate in RATES:
+            cells = [usable_share((rate, sens, spec), labels, draws, alike) for labels in LABELS]
+            rows.append((f"{sens:g}", f"{spec:g}", alike, f"{rate:g}",
+                         *(f"{share:.1%}" for share in cells)))  # fmt: skip
+    columns = ("sensitivity", "specificity", "labels per question", "true rate",
+               *(f"{labels:,} labels" for labels in LABELS))  # fmt: skip
+    return Table(columns=columns, rows=tuple(rows))
+
+
+def usable_share(
+    judge: tuple[float, float, float], labels: int, draws: int, alike: int = 1
+) -> float:
+    """Return the share of draws in which the judge is usable."""
+    rng = np.random.default_rng(23)
+    found = 0
+    for _ in range(draws):
+        errors = judge_errors(*draw(rng, judge, labels, labels, alike=alike))
+        found += not errors.reason and errors.gain.low >= USABLE
+    return found / draws
 
 
 def _covered(some: list[Estimate], truth: float) -> str:
     shown = [each for each in some if not math.isnan(each.value)]
-    if len(shown) < 0.1 * len(some):
+    if len(shown) < LEAST_SHOWN * len(some):
         return "withheld"
     inside = sum(each.low <= truth <= each.high for each in shown) / len(shown)
     return f"{inside:.1%} ({sum(each.width for each in shown) / len(shown):.2f})"
@@ -294,19 +324,19 @@ def interval(found: Estimate, *, sign: bool = False) -> str:
 
 
 def guesses(data: Path) -> Table:
-    """Return sensitivity + specificity of each judge."""
+    """Return the errors of each judge and whether it is usable."""
     sets, judged, people = expertqa(data)
     _, stored = mtrag(data)
     rows = [("rules, ExpertQA", calibrate(sets, judged, people).relations[0])]
     rows += [(f"{each.judge}, MTRAG", each) for each in stored.relations]
     return Table(
         columns=("judge", "labels", "agreement", "base rate", "kappa", "sensitivity", "specificity",
-                 "sensitivity + specificity", "stamp"),
+                 "sensitivity + specificity - 1", "state"),
         rows=tuple(
             (
                 name, each.labels, f"{each.agreement.value:.3f}", f"{each.base_rate:.3f}",
                 interval(each.kappa), interval(each.sensitivity), interval(each.specificity),
-                interval(each.gain), "uncalibrated" if each.reason else "calibrated",
+                interval(each.gain), each.state,
             )
             for name, each in rows
         ),
@@ -371,6 +401,7 @@ def tables(data: Path, draws: int = 4000) -> Iterator[tuple[str, Table]]:
     """Yield the name and table of each section of the page."""
     yield "simulated", simulated(draws)
     yield "clusters", simulated(draws // 2, alike=4)
+    yield "usable", usable(draws // 4)
     yield "judges", guesses(data)
     sets, judged, people = expertqa(data)
     yield "biases", biases(calibrate(sets, judged, people))

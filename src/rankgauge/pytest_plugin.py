@@ -74,7 +74,8 @@ class Gatekeeper:
             anchor: A second baseline; default: that of the rules.
             noise: Repeated runs of the baseline system.
             latency: Latencies of the baseline and the new run.
-            allow_uncalibrated: Whether to accept answers graded by an uncalibrated judge.
+            allow_uncalibrated: Whether to take the verdicts of a judge of answers as true
+                although it is not calibrated or not usable.
 
         Returns:
             The result; None if a baseline was written instead.

@@ -215,7 +215,7 @@ def test_the_report_of_a_diagnosis_has_the_stamp_the_stages_the_causes_and_the_w
     given = answers()
     page = html_report(diagnose_answers(given, verdicts(given), judge={"name": "ann"}), plots=False)
     for part in (
-        "judge: ann, uncalibrated", "Measures of both stages", "AnswerCorrectness",
+        "judge: ann, not calibrated", "Measures of both stages", "AnswerCorrectness",
         "First step that failed, of 30 questions", "By group", "Claims and verdicts",
         "How high is 1?", "5 m",
     ):  # fmt: skip
@@ -257,7 +257,7 @@ def test_the_terminal_shows_one_screen_with_the_conclusion_first_and_the_next_st
     given = answers()
     found = diagnose_answers(given, verdicts(given, missing=0.1), judge={"name": "ann"})
     lines = str(found).splitlines()
-    assert len(lines) <= 30
+    assert len(lines) <= 31
     assert max(map(len, lines)) <= 80
     assert lines[0] == f"{found.summary()}."
     assert any(line.startswith("Next step: ") for line in lines[-2:])

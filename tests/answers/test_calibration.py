@@ -19,6 +19,7 @@ from rankgauge.answers import (
     Verdict,
     calibrate,
     correct_means,
+    evaluate_answers,
     items_of,
     position_swap,
 )
@@ -97,7 +98,40 @@ def test_rates_and_base_rate_are_those_of_counting():
     assert found.confusion[N][S] == negative.count(S)
     assert not found.flips.defined
     assert not found.people.defined
-    assert not found.reason
+    gain = found.sensitivity.value + found.specificity.value - 1
+    assert found.gain.value == pytest.approx(gain)
+    assert found.state == "not usable"
+    assert "which may be below 0.5" not in found.reason
+    assert f"sensitivity + specificity - 1 is {gain:.3f} [0.4" in found.reason
+
+
+def test_a_judge_may_be_usable_for_items_but_not_for_claims_with_many_contexts():
+    """With five contexts, a specificity of 0.9 is 0.9^5 = 0.59 for a claim that none supports."""
+    answers = answered(100, contexts=5)
+    some = items(answers)
+    rng = random.Random(4)
+    human = verdicts(some, lambda item, _: S if item.column == 0 and item.row else N, "ann")
+    wrong = {each.key: N if each.label == S else S for each in human}
+    true = {each.key: each.label for each in human}
+
+    def label(item, _):
+        right = rng.random() < (0.95 if true[item.key] == S else 0.9)
+        return true[item.key] if right else wrong[item.key]
+
+    judge = verdicts(some, label)
+    found = calibrate(answers, judge, human, claims=claims_of, draws=50)
+    assert found.relations[0].state == "usable"
+    errors = {each.measure: each.errors for each in found.measures}["Faithfulness"]
+    assert errors.count == 300
+    assert 1 - errors.intercept == pytest.approx(0.59, abs=0.1)
+    stated = evaluate_answers(
+        answers, judge, "Faithfulness", claims=claims_of, calibration=found
+    ).judge["measures"]["Faithfulness"]
+    assert stated["state"] == "not usable"
+    assert (
+        "with 300 labels for Faithfulness, a difference between systems shows as 0."
+        in (stated["reason"])
+    )
 
 
 def test_the_majority_of_people_counts_and_items_without_one_are_left_out():
@@ -178,7 +212,7 @@ def test_a_calibration_is_read_as_it_was_written(tmp_path):
     assert read.to_json() == made.to_json()
     assert str(read) == str(made)
     assert math.isnan(read.relations[0].flips.value)
-    jsonschema.validate(made.to_dict(), strict("calibration-1"))
+    jsonschema.validate(made.to_dict(), strict("calibration-2"))
     # Later versions may add keys.
     data = json.loads(made.to_json())
     for each in data["relations"]:
@@ -203,10 +237,13 @@ def test_a_calibration_is_bound_to_judge_prompt_and_relation():
     assert "no labels of people" in made.uncalibrated("abstention", {("m", "v1")})
 
 
-def test_a_judge_that_may_guess_is_uncalibrated():
+def test_a_judge_that_may_guess_is_not_usable():
     answers, judge, human = judged(0.5, 0.5)
     (found,) = calibrate(answers, judge, human, claims=claims_of, draws=50).relations
-    assert "better than guessing" in found.reason
+    assert found.state == "not usable"
+    assert "agrees with people less often (0.51) than the constant answer 'supported' (0.64)" in (
+        found.reason
+    )
     answers, judge, human = judged(questions=2)
     (found,) = calibrate(answers, judge, human, claims=claims_of, draws=50).relations
     assert found.reason
@@ -243,7 +280,7 @@ def test_inconsistent_choices_are_ties():
 
 
 def test_corrected_means_remove_the_error_of_the_judge():
-    answers, judge, human = judged(0.95, 0.6, questions=200, truth=0.7)
+    answers, judge, human = judged(0.98, 0.8, questions=200, truth=0.7)
     sample = {item.key for item in items(answers)[:240]}  # of 80 questions
     some = [each for each in human if each.key in sample]
     (found,) = correct_means(answers, judge, some, "Faithfulness", claims=claims_of).means
@@ -257,8 +294,8 @@ def test_corrected_means_remove_the_error_of_the_judge():
 
 
 def test_labels_on_other_answers_correct_by_rogan_and_gladen():
-    old, judge, human = judged(0.95, 0.6, questions=150, truth=0.5, seed=5)
-    new, more, hidden = judged(0.95, 0.6, questions=200, truth=0.5, seed=6)
+    old, judge, human = judged(0.98, 0.8, questions=150, truth=0.5, seed=5)
+    new, more, hidden = judged(0.98, 0.8, questions=200, truth=0.5, seed=6)
     # Other texts, so that no labels are shared.
     new = AnswerSet("new", tuple(
         AnswerRecord(r.id, r.question, r.answer.replace("a ", "n "), r.contexts)

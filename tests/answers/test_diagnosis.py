@@ -39,7 +39,7 @@ def test_five_of_five_attainable_is_no_reason():
     found = diagnosed(record("q1", "abcde", "abcde"))
     assert found.retrieval.mean()["P@5"] == 1.0
     assert found.retrieval_first == ()
-    assert found.summary() == "No fault was found in 1 answer"
+    assert found.summary() == "No fault was found in 1 answer (the judge is not calibrated)"
 
 
 def test_one_relevant_document_found_first_is_all_that_is_attainable():
@@ -73,7 +73,11 @@ def test_bands_can_be_chosen():
 def test_without_known_documents_the_claims_of_references_decide():
     one = record("q1", "", "ab")
     answers = AnswerSet("a", (one,))
-    found = diagnose_answers(answers, verdicts(answers, "not stated"))
+    unjudged = diagnose_answers(answers, verdicts(answers, "not stated"))
+    assert unjudged.retrieval_first == ()
+    assert "(the judge is not calibrated)" in unjudged.summary()
+    ann = {"name": "ann", "person": True}
+    found = diagnose_answers(answers, verdicts(answers, "not stated"), judge=ann)
     assert found.retrieval is None
     assert found.retrieval_first == (
         "the contexts support 0% of the claims of the references: Poor",
@@ -86,7 +90,7 @@ def test_both_stages_are_in_one_table_retrieval_first():
     rows = found.table().rows
     assert [row[0] for row in rows] == ["retrieval"] * 5 + ["generation"] * (len(rows) - 5)
     assert {row[1]: row[2] for row in rows}["Success@5"] == 0.5
-    assert "uncalibrated" in str(found)
+    assert "not calibrated" in str(found)
     assert found.to_dict()["blame"]["totals"] == {"not retrieved": 1, "no fault": 1}
 
 

@@ -15,6 +15,13 @@ def test_simulated_intervals_cover_the_truth_as_the_page_says():
         assert 0.92 <= float(row[7].split("%")[0]) / 100 <= 0.985, judge
 
 
+def test_a_good_judge_is_usable_with_200_labels_and_one_near_guessing_never():
+    for rate in (0.2, 0.5, 0.8):
+        assert script.usable_share((rate, 0.95, 0.9), 200, 200) >= 0.9, rate
+    for labels in (50, 200, 1000):
+        assert script.usable_share((0.415, 0.94, 0.18), labels, 300) <= 0.02, labels
+
+
 @pytest.mark.parametrize("name", ["guesses", "ratings", "graded"])
 def test_the_tables_of_labels_of_people_are_those_of_the_page(data_folder, name):
     page = (DOCS / "explain" / "judge-calibration.md").read_text(encoding="utf-8")

@@ -1,8 +1,11 @@
 """The stamp of a judge: its content, saving, and use in gates."""
 
+import random
+from dataclasses import replace
+
 import pytest
 
-from rankgauge import Baseline, Evaluation, InputError, evaluate, gate
+from rankgauge import Baseline, Evaluation, InputError, compare, evaluate, gate
 from rankgauge.answers import (
     AnswerRecord,
     AnswerSet,
@@ -35,7 +38,7 @@ def verdicts(wrong, judge="m", prompt="v1"):
     ]
 
 
-PEOPLE, JUDGE = verdicts(0, "ann", ""), verdicts(2)
+PEOPLE, JUDGE = verdicts(0, "ann", ""), verdicts(1)
 CALIBRATION = calibrate(ANSWERS, JUDGE, PEOPLE, draws=50)
 
 
@@ -43,21 +46,25 @@ def evaluated(given=JUDGE, measures="Faithfulness", **options):
     return evaluate_answers(ANSWERS, given, measures, **options)
 
 
-def test_without_a_calibration_the_judge_is_uncalibrated():
+def states(found):
+    return {name: each["state"] for name, each in found.judge["measures"].items()}
+
+
+def test_without_a_calibration_the_judge_is_not_calibrated():
     found = evaluated()
-    assert found.stamp == "m, uncalibrated"
-    assert "WARNING: judge: m, uncalibrated" in str(found)
+    assert found.stamp == "m, not calibrated"
+    assert "WARNING: judge: m, not calibrated" in str(found)
     unknown = evaluated({each.key: each.label for each in JUDGE})
-    assert unknown.stamp == "unknown judge, uncalibrated"
-    assert "uncalibrated" in str(diagnose_answers(ANSWERS, JUDGE))
+    assert unknown.stamp == "unknown judge, not calibrated"
+    assert "not calibrated" in str(diagnose_answers(ANSWERS, JUDGE))
 
 
 def test_the_stamp_gives_the_number_of_calibration_labels(tmp_path):
     CALIBRATION.write(tmp_path / "c.json")
     for calibration in (CALIBRATION, tmp_path / "c.json"):
         found = evaluated(calibration=calibration)
-        assert found.stamp.startswith("m, calibrated on 120 labels (kappa 0.5")
-        assert found.judge["calibrated"] == ["Faithfulness"]
+        assert found.stamp.startswith("m, calibrated on 120 labels (kappa 0.7")
+        assert states(found) == {"Faithfulness": "usable"}
         assert "WARNING" not in str(found)
     named = evaluated(
         {each.key: each.label for each in JUDGE}, judge={"name": "m", "prompt": "v1"},
@@ -69,22 +76,64 @@ def test_the_stamp_gives_the_number_of_calibration_labels(tmp_path):
 
 
 @pytest.mark.parametrize(("judge", "prompt"), [("m", "v2"), ("n", "v1")])
-def test_another_judge_or_prompt_is_uncalibrated(judge, prompt):
-    found = evaluated(verdicts(2, judge, prompt), calibration=CALIBRATION)
-    assert "uncalibrated: the calibration is for m (v1)" in found.stamp
-    assert not found.judge["calibrated"]
+def test_another_judge_or_prompt_is_not_calibrated(judge, prompt):
+    found = evaluated(verdicts(1, judge, prompt), calibration=CALIBRATION)
+    assert "not calibrated: the calibration is for m (v1)" in found.stamp
+    assert states(found) == {"Faithfulness": "not calibrated"}
 
 
-def test_another_relation_is_uncalibrated():
+def test_another_relation_is_not_calibrated():
     found = evaluated(measures=["Faithfulness", "Abstention"], calibration=CALIBRATION)
-    assert found.judge["calibrated"] == ["Faithfulness"]
-    assert "uncalibrated for Abstention: no labels of people on abstention" in found.stamp
+    assert states(found) == {"Faithfulness": "usable", "Abstention": "not calibrated"}
+    assert "not calibrated for Abstention: no labels of people on abstention" in found.stamp
+
+
+def test_a_judge_that_agrees_less_than_a_constant_answer_is_not_usable():
+    """Sensitivity 0.94 and specificity 0.18, where people support 41.5% of the claims."""
+    rng = random.Random(1)
+    labels = [S if rng.random() < 0.415 else N for _ in PEOPLE]
+    people = [replace(each, label=label) for each, label in zip(PEOPLE, labels, strict=True)]
+    judge = [
+        replace(each, label=S if rng.random() < (0.94 if label == S else 0.82) else N)
+        for each, label in zip(JUDGE, labels, strict=True)
+    ]
+    found = evaluated(judge, calibration=calibrate(ANSWERS, judge, people, draws=50))
+    assert states(found) == {"Faithfulness": "not usable"}
+    assert "m, not usable: calibrated on 120 labels, it agrees with people less often (0." in (
+        found.stamp
+    )
+    assert "than the constant answer 'not stated' (0." in found.stamp
+    for part in ("sensitivity 0.9", "specificity 0.", "kappa 0."):
+        assert part in found.stamp
+    assert "WARNING: judge: m, not usable" in str(found)
+    with pytest.raises(InputError, match=r"is not usable: calibrated on 120 labels, it agrees"):
+        gated(found)
+    baseline = Baseline.from_evaluation(evaluated())
+    accepted = gate(found, rules=RULES, baseline=baseline, allow_uncalibrated=True)
+    assert "takes the judge's verdicts as true, but the judge of Faithfulness is not usable" in (
+        accepted.explanation()
+    )
+    (difference,) = compare([replace(found, run_name="b"), found]).differences
+    assert difference.verdict == "withheld"
+
+
+def test_a_usable_judge_that_agrees_less_than_a_constant_answer_has_a_warning():
+    labels = [N if n % 20 == 0 else S for n in range(len(PEOPLE))]
+    people = [replace(each, label=label) for each, label in zip(PEOPLE, labels, strict=True)]
+    judge = [
+        replace(each, label=N if n % 10 == 5 else label)
+        for n, (each, label) in enumerate(zip(JUDGE, labels, strict=True))
+    ]
+    found = evaluated(judge, calibration=calibrate(ANSWERS, judge, people, draws=50))
+    assert states(found) == {"Faithfulness": "usable"}
+    assert "but it agrees with people less often (0.90) than the constant answer" in found.stamp
+    assert "WARNING" in str(found)
 
 
 def test_people_need_no_calibration():
     found = evaluated(PEOPLE, judge={"name": "ann", "person": True})
     assert found.stamp == "ann, a person"
-    assert found.judge["calibrated"] == ["Faithfulness"]
+    assert gated(replace(found, settings=found.settings | {"judge": found.judge | {"name": "m"}}))
 
 
 def test_measures_without_a_judge_have_no_stamp():
@@ -96,7 +145,7 @@ def gated(evaluation, **options):
     return gate(evaluation, rules=RULES, baseline=baseline, **options).verdict
 
 
-def test_a_gate_refuses_an_uncalibrated_judge_by_default():
+def test_a_gate_refuses_a_judge_without_calibration_by_default():
     with pytest.raises(InputError, match=r"Faithfulness is not calibrated: m\n"):
         gated(evaluated())
     assert gated(evaluated(), allow_uncalibrated=True) == "PASS"

@@ -44,7 +44,7 @@ def means(done):
 
 def test_the_demo_shows_both_prompts_in_one_table():
     shown = answers("demo").stdout
-    assert len(shown.splitlines()) <= 22
+    assert len(shown.splitlines()) <= 25
     assert max(map(len, shown.splitlines())) <= 80
     assert re.search(r"\nmeasure +prompt-1 +prompt-2\n", shown)
     found = [
@@ -57,7 +57,7 @@ def test_the_demo_shows_both_prompts_in_one_table():
     assert shown.startswith(
         "no verdict on prompt-1 and prompt-2: the judge of AnswerCorrectness is"
     )
-    assert shown.count("judge: rules, uncalibrated") == 1
+    assert shown.count("judge: rules, not calibrated") == 1
     assert "prompt-1: generation limits 13 of 20 answers" in shown
     assert "prompt-2: retrieval limits 3 of 20 answers" in shown
 
@@ -87,7 +87,7 @@ def test_systems_of_other_questions_have_no_verdict(tmp_path):
 def test_the_default_shows_means_numbers_of_questions_the_judge_and_the_next_step():
     shown = answers("evaluate", FIRST, "--reference", QUESTIONS).stdout
     assert shown.startswith("prompt-1: 20 questions\n")
-    assert shown.count("judge: rules, uncalibrated") == 1
+    assert shown.count("judge: rules, not calibrated") == 1
     assert "--full" in shown
     full = answers("evaluate", FIRST, "--reference", QUESTIONS, "--full").stdout
     assert "retrieved but cut" in full
@@ -134,7 +134,9 @@ def test_verdicts_of_a_store_are_used_by_judge(tmp_path):
         store.create()
         store.add(read_verdicts(VERDICTS))
     words = (FIRST, "--reference", QUESTIONS, "--verdicts", tmp_path / "v.db", "-m", "Completeness")
-    assert "judge: reader, uncalibrated" in answers("evaluate", *words, "--judge", "reader").stdout
+    assert (
+        "judge: reader, not calibrated" in answers("evaluate", *words, "--judge", "reader").stdout
+    )
     refused = answers("evaluate", *words, "--judge", "ann", code=2).stderr
     assert "there are no verdicts of ann" in refused
     assert "judges: reader" in refused
@@ -177,12 +179,12 @@ def test_a_judge_is_compared_with_people_and_then_gated(tmp_path):
     known = ("--reference", QUESTIONS)
     shown = answers("calibrate", FIRST, *known, "--human", VERDICTS, "-o", calibration).stdout
     assert "Calibration of rules" in shown
-    assert "answer-question is uncalibrated" in shown
+    assert "not usable for abstention, answer-question, context-question" in shown
     words = (*known, "--calibration", calibration, "--baseline", baseline)
     answers("gate", FIRST, *words, "--update-baseline")
     assert answers("gate", SECOND, *words).stdout.startswith("PASS: prompt-2")
     refused = answers("gate", SECOND, *words, "-m", "AnswerRelevance", code=2).stderr
-    assert "the judge of AnswerRelevance is not calibrated" in refused
+    assert "the judge of AnswerRelevance is not usable: calibrated on 27 labels" in refused
 
 
 def test_verdicts_of_people_need_no_calibration():

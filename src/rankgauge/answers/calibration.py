@@ -11,17 +11,32 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.answers.calibration_result import Bias, Calibration, RelationCalibration
+from rankgauge.answers.calibration_result import (
+    Bias,
+    Calibration,
+    MeasureCalibration,
+    RelationCalibration,
+)
 from rankgauge.answers.records import AnswerRecord, AnswerSet
-from rankgauge.answers.verdicts import LABELS, ClaimSet, Item, Verdict, items_of, sentence_claims
+from rankgauge.answers.scores import RELATIONS, JudgedAnswer, unit_values
+from rankgauge.answers.verdicts import (
+    LABELS,
+    ClaimSet,
+    Item,
+    Verdict,
+    counted_labels,
+    items_of,
+    sentence_claims,
+)
 from rankgauge.errors import InputError
+from rankgauge.measures.measure import parse
 from rankgauge.stats import (
     Agreement,
     Estimate,
     clustered_difference,
     clustered_rate,
     cohen_kappa,
-    judge_gain,
+    judge_errors,
     krippendorff_alpha,
     percent_agreement,
 )
@@ -106,7 +121,19 @@ def calibrate(
             f"({len(verdicts)})",
             where="calibrate", fix="pass labels of items in these answers that the judge judged",
         )  # fmt: skip
-    return Calibration(tuple(each for each in found if each is not None))
+    pair = counted_labels(verdicts), truth
+    labeled = {items[key].item.record for key in truth if key in items}
+    both = [
+        tuple(JudgedAnswer.of(record, claims(record), labels, criteria or {}) for labels in pair)
+        for each in sets
+        for record in each
+        if record.id in labeled
+    ]
+    measures = (*RELATIONS, *(f"Criterion(name={name})" for name in criteria or {}))
+    return Calibration(
+        tuple(each for each in found if each is not None),
+        tuple(filter(None, (_errors(name, both, conversations, level) for name in measures))),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,11 +252,33 @@ def _calibrated(
         krippendorff_alpha(table, clusters=clusters, **options),
         _rate(positive[0], positive[1], clusters, level),
         _rate(~positive[0], ~positive[1], clusters, level),
-        judge_gain(positive[0], positive[1] * 1.0, clusters, level=level),
+        judge_errors(positive[0], positive[1] * 1.0, clusters, level=level).gain,
         _flip_rate(_ratings(repeats, codes, items, conversations), options),
         krippendorff_alpha(_by_person(labels, codes, keys), **options),
         _biases(both, positive[0] * 1.0 - positive[1], clusters, level),
     )  # fmt: skip
+
+
+def _errors(
+    name: str,
+    answers: Iterable[Sequence[JudgedAnswer]],
+    conversations: Mapping[str, str],
+    level: float,
+) -> MeasureCalibration | None:
+    """Return the errors of the judge in the values of a measure; None without common values."""
+    measure = parse(name)
+    rows = [
+        (judged, true, conversations[one.record.id])
+        for one, other in answers
+        for judged, true in zip(
+            *(unit_values(measure, each).tolist() for each in (one, other)), strict=True
+        )
+        if not math.isnan(judged + true)
+    ]
+    if not rows:
+        return None
+    judged, true, clusters = zip(*rows, strict=True)
+    return MeasureCalibration(name, judge_errors(judged, true, clusters, level=level))
 
 
 def _rate(

@@ -11,13 +11,14 @@ from typing import Any, TypeVar
 from rankgauge.core.files import read_text, write_atomically
 from rankgauge.core.text import Ratio, inflect, many
 from rankgauge.errors import InputError
+from rankgauge.evaluation.result import JudgeState
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
-from rankgauge.stats import Agreement, Estimate
+from rankgauge.stats import USABLE, Agreement, Estimate, JudgeErrors
 
-_SCHEMA = "rankgauge/calibration/1"
+_SCHEMA = "rankgauge/calibration/2"
 _T = TypeVar("_T")
-_SHOWN = 2  # largest number of uncalibrated relations listed in the summary
+_SHOWN = 2  # largest number of relations without a usable judge listed in the summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class RelationCalibration:
         alpha: Krippendorff's alpha, nominal.
         sensitivity: Share of items labeled positive by people that the judge labels positive.
         specificity: Share of the other items that the judge does not label positive.
-        gain: Sensitivity + specificity: 1 for a judge that guesses.
+        gain: Sensitivity + specificity - 1: 0 for a judge that guesses.
         flips: Share of pairs of replicates that differ; undefined without replicates.
         people: Krippendorff's alpha of the people; undefined if no item has two labels.
         biases: Biases by length, position, and system.
@@ -88,24 +89,69 @@ class RelationCalibration:
     biases: tuple[Bias, ...]
 
     @property
+    def state(self) -> JudgeState:
+        """``usable`` if the lower bound of `gain` is at least 0.5, the smallest useful value.
+
+        A corrected interval is then at most twice as wide as an uncorrected one.
+        """
+        if self.gain.reason:
+            return "not calibrated"
+        return "usable" if self.gain.low >= USABLE else "not usable"
+
+    @property
     def reason(self) -> str:
-        """The reason why the judge does not count as calibrated, or empty."""
-        if self.gain.low > 1:
+        """The reason why the judge is not usable, or empty."""
+        if self.state == "not calibrated":
+            return f"{many(self.labels, 'label')}: {self.gain.reason}"
+        if self.state == "usable":
             return ""
         labels = many(self.labels, "label")
-        if self.gain.reason:
-            return f"{labels}: {self.gain.reason}"
-        verb = "does" if self.labels == 1 else "do"
-        return f"{labels} {verb} not show that it is better than guessing"
+        return f"calibrated on {labels}, {self.warning or _too_small(self.gain)}; {self._quality}"
+
+    @property
+    def warning(self) -> str:
+        """A warning if the judge agrees less often than the best constant answer, or empty."""
+        if self.agreement.value >= self.base_rate:
+            return ""
+        totals = {label: sum(row.values()) for label, row in self.confusion.items()}
+        return (
+            f"it agrees with people less often ({Ratio(self.agreement.value):.2f}) than the "
+            f"constant answer {max(totals, key=totals.__getitem__)!r} "
+            f"({Ratio(self.base_rate):.2f})"
+        )
+
+    @property
+    def _quality(self) -> str:
+        return (
+            f"kappa {Ratio(self.kappa.value):.2f}, "
+            f"sensitivity {Ratio(self.sensitivity.value):.2f}, "
+            f"specificity {Ratio(self.specificity.value):.2f}"
+        )
 
     @property
     def text(self) -> str:
         """The number of labels and the quality of the judge, as text."""
-        return (
-            f"calibrated on {many(self.labels, 'label')} (kappa {Ratio(self.kappa.value):.2f}, "
-            f"sensitivity {Ratio(self.sensitivity.value):.2f}, "
-            f"specificity {Ratio(self.specificity.value):.2f})"
+        return f"calibrated on {many(self.labels, 'label')} ({self._quality})" + (
+            f", but {self.warning}" if self.warning else ""
         )
+
+
+def _too_small(gain: Estimate) -> str:
+    return f"sensitivity + specificity - 1 is {_text(gain)} and may be below {USABLE:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureCalibration:
+    """Errors of a judge in the values of a measure.
+
+    Attributes:
+        measure: The measure.
+        errors: The errors on the units (claims, contexts, or answers) of a measure that is a share
+            of units of one kind; otherwise on its values per question.
+    """
+
+    measure: str
+    errors: JudgeErrors
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,12 +162,52 @@ class Calibration(Result):
 
     Attributes:
         relations: The calibration of each relation with labels of people.
+        measures: The errors in the values of each measure.
     """
 
     _schema = _SCHEMA
-    _attributes = "relations"
+    _attributes = "relations measures"
 
     relations: tuple[RelationCalibration, ...]
+    measures: tuple[MeasureCalibration, ...] = ()
+
+    def quality(
+        self, measure: str, relations: Mapping[str, Collection[tuple[str, str]]]
+    ) -> dict[str, Any]:
+        """Return the state of the judge of a measure, its reason, and its errors.
+
+        Args:
+            measure: The measure.
+            relations: Name and prompt version of the judges whose verdicts were used, by relation
+                that the measure needs.
+
+        Returns:
+            ``state`` and ``reason``; for a usable judge also ``text`` and ``gain``: sensitivity +
+            specificity - 1 with the bounds of its interval.
+        """
+        known = {each.relation: each for each in self.relations}
+        for relation, used in relations.items():
+            if reason := self.uncalibrated(relation, used):
+                return {"state": "not calibrated", "reason": reason}
+        worst = min((known[name] for name in relations), key=lambda each: each.gain.low)
+        if worst.state != "usable":
+            return {"state": worst.state, "reason": worst.reason}
+        errors = next(
+            (each.errors for each in self.measures
+             if each.measure in {measure, measure.partition("(")[0]}), None,
+        )  # fmt: skip
+        if errors is None or errors.reason:
+            why = "no question has all labels" if errors is None else errors.reason
+            return {"state": "not calibrated", "reason": f"{measure}: {why}"}
+        gain = errors.gain
+        if gain.low < USABLE:
+            why = (
+                f"with {many(gain.count, 'label')} for {measure}, a difference between systems "
+                f"shows as {_text(gain)} of its size, which may be below {USABLE:g}"
+            )
+            return {"state": "not usable", "reason": why}
+        return {"state": "usable", "reason": "", "text": worst.text,
+                "gain": [gain.value, gain.low, gain.high]}  # fmt: skip
 
     def uncalibrated(self, relation: str, used: Collection[tuple[str, str]]) -> str:
         """Return the reason why the judge of a relation is not calibrated, or empty.
@@ -137,7 +223,7 @@ class Calibration(Result):
             if (name, prompt) != (found.judge, found.prompt):
                 given, made = _named(name, prompt), _named(found.judge, found.prompt)
                 return f"the calibration is for {made}, the verdicts are by {given}"
-        return found.reason
+        return found.reason if found.state == "not calibrated" else ""
 
     def short_table(self) -> Table:
         """Return one row for each relation, with warnings as notes, for a terminal."""
@@ -148,8 +234,10 @@ class Calibration(Result):
             )
             for each in self.relations
         ]  # fmt: skip
-        warnings = [note for note in self._notes() if note.startswith("WARNING")]
-        left = [many(n, "more warning")] if (n := len(warnings) - 1) > 0 else []
+        bad: dict[str, list[str]] = {}
+        for each in self.relations:
+            if each.state != "usable":
+                bad.setdefault(each.state, []).append(each.relation)
         biased = sum(b.verdict != "cannot tell" for each in self.relations for b in each.biases)
         biases = f"{biased} {inflect(biased, 'bias', 'biases')} found"
         return Table(
@@ -158,8 +246,8 @@ class Calibration(Result):
             title=f"Calibration of {self._judges()}",
             digits=3,
             notes=(
-                *warnings[:1],
-                f"{', '.join([*left, biases, 'alpha'])}: --full (full=True)",
+                *(f"WARNING: {state} for {', '.join(names)}" for state, names in bad.items()),
+                f"reasons, {biases}, alpha: --full (full=True)",
             ),
         )
 
@@ -193,8 +281,9 @@ class Calibration(Result):
             "a judge that always gives the most frequent label"
         )
         for each in self.relations:
-            if each.reason:
-                yield f"WARNING: {each.relation} is uncalibrated: {each.reason}"
+            if each.reason or each.warning:
+                why = f"{each.state}: {each.reason}" if each.reason else each.warning
+                yield f"WARNING: {each.relation}: {why}"
             if each.unjudged:
                 yield (
                     f"{each.relation}: the judge has no verdict on "
@@ -229,10 +318,10 @@ class Calibration(Result):
 
     def summary(self) -> str:
         """Return the stamp, and the relations without calibration."""
-        bad = [each for each in self.relations if each.reason]
+        bad = [each for each in self.relations if each.state != "usable"]
         good = {each.relation for each in self.relations} - {each.relation for each in bad}
         parts = [self.stamp(good)] if good else []
-        parts += [f"{each.relation} is uncalibrated, {each.reason}" for each in bad[:_SHOWN]]
+        parts += [f"{each.relation} {each.state}: {each.reason}" for each in bad[:_SHOWN]]
         return f"{self._judges()[:99]}: {'; '.join(parts)}"
 
     def stamp(self, relations: Collection[str]) -> str:
@@ -278,9 +367,12 @@ class Calibration(Result):
             if data["schema"] != _SCHEMA:
                 raise InputError(
                     f"the schema is {data['schema']!r:.60}, expected {_SCHEMA!r}", where=where,
-                    fix="read it with the version of rankgauge that wrote it",
+                    fix="calibrate the judge again: rankgauge answers calibrate -o",
                 )  # fmt: skip
-            return cls(tuple(map(_relation_of, data["relations"])))
+            return cls(
+                tuple(map(_relation_of, data["relations"])),
+                tuple(map(_measure_of, data["measures"])),
+            )
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
@@ -316,6 +408,13 @@ def _relation_of(data: Mapping[str, Any]) -> RelationCalibration:
     return _known(RelationCalibration, parts)
 
 
+def _measure_of(data: Mapping[str, Any]) -> MeasureCalibration:
+    errors = _numbers(data["errors"])
+    for name in ("smoothed", "covariance"):
+        errors[name] = tuple(math.nan if each is None else each for each in errors[name])
+    return MeasureCalibration(data["measure"], _known(JudgeErrors, errors))
+
+
 def _numbers(data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: math.nan if value is None else value for name, value in data.items()}
 
@@ -332,7 +431,7 @@ def stamp_judge(
     needed: Mapping[str, Sequence[str]],
     calibration: Calibration | str | os.PathLike[str] | None,
 ) -> dict[str, Any]:
-    """Return the judge, the measures for which it is calibrated, and the stamp as a sentence.
+    """Return the judge, its state for each measure, and the stamp as a sentence.
 
     Args:
         judge: The known properties of the judge: ``name``, ``prompt``, ``person``.
@@ -344,24 +443,23 @@ def stamp_judge(
     names = sorted({name for each in used.values() for name, _ in each})
     name = found.setdefault("name", ", ".join(names) or "unknown judge")
     if found.get("person"):
-        return found | {"calibrated": list(needed), "stamp": f"{name}, a person"}
-    if calibration is None:
-        return found | {"calibrated": [], "stamp": f"{name}, uncalibrated"}
-    if not isinstance(calibration, Calibration):
+        return found | {"stamp": f"{name}, a person"}
+    if calibration is not None and not isinstance(calibration, Calibration):
         calibration = Calibration.read(calibration)
     given = {(name, str(found.get("prompt", "")))}
-    why = {
-        measure: [
-            reason
-            for relation in relations
-            if (reason := calibration.uncalibrated(relation, used.get(relation, ()) or given))
-        ]
+    known: dict[str, dict[str, Any]] = {
+        measure: {"state": "not calibrated", "reason": ""}
+        if calibration is None
+        else calibration.quality(measure, {each: used.get(each, ()) or given for each in relations})
         for measure, relations in needed.items()
     }
-    good = [measure for measure, reasons in why.items() if not reasons]
-    bad = [measure for measure, reasons in why.items() if reasons]
-    stamp = calibration.stamp({each for name in good for each in needed[name]})
-    if bad:
-        scope = f" for {', '.join(bad)}" if good else ""
-        stamp = f"uncalibrated{scope}: {why[bad[0]][0]}"
-    return found | {"calibrated": good, "stamp": f"{name}, {stamp}"}
+    bad = [measure for measure, about in known.items() if about["state"] != "usable"]
+    if bad or calibration is None:
+        first = known[bad[0]] if bad else {"state": "not calibrated", "reason": ""}
+        alike = [each for each in bad if known[each]["state"] == first["state"]]
+        scope = f" for {', '.join(alike)}" if len(alike) < len(known) else ""
+        why = f": {first['reason']}" if first["reason"] else ""
+        stamp = f"{first['state']}{scope}{why}"
+    else:
+        stamp = calibration.stamp({each for relations in needed.values() for each in relations})
+    return found | {"measures": known, "stamp": f"{name}, {stamp}"}

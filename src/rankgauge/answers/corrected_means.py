@@ -12,7 +12,7 @@ import numpy as np
 from rankgauge.answers.calibration import conversations_of, labels_of_people
 from rankgauge.answers.evaluation import DEFAULT_MEASURES, evaluate_answers, judged_answers
 from rankgauge.answers.records import AnswerRecord, AnswerSet
-from rankgauge.answers.scores import CORRECTABLE, JudgedAnswer, units
+from rankgauge.answers.scores import CORRECTABLE, JudgedAnswer, unit_values
 from rankgauge.answers.verdicts import ClaimSet, Verdict, sentence_claims
 from rankgauge.core.text import many
 from rankgauge.measures.measure import Measure
@@ -229,14 +229,11 @@ def _units(
     """Yield the label of the judge, that of people, the question, and the weight of each unit."""
     for number, (judged, human) in enumerate(both):
         for one, other in zip(judged, human, strict=True):
-            ratings, true = units(measure, one), units(measure, other)
-            count = int((ratings.sure == ratings.possible).sum())
-            for unit in range(len(ratings.sure)):
-                if ratings.sure[unit] == ratings.possible[unit]:
-                    agreed = true.sure[unit] == true.possible[unit]
-                    label = float(true.sure[unit]) if agreed else math.nan
-                    weight = 1 / count if number == target else 0.0
-                    yield float(ratings.sure[unit]), label, one.record.id, weight
+            said, true = (unit_values(measure, each).tolist() for each in (one, other))
+            count = sum(not math.isnan(value) for value in said)
+            for value, label in zip(said, true, strict=True):
+                if not math.isnan(value):
+                    yield value, label, one.record.id, 1 / count if number == target else 0.0
 
 
 def _interval(found: Estimate) -> str:

@@ -25,7 +25,8 @@ from rankgauge.core.arguments import number
 from rankgauge.core.text import Ratio, many
 from rankgauge.diagnosis.quality import Bands, Quality, qualities
 from rankgauge.evaluation.evaluation import evaluate
-from rankgauge.evaluation.result import Evaluation
+from rankgauge.evaluation.result import Evaluation, calibration_finding
+from rankgauge.measures.measure import parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
@@ -110,6 +111,11 @@ class AnswerDiagnosis(Result):
         if self.retrieval_first:
             return f"Fix retrieval before the prompt or the model: {self.retrieval_first[0]}"
         text = self.blame.summary()
+        states = {each["state"] for each in self.answers.judge.get("measures", {}).values()}
+        for state in ("not calibrated", "not usable"):
+            if state in states:
+                text += f" (the judge is {state})"
+                break
         return text[:1].upper() + text[1:]
 
     def _data(self) -> dict[str, Any]:
@@ -151,6 +157,7 @@ def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
 
     Retrieval has priority if mean P@k is below the share `attainable` of the best P@k possible with
     these judgments, or if R@k or Success@k is Poor: no prompt can compensate for a missing context.
+    Without known `gold`, it has priority if ContextRecall is Poor according to a usable judge.
 
     Args:
         answers: The answers of one system. Rankings are measured for questions with known `gold`.
@@ -217,5 +224,7 @@ def _poor_contexts(evaluation: AnswerEvaluation, bands: Any, k: int) -> tuple[st
     recall = evaluation.mean().get("ContextRecall", math.nan)
     band = next((band for band in Bands.of(bands, k=k) if band.measure.name == "R"), None)
     if band is None or band.level(recall) != "Poor":
+        return ()
+    if calibration_finding(evaluation, parse("ContextRecall")) is not None:
         return ()
     return (f"the contexts support {Ratio(recall):.0%} of the claims of the references: Poor",)

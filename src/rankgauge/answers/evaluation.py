@@ -47,7 +47,7 @@ class AnswerEvaluation(Evaluation):
     Attributes:
         scores: Value, bounds, number of missing verdicts, and reason for undefined values, by
             question and measure.
-        judge: The judge: name, ``person``, the measures for which it is ``calibrated``, and the
+        judge: The judge: name, ``person``, its state for each of the ``measures``, and the
             ``stamp`` as a sentence. The settings also contain it, so that it is saved with the
             values.
     """
@@ -87,7 +87,13 @@ class AnswerEvaluation(Evaluation):
     @property
     def stamp(self) -> str:
         """The judge, and the number of labels of people in its calibration."""
-        return str(self.judge.get("stamp", "unknown judge, uncalibrated"))
+        return str(self.judge.get("stamp", "unknown judge, not calibrated"))
+
+    @property
+    def judge_note(self) -> str:
+        """The stamp as a note, with a warning if the judge is not usable."""
+        notes = (one.note for one in self.findings if one.message.startswith("judge: "))
+        return next(notes, f"judge: {self.stamp}")
 
     def bounds(self) -> dict[str, tuple[float, float]]:
         """Return the bounds of each mean: with all missing verdicts negative, and all positive.
@@ -192,7 +198,8 @@ def evaluate_answers(
         judge: The judge: ``name`` and ``prompt``, and ``person=True`` for people, who need no
             calibration. By default, the judges of the verdicts.
         calibration: The calibration of the judge, or its path. Values without a calibration for
-            this judge and prompt are marked as uncalibrated.
+            this judge and prompt are marked as not calibrated, those of a judge with too many
+            errors as not usable.
         encoder: The encoder for measures of similarity, such as `AnswerSimilarity`.
         criteria: The judged criteria of the user, as wordings by name. Each adds a measure:
             ``Criterion(name=polite)`` is the share of answers that meet it.
@@ -364,14 +371,20 @@ def _judges(
 
 
 def _stamp_finding(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Iterable[Finding]:
-    """Yield the stamp as a note, or as a warning if a judged measure is not calibrated."""
-    judged = {str(measure) for measure in measures if _is_judged(measure)}
-    if judged <= set(judge["calibrated"]):
-        if judged:
-            yield Finding("", "info", f"judge: {judge['stamp']}")
+    """Yield the stamp as a note, or as a warning if the judge of a measure is not usable."""
+    if not any(map(_is_judged, measures)):
         return
-    fix = "compare it with labels of people: rankgauge answers calibrate"
-    yield Finding("", "warning", f"judge: {judge['stamp']}", fix=fix)
+    states = {each["state"] for each in judge.get("measures", {}).values()}
+    fix = ""
+    if "not calibrated" in states:
+        fix = (
+            "label answers (rankgauge answers label), and compare the judge with the labels "
+            "(rankgauge answers calibrate)"
+        )
+    elif "not usable" in states:
+        fix = "its verdicts alone allow no conclusion"
+    warn = fix or " but it agrees " in judge["stamp"]
+    yield Finding("", "warning" if warn else "info", f"judge: {judge['stamp']}", fix=fix)
 
 
 def _lowered(

@@ -407,15 +407,19 @@ CORRECTABLE = frozenset({
 })  # fmt: skip
 
 
-def units(measure: Measure, judged: JudgedAnswer) -> Ternary:
-    """Return whether each unit (claim, context, or answer) counts for a measure that is a share.
+def unit_values(measure: Measure, judged: JudgedAnswer) -> npt.NDArray[np.float64]:
+    """Return the values whose mean is the value for a question; NaN where verdicts are missing.
 
-    The result is empty if the measure is undefined for the question.
+    They are 1 or 0 for each unit (claim, context, or answer) if the measure is a share of units of
+    one kind; otherwise the value itself. The result is empty for a share that is undefined.
     """
+    if measure.name not in CORRECTABLE or measure.arguments.get("like") is not None:
+        return np.array([score(measure, judged).value])
     try:
-        return _SHARES[measure.name][0](judged)
+        known = _SHARES[measure.name][0](judged)
     except (_Undefined, _Unjudged):
-        return _none(0)
+        known = _none(0)
+    return np.where(known.sure == known.possible, known.sure, math.nan)
 
 
 def _as_tool(name: str, tool: str, judged: JudgedAnswer) -> float:

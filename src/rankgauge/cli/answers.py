@@ -190,12 +190,15 @@ def gate(
     strict: bool = option("Exit with 3 if the verdict is INCONCLUSIVE."),
     page: str | None = options.gate_report,
     out: Output = output_format("Show rules, margins, and all losses.", None),
-    allow_uncalibrated: bool = option("Accept a judge that was not calibrated."),
+    allow_uncalibrated: bool = option(
+        "Take the verdicts of a judge as true although it is not calibrated or not usable."
+    ),
 ) -> int:
     """Compare the answers of FILE with a baseline: PASS, FAIL, or INCONCLUSIVE.
 
-    A judge that was not calibrated against people is rejected without --allow-uncalibrated.
-    Measures of overlap need no judge. The exit codes are those of rankgauge gate.
+    A judge that is not calibrated, or makes too many errors to be usable, is rejected without
+    --allow-uncalibrated. Measures of overlap need no judge. The exit codes are those of rankgauge
+    gate.
 
     \b
     Examples:

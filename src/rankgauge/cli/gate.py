@@ -48,7 +48,9 @@ def gate(
     ),
     update_baseline: bool = options.update_baseline,
     force: bool = options.force,
-    allow_uncalibrated: bool = option("Accept a judge that was not calibrated."),
+    allow_uncalibrated: bool = option(
+        "Take the verdicts of a judge as true although it is not calibrated or not usable."
+    ),
     strict: bool = option("Exit with 3 if the verdict is INCONCLUSIVE."),
     noise: tuple[str, ...] = option(
         "A repeated run of the baseline's system; pass at least two.", "RUN"

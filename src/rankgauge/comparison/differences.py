@@ -75,8 +75,9 @@ class Difference:
         verdict: ``better`` or ``worse`` (``higher`` or ``lower`` if the measure has no better
             direction) if the corrected p-value is below 0.05, at least 6 queries differ, and the
             interval, if any, excludes 0; otherwise ``cannot tell``. ``identical`` if queries were
-            compared and none differs; ``withheld`` if a fault of the input invalidates a run or the
-            judge of its answers is not calibrated; None if the measure is not tested.
+            compared and none differs; ``withheld`` if a fault of the input invalidates a run, or
+            the judge of its answers is not calibrated or not usable; None if the measure is not
+            tested.
         alpha: Significance level of this test: 0.05 divided by the number of tests.
         unit: Absolute value of all nonzero differences, such as 1 for Success; None if they vary.
     """

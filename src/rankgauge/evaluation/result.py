@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,7 @@ _SCHEMA = "rankgauge/evaluation/1"
 _MAPPINGS = ("counts", "settings", "coverage")
 _MEANS = 5  # number of means in `repr`
 _DESCRIBED = ("coverage", "findings")
+JudgeState: TypeAlias = Literal["not calibrated", "not usable", "usable"]
 _OF_ANSWERS = ("verdicts", "answers")  # inputs of measures of generated answers
 
 
@@ -534,18 +535,21 @@ def judge_name(settings: Mapping[str, Any]) -> str | None:
 
 
 def calibration_finding(evaluation: Evaluation, measure: Measure) -> Finding | None:
-    """Return a finding if the judge of a measure of answers is not calibrated."""
+    """Return a finding if the judge of a measure of answers is not calibrated or not usable."""
     judge = evaluation.settings.get("judge")
     known = judge if isinstance(judge, Mapping) else {}
-    if measure.declaration.reads != "verdicts" or str(measure) in known.get("calibrated", ()):
+    about = known.get("measures", {}).get(str(measure), {})
+    state = about.get("state", "not calibrated")
+    if measure.declaration.reads != "verdicts" or known.get("person") or state == "usable":
         return None
-    stamp = known.get("stamp", "it is not known who judged")
-    return Finding(
-        "", "error",
-        f"the judge of {measure} is not calibrated: {stamp.removesuffix(', uncalibrated')}",
-        fix="compare the judge with labels of people (rankgauge answers calibrate) and evaluate "
-        "with the calibration",
-    )  # fmt: skip
+    why = about.get("reason") or known.get("name") or "it is not known who judged"
+    fix = "calibrate another judge or prompt, or label more answers"
+    if state == "not calibrated":
+        fix = (
+            "label answers (rankgauge answers label), compare the judge with the labels (rankgauge "
+            "answers calibrate), and evaluate with the calibration"
+        )
+    return Finding("", "error", f"the judge of {measure} is {state}: {why}", fix=fix)
 
 
 def settings_change(

@@ -72,12 +72,13 @@ def gate(
             smaller than their differences is an error.
         latency: Latencies of baseline and new run, measured in the same job (see
             :class:`GateRules`).
-        allow_uncalibrated: Whether to gate answer measures of an uncalibrated judge
-            (:func:`rankgauge.answers.calibrate`); otherwise they are an error.
+        allow_uncalibrated: Whether to take the verdicts of a judge as true, with a warning, if it
+            is not calibrated or not usable (:func:`rankgauge.answers.calibrate`); otherwise, such a
+            judge is an error.
 
     Raises:
         InputError: If a margin is within the noise, there is nothing to compare the run with, the
-            judge of answers is uncalibrated, or an input is invalid.
+            judge of answers is not calibrated or not usable, or an input is invalid.
 
     Source:
         Piaggio et al.: Reporting of noninferiority and equivalence randomized trials, JAMA 2012.
@@ -104,11 +105,12 @@ def gate(
             where="gate", fix="pass baseline=Baseline.from_run(qrels, run_in_use)",
         )  # fmt: skip
     truth, source = None, None
+    judge: list[str] = []
     firsts: list[FirstDocuments] = []
     try:
         if isinstance(qrels, Evaluation):
             evaluation = _alone(qrels, run, wanted)
-            _refuse_uncalibrated(evaluation, allowed=allow_uncalibrated)
+            judge = _unusable_judge(evaluation, allowed=allow_uncalibrated)
         else:
             truth, source = Qrels.of(qrels), readable_again(run)
             evaluation, firsts = evaluate_blocks(truth, source, measures, FirstDocuments.of)
@@ -150,6 +152,7 @@ def gate(
             *(str(c) for c in changes if c.severity == "info"),
         ),
         warnings=(
+            *judge,
             *_warnings(references, new, truth),
             *(str(c) for c in changes if c.severity != "info"),
         ),
@@ -316,16 +319,17 @@ def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
             )
 
 
-def _refuse_uncalibrated(evaluation: Evaluation, *, allowed: bool) -> None:
-    """Refuse verdicts of an uncalibrated judge."""
-    for measure in () if allowed else evaluation.measures:
-        found = calibration_finding(evaluation, measure)
-        if found is not None:
-            raise InputError(
-                found.message, where=f"run {evaluation.run_name!r}",
-                fix=f"{found.fix}; or accept it with --allow-uncalibrated "
-                "(allow_uncalibrated=True)",
-            )  # fmt: skip
+def _unusable_judge(evaluation: Evaluation, *, allowed: bool) -> list[str]:
+    """Refuse the verdicts of a judge that is not usable; if allowed, return warnings instead."""
+    every = (calibration_finding(evaluation, measure) for measure in evaluation.measures)
+    found = [each for each in every if each is not None]
+    if found and not allowed:
+        raise InputError(
+            found[0].message, where=f"run {evaluation.run_name!r}",
+            fix=f"{found[0].fix}; or accept it with --allow-uncalibrated "
+            "(allow_uncalibrated=True)",
+        )  # fmt: skip
+    return [f"the gate takes the judge's verdicts as true, but {each.message}" for each in found]
 
 
 def _refused(name: str, why: str) -> GateCheck:

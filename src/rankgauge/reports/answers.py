@@ -74,7 +74,7 @@ def _stages(found: AnswerDiagnosis) -> Table:
 
 
 def _doubts(found: AnswerDiagnosis) -> Iterator[str]:
-    yield f"judge: {found.answers.stamp}"
+    yield found.answers.judge_note
     if found.retrieval is None:
         yield "rankings were not measured: no documents with the answer are known (gold)"
     for one in found.answers.findings:
@@ -274,10 +274,9 @@ def _side_by_side(
     names = dict.fromkeys(name for mean in means for name in mean)
     if format == "table" and not options.full:
         names = {name: None for name in names if name in _FIRST or name.startswith(_RETRIEVAL)}
-    stamps = dict.fromkeys(each.stamp for each in answers)
     notes = (
         *(f"{found.answers.run_name}: {_lowered(found.summary())}" for found in several),
-        f"judge: {', '.join(stamps)}",
+        *dict.fromkeys(each.judge_note for each in answers),
     )
     result, best = _verdict(answers)
     table = Table(

@@ -60,10 +60,12 @@ if TYPE_CHECKING:
         wilson_interval as wilson_interval,
     )
     from rankgauge.stats.judge_error import (
+        USABLE as USABLE,
         Estimate as Estimate,
+        JudgeErrors as JudgeErrors,
         clustered_difference as clustered_difference,
         clustered_rate as clustered_rate,
-        judge_gain as judge_gain,
+        judge_errors as judge_errors,
         naive_rate as naive_rate,
         prediction_powered_mean as prediction_powered_mean,
         rogan_gladen as rogan_gladen,
@@ -134,8 +136,8 @@ __all__, __getattr__, __dir__ = lazy_names(
             "weighted_mean_interval wilson_interval"
         ),
         "judge_error": (
-            "Estimate clustered_difference clustered_rate judge_gain naive_rate "
-            "prediction_powered_mean rogan_gladen"
+            "Estimate JudgeErrors USABLE clustered_difference clustered_rate judge_errors "
+            "naive_rate prediction_powered_mean rogan_gladen"
         ),
         "paired_tests": (
             "Bounds PairedTest bootstrap_interval effect_size non_inferiority sign_test "

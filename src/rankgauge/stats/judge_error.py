@@ -23,6 +23,9 @@ from rankgauge.stats.t_distribution import student_t_quantile
 # Pseudo-labels for each of two groups, for a mean, and for groups of differences.
 _EACH, _TWICE = np.array([1.0, 0.0]), np.array([1.0, 1.0, 0.0, 0.0])
 _HALVES = np.array([0.5, -0.5])
+# Smallest lower bound of sensitivity + specificity - 1 of a usable judge: a corrected interval is 1
+# divided by it as wide as an uncorrected one, so at most twice.
+USABLE = 0.5
 
 
 @dataclass(frozen=True)
@@ -130,36 +133,132 @@ def clustered_difference(
     return Estimate(value, low, high, level, len(numbers))
 
 
-def judge_gain(
+@dataclass(frozen=True)
+class JudgeErrors:
+    """Errors of a judge: its mean value is a line, intercept + slope * true value.
+
+    For labels, the intercept is 1 - specificity, and the slope sensitivity + specificity - 1: 1 for
+    a perfect judge, and 0 for a judge that guesses. A difference between two systems in which the
+    judge errs as often shrinks to slope * true difference.
+
+    Attributes:
+        intercept: Mean value of the judge where the true value is 0.
+        slope: Mean value of the judge where the true value is 1, minus the intercept.
+        smoothed: Both with four pseudo-labels, two right and two wrong.
+        covariance: Variance of the smoothed intercept, covariance, variance of the smoothed slope.
+        quantile: Quantile of the t distribution.
+        level: Confidence level of intervals.
+        count: Number of labels of people.
+        reason: Why the errors are unknown; empty otherwise.
+    """
+
+    intercept: float
+    slope: float
+    smoothed: tuple[float, float]
+    covariance: tuple[float, float, float]
+    quantile: float
+    level: float
+    count: int
+    reason: str = ""
+
+    @property
+    def gain(self) -> Estimate:
+        """The slope with its interval, within -1 and 1."""
+        if self.reason:
+            return _undefined(self.reason, self.level, self.count)
+        half = self.quantile * math.sqrt(self.covariance[2])
+        low, high = self.smoothed[1] - half, self.smoothed[1] + half
+        low, high = max(-1.0, min(low, self.slope)), min(1.0, max(high, self.slope))
+        return Estimate(self.slope, low, high, self.level, self.count)
+
+    def corrected(self, mean: float, variance: float) -> Estimate:
+        """Return a mean corrected for the errors, as by :func:`rogan_gladen`.
+
+        Args:
+            mean: The mean of the judge's values.
+            variance: The variance of this mean.
+        """
+        if self.reason or self.gain.low < USABLE:
+            return _undefined(self.reason or self._withheld, self.level, self.count)
+        # Usable judges are selected by their estimated slope, which is thus too high on average.
+        ends = (1 - (1 - self.level) / 10, (1 + self.level) / 2)
+        wider = NormalDist().inv_cdf(ends[0]) / NormalDist().inv_cdf(ends[1])
+        square, (v, shared, w) = self.quantile**2, (wider**2 * x for x in self.covariance)
+        rate, slope = mean - self.smoothed[0], self.smoothed[1]
+        # Rates within the quantile of the estimate: the bounds solve a quadratic equation.
+        a = slope**2 - square * w
+        b = rate * slope + square * shared
+        c = rate**2 - square * (variance + v)
+        reach = math.sqrt(max(0.0, b**2 - a * c))
+        value = min(1.0, max(0.0, (mean - self.intercept) / self.slope))
+        low, high = max(0.0, (b - reach) / a), min(1.0, (b + reach) / a)
+        return Estimate(value, min(low, value), max(high, value), self.level, self.count)
+
+    @property
+    def _withheld(self) -> str:
+        gain = self.gain
+        return (
+            f"withheld: sensitivity + specificity - 1 may be below {USABLE:g} "
+            f"({gain.value:.2f} [{gain.low:.2f}, {gain.high:.2f}])"
+        )
+
+
+def judge_errors(
     judge: npt.ArrayLike,
     human: npt.ArrayLike,
     clusters: npt.ArrayLike | None = None,
     *,
     level: float = 0.95,
-) -> Estimate:
-    """Return sensitivity + specificity of a judge, which is 1 for a judge that guesses.
+) -> JudgeErrors:
+    """Return the errors of a judge, by least squares of its values on those of people.
 
     Args:
-        judge: (N,) labels of the judge, 0 or 1.
-        human: (N,) labels of people, 0 or 1; NaN where missing.
+        judge: (N,) values of the judge, from 0 to 1.
+        human: (N,) values of people, from 0 to 1; NaN where missing.
         clusters: (N,) cluster of each item; by default, each item is its own cluster.
-        level: Confidence level of the interval.
+        level: Confidence level of the intervals.
 
     Example:
-        >>> found = judge_gain([1, 1, 1, 0, 1, 0, 0, 0], [1, 1, 1, 1, 0, 0, 0, 0])
-        >>> found.value
-        1.5
+        >>> found = judge_errors([1, 1, 1, 0, 1, 0, 0, 0], [1, 1, 1, 1, 0, 0, 0, 0])
+        >>> found.intercept, found.slope
+        (0.25, 0.5)
     """
-    errors = _Errors.of(
-        judge, human, clusters=clusters, weights=None, level=level, where="judge_gain"
-    )
-    if isinstance(errors, Estimate):
-        return errors
-    half = errors.quantile * math.sqrt(errors.covariance[1, 1])
-    center = errors.smoothed[1]
-    value = errors.raw[1] + 1
-    low, high = max(0.0, min(center - half + 1, value)), min(2.0, max(center + half + 1, value))
-    return Estimate(value, low, high, level, errors.count)
+    where = "judge_errors"
+    check_share(level, "level", where)
+    says = _zero_to_one(judge, where, "values of the judge")
+    given, known = _labels(human, len(says), where)
+    groups = cluster_numbers(clusters, len(says), where, "item")
+    count, nan = int(known.sum()), math.nan
+    missing = [
+        f"no item was labeled {name} by people"
+        for name, there in (("positive", (given[known] > 0).any()),
+                            ("negative", (given[known] < 1).any()))
+        if not there
+    ]  # fmt: skip
+    if not missing and np.ptp(given[known]) == 0:
+        missing = ["people gave all items the same value"]
+    if missing:
+        return JudgeErrors(nan, nan, (nan, nan), (nan, nan, nan), nan, level, count, missing[0])
+    x, y = np.append(given[known], _TWICE), np.append(says[known], np.tile(_EACH, 2))
+    raw, smoothed = _least_squares(x[:-4], y[:-4]), _least_squares(x, y)
+    centered, residual = x - x.mean(), y - smoothed[0] - smoothed[1] * x
+    on_slope = centered * residual / (centered @ centered)
+    on_intercept = residual / len(x) - x.mean() * on_slope
+    own = _append_clusters(np.unique(groups[known], return_inverse=True)[1], 4)
+    sums = np.stack([np.bincount(own, row) for row in (on_intercept, on_slope)])
+    number = sums.shape[1]
+    (v, shared), (_, w) = (sums @ sums.T * number / (number - 1)).tolist()
+    return JudgeErrors(
+        *raw, smoothed, (v, shared, w),
+        _t_quantile(level, number - 4), level, count,
+    )  # fmt: skip
+
+
+def _least_squares(x: FloatArray, y: FloatArray) -> tuple[float, float]:
+    """Return intercept and slope."""
+    centered = x - x.mean()
+    slope = float(centered @ y / (centered @ centered))
+    return float(y.mean() - slope * x.mean()), slope
 
 
 def rogan_gladen(
@@ -174,10 +273,11 @@ def rogan_gladen(
 
     The rate is (p + specificity - 1) / (sensitivity + specificity - 1), where p is the rate
     according to the judge (Rogan and Gladen 1978), with Fieller's interval, which includes the
-    variance of sensitivity and specificity (as in Lee et al. 2025, arXiv 2511.21140). People may
-    label other items than those whose rate is estimated, if the judge errs as often on both. The
-    rate is withheld unless the interval of sensitivity + specificity is above 1: otherwise, any
-    rate is possible.
+    variance of sensitivity and specificity (as in Lee et al. 2025, arXiv 2511.21140), at the
+    level 99% for these if the level is 95%, because judges count as usable if their estimates are
+    high. People may label other items than those whose rate is estimated, if the judge errs as
+    often on both. The rate is withheld unless the judge is usable: the lower bound of sensitivity +
+    specificity - 1 is at least 0.5.
 
     Args:
         judge: (N,) labels of the judge, 0 or 1.
@@ -194,27 +294,22 @@ def rogan_gladen(
         >>> round(found.value, 4)  # 0.75 according to the judge
         0.8125
     """
-    errors = _Errors.of(
-        judge, human, clusters=clusters, weights=weights, level=level, where="rogan_gladen"
-    )
-    if isinstance(errors, Estimate):
-        return errors
-    (rate, gain), quantile = errors.smoothed, errors.quantile
-    (rate_variance, shared), (_, gain_variance) = errors.covariance
-    if gain <= quantile * math.sqrt(gain_variance):
-        return _undefined(
-            "withheld: sensitivity + specificity may be 1, as for a judge that guesses", level,
-            errors.count,
+    where = "rogan_gladen"
+    errors = judge_errors(judge, human, clusters, level=level)
+    says = _zero_to_one(judge, where, "labels of the judge")
+    given, known = _labels(human, len(says), where)
+    if not np.isin(given[known], (0, 1)).all():
+        raise InputError("labels of people are not 0 or 1", where=where, fix="pass 0, 1, or NaN")
+    share = np.ones(len(says)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if share.shape != says.shape or not (share >= 0).all() or not share.any():
+        raise InputError(
+            "weights do not match", where=where,
+            fix="pass one number of 0 or more for each item, at least one above 0",
         )  # fmt: skip
-    # Rates within the quantile of the estimate: the bounds solve a quadratic equation.
-    square = quantile**2
-    a = gain**2 - square * gain_variance
-    b = rate * gain - square * shared
-    c = rate**2 - square * rate_variance
-    reach = math.sqrt(max(0.0, b**2 - a * c))
-    value = min(1.0, max(0.0, errors.raw[0] / errors.raw[1]))
-    low, high = max(0.0, (b - reach) / a), min(1.0, (b + reach) / a)
-    return Estimate(value, min(low, value), max(high, value), level, errors.count)
+    share /= share.sum()
+    rate = float(share @ says)
+    groups = cluster_numbers(clusters, len(says), where, "item")
+    return errors.corrected(rate, _variance(share * (says - rate), groups))
 
 
 def prediction_powered_mean(
@@ -288,80 +383,6 @@ def _best_weight(own: FloatArray, given: FloatArray, rest: int) -> tuple[float, 
     weight = least * float(centered @ (given - given.mean())) / squares
     leverage = least * centered**2 / squares
     return min(1.0, max(0.0, weight)), np.minimum(leverage, 0.5)
-
-
-@dataclass(frozen=True)
-class _Errors:
-    """Estimates of (p + specificity - 1, sensitivity + specificity - 1) of a judge.
-
-    Attributes:
-        raw: From the labels.
-        smoothed: With two pseudo-labels for each kind of item, one right and one wrong.
-        covariance: (2, 2) covariance of `smoothed`.
-        quantile: Quantile of the t distribution.
-        count: Number of labels of people.
-    """
-
-    raw: tuple[float, float]
-    smoothed: tuple[float, float]
-    covariance: FloatArray
-    quantile: float
-    count: int
-
-    @classmethod
-    def of(
-        cls,
-        judge: npt.ArrayLike,
-        human: npt.ArrayLike,
-        *,
-        clusters: npt.ArrayLike | None,
-        weights: npt.ArrayLike | None,
-        level: float,
-        where: str,
-    ) -> _Errors | Estimate:
-        check_share(level, "level", where)
-        says = _zero_to_one(judge, where, "labels of the judge")
-        n = len(says)
-        given, known = _labels(human, n, where)
-        groups = cluster_numbers(clusters, n, where, "item")
-        share = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
-        if share.shape != (n,) or not (share >= 0).all() or not share.any():
-            raise InputError(
-                "weights do not match", where=where,
-                fix="pass one number of 0 or more for each item, at least one above 0",
-            )  # fmt: skip
-        share /= share.sum()
-        positive, negative = known & (given == 1), known & (given == 0)
-        count = int(positive.sum() + negative.sum())
-        if count < known.sum():
-            raise InputError(
-                "labels of people are not 0 or 1", where=where, fix="pass 0, 1, or NaN"
-            )
-        for part, name in ((positive, "positive"), (negative, "negative")):
-            if not part.any():
-                return _undefined(f"no item was labeled {name} by people", level, count)
-        rate = float(share @ says)
-        raw = (float(says[positive].mean()), float(1 - says[negative].mean()))
-        # Influence of each item on p, sensitivity, and specificity; then of four pseudo-labels.
-        influence = np.zeros((3, n + 4))
-        influence[0, :n] = share * (says - rate)
-        smoothed = []
-        for row, (part, right) in enumerate(((positive, says), (negative, 1 - says)), 1):
-            labels = np.append(right[part], _EACH)
-            smoothed.append(float(labels.mean()))
-            at = np.append(np.flatnonzero(part), [n + 2 * row - 2, n + 2 * row - 1])
-            influence[row, at] = (labels - labels.mean()) / len(labels)
-        combined = np.stack([influence[0] + influence[2], influence[1] + influence[2]])
-        groups = _append_clusters(groups, 4)
-        sums = np.stack([np.bincount(groups, row) for row in combined])
-        number = sums.shape[1]
-        return cls(
-            (rate + raw[1] - 1, raw[0] + raw[1] - 1),
-            (rate + smoothed[1] - 1, smoothed[0] + smoothed[1] - 1),
-            sums @ sums.T * number / (number - 1),
-            _t_quantile(level, len(np.unique(groups[:n][known]))),
-            count,
-        )
 
 
 def naive_rate(
