@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -110,8 +109,8 @@ def add_origins(evaluation: Evaluation, fields: Fields, *, mix_origins: bool) ->
     Raises:
         InputError: If only some questions are generated and `mix_origins` is not set.
     """
-    counts = Counter(_origin(fields, query) for query in evaluation.query_ids) if fields else {}
-    number, total = counts.get(_GENERATED, 0), len(evaluation.query_ids)
+    number = len(split_origins(evaluation, fields).get(_GENERATED, ()))
+    total = len(evaluation.query_ids)
     if not number:
         return evaluation
     if number < total and not mix_origins:

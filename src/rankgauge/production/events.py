@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from importlib import resources
+from itertools import count
+from typing import Any
 
 # Kinds of events. An impression is never inferred from a click.
 KINDS = {
@@ -51,9 +53,17 @@ def statement(name: str) -> str:
     return (resources.files("rankgauge.production") / "sql" / f"{name}.sql").read_text("utf-8")
 
 
-def literal(text: str) -> str:
-    """Return a text as an SQL literal, where a statement cannot have parameters."""
-    return "'" + text.replace("'", "''") + "'"
+class Parameters(dict[str, Any]):
+    """Parameters of a statement."""
+
+    def __init__(self) -> None:
+        self._numbers = count()
+
+    def add(self, value: Any) -> str:
+        """Return the SQL for a value."""
+        name = f"p{next(self._numbers)}"
+        self[name] = value
+        return f"${name}"
 
 
 # The times that Python and other tools can represent, in SQL.

@@ -318,7 +318,7 @@ def compare_arms(
         measured = metrics_of(dict.fromkeys([*(each.name for each in wanted), "feedback_rate"]))
     with log.connection() as connection:
         pair = _arms(connection, arms, log.path)
-        sql = expressions(connection, measured, minutes=minutes, similarity=similarity)
+        sql, _, _ = expressions(connection, measured, minutes=minutes, similarity=similarity)
         columns = "".join(
             f', ({y})::DOUBLE AS "y {each.name}", ({x})::DOUBLE AS "x {each.name}"'
             for each, (y, x) in sql.items()

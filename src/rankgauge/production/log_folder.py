@@ -15,7 +15,6 @@ from typing import Any
 from rankgauge.core.files import write_atomically
 from rankgauge.errors import InputError, StorageError
 from rankgauge.production import translation
-from rankgauge.production.events import literal
 from rankgauge.production.log import MANIFEST, read_manifest
 from rankgauge.production.sources import Refused
 
@@ -115,9 +114,9 @@ class LogFolder:
         if count:
             name = f"events-{len(segments) + 1:06}.parquet"
             part = self._written / f"{name}.part"
-            target = literal(str(part.absolute()))
+            target = str(part.absolute()).replace("'", "''")
             connection.execute(
-                f"COPY (SELECT {translation.stored()} FROM fresh) TO {target}"
+                f"COPY (SELECT {translation.stored()} FROM fresh) TO '{target}'"
                 " (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)"
             )
             part.chmod(0o600)

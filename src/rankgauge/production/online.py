@@ -19,7 +19,7 @@ from rankgauge.core.abstention import (
 from rankgauge.core.arguments import number, option
 from rankgauge.core.text import some
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.production.events import literal
+from rankgauge.production.events import Parameters
 from rankgauge.production.log import EventLog
 from rankgauge.production.metrics import OnlineMetric, Threshold, metrics_of
 from rankgauge.production.online_result import (
@@ -99,26 +99,15 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
     known = EventLog.of(log)
     limits = [Threshold.of(text) for text in thresholds]
     wanted = _wanted(metrics, limits)
-    parameters: dict[str, Any] = {
-        "minutes": number("minutes", minutes),
-        "similarity": number("similarity", similarity, high=1),
-    }
     option("abstention", abstention, ("auto", _EVENTS, "rule"))
     with known.connection() as connection:
-        kinds = {
-            kind for (kind,) in connection.execute("SELECT DISTINCT kind FROM events").fetchall()
-        }
-        source = _abstentions(connection, wanted, kinds, abstention)
-        reasons = {metric: _missing(metric, kinds, source) for metric in wanted}
-        measured = _Measured.of(
-            connection,
-            [metric for metric in wanted if not reasons[metric]],
-            _group(connection, by),
-            _condition(connection, since, until, where or {}),
-            parameters | {"abstains": _abstained(source)},
+        sql, reasons, parameters = expressions(
+            connection, wanted, minutes=minutes, similarity=similarity, abstention=abstention
         )
+        given = Parameters()
+        condition = _condition(connection, {"since": since, "until": until}, where or {}, given)
+        measured = _Measured.of(connection, sql, _group(connection, by, given), condition, given)
         counted, sums = measured.counts(), measured.sums()
-    parameters["abstention"] = source
     groups = [None, *sorted({group for group, _ in sums if group is not None})]
     values = {
         group: _bounded([_value(m, group, sums, reasons[m]) for m in wanted]) for group in groups
@@ -131,7 +120,7 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
         tuple(check_threshold(limit, overall) for limit in limits),
         _changes(wanted, [values[group] for group in groups[1:]]) if by in PERIODS else (),
         parameters,
-        tuple(_notes(overall, source)),
+        tuple(_notes(overall, parameters["abstention"])),
     )  # fmt: skip
 
 
@@ -170,22 +159,20 @@ class _Measured:
     def of(  # noqa: PLR0917 - what a table is made of
         cls,
         connection: Any,
-        metrics: Sequence[OnlineMetric],
+        sql: Mapping[OnlineMetric, tuple[str, str]],
         group: str,
         condition: str,
-        parameters: Mapping[str, Any],
+        given: Parameters,
     ) -> _Measured:
-        columns = "".join(
-            f", {metric.y.format(**parameters)} AS y{n}, {metric.x.format(**parameters)} AS x{n}"
-            for n, metric in enumerate(metrics)
-        )
+        columns = "".join(f", {y} AS y{n}, {x} AS x{n}" for n, (y, x) in enumerate(sql.values()))
         name = f"coalesce({group}, '{_UNKNOWN}')" if group else "NULL::VARCHAR"
         connection.execute(
             f'CREATE TEMP TABLE measured AS SELECT {name} AS "group", "cluster", '
             f"session_id AS session, {_UNIT} AS unit, time{columns} FROM questions "
-            f"WHERE {condition}"
+            f"WHERE {condition}",
+            given,
         )
-        return cls(connection, tuple(metrics), bool(group))
+        return cls(connection, tuple(sql), bool(group))
 
     def counts(self) -> tuple[int, int, str, datetime | None, datetime | None]:
         """Return the numbers of questions and clusters, the cluster unit, and the period."""
@@ -281,28 +268,39 @@ class _Measured:
 
 
 def expressions(
-    connection: Any, metrics: Sequence[OnlineMetric], *, minutes: float, similarity: float
-) -> dict[OnlineMetric, tuple[str, str]]:
+    connection: Any,
+    metrics: Sequence[OnlineMetric],
+    *,
+    minutes: float,
+    similarity: float,
+    abstention: str = "auto",
+) -> tuple[dict[OnlineMetric, tuple[str, str]], dict[OnlineMetric, str], dict[str, Any]]:
     """Return numerator and denominator in SQL of each metric with logged events.
+
+    Also return why each metric is undefined, and the parameters with the source of abstentions.
 
     Args:
         connection: A connection of an :class:`EventLog`.
-        metrics: Rates and means.
+        metrics: The metrics.
         minutes: As in :func:`online_metrics`.
         similarity: As in :func:`online_metrics`.
+        abstention: As in :func:`online_metrics`.
     """
     kinds = {kind for (kind,) in connection.execute("SELECT DISTINCT kind FROM events").fetchall()}
-    source = _abstentions(connection, metrics, kinds, "auto")
+    source = _abstentions(connection, metrics, kinds, abstention)
+    reasons = {metric: _missing(metric, kinds, source) for metric in metrics}
     parameters = {
         "minutes": number("minutes", minutes),
         "similarity": number("similarity", similarity, high=1),
-        "abstains": _abstained(source),
+        "abstention": source,
     }
-    return {
-        metric: (metric.y.format(**parameters), metric.x.format(**parameters))
-        for metric in metrics
-        if not _missing(metric, kinds, source)
+    words = {**parameters, "abstains": _abstained(source)}
+    sql = {
+        metric: (metric.y.format(**words), metric.x.format(**words))
+        for metric, reason in reasons.items()
+        if not reason
     }
+    return sql, reasons, parameters
 
 
 def _abstained(source: str) -> str:
@@ -426,11 +424,16 @@ def _missing(metric: OnlineMetric, kinds: set[str], source: str) -> str:
 
 
 def _condition(
-    connection: Any, since: str | date | None, until: str | date | None, where: Mapping[str, str]
+    connection: Any,
+    times: Mapping[str, str | date | None],
+    where: Mapping[str, str],
+    given: Parameters,
 ) -> str:
-    parts = [f"time >= '{_time(since, 'since')}'"] if since is not None else []
-    parts += [f"time < '{_time(until, 'until')}'"] if until is not None else []
-    parts += [f"{_group(connection, name)} = {literal(value)}" for name, value in where.items()]
+    parts = [
+        f"time {'>=' if name == 'since' else '<'} {given.add(_time(time, name))}"
+        for name, time in times.items()
+        if time is not None
+    ] + [f"{_group(connection, name, given)} = {given.add(value)}" for name, value in where.items()]
     return " AND ".join(parts) or "true"
 
 
@@ -446,7 +449,7 @@ def _time(given: str | date, name: str) -> str:
     return f"{time:%Y-%m-%d %H:%M:%S.%f}"
 
 
-def _group(connection: Any, name: str | None) -> str:
+def _group(connection: Any, name: str | None, given: Parameters) -> str:
     """Return the SQL expression of the day, week, arm, or attribute of a question."""
     if name is None:
         return ""
@@ -460,7 +463,7 @@ def _group(connection: Any, name: str | None) -> str:
     }
     if name not in known:
         raise UnknownName.of("segment", name, [*_GROUPS, *sorted(known)])
-    return f"map_extract(attributes, {literal(name)})[1]"
+    return f"map_extract(attributes, {given.add(name)})[1]"
 
 
 def _notes(values: Sequence[OnlineValue], source: str) -> Iterator[str]:

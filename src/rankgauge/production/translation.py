@@ -8,11 +8,10 @@ draft. Words of a mapping are parameters of the statements.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import count
 from typing import Any
 
 from rankgauge.errors import FormatError
-from rankgauge.production.events import COLUMNS, statement
+from rankgauge.production.events import COLUMNS, Parameters, statement
 from rankgauge.production.mappings import LogMapping
 
 # Columns of a draft and their types.
@@ -105,19 +104,6 @@ def draft_ubi(connection: Any, mapping: LogMapping | None) -> str:
     return "parsed"
 
 
-class _Parameters(dict[str, Any]):
-    """Parameters of a statement."""
-
-    def __init__(self) -> None:
-        self._numbers = count()
-
-    def add(self, value: Any) -> str:
-        """Return the SQL for a value."""
-        name = f"p{next(self._numbers)}"
-        self[name] = value
-        return f"${name}"
-
-
 def draft_mapped(
     connection: Any, mapping: LogMapping, columns: Mapping[str, str] | None, where: str
 ) -> str:
@@ -158,7 +144,7 @@ def draft_mapped(
             )  # fmt: skip
         at = {name: columns.get(name, "NULL::VARCHAR") for name in named}
         source, valid = "batch", "true"
-    given = _Parameters()
+    given = Parameters()
     drafts: list[str] = []
     presences: list[str] = []
     for part, event in enumerate(mapping.events or [{}]):
@@ -223,7 +209,7 @@ def _with_statement(own: Mapping[str, str], shared: Mapping[str, str]) -> Mappin
     return {**own, stating: shared[stating]}
 
 
-def _sign(cell: str, kind: str, values: Mapping[str, float], given: _Parameters) -> tuple[str, str]:
+def _sign(cell: str, kind: str, values: Mapping[str, float], given: Parameters) -> tuple[str, str]:
     """Return the SQL condition that a cell denies an event, and the SQL case for unclear cells."""
     numbers = {word.lower(): number for word, number in values.items()}
     absent = {*_ABSENT, *(word for word, number in numbers.items() if number == 0)}
