@@ -37,7 +37,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Write the baselines of gates instead of comparing with them.",
     )
     group.addoption(_FORCE, action="store_true", help="Replace baselines even if their gates fail.")
-    group.addoption(_STRICT, action="store_true", help="Fail the test if a gate is INCONCLUSIVE.")
+    group.addoption(
+        _STRICT,
+        action="store_true",
+        help="Fail the test if a gate is INCONCLUSIVE or PASS unless rare collapse.",
+    )
 
 
 class Gatekeeper:
@@ -61,9 +65,9 @@ class Gatekeeper:
     ) -> GateResult | None:
         """Fail the test, with an explanation, unless the run may replace the baseline.
 
-        INCONCLUSIVE is a warning, or a failure with ``--rankgauge-strict``; NOT COMPARABLE is a
-        failure. The summary at the end lists all verdicts. Paths are relative to pytest's root
-        directory.
+        INCONCLUSIVE and PASS unless rare collapse are warnings, or failures with ``--rankgauge-
+        strict``; NOT COMPARABLE is a failure. The summary at the end lists all verdicts. Paths are
+        relative to pytest's root directory.
 
         Args:
             qrels: The judgments; or an evaluation, for example of answers, without a run.
@@ -160,7 +164,7 @@ class Gatekeeper:
         self._add_message(f"{result.verdict}: {result.run_name}")
         if result.exit_code(strict=strict):
             pytest.fail(_explained(result), pytrace=False)
-        if result.verdict == "INCONCLUSIVE":
+        if result.exit_code(strict=True):
             warnings.warn(pytest.PytestWarning(_explained(result)), stacklevel=3)
             return
         for text in result.warnings:
@@ -196,7 +200,7 @@ def gatekeeper(request: pytest.FixtureRequest) -> Gatekeeper:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print every verdict, also of passed tests: INCONCLUSIVE must be visible."""
+    """Print every verdict, also of passed tests: uncertain ones must be visible."""
     lines = []
     for reports in terminalreporter.stats.values():
         for report in reports:

@@ -141,6 +141,32 @@ def inconclusive_with_a_number(folder):
     return text, {"units": "queries", "number": f"{number} queries"}
 
 
+def passed_unless_rare_collapse(folder):
+    folder.qrels("few.txt", 60)
+    for name, worse in (("few.run", 0), ("moved.run", 1)):
+        lines = [
+            f"q{n} Q0 {'d' if rank == 9 + (n % 2 == worse) else rank} {rank} {100 - rank} r\n"
+            for n in range(60)
+            for rank in range(1, 101)
+        ]
+        (folder.path / name).write_text("".join(lines), encoding="utf-8")
+    folder.baseline("few.txt few.run")
+    text = folder("gate few.txt moved.run")
+    assert text.startswith("PASS unless rare collapse")
+    # More queries of this kind decide.
+    number = int(re.search(r"about ([\d,]+) queries", " ".join(text.split()))[1].replace(",", ""))
+    folder.qrels("few.txt", number)
+    for name in ("few.run", "moved.run"):
+        text_of = (folder.path / name).read_text(encoding="utf-8").splitlines()
+        more = [re.sub(r"q(\d+)", lambda q, by=by: f"q{int(q[1]) + 60 * by}", line)
+                for by in range(number // 60 + 1) for line in text_of]  # fmt: skip
+        kept = [line for line in more if int(re.match(r"q(\d+)", line)[1]) < number]
+        (folder.path / name).write_text("\n".join(kept) + "\n", encoding="utf-8")
+    folder.baseline("few.txt few.run --force")
+    assert folder("gate few.txt moved.run --strict").startswith("PASS: ")
+    return text, {"units": "queries"}
+
+
 def identical(folder):
     folder.baseline()
     text = folder("gate q.txt good.run")
@@ -348,7 +374,8 @@ def no_cause(folder):
 
 _SCENARIOS = dict(zip(NEXT_STEPS, (
     fail_with_losses, fail_without_losses, faulty_run, other_inputs_than_the_baseline,
-    other_inputs_than_the_anchor, inconclusive, inconclusive_with_a_number, identical, passed,
+    other_inputs_than_the_anchor, inconclusive, inconclusive_with_a_number,
+    passed_unless_rare_collapse, identical, passed,
     passed_with_a_loss, k_is_small, nothing_missed, no_questions, no_candidates, tasks_left,
     done_judging, dry_run, imported, bench, bench_diagnosed, answers_evaluate,
     report_of_evaluations, report_of_answers, retrieval_limits, no_cause,

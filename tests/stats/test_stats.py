@@ -135,14 +135,16 @@ def test_the_bootstrap_is_scipys_within_monte_carlo_error(method):
     assert found == stats.bootstrap_interval(differences, draws=20_000, method=method)
 
 
-def test_the_upper_bound_is_that_of_a_one_sided_t_test():
-    differences = normal(30, mean=-0.1)
-    found = stats.non_inferiority(differences, 0.2, level=0.9, upper_level=0.98)
+def test_bounds_are_at_least_those_of_a_one_sided_t_test():
+    differences = normal(30, mean=-0.1) / 10
+    found = stats.non_inferiority(differences, 0.2, 0.9, 0.98, lowest=-1.0, highest=1.0)
     below = scipy_stats.ttest_1samp(differences, 0, alternative="less")
-    assert found.p_worse == pytest.approx(below.pvalue)
-    assert found.lower == stats.mean_lower_bound(differences, 0.9)
-    assert found.upper == pytest.approx(below.confidence_interval(0.98).high)
+    assert found.p_worse > below.pvalue
+    assert found.upper > below.confidence_interval(0.98).high
+    assert found.lower < found.lower_unless_rare == stats.mean_lower_bound(differences, 0.9, -1.0)
     assert found.not_inferior == (found.lower > -0.2)
+    unbounded = stats.non_inferiority(differences, 0.2)
+    assert (unbounded.lower, unbounded.upper, unbounded.p_worse) == (-math.inf, math.inf, 1.0)
 
 
 @pytest.mark.parametrize("queries", [2, 7, 300])
@@ -152,8 +154,10 @@ def test_identical_systems_have_p_1_and_no_width(queries):
     assert stats.effect_size(same) == stats.t_test(same).statistic == 0
     for interval in (stats.t_interval(same), stats.bootstrap_interval(same, method="bca")):
         assert (interval.mean, interval.low, interval.high) == (0, 0, 0)
-    bounds = stats.non_inferiority(same, 0.02, lowest=-1.0)
-    assert (bounds.upper, bounds.p_worse, bounds.not_inferior) == (0, 0.5, queries > 150)
+    bounds = stats.non_inferiority(same, 0.02, lowest=-1.0, highest=1.0)
+    mirrored = stats.non_inferiority(same, 0.02, 0.99, lowest=-1.0)
+    assert (bounds.upper, bounds.not_inferior) == (-mirrored.lower, queries > 150)
+    assert bounds.p_worse >= 0.5
     for test in TABLES:
         assert (test(np.zeros((queries, 3)), draws=50).p == 1).all()
 

@@ -187,7 +187,9 @@ def gate(
     ),
     update_baseline: bool = options.update_baseline,
     force: bool = options.force,
-    strict: bool = option("Exit with 3 if the verdict is INCONCLUSIVE."),
+    strict: bool = option(
+        "Exit with 3 if the verdict is INCONCLUSIVE or PASS unless rare collapse."
+    ),
     page: str | None = options.gate_report,
     out: Output = output_format("Show rules, margins, and all losses.", None),
     allow_uncalibrated: bool = option(

@@ -51,7 +51,9 @@ def gate(
     allow_uncalibrated: bool = option(
         "Take the verdicts of a judge as true although it is not calibrated or not usable."
     ),
-    strict: bool = option("Exit with 3 if the verdict is INCONCLUSIVE."),
+    strict: bool = option(
+        "Exit with 3 if the verdict is INCONCLUSIVE or PASS unless rare collapse."
+    ),
     noise: tuple[str, ...] = option(
         "A repeated run of the baseline's system; pass at least two.", "RUN"
     ),
@@ -73,13 +75,14 @@ def gate(
 
     An EVALUATION in JSON, such as that of answers, is compared without RUN.
 
-    PASS: a loss above the margin is excluded. FAIL: the run is worse, or a contract or floor is
-    broken. INCONCLUSIVE: neither can be concluded; more queries would decide. IDENTICAL: no change.
-    NOT COMPARABLE if queries, judgments, measures, or depth differ from those of the baseline, or
-    too many queries have no ranking.
+    PASS: a loss above the margin is excluded. PASS unless rare collapse: it is excluded unless
+    queries fail completely that are too rare to be among those judged. FAIL: the run is worse, or a
+    contract or floor is broken. INCONCLUSIVE: neither can be concluded; more queries would decide.
+    IDENTICAL: no change. NOT COMPARABLE if queries, judgments, measures, or depth differ from those
+    of the baseline, or too many queries have no ranking.
 
-    Exit codes: 0 PASS, IDENTICAL, and INCONCLUSIVE without --strict; 1 FAIL; 2 an error;
-    3 INCONCLUSIVE with --strict; 4 NOT COMPARABLE.
+    Exit codes: 0 PASS and IDENTICAL, without --strict also PASS unless rare collapse and
+    INCONCLUSIVE; 1 FAIL; 2 an error; 3 one of these two with --strict; 4 NOT COMPARABLE.
 
     \b
     Examples:

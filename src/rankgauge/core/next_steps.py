@@ -27,6 +27,10 @@ NEXT_STEPS = {
     "gate: INCONCLUSIVE, number known": (
         "Judge more {units}, and compare again: a decision needs about {number} in total."
     ),
+    "gate: PASS unless rare collapse": (
+        "Release the run if the change cannot make a few {units} fail completely; otherwise judge "
+        "more {units}."
+    ),
     "gate: IDENTICAL": "Check that the run was made with the change.",
     "gate: PASS": (
         "Release the run, and make it the baseline: repeat the command with --update-baseline"

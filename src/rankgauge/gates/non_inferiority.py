@@ -1,9 +1,11 @@
 """Non-inferiority tests of a run against a baseline, query by query.
 
 IDENTICAL if all values and the first documents of every ranking equal those of the baseline. PASS
-if the one-sided 95% lower bound of the mean gain (`stats.mean_lower_bound`) is above the negative
-margin. Otherwise FAIL if the Holm-corrected p-value of "there is no loss" (paired t), over all
-gated measures and references, is below 0.01. Otherwise INCONCLUSIVE.
+if the one-sided 95% lower bound of the mean gain (`stats.non_inferiority`) is above the negative
+margin. Otherwise FAIL if the Holm-corrected p-value of "there is no loss", over all gated measures
+and references, is below 0.01. Otherwise PASS unless rare collapse if the bound is above the
+negative margin under the assumption that no query collapses that is too rare to be observed.
+Otherwise INCONCLUSIVE.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.result import judge_name
 from rankgauge.gates.baseline import Baseline, Noise
 from rankgauge.gates.result import (
+    UNSURE,
     GateCheck,
     GateNumbers,
     GateVerdict,
@@ -35,6 +38,8 @@ from rankgauge.gates.result import (
 from rankgauge.gates.rules import GatedMeasure, GateRules
 from rankgauge.measures.measure import Measure
 from rankgauge.stats import Bounds
+from rankgauge.stats.intervals import collapse_distance
+from rankgauge.stats.paired_tests import upper_bound
 
 LEVEL = 0.95
 ALPHA_FAIL = 0.01
@@ -61,20 +66,22 @@ class Decision:
     """Verdict on a measure.
 
     Attributes:
-        verdict: ``PASS``, ``FAIL``, or ``INCONCLUSIVE``.
+        verdict: ``PASS``, ``FAIL``, ``PASS unless rare collapse``, or ``INCONCLUSIVE``.
         bounds: Confidence bounds of the mean gain; None with fewer than two queries.
         p_worse: One-sided p-value of "there is no loss", Holm-corrected.
         changed: Number of queries whose value changed.
     """
 
-    verdict: Literal["PASS", "FAIL", "INCONCLUSIVE"]
+    verdict: GateVerdict
     bounds: Bounds | None
     p_worse: float
     changed: int
 
 
 def decide(
-    gains: Sequence[FloatArray], margins: Sequence[float], lowest: Sequence[float]
+    gains: Sequence[FloatArray],
+    margins: Sequence[float],
+    possible: Sequence[tuple[float, float]],
 ) -> list[Decision]:
     """Return the verdicts on several measures that are tested together.
 
@@ -86,17 +93,19 @@ def decide(
     Args:
         gains: Gains of the queries by measure (new minus baseline, positive if better).
         margins: Accepted loss of each measure.
-        lowest: Lowest possible gain of each measure, such as -1 for nDCG.
+        possible: Lowest and highest possible gain of each measure, such as -1 and 1 for nDCG.
 
     Example:
-        >>> found = decide([np.array([0.2, 0.0, 0.4, 0.0, 0.1])], [0.02], [-1.0])
+        >>> found = decide([np.array([0.2, 0.0, 0.4, 0.0, 0.1])], [0.02], [(-1.0, 1.0)])
         >>> found[0].verdict, round(found[0].bounds.lower, 4)
-        ('PASS', -0.0195)
+        ('PASS unless rare collapse', -0.3049)
     """
     changed = [int((np.abs(column) > TOLERANCE).sum()) for column in gains]
     every = [
-        stats.non_inferiority(column, margin, LEVEL, lowest=least) if len(column) >= 2 else None
-        for column, margin, least in zip(gains, margins, lowest, strict=True)
+        stats.non_inferiority(column, margin, LEVEL, lowest=least, highest=most)
+        if len(column) >= 2
+        else None
+        for column, margin, (least, most) in zip(gains, margins, possible, strict=True)
     ]
     raw = [
         bounds.p_worse if bounds and number else 1.0
@@ -109,36 +118,40 @@ def decide(
     found = []
     for place, (column, first) in enumerate(zip(gains, every, strict=True)):
         p_worse, bounds = corrected[place], first
+        verdict: GateVerdict = "INCONCLUSIVE"
         if bounds is not None:
             level = 1 - ALPHA_FAIL / (len(gains) - steps[place])
-            upper = stats.t_interval(column, 2 * level - 1).high
+            upper = upper_bound(column, level, bounds.highest)
             bounds = replace(bounds, upper=upper, upper_level=level)
-        passes = bounds is not None and bounds.not_inferior
-        verdict: Literal["PASS", "FAIL", "INCONCLUSIVE"] = "PASS" if passes else "INCONCLUSIVE"
-        if not passes and p_worse < ALPHA_FAIL:
-            verdict = "FAIL"
+            if bounds.not_inferior:
+                verdict = "PASS"
+            elif p_worse < ALPHA_FAIL:
+                verdict = "FAIL"
+            elif bounds.not_inferior_unless_rare:
+                verdict = "PASS unless rare collapse"
         found.append(Decision(verdict, bounds, p_worse, changed[place]))
     return found
 
 
 def queries_to_decide(bounds: Bounds, queries: int) -> int | None:
-    """Return the approximate number of queries for a decision, given mean and spread.
+    """Return the approximate number of queries for PASS or FAIL, given mean and spread.
 
-    It is the smallest n for which a bound is expected to exceed its limit with 80% power: (t +
-    0.84) * sd / sqrt(n) is at most the distance of the mean gain from 0 (for FAIL), or from the
-    negative margin minus 2 / n of the unobserved loss (for PASS). Without spread, 3 / n of the
-    unobserved loss is used. None above ten million.
+    It is the smallest n for which the upper bound is expected to be below 0, or the lower bound
+    above the negative margin, with 80% power. None above ten million.
 
     Example:
         >>> gains = [0.2, -0.1, 0.1, -0.2, 0.0]
         >>> queries_to_decide(stats.non_inferiority(gains, margin=0.02, lowest=-1.0), 5)
-        408
+        388
     """
-    spread, unseen = _spread(bounds, queries)
-    ways = [(-bounds.mean, bounds.upper_level, 0.0)]
-    if math.isfinite(unseen):
-        ways.append((bounds.mean + bounds.margin, bounds.level, unseen))
-    found = (_needed(spread, unseen, *way) for *way, unseen in ways if way[0] > 0)
+    mean = bounds.mean
+    ways = (
+        (-mean, bounds.upper - mean, bounds.highest - mean, bounds.upper_level),
+        (mean + bounds.margin, mean - bounds.lower, mean - bounds.lowest, bounds.level),
+    )
+    found = (
+        _needed(bounds.sd, queries, way) for way in ways if way[0] > 0 and 0 < way[1] < math.inf
+    )
     return min((needed for needed in found if needed is not None), default=None)
 
 
@@ -148,31 +161,25 @@ def testable_margin(bounds: Bounds, queries: int) -> float | None:
     Example:
         >>> gains = [0.2, -0.1, 0.1, -0.2, 0.0]
         >>> round(testable_margin(stats.non_inferiority(gains, margin=0.02, lowest=-1.0), 5), 3)
-        0.25
+        0.447
     """
-    spread, unseen = _spread(bounds, queries)
-    if not math.isfinite(unseen):
+    if math.isinf(bounds.lower):
         return None
-    # Without changes, the half-width itself is larger.
-    return max(_reach(spread, unseen, queries, bounds.level), bounds.mean - bounds.lower)
+    return _POWER_80 * bounds.sd / math.sqrt(queries) + bounds.mean - bounds.lower
 
 
-def _spread(bounds: Bounds, queries: int) -> tuple[float, float]:
-    """Return the standard deviation of the gains, and twice the unobserved loss."""
-    sd = (bounds.upper - bounds.mean) / stats.student_t_quantile(bounds.upper_level, queries - 1)
-    return sd * math.sqrt(queries), 2 * (bounds.mean - bounds.unseen)
+def _needed(sd: float, queries: int, way: tuple[float, float, float, float]) -> int | None:
+    """Return from how many queries on a bound is expected within a distance of the mean.
 
+    The way has this distance, that of the bound with `queries` queries, that of the unobserved
+    value, and the level.
+    """
+    distance, width, unseen, level = way
+    wider = width / collapse_distance(sd, queries, unseen, level)
 
-def _reach(spread: float, unseen: float, n: int, level: float) -> float:
-    wide = stats.student_t_quantile(level, n - 1) + _POWER_80
-    # Without spread, the bound is Clopper-Pearson's: about 3 / n of the unobserved loss.
-    nothing_seen = unseen / 2 * (1 - (1 - level) ** (1 / n))
-    return max(wide * spread / math.sqrt(n) + unseen / n, nothing_seen)
-
-
-def _needed(spread: float, unseen: float, distance: float, level: float) -> int | None:
     def enough(n: int) -> bool:
-        return _reach(spread, unseen, n, level) <= distance
+        reach = wider * collapse_distance(sd, n, unseen, level)
+        return _POWER_80 * sd / math.sqrt(n) + reach <= distance
 
     low, high = 1, 2
     while not enough(high):
@@ -195,7 +202,7 @@ def untestable_margins(baseline: Baseline, rules: GateRules) -> Iterator[str]:
         values = [query.values[name] for query in baseline.queries.values()]
         before = gated.measure.counted(np.array(values, dtype=float))
         known = before[~np.isnan(before)]
-        lowest = _lowest_gain(gated.measure, known)
+        lowest, _ = _possible_gains(gated.measure, known)
         if len(known) < 2 or not math.isfinite(lowest):
             continue
         least = -stats.mean_lower_bound(np.zeros(len(known)), LEVEL, lowest)
@@ -204,7 +211,7 @@ def untestable_margins(baseline: Baseline, rules: GateRules) -> Iterator[str]:
                 f"{name}: {many(len(known), baseline.unit)} are too few for your margin of "
                 f"{gated.margin:g}: a run without a loss passes only margins of "
                 f"{shown_margin(least, gated.margin)} or more; add {_plural(baseline.unit)}, or "
-                "expect INCONCLUSIVE"
+                "expect INCONCLUSIVE or PASS unless rare collapse"
             )
 
 
@@ -317,11 +324,11 @@ def loss_checks(
     ]
     if not pairs:
         return
-    lowest = [
-        _lowest_gain(gated.measure, before)
-        for (_, gated), (_, before, _) in zip(pairs, columns, strict=True)
+    possible = [
+        _possible_gains(gated.measure, np.concatenate([before, after]))
+        for (_, gated), (_, before, after) in zip(pairs, columns, strict=True)
     ]
-    decisions = decide(gains, [gated.margin for _, gated in pairs], lowest)
+    decisions = decide(gains, [gated.margin for _, gated in pairs], possible)
     same = {reference.kind: _same_rankings(reference, new) for reference in references}
     losers = [_losers(*column, gain) for column, gain in zip(columns, gains, strict=True)]
     lost_most = {query for rows in losers for _, query, _, _ in rows}
@@ -350,7 +357,6 @@ def loss_checks(
         )
         if identical:
             verdict = "IDENTICAL"
-        undecided = verdict == "INCONCLUSIVE" and bounds is not None
         numbers = GateNumbers(
             measure=gated.measure,
             baseline_mean=_mean(before),
@@ -365,7 +371,9 @@ def loss_checks(
             wins=int((gain > jitter).sum()),
             ties=int((np.abs(gain) <= jitter).sum()),
             losses=int((gain < -jitter).sum()),
-            queries_needed=queries_to_decide(bounds, len(gain)) if undecided and bounds else None,
+            queries_needed=(
+                queries_to_decide(bounds, len(gain)) if bounds and verdict in UNSURE else None
+            ),
             testable_margin=None if bounds is None else testable_margin(bounds, len(gain)),
             losers=tuple(
                 QueryLoss(q, was, now, _moved(level, q, stored[q].top, truth=truth, run=run))
@@ -393,22 +401,17 @@ def _values(
     return [queries[row] for row in known.tolist()], values[known, 0], values[known, 1]
 
 
-def _lowest_gain(measure: Measure, before: FloatArray) -> float:
-    """Return the lowest possible gain, from the bounds of the measure.
+def _possible_gains(measure: Measure, values: FloatArray) -> tuple[float, float]:
+    """Return the lowest and the highest possible gain, from the bounds of the measure.
 
-    A measure without an upper bound cannot lose more than the highest observed value.
+    Where the measure has no bound, a value that a query loses or had before is at most the highest
+    observed one.
     """
     low, high = measure.declaration.bounds
-    if measure.declaration.better == "higher":
-        if math.isinf(high):
-            high = float(before.max(initial=low))
-        ends = (low, high)
-    else:
-        ends = (high, low)
-    if not all(map(math.isfinite, ends)):
-        return -math.inf
-    worst, best = (np.array([end]) for end in ends)
-    return float(measure.improvements(measure.differences(worst, best))[0])
+    least = float(values.min(initial=high)) if math.isinf(low) else low
+    most = float(values.max(initial=low)) if math.isinf(high) else high
+    better = measure.declaration.better == "higher"
+    return (low - most if better else least - high), most - least
 
 
 def _same_rankings(reference: Reference, new: Baseline) -> bool:
@@ -498,11 +501,17 @@ def _sentence(
         evidence = _evidence(reference, decision, n)
         return f"{evidence}; {loss} cannot be excluded; {_would_decide(n, unit)}"
     text = f"the new run is {_between(n)} than the {kind}"
-    if verdict == "PASS":
-        return f"{text}; {loss} is excluded"
+    if verdict in {"PASS", "PASS unless rare collapse"}:
+        return f"{text}; {loss} is excluded{'' if verdict == 'PASS' else _unless(n, unit)}"
     if n.upper < -n.margin:
         return f"{text}: the loss is above your margin of {n.margin:g}"
     return f"{text}: it is worse, and {loss} cannot be excluded"
+
+
+def _unless(n: GateNumbers, unit: str) -> str:
+    """Return the assumption that a loss is excluded by."""
+    text = f" unless rare {_plural(unit)} collapse: {_unseen(n.queries, unit)} could do so unseen"
+    return text if math.isinf(n.lower) else f"{text}; excluding them {_would_decide(n, unit)}"
 
 
 def _evidence(reference: Reference, decision: Decision, n: GateNumbers) -> str:
@@ -526,8 +535,8 @@ def _these(queries: int, unit: str) -> str:
 
 
 def _unseen(queries: int, unit: str) -> str:
-    """Apply the rule of three: the 95% bound of a share with no observed case."""
-    return f"up to {min(1.0, 3 / queries):.0%} of all {_plural(unit)}"
+    """Return the 95% bound of a share with no observed case (Clopper and Pearson)."""
+    return f"up to {100 * (1 - 0.05 ** (1 / queries)):.2g}% of all {_plural(unit)}"
 
 
 def _between(n: GateNumbers) -> str:

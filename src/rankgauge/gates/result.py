@@ -16,18 +16,23 @@ from rankgauge.rendering.plot_drawing import Panel, Plot, Series
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
-GateVerdict: TypeAlias = Literal["PASS", "IDENTICAL", "INCONCLUSIVE", "NOT COMPARABLE", "FAIL"]
+GateVerdict: TypeAlias = Literal[
+    "PASS", "IDENTICAL", "PASS unless rare collapse", "INCONCLUSIVE", "NOT COMPARABLE", "FAIL"
+]
 
 # From best to worst, each with its exit code.
 _CODES: dict[GateVerdict, int] = {
     "PASS": 0,
     "IDENTICAL": 0,
+    "PASS unless rare collapse": 0,
     "INCONCLUSIVE": 0,
     "NOT COMPARABLE": 4,
     "FAIL": 1,
 }
 _SEVERITY = {verdict: place for place, verdict in enumerate(_CODES)}
-_STRICT_INCONCLUSIVE = 3
+# Verdicts that are not enough with `strict`.
+UNSURE = frozenset({"PASS unless rare collapse", "INCONCLUSIVE"})
+_STRICT_UNSURE = 3
 _SCHEMA = "rankgauge/gate/1"
 _SHOWN = 9
 
@@ -60,8 +65,8 @@ class GateNumbers:
         baseline_mean: Mean of the baseline over the compared queries.
         mean: Mean of the run over the compared queries.
         gain: Mean gain.
-        lower: One-sided 95% lower bound of the true gain.
-        upper: One-sided upper bound of the true gain, at level `upper_level`.
+        lower: One-sided 95% lower bound of the true gain, for any distribution of gains.
+        upper: One-sided upper bound of the true gain, at level `upper_level`, likewise.
         upper_level: 99%, or more if several measures are gated (Holm).
         margin: Accepted loss.
         p_worse: One-sided p-value of "there is no loss", Holm-corrected.
@@ -69,8 +74,8 @@ class GateNumbers:
         wins: Number of queries in which the run is better.
         ties: Number of queries with the same value (within the noise, if known).
         losses: Number of queries in which the run is worse.
-        queries_needed: Approximate number of queries for a decision; None if decided, or above ten
-            million.
+        queries_needed: Approximate number of queries for PASS or FAIL; None if decided, or above
+            ten million.
         testable_margin: Smallest margin that a run without a true loss passes with 80% power, given
             the number of queries and the spread of differences; may be None.
         losers: Queries with the largest losses, worst first.
@@ -101,7 +106,8 @@ class GateCheck:
     Attributes:
         kind: ``run``, ``contract``, ``floor``, ``baseline``, ``anchor``, or ``latency``.
         name: Checked measure, query, or quantile.
-        verdict: ``PASS``, ``IDENTICAL``, ``FAIL``, ``INCONCLUSIVE``, or ``NOT COMPARABLE``.
+        verdict: ``PASS``, ``IDENTICAL``, ``PASS unless rare collapse``, ``INCONCLUSIVE``, ``NOT
+            COMPARABLE``, or ``FAIL``.
         sentence: Verdict as a sentence.
         note: Details for a reviewer; may be empty.
         numbers: Numbers behind the verdict, if a measure was compared with a baseline.
@@ -147,10 +153,10 @@ class GateResult(Result):
     def exit_code(self, *, strict: bool = False) -> int:
         """Return 0 for PASS and IDENTICAL, 1 for FAIL, and 4 for NOT COMPARABLE.
 
-        INCONCLUSIVE is 0, or 3 if `strict`.
+        PASS unless rare collapse and INCONCLUSIVE are 0, or 3 if `strict`.
         """
-        if strict and self.verdict == "INCONCLUSIVE":
-            return _STRICT_INCONCLUSIVE
+        if strict and self.verdict in UNSURE:
+            return _STRICT_UNSURE
         return _CODES[self.verdict]
 
     def explanation(self) -> str:
@@ -165,7 +171,7 @@ class GateResult(Result):
         return [
             f"{check.name}: {many(n.queries, self.unit)} can test a margin of "
             f"{shown_margin(n.testable_margin, n.margin)} or more (80% power); with your margin of "
-            f"{n.margin:g}, most runs without a loss are INCONCLUSIVE"
+            f"{n.margin:g}, a run without a loss is less likely to pass"
             for check in self.checks
             if (n := check.numbers) is not None
             and check.verdict in {"INCONCLUSIVE", "IDENTICAL"}

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 from rankgauge.core.escaping import templates
 from rankgauge.core.text import inflect, many
-from rankgauge.gates.result import GateCheck, GateResult, GateVerdict
+from rankgauge.gates.result import UNSURE, GateCheck, GateResult, GateVerdict
 from rankgauge.rendering.tables import Table
 from rankgauge.reports.annotations import MOST, Annotation, annotation_lines
 from rankgauge.reports.registry import Options, Report
@@ -21,6 +21,7 @@ _KINDS: dict[GateVerdict, str] = {
     "FAIL": "error",
     "NOT COMPARABLE": "error",
     "INCONCLUSIVE": "warning",
+    "PASS unless rare collapse": "warning",
     "IDENTICAL": "notice",
     "PASS": "notice",
 }
@@ -103,7 +104,7 @@ def _lowered(text: str) -> str:
 def _github(result: GateResult, options: Options) -> str:
     found = (
         Annotation(
-            "error" if options.strict and check.verdict == "INCONCLUSIVE"
+            "error" if options.strict and check.verdict in UNSURE
             else _KINDS[check.verdict],
             f"rankgauge {check.kind} {check.name}", f"{check.verdict}: {_text(check)}",
         )
@@ -121,8 +122,9 @@ def _worst_first(result: GateResult) -> list[GateCheck]:
     """Return failures first, sorted by loss relative to the margin."""
 
     def key(check: GateCheck) -> tuple[int, float]:
-        order = ("FAIL", "NOT COMPARABLE", "INCONCLUSIVE", "IDENTICAL", "PASS").index(check.verdict)
-        return order, 0.0 if check.numbers is None else check.numbers.gain / check.numbers.margin
+        return list(_KINDS).index(
+            check.verdict
+        ), 0.0 if check.numbers is None else check.numbers.gain / check.numbers.margin
 
     return sorted(result.checks, key=key)
 
@@ -158,19 +160,15 @@ def _junit(result: GateResult, options: Options) -> str:
 
 
 def _case(check: GateCheck, *, strict: bool) -> dict[str, str]:
-    how = {
-        "FAIL": "failure",
-        "NOT COMPARABLE": "error",
-        "INCONCLUSIVE": "failure" if strict else "skipped",
-        "IDENTICAL": "",
-        "PASS": "",
-    }
+    how = {"FAIL": "failure", "NOT COMPARABLE": "error"} | dict.fromkeys(
+        UNSURE, "failure" if strict else "skipped"
+    )
     lost = () if check.numbers is None else check.numbers.losers[: MOST - 1]
     return {
         "kind": check.kind,
         "name": check.name,
         "verdict": check.verdict,
-        "as": how[check.verdict],
+        "as": how.get(check.verdict, ""),
         "text": _text(check),
         "more": "".join(f"\n{q.query}: {q.before:.3f} to {q.after:.3f} {q.moved}" for q in lost),
     }

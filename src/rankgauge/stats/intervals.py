@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -13,7 +14,7 @@ from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.ids import IntArray
 from rankgauge.errors import InputError
 from rankgauge.stats.arrays import FloatArray, check_share, moments, one_column, root
-from rankgauge.stats.t_distribution import student_t_quantile
+from rankgauge.stats.t_distribution import student_t_cdf, student_t_quantile
 
 
 @dataclass(frozen=True)
@@ -216,6 +217,42 @@ def skewness(values: FloatArray) -> float:
     mean, sd = moments(values)
     spread = sd * math.sqrt(1 - 1 / len(values))
     return float(((values - mean) ** 3).mean()) / spread**3 if sd else 0.0
+
+
+def collapse_distance(sd: float, queries: int, unseen: float, level: float) -> float:
+    """Return how far below the observed mean the true one may be if rare queries collapse.
+
+    A share q of all queries may have the lowest possible value, `unseen` below the observed mean.
+    None of them is in the sample with probability (1 - q)^n. The distance is the largest one over
+    all q for which this probability times that of the t statistic of the other queries is 1 -
+    `level`. Without spread, it is that of Clopper and Pearson, 1 - (1 - level)^(1 / n) of `unseen`.
+
+    Example:
+        >>> round(collapse_distance(0.0, 100, 1.0, 0.95), 4), round(1 - 0.05 ** (1 / 100), 4)
+        (0.0295, 0.0295)
+    """
+    points, chances = _t_chances(queries - 1)
+    shares = 1 - np.minimum(1, (1 - level) / chances) ** (1 / queries)
+    others = -points * sd / math.sqrt(queries)
+    least = student_t_quantile(level, queries - 1) * sd / math.sqrt(queries)
+    found = np.where(shares > 0, (1 - shares) * others + shares * unseen, least)
+    return max(least, float(found.max()))
+
+
+def collapse_p(mean: float, sd: float, queries: int, lowest: float) -> float:
+    """Return the p-value of a true mean of 0 or less, as in :func:`collapse_distance`."""
+    points, chances = _t_chances(queries - 1)
+    others = mean + points * sd / math.sqrt(queries)
+    known = others > 0
+    found = chances[known] * (1 - others[known] / (others[known] - lowest)) ** queries
+    return float(found.max(initial=0.0))
+
+
+@lru_cache(maxsize=256)
+def _t_chances(df: int) -> tuple[FloatArray, FloatArray]:
+    """Return points from -8 to 6, and the probabilities that t is at most these."""
+    points = np.linspace(-8, 6, 141)
+    return points, np.array([student_t_cdf(point, df) for point in points.tolist()])
 
 
 def weighted_mean_cdf(values: FloatArray, at: float) -> float:

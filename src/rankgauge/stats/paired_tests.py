@@ -24,7 +24,14 @@ from rankgauge.stats.arrays import (
     total,
     whole_numbers,
 )
-from rankgauge.stats.intervals import Interval, mean_lower_bound, unseen_value
+from rankgauge.stats.intervals import (
+    Interval,
+    collapse_distance,
+    collapse_p,
+    mean_lower_bound,
+    unseen_value,
+    weighted_mean_cdf,
+)
 from rankgauge.stats.t_distribution import beyond, student_t_cdf, student_t_quantile
 
 _WILCOXON_EXACT = 50
@@ -54,30 +61,44 @@ class PairedTest:
 class Bounds:
     """One-sided confidence bounds of a mean difference, for tests of non-inferiority.
 
+    `lower`, `upper`, and `p_worse` allow for a share of queries that have the lowest or highest
+    possible difference and are too rare to be in the sample (a collapse, or its opposite).
+
     Attributes:
         mean: The mean difference, new minus baseline.
+        sd: Standard deviation of the differences.
         margin: Accepted loss.
         lower: Bound that the true mean is above, with confidence `level`.
+        lower_unless_rare: The same if there is no such share: `mean_lower_bound`.
         upper: Bound that the true mean is below, with confidence `upper_level`.
-        level: Confidence level of the lower bound.
+        level: Confidence level of the lower bounds.
         upper_level: Confidence level of the upper bound.
-        unseen: Additional value of the lower bound, for unobserved losses (see `mean_lower_bound`).
+        lowest: Lowest possible difference.
+        highest: Highest possible difference.
         p_worse: One-sided p-value of the null hypothesis of no loss; small if the system is worse.
     """
 
     mean: float
+    sd: float
     margin: float
     lower: float
+    lower_unless_rare: float
     upper: float
     level: float
     upper_level: float
-    unseen: float
+    lowest: float
+    highest: float
     p_worse: float
 
     @property
     def not_inferior(self) -> bool:
         """Whether the lower bound is above -margin."""
         return self.lower > -self.margin
+
+    @property
+    def not_inferior_unless_rare(self) -> bool:
+        """Whether the lower bound is above -margin if no unobserved queries collapse."""
+        return self.lower_unless_rare > -self.margin
 
 
 def t_interval(differences: npt.ArrayLike, level: float = 0.95) -> Interval:
@@ -221,24 +242,31 @@ def non_inferiority(
     upper_level: float = 0.99,
     *,
     lowest: float = -math.inf,
+    highest: float = math.inf,
 ) -> Bounds:
     """Return one-sided bounds of the mean difference, to test whether a loss is below a margin.
 
-    The lower bound is that of :func:`mean_lower_bound`; the upper bound is mean + t(upper_level) *
-    sd / sqrt(Q). The null hypothesis of `p_worse` is that the true mean is 0 or more. Set the
-    margin before looking at the data (Piaggio et al., CONSORT 2012).
+    The lower bound is the lower of :func:`mean_lower_bound` and a t bound that allows for rare
+    collapses: a share q of all queries may have the lowest possible difference, and none of them is
+    in the sample with probability (1 - q)^n. The upper bound does the same with the highest
+    possible difference. The null hypothesis of `p_worse` is that the true mean is 0 or more. Set
+    the margin before looking at the data (Piaggio et al., CONSORT 2012).
 
     Args:
         differences: (Q,) new minus baseline.
         margin: Accepted loss, 0 or more.
         level: Confidence level of the lower bound.
         upper_level: Confidence level of the upper bound.
-        lowest: Lowest possible difference, such as -1 for nDCG.
+        lowest: Lowest possible difference, such as -1 for nDCG. Without one, `lower` is -inf.
+        highest: Highest possible difference. Without one, `upper` is inf, and `p_worse` is 1.
 
     Example:
-        >>> bounds = non_inferiority([0.2, 0.0, 0.4, 0.0, 0.1], margin=0.02)
-        >>> round(bounds.lower, 4), bounds.not_inferior
-        (-0.0195, True)
+        >>> gains = [0.01, -0.01] * 20
+        >>> bounds = non_inferiority(gains, margin=0.02, lowest=-1.0)
+        >>> bounds.not_inferior, round(bounds.lower, 4)
+        (False, -0.0686)
+        >>> bounds.not_inferior_unless_rare, round(bounds.lower_unless_rare, 4)
+        (True, -0.0027)
     """
     where = "non_inferiority"
     column = one_column(differences, where)
@@ -246,16 +274,46 @@ def non_inferiority(
     check_share(upper_level, "upper_level", where)
     check_amount(margin, "margin", where)
     mean, sd = moments(column)
-    df, error = len(column) - 1, sd / math.sqrt(len(column))
+    usual, lower = _lower_bounds(column, level, lowest)
     return Bounds(
         mean=mean,
+        sd=sd,
         margin=float(margin),
-        lower=mean_lower_bound(column, level, lowest),
-        upper=mean + student_t_quantile(upper_level, df) * error,
+        lower=lower,
+        lower_unless_rare=usual,
+        upper=upper_bound(column, upper_level, highest),
         level=level,
         upper_level=upper_level,
-        unseen=unseen_value(column, lowest),
-        p_worse=student_t_cdf(t_statistic(mean, sd, len(column)), df),
+        lowest=lowest,
+        highest=highest,
+        p_worse=_p_worse(column, highest),
+    )
+
+
+def upper_bound(column: FloatArray, level: float, highest: float) -> float:
+    """Return the upper bound of :func:`non_inferiority`."""
+    return -_lower_bounds(-column, level, -highest)[1]
+
+
+def _lower_bounds(column: FloatArray, level: float, lowest: float) -> tuple[float, float]:
+    """Return lower bounds without and with an allowance for rare collapses."""
+    usual = mean_lower_bound(column, level, lowest)
+    if math.isinf(lowest):
+        return usual, -math.inf
+    mean, sd = moments(column)
+    return usual, min(usual, mean - collapse_distance(sd, len(column), mean - lowest, level))
+
+
+def _p_worse(column: FloatArray, highest: float) -> float:
+    """Return the level at which `upper_bound` is 0."""
+    if math.isinf(highest):
+        return 1.0
+    mean, sd = moments(column)
+    queries = len(column)
+    return max(
+        student_t_cdf(t_statistic(mean, sd, queries), queries - 1),
+        weighted_mean_cdf(np.append(-column, unseen_value(-column, -highest)), 0.0),
+        collapse_p(-mean, sd, queries, -highest),
     )
 
 
