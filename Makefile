@@ -4,6 +4,10 @@ PYTHON ?= python3
 SAMPLE := src/rankgauge/sample
 # Each process starts with its part of the files, and takes tests from others when it has none left.
 PARALLEL := --numprocesses auto --dist worksteal
+# Tests of scripts, pages, and tools for developers, which "make test-lowest" leaves out. It calls the
+# code with small inputs and fewer random examples; "make test" also reads the collections.
+NOT_LOWEST := tests/benchmarks tests/tools tests/test_docs.py tests/test_fuzz.py \
+	tests/test_oracle_files.py tests/test_other_tools_page.py
 # The extras of the demos; a variable, because a comma would end an argument of $(call).
 DEMO := '.[bm25,plots,web]'
 # Arguments of the benchmarks and of the fuzzer, as in: make bench-peers BENCH=--large
@@ -90,7 +94,8 @@ scale: .venv/dev.stamp .venv-spark/spark.stamp ## measure the tables of docs/how
 	.venv-spark/bin/python benchmarks/scale.py --spark --write docs/howto/scale.md
 
 test-lowest: .venv-lowest/lowest.stamp ## run the tests with the oldest supported libraries, without the compiled core
-	RANKGAUGE_NATIVE=0 .venv-lowest/bin/python -m pytest $(PARALLEL) --quiet -m "not slow" tests
+	env -u RANKGAUGE_TEST_DATA RANKGAUGE_NATIVE=0 HYPOTHESIS_PROFILE=few .venv-lowest/bin/python -m pytest \
+		$(PARALLEL) --quiet -m "not slow" $(addprefix --ignore=,$(NOT_LOWEST)) tests
 
 test-frames: .venv-frames/pandas2.stamp ## run the data frame tests with pandas 2
 	.venv-frames/bin/python -m pytest --quiet tests/formats/test_frames.py tests/formats/test_arrow.py
@@ -99,7 +104,8 @@ test-adapters: .venv-adapters/adapters.stamp ## run the tests of retrievers that
 	.venv-adapters/bin/python -m pytest $(PARALLEL) --quiet tests/adapters
 
 test-spark: .venv-spark/spark.stamp ## run the Spark tests: local, Connect, a cluster that loses a worker (needs Java)
-	.venv-spark/bin/python -m pytest --quiet tests/distributed tests/production/test_spark_log.py
+	.venv-spark/bin/python -m pytest $(PARALLEL) --quiet \
+		tests/distributed/test_spark.py tests/production/test_spark_log.py
 
 test-profiles: .venv-tools/tools.stamp ## compare profiles and docs/explain/other-tools.md with the tools themselves
 	.venv-tools/bin/python -m pytest --quiet tests/tools

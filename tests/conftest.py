@@ -22,6 +22,7 @@ settings.register_profile(
 settings.register_profile(
     "ci", max_examples=600, deadline=None, print_blob=True, suppress_health_check=_CALM
 )
+settings.register_profile("few", settings.get_profile("default"), max_examples=10)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
