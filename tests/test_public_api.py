@@ -14,8 +14,6 @@ import rankgauge
 GOLDEN = Path(__file__).parent / "golden" / "public_names.txt"
 SOURCE = Path(rankgauge.__file__).parent
 PACKAGES = sorted(m.name for m in pkgutil.iter_modules(rankgauge.__path__) if m.ispkg)
-# A lazy package lists its names twice: for type checkers, and with their modules.
-LAZY = ["", *(p for p in PACKAGES if "lazy_names(" in (SOURCE / p / "__init__.py").read_text())]
 
 
 def test_public_names_are_those_of_the_snapshot():
@@ -60,21 +58,6 @@ def test_a_package_has_no_module_of_the_name_of_a_function(name):
     """For type checkers, `from rankgauge.checks import check` would be a module."""
     names = set(getattr(importlib.import_module(f"rankgauge.{name}"), "__all__", ()))
     assert not names & {path.stem for path in (SOURCE / name).glob("*.py")}
-
-
-@pytest.mark.parametrize("name", LAZY)
-def test_static_types_know_the_same_names(name):
-    """The names under TYPE_CHECKING are those that editors and mypy see."""
-    package = importlib.import_module(f"rankgauge.{name}".rstrip("."))
-    tree = ast.parse((SOURCE / name / "__init__.py").read_text(encoding="utf-8"))
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    seen = {"__version__"} if not name else {"TYPES"} & set(package.__all__)
-    for node in block.body:
-        if isinstance(node, ast.ImportFrom) and node.module != "rankgauge":
-            seen |= {alias.asname for alias in node.names}
-        elif isinstance(node, ast.AnnAssign):
-            seen.add(node.target.id)
-    assert seen == set(package.__all__)
 
 
 def test_importing_it_loads_the_standard_library_only():

@@ -7,11 +7,9 @@ standard library. Other names are in their packages, such as ``rankgauge.measure
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from rankgauge.core.lazy import lazy_imports
 
-from rankgauge.core.lazy import lazy_names
-
-if TYPE_CHECKING:
+with lazy_imports(globals()):
     from rankgauge import (
         benchmark as benchmark,
         checks as checks,
@@ -48,6 +46,7 @@ if TYPE_CHECKING:
     from rankgauge.comparison import compare as compare, diff as diff, rbo as rbo
     from rankgauge.conversion import convert as convert
     from rankgauge.core import Finding as Finding, Policies as Policies
+    from rankgauge.core.version import __version__ as __version__
     from rankgauge.corpus import (
         Collection as Collection,
         Document as Document,
@@ -88,8 +87,40 @@ if TYPE_CHECKING:
     from rankgauge.gates import Baseline as Baseline, GateRules as GateRules, gate as gate
     from rankgauge.history import History as History
     from rankgauge.measures import (
+        AP as AP,
+        AP_IA as AP_IA,
+        DCG as DCG,
+        ERR as ERR,
+        ERR_IA as ERR_IA,
+        GMAP as GMAP,
+        P_IA as P_IA,
+        RBP as RBP,
+        RR as RR,
+        Bpref as Bpref,
+        F as F,
+        FirstRel as FirstRel,
+        IPrec as IPrec,
+        Judged as Judged,
         Measure as Measure,
+        NumRel as NumRel,
+        NumRelRet as NumRelRet,
+        NumRet as NumRet,
+        P as P,
+        R as R,
+        Rprec as Rprec,
+        SetAP as SetAP,
+        SetF as SetF,
+        SetP as SetP,
+        SetR as SetR,
+        StRecall as StRecall,
+        Success as Success,
+        alpha_DCG as alpha_DCG,
+        alpha_nDCG as alpha_nDCG,
+        infAP as infAP,
         list_measures as list_measures,
+        nDCG as nDCG,
+        nERR as nERR,
+        nERR_IA as nERR_IA,
         parse as parse,
     )
     from rankgauge.rendering import plot as plot
@@ -105,85 +136,3 @@ if TYPE_CHECKING:
         RetrievalBenchmark as RetrievalBenchmark,
         RetrievalEvaluator as RetrievalEvaluator,
     )
-
-    AP: Measure
-    AP_IA: Measure
-    Bpref: Measure
-    DCG: Measure
-    ERR: Measure
-    ERR_IA: Measure
-    F: Measure
-    FirstRel: Measure
-    GMAP: Measure
-    IPrec: Measure
-    Judged: Measure
-    NumRel: Measure
-    NumRelRet: Measure
-    NumRet: Measure
-    P: Measure
-    P_IA: Measure
-    R: Measure
-    RBP: Measure
-    RR: Measure
-    Rprec: Measure
-    SetAP: Measure
-    SetF: Measure
-    SetP: Measure
-    SetR: Measure
-    StRecall: Measure
-    Success: Measure
-    alpha_DCG: Measure
-    alpha_nDCG: Measure
-    infAP: Measure
-    nDCG: Measure
-    nERR: Measure
-    nERR_IA: Measure
-
-__all__, _load, __dir__ = lazy_names(
-    __name__,
-    {
-        "benchmark": "Benchmark BenchmarkPlan Limits explore",
-        "checks": "check",
-        "comparison": "compare diff rbo",
-        "conversion": "convert",
-        "core": "Finding Policies",
-        "corpus": "Collection Document Query describe_collection",
-        "data": (
-            "PreferenceQrels Qrels Records Run SampledQrels SubtopicQrels cut keep_queries "
-            "read_qrels read_run sample_queries write_qrels write_run"
-        ),
-        "diagnosis": "diagnose",
-        "errors": "FormatError InputError MismatchError MissingExtra RankgaugeError UnknownName",
-        "evaluation": "Evaluation evaluate",
-        "explanation": "explain reconcile reproduce",
-        "formats": "",
-        "functional": "",
-        "fusion": "fuse tune_fusion",
-        "gates": "Baseline GateRules gate",
-        "history": "History",
-        "measures": (
-            "Measure list_measures parse "
-            "AP AP_IA Bpref DCG ERR ERR_IA F FirstRel GMAP IPrec Judged NumRel NumRelRet "
-            "NumRet P P_IA R RBP RR Rprec SetAP SetF SetP SetR StRecall Success alpha_DCG "
-            "alpha_nDCG infAP nDCG nERR nERR_IA"
-        ),
-        "profiles": "",
-        "rendering": "plot",
-        "reports": "html_report",
-        "retrievers": "Hits Retriever",
-        "sample": "sample_path",
-        "sensitivity": "reliability tie_report unjudged_report",
-        "stats": "",
-        "testing": "",
-        "tutorials": "RetrievalBenchmark RetrievalEvaluator",
-    },
-)
-__all__ += ["__version__"]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("rankgauge")
-    return _load(name)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rankgauge.core.lazy import lazy_imports
 
-from rankgauge.core.lazy import lazy_names
-
-if TYPE_CHECKING:
+with lazy_imports(globals()):
     from rankgauge.answers.attribution import (
         Blame as Blame,
         BlamedAnswer as BlamedAnswer,
@@ -93,27 +91,3 @@ if TYPE_CHECKING:
         abstains as abstains,
         split_sentences as split_sentences,
     )
-
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        ".core.abstention": "ABSTENTION_RULE abstains split_sentences",
-        "attribution": "Blame BlamedAnswer blame",
-        "calibration": "PositionSwap calibrate position_swap",
-        "calibration_result": "Bias Calibration RelationCalibration",
-        "verdicts": "LABELS Claim ClaimSet Item Verdict cited counted_labels items_of quote_occurs "
-        "sentence_claims",
-        "corrected_means": "CorrectedMean CorrectedMeans correct_means",
-        "diagnosis": "AnswerDiagnosis diagnose_answers",
-        "evaluation": "DEFAULT_MEASURES OVERLAP_MEASURES AnswerEvaluation evaluate_answers "
-        "judged_answers",
-        "judges": "CallableJudge Judge MissingVerdict RuleJudge",
-        "loading": "answer_questions read_answers",
-        "model_judge": "ClaimExtraction ModelJudge extract_claims",
-        "overlap": "context_spans",
-        "records": "AnswerRecord AnswerSet Citation Context",
-        "runner": "AnswerJudging judge_answers",
-        "scores": "JudgedAnswer Score Ternary score",
-        "store": "VerdictStore read_verdicts",
-    },
-)

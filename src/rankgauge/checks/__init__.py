@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rankgauge.core.lazy import lazy_imports
 
-from rankgauge.core.lazy import lazy_names
-
-if TYPE_CHECKING:
+with lazy_imports(globals()):
     from rankgauge.checks.check_inputs import (
         check as check,
     )
@@ -19,12 +17,3 @@ if TYPE_CHECKING:
         FINDING_KINDS as FINDING_KINDS,
         CheckResult as CheckResult,
     )
-
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "check_inputs": "check",
-        "fixes": "FixedInputs fix_inputs fixable_codes",
-        "result": "FINDING_KINDS CheckResult",
-    },
-)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rankgauge.core.lazy import lazy_imports
 
-from rankgauge.core.lazy import lazy_names
-
-if TYPE_CHECKING:
+with lazy_imports(globals()):
     from rankgauge.comparison.comparison import (
         Comparison as Comparison,
         compare as compare,
@@ -25,13 +23,3 @@ if TYPE_CHECKING:
         RunDiff as RunDiff,
         diff as diff,
     )
-
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "comparison": "Comparison compare",
-        "differences": "Design Difference",
-        "overlap": "Overlap rbo",
-        "run_diff": "DocumentDiff QueryDiff RunDiff diff",
-    },
-)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rankgauge.core.lazy import lazy_imports
 
-from rankgauge.core.lazy import lazy_names
-
-if TYPE_CHECKING:
+with lazy_imports(globals()):
     from rankgauge.core.findings import (
         Effect as Effect,
         Evidence as Evidence,
@@ -23,15 +21,3 @@ if TYPE_CHECKING:
     )
     from rankgauge.core.redaction import redact as redact
     from rankgauge.core.threads import map_in_threads as map_in_threads
-
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "findings": "Effect Evidence Finding FindingKind Location",
-        "next_steps": "NEXT_STEPS next_step",
-        "policies": "Policies",
-        "redaction": "redact",
-        "threads": "map_in_threads",
-        "recommended_measures": "USE_CASES UseCase use_case",
-    },
-)

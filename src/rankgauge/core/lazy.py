@@ -1,26 +1,60 @@
-"""Lazy loading of the names of a package (PEP 562)."""
+"""Names of a package that are imported when they are first used (PEP 562)."""
 
 from __future__ import annotations
 
+import builtins
 import importlib
-import sys
-from collections.abc import Callable, Mapping
+from _thread import RLock
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
+_LOCK = RLock()
 
-def lazy_names(
-    package: str, homes: Mapping[str, str]
-) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__all__``, ``__getattr__``, and ``__dir__`` for a package."""
-    home_of = {name: home for home, names in homes.items() for name in names.split()}
+
+@contextmanager
+def lazy_imports(namespace: dict[str, Any]) -> Iterator[None]:
+    """Record the imports of this block, and carry out each when its name is first used.
+
+    The block declares the public names of a package: it sets ``__all__``, ``__getattr__``, and
+    ``__dir__``. Type checkers and tools that collect the modules of an application see plain
+    imports. Imports of other modules and threads are not affected.
+
+    Args:
+        namespace: The ``globals()`` of the package.
+    """
+    package = namespace["__name__"]
+    homes: dict[str, str] = {}
+
+    def record(name: str, *context: Any, **named: Any) -> Any:
+        # An import statement passes its globals, locals, names, and level.
+        if not context or context[0] is not namespace:
+            return original(name, *context, **named)
+        names = dict.fromkeys(context[2])
+        homes.update(dict.fromkeys(names, name))
+        return SimpleNamespace(**names)
 
     def load(name: str) -> Any:
-        if name not in home_of and name not in homes:
+        module, home = f"{package}.{name}", homes.get(name)
+        if home == package or module in modules:
+            namespace[name] = importlib.import_module(module)
+        elif home is not None:
+            namespace[name] = getattr(importlib.import_module(home), name)
+        else:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = importlib.import_module(f".{home_of.get(name, name)}", package)
-        value = getattr(module, name) if name in home_of else module
-        setattr(sys.modules[package], name, value)
-        return value
+        return namespace[name]
 
-    names = [*home_of]
-    return names, load, lambda: sorted({*names, *filter(str.isidentifier, homes)})
+    with _LOCK:
+        original, builtins.__import__ = builtins.__import__, record
+        try:
+            yield
+        finally:
+            builtins.__import__ = original
+    for name in homes:
+        del namespace[name]
+    modules = {*homes.values()} - {package}
+    names = [*namespace.get("__all__", ()), *(name for name in homes if homes[name] != package)]
+    below = {home.removeprefix(f"{package}.") for home in modules} | homes.keys()
+    shown = sorted({*names, *filter(str.isidentifier, below)})
+    namespace.update(__all__=names, __getattr__=load, __dir__=lambda: shown)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rankgauge.core.lazy import lazy_imports
 
-from rankgauge.core.lazy import lazy_names
-
-if TYPE_CHECKING:
+with lazy_imports(globals()):
     from rankgauge.corpus.chunking import (
         Chunk as Chunk,
         Chunker as Chunker,
@@ -31,13 +29,3 @@ if TYPE_CHECKING:
         read_spans as read_spans,
         span_scores as span_scores,
     )
-
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "chunking": "Chunk Chunker chunk_documents",
-        "collection": "Collection Document Query read_documents read_queries",
-        "description": "CollectionInfo Spread describe_collection",
-        "spans": "QuerySpans Span SpanScores read_spans span_scores",
-    },
-)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rankgauge.core.lazy import lazy_imports
 
-from rankgauge.core.lazy import lazy_names
-
-if TYPE_CHECKING:
+with lazy_imports(globals()):
     from rankgauge.data.fingerprints import fingerprint as fingerprint
     from rankgauge.data.judged_run import JudgedRun as JudgedRun
     from rankgauge.data.preference_qrels import (
@@ -42,19 +40,3 @@ if TYPE_CHECKING:
         SubtopicRun as SubtopicRun,
         read_subtopic_qrels as read_subtopic_qrels,
     )
-
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "fingerprints": "fingerprint",
-        "judged_run": "JudgedRun",
-        "preference_qrels": "PreferenceQrels PreferenceRun read_preference_qrels",
-        "qrels": "Qrels read_qrels write_qrels",
-        "ranking": "ranked",
-        "records": "Records",
-        "run": "Run read_run run_name write_run",
-        "sampled_qrels": "SampledQrels SampledRun read_sampled_qrels",
-        "subsets": "cut keep_queries sample_queries",
-        "subtopic_qrels": "SubtopicQrels SubtopicRun read_subtopic_qrels",
-    },
-)

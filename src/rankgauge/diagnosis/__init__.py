@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rankgauge.core.lazy import lazy_imports
 
-from rankgauge.core.lazy import lazy_names
-
-if TYPE_CHECKING:
+with lazy_imports(globals()):
     from rankgauge.diagnosis.causes import (
         CAUSES as CAUSES,
         Cause as Cause,
@@ -37,15 +35,3 @@ if TYPE_CHECKING:
         Difficulty as Difficulty,
         Slice as Slice,
     )
-
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "causes": "CAUSES Cause CauseTotal Missed QueryDiagnosis",
-        "diagnosis": "Diagnosis diagnose",
-        "fixes": "PrecisionRecall SuggestedFix",
-        "gains": "CutOff PotentialGain Sweep Threshold",
-        "quality": "Band Bands Quality",
-        "slices": "Difficulty Slice",
-    },
-)

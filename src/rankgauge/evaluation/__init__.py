@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rankgauge.core.lazy import lazy_imports
 
-from rankgauge.core.lazy import lazy_names
-
-if TYPE_CHECKING:
+with lazy_imports(globals()):
     from rankgauge.evaluation.evaluation import (
         evaluate as evaluate,
         read_judgments as read_judgments,
@@ -24,13 +22,3 @@ if TYPE_CHECKING:
         AppliedProfile as AppliedProfile,
         Evaluation as Evaluation,
     )
-
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "evaluation": "evaluate read_judgments",
-        "groups": "GroupMean GroupMeans group_means",
-        "origins": "question_fields split_origins",
-        "result": "AppliedProfile Evaluation",
-    },
-)

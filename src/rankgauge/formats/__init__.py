@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rankgauge.core.lazy import lazy_imports
 
-from rankgauge.core.lazy import lazy_names
-
-if TYPE_CHECKING:
+with lazy_imports(globals()):
     from rankgauge.formats.registry import (
         QRELS_FORMATS as QRELS_FORMATS,
         RUN_FORMATS as RUN_FORMATS,
@@ -14,7 +12,3 @@ if TYPE_CHECKING:
         InFormat as InFormat,
     )
     from rankgauge.formats.texts import Faults as Faults
-
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__, {"registry": "InFormat QRELS_FORMATS RUN_FORMATS TARGET_FORMATS", "texts": "Faults"}
-)

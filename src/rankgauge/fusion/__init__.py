@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rankgauge.core.lazy import lazy_imports
 
-from rankgauge.core.lazy import lazy_names
-
-if TYPE_CHECKING:
+with lazy_imports(globals()):
     from rankgauge.fusion.fusion import (
         FUSION_METHODS as FUSION_METHODS,
         FUSION_NORMS as FUSION_NORMS,
@@ -20,11 +18,3 @@ if TYPE_CHECKING:
         tune_fusion as tune_fusion,
         weight_grid as weight_grid,
     )
-
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "fusion": "FUSION_METHODS FUSION_NORMS Fusion fuse fuse_files",
-        "tuning": "Fold TunedFusion tune_fusion weight_grid",
-    },
-)

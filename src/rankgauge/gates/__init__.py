@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rankgauge.core.lazy import lazy_imports
 
-from rankgauge.core.lazy import lazy_names
-
-if TYPE_CHECKING:
+with lazy_imports(globals()):
     from rankgauge.gates.baseline import (
         Baseline as Baseline,
         BaselineQuery as BaselineQuery,
@@ -30,14 +28,3 @@ if TYPE_CHECKING:
         GatedMeasure as GatedMeasure,
         GateRules as GateRules,
     )
-
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "baseline": "Baseline BaselineQuery Noise",
-        "non_inferiority": "untestable_margins",
-        "release_gate": "gate update_baseline",
-        "result": "GateCheck GateNumbers GateResult QueryLoss",
-        "rules": "Contract GatedMeasure GateRules",
-    },
-)

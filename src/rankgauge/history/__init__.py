@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rankgauge.core.lazy import lazy_imports
 
-from rankgauge.core.lazy import lazy_names
-
-if TYPE_CHECKING:
+with lazy_imports(globals()):
     from rankgauge.history.comparison import (
         HistoryComparison as HistoryComparison,
     )
@@ -21,13 +19,3 @@ if TYPE_CHECKING:
         Trend as Trend,
         TrendPoint as TrendPoint,
     )
-
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "comparison": "HistoryComparison",
-        "entries": "HistoryEntries HistoryEntry",
-        "history": "History",
-        "trend": "Trend TrendPoint",
-    },
-)

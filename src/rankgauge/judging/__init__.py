@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rankgauge.core.lazy import lazy_imports
 
-from rankgauge.core.lazy import lazy_names
-
-if TYPE_CHECKING:
+with lazy_imports(globals()):
     from rankgauge.judging.agreement import (
         AgreementRow as AgreementRow,
         DisputedSet as DisputedSet,
@@ -109,27 +107,3 @@ if TYPE_CHECKING:
         summarize_votes as summarize_votes,
         vote_report as vote_report,
     )
-
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "agreement": "AgreementRow DisputedSet JudgingAgreement disputed_sets measure_agreement",
-        "answers": "Answer next_pair",
-        "copies": "ProjectCopy backup restore write_events",
-        "pools": "PoolReport PoolSource build_pool demo_project pool_warning",
-        "events": "ROLES Candidate Choice Document GoldTask Judge Judgment Presentation Question"
-        " Settings Source judgments_of",
-        "export": "JudgmentExport export_judgments",
-        "imports": "JudgmentImport import_judgments",
-        "models": "ModelJudging ModelRanking ask_model rank_documents",
-        "planning": "JudgingPlan plan_judging",
-        "project": "JudgingProject Progress QuestionProgress Task hash_secret",
-        "questions": "load_gold load_questions questions_of write_question",
-        "relevance": "DocumentRelevance Relevance measure_relevance",
-        "selection": "QuestionState fit_question is_resolved next_documents",
-        "status": "JudgeStatus ProjectStatus project_status",
-        "store": "JudgingStore Transaction",
-        "votes": "DocumentCredit PairVotes SideVotes VoteReport VoteRow add_vote"
-        " import_votes read_answers read_votes summarize_votes vote_report",
-    },
-)

@@ -5,11 +5,9 @@ A failed call is a missing result with a reason (:class:`ModelError`), never a d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rankgauge.core.lazy import lazy_imports
 
-from rankgauge.core.lazy import lazy_names
-
-if TYPE_CHECKING:
+with lazy_imports(globals()):
     from rankgauge.llm.chat import ChatModel as ChatModel
     from rankgauge.llm.endpoints import EmbeddingEndpoint as EmbeddingEndpoint
     from rankgauge.llm.replies import (
@@ -18,12 +16,3 @@ if TYPE_CHECKING:
         Reply as Reply,
         Usage as Usage,
     )
-
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "chat": "ChatModel",
-        "endpoints": "EmbeddingEndpoint",
-        "replies": "ChatRequest ModelError Reply Usage",
-    },
-)

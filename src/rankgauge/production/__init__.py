@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rankgauge.core.lazy import lazy_imports
 
-from rankgauge.core.lazy import lazy_names
-
-if TYPE_CHECKING:
+with lazy_imports(globals()):
     from rankgauge.production.clicks import (
         ImplicitJudgments as ImplicitJudgments,
         implicit_judgments as implicit_judgments,
@@ -86,29 +84,3 @@ if TYPE_CHECKING:
         sample_questions as sample_questions,
     )
     from rankgauge.production.spark_log import SparkLog as SparkLog
-
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "clusters": "Addition MarkingWord Outlier QuestionCluster",
-        "distinct_questions": "Traits",
-        "drift": "measure_drift",
-        "drift_result": "Detectable Distinction DriftReport QuestionPoint ReweightedMeans reweight",
-        "clicks": "ImplicitJudgments implicit_judgments",
-        "events": "COLUMNS KINDS Event",
-        "generation": "GeneratedQuestions ProposedQuestion generate_questions",
-        "experiments": "ArmDifference DayDifference ExperimentResult compare_arms",
-        "interleaving": "Interleaved InterleavingResult analyze_interleaving interleave",
-        "log": "QUESTION_COLUMNS EventLog LogSummary",
-        "log_import": "Fault LogImport import_log",
-        "mappings": "LogMapping",
-        "metrics": "METRICS OnlineMetric Threshold ThresholdCheck",
-        "monitor": "HealthWeek ProductionHealth Signal production_health",
-        "online": "online_metrics",
-        "online_result": "MetricChange OnlineMetrics OnlineValue",
-        "personal_data": "scrub",
-        "question_sets": "EvaluationQuestion QuestionSet SetRefresh",
-        "sampling": "QuestionSample SampledStratum sample_questions",
-        "spark_log": "SparkLog",
-    },
-)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rankgauge.core.lazy import lazy_imports
 
-from rankgauge.core.lazy import lazy_names
-
-if TYPE_CHECKING:
+with lazy_imports(globals()):
     from rankgauge.reports.benchmarks import benchmark_section as benchmark_section
     from rankgauge.reports.catalogue import describe as describe, measures_table as measures_table
     from rankgauge.reports.checks import (
@@ -24,18 +22,3 @@ if TYPE_CHECKING:
         diagnosis_section as diagnosis_section,
         trend_section as trend_section,
     )
-
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "benchmarks": "benchmark_section",
-        "catalogue": "describe measures_table",
-        "production": "drift_page",
-        "gates": "gate_page",
-        "evaluations": "notes_of",
-        "checks": "explain_problem finding_kinds_table",
-        "page": "html_report",
-        "registry": "FORMATS Options render",
-        "sections": "Details Section diagnosis_section trend_section",
-    },
-)

@@ -6,11 +6,41 @@ created. All implement :class:`rankgauge.Retriever` and have ``settings`` that i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rankgauge.core.lazy import lazy_imports
 
-from rankgauge.core.lazy import lazy_names
+# Names used in plans and settings; the options of a type are the parameters of its class.
+TYPES: dict[str, str] = {
+    "bm25": "BM25",
+    "chunked": "Chunked",
+    "cross-encoder": "CrossEncoderReranker",
+    "dense": "Dense",
+    "elasticsearch": "Elasticsearch",
+    "filtered": "Filtered",
+    "fixed": "FixedChunker",
+    "hashing": "HashingEncoder",
+    "haystack": "Haystack",
+    "http": "HTTPRetriever",
+    "hybrid": "Hybrid",
+    "langchain": "LangChain",
+    "llama-index": "LlamaIndex",
+    "model2vec": "Model2VecEncoder",
+    "openai-embeddings": "EmbeddingEndpoint",
+    "opensearch": "OpenSearch",
+    "oracle": "Oracle",
+    "pyterrier": "PyTerrier",
+    "random": "Random",
+    "recursive": "RecursiveChunker",
+    "rerank": "Rerank",
+    "rerank-endpoint": "RerankEndpoint",
+    "saved-run": "SavedRun",
+    "sentence": "SentenceChunker",
+    "sentence-transformers": "SentenceTransformersEncoder",
+    "tantivy": "Tantivy",
+    "token": "TokenChunker",
+}
+__all__ = ["TYPES"]
 
-if TYPE_CHECKING:
+with lazy_imports(globals()):
     from rankgauge.core.http_client import Endpoint as Endpoint, EndpointError as EndpointError
     from rankgauge.corpus.chunking import (
         FixedChunker as FixedChunker,
@@ -53,62 +83,3 @@ if TYPE_CHECKING:
         RerankEndpoint as RerankEndpoint,
     )
     from rankgauge.retrievers.tantivy import Tantivy as Tantivy
-
-# Names used in plans and settings; the options of a type are the parameters of its class.
-TYPES: dict[str, str] = {
-    "bm25": "BM25",
-    "chunked": "Chunked",
-    "cross-encoder": "CrossEncoderReranker",
-    "dense": "Dense",
-    "elasticsearch": "Elasticsearch",
-    "filtered": "Filtered",
-    "fixed": "FixedChunker",
-    "hashing": "HashingEncoder",
-    "haystack": "Haystack",
-    "http": "HTTPRetriever",
-    "hybrid": "Hybrid",
-    "langchain": "LangChain",
-    "llama-index": "LlamaIndex",
-    "model2vec": "Model2VecEncoder",
-    "openai-embeddings": "EmbeddingEndpoint",
-    "opensearch": "OpenSearch",
-    "oracle": "Oracle",
-    "pyterrier": "PyTerrier",
-    "random": "Random",
-    "recursive": "RecursiveChunker",
-    "rerank": "Rerank",
-    "rerank-endpoint": "RerankEndpoint",
-    "saved-run": "SavedRun",
-    "sentence": "SentenceChunker",
-    "sentence-transformers": "SentenceTransformersEncoder",
-    "tantivy": "Tantivy",
-    "token": "TokenChunker",
-}
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        ".core.http_client": "Endpoint EndpointError",
-        ".corpus.chunking": "FixedChunker RecursiveChunker SentenceChunker TokenChunker",
-        ".llm.endpoints": "EmbeddingEndpoint",
-        "baselines": "Oracle Random SavedRun",
-        "bm25": "BM25",
-        "chunked": "Chunked",
-        "dense": "Dense",
-        "elasticsearch": "Elasticsearch OpenSearch",
-        "encoders": "Encoder HashingEncoder Model2VecEncoder SentenceTransformersEncoder "
-        "named_encoder",
-        "filtered": "Filtered",
-        "haystack": "Haystack",
-        "hits": "Hits hits_of",
-        "http": "HTTPRetriever",
-        "hybrid": "Hybrid",
-        "langchain": "LangChain",
-        "llama_index": "LlamaIndex",
-        "protocol": "Retriever",
-        "pyterrier": "PyTerrier",
-        "rerank": "Rerank",
-        "rerankers": "CrossEncoderReranker RerankEndpoint",
-        "tantivy": "Tantivy",
-    },
-)
-__all__ += ["TYPES"]

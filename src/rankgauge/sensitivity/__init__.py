@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rankgauge.core.lazy import lazy_imports
 
-from rankgauge.core.lazy import lazy_names
-
-if TYPE_CHECKING:
+with lazy_imports(globals()):
     from rankgauge.sensitivity.pool_reliability import (
         LeftOut as LeftOut,
         Reliability as Reliability,
@@ -23,12 +21,3 @@ if TYPE_CHECKING:
         UnjudgedReport as UnjudgedReport,
         unjudged_report as unjudged_report,
     )
-
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "pool_reliability": "LeftOut Reliability reliability",
-        "tie_sensitivity": "TieReport TieSpan tie_report",
-        "unjudged": "Bootstrapped Drawing UnjudgedReport unjudged_report",
-    },
-)

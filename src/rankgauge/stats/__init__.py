@@ -10,11 +10,9 @@ that 0.1 + 0.2 ties with 0.3. Identical systems have difference 0 and p = 1, nev
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rankgauge.core.lazy import lazy_imports
 
-from rankgauge.core.lazy import lazy_names
-
-if TYPE_CHECKING:
+with lazy_imports(globals()):
     from rankgauge.stats.agreement import (
         Agreement as Agreement,
         cohen_kappa as cohen_kappa,
@@ -119,39 +117,3 @@ if TYPE_CHECKING:
         student_t_cdf as student_t_cdf,
         student_t_quantile as student_t_quantile,
     )
-
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "agreement": "Agreement cohen_kappa krippendorff_alpha percent_agreement units_needed",
-        "arrays": "moments seed_of",
-        "change_points": (
-            "FEWEST_PERIODS ChangePoint LinearTrend find_change_points first_change linear_trend"
-        ),
-        "click_models": "ExpectedClicks PositionModel expected_clicks fit_position_model",
-        "clustered": "ClusterSums clustered_mean clustered_proportion",
-        "corrections": "benjamini_hochberg bonferroni holm",
-        "intervals": (
-            "Interval effective_size mean_interval mean_lower_bound skewness "
-            "weighted_mean_interval wilson_interval"
-        ),
-        "judge_error": (
-            "Estimate JudgeErrors USABLE clustered_difference clustered_rate judge_errors "
-            "naive_rate prediction_powered_mean rogan_gladen"
-        ),
-        "paired_tests": (
-            "Bounds PairedTest bootstrap_interval effect_size non_inferiority sign_test "
-            "t_interval t_interval_from_moments t_test t_test_from_moments wilcoxon"
-        ),
-        "plackett_luce": "NONE NoneRate PlackettLuce fit_plackett_luce none_rates ranking_stages",
-        "poisson_bootstrap": "poisson_bootstrap_interval",
-        "power_analysis": (
-            "detectable_by_sign_test detectable_difference power queries_needed sign_test_power"
-        ),
-        "randomization": "RandomizationTest max_t pairwise_test randomization_test tukey_hsd",
-        "sequential": (
-            "ConfidenceSequence confidence_sequence difference_variance mixing_sd variance_needed"
-        ),
-        "t_distribution": "student_t_cdf student_t_quantile",
-    },
-)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rankgauge.core.lazy import lazy_imports
 
-from rankgauge.core.lazy import lazy_names
-
-if TYPE_CHECKING:
+with lazy_imports(globals()):
     from rankgauge.tutorials.benchmark import RetrievalBenchmark as RetrievalBenchmark
     from rankgauge.tutorials.comparison import (
         RetrieverComparison as RetrieverComparison,
@@ -44,21 +42,3 @@ if TYPE_CHECKING:
         RetrievalMetrics as RetrievalMetrics,
         RetrievalResult as RetrievalResult,
     )
-
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "benchmark": "RetrievalBenchmark",
-        "comparison": "RetrieverComparison RetrieverValues",
-        "evaluator": "MetricValues QueryEvaluation RetrievalEvaluator",
-        "functional": (
-            "average_precision calculate_ndcg_at_k calculate_precision_recall dcg "
-            "dcg_at_k evaluate_retrieval expected_reciprocal_rank f1_at_k hit_rate "
-            "hit_rate_at_k mean_hit_rate mean_reciprocal_rank mrr ndcg ndcg_at_k "
-            "precision_at_k recall_at_k reciprocal_rank success_at_k"
-        ),
-        "records": (
-            "GradedRetrievalMetrics GradedRetrievalResult RetrievalMetrics RetrievalResult"
-        ),
-    },
-)
