@@ -9,7 +9,8 @@ import pytest
 from docs_scripts import DOCS
 from servers import installed_programs, postgres_of
 
-from rankgauge import Benchmark, Document, Query
+from rankgauge import Benchmark, BenchmarkPlan, Document, Query
+from rankgauge.benchmark import run_plan
 from rankgauge.retrievers import Filtered, HashingEncoder
 from rankgauge.sample import sample_path
 
@@ -69,6 +70,20 @@ def test_an_example_is_exact_and_its_responses_are_reused(names, title, library)
     exec("def search(texts, k):\n    raise AssertionError('the responses are in the store')", names)
     run_section("Run the function", names)
     assert names["run"].run == run.run
+
+
+def test_the_plan_runs_a_function_of_a_module_beside_it(tmp_path):
+    (table,) = re.findall(r"(?ms)^```toml\n(.*?)^```", PAGE.read_text("utf-8"))
+    folder = sample_path("plan.toml").parent
+    (tmp_path / "plan.toml").write_text(f'collection = "{folder}"\ntimed = 0\n{table}')
+    (tmp_path / "vector_search.py").write_text(
+        "def search(texts, k):\n    return [['fees']] * len(texts)"
+    )
+    found = run_plan(BenchmarkPlan.read(tmp_path / "plan.toml"), progress=False)
+    run = found.bench.runs["vectors"]
+    assert not run.failures
+    assert run.settings["retriever"]["store"] == "qdrant 1.20"
+    assert run.settings["limits"]["batch"] == 64
 
 
 def test_hits_are_filtered_after_an_example(names):
