@@ -869,13 +869,23 @@ def many_rows(path, count=400):
     return path
 
 
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory):
+    """A source of many batches, the folder of its import, and the report."""
+    folder = tmp_path_factory.mktemp("imported")
+    source = many_rows(folder / "ubi.jsonl")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sources, "BATCH_BYTES", 20_000)
+        patch.setattr(sources, "_PART", 512)
+        return source, folder / "whole", import_log(source, folder / "whole", now=NOW)
+
+
 @pytest.mark.parametrize("after", range(0, 9, 2))
-def test_an_interrupted_import_goes_on_with_equal_results(tmp_path, monkeypatch, after):
+def test_an_interrupted_import_goes_on_with_equal_results(tmp_path, monkeypatch, imported, after):
     """As if killed after any step: segments, rejected rows, and the manifest may be incomplete."""
     monkeypatch.setattr(sources, "BATCH_BYTES", 20_000)
     monkeypatch.setattr(sources, "_PART", 512)
-    source = many_rows(tmp_path / "ubi.jsonl")
-    whole = import_log(source, tmp_path / "whole", now=NOW)
+    source, complete, whole = imported
     steps = iter(range(100))
     commit = LogFolder.commit
 
@@ -892,12 +902,12 @@ def test_an_interrupted_import_goes_on_with_equal_results(tmp_path, monkeypatch,
         stream.write(b'{"source": "half')
     resumed = import_log(source, tmp_path / "log", now=NOW)
     assert resumed.to_dict() == whole.to_dict() | {"log": str(tmp_path / "log")}
-    assert rows_of(tmp_path / "log", "*") == rows_of(tmp_path / "whole", "*")
+    assert rows_of(tmp_path / "log", "*") == rows_of(complete, "*")
     assert [p.name for p in sorted((tmp_path / "log").iterdir())] == [
-        p.name for p in sorted((tmp_path / "whole").iterdir())
+        p.name for p in sorted((complete).iterdir())
     ]
     for name in ("refused.jsonl", "manifest.json"):
-        assert (tmp_path / "log" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+        assert (tmp_path / "log" / name).read_bytes() == (complete / name).read_bytes()
 
 
 def test_a_file_of_several_batches_that_is_imported_again_adds_nothing(tmp_path, monkeypatch):
