@@ -9,6 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from rankgauge.cli.main import cli
 from rankgauge.cli.parameters import Command, Group, Positive, argument, command, declare, option
 
 
@@ -90,3 +91,21 @@ def test_a_group_lists_its_commands_in_the_order_of_definition():
     for name in ("b", "a"):
         assert isinstance(group.command(name)(lambda: None), Command)
     assert group.list_commands(click.Context(group)) == ["b", "a"]
+
+
+def commands(group):
+    for name in group.list_commands(click.Context(group)):
+        found = group.get_command(click.Context(group), name)
+        yield from commands(found) if isinstance(found, click.Group) else [found]
+
+
+def test_each_option_of_a_command_is_declared_once_and_has_help():
+    for found in commands(cli):
+        names = [name for p in found.params for name in {p.name, *p.opts}]
+        assert len(set(names)) == len(names), found.name
+        assert all(p.help for p in found.params if isinstance(p, click.Option)), found.name
+
+
+def test_evaluate_has_few_options():
+    evaluate = cli.get_command(click.Context(cli), "evaluate")
+    assert sum(isinstance(parameter, click.Option) for parameter in evaluate.params) <= 24
