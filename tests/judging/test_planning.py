@@ -56,12 +56,14 @@ def test_the_spread_is_the_largest_of_two_evaluated_runs():
     values = [each.per_query[:, 0] for each in evaluations]
     spreads = [np.std(values[i] - values[j], ddof=1) for i, j in ((0, 1), (0, 2), (1, 2))]
     plan = plan_judging(0.1, evaluations=evaluations)
-    assert plan.sd == pytest.approx(max(spreads))
+    assert plan.sd == pytest.approx(max(spreads) * (29 / 24) ** 0.5)
     with pytest.raises(InputError, match="standard deviation of the differences is unknown"):
         plan_judging(0.1, evaluations=evaluations[:1])
     other = rankgauge.evaluate({"q1": {"d1": 1}}, {"q1": ["d1"]}, ["nDCG@10"])
     with pytest.raises(InputError, match=r"sd=0\.2"):
         plan_judging(0.1, evaluations=[evaluations[0], other])
+    with pytest.raises(InputError, match="seven or more queries"):
+        plan_judging(0.1, evaluations=[other, other])
 
 
 def test_the_plan_prints_and_is_json():

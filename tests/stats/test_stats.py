@@ -7,7 +7,6 @@ import math
 import os
 import subprocess
 import sys
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -467,16 +466,23 @@ def test_the_detectable_difference_has_its_power(queries):
     assert scipy_stats.nct.sf(critical, df, noncentral) == pytest.approx(0.8, abs=1e-6)
 
 
-def test_the_memory_of_a_sign_test_is_linear_in_the_queries():
-    def most(queries):
-        tracemalloc.start()
-        try:
-            assert stats.detectable_by_sign_test(0.001, queries) == 0.001
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
+def test_the_planning_sd_is_that_of_a_chi_square_variance():
+    # Given s² ~ v chi²(df) / df, the mean of v is s² df / (df - 2), with df = 2 (n - 1) / (k - 1).
+    df = 2 * 24 / (6 - 1)
+    expected, _ = scipy_integrate.quad(lambda x: df / x * scipy_stats.chi2.pdf(x, df), 0, math.inf)
+    assert stats.planning_sd(0.1, 25) == pytest.approx(0.1 * math.sqrt(expected))
+    assert [stats.planning_sd(0.1, n) for n in (2, 6)] == [math.inf, math.inf]
+    assert stats.planning_sd(0.0, 2) == 0
+    assert stats.planning_sd(0.1, 10**6) == pytest.approx(0.1, rel=1e-5)
 
-    assert most(32_000) < 8 * most(8_000)
+
+@pytest.mark.parametrize("changed", [0.02, 0.2, 0.7])
+def test_few_queries_that_differ_become_more_for_a_larger_difference(changed):
+    found = stats.detectable_difference(0.1, 50, changed=changed)
+    assert stats.power(0.1, 50, found, changed=changed) == pytest.approx(0.8, abs=1e-6)
+    share = min(1.0, math.hypot(changed, found * math.sqrt(changed) / 0.1))
+    sd = 0.1 * math.sqrt(share / changed)
+    assert found == pytest.approx(stats.detectable_difference(sd, 50))
 
 
 def test_without_spread_any_difference_is_seen():

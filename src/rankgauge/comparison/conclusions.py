@@ -151,9 +151,9 @@ def difference_sentence(d: Difference) -> str:
         detectable = f"{d.detectable:.{d.digits}f}"
         text += (
             f"; with {many(d.queries, 'query')}, differences of {detectable} or more are "
-            "detectable with 80% power"
+            "detectable with about 80% power"
         )
-    if d.queries > 1 and d.queries_needed is not None:
+    if d.queries_needed is not None:
         text += (
             f"; a difference of {abs(d.difference):.{d.digits}f} would need about "
             f"{d.queries_needed:,} queries"

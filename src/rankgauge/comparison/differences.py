@@ -34,8 +34,6 @@ FEW_CHANGES = 6
 _LEVEL = 0.95
 FEWEST_FOR_INTERVAL = 8  # differing queries: docs/explain/interval-coverage.md
 _NARROW = 0.002  # width below which three decimals are not enough
-_MANY_CHANGES = 300  # above this, the normal approximation of the sign test's power suffices
-_POWER = 0.8
 _SMALL = 1e-3  # in standard deviations; detecting it takes 8 million queries
 CORRECTIONS = {
     "holm": stats.holm,
@@ -133,20 +131,20 @@ class Difference:
 
     @cached_property
     def detectable(self) -> float | None:
-        """Smallest true difference that is detectable with 80% power at level `alpha`.
+        """Smallest true difference that is detectable with about 80% power at level `alpha`.
 
-        Computed for the paired t test and the interval with the observed standard deviation; for
-        the sign test if all nonzero differences have the same absolute value. None with fewer than
-        two differences, without variance, or if no difference within the range of the measure is
-        detectable.
+        Computed for the paired t test and the wider side of the interval, with
+        ``stats.planning_sd`` and the share of queries that differ. The power is about 80% on
+        average over pairs of runs, and lower if most differences are small and a few are large
+        (docs/explain/interval-coverage.md). None without variance, with six queries or fewer, or if
+        no difference within the range of the measure is detectable.
         """
-        if self.queries < 2 or not self.sd:
+        if not self.sd or math.isinf(self._planning_sd):
             return None
-        if self._share is None or self.unit is None:
-            found = stats.detectable_difference(self.sd, self.queries, alpha=self._level)
-            return found if found <= self._largest else None
-        share = stats.detectable_by_sign_test(self._share, self.queries, alpha=self.alpha)
-        return None if share is None else share * self.unit
+        found = stats.detectable_difference(
+            self._planning_sd, self.queries, alpha=self._level, changed=self._share
+        )
+        return found if found <= self._largest else None
 
     @property
     def _largest(self) -> float:
@@ -157,38 +155,46 @@ class Difference:
         inside = all(low - TOLERANCE <= mean <= high + TOLERANCE for mean in means)
         return high - low if inside and declaration.mean != "geometric" else math.inf
 
+    @property
+    def _planning_sd(self) -> float:
+        return stats.planning_sd(self.sd, self.queries) if self.queries > 1 else math.inf
+
+    @property
+    def _wider(self) -> float:
+        return max(self.difference - self.low, self.high - self.difference)
+
     @cached_property
     def _level(self) -> float:
         """Level of a t test that is as strict as test and interval together."""
         if self.no_interval:
             return self.alpha
-        inner = self.difference - self.low if self.difference > 0 else self.high - self.difference
-        t = inner * math.sqrt(self.queries) / self.sd
+        t = self._wider * math.sqrt(self.queries) / self.sd
         return min(self.alpha, 2 * stats.student_t_cdf(-t, self.queries - 1))
 
     @property
-    def _share(self) -> float | None:
-        """Share of queries that differ, if the power is that of a sign test; otherwise None."""
-        changed = self.wins + self.losses
-        return None if self.unit is None or changed > _MANY_CHANGES else changed / self.queries
+    def _share(self) -> float:
+        return (self.wins + self.losses) / self.queries
 
     @cached_property
     def queries_needed(self) -> int | None:
-        """Number of queries needed to detect a true difference of this size with 80% power.
+        """Number of queries needed to detect a true difference of this size with about 80% power.
 
-        None without a difference or variance, or if millions of queries were needed.
+        None without a difference or variance, with six queries or fewer, or if millions were
+        needed.
         """
-        if abs(self.difference) <= max(TOLERANCE, _SMALL * self.sd) or not self.sd:
+        sd = self._planning_sd
+        if not sd or abs(self.difference) <= max(TOLERANCE, _SMALL * sd):
             return None
-        needed = stats.queries_needed(self.sd, abs(self.difference), alpha=self.alpha)
-        if self._share is not None and self.unit is not None:
-            effect = abs(self.difference) / self.unit
-            while (
-                needed * self._share <= _MANY_CHANGES
-                and stats.sign_test_power(self._share, needed, effect, self.alpha) < _POWER
-            ):
-                needed += 1 + needed // 50
-        return needed
+        size = abs(self.difference)
+        needed = stats.queries_needed(sd, size, alpha=self.alpha)
+        # What the interval adds to the t interval decreases as 1 / queries.
+        t = stats.student_t_quantile(1 - self.alpha / 2, self.queries - 1)
+        added = (
+            0.0
+            if self.no_interval
+            else self._wider * self.queries - t * self.sd * math.sqrt(self.queries)
+        )
+        return math.ceil(needed * (0.5 + math.sqrt(0.25 + max(added, 0.0) / (size * needed))) ** 2)
 
     @property
     def is_worse(self) -> bool:
@@ -200,9 +206,11 @@ class Difference:
         """Return the probability of detecting a true difference of this size with these queries.
 
         Raises:
-            InputError: With fewer than two queries.
+            InputError: With six queries or fewer.
         """
-        return stats.power(self.sd, self.queries, difference, self._level)
+        return stats.power(
+            self._planning_sd, self.queries, difference, self._level, changed=self._share or 1.0
+        )
 
     def mirrored(self) -> Difference:
         """Return the difference with the runs swapped."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
@@ -14,7 +15,13 @@ from rankgauge.evaluation.result import Evaluation
 from rankgauge.judging.events import Settings
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
-from rankgauge.stats import detectable_difference, moments, queries_needed, units_needed
+from rankgauge.stats import (
+    detectable_difference,
+    moments,
+    planning_sd,
+    queries_needed,
+    units_needed,
+)
 
 # Agreement expected between judges: docs/explain/judging-simulations.md.
 _ALPHA, _NONE = 0.5, 0.4
@@ -125,8 +132,9 @@ def plan_judging(
     Args:
         difference: The difference of means to detect, such as 0.05 of nDCG@10.
         sd: Standard deviation over questions of the difference; if None, the largest of any pair of
-            the evaluations, by their first measure.
-        evaluations: Evaluations of different runs on the same queries.
+            the evaluations, by their first measure, with the allowance of
+            ``rankgauge.stats.planning_sd`` for their number of queries.
+        evaluations: Evaluations of different runs on the same queries, at least seven.
         documents: Candidates of each question.
         settings: The settings of the project; if None, the defaults.
         power: The probability of detecting the difference.
@@ -174,13 +182,19 @@ def plan_judging(
 
 def _largest_sd(evaluations: Sequence[Evaluation]) -> float:
     """Return the largest standard deviation of differences between two runs, first measure."""
-    if len(evaluations) < 2 or len({each.query_ids for each in evaluations}) > 1:
+    found = math.inf
+    if len(evaluations) >= 2 and len({each.query_ids for each in evaluations}) == 1:
+        measure = evaluations[0].measures[0]
+        pairs = combinations(evaluations, 2)
+        moved = [paired_differences(one, other, measure) for one, other in pairs]
+        found = max(
+            planning_sd(moments(each)[1], len(each)) if len(each) > 1 else math.inf
+            for each in moved
+        )
+    if math.isinf(found):
         raise InputError(
             "the standard deviation of the differences is unknown", where="plan_judging",
-            fix="pass sd=0.2, for example, or evaluations of two or more runs on the same queries",
+            fix="pass sd=0.2, for example, or evaluations of two or more runs on the same seven or "
+            "more queries",
         )  # fmt: skip
-    measure = evaluations[0].measures[0]
-    return max(
-        moments(paired_differences(one, other, measure))[1]
-        for one, other in combinations(evaluations, 2)
-    )
+    return found

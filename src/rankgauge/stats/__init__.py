@@ -93,11 +93,10 @@ with lazy_imports(globals()):
         poisson_bootstrap_interval as poisson_bootstrap_interval,
     )
     from rankgauge.stats.power_analysis import (
-        detectable_by_sign_test as detectable_by_sign_test,
         detectable_difference as detectable_difference,
+        planning_sd as planning_sd,
         power as power,
         queries_needed as queries_needed,
-        sign_test_power as sign_test_power,
     )
     from rankgauge.stats.randomization import (
         RandomizationTest as RandomizationTest,

@@ -1,4 +1,4 @@
-"""Power, detectable differences, and queries needed, for two-sided paired t and sign tests.
+"""Power, detectable differences, and queries needed, for two-sided paired t tests.
 
 The power of the t test is exact for normally distributed differences (noncentral t, to about 1e-8):
 the probability that |T| exceeds its critical value, integrated over log s by the trapezoid rule,
@@ -8,25 +8,52 @@ where s is the standard deviation in the sample.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
 
 from rankgauge.errors import InputError
-from rankgauge.stats.arrays import FloatArray, check_amount, check_share, root
+from rankgauge.stats.arrays import check_amount, check_share, root
 from rankgauge.stats.t_distribution import student_t_quantile
 
 _MOST_QUERIES = 10**8
 _NORMAL = NormalDist()
-_RARE = 1e-9
-_STEPS = 1000  # detectable differences of sign tests are multiples of 1 / 1000
 _NODES = 400  # for many queries; few queries have large critical values and need more
 _NODES_OF_FEW = 20_000
+_KURTOSIS = 6  # of differences between real runs: docs/explain/interval-coverage.md
 
 
-def power(sd: float, queries: int, difference: float, alpha: float = 0.05) -> float:
+def planning_sd(sd: float, queries: int) -> float:
+    """Return the standard deviation to plan with, if `sd` is an estimate from a few queries.
+
+    sd * sqrt((Q - 1) / (Q - 6)), infinite for six queries or fewer. Most samples contain too few of
+    the largest differences, so their standard deviation is too low. For differences of kurtosis k,
+    the observed variance has about the distribution of a chi-square variable with 2 (Q - 1) / (k -
+    1) degrees of freedom; given the observed one, the expected variance is (Q - 1) / (Q - k) times
+    as large. k = 6 is that with which the stated power is reached on average for pairs of real runs
+    (docs/explain/interval-coverage.md); 3 would be that of normal differences.
+
+    Args:
+        sd: Observed standard deviation of the differences.
+        queries: Number of queries from which it was computed, at least two.
+
+    Example:
+        >>> [round(planning_sd(0.12, queries), 3) for queries in (10, 25, 100)]
+        [0.18, 0.135, 0.123]
+    """
+    _check(sd, 0.05, "planning_sd")
+    _check_queries(queries, "planning_sd")
+    if not sd:
+        return 0.0
+    return (
+        sd * math.sqrt((queries - 1) / (queries - _KURTOSIS)) if queries > _KURTOSIS else math.inf
+    )
+
+
+def power(
+    sd: float, queries: int, difference: float, alpha: float = 0.05, *, changed: float = 1.0
+) -> float:
     """Return the power of the two-sided paired t test for a true mean difference.
 
     P(|T| > t(1 - alpha/2; Q - 1)), with T noncentral t with noncentrality difference * sqrt(Q) /
@@ -37,21 +64,28 @@ def power(sd: float, queries: int, difference: float, alpha: float = 0.05) -> fl
         queries: Number of queries, at least two.
         difference: True mean difference; its sign does not matter.
         alpha: Significance level of the test.
+        changed: Share of queries that differ. If it is small, more queries must differ for a large
+            difference: it is assumed to be sqrt(changed² + (difference / d)²), where d is the root
+            mean square of the differences that are not 0.
 
     Example:
         >>> round(power(sd=0.12, queries=50, difference=0.05), 3)
         0.823
+        >>> round(power(sd=0.12, queries=50, difference=0.05, changed=0.1), 3)
+        0.747
     """
-    _check(sd, alpha, "power")
+    _check(sd, alpha, "power", changed=changed)
     _check_queries(queries, "power")
     check_amount(abs(difference), "difference", "power")
     if sd == 0:
         return 1.0 if difference else 0.0
-    return _power(abs(difference) / sd, int(queries), alpha)
+    share = math.hypot(changed, difference * math.sqrt(changed) / sd)
+    effect = abs(difference) / sd * math.sqrt(changed / min(1.0, share))
+    return _power(effect, int(queries), alpha)
 
 
 def detectable_difference(
-    sd: float, queries: int, power: float = 0.8, alpha: float = 0.05
+    sd: float, queries: int, power: float = 0.8, alpha: float = 0.05, *, changed: float = 1.0
 ) -> float:
     """Return the smallest true mean difference that the t test detects with this power.
 
@@ -62,15 +96,19 @@ def detectable_difference(
         queries: Number of queries, at least two.
         power: Required probability of detection, above `alpha`.
         alpha: Significance level of the test.
+        changed: Share of queries that differ, as for :func:`power`.
 
     Example:
         >>> round(detectable_difference(sd=0.12, queries=50), 4)
         0.0485
     """
     where = "detectable_difference"
-    _check(sd, alpha, where, power)
+    _check(sd, alpha, where, power, changed=changed)
     _check_queries(queries, where)
-    return sd * _detectable_effect(int(queries), power, alpha)
+    effect = _detectable_effect(int(queries), power, alpha)
+    # x = effect * sqrt(hypot(changed, x)) in units of the differences that are not 0
+    share = min(1.0, (effect**2 + math.hypot(effect**2, 2 * changed)) / 2)
+    return sd * effect * math.sqrt(share / changed)
 
 
 @lru_cache(maxsize=256)
@@ -125,84 +163,6 @@ def queries_needed(sd: float, difference: float, power: float = 0.8, alpha: floa
     return high
 
 
-def sign_test_power(changed: float, queries: int, difference: float, alpha: float = 0.05) -> float:
-    """Return the power of the exact sign test for differences that are -1, 0, or 1.
-
-    The number of queries that differ is binomial, with probability `changed`. Each of them is a win
-    with the probability that gives the true mean difference.
-
-    Args:
-        changed: Expected share of the queries that differ; at least `difference`.
-        queries: Number of queries, at least two.
-        difference: True mean difference, from -1 to 1; its sign does not matter.
-        alpha: Significance level of the test.
-
-    Example:
-        >>> round(sign_test_power(changed=0.2, queries=100, difference=0.13), 3)
-        0.817
-    """
-    where = "sign_test_power"
-    _check_queries(queries, where)
-    check_share(alpha, "alpha", where)
-    share = min(1.0, max(changed, abs(difference)))
-    counts = _binomial(queries, share)
-    seen = np.flatnonzero(counts > _RARE)
-    winning = (1 + abs(difference) / share) / 2 if share else 0.5
-    return math.fsum(
-        float(counts[many]) * _upper_tail(int(many), winning, _wins_needed(int(many), alpha))
-        for many in seen
-    )
-
-
-def detectable_by_sign_test(
-    changed: float, queries: int, power: float = 0.8, alpha: float = 0.05
-) -> float | None:
-    """Return the smallest mean difference that the sign test detects with this power, or None.
-
-    Args:
-        changed: Expected share of the queries that differ.
-        queries: Number of queries, at least two.
-        power: Required probability of detection.
-        alpha: Significance level of the test.
-
-    Example:
-        >>> round(detectable_by_sign_test(changed=0.2, queries=100), 2)
-        0.13
-    """
-    if sign_test_power(changed, queries, 1.0, alpha) < power:
-        return None
-
-    def enough(step: int) -> bool:
-        return sign_test_power(changed, queries, step / _STEPS, alpha) >= power
-
-    return (1 + bisect_left(range(1, _STEPS), x=True, key=enough)) / _STEPS
-
-
-def _binomial(trials: int, share: float) -> FloatArray:
-    """Return the probability of each number of successes."""
-    if share >= 1:
-        certain = np.zeros(trials + 1)
-        certain[trials] = 1.0
-        return certain
-    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, trials + 1)))])
-    found = np.arange(trials + 1)
-    return np.exp(
-        logs[-1] - logs - logs[::-1] + found * math.log(share or 1e-300)
-        + (trials - found) * math.log1p(-share)
-    )  # fmt: skip
-
-
-@lru_cache(maxsize=4096)
-def _wins_needed(changed: int, alpha: float) -> int:
-    """Return the smallest number of wins among the changed queries that is significant."""
-    tails = np.cumsum(_binomial(changed, 0.5)[::-1])[::-1]
-    return int(np.count_nonzero(2 * tails > alpha * (1 - 1e-12)))
-
-
-def _upper_tail(trials: int, share: float, least: int) -> float:
-    return float(_binomial(trials, share)[least:].sum())
-
-
 def _power(effect: float, queries: int, alpha: float) -> float:
     critical = student_t_quantile(1 - alpha / 2, queries - 1)
     spread, weight = _spreads(queries - 1)
@@ -224,9 +184,13 @@ def _spreads(df: int) -> tuple[list[float], list[float]]:
     return np.exp(log_s).tolist(), (density / math.fsum(density.tolist())).tolist()
 
 
-def _check(sd: float, alpha: float, where: str, power: float | None = None) -> None:
+def _check(
+    sd: float, alpha: float, where: str, power: float | None = None, *, changed: float = 1.0
+) -> None:
     check_amount(sd, "sd", where)
     check_share(alpha, "alpha", where)
+    if changed != 1.0:
+        check_share(changed, "changed", where)
     if power is not None:
         check_share(power, "power", where)
         if power <= alpha:

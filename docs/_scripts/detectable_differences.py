@@ -1,0 +1,252 @@
+"""Power of `compare` for the differences that it calls detectable: a simulation, in Markdown.
+
+    RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/detectable_differences.py [--write]
+
+The differences of each pair of runs are a population. A sample of queries states which difference
+is detectable; its power is the share of other samples with a verdict if the population has this
+mean. Populations are shifted to the mean; where fewer than half of the queries differ, they are
+weighted by an exponential function of the differences, so that the others still do not differ.
+Half of the samples are of mirrored populations. The seeds are fixed.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from interval_coverage import pools
+from page_tables import write_tables
+
+from rankgauge import stats
+from rankgauge.comparison.differences import ALPHA, FEW_CHANGES, FEWEST_FOR_INTERVAL
+from rankgauge.rendering.tables import Table
+from rankgauge.stats.arrays import root
+from rankgauge.stats.intervals import beyond_worst
+
+PAGE = Path(__file__).parents[1] / "explain" / "interval-coverage.md"
+QUERIES = (10, 25, 50, 100)
+DRAWS, FLIPS, WEIGHTS = 120, 499, 600
+DENSE = 0.5
+# Differences for which the power is simulated, in standard errors.
+GRID = np.array([1.0, 2.0, 2.4, 2.8, 3.2, 3.8, 4.6, 6.0, 9.0])
+KURTOSIS = range(3, 10)
+
+
+class Samples(NamedTuple):
+    """Samples of differences (D, n), and what `compare` would say.
+
+    Attributes:
+        verdict: Whether each has a verdict.
+        sd: Standard deviations.
+        mean: Means.
+        level: Level of a t test as strict as the interval.
+        changed: Numbers of differences that are not 0.
+    """
+
+    verdict: np.ndarray
+    sd: np.ndarray
+    mean: np.ndarray
+    level: np.ndarray
+    changed: np.ndarray
+
+
+def judged(drawn: np.ndarray, rng: np.random.Generator) -> Samples:
+    """Return the verdicts on samples, with random sign flips and weights shared by all of them."""
+    n = drawn.shape[1]
+    mean, sd = drawn.mean(axis=1), drawn.std(axis=1, ddof=1)
+    changed = np.count_nonzero(drawn, axis=1)
+    flipped = np.abs(rng.choice([-1.0, 1.0], (FLIPS, n)) @ drawn.T) >= np.abs(n * mean) - 1e-12
+    p = (1 + flipped.sum(axis=0)) / (1 + FLIPS)
+    weights = rng.exponential(size=(WEIGHTS, n + 1))
+    weights /= weights.sum(axis=1, keepdims=True)
+    by_t = stats.student_t_quantile(0.975, n - 1) * sd / math.sqrt(n)
+    widths = []
+    for side in (drawn, -drawn):
+        worse = [[beyond_worst(one) if one.any() else 0.0] for one in side]
+        low = np.quantile(weights @ np.hstack([side, worse]).T, 0.025, axis=0)
+        widths.append(np.maximum(by_t, side.mean(axis=1) - low))
+    inner = np.where(mean > 0, *widths)
+    shown = changed >= FEWEST_FOR_INTERVAL
+    verdict = (p < ALPHA) & (changed >= FEW_CHANGES) & (~shown | (np.abs(mean) > inner))
+    t = np.max(widths, axis=0) * math.sqrt(n) / np.where(sd > 0, sd, 1)
+    level = [
+        2 * stats.student_t_cdf(-one, n - 1) if own else ALPHA
+        for one, own in zip(t, shown, strict=True)
+    ]
+    return Samples(verdict, sd, mean, np.minimum(level, ALPHA), changed)
+
+
+def moved_to(pool: np.ndarray, mean: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values and probabilities of a population moved to this mean."""
+    if np.mean(pool != 0) >= DENSE:
+        return pool - pool.mean() + mean, np.full(len(pool), 1 / len(pool))
+    values = pool / np.abs(pool).max()
+    values = np.append(values, [-1.0, 1.0])  # so that every mean is possible
+
+    def weights(tilt: float) -> np.ndarray:
+        raw = np.exp(tilt * values - abs(tilt))
+        return raw / raw.sum()
+
+    wanted = mean / np.abs(pool).max()
+    tilt = root(lambda at: weights(at) @ values >= wanted, -40.0, 40.0)
+    return values * np.abs(pool).max(), weights(tilt)
+
+
+def power_of(pool: np.ndarray, queries: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """Return differences and the share of samples with the right verdict, in both directions."""
+    least = pool.std() / math.sqrt(queries)
+    sizes = least * GRID[least * GRID < np.abs(pool).max() * 0.95]
+    shares = []
+    for size in sizes:
+        right = []
+        for side in (1.0, -1.0):
+            values, weights = moved_to(side * pool, size)
+            found = judged(rng.choice(values, (DRAWS, queries), p=weights), rng)
+            right.append((found.verdict & (found.mean > 0)).mean())
+        shares.append(np.mean(right))
+    return sizes, np.maximum.accumulate(shares) if shares else np.array([])
+
+
+@cache
+def effects(queries: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return logarithms of levels and the detectable effects."""
+    levels = np.geomspace(1e-6, ALPHA, 12)
+    return np.log(levels), np.array([
+        stats.detectable_difference(1.0, queries, alpha=level) for level in levels
+    ])  # fmt: skip
+
+
+@cache
+def needed() -> tuple[np.ndarray, np.ndarray]:
+    """Return logarithms of effects and of the numbers of queries that they need."""
+    grid = np.geomspace(0.005, 1.0, 25)
+    return np.log(grid), np.log([stats.queries_needed(1.0, effect) for effect in grid])
+
+
+class Stated(NamedTuple):
+    """Power of what is stated about a pair, averaged over samples.
+
+    Attributes:
+        pair: The pair.
+        queries: The number of queries.
+        power: Power of the stated difference, by kurtosis allowed for (0: none).
+        ratio: Stated difference relative to the one with a power of 80%, in the median.
+        by_number: Power with the stated number of queries.
+    """
+
+    pair: str
+    queries: int
+    power: dict[int, float]
+    ratio: dict[int, float]
+    by_number: float
+
+
+def stated(pair: str, pool: np.ndarray, numbers: Sequence[int] = QUERIES) -> Iterator[Stated]:
+    """Yield the power of the statements for each number of queries."""
+    rng = np.random.default_rng([len(pool), round(1e6 * float(np.abs(pool).sum()))])
+    curves = {queries: power_of(pool, queries, rng) for queries in numbers}
+    for queries, (sizes, shares) in curves.items():
+        drawn = judged(rng.choice(pool, (DRAWS, queries)), rng)
+        share = np.maximum(drawn.changed, 1) / queries
+        effect = np.interp(np.log(drawn.level), *effects(queries))
+        more = np.sqrt(np.minimum(1, (effect**2 + np.hypot(effect**2, 2 * share)) / 2) / share)
+        base = drawn.sd * effect * more
+        kept = (drawn.changed > 0) & (base < 1)
+        if kept.mean() < 0.5 or not len(shares) or shares[-1] < 0.8:
+            continue
+        exact = np.interp(0.8, shares, sizes)
+        power, ratio = {}, {}
+        for kurtosis in (0, *KURTOSIS):
+            allowed = math.sqrt((queries - 1) / (queries - kurtosis)) if kurtosis else 1.0
+            found = (base if kurtosis else drawn.sd * effect)[kept] * allowed
+            power[kurtosis] = float(np.interp(found, sizes, shares, left=0.0).mean())
+            ratio[kurtosis] = float(np.median(found) / exact)
+        sd = np.array([stats.planning_sd(one, queries) for one in drawn.sd])
+        observed = np.log(np.maximum(np.abs(drawn.mean), 1e-12) / np.where(sd > 0, sd, 1.0))
+        many = (observed > np.log(0.005)) & (observed < np.log(0.28)) & (sd > 0)
+        strict = np.interp(np.log(drawn.level), *effects(queries)) / effects(queries)[1][-1]
+        number = np.exp(np.interp(observed, *needed())) * strict**2
+        # For many queries, the power depends on difference * sqrt(queries).
+        as_hundred = np.abs(drawn.mean) * np.sqrt(number / numbers[-1])
+        reached = np.interp(as_hundred, *curves[numbers[-1]], left=0.0)[many]
+        by_number = (
+            float(reached.mean()) if len(reached) > 40 and np.mean(pool != 0) >= DENSE else math.nan
+        )
+        yield Stated(pair, queries, power, ratio, by_number)
+
+
+def tables(data: Path) -> Iterator[tuple[str, Table]]:
+    """Yield the tables of the page."""
+    found = [one for pair, pool in pools(data) for one in stated(pair, pool)]
+    chosen = 6
+    rows = []
+    for name, keep in (
+        ("nDCG@10", lambda one: one.pair.endswith("nDCG@10")),
+        ("AP", lambda one: one.pair.endswith(", AP")),
+        ("RR@10", lambda one: one.pair.endswith("RR@10")),
+        ("Success@5", lambda one: one.pair.endswith("Success@5")),
+        ("all", bool),
+    ):
+        for queries in QUERIES:
+            some = [one for one in found if one.queries == queries and keep(one)]
+            if len(some) < 5:
+                continue
+            power = np.array([one.power[chosen] for one in some])
+            before = np.array([one.power[0] for one in some])
+            rows.append((
+                name, str(queries), str(len(some)), _percent(power.mean()),
+                _percent((power >= 0.75).mean()), _percent(power.min()),
+                f"{np.median([one.ratio[chosen] for one in some]):.2f}", _percent(before.mean()),
+            ))  # fmt: skip
+    yield "power", Table(
+        columns=(
+            "measure", "queries", "pairs", "power: mean", "pairs with 75% or more", "lowest",
+            "stated / exact", "mean by the observed sd",
+        ),
+        rows=tuple(rows),
+    )  # fmt: skip
+    yield (
+        "numbers",
+        Table(
+            columns=("queries", "pairs", "power with the stated number: mean", "lowest"),
+            rows=tuple(number_row(found, queries) for queries in QUERIES),
+        ),
+    )
+    lines = []
+    for collection in sorted({one.pair.partition(":")[0] for one in found}):
+        inside = [one for one in found if one.pair.startswith(collection)]
+        rest = [one for one in found if not one.pair.startswith(collection)]
+        least = next((k for k in KURTOSIS if min(_means(rest, k).values()) >= 0.795), KURTOSIS[-1])
+        means = _means(inside, least)
+        lines.append((collection, str(least), *(_percent(means[queries]) for queries in QUERIES)))
+    yield (
+        "left-out",
+        Table(
+            columns=("left out", "kurtosis", *(f"{queries} queries" for queries in QUERIES)),
+            rows=tuple(lines),
+        ),
+    )
+
+
+def number_row(found: Sequence[Stated], queries: int) -> tuple[str, ...]:
+    """Return the power with the numbers of queries that observed differences would need."""
+    some = [one.by_number for one in found if one.queries == queries]
+    known = [power for power in some if not math.isnan(power)]
+    return str(queries), str(len(known)), _percent(np.mean(known)), _percent(min(known))
+
+
+def _means(found: list[Stated], kurtosis: int) -> dict[int, float]:
+    return {
+        queries: float(np.mean([one.power[kurtosis] for one in found if one.queries == queries]))
+        for queries in QUERIES
+    }
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}%"
+
+
+if __name__ == "__main__":
+    write_tables(tables, PAGE)
