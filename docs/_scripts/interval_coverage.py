@@ -10,46 +10,30 @@ replacement, from fixed seeds.
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+from paired_populations import (
+    below,
+    beyond_worst as beyond_each,
+    collapse,
+    draw,
+    mean_cdf,
+    moments as moments_of,
+    pools,
+    shape_of,
+    shifted,
+)
 
-import rankgauge
 from rankgauge import stats
 from rankgauge.rendering.tables import Table, to_markdown
 from rankgauge.stats.arrays import moments
 from rankgauge.stats.intervals import beyond_worst, weighted_mean_cdf
 
-COLLECTIONS = {
-    "cranfield": "trec/qrels.txt",
-    "cisi": "trec/qrels.txt",
-    "npl": "trec/qrels.txt",
-    "dl20-doc": "qrels.txt",
-}
-MEASURES = ("nDCG@10", "RR@10", "Success@5", "AP")
 QUERIES = {25: 1000, 50: 1000, 100: 1000, 200: 600, 1000: 200}
 FEWEST, SHOWN = 8, 0.2
 SMALL = (10, 25, 50, 100)
 TESTS, FLIPS = 1000, 499
-
-
-def pools(data: Path) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the differences of each pair of runs in each measure, if any query differs."""
-    for collection, name in COLLECTIONS.items():
-        judgments = rankgauge.read_qrels(data / collection / name)
-        runs = sorted((data / collection / "runs").glob("*.gz"))
-        values = {
-            run.name.removesuffix(".run.gz"): rankgauge.evaluate(
-                judgments, rankgauge.read_run(run), MEASURES
-            ).per_query
-            for run in runs
-        }
-        for one, other in combinations(values, 2):
-            for column, measure in enumerate(MEASURES):
-                moved = np.nan_to_num(values[other][:, column] - values[one][:, column])
-                if moved.any():
-                    yield f"{collection}: {one} to {other}, {measure}", moved
 
 
 def shapes() -> Iterator[tuple[str, np.ndarray]]:
@@ -172,6 +156,57 @@ def families(found: dict[str, np.ndarray], queries: int) -> tuple[str, ...]:
     return str(queries), *map(_percent, np.mean(errors, axis=0))
 
 
+def significant(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return whether t test and interval exclude 0 in each row, and the sum of its differences."""
+    queries = rows.shape[1]
+    mean, error = moments_of(rows)
+    t = np.abs(mean) / np.maximum(error, 1e-15)
+    toward = rows * np.sign(mean)[:, None]
+    other = mean_cdf(np.column_stack([toward, beyond_each(toward)]), 0.0)
+    enough = np.count_nonzero(rows, axis=1) >= FEWEST
+    return enough & (2 * below(-t, queries) < 0.05) & (other < 0.025), queries * np.abs(mean)
+
+
+def withheld(populations: Sequence[np.ndarray], queries: int, draws: int) -> np.ndarray:
+    """Return the rate of verdicts if none, 1, 2, or 3 failing queries may reverse them."""
+    rng = np.random.default_rng([queries, len(populations)])
+    found = []
+    for population in populations:
+        sure, total = significant(draw(population, (draws, queries), rng))
+        found.append([np.mean(sure & (total > k)) for k in range(4)])
+    return np.mean(found, axis=0)
+
+
+def failing_groups(
+    real: dict[str, np.ndarray],
+) -> Iterator[tuple[str, str, list[np.ndarray], int]]:
+    """Yield populations without and with a difference: the truth, a name, and draws for each."""
+    for share in (0.01, 0.02, 0.03, 0.05):
+        population = collapse(share, 0.0, 0.001)
+        yield "none", f"{share:.0%} lose 0.9, the others gain", [population], 3000
+    dense = [pool for pool in real.values() if shape_of(pool) == "dense"]
+    yield "none", "real pairs, dense", [shifted(pool, 0.0) for pool in dense], 150
+    normal = np.random.default_rng(4).normal(0, 0.1, 20_000)
+    yield "0.4 sd", "normal, sd 0.1", [shifted(normal, 0.04)], 1500
+    wide = [pool for pool in dense if pool.std() >= 0.05]
+    for name, pools_of in (("", dense), (", sd 0.05 or more", wide)):
+        both = [shifted(pool, 0.4 * s * pool.std()) for pool in pools_of for s in (-1, 1)]
+        yield "0.4 sd", f"real pairs, dense{name}", both, 150
+
+
+def failing(real: dict[str, np.ndarray]) -> Table:
+    """Return how often `compare` gives a verdict, by the number of failing queries it allows."""
+    rows = [
+        (truth, name, str(queries), *map(_percent, withheld(populations, queries, draws)))
+        for truth, name, populations, draws in failing_groups(real)
+        for queries in (25, 50, 100, 200, 400)
+    ]
+    return Table(
+        columns=("difference", "differences", "queries", "k = 0", "k = 1", "k = 2", "k = 3"),
+        rows=tuple(rows),
+    )
+
+
 def _percent(share: float) -> str:
     return f"{100 * share:.1f}%"
 
@@ -182,6 +217,7 @@ def main(say: Callable[[str], object] = sys.stdout.write) -> None:
     if not data:
         sys.exit("set RANKGAUGE_TEST_DATA to the folder of the collections")
     real = dict(pools(Path(data)))
+    say(f"## Failing queries\n\n{to_markdown(failing(real))}\n")
     every = [*real.items(), *shapes()]
     rows = [row(name, pool, n, draws) for name, pool in every for n, draws in QUERIES.items()]
     summary, worst = coverage(rows)

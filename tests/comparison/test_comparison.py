@@ -497,3 +497,23 @@ def test_policies_of_evaluations_cannot_be_chosen_again():
         compare(FOUND.evaluations, ties="input")
     with pytest.raises(InputError, match="judgments without runs"):
         compare(QRELS)
+
+
+@pytest.mark.parametrize(
+    ("queries", "verdict"), [(50, "cannot tell"), (100, "cannot tell"), (200, "better")]
+)
+def test_a_verdict_that_two_failing_queries_would_reverse_is_withheld(queries, verdict):
+    ids = [f"q{n}" for n in range(queries)]
+    old = Evaluation.from_values("old", ids, {"RR": [0.5] * queries})
+    values = [0.517 + 0.001 * (-1) ** n for n in range(queries)]
+    new = Evaluation.from_values("new", ids, {"RR": values})
+    found = compare([old, new]).difference("new")
+    assert found.verdict == verdict
+    # As many more queries in which the run loses 1 cancel its gain, one less does not.
+    gained = sum(values) - 0.5 * queries
+    assert gained - found.reversed_by <= 0 < gained - found.reversed_by + 1
+    text = " ".join(compare([old, new]).sentences)
+    few = f"{found.reversed_by} more quer"
+    assert (f"cannot tell: {few}" in text) == (verdict == "cannot tell")
+    mirrored = compare([new, old]).difference("old")
+    assert mirrored.verdict == {"better": "worse"}.get(verdict, verdict)

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from docs_scripts import docs_script
 
+from rankgauge.comparison.differences import FAILING
+
 coverage = docs_script("interval_coverage")
 RNG = np.random.default_rng(3)
 # Near-identical runs: 15% of the queries differ, by differences of reciprocal ranks or by 1.
@@ -46,3 +48,18 @@ def test_intervals_of_all_real_pairs_cover_93_percent_but_where_one_query_decide
             *_, shown, covered, _, _ = coverage.row(name, pool, queries, 500)
             if shown >= coverage.SHOWN:
                 assert covered > 0.93 - 3.5 * np.sqrt(0.07 * 0.93 / (500 * shown)), (name, queries)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("RANKGAUGE_TEST_DATA" not in os.environ, reason="needs the collections")
+def test_failing_queries_hardly_cause_a_false_verdict_and_power_remains():
+    real = dict(coverage.pools(Path(os.environ["RANKGAUGE_TEST_DATA"])))
+    for truth, name, populations, _ in coverage.failing_groups(real):
+        draws = 1000 if len(populations) == 1 else 30
+        for queries in (100, 400) if truth == "none" else (100,):
+            rate = coverage.withheld(populations, queries, draws)[FAILING]
+            error = 3 * np.sqrt(0.1 * 0.9 / (draws * len(populations)))
+            if truth == "none":
+                assert rate < 0.1 + error, (name, queries)
+            elif name != "real pairs, dense":
+                assert rate > 0.9 - error, (name, queries)

@@ -13,6 +13,7 @@ import numpy as np
 from rankgauge import stats
 from rankgauge.comparison.differences import (
     ALPHA,
+    FAILING,
     FEW_CHANGES,
     Design,
     Difference,
@@ -147,6 +148,8 @@ def difference_sentence(d: Difference) -> str:
     if d.verdict in _SURE:
         return f"{d.run} is {d.verdict} than {d.baseline} by {d.measure}: {spread}"
     text = f"{d.run} and {d.baseline} by {d.measure}: {_unclear_verdict(d)}, {spread}"
+    if _reversible(d):
+        return text
     if d.detectable is not None:
         detectable = f"{d.detectable:.{d.digits}f}"
         text += (
@@ -165,12 +168,24 @@ def _unclear_verdict(d: Difference) -> str:
     """Return why a difference is not significant; p-value and interval may disagree."""
     if d.p is None or d.corrected is None or d.wins + d.losses < FEW_CHANGES:
         return "cannot tell"
+    if _reversible(d):
+        failing = inflect(d.reversed_by or 0, "query that fails", "queries that fail")
+        return (
+            f"cannot tell: {d.reversed_by} more {failing} completely would reverse the difference"
+        )
     if d.corrected < ALPHA:
         return f"cannot tell (p = {d.corrected:.4f}, but the interval includes 0)"
     if d.p < ALPHA or not (d.no_interval or d.low <= 0 <= d.high):
         how = "not significant after correction" if d.corrected > d.p else "not significant"
         return f"{how} (p = {d.corrected:.4f})"
     return "cannot tell"
+
+
+def _reversible(d: Difference) -> bool:
+    """Return whether only queries that are not in the sample prevent a verdict."""
+    sure = d.corrected is not None and d.corrected < ALPHA and d.wins + d.losses >= FEW_CHANGES
+    few = d.reversed_by is not None and d.reversed_by <= FAILING
+    return sure and few and not d.low <= 0 <= d.high
 
 
 def units(measures: Sequence[Measure]) -> Iterator[str]:

@@ -31,6 +31,8 @@ Verdict: TypeAlias = Literal[
 ALPHA = 0.05
 # With m changed queries, the smallest two-sided p is 2 / 2^m: below 6 it exceeds 0.05.
 FEW_CHANGES = 6
+# A verdict is withheld if so few more queries could reverse it: docs/explain/interval-coverage.md.
+FAILING = 2
 _LEVEL = 0.95
 FEWEST_FOR_INTERVAL = 8  # differing queries: docs/explain/interval-coverage.md
 _NARROW = 0.002  # width below which three decimals are not enough
@@ -71,11 +73,11 @@ class Difference:
         ties: Number of queries in which both runs have the same value.
         losses: Number of queries in which the baseline has the better value.
         verdict: ``better`` or ``worse`` (``higher`` or ``lower`` if the measure has no better
-            direction) if the corrected p-value is below 0.05, at least 6 queries differ, and the
-            interval, if any, excludes 0; otherwise ``cannot tell``. ``identical`` if queries were
-            compared and none differs; ``withheld`` if a fault of the input invalidates a run, or
-            the judge of its answers is not calibrated or not usable; None if the measure is not
-            tested.
+            direction) if the corrected p-value is below 0.05, at least 6 queries differ, the
+            interval, if any, excludes 0, and `reversed_by` is above 2; otherwise ``cannot tell``.
+            ``identical`` if queries were compared and none differs; ``withheld`` if a fault of the
+            input invalidates a run, or the judge of its answers is not calibrated or not usable;
+            None if the measure is not tested.
         alpha: Significance level of this test: 0.05 divided by the number of tests.
         unit: Absolute value of all nonzero differences, such as 1 for Success; None if they vary.
     """
@@ -145,6 +147,17 @@ class Difference:
             self._planning_sd, self.queries, alpha=self._level, changed=self._share
         )
         return found if found <= self._largest else None
+
+    @property
+    def reversed_by(self) -> int | None:
+        """Number of further queries that would cancel or reverse the difference by failing.
+
+        Each is a query in which the run with the better mean loses as much as possible. Rare ones
+        may be missing from the sample. None if the largest possible difference is unknown.
+        """
+        if math.isinf(self._largest):
+            return None
+        return math.ceil(self.queries * abs(self.difference) / self._largest - TOLERANCE)
 
     @property
     def _largest(self) -> float:
@@ -619,7 +632,7 @@ def make_difference(  # noqa: PLR0917 - all that it is made of
     run, base, measure = key
     mean, low, high, sd, queries, above, below, unit = sample
     lower = measure.declaration.better == "lower"
-    return Difference(
+    found = Difference(
         run=run,
         baseline=base,
         measure=measure,
@@ -636,22 +649,25 @@ def make_difference(  # noqa: PLR0917 - all that it is made of
         wins=below if lower else above,
         ties=queries - above - below,
         losses=above if lower else below,
-        verdict=None if corrected is None else _verdict(measure, sample, corrected),
+        verdict=None,
         alpha=ALPHA if p is None else level,
         unit=unit,
     )
+    return found if corrected is None else replace(found, verdict=_verdict(found, corrected))
 
 
-def _verdict(measure: Measure, sample: DifferenceSample, corrected: float) -> Verdict:
-    changed = sample.above + sample.below
-    if not changed and sample.queries:
+def _verdict(found: Difference, corrected: float) -> Verdict:
+    changed, mean = found.wins + found.losses, found.difference
+    if not changed and found.queries:
         return "identical"
-    if changed < FEW_CHANGES or corrected >= ALPHA or sample.low <= 0 <= sample.high:
+    if changed < FEW_CHANGES or corrected >= ALPHA or found.low <= 0 <= found.high:
         return "cannot tell"
-    better = measure.declaration.better
+    if found.reversed_by is not None and found.reversed_by <= FAILING:
+        return "cannot tell"
+    better = found.measure.declaration.better
     if better == "neither":
-        return "higher" if sample.mean > 0 else "lower"
-    return "better" if (sample.mean > 0) == (better == "higher") else "worse"
+        return "higher" if mean > 0 else "lower"
+    return "better" if (mean > 0) == (better == "higher") else "worse"
 
 
 def unit_of(moved: FloatArray) -> float | None:
