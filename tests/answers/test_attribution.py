@@ -33,7 +33,9 @@ PLANTED = {
     "not in the collection": answered(record={"answerable": False}, abstention=["abstains"]),
     "answered though unanswerable": answered(record={"answerable": False}),
     "not retrieved": answered(reference_context=[N, N, N, N]),
-    "retrieved but cut": answered(record={"gold": ("z",), "ranking": ("a", "b", "x", "z")}),
+    "retrieved but cut": answered(
+        record={"gold": ("z",), "ranking": ("a", "b", "x", "z")}, reference_context=[S, N, N, N]
+    ),
     "abstained though answerable": answered(abstention=["abstains"]),
     "used but contradicted": answered(answer_context=[S, N, N, C]),
     "does not address the question": answered(answer_question=["not relevant", "not relevant"]),
@@ -54,11 +56,28 @@ def test_every_cause_has_a_seeded_fault():
     assert set(PLANTED) == {*CAUSES, "no fault"}
 
 
-def test_known_documents_decide_before_verdicts():
-    lost = answered(record={"gold": ("z",), "ranking": ("a", "b")})
-    assert blame([lost]).answers[0].cause == "not retrieved"
-    there = answered(record={"gold": ("a",)}, reference_context=[N, N, N, N])
-    assert blame([there]).answers[0].cause != "not retrieved"
+def test_known_documents_decide_unless_the_verdicts_are_certain():
+    lost = {"gold": ("z",), "ranking": ("a", "b")}
+    for some, cause in (([S, N, N, N], "not retrieved"), ([S, N, N, None], "not retrieved"),
+                        ([S, N, N, S], "no fault")):  # fmt: skip
+        assert blame([answered(record=lost, reference_context=some)]).answers[0].cause == cause
+    for some, cause in (([N, N, N, N], "retrieved but cut"), ([N, N, N, None], "not judged")):
+        there = answered(record={"gold": ("a",)}, reference_context=some)
+        assert blame([there]).answers[0].cause == cause
+
+
+@pytest.mark.parametrize(("record", "cause"), [
+    ({}, "not retrieved"), ({"gold": ("a",)}, "retrieved but cut"),
+    ({"gold": ("a", "z"), "ranking": ("a", "b", "z")}, "retrieved but cut"),
+    ({"gold": ("a", "z"), "ranking": ("a", "b")}, "not retrieved"),
+])  # fmt: skip
+def test_an_answer_with_all_that_the_contexts_have_is_limited_by_retrieval(record, cause):
+    half = {"reference_context": [S, N, N, N], "reference_answer": [S, N]}
+    found = blame([answered(record=record, **half)]).answers[0]
+    assert (found.cause, found.stage) == (cause, "retrieval")
+    assert found.evidence == "it has all claims of the contexts, 50% of the reference claims"
+    less = answered(record=record, reference_context=[S, N, N, S], reference_answer=[S, N])
+    assert blame([less]).answers[0].cause == "partly used"
 
 
 def test_abstaining_from_an_unanswerable_question_is_not_a_fault():
@@ -117,6 +136,10 @@ def test_tied_stages_are_named_as_tied():
 def test_without_a_reference_no_gain_is_invented():
     each = answered(record={"reference": None}, answer_context=[S, N, N, C])
     assert math.isnan(blame([each]).gain("used but contradicted"))
+    both = blame([each, PLANTED["partly used"]])
+    assert math.isnan(both.gain("used but contradicted"))
+    assert both.gain("partly used") == pytest.approx(1 / 3)
+    assert both.gain("not retrieved") == 0
 
 
 def test_no_answers_are_refused():

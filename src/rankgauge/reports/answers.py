@@ -17,7 +17,7 @@ from rankgauge.answers import (
     JudgedAnswer,
     items_of,
 )
-from rankgauge.answers.attribution import CAUSES, most_frequent
+from rankgauge.answers.attribution import CAUSES, RULES_NOTE, most_frequent
 from rankgauge.comparison.comparison import compare
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.next_steps import next_step
@@ -75,6 +75,8 @@ def _stages(found: AnswerDiagnosis) -> Table:
 
 def _doubts(found: AnswerDiagnosis) -> Iterator[str]:
     yield found.answers.judge_note
+    if found.answers.judge.get("name") == "rules" and found.blame.stages():
+        yield RULES_NOTE
     if found.retrieval is None:
         yield "rankings were not measured: no documents with the answer are known (gold)"
     for one in found.answers.findings:
