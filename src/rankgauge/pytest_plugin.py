@@ -75,7 +75,8 @@ class Gatekeeper:
             rules: The rules; default: those in ``pyproject.toml``.
             baseline: A baseline or its path; default: the path in the rules. None checks only
                 contracts and floors.
-            anchor: A second baseline; default: that of the rules.
+            anchor: A second baseline; default: that of the rules, else the one written with the
+                first baseline.
             noise: Repeated runs of the baseline system.
             latency: Latencies of the baseline and the new run.
             allow_uncalibrated: Whether to take the verdicts of a judge of answers as true

@@ -16,6 +16,7 @@ from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 
 from rankgauge import Baseline, Evaluation, GateRules, InputError, evaluate, gate, stats
+from rankgauge.gates import update_baseline
 from rankgauge.gates.non_inferiority import (
     decide,
     queries_to_decide,
@@ -203,6 +204,37 @@ def test_small_losses_that_add_up_are_seen_by_the_anchor():
     assert {found.checks[0].verdict for found in verdicts} == {"IDENTICAL", "PASS"}
     assert verdicts[-1].checks[1].kind == "anchor"
     assert verdicts[-1].verdict == "FAIL"
+
+
+def test_an_anchor_is_written_with_the_first_baseline_and_sums_up_losses(tmp_path):
+    qrels = {f"q{n}": {"d"} for n in range(200)}
+    rules, path = {"measures": {"RR": {"margin": 0.05}}}, tmp_path / "base.json"
+    anchor = tmp_path / "base.anchor.json"
+
+    def run(bad):
+        return {q: ["d", "x"] if n >= bad else ["x", "d"] for n, q in enumerate(qrels)}
+
+    update_baseline(Baseline.from_run(qrels, run(0), rules), path, rules)
+    first = anchor.read_bytes()
+    assert first == path.read_bytes()
+    # While both are equal, the anchor is not compared.
+    assert [c.kind for c in gate(qrels, run(4), rules, baseline=path).checks] == ["baseline"]
+    for bad in (8, 16, 24):
+        update_baseline(Baseline.from_run(qrels, run(bad), rules), path, rules)
+    assert anchor.read_bytes() == first
+    found = gate(qrels, run(32), rules, baseline=path)
+    assert [check.verdict for check in found.checks] == ["PASS", "FAIL"]
+    assert found.checks[1].note == "0.080 lost since the anchor"
+    # An anchor of other queries is mentioned, but does not block the gate.
+    more = {**qrels, "new": {"d"}}
+    wider = {**run(24), "new": ["d", "x"]}
+    update_baseline(Baseline.from_run(more, wider, rules), path, rules)
+    found = gate(more, wider, rules, baseline=path)
+    assert [check.verdict for check in found.checks] == ["IDENTICAL"]
+    assert any("base.anchor.json was not compared" in note for note in found.notes)
+    anchor.unlink()
+    update_baseline(Baseline.from_run(more, wider, rules), path, rules)
+    assert anchor.read_bytes() == path.read_bytes()
 
 
 def test_lower_is_better_where_the_measure_says_so():

@@ -43,7 +43,7 @@ def gate(
     ),
     anchor: str | None = option(
         "A second baseline that is never updated, such as that of a release.  [default: as in "
-        "the rules]",
+        "the rules, else gate-baseline.anchor.json, written with the first baseline]",
         "FILE",
     ),
     update_baseline: bool = options.update_baseline,

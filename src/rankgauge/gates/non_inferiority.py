@@ -563,6 +563,8 @@ def _note(reference: Reference, verdict: GateVerdict, n: GateNumbers) -> str:
         return (
             f"suspicious: the observed loss ({-n.gain:.{_digits(n.margin)}f}) is above the margin"
         )
+    if reference.kind == "anchor" and n.gain < -TOLERANCE:
+        return f"{-n.gain:.{_digits(n.margin)}f} lost since the anchor"
     if verdict == "PASS" and n.gain < 0 and n.p_worse < _NOTED:
         return (
             f"worse than the {reference.kind}, but within the margin; an anchor detects the "

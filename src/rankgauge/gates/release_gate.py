@@ -69,7 +69,8 @@ def gate(
         run: The run: anything that :meth:`Run.of` accepts.
         rules: Anything that :meth:`GateRules.of` accepts; default: nDCG@10 with a margin of 0.02.
         baseline: The baseline or its path. None checks only contracts and floors.
-        anchor: A second, fixed baseline, so that small losses cannot add up.
+        anchor: A second, fixed baseline, so that small losses cannot add up. Default: the file that
+            :func:`update_baseline` wrote with the first baseline, if it is comparable.
         noise: Two or more repeated runs of the baseline system, or their evaluations: a margin
             smaller than their differences is an error.
         latency: Latencies of baseline and new run, measured in the same job (see
@@ -98,7 +99,8 @@ def gate(
     wanted = GateRules.of(rules)
     measures = [gated.measure for gated in wanted.measures]
     kinds: tuple[Literal["baseline", "anchor"], ...] = ("baseline", "anchor")
-    pairs = zip(kinds, (baseline, anchor), strict=True)
+    own = None if anchor is not None else _own_anchor(baseline)
+    pairs = zip(kinds, (baseline, own if anchor is None else anchor), strict=True)
     given = {kind: _stored(one) for kind, one in pairs if one is not None}
     floors = [gated for gated in wanted.measures if gated.floor is not None]
     if not (given or floors or wanted.contracts or wanted.latency):
@@ -135,9 +137,15 @@ def gate(
         return GateResult(new.run_name, tuple(faulty))
     checks = list(_contracts(wanted.contracts, truth, rankings))
     checks += [_floor(gated, new) for gated in floors]
-    references = []
+    references, unused = [], []
     for kind, stored in given.items():
         why = refusal(kind, stored, new, wanted)
+        if why and kind == "anchor" and own is not None:
+            unused.append(
+                f"the anchor {own} was not compared: {why.partition(';')[0]}; delete it, and "
+                "--update-baseline writes a new one"
+            )
+            continue
         if why:
             checks.append(GateCheck(kind, stored.run_name, "NOT COMPARABLE", why))
             continue
@@ -151,6 +159,7 @@ def gate(
         checks=tuple(checks),
         notes=(
             *_notes(references, new, wanted, known),
+            *unused,
             *(str(c) for c in changes if c.severity == "info"),
         ),
         warnings=(
@@ -172,11 +181,14 @@ def update_baseline(
 ) -> str:
     """Write a baseline, unless it would replace a better baseline or another kind of file.
 
+    The first baseline is also written as an anchor, such as `base.anchor.json` beside `base.json`,
+    with which :func:`gate` compares all later runs. An anchor is never replaced.
+
     Args:
         made: The new baseline.
         path: The file to write.
         rules: As in :func:`gate`; they decide whether the new baseline is worse than the old one.
-        anchor: The path of the anchor, which is never replaced.
+        anchor: The path of another anchor, which is never replaced.
         force: Whether to replace a baseline although the gate fails.
 
     Returns:
@@ -208,7 +220,22 @@ def update_baseline(
                 fix="keep the baseline, or add --force to replace it",
             )  # fmt: skip
     made.write(path)
+    if anchor is None and not _anchor_path(file).exists():
+        made.write(_anchor_path(file))
     return text
+
+
+def _anchor_path(baseline: Path) -> Path:
+    return baseline.with_suffix(f".anchor{baseline.suffix}")
+
+
+def _own_anchor(baseline: Any) -> Path | None:
+    """Return the anchor beside a baseline file, if it has other contents."""
+    if not isinstance(baseline, str | os.PathLike):
+        return None
+    file, anchor = Path(baseline), _anchor_path(Path(baseline))
+    exists = file.is_file() and anchor.is_file()
+    return anchor if exists and anchor.read_bytes() != file.read_bytes() else None
 
 
 def _replaced(new: Baseline, file: Path, rules: GateRules) -> tuple[str, bool]:
