@@ -7,7 +7,9 @@ standard library. Other names are in their packages, such as ``rankgauge.measure
 
 from __future__ import annotations
 
-from rankgauge.core.lazy import lazy_imports
+from typing import Any
+
+from rankgauge.core.lazy import lazy_imports, register
 
 with lazy_imports(globals()):
     from rankgauge import (
@@ -136,3 +138,25 @@ with lazy_imports(globals()):
         RetrievalBenchmark as RetrievalBenchmark,
         RetrievalEvaluator as RetrievalEvaluator,
     )
+
+
+def _render(result: Any, format: str) -> str:
+    from rankgauge.reports.registry import render
+
+    return str(render(result, format))
+
+
+def _answer_evaluation() -> Any:
+    from rankgauge.answers.evaluation import AnswerEvaluation
+
+    return AnswerEvaluation
+
+
+def _read_answers(*args: Any, **options: Any) -> Any:
+    from rankgauge.answers.loading import read_answers
+
+    return read_answers(*args, **options)
+
+
+# Lower layers print results, load saved evaluations, and convert answers with these.
+register(render=_render, answer_evaluation=_answer_evaluation, read_answers=_read_answers)

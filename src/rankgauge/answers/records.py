@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rankgauge.core.lazy import registered
 from rankgauge.errors import InputError
 
 
@@ -135,8 +135,7 @@ class AnswerSet:
         """
         if isinstance(source, AnswerSet) and reference is None:
             return source
-        loading = importlib.import_module("rankgauge.answers.loading")
-        sets: tuple[AnswerSet, ...] = loading.read_answers(
+        sets: tuple[AnswerSet, ...] = registered("read_answers")(
             source, system=system, reference=reference, texts=texts
         )
         if len(sets) > 1:

@@ -1,16 +1,28 @@
-"""Names of a package that are imported when they are first used (PEP 562)."""
+"""Names of a package that are imported when first used (PEP 562), functions of higher layers."""
 
 from __future__ import annotations
 
 import builtins
 import importlib
 from _thread import RLock
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 _LOCK = RLock()
+# Set by ``rankgauge/__init__.py``, which is above all layers.
+_FROM_ABOVE: dict[str, Callable[..., Any]] = {}
+
+
+def register(**functions: Callable[..., Any]) -> None:
+    """Register functions of higher layers, for :func:`registered`."""
+    _FROM_ABOVE.update(functions)
+
+
+def registered(name: str) -> Callable[..., Any]:
+    """Return a function of a higher layer."""
+    return _FROM_ABOVE[name]
 
 
 @contextmanager

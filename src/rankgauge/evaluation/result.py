@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from rankgauge.core.findings import Finding
 from rankgauge.core.ids import IntArray, freeze, id_bytes, show_id
+from rankgauge.core.lazy import registered
 from rankgauge.core.policies import Policies
 from rankgauge.core.text import many
 from rankgauge.data.judged_run import BoolArray, Values
@@ -499,8 +499,7 @@ def evaluation_class(data: Collection[str]) -> type[Evaluation]:
     """Return the class of an evaluation with these fields."""
     if "scores" not in data:
         return Evaluation
-    # A higher layer; only needed for such data.
-    found: type[Evaluation] = import_module("rankgauge.answers.evaluation").AnswerEvaluation
+    found: type[Evaluation] = registered("answer_evaluation")()
     return found
 
 

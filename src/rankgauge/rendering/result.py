@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from rankgauge.core.lazy import registered
 from rankgauge.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -115,5 +115,4 @@ class Result:
         return self._rendered("html")
 
     def _rendered(self, format: str) -> str:
-        # Imported here because reports depend on all results: the only upward import.
-        return str(importlib.import_module("rankgauge.reports.registry").render(self, format))
+        return str(registered("render")(self, format))
