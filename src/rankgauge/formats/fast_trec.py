@@ -48,7 +48,8 @@ def quick_table(
     rows = _Rows(stop - start, ranks=ranks)
     kept, data[stop] = data[stop], _LINE
     try:
-        taken = _taken(_Lines(data, layout, ranks=ranks), start, stop + 1, rows)
+        shape = Shape.of(_first_line(data, start, stop), layout, ranks=ranks)
+        taken = _add_lines(rows, data, (start, stop + 1), shape)
     finally:
         data[stop] = kept
     return _named(rows.table(data, line, rows.count), rows, name) if taken else None
@@ -70,18 +71,18 @@ def packed_table(
     """
     if native.core is None:
         return None
-    data = np.zeros(len(start) + 2 * _PIECE + 2 * AROUND, dtype=np.uint8)
-    data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)
+    buffer = _Buffer(stream, start, 2 * _PIECE)
     # Untouched pages take no physical memory.
     packed = np.empty(size + AROUND, dtype=np.uint8)
-    lines, rows = _Lines(data, layout, shape=shape), _Rows(size, ranks=False)
-    end, ended = AROUND + len(start), False
-    while not ended:
-        end, rest, ended = _filled(stream, lines, end, rows)
-        if end < 0 or not rows.pack(data, packed):
+    rows = _Rows(size, ranks=False)
+    while not buffer.ended:
+        if not buffer.fill():
             return None
-        data[AROUND : AROUND + end - rest] = data[rest:end].copy()
-        end += AROUND - rest
+        span = (AROUND, buffer.stop)
+        shape = shape or Shape.of(_first_line(buffer.data, *span), layout)
+        if not (_add_lines(rows, buffer.data, span, shape) and rows.pack(buffer.data, packed)):
+            return None
+        buffer.drop(buffer.stop)
     if not rows.count:
         return None
     stop = rows.used + _SPARE_BYTES
@@ -112,25 +113,23 @@ def quick_pieces(
         UnevenLinesError: If a line has a different number of fields or a field is not a number. The
             rest must then be read by another reader.
     """
-    data = np.zeros(len(start) + (size or _BLOCK) + 2 * AROUND, dtype=np.uint8)
-    data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)
-    lines = _Lines(data, layout, ranks=line is not None, shape=shape)
-    rows = _Rows(len(data), ranks=lines.ranks)
-    end = AROUND + len(start)
-    ended = found = False
-    while not ended:
-        end, rest, ended = _filled(stream, lines, end, rows)
-        found = found or rows.count > 0
-        # Another reader reports a text without lines.
-        if end < 0 or not (rows.count or ended) or (ended and not found):
+    buffer = _Buffer(stream, start, size or _BLOCK)
+    data, ranks, found = buffer.data, line is not None, False
+    rows = _Rows(len(data), ranks=ranks)
+    while not buffer.ended:
+        filled, span = buffer.fill(), (AROUND, buffer.stop)
+        shape = shape or Shape.of(_first_line(data, *span), layout, ranks=ranks)
+        if not (filled and _add_lines(rows, data, span, shape)):
             raise UnevenLinesError
         if rows.count:
+            found = True
             # A view, because the table makes its arrays read-only.
-            yield _named(rows.table(data.view(), line, rows.count), rows, name), ended
+            yield _named(rows.table(data.view(), line, rows.count), rows, name), buffer.ended
             line = None if line is None else line + rows.count
-        data[AROUND : AROUND + end - rest] = data[rest:end].copy()
-        end += AROUND - rest
+        buffer.drop(buffer.stop)
         rows.clear()
+    if not found:
+        raise UnevenLinesError  # another reader reports a text without lines
 
 
 class LinesPiece(NamedTuple):
@@ -156,106 +155,79 @@ def pass_lines(
     `read` returns the start of the last query, whose lines are passed again together with those
     that follow, or None to decline.
     """
-    data = np.zeros(len(start) + _PIECE + 2 * AROUND, dtype=np.uint8)
-    data[AROUND : AROUND + len(start)] = np.frombuffer(start, dtype=np.uint8)
-    end, ended = AROUND + len(start), False
-    while not ended:
-        check_stopped()
-        room = len(data) - AROUND
-        size = read_into(stream, data[end:room])
-        if size is None:
-            return False
-        report_read(stream)
-        end += size
-        ended = end < room
-        stop = _text_end(data, AROUND, end if ended else _last_line(data, AROUND, end))
-        if stop < 0:
-            return False
-        if ended:
-            data[stop] = _LINE
-        stop = _next_line(data, stop)
-        if shape is None:
-            shape = Shape.of(_first_line(data, AROUND, stop), layout)
-        if shape is None:
+    buffer = _Buffer(stream, start, _PIECE)
+    while not buffer.ended:
+        filled, stop = buffer.fill(), buffer.stop
+        shape = shape or Shape.of(_first_line(buffer.data, AROUND, stop), layout)
+        if shape is None or not filled or stop == AROUND:
             return False
         fields = (shape.width, shape.query, shape.doc, shape.number, -1)
-        taken = read(LinesPiece(data, AROUND, stop, fields, ended))
-        if taken is None:
+        taken = read(LinesPiece(buffer.data, AROUND, stop, fields, buffer.ended))
+        if taken is None or (taken == AROUND and not buffer.enlarge()):
             return False
-        if taken == AROUND:
-            # The query is larger than the buffer.
-            if len(data) > _BLOCK:
-                return False
-            data = np.concatenate([data, np.zeros_like(data)])
-        else:
-            data[AROUND : AROUND + end - taken] = data[taken:end].copy()
-            end += AROUND - taken
+        buffer.drop(taken)
     return True
 
 
-class _Lines:
-    """Lines of a text in memory, and their field layout."""
+class _Buffer:
+    """Complete lines of a stream, in memory that is used again.
 
-    def __init__(
-        self, data: _Bytes, layout: Layout, *, ranks: bool = False, shape: Shape | None = None
-    ) -> None:
-        self.data = data
-        self.layout, self.ranks = layout, ranks
-        self.shape = shape
+    Attributes:
+        data: The memory; lines begin at `AROUND`.
+        stop: The end of the complete lines.
+        ended: Whether the stream has ended.
+    """
 
-    def take(self, start: int, stop: int, rows: _Rows) -> bool:
-        if self.shape is None:
-            self.shape = Shape.of(
-                _first_line(self.data, start, stop), self.layout, ranks=self.ranks
-            )
-        return self.shape is not None and rows.add(self.data, (start, stop), self.shape)
+    def __init__(self, stream: BinaryIO, start: bytes, size: int) -> None:
+        self.data = np.zeros(len(start) + size + 2 * AROUND, dtype=np.uint8)
+        self._stream, self._end = stream, AROUND + len(start)
+        self.data[AROUND : self._end] = np.frombuffer(start, dtype=np.uint8)
+        self.stop, self.ended = AROUND, False
+
+    def fill(self) -> bool:
+        """Read more lines; return False if there is no complete line, or reading fails."""
+        check_stopped()
+        data, room = self.data, len(self.data) - AROUND
+        size = read_into(self._stream, data[self._end : room])
+        if size is None:
+            return False
+        report_read(self._stream)
+        self._end += size
+        self.ended = self._end < room
+        end = self._end if self.ended else _last_line(data, AROUND, self._end)
+        stop = _text_end(data, AROUND, end)
+        if stop < 0:
+            self.stop = AROUND
+            return self.ended
+        if self.ended:
+            data[stop] = _LINE
+        self.stop = _next_line(data, stop)
+        return True
+
+    def drop(self, taken: int) -> None:
+        """Move the rest of the text to the beginning, to make room."""
+        rest = self.data[taken : self._end].copy()
+        self.data[AROUND : AROUND + len(rest)] = rest
+        self._end = AROUND + len(rest)
+
+    def enlarge(self) -> bool:
+        """Double the memory for the lines of one query; return False if it is large already."""
+        if len(self.data) > _BLOCK:
+            return False
+        self.data = np.concatenate([self.data, np.zeros_like(self.data)])
+        return True
 
 
-def _taken(lines: _Lines, start: int, stop: int, rows: _Rows) -> bool:
+def _add_lines(rows: _Rows, data: _Bytes, span: tuple[int, int], shape: Shape | None) -> bool:
+    """Add lines in pieces that fit in the cache; return False if they do not match the shape."""
+    start, stop = span
     while start < stop:
         check_stopped()
-        end = _last_line(lines.data, start, min(start + _PIECE, stop))
-        if end <= start or not lines.take(start, end, rows):
+        end = _last_line(data, start, min(start + _PIECE, stop))
+        if shape is None or end <= start or not rows.add(data, (start, end), shape):
             return False
         start = end
     return True
-
-
-def _filled(stream: BinaryIO, lines: _Lines, size: int, rows: _Rows) -> tuple[int, int, bool]:
-    """Read until the buffer is full or the text ends.
-
-    Return the end of the data (-1: declined), the end of the part added to `rows`, and whether the
-    text has ended.
-    """
-    data = lines.data
-    room = len(data) - AROUND
-    taken = AROUND
-    # First add complete lines left over from the previous read.
-    while True:
-        stop = _text_end(data, taken, _last_line(data, taken, size))
-        if stop > taken:
-            stop = _next_line(data, stop)
-            if not _taken(lines, taken, stop, rows):
-                return -1, taken, True
-            taken = stop
-        if size >= room:
-            return size, taken, False
-        # Read only enough to complete one piece; decline longer lines.
-        ahead = _PIECE - (size - taken)
-        if ahead <= 0:
-            return -1, taken, True
-        read = read_into(stream, data[size : min(size + ahead, room)])
-        if read is None:
-            return -1, taken, True
-        if not read:
-            break
-        size += read
-    stop = _text_end(data, taken, size)
-    if stop > taken:
-        data[stop] = _LINE
-        if not _taken(lines, taken, stop + 1, rows):
-            return -1, taken, True
-    return size, size, True
 
 
 def _text_end(data: _Bytes, start: int, stop: int) -> int:
