@@ -212,20 +212,20 @@ def _outcomes(path: Path, layout: Layout) -> list[object]:
 
 
 def _outcome(
-    read: Callable[[], Iterable[PairTable | None]], *, warnings: bool = True
+    read: Callable[[], Iterable[PairTable]], *, warnings: bool = True
 ) -> tuple[dict[bytes, list[tuple[bytes, str]]], list[str]] | str | None:
-    """Return the rows of each query, and the notes; None if the tables end with None."""
+    """Return the rows of each query, and the notes; None if it must be read whole."""
     rows: dict[bytes, list[tuple[bytes, str]]] = {}
     notes = dict[str, None]()
     try:
         for table in read():
-            if table is None:
-                return None
             notes.update(dict.fromkeys(table.notes))
             numbers = table.query_numbers().tolist()
             values = map(float.hex, table.values.tolist())
             for number, *row in zip(numbers, table.docs.tolist(), values, strict=True):
                 rows.setdefault(table.queries[number], []).append((row[0], row[1]))
+    except pieces.NotInBlocksError:
+        return None
     except InputError as error:
         return str(error)
     # Warnings may depend on the rows of a piece.
@@ -244,7 +244,6 @@ def test_plain_cells_are_read_as_arrays(
     path = tmp_path / "a.csv"
     path.write_bytes(b"qid;docno;x;score\r\n" + b"q1;d1;-;0.5\r\nq1;d2;-;1e-5\r\n" * 90_000)
     (found,) = pieces.read_blocks(path, RUN)
-    assert found is not None
     assert (len(found), found.docs[1], found.values[1]) == (180_000, b"d2", 1e-5)
     assert found.source == str(path)
     assert found.notes == (

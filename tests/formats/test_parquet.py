@@ -21,7 +21,7 @@ from pyarrow import feather
 from rankgauge import read_qrels, read_run
 from rankgauge.errors import FormatError, InputError, MissingExtra, RankgaugeError
 from rankgauge.formats.columns import RUN
-from rankgauge.formats.pieces import read_blocks
+from rankgauge.formats.pieces import NotInBlocksError, read_blocks
 
 ROWS = [(f"q{n // 7}", f"d{n * 31 % 97}", n / 8) for n in range(97)]
 SCORES: dict[str, dict[str, float]] = {}
@@ -82,7 +82,8 @@ def test_every_kind_of_file_reads_by_name_or_not(
         assert {query: dict(run[query]) for query in run} == SCORES
         assert run.name == f"a{number}"
         assert run.table.notes == ()
-        assert list(read_blocks(path, RUN)) == [None]
+        with pytest.raises(NotInBlocksError):
+            list(read_blocks(path, RUN))
         (tmp_path / "a.gz").write_bytes(gzip.compress(data))
         assert read_run(tmp_path / "a.gz", name=run.name) == run
         with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:

@@ -14,6 +14,7 @@ from rankgauge.data.qrels import Qrels, read_qrels
 from rankgauge.data.run import Run, read_run, run_blocks
 from rankgauge.errors import FormatError, RankgaugeError
 from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.formats.pieces import NotInBlocksError
 from rankgauge.formats.registry import InFormat
 
 ANNOUNCED = "the third column counts from 1 to n in every query, so it is read as a rank"
@@ -77,15 +78,15 @@ def test_any_other_third_column_must_be_named(text: str, tmp_path: Path) -> None
     run = read_run(path, format="trec3", name="x")
     assert run.table.values.tolist() == [float(row[2]) for row in rows]
     assert read_run(path, format="msmarco").table.values.tolist() == [-float(r[2]) for r in rows]
-    assert [*run_blocks(path)][-1] is None
+    with pytest.raises(NotInBlocksError):
+        list(run_blocks(path))
 
 
 def test_a_run_of_three_columns_is_evaluated_as_it_is_read(tmp_path: Path) -> None:
     data = {f"q{n}": [f"d{m}" for m in range(n % 7 + 1)] for n in range(300)}
     path = tmp_path / "a.run"
     path.write_text("".join(lines_of(data)))
-    blocks = list(run_blocks(path))
-    assert None not in blocks
+    assert list(run_blocks(path))
     qrels = Qrels.of({query: {docs[-1]: 1} for query, docs in data.items()})
     by_hand = sum(1 / len(docs) for docs in data.values()) / len(data)
     for source in (path, InFormat(path, "msmarco"), read_run(path)):

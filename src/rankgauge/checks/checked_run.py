@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.checks.effects import means, self_retrieved_rows, without_repeats
-from rankgauge.checks.readers import CheckInput, NotInBlocks, read_into_memory
+from rankgauge.checks.readers import CheckInput, read_into_memory
 from rankgauge.core.findings import Effect, Location
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, offsets_of, pair_keys, ranges_of
@@ -20,6 +20,7 @@ from rankgauge.data.join import Joined, join
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import query_of
 from rankgauge.data.run import Run
+from rankgauge.formats.pieces import NotInBlocksError
 from rankgauge.measures.measure import Measure
 
 SHOWN = 5
@@ -95,7 +96,7 @@ class CheckedRun:
                 parts.append(found._add(table))
                 if several:
                     found.digest.update(_digests(table))
-        except NotInBlocks:
+        except NotInBlocksError:
             return cls.of(read_into_memory(given), qrels, measures, several=several)
         columns = zip(*parts, strict=True) if parts else ((), ())
         found.joined, found.in_32_bits = (_concatenated(column, qrels) for column in columns)

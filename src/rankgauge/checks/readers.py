@@ -59,10 +59,6 @@ def fault_locations(faults: Iterable[RowFault], source: str) -> tuple[Location, 
     return tuple(Location(source, f.line, f.query, f.document) for f in faults)
 
 
-class NotInBlocks(InputError):  # noqa: N818 - it says what a file is; nobody is told of it
-    """Raised if a file must be read as a whole."""
-
-
 @dataclass(frozen=True, eq=False)
 class CheckInput:
     """An input that can be read repeatedly."""
@@ -74,14 +70,10 @@ class CheckInput:
     form: str | None = None
 
     def blocks(self) -> Iterator[PairTable]:
-        """Yield blocks of whole queries; each is valid only until the next is requested."""
+        """Return blocks of whole queries; each is valid only until the next is requested."""
         if self.table is not None:
-            yield self.table
-            return
-        for block in read_blocks(self.file, RUN, ranks=True):
-            if block is None:
-                raise NotInBlocks("not in blocks", where=self.source)
-            yield block
+            return iter([self.table])
+        return read_blocks(self.file, RUN, ranks=True)
 
     @property
     def file(self) -> str | InFormat:

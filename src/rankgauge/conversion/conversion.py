@@ -35,10 +35,11 @@ from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection
 from rankgauge.data.qrels import Qrels, read_qrels
-from rankgauge.data.run import NotInBlocksError, Run, read_run, sure_blocks
+from rankgauge.data.run import Run, read_run, run_blocks
 from rankgauge.errors import InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.lines import Source, is_plain_file, opened, opened_bytes, source_name
+from rankgauge.formats.pieces import NotInBlocksError
 from rankgauge.formats.questions import may_be_questions, read_questions
 from rankgauge.formats.readers import read_stream
 from rankgauge.formats.registry import (
@@ -273,7 +274,7 @@ def _pairs_converted(
             unread = found if found.doc in {b"", _first_doc(first.table)} else unread
             if unread.scattered and first.table.lines is None:
                 # Ranks can be assigned to rows only by line number.
-                raise NotInBlocksError
+                raise NotInBlocksError(source.name)
         tally = Tally(request.pairs_form, unread)
         tag = next(iter(unread.tags), b"").decode("utf-8", "replace")
         tag = request.name or tag or (first.name if isinstance(first, Run) else "")
@@ -290,8 +291,8 @@ def _pairs_converted(
     layout = RUN if held.kind == "run" else JUDGMENTS
     form = _read_as(source, given)
     if layout is RUN and _is_plain(source):
-        with suppress(NotInBlocksError, InputError):
-            return copied(sure_blocks(InFormat(source.path, form) if form else source.path))
+        with suppress(InputError):
+            return copied(run_blocks(InFormat(source.path, form) if form else source.path))
     # If a block is refused, read the whole file to report the error with line numbers.
     return copied(iter([_read(source, layout, form)]))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -187,37 +188,21 @@ def read_run(path: Source, *, format: str | None = None, name: str | None = None
     return Run(table, name=run_name(path) if name is None else name)
 
 
-def run_blocks(path: Source) -> Iterator[Run | None]:
-    """Yield a run in blocks of whole queries, to limit memory.
+def run_blocks(source: Any) -> Iterator[Run]:
+    """Yield a run file in blocks of whole queries, to limit memory; yield a `Run` as it is.
 
-    Yield None last if the file cannot be read in blocks; use :func:`read_run` instead. A block is
-    valid only until the next one is yielded.
-    """
-    name = run_name(path)
-    for table in pieces.read_blocks(path, RUN):
-        yield None if table is None else Run(table, name=name)
-
-
-class NotInBlocksError(Exception):
-    """A file must be read whole."""
-
-
-def sure_blocks(source: Any) -> Iterator[Run]:
-    """Yield the blocks of a run file like :func:`run_blocks`, at least one; or yield a `Run`.
+    A block is valid only until the next one is yielded.
 
     Raises:
-        NotInBlocksError: If the file must be read whole; possibly after some blocks.
+        NotInBlocksError: If the file must be read whole, possibly after some blocks; an
+            `InputError` if a block is not valid.
     """
     if isinstance(source, Run):
         yield source
         return
-    block = None
-    for block in run_blocks(source):
-        if block is None:
-            break
-        yield block
-    if block is None:
-        raise NotInBlocksError
+    name = run_name(source)
+    for table in pieces.read_blocks(source, RUN):
+        yield Run(table, name=name)
 
 
 def map_blocks(
@@ -238,17 +223,11 @@ def map_blocks(
     if memory is not None and isinstance(source, str | os.PathLike):
         return _map_in_memory(source, function, name, memory)
     if isinstance(source, str | os.PathLike):
-        found: list[_T] = []
-        try:
-            for block in run_blocks(source):
-                if block is None:
-                    break
-                found.append(function(block if name is None else replace(block, name=name)))
-            else:
-                if found:
-                    return found
-        except InputError:
-            pass
+        with suppress(InputError):
+            return [
+                function(block if name is None else replace(block, name=name))
+                for block in run_blocks(source)
+            ]
     return [function(Run.of(source, name=name))]
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable
-from rankgauge.errors import FormatError, InputError
+from rankgauge.errors import InputError
 from rankgauge.formats import readers
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.detection import guess_format, is_doubtful
@@ -56,6 +56,10 @@ _SHARE, _COLUMNAR = 32, 2000
 _TEXT, _PACKED, _FITTING = 6, 30, 4
 # Bytes of a piece per row that is read one by one, as Python objects.
 _OBJECTS = 100
+
+
+class NotInBlocksError(InputError):
+    """A file must be read whole; users see the error of that reading, if any."""
 
 
 class ScatteredQueriesError(Exception):
@@ -245,31 +249,33 @@ def fits(source: Source, memory: int) -> bool:
     return True
 
 
-def read_blocks(
-    source: Source, layout: Layout, *, ranks: bool = False
-) -> Iterator[PairTable | None]:
-    """Yield tables of whole queries; yield None last if the file must be read whole.
+def read_blocks(source: Source, layout: Layout, *, ranks: bool = False) -> Iterator[PairTable]:
+    """Yield tables of whole queries, at least one, each valid only until the next one is yielded.
 
-    In that case, `read_table` reads the file or reports the error. A table is valid only until the
-    next one is yielded.
+    Raises:
+        NotInBlocksError: If `read_table` must read the file, or report its error with the line
+            number; possibly after some tables.
     """
     with _opened_lines(source, layout, ranks=ranks) as text:
-        if text is None:
-            yield from [None] if ranks else _columnar_blocks(source, layout)
-            return
-        line = text.number if ranks else None
-        pieces = quick_pieces(
-            text.stream, text.start, text.name, layout, line=line, shape=text.shape
-        )
+        if text is not None:
+            line = text.number if ranks else None
+            parts = quick_pieces(
+                text.stream, text.start, text.name, layout, line=line, shape=text.shape
+            )
+        else:
+            tables = iter(()) if ranks else _columnar_tables(source, layout)
+            parts = ((table, False) for table in tables)
+        table = None
         try:
-            for block in whole_queries(pieces):
-                yield (
-                    read_third_column(block, text.name, text.third)
-                    if text.three and layout is RUN
-                    else block.with_notes(*text.notes)
-                )
-        except (ScatteredQueriesError, UnevenLinesError, FormatError):
-            yield None
+            for table in whole_queries(parts):
+                if text is not None and text.three and layout is RUN:
+                    yield read_third_column(table, text.name, text.third)
+                else:
+                    yield table if text is None else table.with_notes(*text.notes)
+        except (ScatteredQueriesError, UnevenLinesError, InputError):
+            table = None
+    if table is None:
+        raise NotInBlocksError(f"{source_name(source)} must be read whole")
 
 
 def read_lines(
@@ -359,19 +365,6 @@ def read_tables(source: Source, layout: Layout, memory: int | None) -> Iterator[
         if parts.needs_whole:
             return
         yield table
-
-
-def _columnar_blocks(source: Source, layout: Layout) -> Iterator[PairTable | None]:
-    """Read a large columnar file like :func:`read_blocks`."""
-    empty = True
-    try:
-        for table in whole_queries((table, False) for table in _columnar_tables(source, layout)):
-            empty = False
-            yield table
-    except (ScatteredQueriesError, InputError):
-        empty = True
-    if empty:
-        yield None
 
 
 def _columnar_tables(source: Source, layout: Layout) -> Iterator[PairTable]:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from rankgauge.core import native
 from rankgauge.core.ids import Ids, IntArray, freeze
 from rankgauge.core.pair_table import PairTable, offsets_of
-from rankgauge.data.run import NotInBlocksError, Run, joined_run, sure_blocks
+from rankgauge.data.run import Run, joined_run, run_blocks
 from rankgauge.data.subsets import of_queries
 from rankgauge.errors import InputError
 
@@ -102,7 +102,7 @@ class _Queue:
     """Queries of a run that have been read but not taken; the last block is in a reused buffer."""
 
     def __init__(self, source: Any) -> None:
-        self._blocks = sure_blocks(source)
+        self._blocks = run_blocks(source)
         self._parts: list[Run] = []
         self.ended = False
 
@@ -169,7 +169,7 @@ def query_blocks(sources: Sequence[Any]) -> Iterator[list[Run]]:
 
 def map_query_blocks(sources: Sequence[Any], function: Callable[[Iterator[list[Run]]], _T]) -> _T:
     """Call a function with blocks of runs; again with whole runs if a run cannot be split."""
-    with suppress(NotInBlocksError, InputError):
+    with suppress(InputError):
         return function(query_blocks(sources))
     # An error in a block occurs again here, with the correct line numbers.
     return function(query_blocks([Run.of(source) for source in sources]))
