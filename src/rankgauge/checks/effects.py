@@ -136,7 +136,7 @@ def best_rankings(joined: Joined, depth: int) -> Joined:
     """Return the ideal rankings of the same queries, cut at this depth."""
     table = joined.qrels.table
     query = table.query_numbers()
-    order = np.lexsort((-table.values, query))
+    order, _ = table.best_first(by_id=False)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order)) - table.offsets[query[order]]
     rows = np.flatnonzero((place < depth) & np.isin(query, joined.numbers))

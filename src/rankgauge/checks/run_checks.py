@@ -384,7 +384,7 @@ def _top(table: PairTable, depth: int) -> PairTable:
     """Return the best documents of each query, without repeats."""
     table = without_repeats(table)
     numbers = table.query_numbers()
-    order = np.lexsort((-table.values, numbers))
+    order, _ = table.best_first(by_id=False)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order)) - table.offsets[numbers]
     return table.keep(np.flatnonzero(place < depth))

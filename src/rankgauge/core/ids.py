@@ -28,8 +28,6 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 # Makes the error for a row (from 0) from problem and fix; the reader adds the location.
 Blame: TypeAlias = Callable[[int, str, str], InputError]
 
-# More equal hashes occur only for ids that were chosen to collide: a dictionary looks them up.
-ROUNDS = 16
 _WORD = 8
 # Spare bytes after the ids that the compiled core packs.
 _MARGIN = 16
@@ -284,36 +282,9 @@ class Ids:
 
     def descending(self, rows: IntArray, groups: IntArray) -> IntArray:
         """Return the order of ``rows`` by group ascending, then by id descending (bytewise)."""
-        new = np.ones(len(rows) + 1, dtype=bool)
-        np.not_equal(groups[1:], groups[:-1], out=new[1:-1])
-        if (groups[1:] < groups[:-1]).any():
-            return self._descending(rows, groups)
-        # Most ties are pairs, and most pairs differ in the first word.
-        pairs = np.flatnonzero(new[:-2] & ~new[1:-1] & new[2:])
-        first, second = (self._words(0, rows[at]).byteswap() for at in (pairs, pairs + 1))
-        swapped = pairs[first < second]
-        order = np.arange(len(rows))
-        order[swapped], order[swapped + 1] = swapped + 1, swapped
-        left = ~(new[:-1] & new[1:])
-        sure = pairs[first != second]
-        left[sure] = left[sure + 1] = False
-        rest = np.flatnonzero(left)
-        order[rest] = rest[self._descending(rows[rest], groups[rest])]
-        return order
-
-    def _descending(self, rows: IntArray, groups: IntArray) -> IntArray:
-        """Sort all rows at once with ``np.lexsort``."""
-        longest = int(self.lengths[rows].max()) if len(rows) else 0
-        if longest > _LONG:
-            ids = self.take(rows).tolist()
-            order = sorted(range(len(rows)), key=ids.__getitem__, reverse=True)
-            by_id = np.array(order, dtype=np.int64)
-            return by_id[np.argsort(groups[by_id], kind="stable")]
-        keys: list[npt.NDArray[Any]] = [~self.lengths[rows].astype(np.uint64)]
-        keys += [~self._words(number, rows).byteswap() for number in range(-(-longest // _WORD))][
-            ::-1
-        ]
-        return np.lexsort((*keys, groups))
+        ids = self.take(rows).tolist()
+        order = np.array(sorted(range(len(ids)), key=ids.__getitem__, reverse=True), dtype=np.int64)
+        return order[np.argsort(groups[order], kind="stable")]
 
     def ascending(self) -> IntArray:
         """Return the rank of each id (n,) in ascending bytewise order; equal ids share a rank."""

@@ -212,8 +212,10 @@ class PairTable:
         new = np.ones(len(order) + 1, dtype=bool)
         np.not_equal(values[1:], values[:-1], out=new[1:-1])
         new[self.offsets] = True
-        if by_id and not new.all():
-            order = order[self.docs.descending(order, np.cumsum(new[:-1]))]
+        if by_id:
+            tied = np.flatnonzero(~(new[:-1] & new[1:]))
+            groups = np.cumsum(new[:-1])[tied]
+            order[tied] = order[tied][self.docs.descending(order[tied], groups)]
         return order, np.flatnonzero(new)
 
     def repeat_error(self, group: Sequence[int], *, fix: str) -> InputError:

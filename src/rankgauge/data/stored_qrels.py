@@ -10,7 +10,7 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.core.ids import ROUNDS, Ids, IntArray
+from rankgauge.core.ids import Ids, IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, heads_of, offsets_of, ranges_of
 from rankgauge.core.text import many
 from rankgauge.data.buckets import (
@@ -108,19 +108,14 @@ class StoredQrels:
         found = np.full(len(queries), -1, dtype=np.int64)
         hashes = queries.hashes()
         places = np.searchsorted(self._hashes, hashes)
-        rows = np.arange(len(queries))
-        # Usually one round: more only if different ids have the same hash.
-        for _ in range(ROUNDS):
-            if not len(rows):
-                break
-            rows = rows[places[rows] < len(self)]
-            rows = rows[self._hashes[places[rows]] == hashes[rows]]
-            candidates = self._by_hash[places[rows]]
-            same = queries.same(rows, self.queries, candidates)
-            found[rows[same]] = candidates[same]
-            rows = rows[~same]
-            places[rows] += 1
+        rows = np.flatnonzero(places < len(self))
+        rows = rows[self._hashes[places[rows]] == hashes[rows]]
+        candidates = self._by_hash[places[rows]]
+        same = queries.same(rows, self.queries, candidates)
+        found[rows[same]] = candidates[same]
+        rows = rows[~same]
         if len(rows):
+            # Different ids have the same hash.
             known = {query: number for number, query in enumerate(self.queries.tolist())}
             found[rows] = [known.get(query, -1) for query in queries.take(rows).tolist()]
         return found

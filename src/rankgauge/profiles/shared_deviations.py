@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.core.ids import IntArray
-from rankgauge.core.pair_table import FloatArray, PairTable, distinct, heads_of
+from rankgauge.core.pair_table import FloatArray, PairTable, distinct
 from rankgauge.data.join import match
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.ranking import query_of
@@ -81,16 +81,8 @@ def _without_self(table: PairTable) -> PairTable:
 def _without_first(table: PairTable) -> PairTable:
     first = table.offsets[:-1][np.diff(table.offsets) > 0]
     kept = np.ones(len(table), dtype=bool)
-    kept[_best_first(table)[first]] = False
+    kept[table.best_first(by_id=False)[0][first]] = False
     return table.keep(np.flatnonzero(kept))
-
-
-def _best_first(table: PairTable) -> IntArray:
-    """Return the rows of each query by descending score, equal scores in input order."""
-    numbers = table.query_numbers()
-    if ((table.values[1:] > table.values[:-1]) & (numbers[1:] == numbers[:-1])).any():
-        return np.lexsort((-table.values, numbers))
-    return np.arange(len(table))
 
 
 SINGLE_PRECISION = of_run(
@@ -134,8 +126,8 @@ EXPECTED_TIES = of_policy(
 
 def _ascending(case: Case) -> Case:
     table = case.run.table
-    order = _best_first(table)
-    sizes = np.diff(np.append(heads_of(table.query_numbers(), table.values[order]), len(order)))
+    order, heads = table.best_first(by_id=False)
+    sizes = np.diff(heads)
     tied = np.flatnonzero(np.repeat(sizes > 1, sizes))
     group = np.repeat(np.arange(len(sizes))[sizes > 1], sizes[sizes > 1])
     # Reversed, so that descending order becomes ascending.
