@@ -16,9 +16,12 @@ FILES = {
 
 
 def nodes_of(tree):
-    """Yield the nodes of code that runs, which is not only for type checkers."""
+    """Yield the nodes of code that runs when its module is used, not only its public names."""
     for node in ast.iter_child_nodes(tree):
-        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+        head = node.test if isinstance(node, ast.If) else None
+        head = node.items[0] if isinstance(node, ast.With) else head
+        text = "" if head is None else ast.unparse(head)
+        if not text.startswith(("TYPE_CHECKING", "lazy_imports(")):
             yield node
             yield from nodes_of(node)
 
