@@ -10,7 +10,9 @@ import gzip
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -18,6 +20,7 @@ import numpy as np
 from page_tables import write_tables
 from scipy.stats import spearmanr
 
+from rankgauge import Baseline, Evaluation, compare, gate
 from rankgauge.answers import (
     AnswerRecord,
     AnswerSet,
@@ -154,6 +157,114 @@ def _covered(some: list[Estimate], truth: float) -> str:
         return "withheld"
     inside = sum(each.low <= truth <= each.high for each in shown) / len(shown)
     return f"{inside:.1%} ({sum(each.width for each in shown) / len(shown):.2f})"
+
+
+# ---- gates and comparisons of simulated systems
+
+MARGIN, QUESTIONS, CLAIMS = 0.05, 400, 3
+# Sensitivity and specificity on the answers of the baseline and of the new system, and labels.
+PAIRS = (
+    ((0.94, 0.18), (0.94, 0.18), 750), ((0.95, 0.9), (0.95, 0.9), 200),
+    ((0.95, 0.9), (0.95, 0.9), 1000), ((0.85, 0.85), (0.85, 0.85), 1000),
+    ((0.95, 0.9), (0.9, 0.9), 200), ((0.95, 0.9), (0.95, 0.8), 200),
+)  # fmt: skip
+IDS = [f"q{n}" for n in range(QUESTIONS)]
+LOSSES = (0.0, 0.05, 0.1)
+
+
+def verdicts_of_gate(
+    pair: tuple[tuple[float, float], tuple[float, float], int],
+    loss: float,
+    draws: int,
+    *,
+    both: int = 0,
+) -> tuple[Counter, Counter, Counter]:
+    """Return verdicts of the gate without and with correction, and of a comparison.
+
+    People label answers of the baseline, or the first `both` questions of both systems. The claims
+    are supported at rates of 0.7 and 0.7 - loss; half of the time, they depend on the question.
+    """
+    before, after, labels = pair
+    rng = np.random.default_rng(29)
+    raw, true, compared = Counter(), Counter(), Counter()
+    for _ in range(draws):
+        judged, human, questions = draw(rng, (0.6, *before), labels, labels)
+        errors = judge_errors(judged, human, questions)
+        gain = [errors.gain.value, errors.gain.low, errors.gain.high]
+        usable = not errors.reason and errors.gain.low >= USABLE
+        about = {"state": "usable", "gain": gain} if usable else {"state": "not usable"}
+        hard = rng.random((QUESTIONS, 1))
+        pairs, people = [], []
+        for name, rate, (sens, spec) in (("old", 0.7, before), ("new", 0.7 - loss, after)):
+            shared = rng.random((QUESTIONS, 1)) < 0.5
+            truth = np.where(shared, hard, rng.random((QUESTIONS, CLAIMS))) < rate
+            right = rng.random(truth.shape) < np.where(truth, sens, spec)
+            values = np.where(right, truth, ~truth).mean(axis=1)
+            one = Evaluation.from_values(name, IDS, {"Faithfulness": values.tolist()})
+            pairs.append(replace(one, settings={"judge": {"name": "m", "person": True}}))
+            known = zip(IDS[:both], truth.mean(axis=1).tolist(), strict=False)
+            people.append({"people": dict(known)} if both else {})
+        raw[verdict_of(*pairs)] += 1
+        own = [
+            replace(
+                one, settings={"judge": {"name": "m", "measures": {"Faithfulness": about | labels}}}
+            )
+            for one, labels in zip(pairs, people, strict=True)
+        ]
+        true[verdict_of(*own) if usable or both else "refused"] += 1
+        compared[compare(own, test="t").differences[0].verdict] += 1
+    return raw, true, compared
+
+
+def verdict_of(old: Evaluation, new: Evaluation) -> str:
+    """Return the verdict of the gate on two evaluations."""
+    rules = {"measures": {"Faithfulness": {"margin": MARGIN}}}
+    return gate(new, rules=rules, baseline=Baseline.from_evaluation(old)).verdict
+
+
+def gated(draws: int) -> Table:
+    """Return the verdicts of gate and comparison by judge and true loss."""
+    rows = []
+    for pair in PAIRS:
+        for loss in LOSSES:
+            raw, true, compared = verdicts_of_gate(pair, loss, draws)
+            cells = (
+                raw["PASS"], true["PASS"], true["FAIL"], true["INCONCLUSIVE"], true["refused"],
+                compared["worse"], compared["better"], compared["withheld"],
+            )  # fmt: skip
+            (sens, spec), (new_sens, new_spec), labels = pair
+            rows.append((
+                f"{sens:g} / {spec:g}", f"{new_sens:g} / {new_spec:g}", labels, f"{loss:g}",
+                *(f"{count / draws:.1%}" for count in cells),
+            ))  # fmt: skip
+    columns = (
+        "judge on baseline", "judge on new", "labels", "true loss", "PASS, uncorrected", "PASS",
+        "FAIL", "INCONCLUSIVE", "refused", "worse", "better", "withheld",
+    )  # fmt: skip
+    return Table(columns=columns, rows=tuple(rows))
+
+
+def labeled(draws: int) -> Table:
+    """Return the verdicts with labels of people on the same questions of both systems."""
+    rows = []
+    for pair in (PAIRS[4], PAIRS[0]):
+        for both in (50, 100, 200):
+            for loss in LOSSES:
+                _, true, compared = verdicts_of_gate(pair, loss, draws, both=both)
+                cells = (
+                    true["PASS"], true["FAIL"], true["INCONCLUSIVE"], compared["worse"],
+                    compared["better"],
+                )  # fmt: skip
+                (sens, spec), (new_sens, new_spec), _ = pair
+                rows.append((
+                    f"{sens:g} / {spec:g}", f"{new_sens:g} / {new_spec:g}", both, f"{loss:g}",
+                    *(f"{count / draws:.1%}" for count in cells),
+                ))  # fmt: skip
+    columns = (
+        "judge on baseline", "judge on new", "questions labeled", "true loss", "PASS", "FAIL",
+        "INCONCLUSIVE", "worse", "better",
+    )  # fmt: skip
+    return Table(columns=columns, rows=tuple(rows))
 
 
 # ---- human labels
@@ -402,6 +513,8 @@ def tables(data: Path, draws: int = 4000) -> Iterator[tuple[str, Table]]:
     yield "simulated", simulated(draws)
     yield "clusters", simulated(draws // 2, alike=4)
     yield "usable", usable(draws // 4)
+    yield "gated", gated(300)
+    yield "labeled", labeled(200)
     yield "judges", guesses(data)
     sets, judged, people = expertqa(data)
     yield "biases", biases(calibrate(sets, judged, people))

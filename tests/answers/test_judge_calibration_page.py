@@ -22,6 +22,18 @@ def test_a_good_judge_is_usable_with_200_labels_and_one_near_guessing_never():
         assert script.usable_share((0.415, 0.94, 0.18), labels, 300) <= 0.02, labels
 
 
+def test_the_gate_of_judged_answers_has_its_error_limit_and_its_power():
+    poor, good = script.PAIRS[0], script.PAIRS[2]
+    raw, true, compared = script.verdicts_of_gate(poor, 0.1, 20)
+    assert raw["PASS"] >= 16  # without correction
+    assert (true["refused"], compared["withheld"]) == (20, 20)
+    _, true, _ = script.verdicts_of_gate(good, 0.05, 50)
+    assert true["PASS"] <= 6
+    _, true, compared = script.verdicts_of_gate(good, 0.1, 20)
+    assert true["PASS"] == 0
+    assert min(true["FAIL"], compared["worse"]) >= 15
+
+
 @pytest.mark.parametrize("name", ["guesses", "ratings", "graded"])
 def test_the_tables_of_labels_of_people_are_those_of_the_page(data_folder, name):
     page = (DOCS / "explain" / "judge-calibration.md").read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from rankgauge import Baseline, Evaluation, InputError, compare, evaluate, gate
@@ -17,6 +18,7 @@ from rankgauge.answers import (
     items_of,
     sentence_claims,
 )
+from rankgauge.comparison.conclusions import difference_sentence
 
 S, N = "supported", "not stated"
 RULES = {"measures": {"Faithfulness": {"margin": 0.1}}}
@@ -180,3 +182,109 @@ def test_a_run_has_no_judge_and_is_gated_as_before():
     found = evaluate({q: {"d"} for q in queries}, {q: ["d"] for q in queries}, "RR")
     rules = {"measures": {"RR": {"margin": 0.1}}}
     assert gate(found, rules=rules, baseline=Baseline.from_evaluation(found)).verdict == "PASS"
+
+
+def lowered(evaluation, loss, name="b"):
+    """Return an evaluation whose values are lower in every third question."""
+    values = evaluation.per_query - loss * (np.arange(60) % 3 == 0)[:, None]
+    return replace(evaluation, run_name=name, per_query=values)
+
+
+def test_a_difference_is_divided_by_the_share_of_it_that_the_judge_shows():
+    found = evaluated(calibration=CALIBRATION)
+    share, low, high = found.judge["measures"]["Faithfulness"]["gain"]
+    people = {"name": "m", "person": True}
+    raw = compare([
+        replace(each, settings=each.settings | {"judge": people})
+        for each in (found, lowered(found, 0.3))
+    ]).difference("b")  # fmt: skip
+    d = compare([found, lowered(found, 0.3)]).difference("b")
+    assert (raw.verdict, d.verdict, raw.condition) == ("worse", "worse", "")
+    assert d.difference == pytest.approx(raw.difference / share)
+    assert (d.p, d.effect) == (raw.p, pytest.approx(raw.effect))
+    # At least as wide as with a known share, and no wider than with both ends of each interval.
+    assert raw.low / low <= d.low < raw.low / share
+    assert raw.high / share < d.high <= raw.high / high
+    condition = f"if the judge errs as often on both (sensitivity + specificity - 1: {share:.2f} ["
+    assert condition in difference_sentence(d)
+    assert condition in compare([found, lowered(found, 0.3)]).sentences[1]
+    read = Evaluation.from_json(found.to_json())
+    assert compare([read, lowered(read, 0.3)]).difference("b").difference == d.difference
+
+
+def test_the_margin_of_a_gate_shrinks_as_differences_of_the_judge_do():
+    found = evaluated(calibration=CALIBRATION)
+    share, low, _ = found.judge["measures"]["Faithfulness"]["gain"]
+    new = lowered(found, 0.15)
+    by_people = found.settings | {"judge": {"name": "m", "person": True}}
+
+    def checked(evaluation, margin):
+        rules = {"measures": {"Faithfulness": {"margin": margin}}}
+        baseline = Baseline.from_evaluation(replace(found, settings=evaluation.settings))
+        return gate(evaluation, rules=rules, baseline=baseline).checks[0]
+
+    raw = checked(replace(new, settings=by_people), 0.2)
+    limit = -raw.numbers.lower
+    for margin, passes in ((1.01 * limit, True), (0.99 * limit, False)):
+        by_person = checked(replace(new, settings=by_people), margin)
+        assert (by_person.verdict == "PASS") == passes
+        assert checked(new, margin).verdict != "PASS"
+        assert checked(new, margin / low).verdict == by_person.verdict
+    check = checked(new, 0.2)
+    assert check.numbers.gain == pytest.approx(raw.numbers.gain / share)
+    assert check.numbers.lower == pytest.approx(raw.numbers.lower / low)
+    assert check.numbers.margin == 0.2
+    assert "if the judge errs as often on both" in check.sentence
+
+
+def test_labels_of_people_on_both_systems_give_a_verdict_whatever_the_judge_errs():
+    poor = verdicts(6)  # wrong on six of ten claims
+    new = evaluated(poor, human=PEOPLE)
+    ids = [record.id for record in ANSWERS]
+    people = new.judge["measures"]["Faithfulness"]["people"]
+    assert sorted(people) == sorted(ids)
+    truth = np.array([people[query] for query in ids])
+    mean, (low, high), by_judge = new.estimates()["Faithfulness"]
+    assert mean == pytest.approx(truth.mean())
+    assert low < mean < high
+    assert by_judge != pytest.approx(mean)
+    # People find 0.4 less in every second question; the judge sees nothing.
+    told = {query: value - 0.4 * (n % 2) for n, (query, value) in enumerate(people.items())}
+    about = new.judge["measures"] | {
+        "Faithfulness": new.judge["measures"]["Faithfulness"] | {"people": told}
+    }
+    judge = new.judge | {"measures": about}
+    worse = replace(new, run_name="b", settings=new.settings | {"judge": judge}, judge=judge)
+    d = compare([new, worse]).difference("b")
+    assert d.difference == pytest.approx(-0.2)
+    assert d.verdict == "worse"
+    assert "by labels of people on 60 questions (prediction-powered)" in difference_sentence(d)
+    check = gate(worse, rules=RULES, baseline=Baseline.from_evaluation(new)).checks[0]
+    assert (check.verdict, check.numbers.gain) == ("FAIL", pytest.approx(-0.2))
+    assert "whatever the errors of the judge" in check.sentence
+    # Labels of one system only, or of few questions, are not enough.
+    unlabeled = evaluated(poor)
+    assert compare([new, replace(unlabeled, run_name="b")]).difference("b").verdict == "withheld"
+    with pytest.raises(InputError, match="not calibrated"):
+        gate(new, rules=RULES, baseline=Baseline.from_evaluation(unlabeled))
+    few = {item.key for record in ANSWERS.records[:19]
+           for item in items_of(record, sentence_claims(record))}  # fmt: skip
+    some = evaluated(poor, human=[each for each in PEOPLE if each.key in few])
+    assert some.estimates()["Faithfulness"][0] is None
+    with pytest.raises(InputError, match="not calibrated"):
+        gate(some, rules=RULES, baseline=Baseline.from_evaluation(some))
+
+
+def test_a_usable_judge_has_its_corrected_mean_first():
+    found = evaluated(calibration=CALIBRATION)
+    (mean, (low, high), by_judge) = found.estimates()["Faithfulness"]
+    truth = sum(each.label == S for each in PEOPLE) / len(PEOPLE)
+    assert by_judge == found.mean()["Faithfulness"]
+    assert abs(mean - truth) < abs(by_judge - truth)
+    assert low < truth < high
+    assert found.table().columns == ("measure", "mean", "95% CI", "by judge", "questions")
+    assert found.table().rows[0][1] == mean
+    alone = evaluated().table().rows[0]
+    assert (alone[1], alone[2], alone[3]) == (None, None, by_judge)
+    by_people = evaluated(PEOPLE, judge={"person": True}).table()
+    assert by_people.columns == ("measure", "mean", "95% CI", "questions")

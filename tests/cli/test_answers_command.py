@@ -51,7 +51,7 @@ def test_the_demo_shows_both_prompts_in_one_table():
         evaluate_answers(*_judged_by_rules(file), "AnswerCorrectness") for file in (FIRST, SECOND)
     ]
     first, second = (each.mean()["AnswerCorrectness"] for each in found)
-    assert re.search(rf"\nAnswerCorrectness +{first:.3f} +{second:.3f}\n", shown)
+    assert re.search(rf"\nAnswerCorrectness \(by judge\) +{first:.3f} +{second:.3f}\n", shown)
     for part in ("R@5", "nDCG@5", "Faithfulness", "Completeness", "TokenF1"):
         assert shown.count(f"\n{part} ") == 1
     assert shown.startswith(

@@ -13,7 +13,13 @@ from statsmodels.stats.proportion import proportion_confint
 
 import rankgauge
 from rankgauge.errors import InputError
-from rankgauge.stats import effective_size, t_interval, weighted_mean_interval, wilson_interval
+from rankgauge.stats import (
+    effective_size,
+    ratio_interval,
+    t_interval,
+    weighted_mean_interval,
+    wilson_interval,
+)
 from rankgauge.stats.intervals import (
     mean_interval,
     mean_lower_bound,
@@ -242,3 +248,15 @@ def test_it_covers_about_as_often_as_it_says():
 def test_impossible_counts_are_refused(hits, trials):
     with pytest.raises(InputError, match=r"successes of .* trials are not possible"):
         wilson_interval(hits, trials)
+
+
+def test_the_interval_of_a_ratio_is_that_of_fieller_for_symmetric_intervals():
+    for value, half in ((0.1, 0.06), (-0.2, 0.05), (0.0, 0.1), (0.02, 0.1)):
+        low, high = ratio_interval(value, value - half, value + half, (0.8, 0.7, 0.9))
+        # Fieller: ratios r with (value - 0.8 r)^2 <= half^2 + (0.1 r)^2.
+        for end in (low, high):
+            assert (value - 0.8 * end) ** 2 == pytest.approx(half**2 + (0.1 * end) ** 2)
+        assert low < value / 0.8 < high
+    low, high = ratio_interval(0.1, 0.04, 0.2, (0.8, 0.7, 0.85))
+    flipped = ratio_interval(-0.1, -0.2, -0.04, (0.8, 0.7, 0.85))
+    assert flipped == pytest.approx((-high, -low))

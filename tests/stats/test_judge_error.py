@@ -20,6 +20,7 @@ from rankgauge.stats import (
     krippendorff_alpha,
     naive_rate,
     prediction_powered_mean,
+    prediction_powered_values,
     rogan_gladen,
 )
 
@@ -180,6 +181,27 @@ def test_prediction_powered_inference_is_that_of_the_paper():
     people = prediction_powered_mean(judge, human, power=0.0)
     assert best.width <= found.width * 1.001 < people.width
     assert people.value == pytest.approx(sum(human[:1000]) / 1000)
+
+
+def test_values_of_prediction_powered_inference_have_its_mean_and_spread():
+    rng = np.random.default_rng(8)
+    human = rng.random(600)
+    judge = np.clip(0.2 + 0.6 * human + rng.normal(0, 0.2, 600), 0, 1)
+    human[rng.permutation(600)[:400]] = NAN
+    found = prediction_powered_values(judge, human)
+    assert len(found) == 600
+    mean = prediction_powered_mean(judge, human)
+    assert found.mean() == pytest.approx(mean.value, abs=0.002)
+    half = Z * found.std(ddof=1) / math.sqrt(600)
+    assert half == pytest.approx((mean.high - mean.low) / 2, rel=0.05)
+    clusters = np.repeat(np.arange(150), 4)
+    grouped = prediction_powered_values(judge, human, clusters)
+    assert len(grouped) == 150
+    assert grouped.mean() == pytest.approx(found.mean())
+    sums = [sum(found[n : n + 4]) / 4 for n in range(0, 600, 4)]
+    assert grouped.tolist() == pytest.approx(sums)
+    with pytest.raises(InputError, match="1 labels"):
+        prediction_powered_values([1, 0], [1, NAN])
 
 
 def test_the_spread_over_clusters_is_that_of_statsmodels():

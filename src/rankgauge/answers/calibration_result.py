@@ -12,6 +12,7 @@ from rankgauge.core.files import read_text, write_atomically
 from rankgauge.core.text import Ratio, inflect, many
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import JudgeState
+from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.stats import USABLE, Agreement, Estimate, JudgeErrors
@@ -192,10 +193,7 @@ class Calibration(Result):
         worst = min((known[name] for name in relations), key=lambda each: each.gain.low)
         if worst.state != "usable":
             return {"state": worst.state, "reason": worst.reason}
-        errors = next(
-            (each.errors for each in self.measures
-             if each.measure in {measure, measure.partition("(")[0]}), None,
-        )  # fmt: skip
+        errors = self.errors(measure)
         if errors is None or errors.reason:
             why = "no question has all labels" if errors is None else errors.reason
             return {"state": "not calibrated", "reason": f"{measure}: {why}"}
@@ -208,6 +206,11 @@ class Calibration(Result):
             return {"state": "not usable", "reason": why}
         return {"state": "usable", "reason": "", "text": worst.text,
                 "gain": [gain.value, gain.low, gain.high]}  # fmt: skip
+
+    def errors(self, measure: str | Measure) -> JudgeErrors | None:
+        """Return the errors of the judge in the values of a measure, if known."""
+        names = {str(measure), str(measure).partition("(")[0]}
+        return next((each.errors for each in self.measures if each.measure in names), None)
 
     def uncalibrated(self, relation: str, used: Collection[tuple[str, str]]) -> str:
         """Return the reason why the judge of a relation is not calibrated, or empty.
@@ -429,7 +432,7 @@ def stamp_judge(
     judge: Mapping[str, Any] | None,
     used: Mapping[str, Collection[tuple[str, str]]],
     needed: Mapping[str, Sequence[str]],
-    calibration: Calibration | str | os.PathLike[str] | None,
+    calibration: Calibration | None,
 ) -> dict[str, Any]:
     """Return the judge, its state for each measure, and the stamp as a sentence.
 
@@ -437,15 +440,13 @@ def stamp_judge(
         judge: The known properties of the judge: ``name``, ``prompt``, ``person``.
         used: Name and prompt of the judges of each relation; empty if only `judge` is known.
         needed: The relations needed by each measure.
-        calibration: The calibration, or its path.
+        calibration: The calibration.
     """
     found = dict(judge or {})
     names = sorted({name for each in used.values() for name, _ in each})
     name = found.setdefault("name", ", ".join(names) or "unknown judge")
     if found.get("person"):
         return found | {"stamp": f"{name}, a person"}
-    if calibration is not None and not isinstance(calibration, Calibration):
-        calibration = Calibration.read(calibration)
     given = {(name, str(found.get("prompt", "")))}
     known: dict[str, dict[str, Any]] = {
         measure: {"state": "not calibrated", "reason": ""}

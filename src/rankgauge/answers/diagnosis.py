@@ -68,13 +68,13 @@ class AnswerDiagnosis(Result):
         for each in self.qualities:
             interval = span(intervals[str(each.measure)])
             rows.append((
-                "retrieval", str(each.measure), each.mean, interval, _band(each), _attainable(each),
+                "retrieval", str(each.measure), each.mean, interval, None, _band(each),
+                _attainable(each),
             ))  # fmt: skip
-        own = mean_intervals(self.answers)
-        for name, mean in self.answers.mean().items():
-            rows.append(("generation", name, mean, span(own[name]), None, None))
+        for name, (best, ends, judged) in self.answers.estimates().items():
+            rows.append(("generation", name, best, span(ends), judged, None, None))
         return Table(
-            columns=("stage", "measure", "mean", "95% CI", "band", "of attainable"),
+            columns=("stage", "measure", "mean", "95% CI", "by judge", "band", "of attainable"),
             rows=tuple(rows),
             title=f"Retrieval and generation: {self.answers.run_name}",
             digits=3,
@@ -96,12 +96,12 @@ class AnswerDiagnosis(Result):
     def data_table(self) -> Table:
         """Return the rows of `table`, with interval bounds in separate columns."""
         both = {} if self.retrieval is None else mean_intervals(self.retrieval)
-        both |= mean_intervals(self.answers)
+        both |= {name: ends for name, (_, ends, _) in self.answers.estimates().items()}
         rated = {str(each.measure): (each.level, each.attainable) for each in self.qualities}
         return Table(
-            columns=("stage", "measure", "mean", "low", "high", "band", "attainable"),
+            columns=("stage", "measure", "mean", "low", "high", "by judge", "band", "attainable"),
             rows=tuple(
-                (*row[:3], *both[str(row[1])], *rated.get(str(row[1]), (None, None)))
+                (*row[:3], *both[str(row[1])], row[4], *rated.get(str(row[1]), (None, None)))
                 for row in self.table().rows
             ),
         )
@@ -147,6 +147,7 @@ def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
     claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
     judge: Mapping[str, Any] | None = None,
     calibration: Calibration | str | os.PathLike[str] | None = None,
+    human: Iterable[Verdict] = (),
     bands: Any = None,
     attainable: float = _AT_LEAST,
     k: int = 5,
@@ -166,6 +167,7 @@ def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
         claims: Function that returns the claims of a record.
         judge: The judge, as for :func:`evaluate_answers`.
         calibration: The calibration of the judge, or its path.
+        human: Verdicts of people on a random sample, as for :func:`evaluate_answers`.
         bands: Bands of the measures of rankings, as for :func:`rankgauge.diagnose`.
         attainable: The share of the attainable P@k below which retrieval has priority.
         k: The cut-off.
@@ -180,7 +182,7 @@ def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
     labels = given if isinstance(given, Mapping) else counted_labels(given)
     evaluation = evaluate_answers(
         answers, given, measures, claims=claims, judge=judge, calibration=calibration,
-        encoder=encoder, criteria=criteria,
+        human=human, encoder=encoder, criteria=criteria,
     )  # fmt: skip
     judged = tuple(judged_answers(answers, labels, claims, criteria))
     found = blame(judged, answers.system)

@@ -12,21 +12,29 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.answers.calibration import relation_of
+from rankgauge.answers.calibration import conversations_of, labels_of_people, relation_of
 from rankgauge.answers.calibration_result import Calibration, stamp_judge
 from rankgauge.answers.overlap import OVERLAPS, SIMILARITIES, similarities
 from rankgauge.answers.records import AnswerRecord, AnswerSet
-from rankgauge.answers.scores import RELATIONS, JudgedAnswer, Score, relations_of, score
+from rankgauge.answers.scores import (
+    CORRECTABLE,
+    RELATIONS,
+    JudgedAnswer,
+    Score,
+    relations_of,
+    score,
+)
 from rankgauge.answers.verdicts import ClaimSet, Verdict, counted_labels, items_of, sentence_claims
 from rankgauge.core.findings import Finding
 from rankgauge.core.policies import Policies
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
-from rankgauge.evaluation.result import Evaluation
+from rankgauge.evaluation.result import FEWEST_LABELED, Evaluation
 from rankgauge.measures.measure import Measure, parse_all
 from rankgauge.rendering.plots import mean_interval
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.retrievers.protocol import settings_of
+from rankgauge.stats import Estimate, JudgeErrors, prediction_powered_mean
 
 DEFAULT_MEASURES = (
     "AnswerCorrectness", "Faithfulness", "AnswerRelevance", "Completeness", "Contradicted",
@@ -111,14 +119,15 @@ class AnswerEvaluation(Evaluation):
 
     def table(self) -> Table:
         """Return the mean of each measure with its interval and its number of missing verdicts."""
-        missing, bounds, intervals = self.missing(), self.bounds(), mean_intervals(self)
+        missing, bounds = self.missing(), self.bounds()
         rows: list[tuple[Cell, ...]] = []
-        for column, (name, mean) in enumerate(self.mean().items()):
+        for column, (name, (mean, ends, judged)) in enumerate(self.estimates().items()):
             defined = int(np.count_nonzero(~np.isnan(self.per_query[:, column])))
-            ends = bounds[name] if missing[name] else (math.nan, math.nan)
-            rows.append((name, mean, *map(span, (intervals[name], ends)), defined))
-        shown = [0, 1, 2, 3, 4] if any(missing.values()) else [0, 1, 2, 4]
-        columns = ("measure", "mean", "95% CI", "if all were judged", "questions")
+            if_all = bounds[name] if missing[name] else (math.nan, math.nan)
+            rows.append((name, mean, span(ends), judged, span(if_all), defined))
+        optional = {3: any(row[3] is not None for row in rows), 4: any(missing.values())}
+        shown = [n for n in range(6) if optional.get(n, True)]
+        columns = ("measure", "mean", "95% CI", "by judge", "if all were judged", "questions")
         return Table(
             columns=tuple(columns[n] for n in shown),
             rows=tuple(tuple(row[n] for n in shown) for row in rows),
@@ -126,6 +135,27 @@ class AnswerEvaluation(Evaluation):
             notes=self.notes,
             digits=3,
         )
+
+    def estimates(self) -> dict[str, tuple[float | None, tuple[float, float], float | None]]:
+        """Return the mean with its 95% interval by measure, and the mean by the judge.
+
+        The mean is corrected for the errors of the judge, and None if that is not possible. The
+        mean by the judge is None for people and for measures without a judge.
+        """
+        about = self.judge.get("measures", {})
+        none = (math.nan, math.nan)
+        found: dict[str, tuple[float | None, tuple[float, float], float | None]] = {}
+        for (name, mean), ends in zip(
+            self.mean().items(), mean_intervals(self).values(), strict=True
+        ):
+            if name not in about:
+                found[name] = (mean, ends, None)
+            elif "corrected" in about[name]:
+                best, low, high = about[name]["corrected"]
+                found[name] = (best, (low, high), mean)
+            else:
+                found[name] = (None, none, mean)
+        return found
 
     def missing(self) -> dict[str, int]:
         """Return the number of missing verdicts by measure."""
@@ -178,6 +208,7 @@ def evaluate_answers(
     claims: Callable[[AnswerRecord], ClaimSet] = sentence_claims,
     judge: Mapping[str, Any] | None = None,
     calibration: Calibration | str | os.PathLike[str] | None = None,
+    human: Iterable[Verdict] = (),
     encoder: Any = None,
     criteria: Mapping[str, str] = MappingProxyType({}),
 ) -> AnswerEvaluation:
@@ -200,6 +231,9 @@ def evaluate_answers(
         calibration: The calibration of the judge, or its path. Values without a calibration for
             this judge and prompt are marked as not calibrated, those of a judge with too many
             errors as not usable.
+        human: Verdicts of people on all items of a random sample of the questions. From 20 labeled
+            questions, means and differences are corrected by them (prediction-powered), whatever
+            the errors of the judge.
         encoder: The encoder for measures of similarity, such as `AnswerSimilarity`.
         criteria: The judged criteria of the user, as wordings by name. Each adds a measure:
             ``Criterion(name=polite)`` is the share of answers that meet it.
@@ -226,6 +260,8 @@ def evaluate_answers(
         asked = measures
     chosen = tuple(dict.fromkeys((*answer_measures(asked), *answer_measures(own))))
     _check_criteria(chosen, criteria)
+    if calibration is not None and not isinstance(calibration, Calibration):
+        calibration = Calibration.read(calibration)
     given = verdicts if isinstance(verdicts, Mapping) else tuple(verdicts)
     labels = given if isinstance(given, Mapping) else counted_labels(given)
     judged = judged_answers(answers, labels, claims, criteria)
@@ -249,6 +285,26 @@ def evaluate_answers(
         {str(measure): relations_of(measure) for measure in chosen if _is_judged(measure)},
         calibration,
     )
+    conversations = conversations_of((answers,))
+    truth, _ = labels_of_people(human)
+    theirs = judged_answers(answers, truth, claims, criteria) if truth else []
+    for measure, column in columns.items():
+        if (about := stamped.get("measures", {}).get(str(measure))) is not None:
+            people = {one.record.id: score(measure, one) for one in theirs}
+            about["people"] = {
+                query: each.value
+                for query, each in people.items()
+                if not (each.missing or each.reason)
+            }
+            values = {r.id: each.value for r, each in zip(answers, column, strict=True)}
+            errors = calibration.errors(measure) if calibration is not None else None
+            mean = _corrected(
+                values, about, conversations, errors if measure.name in CORRECTABLE else None
+            )
+            if mean is not None:
+                about["corrected"] = [mean.value, mean.low, mean.high]
+    if talks := {one: first for one, first in conversations.items() if one != first}:
+        stamped["conversations"] = talks
     scores = list(zip(*columns.values(), strict=True))
     per_query = np.array([[each.value for each in row] for row in scores], dtype=np.float64)
     groups = tuple(record.group for record in answers)
@@ -279,6 +335,28 @@ def evaluate_answers(
         scores=tuple(scores),
         judge=stamped,
     )
+
+
+def _corrected(
+    values: Mapping[str, float],
+    about: Mapping[str, Any],
+    conversations: Mapping[str, str],
+    errors: JudgeErrors | None,
+) -> Estimate | None:
+    """Return the mean corrected for the errors of the judge; None if that is not possible."""
+    known = {query: value for query, value in values.items() if not math.isnan(value)}
+    said = np.array(list(known.values()))
+    people = [about["people"].get(query, math.nan) for query in known]
+    clusters = [conversations[query] for query in known]
+    if len(people) - np.isnan(people).sum() >= FEWEST_LABELED:
+        return prediction_powered_mean(said, people, clusters)
+    if about["state"] != "usable" or errors is None or len(set(clusters)) < 2:
+        return None
+    groups = np.unique(clusters, return_inverse=True)[1]
+    sums = np.bincount(groups, (said - said.mean()) / len(said))
+    variance = float(sums @ sums) * len(sums) / (len(sums) - 1)
+    found = errors.corrected(float(said.mean()), variance)
+    return None if math.isnan(found.value) else found
 
 
 def _check_criteria(measures: Iterable[Measure], criteria: Mapping[str, str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -110,6 +110,11 @@ class _Values:
 
     person: bool = option("People gave the verdicts: no calibration is needed.")
     calibration: str | None = option("The calibration, written by calibrate -o.", "FILE")
+    human: str | None = option(
+        "Verdicts of people on all items of a random sample of the questions, which correct means "
+        "and differences whatever the errors of the judge.",
+        "FILE|STORE",
+    )
     settings: dict[str, str] = option(
         "A setting of the system, such as prompt=2 or retrieval=bm25; repeat for more.",
         "--set KEY=VALUE",
@@ -269,13 +274,7 @@ def calibrate(
             judged[0].criteria,
         )
         verdicts = {verdict: None for each in judged for verdict in each.verdicts}
-        if human.endswith(_ROWS):
-            people = package.read_verdicts(human, sets, claims=claims, criteria=criteria)
-        else:
-            with package.VerdictStore(human) as store:
-                people = store.verdicts()
-        judges = {verdict.judge for verdict in verdicts}
-        people = [verdict for verdict in people if verdict.judge not in judges]
+        people = _people(human, judged, verdicts)
         found = package.calibrate(
             sets, verdicts, people, claims=claims, criteria=criteria, seed=seed
         )
@@ -370,6 +369,7 @@ class _Judged:
     claims: Callable[[Any], Any]
     judge: Mapping[str, Any] | None = None
     calibration: str | None = None
+    human: Sequence[Any] = ()
     criteria: Mapping[str, str] = field(default_factory=dict)
     encoder: Any = None
 
@@ -379,7 +379,8 @@ class _Judged:
 
         return evaluate_answers(
             self.answers, self.verdicts, measures or None, claims=self.claims, judge=self.judge,
-            calibration=self.calibration, criteria=self.criteria, encoder=self.encoder,
+            calibration=self.calibration, human=self.human, criteria=self.criteria,
+            encoder=self.encoder,
         )  # fmt: skip
 
     def diagnose(self, measures: Sequence[str]) -> Any:
@@ -388,7 +389,8 @@ class _Judged:
 
         return diagnose_answers(
             self.answers, self.verdicts, measures or None, claims=self.claims, judge=self.judge,
-            calibration=self.calibration, criteria=self.criteria, encoder=self.encoder,
+            calibration=self.calibration, human=self.human, criteria=self.criteria,
+            encoder=self.encoder,
         )  # fmt: skip
 
 
@@ -435,14 +437,32 @@ def _judged(
                 )
                 for each in sets
             ]  # fmt: skip
+    found = [replace(each, criteria=judging.criteria, encoder=encoder) for each in found]
+    human = values and values.human
     yield [
         replace(
             each, judge={"person": True} if values and values.person else {},
             calibration=None if values is None else values.calibration,
-            criteria=judging.criteria, encoder=encoder,
+            human=_people(human, found, each.verdicts) if human else (),
         )
         for each in found
     ]  # fmt: skip
+
+
+def _people(human: str, judged: Sequence[_Judged], verdicts: Iterable[Any]) -> list[Any]:
+    """Return the verdicts of people in a file or store, without those of the judge."""
+    from rankgauge import answers as package
+
+    if human.endswith(_ROWS):
+        sets = [each.answers for each in judged]
+        people = package.read_verdicts(
+            human, sets, claims=judged[0].claims, criteria=judged[0].criteria
+        )
+    else:
+        with package.VerdictStore(human) as store:
+            people = store.verdicts()
+    judges = {verdict.judge for verdict in verdicts}
+    return [verdict for verdict in people if verdict.judge not in judges]
 
 
 def _search(judging: _Judging, key: str | None) -> Callable[[str], list[Context]] | None:

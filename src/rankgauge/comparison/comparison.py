@@ -572,8 +572,9 @@ def _setting_changes(evaluations: Sequence[Evaluation], baseline: str) -> Iterat
 
 def _withheld(d: Difference, named: Mapping[str, Evaluation]) -> Difference:
     """Withhold the verdict if one of the two runs has a finding that forbids it."""
-    tested = d.verdict is not None
-    if tested and any(withholding(named[name], d.measure) for name in (d.run, d.baseline)):
+    tested, (run, base) = d.verdict is not None, (named[d.run], named[d.baseline])
+    pairs = ((run, base), (base, run))
+    if tested and any(withholding(one, d.measure, other) for one, other in pairs):
         return replace(d, verdict="withheld")
     return d
 

@@ -44,9 +44,17 @@ _SENTENCES = 20
 _SURE = ("better", "worse", "higher", "lower")
 
 
-def withholding(evaluation: Evaluation, measure: Measure) -> tuple[Finding, ...]:
-    """Return the findings about the input or the judge that forbid a verdict on a run."""
-    judge = calibration_finding(evaluation, measure)
+def withholding(
+    evaluation: Evaluation, measure: Measure, other: Evaluation | None = None
+) -> tuple[Finding, ...]:
+    """Return the findings about the input or the judge that forbid a verdict on a run.
+
+    Args:
+        evaluation: The run.
+        measure: The measure.
+        other: The run that it is compared with, if any.
+    """
+    judge = calibration_finding(evaluation, measure, None if other is None else other.settings)
     return (*explaining(evaluation.findings), *([] if judge is None else [judge]))
 
 

@@ -17,7 +17,7 @@ from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.text import inflect, many
 from rankgauge.errors import InputError
-from rankgauge.evaluation.result import Evaluation
+from rankgauge.evaluation.result import Evaluation, JudgeCorrection, correct_differences
 from rankgauge.measures.measure import Measure, parse
 
 Test: TypeAlias = Literal["randomization", "t", "wilcoxon", "tukey-hsd"]
@@ -80,6 +80,8 @@ class Difference:
             None if the measure is not tested.
         alpha: Significance level of this test: 0.05 divided by the number of tests.
         unit: Absolute value of all nonzero differences, such as 1 for Success; None if they vary.
+        condition: The assumption under which the difference is corrected for errors of the judge of
+            answers; empty if it is not corrected.
     """
 
     run: str
@@ -101,6 +103,7 @@ class Difference:
     verdict: Verdict | None
     alpha: float = ALPHA
     unit: float | None = None
+    condition: str = ""
 
     @property
     def no_interval(self) -> str:
@@ -129,7 +132,8 @@ class Difference:
     def difference_text(self) -> str:
         """Return the difference with its 95% interval, or with the reason why there is none."""
         why = f"no interval: {self.no_interval}" if self.no_interval else ""
-        return f"{self.difference:+.{self.digits}f} ({why or f'95% CI {self.interval_text()}'})"
+        text = f"{self.difference:+.{self.digits}f} ({why or f'95% CI {self.interval_text()}'})"
+        return f"{text}, {self.condition}" if self.condition else text
 
     @cached_property
     def detectable(self) -> float | None:
@@ -374,11 +378,24 @@ def paired_differences(one: Evaluation, other: Evaluation, measure: Measure) -> 
 
 
 def query_differences(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
-    """Return the differences of all queries (Q,); NaN for excluded queries."""
-    return measure.differences(
+    """Return the differences of all queries (Q,); NaN for excluded queries.
+
+    For answers with labels of people, they are those of questions or conversations that are
+    corrected by the labels.
+    """
+    return _corrected_differences(one, other, measure).values
+
+
+def _corrected_differences(one: Evaluation, other: Evaluation, measure: Measure) -> JudgeCorrection:
+    found = measure.differences(
         _column(one, measure),
         _column(other, measure),
         skip_undefined=one.policies.undefined == "skip",
+    )
+    if measure.declaration.reads != "verdicts":
+        return JudgeCorrection(found)
+    return correct_differences(
+        measure, found, one.query_ids, run=one.settings, baseline=other.settings
     )
 
 
@@ -555,7 +572,7 @@ class _Computation:
         moved = self._sorted_differences(key)
         mean, low, high, sd = self._interval(moved)
         above, below = int((moved > 0).sum()), int((moved < 0).sum())
-        return make_difference(
+        found = make_difference(
             key,
             (self.means[run][str(measure)], self.means[base][str(measure)]),
             DifferenceSample(mean, low, high, sd, len(moved), above, below, unit_of(moved)),
@@ -563,6 +580,8 @@ class _Computation:
             corrected,
             self.design.level_of(len(self.names), len(self.pairs)),
         )
+        correction = _corrected_differences(self.named[run], self.named[base], measure)
+        return _true_difference(found, correction)
 
     def _interval(self, moved: FloatArray) -> tuple[float, float, float, float]:
         """Return mean, interval bounds (NaN if too few queries differ), and standard deviation."""
@@ -585,6 +604,17 @@ class _Computation:
                 jobs=self.jobs,
             )  # fmt: skip
         return mean, found.low, found.high, sd
+
+
+def _true_difference(found: Difference, correction: JudgeCorrection) -> Difference:
+    """Return a difference divided by the share of its size that a judge of answers shows."""
+    gain, low, high = correction.gain, found.low, found.high
+    if not math.isnan(low):
+        low, high = stats.ratio_interval(found.difference, low, high, gain)
+    return replace(
+        found, difference=found.difference / gain[0], low=low, high=high, sd=found.sd / gain[0],
+        unit=found.unit and found.unit / gain[0], condition=correction.condition,
+    )  # fmt: skip
 
 
 class DifferenceSample(NamedTuple):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from rankgauge import stats
 from rankgauge.core.findings import Finding
 from rankgauge.core.ids import IntArray, freeze, id_bytes, show_id
 from rankgauge.core.lazy import registered
@@ -31,6 +32,8 @@ _MAPPINGS = ("counts", "settings", "coverage")
 _MEANS = 5  # number of means in `repr`
 _DESCRIBED = ("coverage", "findings")
 JudgeState: TypeAlias = Literal["not calibrated", "not usable", "usable"]
+# Questions with labels of people from which they give a verdict: docs/explain/judge-calibration.md
+FEWEST_LABELED = 20
 _OF_ANSWERS = ("verdicts", "answers")  # inputs of measures of generated answers
 
 
@@ -533,13 +536,29 @@ def judge_name(settings: Mapping[str, Any]) -> str | None:
     return str(judge) if judge else None
 
 
-def calibration_finding(evaluation: Evaluation, measure: Measure) -> Finding | None:
-    """Return a finding if the judge of a measure of answers is not calibrated or not usable."""
+def calibration_finding(
+    evaluation: Evaluation, measure: Measure, other: Mapping[str, Any] | None = None
+) -> Finding | None:
+    """Return a finding if the judge of a measure of answers is not calibrated or not usable.
+
+    Labels of people on enough questions take the place of a usable judge.
+
+    Args:
+        evaluation: The evaluation.
+        measure: The measure.
+        other: Settings of an evaluation that it is compared with: the labels are on the same
+            questions.
+    """
     judge = evaluation.settings.get("judge")
     known = judge if isinstance(judge, Mapping) else {}
-    about = known.get("measures", {}).get(str(measure), {})
+    about = _about_judge(evaluation.settings, measure)
     state = about.get("state", "not calibrated")
     if measure.declaration.reads != "verdicts" or known.get("person") or state == "usable":
+        return None
+    labeled = _labeled(
+        measure, evaluation.settings, evaluation.settings if other is None else other
+    )
+    if len(labeled) >= FEWEST_LABELED:
         return None
     why = about.get("reason") or known.get("name") or "it is not known who judged"
     fix = "calibrate another judge or prompt, or label more answers"
@@ -549,6 +568,87 @@ def calibration_finding(evaluation: Evaluation, measure: Measure) -> Finding | N
             "answers calibrate), and evaluate with the calibration"
         )
     return Finding("", "error", f"the judge of {measure} is {state}: {why}", fix=fix)
+
+
+def _about_judge(settings: Mapping[str, Any], measure: Measure) -> Mapping[str, Any]:
+    judge = settings.get("judge")
+    known = judge.get("measures", {}) if isinstance(judge, Mapping) else {}
+    about: Mapping[str, Any] = known.get(str(measure), {})
+    return about
+
+
+def _labeled(
+    measure: Measure, one: Mapping[str, Any], other: Mapping[str, Any]
+) -> dict[str, tuple[float, float]]:
+    """Return the values by people of the questions that they labeled in both evaluations."""
+    mine, theirs = (_about_judge(each, measure).get("people", {}) for each in (one, other))
+    return {query: (value, theirs[query]) for query, value in mine.items() if query in theirs}
+
+
+@dataclass(frozen=True)
+class JudgeCorrection:
+    """Correction of the differences between two systems for the errors of the judge.
+
+    Attributes:
+        values: The differences; with labels of people, one for each question or conversation, whose
+            mean is the prediction-powered mean.
+        gain: Sensitivity + specificity - 1 of the judge, with the bounds of its interval: a true
+            difference shows in `values` as this share of its size.
+        unseen: Number of questions per labeled question.
+        condition: The assumption of the correction; empty without correction.
+    """
+
+    values: Values
+    gain: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    unseen: float = 1.0
+    condition: str = ""
+
+
+def correct_differences(
+    measure: Measure,
+    differences: Values,
+    queries: Sequence[str],
+    *,
+    run: Mapping[str, Any],
+    baseline: Mapping[str, Any],
+) -> JudgeCorrection:
+    """Return the differences between two evaluations of answers, with their correction.
+
+    Labels of people on the same questions of both systems are valid whatever the errors of the
+    judge. Without them, a usable judge must err as often on both systems.
+
+    Args:
+        measure: The measure.
+        differences: (Q,) differences of the judge's values; NaN for excluded questions.
+        queries: The questions.
+        run: Settings of the first evaluation.
+        baseline: Settings of the second evaluation.
+    """
+    labeled = _labeled(measure, run, baseline)
+    known = [n for n, query in enumerate(queries) if not np.isnan(differences[n])]
+    people = [labeled.get(queries[n]) for n in known]
+    count = sum(pair is not None for pair in people)
+    if count >= FEWEST_LABELED:
+        talks = (run.get("judge") or {}).get("conversations", {})
+        values = stats.prediction_powered_values(
+            differences[known],
+            [np.nan if pair is None else pair[0] - pair[1] for pair in people],
+            [talks.get(queries[n], queries[n]) for n in known],
+        )
+        condition = (
+            f"by labels of people on {count} questions (prediction-powered), whatever the errors "
+            "of the judge"
+        )
+        return JudgeCorrection(values, unseen=len(known) / count, condition=condition)
+    both = [_about_judge(each, measure).get("gain", (1.0, 1.0, 1.0)) for each in (run, baseline)]
+    value, low, high = min(both, key=lambda gain: gain[1])
+    if value == low == high:
+        return JudgeCorrection(differences)
+    condition = (
+        "if the judge errs as often on both (sensitivity + specificity - 1: "
+        f"{value:.2f} [{low:.2f}, {high:.2f}])"
+    )
+    return JudgeCorrection(differences, (value, low, high), condition=condition)
 
 
 def settings_change(

@@ -24,7 +24,7 @@ from rankgauge.core.text import inflect, many, some
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
-from rankgauge.evaluation.result import judge_name
+from rankgauge.evaluation.result import JudgeCorrection, correct_differences, judge_name
 from rankgauge.gates.baseline import Baseline, Noise
 from rankgauge.gates.result import (
     UNSURE,
@@ -206,6 +206,11 @@ def untestable_margins(baseline: Baseline, rules: GateRules) -> Iterator[str]:
         if len(known) < 2 or not math.isfinite(lowest):
             continue
         least = -stats.mean_lower_bound(np.zeros(len(known)), LEVEL, lowest)
+        same = correct_differences(
+            gated.measure, before - before, list(baseline.queries), run=baseline.settings,
+            baseline=baseline.settings,
+        )  # fmt: skip
+        least *= same.unseen / same.gain[1]
         if least > gated.margin:
             yield (
                 f"{name}: {many(len(known), baseline.unit)} are too few for your margin of "
@@ -318,24 +323,43 @@ def loss_checks(
     """
     pairs = [(reference, gated) for reference in references for gated in rules.measures]
     columns = [_values(gated.measure, new, reference) for reference, gated in pairs]
-    gains = [
-        gated.measure.improvements(gated.measure.differences(after, before))
-        for (_, gated), (_, before, after) in zip(pairs, columns, strict=True)
-    ]
     if not pairs:
         return
-    possible = [
-        _possible_gains(gated.measure, np.concatenate([before, after]))
-        for (_, gated), (_, before, after) in zip(pairs, columns, strict=True)
+    raw = [gated.measure.differences(after, before) for (_, gated), (_, before, after) in zip(
+        pairs, columns, strict=True)]  # fmt: skip
+    corrections = [
+        correct_differences(
+            gated.measure, moved, queries, run=new.settings, baseline=reference.stored.settings
+        )
+        for (reference, gated), moved, (queries, *_) in zip(pairs, raw, columns, strict=True)
     ]
-    decisions = decide(gains, [gated.margin for _, gated in pairs], possible)
+    # A true loss shows as a share of its size: at least the lower bound of the judge's gain.
+    shares = [each.gain for each in corrections]
+    gains = [
+        gated.measure.improvements(each.values) / each.gain[0]
+        for (_, gated), each in zip(pairs, corrections, strict=True)
+    ]
+    possible = [
+        _widened(_possible_gains(gated.measure, np.concatenate([before, after])), each, gain)
+        for (_, gated), (_, before, after), each, gain in zip(
+            pairs, columns, corrections, gains, strict=True
+        )
+    ]
+    margins = [
+        gated.margin * share[1] / share[0] for (_, gated), share in zip(pairs, shares, strict=True)
+    ]
+    decisions = decide(gains, margins, possible)
     same = {reference.kind: _same_rankings(reference, new) for reference in references}
-    losers = [_losers(*column, gain) for column, gain in zip(columns, gains, strict=True)]
+    judged = [
+        gated.measure.improvements(moved) for (_, gated), moved in zip(pairs, raw, strict=True)
+    ]
+    losers = [_losers(*column, gain) for column, gain in zip(columns, judged, strict=True)]
     lost_most = {query for rows in losers for _, query, _, _ in rows}
     run = rankings(lost_most) if lost_most and truth is not None else None
-    for (reference, gated), column, gain, decision, rows in zip(
-        pairs, columns, gains, decisions, losers, strict=True
+    for (reference, gated), column, gain, moved, decision, rows, correction in zip(
+        pairs, columns, gains, judged, decisions, losers, corrections, strict=True
     ):
+        share, condition = correction.gain, correction.condition
         queries, before, after = column
         _check_margin(gated, _mean(before))
         lost = _lost_values(gated.measure, new, reference)
@@ -357,24 +381,25 @@ def loss_checks(
         )
         if identical:
             verdict = "IDENTICAL"
+        testable = None if bounds is None else testable_margin(bounds, len(gain))
         numbers = GateNumbers(
             measure=gated.measure,
             baseline_mean=_mean(before),
             mean=_mean(after),
             gain=_mean(gain),
-            lower=bounds.lower if bounds else -math.inf,
+            lower=_true_bound(bounds.lower, share) if bounds else -math.inf,
             upper=bounds.upper if bounds else math.inf,
             upper_level=bounds.upper_level if bounds else math.nan,
             margin=gated.margin,
             p_worse=decision.p_worse,
             queries=len(gain),
-            wins=int((gain > jitter).sum()),
-            ties=int((np.abs(gain) <= jitter).sum()),
-            losses=int((gain < -jitter).sum()),
+            wins=int((moved > jitter).sum()),
+            ties=int((np.abs(moved) <= jitter).sum()),
+            losses=int((moved < -jitter).sum()),
             queries_needed=(
                 queries_to_decide(bounds, len(gain)) if bounds and verdict in UNSURE else None
             ),
-            testable_margin=None if bounds is None else testable_margin(bounds, len(gain)),
+            testable_margin=testable and testable * share[0] / share[1],
             losers=tuple(
                 QueryLoss(q, was, now, _moved(level, q, stored[q].top, truth=truth, run=run))
                 for _, q, was, now in rows
@@ -384,10 +409,25 @@ def loss_checks(
             kind=reference.kind,
             name=str(gated.measure),
             verdict=verdict,
-            sentence=f"{gated.measure}: {_sentence(reference, verdict, decision, numbers)}",
+            sentence=f"{gated.measure}: {_sentence(reference, verdict, decision, numbers)}"
+            + (f"; {condition}" if condition else ""),
             note=_note(reference, verdict, numbers),
             numbers=numbers,
         )
+
+
+def _widened(
+    possible: tuple[float, float], correction: JudgeCorrection, gains: FloatArray
+) -> tuple[float, float]:
+    """Return the range of corrected gains: a labeled question counts for those without a label."""
+    scale = correction.unseen / correction.gain[0]
+    low, high = (end * scale for end in possible)
+    return min(low, float(gains.min(initial=low))), max(high, float(gains.max(initial=high)))
+
+
+def _true_bound(lower: float, share: tuple[float, float, float]) -> float:
+    """Return a lower bound that allows for the error of the share of a gain that a judge shows."""
+    return lower * share[0] / share[1 if lower < 0 else 2]
 
 
 def _values(

@@ -114,7 +114,7 @@ def gate(
     try:
         if isinstance(qrels, Evaluation):
             evaluation = _alone(qrels, run, wanted)
-            judge = _unusable_judge(evaluation, allowed=allow_uncalibrated)
+            judge = _unusable_judge(evaluation, given.values(), allowed=allow_uncalibrated)
         else:
             truth, source = Qrels.of(qrels), readable_again(run)
             evaluation, firsts = evaluate_blocks(truth, source, measures, FirstDocuments.of)
@@ -348,10 +348,17 @@ def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
             )
 
 
-def _unusable_judge(evaluation: Evaluation, *, allowed: bool) -> list[str]:
+def _unusable_judge(
+    evaluation: Evaluation, stored: Iterable[Baseline], *, allowed: bool
+) -> list[str]:
     """Refuse the verdicts of a judge that is not usable; if allowed, return warnings instead."""
-    every = (calibration_finding(evaluation, measure) for measure in evaluation.measures)
-    found = [each for each in every if each is not None]
+    others: list[Mapping[str, Any] | None] = [each.settings for each in stored]
+    found = list(dict.fromkeys(
+        finding
+        for measure in evaluation.measures
+        for other in others or [None]
+        if (finding := calibration_finding(evaluation, measure, other)) is not None
+    ))  # fmt: skip
     if found and not allowed:
         raise InputError(
             found[0].message, where=f"run {evaluation.run_name!r}",

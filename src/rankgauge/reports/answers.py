@@ -35,6 +35,7 @@ _FIRST = (
     "AnswerCorrectness", "Faithfulness", "AnswerRelevance", "Completeness", "Contradicted",
     "NotStated", "TokenF1", "KPrecision",
 )  # fmt: skip
+_BY_JUDGE = " (by judge)"
 _RETRIEVAL = ("R@", "nDCG@")  # measures of rankings in a short comparison of systems
 _CAUSES = 3  # causes in a short report
 _WORST = 3  # examples per cause
@@ -245,10 +246,16 @@ def _screen(found: AnswerDiagnosis, *, full: bool) -> Iterator[Table]:
     generation = [row for row in table.rows if row[0] != "retrieval"]
     some = [row for row in generation if row[1] in _FIRST]
     shown = retrieval + (generation if full or not some else some)
+    # Without a column for the means by the judge, which would be too wide.
     yield replace(
         table,
-        columns=table.columns[1:],
-        rows=tuple(row[1:] for row in shown),
+        columns=(*table.columns[1:4], *table.columns[5:]),
+        rows=tuple(
+            (*row[1:4], *row[5:])
+            if row[4] is None or row[2] is not None
+            else (row[1], row[4], _BY_JUDGE.strip(), *row[5:])
+            for row in shown
+        ),
         notes=tuple(_doubts(found)),
     )
     causes = [row for row in found.blame.table().rows if row[1]]
@@ -269,13 +276,17 @@ def _side_by_side(
 ) -> Iterator[Table | str]:
     """Yield the means of each system, the verdict, and the limits of each system."""
     answers = [found.answers for found in several]
-    means = [
-        (found.retrieval.mean() if found.retrieval else {}) | found.answers.mean()
+    means: list[dict[str, float]] = [
+        dict(found.retrieval.mean() if found.retrieval else {}) | _means(found.answers)
         for found in several
     ]
     names = dict.fromkeys(name for mean in means for name in mean)
     if format == "table" and not options.full:
-        names = {name: None for name in names if name in _FIRST or name.startswith(_RETRIEVAL)}
+        names = {
+            name: None
+            for name in names
+            if name.removesuffix(_BY_JUDGE) in _FIRST or name.startswith(_RETRIEVAL)
+        }
     notes = (
         *(f"{found.answers.run_name}: {_lowered(found.summary())}" for found in several),
         *dict.fromkeys(each.judge_note for each in answers),
@@ -295,6 +306,17 @@ def _side_by_side(
     chosen = next(found for found in several if found.answers.run_name == best)
     more = "" if options.full else "; --full shows all measures, causes, and groups"
     yield _wrapped(f"Next step for {best}: {_lowered(_next_step(chosen))}{more}")
+
+
+def _means(answers: AnswerEvaluation) -> dict[str, float]:
+    """Return the mean of each measure; one that is not corrected is named as that of the judge."""
+    found = {}
+    for name, (mean, _, judged) in answers.estimates().items():
+        if mean is not None:
+            found[name] = mean
+        elif judged is not None:
+            found[f"{name}{_BY_JUDGE}"] = judged
+    return found
 
 
 def _verdict(systems: Sequence[AnswerEvaluation]) -> tuple[str, str]:
@@ -346,7 +368,7 @@ def _compared(
         return _short_table(systems[0])
     if len(systems) == 1:
         return [systems[0].table()]
-    means = [each.mean() for each in systems]
+    means = [_means(each) for each in systems]
     names = dict.fromkeys(name for mean in means for name in mean)
     result, _ = _verdict(systems)
     counts = dict.fromkeys(many(len(each.query_ids), "question") for each in systems)

@@ -53,6 +53,7 @@ with lazy_imports(globals()):
         effective_size as effective_size,
         mean_interval as mean_interval,
         mean_lower_bound as mean_lower_bound,
+        ratio_interval as ratio_interval,
         skewness as skewness,
         weighted_mean_interval as weighted_mean_interval,
         wilson_interval as wilson_interval,
@@ -66,6 +67,7 @@ with lazy_imports(globals()):
         judge_errors as judge_errors,
         naive_rate as naive_rate,
         prediction_powered_mean as prediction_powered_mean,
+        prediction_powered_values as prediction_powered_values,
         rogan_gladen as rogan_gladen,
     )
     from rankgauge.stats.paired_tests import (

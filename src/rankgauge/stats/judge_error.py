@@ -22,6 +22,7 @@ from rankgauge.stats.t_distribution import student_t_quantile
 
 # Pseudo-labels for each of two groups, for a mean, and for groups of differences.
 _EACH, _TWICE = np.array([1.0, 0.0]), np.array([1.0, 1.0, 0.0, 0.0])
+_FEWEST_LABELS = 2
 _HALVES = np.array([0.5, -0.5])
 # Smallest lower bound of sensitivity + specificity - 1 of a usable judge: a corrected interval is 1
 # divided by it as wide as an uncorrected one, so at most twice.
@@ -371,6 +372,49 @@ def prediction_powered_mean(
     value, center = min(1.0, max(0.0, value)), float(center)
     low, high = max(0.0, center - half), min(1.0, center + half)
     return Estimate(value, min(low, value), max(high, value), level, sample)
+
+
+def prediction_powered_values(
+    judge: npt.ArrayLike, human: npt.ArrayLike, clusters: npt.ArrayLike | None = None
+) -> FloatArray:
+    """Return one value for each cluster whose mean is the prediction-powered mean.
+
+    Each value is a weighted value of the judge plus, where people labeled the item, the error of
+    the judge divided by the share of labeled items. The mean and the spread of these values are
+    those of the mean by prediction-powered inference (its influence function), so that tests and
+    intervals of means apply.
+
+    Args:
+        judge: (N,) values of the judge, such as differences between two systems.
+        human: (N,) values of people on a random sample of the items; NaN where missing.
+        clusters: (N,) cluster of each item; by default, each item is its own cluster.
+
+    Returns:
+        (G,) values.
+
+    Example:
+        >>> prediction_powered_values([1, 0, 1, 1], [1, 0, float("nan"), float("nan")]).mean()
+        0.75
+    """
+    where = "prediction_powered_values"
+    said, given = (np.asarray(each, dtype=np.float64) for each in (judge, human))
+    groups = cluster_numbers(clusters, len(said), where, "item")
+    known = ~np.isnan(given)
+    count = int(known.sum())
+    if given.shape != said.shape or count < _FEWEST_LABELS:
+        raise InputError(
+            f"{count} labels of people on {len(said)} items", where=where,
+            fix=f"pass a value for each item, NaN where missing; at least {_FEWEST_LABELS} labels",
+        )  # fmt: skip
+    weight, _ = _best_weight(said[known], given[known], len(said))
+    weight = min(1.0, weight * (1 + count / len(said)))
+    errors = given[known] - weight * said[known]
+    values = weight * said + errors.mean()
+    # Two parameters, weight and mean error, are fitted to the labels.
+    fitted = math.sqrt(count / max(1, count - 2))
+    values[known] += (errors - errors.mean()) * fitted * len(said) / count
+    totals = np.bincount(groups, values)
+    return np.asarray(totals * (len(totals) / len(said)), dtype=np.float64)
 
 
 def _best_weight(own: FloatArray, given: FloatArray, rest: int) -> tuple[float, FloatArray]:
