@@ -22,6 +22,8 @@ TESTS ?= tests/stats
 # memory at exit.
 SANITIZED = PYTHONPATH=build/native ASAN_OPTIONS=detect_leaks=0 \
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)"
+# Tests start hundreds of processes: without stored bytecode, each would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 PIP := -m pip --quiet --disable-pip-version-check
 SETUP := pyproject.toml constraints.txt hatch_build.py src/rankgauge/core/native.c
 
