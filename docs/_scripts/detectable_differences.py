@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from interval_coverage import pools
 from page_tables import write_tables
 
 from rankgauge import stats
-from rankgauge.comparison.differences import ALPHA, FEW_CHANGES, FEWEST_FOR_INTERVAL
+from rankgauge.comparison.differences import ALPHA, FAILING, FEW_CHANGES, FEWEST_FOR_INTERVAL
 from rankgauge.rendering.tables import Table
 from rankgauge.stats.arrays import root
 from rankgauge.stats.intervals import beyond_worst
@@ -30,7 +31,7 @@ QUERIES = (10, 25, 50, 100)
 DRAWS, FLIPS, WEIGHTS = 120, 499, 600
 DENSE = 0.5
 # Differences for which the power is simulated, in standard errors.
-GRID = np.array([1.0, 2.0, 2.4, 2.8, 3.2, 3.8, 4.6, 6.0, 9.0])
+GRID = np.array([1.0, 2.0, 2.4, 2.8, 3.2, 3.8, 4.6, 6.0, 9.0, 14.0, 22.0])
 KURTOSIS = range(3, 10)
 
 
@@ -70,6 +71,7 @@ def judged(drawn: np.ndarray, rng: np.random.Generator) -> Samples:
     inner = np.where(mean > 0, *widths)
     shown = changed >= FEWEST_FOR_INTERVAL
     verdict = (p < ALPHA) & (changed >= FEW_CHANGES) & (~shown | (np.abs(mean) > inner))
+    verdict &= n * np.abs(mean) > FAILING + 1e-9  # measures from 0 to 1
     t = np.max(widths, axis=0) * math.sqrt(n) / np.where(sd > 0, sd, 1)
     level = [
         2 * stats.student_t_cdf(-one, n - 1) if own else ALPHA
@@ -118,13 +120,6 @@ def effects(queries: int) -> tuple[np.ndarray, np.ndarray]:
     ])  # fmt: skip
 
 
-@cache
-def needed() -> tuple[np.ndarray, np.ndarray]:
-    """Return logarithms of effects and of the numbers of queries that they need."""
-    grid = np.geomspace(0.005, 1.0, 25)
-    return np.log(grid), np.log([stats.queries_needed(1.0, effect) for effect in grid])
-
-
 class Stated(NamedTuple):
     """Power of what is stated about a pair, averaged over samples.
 
@@ -133,14 +128,12 @@ class Stated(NamedTuple):
         queries: The number of queries.
         power: Power of the stated difference, by kurtosis allowed for (0: none).
         ratio: Stated difference relative to the one with a power of 80%, in the median.
-        by_number: Power with the stated number of queries.
     """
 
     pair: str
     queries: int
     power: dict[int, float]
     ratio: dict[int, float]
-    by_number: float
 
 
 def stated(pair: str, pool: np.ndarray, numbers: Sequence[int] = QUERIES) -> Iterator[Stated]:
@@ -153,6 +146,7 @@ def stated(pair: str, pool: np.ndarray, numbers: Sequence[int] = QUERIES) -> Ite
         effect = np.interp(np.log(drawn.level), *effects(queries))
         more = np.sqrt(np.minimum(1, (effect**2 + np.hypot(effect**2, 2 * share)) / 2) / share)
         base = drawn.sd * effect * more
+        few = FAILING / queries
         kept = (drawn.changed > 0) & (base < 1)
         if kept.mean() < 0.5 or not len(shares) or shares[-1] < 0.8:
             continue
@@ -161,20 +155,12 @@ def stated(pair: str, pool: np.ndarray, numbers: Sequence[int] = QUERIES) -> Ite
         for kurtosis in (0, *KURTOSIS):
             allowed = math.sqrt((queries - 1) / (queries - kurtosis)) if kurtosis else 1.0
             found = (base if kurtosis else drawn.sd * effect)[kept] * allowed
+            if kurtosis:
+                sd = drawn.sd[kept] * allowed / math.sqrt(queries)
+                found = np.maximum(found, few + NormalDist().inv_cdf(0.8) * sd)
             power[kurtosis] = float(np.interp(found, sizes, shares, left=0.0).mean())
             ratio[kurtosis] = float(np.median(found) / exact)
-        sd = np.array([stats.planning_sd(one, queries) for one in drawn.sd])
-        observed = np.log(np.maximum(np.abs(drawn.mean), 1e-12) / np.where(sd > 0, sd, 1.0))
-        many = (observed > np.log(0.005)) & (observed < np.log(0.28)) & (sd > 0)
-        strict = np.interp(np.log(drawn.level), *effects(queries)) / effects(queries)[1][-1]
-        number = np.exp(np.interp(observed, *needed())) * strict**2
-        # For many queries, the power depends on difference * sqrt(queries).
-        as_hundred = np.abs(drawn.mean) * np.sqrt(number / numbers[-1])
-        reached = np.interp(as_hundred, *curves[numbers[-1]], left=0.0)[many]
-        by_number = (
-            float(reached.mean()) if len(reached) > 40 and np.mean(pool != 0) >= DENSE else math.nan
-        )
-        yield Stated(pair, queries, power, ratio, by_number)
+        yield Stated(pair, queries, power, ratio)
 
 
 def tables(data: Path) -> Iterator[tuple[str, Table]]:
@@ -207,13 +193,6 @@ def tables(data: Path) -> Iterator[tuple[str, Table]]:
         ),
         rows=tuple(rows),
     )  # fmt: skip
-    yield (
-        "numbers",
-        Table(
-            columns=("queries", "pairs", "power with the stated number: mean", "lowest"),
-            rows=tuple(number_row(found, queries) for queries in QUERIES),
-        ),
-    )
     lines = []
     for collection in sorted({one.pair.partition(":")[0] for one in found}):
         inside = [one for one in found if one.pair.startswith(collection)]
@@ -228,13 +207,6 @@ def tables(data: Path) -> Iterator[tuple[str, Table]]:
             rows=tuple(lines),
         ),
     )
-
-
-def number_row(found: Sequence[Stated], queries: int) -> tuple[str, ...]:
-    """Return the power with the numbers of queries that observed differences would need."""
-    some = [one.by_number for one in found if one.queries == queries]
-    known = [power for power in some if not math.isnan(power)]
-    return str(queries), str(len(known)), _percent(np.mean(known)), _percent(min(known))
 
 
 def _means(found: list[Stated], kurtosis: int) -> dict[int, float]:

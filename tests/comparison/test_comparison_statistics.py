@@ -19,6 +19,7 @@ from rankgauge import (
 )
 from rankgauge.comparison.conclusions import difference_sentence
 from rankgauge.comparison.differences import select
+from rankgauge.measures.measure import parse
 
 
 def test_intervals_and_t_p_values_are_those_of_scipy():
@@ -126,6 +127,9 @@ def test_intervals_by_bootstrap_are_those_of_scipy(method):
 def test_detectable_differences_follow_the_power_of_the_t_test():
     found = FOUND.difference("s1")
     assert found.power(found.detectable) == pytest.approx(0.8, abs=1e-6)
+    measure = parse("DCG@10")  # without a largest value, failing queries are not considered
+    found = replace(found, measure=measure)
+    assert found.power(found.detectable) == pytest.approx(0.8, abs=1e-6)
     needed = found.queries_needed
     assert found.alpha == 0.025  # two runs are tested
     sd = stats.planning_sd(found.sd, found.queries)
@@ -137,6 +141,18 @@ def test_detectable_differences_follow_the_power_of_the_t_test():
     size = abs(found.difference)
     assert stats.power(sd, needed + 1, size - added, found.alpha) >= 0.795
     assert stats.power(sd, needed - 5, size - added, found.alpha) < 0.8
+
+
+def test_detectable_differences_are_not_reversed_by_two_failing_queries():
+    moved = np.random.default_rng(0).normal(0, 0.05, 30)
+    found = _differing(moved).difference("new")
+    sd = stats.planning_sd(found.sd, 30)
+    kept = scipy_stats.norm.cdf((found.detectable - 2 / 30) * math.sqrt(30) / sd)
+    assert kept == pytest.approx(0.8)
+    assert found.power(found.detectable) == pytest.approx(0.8)
+    size, needed = abs(found.difference), found.queries_needed
+    kept = [scipy_stats.norm.cdf((size - 2 / n) * math.sqrt(n) / sd) for n in (needed - 1, needed)]
+    assert kept[0] < 0.8 <= kept[1] + 1e-9
 
 
 def test_a_tiny_difference_does_not_ask_for_millions_of_queries():
@@ -349,6 +365,7 @@ def test_detectable_differences_are_detected_at_the_corrected_level(tests):
     runs[1] = replace(runs[1], per_query=base.per_query + moved)
     found = compare(runs).difference("r0")
     assert found.alpha == 0.05 / tests
+    found = replace(found, measure=parse("DCG@10"))  # without a largest value
     sd = stats.planning_sd(found.sd, found.queries)
     draws = rng.normal(found.detectable, sd, (4000, 50))
     p = scipy_stats.ttest_1samp(draws, 0, axis=1).pvalue

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
+from statistics import NormalDist
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -36,6 +37,7 @@ FAILING = 2
 _LEVEL = 0.95
 FEWEST_FOR_INTERVAL = 8  # differing queries: docs/explain/interval-coverage.md
 _NARROW = 0.002  # width below which three decimals are not enough
+_POWER = NormalDist().inv_cdf(0.8)
 _SMALL = 1e-3  # in standard deviations; detecting it takes 8 million queries
 CORRECTIONS = {
     "holm": stats.holm,
@@ -139,7 +141,7 @@ class Difference:
     def detectable(self) -> float | None:
         """Smallest true difference that is detectable with about 80% power at level `alpha`.
 
-        Computed for the paired t test and the wider side of the interval, with
+        Computed for the paired t test, the wider side of the interval, and `reversed_by`, with
         ``stats.planning_sd`` and the share of queries that differ. The power is about 80% on
         average over pairs of runs, and lower if most differences are small and a few are large
         (docs/explain/interval-coverage.md). None without variance, with six queries or fewer, or if
@@ -150,7 +152,16 @@ class Difference:
         found = stats.detectable_difference(
             self._planning_sd, self.queries, alpha=self._level, changed=self._share
         )
+        if math.isfinite(self._largest):
+            found = max(
+                found, self._reversal + _POWER * self._planning_sd / math.sqrt(self.queries)
+            )
         return found if found <= self._largest else None
+
+    @property
+    def _reversal(self) -> float:
+        """Difference that the failing queries reverse against which a verdict is protected."""
+        return FAILING * self._largest / self.queries
 
     @property
     def reversed_by(self) -> int | None:
@@ -211,7 +222,12 @@ class Difference:
             if self.no_interval
             else self._wider * self.queries - t * self.sd * math.sqrt(self.queries)
         )
-        return math.ceil(needed * (0.5 + math.sqrt(0.25 + max(added, 0.0) / (size * needed))) ** 2)
+        found = needed * (0.5 + math.sqrt(0.25 + max(added, 0.0) / (size * needed))) ** 2
+        if math.isfinite(self._largest):
+            half = _POWER * sd / 2
+            root = half + math.sqrt(half**2 + FAILING * self._largest * size)
+            found = max(found, (root / size) ** 2)
+        return math.ceil(found)
 
     @property
     def is_worse(self) -> bool:
@@ -225,9 +241,13 @@ class Difference:
         Raises:
             InputError: With six queries or fewer.
         """
-        return stats.power(
+        found = stats.power(
             self._planning_sd, self.queries, difference, self._level, changed=self._share or 1.0
         )
+        if not self.sd or math.isinf(self._largest):
+            return found
+        beyond = (abs(difference) - self._reversal) * math.sqrt(self.queries) / self._planning_sd
+        return min(found, NormalDist().cdf(beyond))
 
     def mirrored(self) -> Difference:
         """Return the difference with the runs swapped."""
