@@ -31,7 +31,7 @@ EVALUATION = {
     "data.run_summary", "data.join", "data.judged_run", "data.pair_mapping", "data.qrels",
     "data.ranking", "data.run", "errors", "evaluation", "evaluation.evaluation",
     "evaluation.input_checks", "evaluation.notes", "evaluation.blocks",
-    "evaluation.plan",
+    "evaluation.plan", "evaluation.context",
     "evaluation.result",
     "formats", "formats.columns", "formats.detection", "formats.fast_trec",
     "formats.frames", "formats.lines", "formats.mappings", "formats.numbers", "formats.pieces",

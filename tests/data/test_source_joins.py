@@ -12,8 +12,17 @@ from rankgauge.core.ids import Ids
 from rankgauge.core.policies import Policies
 from rankgauge.data import source_joins
 from rankgauge.data.run import map_blocks, run_name
-from rankgauge.evaluation.blocks import make_context, measure_block, measure_part, merge_blocks
-from rankgauge.evaluation.evaluation import make_plan
+from rankgauge.evaluation.blocks import (
+    measure_block,
+    measure_part,
+    merge_blocks,
+)
+from rankgauge.evaluation.context import (
+    make_context,
+)
+from rankgauge.evaluation.plan import (
+    make_plan,
+)
 from rankgauge.formats import fast_trec, pieces
 
 pytestmark = pytest.mark.skipif(native.core is None, reason="the compiled core was not built")

@@ -20,8 +20,17 @@ from rankgauge import (
     evaluate,
     gate,
 )
-from rankgauge.evaluation.blocks import build_evaluation, make_context, measure_block, merge_blocks
-from rankgauge.evaluation.evaluation import make_plan
+from rankgauge.evaluation.blocks import (
+    build_evaluation,
+    measure_block,
+    merge_blocks,
+)
+from rankgauge.evaluation.context import (
+    make_context,
+)
+from rankgauge.evaluation.plan import (
+    make_plan,
+)
 
 MEASURES = ("nDCG@5", "AP", "RR", "R@2", "P@3", "Bpref", "FirstRel")
 DOCS = [f"d{number}" for number in range(12)]

@@ -365,7 +365,7 @@ def test_inputs_that_are_read_whole_are_refused(tmp_path, monkeypatch):
 
 
 def test_values_that_do_not_fit_are_refused_before_the_run_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("rankgauge.evaluation.evaluation._QUERY_BYTES", 10**8)
+    monkeypatch.setattr("rankgauge.evaluation.context._QUERY_BYTES", 10**8)
     with pytest.raises(InputError, match="values of 2 queries take about 200 MB") as caught:
         evaluate({"q": {"d"}, "r": {"d"}}, tmp_path / "none", "AP", memory=LIMIT)
     assert 'memory="1GB"' in caught.value.fix

@@ -38,10 +38,12 @@ from rankgauge.core.threads import check_jobs, map_in_threads
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import map_blocks, named_sources
 from rankgauge.errors import InputError, UnknownName
+from rankgauge.evaluation.context import (
+    prepare_judgments,
+)
 from rankgauge.evaluation.evaluation import (
     Queries,
     evaluate_blocks,
-    prepare_judgments,
     queries_policy,
     selected_ids,
 )

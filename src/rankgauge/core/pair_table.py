@@ -114,30 +114,30 @@ class PairTable:
         """Return the query number of each row (N,)."""
         return np.repeat(np.arange(len(self.queries)), np.diff(self.offsets))
 
-    def rising(self) -> tuple[int, int]:
-        """Count the rankings whose values rise from row to row, and those with unequal values.
+    def orders(self) -> tuple[int, int, bool, bool]:
+        """Return how the values of rankings follow each other in input order.
 
-        Rankings with fewer than three rows are ignored, since their order may be chance; for lists
-        of pairs, two rows suffice.
+        Rankings with fewer than three rows are not counted, since their order may be chance; for
+        lists of pairs, two rows suffice.
+
+        Returns:
+            The number of rankings whose values rise from row to row, the number of those with
+            unequal values, whether any ranking has two rows, and whether any has unequal values.
 
         Example:
             >>> from rankgauge import Run
-            >>> Run.of({"q1": [("d1", 0.1), ("d2", 0.9)], "q2": [("d1", 0.5)]}).table.rising()
-            (1, 1)
+            >>> Run.of({"q1": [("d1", 0.1), ("d2", 0.9)], "q2": [("d1", 0.5)]}).table.orders()
+            (1, 1, True, True)
         """
-        starts, ends = self.offsets[:-1], self.offsets[1:]
-        longer = np.flatnonzero(ends - starts >= (2 if self.paired else 3))
-        first, values = starts[longer], self.values
-        # Most rankings start with a descent: only the others are checked completely.
-        falls = values[first] > values[first + 1]
-        rest = longer[~falls]
-        fallen = len(longer) - len(rest)
-        if not len(rest):
-            return 0, fallen
-        parts = np.stack([starts[rest], ends[rest] - 1], axis=1).ravel()
-        steps = (values[1:] > values[:-1], values[1:] < values[:-1])
-        up, down = (np.logical_or.reduceat(np.append(step, [False]), parts)[::2] for step in steps)
-        return int(np.count_nonzero(up & ~down)), fallen + int(np.count_nonzero(up | down))
+        sizes, values = np.diff(self.offsets), self.values
+        steps = np.zeros((2, len(values) + 1), dtype=bool)
+        np.greater(values[1:], values[:-1], out=steps[0, 1:-1])
+        np.less(values[1:], values[:-1], out=steps[1, 1:-1])
+        steps[:, self.offsets] = False
+        up, down = np.diff(np.cumsum(steps, axis=1)[:, self.offsets]) > 0
+        uneven, long = up | down, sizes >= (2 if self.paired else 3)
+        rising, varied = (int((long & kind).sum()) for kind in (up & ~down, uneven))
+        return rising, varied, bool((sizes > 1).any()), bool(uneven.any())
 
     def keep(self, rows: IntArray) -> PairTable:
         """Return a table of these rows (ascending); queries remain even without rows."""

@@ -100,8 +100,9 @@ def join_block(qrels: Qrels, run: Run, *, ties: Ties, duplicates: Duplicates) ->
     """Join a block of whole queries with judgments."""
     table = run.without_repeats(duplicates)
     joined = join(qrels, run, ties=ties, table=table)
+    (rising, varied, *_), (*_, longer, uneven) = run.table.orders(), table.orders()
     tally = InputCounts(
-        len(table), *run.table.rising(), *_spread(table),
+        len(table), rising, varied, longer, uneven,
         removed=len(run.table) - len(table), unpaired=int(not run.table.paired),
     )  # fmt: skip
     unknown = run.table.queries.take(joined.unknown_queries).tolist()
@@ -179,16 +180,3 @@ def _first_documents(table: PairTable, joined: Joined) -> dict[int, Sequence[str
     return {
         number: docs[a:b] for number, (a, b) in zip(joined.numbers.tolist(), parts, strict=False)
     }
-
-
-def _spread(table: PairTable) -> tuple[int, int]:
-    """Return `InputCounts.longer` and `InputCounts.uneven` of a table."""
-    values, longer = table.values, np.flatnonzero(np.diff(table.offsets) > 1)
-    if not len(longer):
-        return 0, 0
-    # For most runs, the first pair of scores is enough.
-    first = int(table.offsets[longer[0]])
-    if values[first] != values[first + 1]:
-        return 1, 1
-    numbers = table.query_numbers()
-    return 1, int((values[1:] != values[:-1])[numbers[1:] == numbers[:-1]].any())

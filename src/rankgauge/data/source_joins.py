@@ -7,7 +7,7 @@ which are then read into a table, and joined by `join_block`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from rankgauge.core import native
 from rankgauge.core.ids import IntArray
-from rankgauge.core.pair_table import FloatArray, PairTable
+from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.policies import Ties
 from rankgauge.core.threads import check_stopped
 from rankgauge.data.join import Joined
@@ -135,11 +135,9 @@ def join_file(
     if core is None or qrels.judged is None:
         return None
 
-    def begun() -> Any:
-        return core.lines_run(*qrels.table.queries.columns(), RANKINGS, DOCUMENTS)
-
     made: list[_T] = []
-    run, name = begun(), source_name(path)
+    name, names = source_name(path), qrels.table.queries.columns()
+    run = core.lines_run(*names, RANKINGS, DOCUMENTS)
 
     def read(lines: LinesPiece, notes: tuple[str, ...]) -> int | None:
         found = core.join_lines(run, qrels.judged, *lines, ties == "trec")
@@ -152,40 +150,23 @@ def join_file(
 
     if read_lines(path, RUN, read):
         return made
-    parts = _of_tables(
-        qrels, begun(), adjacent((table, False) for table in read_tables(path, RUN, memory)),
-        ties, name=name,
-    )  # fmt: skip
-    made = []
-    for part in parts:
-        if part is None:
-            return None
-        made.append(function(part))
-    return made or None
-
-
-def _of_tables(
-    qrels: Qrels, run: Any, tables: Iterator[PairTable], ties: str, *, name: str
-) -> Iterator[JoinedBlock | None]:
-    """Join tables of whole queries; yield None at the end if the core declines one."""
-    core = native.core
-    assert core is not None  # noqa: S101 - checked by `join_file`
-    held, notes = 0, dict[str, None]()
-    for table in tables:
+    made, held, notes = [], 0, dict[str, None]()
+    run = core.lines_run(*names, RANKINGS, DOCUMENTS)
+    for table in adjacent((table, False) for table in read_tables(path, RUN, memory)):
         check_stopped()
         columns = table.queries.columns(), table.docs.columns()
         values = np.ascontiguousarray(table.values)
         found = core.join_table(run, qrels.judged, *columns, values, table.offsets, ties == "trec")
         if found is None:
-            yield None
-            return
+            return None
         held = found
         notes.update(dict.fromkeys(table.notes))
         if held > _AT_ONCE:
-            yield _joined(qrels, core.joined_lines(run), ties, (name, notes))
+            made.append(function(_joined(qrels, core.joined_lines(run), ties, (name, notes))))
             held = 0
     if held:
-        yield _joined(qrels, core.joined_lines(run), ties, (name, notes))
+        made.append(function(_joined(qrels, core.joined_lines(run), ties, (name, notes))))
+    return made or None
 
 
 def _joined(qrels: Qrels, found: Any, ties: str, origin: tuple[str, Iterable[str]]) -> JoinedBlock:

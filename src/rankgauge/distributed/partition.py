@@ -20,12 +20,16 @@ from rankgauge.data.run import Run
 from rankgauge.errors import InputError, RankgaugeError
 from rankgauge.evaluation.blocks import (
     Measured,
-    make_context,
     measure_absent,
     measure_block,
     merge_measured,
 )
-from rankgauge.evaluation.evaluation import make_plan
+from rankgauge.evaluation.context import (
+    make_context,
+)
+from rankgauge.evaluation.plan import (
+    make_plan,
+)
 from rankgauge.measures.measure import parse
 
 # Rows in memory at a time, besides the rest of the last query.

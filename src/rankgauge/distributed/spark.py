@@ -30,7 +30,9 @@ from rankgauge.distributed.partition import Job, Sum, mean_of
 from rankgauge.distributed.sql import column_names
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation import Evaluation
-from rankgauge.evaluation.evaluation import make_plan
+from rankgauge.evaluation.plan import (
+    make_plan,
+)
 from rankgauge.formats.columns import JUDGMENTS, RUN, columns_of, wrong_columns
 from rankgauge.measures import Measure, parse
 from rankgauge.stats.arrays import check_draws

@@ -5,9 +5,11 @@ from __future__ import annotations
 from rankgauge.core.lazy import lazy_imports
 
 with lazy_imports(globals()):
+    from rankgauge.evaluation.context import (
+        read_judgments as read_judgments,
+    )
     from rankgauge.evaluation.evaluation import (
         evaluate as evaluate,
-        read_judgments as read_judgments,
     )
     from rankgauge.evaluation.groups import (
         GroupMean as GroupMean,

@@ -17,15 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rankgauge.core import native
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.ids import IntArray, id_bytes, show_id
 from rankgauge.core.pair_table import distinct
-from rankgauge.core.policies import BY_GRADE, Policies
 from rankgauge.core.text import SHOWN, many, some
 from rankgauge.data.join import Joined, join
 from rankgauge.data.judged_run import BoolArray, JudgedRun, Values
-from rankgauge.data.qrels import Qrels, judged_number
+from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run, map_blocks, run_name
 from rankgauge.data.run_summary import (
     InputSummary,
@@ -37,18 +35,15 @@ from rankgauge.data.run_summary import (
 from rankgauge.data.source_joins import JoinedDicts, join_dicts, join_file
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation import notes
+from rankgauge.evaluation.context import Context, part_of
 from rankgauge.evaluation.input_checks import SAMPLE, InputChecks
 from rankgauge.evaluation.plan import JUDGED_AT, Plan
 from rankgauge.evaluation.result import Evaluation, describe_later
 from rankgauge.formats.columns import RUN, columns_of
 from rankgauge.formats.frames import is_frame
 from rankgauge.measures.counts import judged_shares
-from rankgauge.measures.measure import Measure
 
 if TYPE_CHECKING:
-    # Only needed for measures that read more than grades.
-    from rankgauge.data.special_qrels import SpecialQrels
-
     # Only needed for judgments that do not fit in memory.
     from rankgauge.data.stored_qrels import StoredQrels
 
@@ -60,82 +55,6 @@ _PLAIN_TIES = ("trec", "input")
 _FEW = 300
 # Number of queries missing from the run that are measured at once with judgments on disk.
 _MISSING = 10_000
-
-
-class Context(NamedTuple):
-    """Data shared by all blocks of an evaluation."""
-
-    qrels: Qrels  # judgments
-    graded: Qrels  # judgments with grades; mostly the same object
-    special: SpecialQrels | None  # special judgments, if a measure reads them
-    plan: Plan  # the measures and their inputs
-    policies: Policies  # the policies
-    # The measures to compute: without unjudged documents if the policies remove them.
-    measures: Sequence[Measure]
-    # `Plan.first_ranks`, with the same treatment of unjudged documents
-    first_ranks: Sequence[Measure]
-    # Numbers of the measures that are estimated from random orders of ties.
-    estimated: Sequence[int]
-    selected: BoolArray  # (Q,) whether each judged query is evaluated
-    notes: tuple[str, ...]  # notes of the reader of the judgments
-    # Judgments on disk; `qrels` then has only the data for notes and checks.
-    stored: StoredQrels | None = None
-
-
-def make_context(
-    qrels: Qrels,
-    plan: Plan,
-    policies: Policies,
-    queries: Iterable[Any] | None,
-    *,
-    graded: Qrels | None = None,
-    special: SpecialQrels | None = None,
-    notes: tuple[str, ...] = (),
-    stored: StoredQrels | None = None,
-) -> Context:
-    """Return the data shared by all blocks; raise an error if judgments or policies do not fit."""
-    native.warn_if_missing()
-    if not len(qrels):
-        raise InputError(
-            "the judgments have no queries", where="judgments", fix="pass at least one"
-        )
-    if policies.ties in BY_GRADE:
-        plan.refuse_special(policies.ties)
-    if policies.ties == "mean":
-        plan.refuse_open(policies.draws)
-    selected = np.ones(len(qrels), dtype=bool)
-    if queries is not None:
-        numbers = [judged_number(qrels, query) for query in queries]
-        if not numbers:
-            raise InputError(
-                "the list of queries is empty", where="queries", fix="pass at least one"
-            )
-        selected[:] = False
-        selected[numbers] = True
-    condensed, averaged = policies.unjudged == "removed", policies.ties == "mean"
-    # The mean rank over all orders of ties is not the rank of a document.
-    firsts = () if averaged else plan.first_ranks
-    return Context(
-        qrels,
-        graded or qrels,
-        special,
-        plan,
-        policies,
-        measures=plan.condensed if condensed else plan.measures,
-        first_ranks=[first(judged_only=True) for first in firsts] if condensed else firsts,
-        estimated=plan.open if averaged else (),
-        selected=selected,
-        notes=(*qrels.table.notes, *notes),
-        stored=stored,
-    )
-
-
-def _part_of(context: Context, stored: StoredQrels, numbers: IntArray) -> Context:
-    """Return a context with the judgments of the queries with these numbers (ascending)."""
-    part = stored.part(numbers)
-    return context._replace(
-        qrels=part, graded=part, selected=context.selected[numbers], notes=(), stored=None
-    )
 
 
 class Measured(NamedTuple):
@@ -243,7 +162,7 @@ def _measure_stored(run: Run, context: Context, stored: StoredQrels) -> BlockRes
     """Measure a block with judgments on disk, reading only those of its queries."""
     numbers = stored.numbers_of(run.table.queries)
     known = np.sort(numbers[numbers >= 0])
-    result = measure_block(run, _part_of(context, stored, known))
+    result = measure_block(run, part_of(context, stored, known))
     measured, summary = result.measured, result.summary
     rankings = {int(known[number]): docs for number, docs in summary.rankings.items()}
     return result._replace(
@@ -485,7 +404,7 @@ def _measure_missing(missing: IntArray, context: Context) -> Iterator[Measured]:
         return
     for start in range(0, len(missing), _MISSING):
         numbers = missing[start : start + _MISSING]
-        part = _part_of(context, context.stored, numbers)
+        part = part_of(context, context.stored, numbers)
         found = measure_absent(np.arange(len(numbers)), part)
         yield found._replace(numbers=numbers)
 
@@ -560,8 +479,6 @@ def _no_common_query(context: Context, summary: InputSummary) -> MismatchError:
 
 def add_weights(evaluation: Evaluation, qrels: Qrels, weights: Any, groups: Any) -> Evaluation:
     """Return an evaluation with a weight or a group for each query."""
-    if weights is None and groups is None:
-        return evaluation
     number = dict(zip(qrels.query_ids, qrels.table.queries.tolist(), strict=True))
     ids = [number[query] for query in evaluation.query_ids]
     found, shares = evaluation.findings, None

@@ -1,7 +1,7 @@
 """`evaluate()`: evaluate a run against judgments.
 
-The steps, in order: check the arguments, read the judgments, measure the run block by block
-XX.
+The steps, in order: check the arguments, read the judgments (`context.py`), measure the run block
+by block, merge the blocks, and build the `Evaluation` (`blocks.evaluate_run`).
 """
 
 from __future__ import annotations
@@ -14,45 +14,30 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from rankgauge.core.arguments import memory_size
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined, Unjudged
-from rankgauge.data.qrels import Qrels, read_qrels
+from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run, map_blocks
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation.blocks import (
     BlockResult,
-    Context,
     add_weights,
     build_evaluation,
     evaluate_run,
-    make_context,
     measure_block,
     merge_blocks,
 )
-from rankgauge.evaluation.plan import Plan
+from rankgauge.evaluation.context import read_context, read_records
+from rankgauge.evaluation.plan import make_plan
 from rankgauge.evaluation.result import Evaluation
-from rankgauge.formats.lines import Source
-from rankgauge.formats.pieces import fits
 from rankgauge.formats.readers import read_ids
-from rankgauge.formats.registry import InFormat
-from rankgauge.measures.measure import Measure, parse_all
+from rankgauge.measures.measure import Measure
 
 if TYPE_CHECKING:
     # Only needed for measures that read more than grades, and for profiles.
     from rankgauge.data.special_qrels import SpecialQrels
-    from rankgauge.data.stored_qrels import StoredQrels
     from rankgauge.profiles.deviations import Profile
 
 _T = TypeVar("_T")
 Queries: TypeAlias = Literal["all", "intersection"] | Iterable[Any] | os.PathLike[str]
-
-# Approximate memory in bytes: per query (ids, numbers, counts) and per value.
-_QUERY_BYTES, _VALUE_BYTES = 250, 17
-
-DEFAULT_CUTOFFS = (1, 3, 5, 10)
-DEFAULT_MEASURES = (
-    *(f"{name}@{k}" for k in DEFAULT_CUTOFFS for name in ("P", "R", "F", "Success", "nDCG")),
-    "RR",
-    "AP",
-)
 
 
 def evaluate(  # noqa: PLR0913 - one parameter a choice
@@ -150,50 +135,17 @@ def evaluate(  # noqa: PLR0913 - one parameter a choice
         )
     else:
         if run is None:
-            context, run = _read_records(qrels, plan, policies, ids)
+            context, run = read_records(qrels, plan, policies, ids)
         else:
-            context = _read_context(qrels, plan, policies, ids, limit)
+            context = read_context(qrels, plan, policies, ids, limit)
         made, judged = evaluate_run(run, context, limit), context.qrels
-    made = add_weights(made, judged, weights, groups)
+    if weights is not None or groups is not None:
+        made = add_weights(made, judged, weights, groups)
     if fields is None:
         return made
     from rankgauge.evaluation.origins import add_origins
 
     return add_origins(made, fields, mix_origins=mix_origins)
-
-
-def make_plan(
-    measures: str | Measure | Iterable[str | Measure] | None, dialect: str | None = None
-) -> Plan:
-    """Parse measures and determine their inputs."""
-    names: tuple[Any, ...]
-    if measures is None:
-        names, dialect = DEFAULT_MEASURES, None
-    elif isinstance(measures, str | Measure):
-        names = (measures,)
-    elif isinstance(measures, Iterable):
-        names = tuple(measures)
-    else:
-        raise InputError(
-            f"got {measures!r:.60} for the measures", where="measures",
-            fix='pass names, such as ["nDCG@10", "AP"]',
-        )  # fmt: skip
-    for name in names:
-        if not isinstance(name, str | Measure):
-            parse_all(name)  # raises the error
-    return _cached_plan(names, dialect)
-
-
-@lru_cache(maxsize=256)
-def _cached_plan(names: tuple[str | Measure, ...], dialect: str | None) -> Plan:
-    """Return the plan of these measures; cached for loops over runs."""
-    # Drop repeated measures: column names are unique.
-    found = dict.fromkeys(measure for name in names for measure in parse_all(name, dialect))
-    if not found:
-        raise InputError(
-            "no measure was given", where="measures", fix='name one, such as "nDCG@10"'
-        )
-    return Plan(tuple(found))
 
 
 def queries_policy(queries: Queries) -> Literal["all", "intersection", "given"]:
@@ -243,92 +195,6 @@ def _memory_limit(memory: str | int, run: Any, profile: object) -> int:
     return limit
 
 
-def _read_context(  # noqa: PLR0917 - what an evaluation is of
-    source: Any,
-    plan: Plan,
-    policies: Policies,
-    queries: list[Any] | None,
-    memory: int | None = None,
-) -> Context:
-    """Read the judgments in the form that the measures need."""
-    judged = (
-        _judgments(source, plan.reads)
-        if memory is None
-        else _fitting_judgments(source, plan.reads, memory)
-    )
-    if isinstance(judged, Qrels):
-        context = make_context(judged, plan, policies, queries)
-    else:
-        from rankgauge.data.special_qrels import SpecialQrels
-
-        if isinstance(judged, SpecialQrels):
-            context = make_context(judged.qrels, plan, policies, queries, special=judged)
-        else:
-            context = make_context(judged.outline(), plan, policies, queries, stored=judged)
-    if memory is not None:
-        _refuse_many_values(context, memory)
-    return context
-
-
-def _refuse_many_values(context: Context, memory: int) -> None:
-    """Raise an error if the values of all queries, which stay in memory, exceed the limit."""
-    plan, queries = context.plan, len(context.qrels)
-    columns = len(plan.measures) + len(plan.depths) + len(context.first_ranks)
-    wanted = queries * (_QUERY_BYTES + _VALUE_BYTES * columns)
-    if wanted > memory:
-        raise InputError(
-            f"the values of {queries:,} queries take about {wanted // 10**6:,} MB of memory",
-            where="memory",
-            fix=f'pass memory="{wanted // 10**9 + 1}GB", or fewer measures',
-        )
-
-
-def _judgments(source: Any, reads: str) -> Qrels | SpecialQrels:
-    if not reads:
-        return Qrels.of(source)
-    return _special_qrels(reads).of(source)
-
-
-def _special_qrels(reads: str) -> type[SpecialQrels]:
-    """Return the class of special judgments with this input, importing it on demand."""
-    from rankgauge.data import PreferenceQrels, SampledQrels, SubtopicQrels
-
-    kinds: tuple[type[SpecialQrels], ...] = (PreferenceQrels, SampledQrels, SubtopicQrels)
-    return next(kind for kind in kinds if kind.reads == reads)
-
-
-def _fitting_judgments(source: Any, reads: str, memory: int) -> Qrels | SpecialQrels | StoredQrels:
-    """Return judgments in memory, or on disk if they need more than `memory` bytes."""
-    if reads:
-        return _judgments(source, reads)
-    from rankgauge.data.stored_qrels import StoredQrels
-
-    if isinstance(source, StoredQrels):
-        return source
-    if isinstance(source, str | os.PathLike) and not fits(source, memory):
-        return StoredQrels(source, memory)
-    return Qrels.of(source)
-
-
-def _read_records(
-    source: Any, plan: Plan, policies: Policies, queries: list[Any] | None
-) -> tuple[Context, Run]:
-    """Read records with both judgments and a run."""
-    from rankgauge.data.records import Records
-
-    records = Records.of(source)
-    if plan.reads:
-        raise InputError(
-            f"{plan.measures[plan.special[0]]} reads {plan.reads}, which records do not have",
-            where="measures",
-            fix="pass judgments and a run: evaluate(judgments, run, ...)",
-        )
-    context = make_context(
-        records.qrels, plan, policies, queries, graded=records.graded, notes=records.notes
-    )
-    return context, records.run
-
-
 def evaluate_blocks(
     judged: Qrels | SpecialQrels,
     run: Any,
@@ -340,7 +206,7 @@ def evaluate_blocks(
     queries: list[Any] | None = None,
 ) -> tuple[Evaluation, list[_T]]:
     """Evaluate a run and apply `look` to each of its blocks, reading a file only once."""
-    context = _read_context(judged, make_plan(measures), policies, queries)
+    context = read_context(judged, make_plan(measures), policies, queries)
 
     def each(block: Run) -> tuple[BlockResult, _T]:
         return measure_block(block, context), look(block)
@@ -361,53 +227,7 @@ def evaluate_each(
 ) -> list[Evaluation]:
     """Evaluate a run with several sets of judgments, reading a file only once."""
     plan = make_plan(measures)
-    contexts = [_read_context(judged, plan, policies, queries) for judged in judgments]
+    contexts = [read_context(judged, plan, policies, queries) for judged in judgments]
     blocks = map_blocks(run, lambda block: [measure_block(block, one) for one in contexts], name)
     results = map(merge_blocks, zip(*blocks, strict=True))
     return [build_evaluation(*each) for each in zip(results, contexts, strict=True)]
-
-
-def prepare_judgments(
-    source: Any, measures: str | Measure | Iterable[str | Measure] | None
-) -> Qrels | SpecialQrels:
-    """Read judgments once, in the form that these measures need, to evaluate many runs."""
-    return _judgments(source, make_plan(measures).reads)
-
-
-def read_judgments(
-    path: Source,
-    measures: str | Measure | Iterable[str | Measure] | None = None,
-    *,
-    format: str | None = None,
-    memory: str | int | None = None,
-) -> Qrels | SpecialQrels | StoredQrels:
-    """Read judgments in the form that these measures need, such as subtopic judgments.
-
-    Args:
-        path: A file, or anything else that :func:`read_qrels` or the reader of the special
-            judgments accepts.
-        measures: Names (``"alpha_nDCG@10"``) or measures.
-        format: The format, if the file name and first line are ambiguous.
-        memory: A limit such as ``"512MB"``: judgments that do not fit stay on disk and can be used
-            to evaluate any number of runs with the same `memory`.
-
-    Returns:
-        `Qrels`; `SubtopicQrels`, `SampledQrels`, or `PreferenceQrels` if one of the measures reads
-        more than grades; `StoredQrels` if the judgments do not fit in memory.
-
-    Raises:
-        InputError: If the file cannot be read as judgments of this kind.
-        UnknownName: For an unknown measure.
-
-    Example:
-        >>> from rankgauge.sample import sample_path
-        >>> read_judgments(sample_path("qrels.txt"), "AP")
-        <Qrels: 30 queries, 289 judgments>
-    """
-    reads = make_plan(measures).reads
-    if not reads and memory is not None:
-        source = path if format is None else InFormat(path, format)
-        return _fitting_judgments(source, "", memory_size(memory))
-    if not reads:
-        return read_qrels(path, format=format)
-    return _special_qrels(reads).read(path, format)

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from functools import cached_property, lru_cache
+from typing import Any
 
 from rankgauge.data.judged_run import Values
 from rankgauge.errors import InputError
 from rankgauge.measures.compiled import program, step, step_of
 from rankgauge.measures.declaration import SPECIAL
-from rankgauge.measures.measure import Measure, parse
+from rankgauge.measures.measure import Measure, parse, parse_all
 
 # Depth of the judged share in notes if no measure has a deeper cut-off.
 JUDGED_AT = 10
 # Measures whose perfect value requires every relevant document at its ideal rank.
 _WHOLE = {"AP", "nDCG", "Rprec"}
+DEFAULT_CUTOFFS = (1, 3, 5, 10)
+DEFAULT_MEASURES = (
+    *(f"{name}@{k}" for k in DEFAULT_CUTOFFS for name in ("P", "R", "F", "Success", "nDCG")),
+    "RR",
+    "AP",
+)
 
 
 class Plan:
@@ -154,3 +161,37 @@ def _reads_judged(measure: Measure) -> bool:
     gain = dict(measure.params).get("gain")
     gains_for_nothing = isinstance(gain, tuple) and dict(gain).get(0.0, 0.0) > 0
     return measure.declaration.reads == "judged" or gains_for_nothing
+
+
+def make_plan(
+    measures: str | Measure | Iterable[str | Measure] | None, dialect: str | None = None
+) -> Plan:
+    """Parse measures and determine their inputs."""
+    names: tuple[Any, ...]
+    if measures is None:
+        names, dialect = DEFAULT_MEASURES, None
+    elif isinstance(measures, str | Measure):
+        names = (measures,)
+    elif isinstance(measures, Iterable):
+        names = tuple(measures)
+    else:
+        raise InputError(
+            f"got {measures!r:.60} for the measures", where="measures",
+            fix='pass names, such as ["nDCG@10", "AP"]',
+        )  # fmt: skip
+    for name in names:
+        if not isinstance(name, str | Measure):
+            parse_all(name)  # raises the error
+    return _cached_plan(names, dialect)
+
+
+@lru_cache(maxsize=256)
+def _cached_plan(names: tuple[str | Measure, ...], dialect: str | None) -> Plan:
+    """Return the plan of these measures; cached for loops over runs."""
+    # Drop repeated measures: column names are unique.
+    found = dict.fromkeys(measure for name in names for measure in parse_all(name, dialect))
+    if not found:
+        raise InputError(
+            "no measure was given", where="measures", fix='name one, such as "nDCG@10"'
+        )
+    return Plan(tuple(found))

@@ -19,7 +19,12 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.records import Records
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation.blocks import evaluate_run, make_context
+from rankgauge.evaluation.blocks import (
+    evaluate_run,
+)
+from rankgauge.evaluation.context import (
+    make_context,
+)
 from rankgauge.evaluation.notes import info, single_measure_note
 from rankgauge.evaluation.plan import Plan
 from rankgauge.evaluation.result import AppliedProfile, Evaluation, findings_of_notes

@@ -24,7 +24,12 @@ from rankgauge.data.run import Run
 from rankgauge.data.subsets import keep_queries
 from rankgauge.diagnosis.diagnosis import Diagnosis, diagnose
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation.evaluation import evaluate, prepare_judgments
+from rankgauge.evaluation.context import (
+    prepare_judgments,
+)
+from rankgauge.evaluation.evaluation import (
+    evaluate,
+)
 from rankgauge.evaluation.input_checks import collection_findings
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure

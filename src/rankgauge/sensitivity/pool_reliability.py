@@ -22,9 +22,11 @@ from rankgauge.evaluation.evaluation import (
     Queries,
     evaluate_blocks,
     evaluate_each,
-    make_plan,
     queries_policy,
     selected_ids,
+)
+from rankgauge.evaluation.plan import (
+    make_plan,
 )
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
