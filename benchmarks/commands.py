@@ -26,7 +26,6 @@ DATA = Path(__file__).parent.parent / "build" / "benchmarks"
 SMALL, LARGE, TINY = Work(700, 1000, 2), Work(7000, 1000, 2), Work(50, 20, 4)
 FEW = Work(5, 20, 4)
 STEPS = (Work(175, 1000, 2), Work(700, 1000, 2), Work(2800, 1000, 2))
-TINY_STEPS = (TINY, Work(100, 20, 4))
 # Command, number of evaluations in it, goals: CPU relative to these evaluations, and MiB.
 COMMANDS: tuple[tuple[str, int, float, float], ...] = (
     ("compare {qrels} {a} {b}", 2, 2.5, 300),
@@ -107,7 +106,7 @@ def exponent(lines: Sequence[int], seconds: Sequence[float]) -> float:
     )
 
 
-def growth(works: Sequence[Work]) -> Iterator[tuple[str, ...]]:
+def growth(works: Sequence[Work], turns: int) -> Iterator[tuple[str, ...]]:
     """Yield a row for each command: seconds by size, and the exponent."""
     took: dict[str, list[float]] = {
         command: [] for command in (EVALUATE, *(c for c, *_ in COMMANDS))
@@ -116,8 +115,8 @@ def growth(works: Sequence[Work]) -> Iterator[tuple[str, ...]]:
         with prepared(work) as ran:
             for command, seconds in took.items():
                 # Other load on the machine only adds time.
-                turns = _TURNS if work.docs * work.queries < _SHORT else 1
-                seconds.append(min(ran(command).cpu for _ in range(turns)))
+                times = turns if work.docs * work.queries < _SHORT else 1
+                seconds.append(min(ran(command).cpu for _ in range(times)))
     lines = [work.queries * work.docs for work in works]
     for command, (start, *seconds) in took.items():
         # Smaller differences are dominated by other load on the machine.
@@ -162,12 +161,12 @@ def main(words: Sequence[str] | None = None) -> None:
     work = TINY if given.tiny else LARGE if given.large else SMALL
     text = table((f"{work}: {HEAD[0]}", *HEAD[1:]), rows(work))
     print(text, flush=True)
-    works = TINY_STEPS if given.tiny else STEPS
+    works, turns = ((TINY,), 1) if given.tiny else (STEPS, _TURNS)
     sizes = [f"{one.queries * one.docs / 1e6:g} M lines s" for one in works]
-    grown = table(("command", "start s", *sizes, "exponent"), growth(works))
+    grown = table(("command", "start s", *sizes, "exponent"), growth(works, turns))
     print(f"\n{grown}", flush=True)
     head = ("1 job, CPU s", "wall s", "2 jobs, CPU s", "wall s", "wall 1 / 2")
-    jobs = table((f"{work}: {HEAD[0]}", *head), shared(work, 1 if given.tiny else _TURNS))
+    jobs = table((f"{work}: {HEAD[0]}", *head), shared(work, turns))
     print(f"\n{jobs}")
     if given.write:
         put(given.write, "commands", text)

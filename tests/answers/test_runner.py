@@ -303,7 +303,7 @@ def test_a_run_that_is_killed_is_resumed_without_paying_twice(tmp_path, how):
     assert len(replied) - CALLS <= (4 if how == signal.SIGKILL else 0)
 
 
-# Forks a process for every fourth line that runs after the first call; it is killed when it reaches
+# Forks a process for every eighth line that runs after the first call; it is killed when it reaches
 # that line for the last time.
 AT_EACH_LINE = """
 import os, signal, sys, threading
