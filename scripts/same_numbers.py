@@ -8,6 +8,7 @@ Keys that were renamed on purpose are listed in ``RENAMED``.
 """
 
 import argparse
+import gzip
 import json
 import os
 import subprocess
@@ -45,9 +46,24 @@ def commands(data: Path | None, sample: Path) -> Iterator[list[str]]:
         runs = sorted(folder.glob("runs/*.gz"))
         texts = folder if list(folder.glob("corpus.jsonl*")) else None
         yield from _of_runs(next(folder.glob("**/qrels*.txt*")), runs, texts)
+    for expected in sorted(data.glob("*/expected/*.json.gz")) if data else ():
+        yield _with_oracle(expected)
     for qrels, run, *measures in _SPECIAL if data else ():
         words = [word for measure in measures for word in ("-m", measure)]
         yield ["evaluate", str(data / qrels), str(data / run), *words]
+
+
+def _with_oracle(expected: Path) -> list[str]:
+    """Return the evaluation of a run by all measures for which other tools printed values."""
+    folder, name = expected.parents[1], expected.name.removesuffix(".json.gz")
+    run, qrels = folder / "runs" / f"{name}.run.gz", folder / "trec" / "qrels.txt"
+    run = run if run.exists() else folder / name
+    qrels = next(
+        path for path in (qrels, folder / "qrels.txt", folder / "qrels.test") if path.exists()
+    )
+    names = json.loads(gzip.decompress(expected.read_bytes()))
+    words = [word for measure in names for word in ("-m", measure)]
+    return ["evaluate", str(qrels), str(run), *words]
 
 
 def _of_runs(qrels: Path, runs: list[Path], texts: Path | None) -> Iterator[list[str]]:
