@@ -60,3 +60,10 @@ def test_a_measure_shows_what_other_tools_call_it():
 def test_a_measure_says_what_ties_do_to_it(name: str, message: str) -> None:
     assert message in " ".join(describe(name).split())
     assert "Equal scores" not in describe(name, full=False)
+
+
+def test_a_measure_says_which_implementations_it_lacks() -> None:
+    parts = ["compiled core", "SQL", "steps of means over ties"]
+    assert f"Optional parts: {', '.join(parts)}; missing: none." in describe("P")
+    missing = f"Optional parts: none; missing: {', '.join(parts)}."
+    assert missing in " ".join(describe("ERR").split())

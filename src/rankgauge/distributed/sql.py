@@ -275,7 +275,7 @@ class _Template(NamedTuple):
     takes: tuple[str, ...] = ("k", "rel")
 
 
-_MEASURES = {
+SQL_MEASURES = {
     "P": _Template(lambda p: f"{_count(_hits(p))} / {p['k']}"),
     "R": _Template(lambda p: f"{_count(_hits(p))} / {_relevant(p)}"),
     "RelP": _Template(_capped_recall),
@@ -291,11 +291,12 @@ _MEASURES = {
 
 
 def _value_of(measure: Measure) -> str:
-    template = _MEASURES.get(measure.name)
+    template = SQL_MEASURES.get(measure.name)
     if template is None:
         raise UnknownName(
             f"{measure} cannot be written in SQL",
-            fix=f"choose from {', '.join(_MEASURES)}, or evaluate the run with rankgauge evaluate",
+            fix=f"choose from {', '.join(SQL_MEASURES)}, or evaluate the run with "
+            "rankgauge evaluate",
         )
     for word, value in measure.params:
         if word not in template.takes or (word == "gain" and value not in {"linear", "exp"}) or (
@@ -308,9 +309,9 @@ def _value_of(measure: Measure) -> str:
 
 
 def _level_of(measure: Measure) -> list[str]:
-    """Return the relevance level whose running counts the measure needs, if any."""
-    needs = {"R", "RelP", "F", "RR", "AP", "Rprec"}
-    return [str(measure.arguments["rel"])] if measure.name in needs else []
+    """Return the relevance level whose running counts the SQL of the measure reads, if any."""
+    reads = re.search(r"\b(relevant|found)_", _value_of(measure))
+    return [str(measure.arguments["rel"])] if reads else []
 
 
 def _tag(text: object) -> str:

@@ -46,7 +46,7 @@ def _discount(rank: int, words: Any) -> float:
     return 1.0 if rank <= base else math.log(base) / math.log(rank)
 
 
-_WEIGHTS: dict[str, tuple[str, _Weight]] = {
+WEIGHTS: dict[str, tuple[str, _Weight]] = {
     "P": ("chance", _within),
     "R": ("chance", _within),
     "RelP": ("chance", _within),
@@ -66,12 +66,12 @@ def tie_mean(measure: Measure, query: RankedQuery) -> Calculation | None:
     """Return the mean of a measure over all orders of equal scores, or None if not supported."""
     words, name = parameters_of(measure, query), measure.name
     if (
-        name not in _WEIGHTS
+        name not in WEIGHTS
         or words.get("residual")
         or (words.get("ideal") == "topk" and words["k"] is not None)
     ):
         return None
-    head, weight = _WEIGHTS[name]
+    head, weight = WEIGHTS[name]
     total, rows, terms = 0.0, [], []
     for one in query.documents:
         if words["k"] is not None and one.first > words["k"]:

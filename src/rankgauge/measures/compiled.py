@@ -21,7 +21,7 @@ _FAMILIES = (
     "NumRelRet", "FirstRel", "Judged", "Beyond",
 )  # fmt: skip
 # Judged is excluded: lists of grades do not separate grades below 0 from unjudged documents.
-_MEASURES = {*_FAMILIES} - {"Judged", "Beyond"}
+COMPILED_MEASURES = {*_FAMILIES} - {"Judged", "Beyond"}
 # Integers below this number are exact as floats.
 _EXACT = 2.0**53
 # Grade of an unjudged document: no hit and no gain.
@@ -48,7 +48,7 @@ def step_of(measure: Measure) -> Step | None:
     """Return the row of a measure; None if the compiled core does not support it."""
     params = dict(measure.params)
     known = {"k"} if measure.name == "nDCG" else {"k", "rel", "beta"}
-    if measure.name not in _MEASURES or not params.keys() <= known:
+    if measure.name not in COMPILED_MEASURES or not params.keys() <= known:
         return None
     return step(measure.name, params.get("k"), params.get("rel", 1), params.get("beta", 1))
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 from itertools import groupby
 
 from rankgauge.core.grammar import VOCABULARY, plain_key
+from rankgauge.measures.compiled import COMPILED_MEASURES
 from rankgauge.measures.declaration import NAMES, Declaration
 from rankgauge.measures.measure import Measure, list_measures as all_measures, parse_all
 from rankgauge.measures.translation import tool_names
@@ -107,6 +108,7 @@ def _described(declared: Declaration, *, full: bool) -> Iterator[str]:
     yield f"Undefined values are {done}."
     if full:
         yield from _filled(f"Equal scores: {over_ties(declared)}.")
+        yield from _filled(_implementations(declared))
     yield "Parameters:"
     for word in declared.words:
         yield from _filled(f"  {word:<12} {_parameter(declared, word, full=full)}", " " * 15)
@@ -160,6 +162,23 @@ def over_ties(declared: Declaration) -> str:
         )
         return f"the mean over all orders is exact{but}{ends}"
     return f"no exact mean over all orders; it can be estimated from random orders{ends}"
+
+
+def _implementations(declared: Declaration) -> str:
+    """Describe which optional implementations exist besides the kernel."""
+    from rankgauge.distributed.sql import SQL_MEASURES
+    from rankgauge.explanation.tie_means import WEIGHTS
+
+    optional: dict[str, Container[str]] = {
+        "compiled core": COMPILED_MEASURES,
+        "SQL": SQL_MEASURES,
+        "steps of means over ties": WEIGHTS,
+    }
+    existing = [name for name, names in optional.items() if declared.name in names]
+    missing = [name for name in optional if name not in existing]
+    return (
+        f"Optional parts: {', '.join(existing) or 'none'}; missing: {', '.join(missing) or 'none'}."
+    )
 
 
 def _upset(declared: Declaration) -> str:
