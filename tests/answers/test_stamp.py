@@ -267,6 +267,17 @@ def test_labels_of_people_on_both_systems_give_a_verdict_whatever_the_judge_errs
     assert compare([new, replace(unlabeled, run_name="b")]).difference("b").verdict == "withheld"
     with pytest.raises(InputError, match="not calibrated"):
         gate(new, rules=RULES, baseline=Baseline.from_evaluation(unlabeled))
+    # Nor are labels on different questions of the two.
+    half = dict(list(people.items())[:30])
+    about = {"Faithfulness": new.judge["measures"]["Faithfulness"]}
+    first, second = (
+        replace(new, run_name=name, settings={"judge": {"name": "m", "measures": {
+            "Faithfulness": about["Faithfulness"] | {"people": labels}}}})
+        for name, labels in (("a", half), ("b", {q: v for q, v in people.items() if q not in half}))
+    )  # fmt: skip
+    assert compare([first, second]).difference("b").verdict == "withheld"
+    with pytest.raises(InputError, match="not calibrated"):
+        gate(second, rules=RULES, baseline=Baseline.from_evaluation(first))
     few = {item.key for record in ANSWERS.records[:19]
            for item in items_of(record, sentence_claims(record))}  # fmt: skip
     some = evaluated(poor, human=[each for each in PEOPLE if each.key in few])
