@@ -28,6 +28,7 @@ from rankgauge.formats.lines import Source, source_name
 from rankgauge.formats.pieces import adjacent, read_lines, read_tables
 
 _T = TypeVar("_T")
+_NOTHING = np.zeros((0, 4))
 # Number of rankings plus judged documents that are measured together, to limit memory.
 _AT_ONCE = 1 << 17
 
@@ -74,7 +75,7 @@ def join_dicts(
     ):
         return None
     names, pools = qrels.texts
-    steps = np.zeros((0, 4)) if program is None else program
+    steps = _NOTHING if program is None else program
     deepest = max(qrels.largest_pool, max(map(len, run.values()), default=0))
     columns = (qrels.table.values, qrels.table.offsets, *qrels.ideal, discount_table(deepest))
     found = native.core.measure_dicts(
