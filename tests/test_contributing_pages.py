@@ -1,8 +1,8 @@
 """The pages on additions are true: each is followed literally in a copy of the source.
 
 A block of code whose first line is ``# file: PATH`` becomes that file, or is added at its end.
-``# file: PATH, in NAME`` adds it at the end of this function, block, or collection. Shell commands
-are run. All happens in the order of the page.
+``# file: PATH, in NAME`` adds it at the end of this function, class, block, or collection, and
+``before NAME`` before it. Shell commands are run. All happens in the order of the page.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PAGES = [
     if "# file: " in page.read_text(encoding="utf-8")
 ]  # fmt: skip
 BLOCK = re.compile(r"(?ms)^```(\w+)\n(.*?)^```$")
-PLACE = re.compile(r"# file: ([^\s,]+)(?:, in (\S+))?\n+")
+PLACE = re.compile(r"# file: (?P<path>[^\s,]+)(?:, (?P<where>in|before) (?P<name>\S+))?\n+")
 
 
 @pytest.mark.slow
@@ -36,7 +36,11 @@ def test_following_a_page_adds_code_that_passes_its_tests(page, tmp_path):
     commands = 0
     for language, block in BLOCK.findall(page.read_text(encoding="utf-8")):
         if place := PLACE.match(block):
-            add(source / place[1], place[2], block[place.end() :])
+            path = source / place["path"]
+            path.parent.mkdir(exist_ok=True)
+            before = path.read_text(encoding="utf-8") if path.exists() else ""
+            code = block[place.end() :]
+            path.write_text(added(before, code, place["where"], place["name"]), encoding="utf-8")
         elif language == "sh":
             commands += 1
             run(block, source)
@@ -44,41 +48,46 @@ def test_following_a_page_adds_code_that_passes_its_tests(page, tmp_path):
     run("lint-imports --no-logo", source)
 
 
-def add(path: Path, name: str | None, code: str) -> None:
-    """Add code to a file: at its end, or at the end of what has this name."""
-    if name is None:
-        path.parent.mkdir(exist_ok=True)
-        before = f"{path.read_text(encoding='utf-8')}\n\n" if path.exists() else ""
-        path.write_text(before + code, encoding="utf-8")
-        return
-    lines = path.read_text(encoding="utf-8").splitlines()
-    line, indent = next(filter(None, (end(n, name) for n in ast.walk(ast.parse("\n".join(lines))))))
-    lines.insert(line, textwrap.indent(code.rstrip(), " " * indent))
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+def added(text: str, code: str, where: str | None, name: str | None) -> str:
+    """Return the text of a file with this code at its end, or in or before what has this name."""
+    if where is None:
+        return f"{text}\n\n{code}" if text else code
+    [node] = [node for node in ast.walk(ast.parse(text)) if name in names(node)]
+    line, indent = (node.lineno - 1, node.col_offset) if where == "before" else end(node)
+    if isinstance(node, ast.Assign | ast.AnnAssign) and where == "in":
+        code = f"{code.rstrip().removesuffix(',')},"
+    after = ["", ""] if where == "before" else []
+    lines = text.splitlines()
+    lines[line:line] = [*textwrap.indent(code, " " * indent).splitlines(), *after]
+    return "\n".join(lines) + "\n"
 
 
-def end(node: ast.AST, name: str) -> tuple[int, int] | None:
-    """Return the number of the last line inside of what has this name, and its indentation."""
+def names(node: ast.AST) -> list[str]:
+    """Return the name of a function or class, of an assigned collection, or of a block."""
     match node:
-        case ast.FunctionDef(name=found, body=body) if found == name:
-            return body[-1].end_lineno, body[-1].col_offset
-        case ast.With(items=[ast.withitem(context_expr=ast.Call(func=ast.Name(id=found)))]) if (
-            found == name
-        ):
-            return node.body[-1].end_lineno, node.body[-1].col_offset
-        case (
-            ast.Assign(targets=[ast.Name(id=found)]) | ast.AnnAssign(target=ast.Name(id=found))
-        ) if found == name:
-            [inner] = [
-                part for part in ast.walk(node.value)
-                if isinstance(part, ast.Dict | ast.Tuple | ast.List | ast.Set)
-            ][:1]  # fmt: skip
-            return inner.end_lineno - 1, node.col_offset + 4
-        case ast.Dict(keys=keys, values=values):
-            for key, value in zip(keys, values, strict=True):
-                if isinstance(key, ast.Constant) and key.value == name:
-                    return value.end_lineno - 1, key.col_offset + 4
-    return None
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
+            return [name]
+        case ast.With(items=[ast.withitem(context_expr=ast.Call(func=ast.Name(id=name)))]):
+            return [name]
+        case _:
+            return []
+
+
+def end(node: ast.AST) -> tuple[int, int]:
+    """Return the line at which code is added to a node, and its indentation."""
+    match node:
+        case ast.FunctionDef(body=[*_, before, ast.Return()]) | ast.FunctionDef(body=[*_, before]):
+            last = before
+        case ast.ClassDef(body=body):
+            last = [part for part in body if isinstance(part, ast.AnnAssign)][-1]
+        case ast.With(body=[*_, last]):
+            pass
+        case _:
+            kinds = ast.Dict | ast.Tuple | ast.List | ast.Set
+            return next(n for n in ast.walk(node) if isinstance(n, kinds)).end_lineno - 1, 4
+    return last.end_lineno, last.col_offset
 
 
 def run(commands: str, folder: Path) -> None:

@@ -24,10 +24,6 @@ from schemas import NAMES, published
 import rankgauge
 from rankgauge.benchmark import plan as planning, plan_execution
 from rankgauge.cli.main import cli
-from rankgauge.formats import letor, registry
-from rankgauge.formats.columns import JUDGMENTS
-from rankgauge.formats.lines import numbered_lines
-from rankgauge.formats.rows import Rows
 from rankgauge.measures.translation import DIALECTS
 
 ROOT = Path(__file__).parents[1]
@@ -486,21 +482,3 @@ def test_the_table_of_formats_is_what_the_registry_declares():
     page = text("reference", "formats.md")
     table = page.partition(formats.BEGIN)[2].partition(formats.END)[0]
     assert table.strip() == "\n".join(formats.lines()).strip()
-
-
-def test_the_format_that_a_page_adds_is_declared_and_reads(tmp_path):
-    declared, reader = re.findall(
-        r"```python\n(.*?)```", text("contributing", "add-a-format.md"), re.DOTALL
-    )
-    found = eval(declared, {"Format": registry.Format})
-    assert found == registry.format_named("letor")
-    module = vars(letor).copy()
-    exec(reader, module)
-    path = tmp_path / "ratings.txt"
-    path.write_text("2 qid:1 1:0.5 # d1\n0 qid:1 1:0.1 # d2\nbroken\n")
-    with path.open("rb") as stream:
-        faults = []
-        rows = Rows("ratings.txt", JUDGMENTS, on_error=faults.append)
-        table = module["read_letor"](numbered_lines(stream, "ratings.txt"), rows)
-    assert table.values.tolist() == [2.0, 0.0]
-    assert [fault.line for fault in faults] == [3]

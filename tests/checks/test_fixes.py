@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from pyarrow import feather
 
 from rankgauge import InputError, Qrels, Run, UnknownName, check, read_qrels, read_run
-from rankgauge.checks import fix_inputs
+from rankgauge.checks import FINDING_KINDS, fix_inputs, fixes
 
 QRELS = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 1\nq2 0 d1 0\n"
 RUN = "q1 Q0 d1 1 9.50 mine\nq1 Q0 d2 2 8 mine\nq2 Q0 d3 1 7e0 mine\nq2 Q0 d9 2 1.0 mine\n"
@@ -32,6 +32,12 @@ def mended(folder, qrels=QRELS, run=RUN, also=(), names=("qrels.txt", "a.run")):
     paths = [folder / "out" / name for name in names]
     done = {source.rsplit("/", 1)[-1]: codes for source, codes in result.fixed.items()}
     return done, *(path.read_bytes().decode() if path.exists() else None for path in paths)
+
+
+def test_every_fix_that_a_kind_declares_exists():
+    # P103 needs the judgments, and the reader drops the rows of the others.
+    registered = {"P103", *fixes._UNREAD, *fixes._FIXES}  # noqa: SLF001 - the registry
+    assert registered == {code for code, kind in FINDING_KINDS.items() if kind.automatic}
 
 
 def test_no_copy_of_correct_input_is_written(tmp_path):

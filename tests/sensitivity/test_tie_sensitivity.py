@@ -232,7 +232,7 @@ def test_no_order_of_few_documents_is_better_than_by_grade_or_worse_than_the_rev
             if outside and not math.isnan(high + low):
                 assert not measure.monotone, (measure, grades)
                 broken.add(measure.name + " residual" * bool(measure.arguments.get("residual")))
-    assert broken == {"BPM residual", "G", "INST residual", "NumNonrelRet", "infAP"}
+    assert {"BPM residual", "G", "INST residual", "NumNonrelRet", "infAP"} <= broken
 
 
 @pytest.mark.parametrize(

@@ -23,21 +23,21 @@ _DEVIATIONS = rb"(?P<query>\S+) (?P<name>" + _MEASURE + rb") -?\d+\.\d+ -?\d+\.\
 
 def guess_format(first: bytes, layout: Layout) -> str:
     """Return the format of judgments or a run that begins with this line."""
-    # Try the old formats only if the line may be one of them: they are slow to load.
-    fields = first.split(None, 3)
-    if layout is not RUN and (
-        len(fields) < 2 or fields[1].startswith(b"qid:") or fields[2:3] == [b"0"]
-    ):
-        for form in FORMATS:
-            if form.begins and load(form.begins)(first):
-                return form.name
-    if is_line(first.split(), layout):
+    fields = first.split()
+    # A line of SMART judgments is one of TREC judgments, too: of document 0.
+    if is_line(fields, layout) and fields[2] != b"0":
         return "trec"
     if first.startswith((b"{", b"[")):
         return "jsonl" if _is_row(first, layout) else "json"
     if _has_columns(first.split(b"\t"), layout):
         return "tsv"
-    return "csv" if is_header(first, layout) else "trec"
+    if is_header(first, layout):
+        return "csv"
+    content = "run" if layout is RUN else "qrels"
+    for form in FORMATS:
+        if form.begins and content in form.reads and load(form.begins)(first):
+            return form.name
+    return "trec"
 
 
 def has_header(first: bytes, layout: Layout) -> bool:
