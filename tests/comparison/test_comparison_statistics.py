@@ -143,6 +143,18 @@ def test_detectable_differences_follow_the_power_of_the_t_test():
     assert stats.power(sd, needed - 5, size - added, found.alpha) < 0.8
 
 
+def test_the_queries_needed_allow_for_an_interval_wider_than_by_t():
+    moved = np.append(np.full(20, 0.05) + np.arange(20) / 1000, -0.9)
+    found = replace(_differing(moved).difference("new"), measure=parse("DCG@10"))
+    wider = max(found.difference - found.low, found.high - found.difference)
+    by_t = scipy_stats.t.ppf(0.975, 20) * found.sd / math.sqrt(21)
+    sd, size, needed = stats.planning_sd(found.sd, 21), abs(found.difference), found.queries_needed
+    assert needed > stats.queries_needed(sd, size) + 5
+    # The part that is wider than by t decreases from 21 to N queries as 21 / N.
+    left = size - (wider - by_t) * 21 / needed
+    assert stats.power(sd, needed, left) == pytest.approx(0.8, abs=0.02)
+
+
 def test_detectable_differences_are_not_reversed_by_two_failing_queries():
     moved = np.random.default_rng(0).normal(0, 0.05, 30)
     found = _differing(moved).difference("new")

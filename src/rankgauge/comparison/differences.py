@@ -160,7 +160,7 @@ class Difference:
 
     @property
     def _reversal(self) -> float:
-        """Difference that the failing queries reverse against which a verdict is protected."""
+        """Observed difference up to which `FAILING` more queries could reverse its sign."""
         return FAILING * self._largest / self.queries
 
     @property
