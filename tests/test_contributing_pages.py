@@ -2,7 +2,8 @@
 
 A block of code whose first line is ``# file: PATH`` becomes that file, or is added at its end.
 ``# file: PATH, in NAME`` adds it at the end of this function, class, block, or collection, and
-``before NAME`` before it. Shell commands are run. All happens in the order of the page.
+``before NAME`` before it; a word that is not a name stands for the first line that contains it. Shell
+commands are run. All happens in the order of the page.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ PAGES = [
     page for page in sorted((ROOT / "docs" / "contributing").glob("add-*.md"))
     if "# file: " in page.read_text(encoding="utf-8")
 ]  # fmt: skip
-BLOCK = re.compile(r"(?ms)^```(\w+)\n(.*?)^```$")
+BLOCK = re.compile(r"(?ms)^(````?)(\w+)\n(.*?)^\1$")
 PLACE = re.compile(r"# file: (?P<path>[^\s,]+)(?:, (?P<where>in|before) (?P<name>\S+))?\n+")
 
 
@@ -34,13 +35,14 @@ def test_following_a_page_adds_code_that_passes_its_tests(page, tmp_path):
     source = tmp_path / "source"
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".*", "build", "dist"))
     commands = 0
-    for language, block in BLOCK.findall(page.read_text(encoding="utf-8")):
+    for _, language, block in BLOCK.findall(page.read_text(encoding="utf-8")):
         if place := PLACE.match(block):
             path = source / place["path"]
             path.parent.mkdir(exist_ok=True)
             before = path.read_text(encoding="utf-8") if path.exists() else ""
             code = block[place.end() :]
-            path.write_text(added(before, code, place["where"], place["name"]), encoding="utf-8")
+            after = added(before, code, place["where"], place["name"])
+            path.write_text(after, encoding="utf-8")
         elif language == "sh":
             commands += 1
             run(block, source)
@@ -52,12 +54,16 @@ def added(text: str, code: str, where: str | None, name: str | None) -> str:
     """Return the text of a file with this code at its end, or in or before what has this name."""
     if where is None:
         return f"{text}\n\n{code}" if text else code
-    [node] = [node for node in ast.walk(ast.parse(text)) if name in names(node)]
-    line, indent = (node.lineno - 1, node.col_offset) if where == "before" else end(node)
-    if isinstance(node, ast.Assign | ast.AnnAssign) and where == "in":
-        code = f"{code.rstrip().removesuffix(',')},"
-    after = ["", ""] if where == "before" else []
-    lines = text.splitlines()
+    lines, after = text.splitlines(), []
+    if not name.isidentifier():
+        line = next(number for number, line in enumerate(lines) if name in line)
+        indent = len(lines[line]) - len(lines[line].lstrip())
+    else:
+        [node] = [node for node in ast.walk(ast.parse(text)) if name in names(node)]
+        line, indent = (node.lineno - 1, node.col_offset) if where == "before" else end(node)
+        if isinstance(node, ast.Assign | ast.AnnAssign) and where == "in":
+            code = f"{code.rstrip().removesuffix(',')},"
+        after = ["", ""] if where == "before" else []
     lines[line:line] = [*textwrap.indent(code, " " * indent).splitlines(), *after]
     return "\n".join(lines) + "\n"
 
