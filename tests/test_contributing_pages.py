@@ -2,7 +2,7 @@
 
 A block of code whose first line is ``# file: PATH`` becomes that file, or is added at its end.
 ``# file: PATH, in NAME`` adds it at the end of this function, class, block, or collection, and
-``before NAME`` before it; a word that is not a name stands for the first line that contains it. Shell
+``before NAME`` before it; words that are not a name stand for the first line with them. Shell
 commands are run. All happens in the order of the page.
 """
 
@@ -25,7 +25,7 @@ PAGES = [
     if "# file: " in page.read_text(encoding="utf-8")
 ]  # fmt: skip
 BLOCK = re.compile(r"(?ms)^(````?)(\w+)\n(.*?)^\1$")
-PLACE = re.compile(r"# file: (?P<path>[^\s,]+)(?:, (?P<where>in|before) (?P<name>\S+))?\n+")
+PLACE = re.compile(r"# file: (?P<path>[^\s,]+)(?:, (?P<where>in|before) (?P<name>.+))?\n+")
 
 
 @pytest.mark.slow
