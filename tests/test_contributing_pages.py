@@ -20,10 +20,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [
-    page for page in sorted((ROOT / "docs" / "contributing").glob("add-*.md"))
-    if "# file: " in page.read_text(encoding="utf-8")
-]  # fmt: skip
+PAGES = sorted((ROOT / "docs" / "contributing").glob("add-*.md"))
 BLOCK = re.compile(r"(?ms)^(````?)(\w+)\n(.*?)^\1$")
 PLACE = re.compile(r"# file: (?P<path>[^\s,]+)(?:, (?P<where>in|before) (?P<name>.+))?\n+")
 
@@ -92,7 +89,9 @@ def end(node: ast.AST) -> tuple[int, int]:
             pass
         case _:
             kinds = ast.Dict | ast.Tuple | ast.List | ast.Set
-            return next(n for n in ast.walk(node) if isinstance(n, kinds)).end_lineno - 1, 4
+            found = next(part for part in ast.walk(node.value) if isinstance(part, kinds))
+            first = found.keys[0] if isinstance(found, ast.Dict) else found.elts[0]
+            return found.end_lineno - 1, first.col_offset
     return last.end_lineno, last.col_offset
 
 

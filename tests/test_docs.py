@@ -40,6 +40,7 @@ gallery = docs_script("gallery")
 notebooks = docs_script("notebooks")
 generated = docs_script("measures", "_ext")
 checks = docs_script("checks")
+definitions = docs_script("definitions")
 formats = docs_script("formats")
 names = docs_script("names")
 wrong = docs_script("wrong_numbers")
@@ -112,11 +113,11 @@ def test_the_overview_has_every_measure_and_every_parameter():
             assert f"| `{word}` |" in page
 
 
-def test_every_measure_of_answers_is_on_its_page_with_its_definition():
-    page = text("reference", "answer-measures.md")
-    for measure in (*rankgauge.list_measures("verdicts"), *rankgauge.list_measures("answers")):
-        declared = measure.declaration
-        assert f"| `{measure}` | {declared.better} | {declared.doc} |" in page
+@pytest.mark.parametrize("name", definitions.PAGES)
+def test_a_page_has_the_definitions_that_the_code_declares(name):
+    page = definitions.PAGES[name].read_text(encoding="utf-8")
+    table = page.partition(definitions.BEGIN.format(name))[2].partition(definitions.END)[0]
+    assert table.strip() == "\n".join(definitions.lines(name)).strip()
 
 
 # ---- command line and names

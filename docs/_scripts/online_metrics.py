@@ -1,4 +1,4 @@
-"""Accuracy of intervals, change points, and verdicts on logs: simulations, and the reference.
+"""Accuracy of intervals, change points, and verdicts on logs: simulations.
 
     RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/online_metrics.py [--write]
 
@@ -13,7 +13,6 @@ import numpy as np
 from page_tables import write_tables
 
 from rankgauge import Evaluation, parse
-from rankgauge.production import METRICS
 from rankgauge.production.monitor import offline_signal, online_signals, verdict_of
 from rankgauge.rendering.tables import Table
 from rankgauge.stats import ClusterSums, clustered_proportion, first_change, linear_trend
@@ -22,7 +21,6 @@ RATES, CORRELATIONS, CLUSTERS = (0.01, 0.05, 0.2, 0.5), (0.0, 0.1, 0.3, 0.5), (2
 SIZES = (1.5, 4, 20)
 DRAWS = {20: 2000, 200: 2000, 2000: 1000}
 SERIES, TRUTHS = 1500, 200
-PARAMETERS = {"minutes": 10, "similarity": 0.5}
 
 
 def drawn(
@@ -151,20 +149,8 @@ def verdicts() -> Table:
     return Table(("answers a day", "metric", "users", "right", *names), tuple(rows))
 
 
-def metrics() -> Table:
-    """Return the reference of the metrics."""
-    return Table(
-        ("metric", "unit", "numerator", "definition"),
-        tuple(
-            (m.name, m.unit, m.numerator, m.definition.format(**PARAMETERS))
-            for m in METRICS.values()
-        ),
-    )
-
-
 def tables(_data: Path) -> Iterator[tuple[str, Table]]:
     """Yield the tables of the page in their order."""
-    yield "metrics", metrics()
     yield "verdicts", verdicts()
     yield "false-alarms", false_alarms()
     yield "coverage", coverage()
