@@ -54,14 +54,27 @@ def covers(moved: np.ndarray, mean: float) -> tuple[bool, bool]:
     return True, True
 
 
+def shows(moved: np.ndarray) -> bool:
+    """Return whether `compare` shows an interval: unless few queries differ, or it is narrow."""
+    if np.count_nonzero(moved) < FEWEST:
+        return False
+    wide, by_t = 2 / (len(moved) + 1), stats.t_interval(moved)
+    if by_t.high - by_t.low >= wide:
+        return True
+    low, high = stats.mean_interval(moved)
+    return high - low >= wide
+
+
 def row(name: str, pool: np.ndarray, queries: int, draws: int) -> tuple[str, int, float, ...]:
     """Return how often this pair has an interval, and the coverage of it and of the t interval."""
     rng = np.random.default_rng([queries, len(pool), round(1e6 * float(np.abs(pool).sum()))])
     found = []
     for moved in rng.choice(pool, (draws, queries)):
-        shown = np.count_nonzero(moved) >= FEWEST and moments(moved)[1] > 0
         any_spread = moments(moved)[1] > 0
-        found.append((shown, any_spread, *(covers(moved, pool.mean()) if any_spread else (0, 0))))
+        found.append((
+            any_spread and shows(moved), any_spread,
+            *(covers(moved, pool.mean()) if any_spread else (0, 0)),
+        ))  # fmt: skip
     shown, spread, ours, by_t = (
         np.array(column, dtype=bool) for column in zip(*found, strict=True)
     )

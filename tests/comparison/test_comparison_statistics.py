@@ -299,7 +299,7 @@ def _differing(moved):
 
 
 def test_intervals_are_the_wider_one_of_t_and_of_weighted_means():
-    moved = np.random.default_rng(2).normal(0.02, 0.1, 40) ** 3
+    moved = 100 * np.random.default_rng(2).normal(0.02, 0.1, 40) ** 3
     found = _differing(moved).difference("new")
     assert (found.low, found.high) == pytest.approx(stats.mean_interval(moved))
     by_t = scipy_stats.ttest_1samp(moved, 0).confidence_interval(0.95)
@@ -313,6 +313,7 @@ def test_intervals_are_the_wider_one_of_t_and_of_weighted_means():
         ([0.25] * 20, "no spread"),
         ([0.25] * 7 + [0.0] * 50, "only 7 queries differ"),
         ([0.25] * 8 + [0.0] * 50, ""),
+        ([0.01, 0.02] * 20, "one failing query could move it further"),
     ],
 )
 @pytest.mark.parametrize("interval", ["conservative", "t", "percentile", "bca"])

@@ -409,7 +409,8 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         interval: ``conservative``, the wider of paired t and a Bayesian bootstrap that allows for a
             query worse than all observed ones; ``t``; or a bootstrap, ``percentile`` or ``bca``,
             whose coverage is below 95% with fewer than about 100 queries. There is no interval if
-            fewer than 8 queries differ, or all by the same amount.
+            fewer than 8 queries differ, all by the same amount, or one more query could move the
+            mean further than half its width.
         draws: Number of random draws of tests and bootstraps.
         ties: As for :func:`evaluate`; ``mean`` supports only measures with a closed form.
         queries: As for :func:`evaluate`; ``intersection`` uses queries that are judged and in every

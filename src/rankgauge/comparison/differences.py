@@ -63,7 +63,10 @@ class Difference:
         difference: Mean over queries of run minus baseline; of natural logarithms if the mean of
             the measure is geometric.
         low: Lower bound of the confidence interval of the difference (95% in a comparison); NaN
-            without an interval, see `no_interval`.
+            without an interval, see `no_interval`. There is none if half its width is below the
+            largest possible difference divided by `queries` + 1: one more query could move the mean
+            further, and intervals that narrow contain the true mean too rarely
+            (docs/explain/interval-coverage.md).
         high: Upper bound.
         p: Two-sided p-value; None if the measure is not tested.
         corrected: The p-value corrected for all tests.
@@ -116,7 +119,7 @@ class Difference:
         if not changed:
             return "no query differs" if self.queries else "no query has both values"
         if changed >= FEWEST_FOR_INTERVAL:
-            return "no spread"
+            return "one failing query could move it further" if self.sd else "no spread"
         return f"only {many(changed, 'query')} {inflect(changed, 'differs', 'differ')}"
 
     @property
@@ -703,6 +706,8 @@ def make_difference(  # noqa: PLR0917 - all that it is made of
         alpha=ALPHA if p is None else level,
         unit=unit,
     )
+    if (high - low) / 2 * (queries + 1) < found._largest < math.inf:
+        found = replace(found, low=math.nan, high=math.nan)
     return found if corrected is None else replace(found, verdict=_verdict(found, corrected))
 
 
