@@ -241,7 +241,9 @@ def test_every_name_of_another_tool_is_on_its_page():
 def test_codes_that_the_pages_name_are_codes():
     for path in [README, *written().values()]:
         found = set(re.findall(r"\b[FJRPMT]1\d\d\b", path.read_text(encoding="utf-8")))
-        assert found <= set(rankgauge.checks.FINDING_KINDS), path
+        # This page adds a code.
+        new = {"R111"} if path.name == "add-a-check.md" else set()
+        assert found - new <= set(rankgauge.checks.FINDING_KINDS), path
 
 
 @pytest.mark.slow

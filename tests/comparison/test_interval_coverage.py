@@ -25,7 +25,7 @@ def test_intervals_cover_or_are_withheld_where_few_queries_differ(pool, queries)
 
 
 def test_intervals_are_shown_where_half_of_the_queries_differ():
-    pool = np.where(RNG.random(5000) < 0.5, RNG.normal(0, 0.2, 5000), 0.0)
+    pool = np.where(RNG.random(5000) < 0.5, RNG.normal(0, 0.25, 5000), 0.0)
     assert coverage.row("", pool, 25, 300)[3] > 0.95
 
 
