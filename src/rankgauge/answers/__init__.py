@@ -18,6 +18,7 @@ with lazy_imports(globals()):
     from rankgauge.answers.calibration_result import (
         Bias as Bias,
         Calibration as Calibration,
+        MeasureCalibration as MeasureCalibration,
         RelationCalibration as RelationCalibration,
     )
     from rankgauge.answers.corrected_means import (

@@ -155,16 +155,16 @@ class Difference:
         found = stats.detectable_difference(
             self._planning_sd, self.queries, alpha=self._level, changed=self._share
         )
-        if math.isfinite(self._largest):
+        if math.isfinite(self.largest):
             found = max(
                 found, self._reversal + _POWER * self._planning_sd / math.sqrt(self.queries)
             )
-        return found if found <= self._largest else None
+        return found if found <= self.largest else None
 
     @property
     def _reversal(self) -> float:
         """Observed difference up to which `FAILING` more queries could reverse its sign."""
-        return FAILING * self._largest / self.queries
+        return FAILING * self.largest / self.queries
 
     @property
     def reversed_by(self) -> int | None:
@@ -173,12 +173,12 @@ class Difference:
         Each is a query in which the run with the better mean loses as much as possible. Rare ones
         may be missing from the sample. None if the largest possible difference is unknown.
         """
-        if math.isinf(self._largest):
+        if math.isinf(self.largest):
             return None
-        return math.ceil(self.queries * abs(self.difference) / self._largest - TOLERANCE)
+        return math.ceil(self.queries * abs(self.difference) / self.largest - TOLERANCE)
 
     @property
-    def _largest(self) -> float:
+    def largest(self) -> float:
         """Largest possible difference; infinite for logarithms and for values on another scale."""
         declaration = self.measure.declaration
         low, high = declaration.bounds
@@ -226,9 +226,9 @@ class Difference:
             else self._wider * self.queries - t * self.sd * math.sqrt(self.queries)
         )
         found = needed * (0.5 + math.sqrt(0.25 + max(added, 0.0) / (size * needed))) ** 2
-        if math.isfinite(self._largest):
+        if math.isfinite(self.largest):
             half = _POWER * sd / 2
-            root = half + math.sqrt(half**2 + FAILING * self._largest * size)
+            root = half + math.sqrt(half**2 + FAILING * self.largest * size)
             found = max(found, (root / size) ** 2)
         return math.ceil(found)
 
@@ -247,7 +247,7 @@ class Difference:
         found = stats.power(
             self._planning_sd, self.queries, difference, self._level, changed=self._share or 1.0
         )
-        if not self.sd or math.isinf(self._largest):
+        if not self.sd or math.isinf(self.largest):
             return found
         beyond = (abs(difference) - self._reversal) * math.sqrt(self.queries) / self._planning_sd
         return min(found, NormalDist().cdf(beyond))
@@ -706,7 +706,7 @@ def make_difference(  # noqa: PLR0917 - all that it is made of
         alpha=ALPHA if p is None else level,
         unit=unit,
     )
-    if (high - low) / 2 * (queries + 1) < found._largest < math.inf:
+    if (high - low) / 2 * (queries + 1) < found.largest < math.inf:
         found = replace(found, low=math.nan, high=math.nan)
     return found if corrected is None else replace(found, verdict=_verdict(found, corrected))
 
