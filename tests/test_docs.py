@@ -239,7 +239,9 @@ def test_every_name_of_another_tool_is_on_its_page():
 
 
 def test_codes_that_the_pages_name_are_codes():
-    for path in [README, *written().values()]:
+    # The example of this page is not a check.
+    pages = [path for name, path in written().items() if name != "contributing/add-a-check"]
+    for path in [README, *pages]:
         found = set(re.findall(r"\b[FJRPMT]1\d\d\b", path.read_text(encoding="utf-8")))
         # This page adds a code.
         new = {"R111"} if path.name == "add-a-check.md" else set()
