@@ -143,7 +143,7 @@ def test_measures_without_a_judge_have_no_stamp():
 
 
 def gated(evaluation, **options):
-    baseline = Baseline.from_evaluation(evaluated())
+    baseline = Baseline.from_evaluation(evaluation)
     return gate(evaluation, rules=RULES, baseline=baseline, **options).verdict
 
 
@@ -152,6 +152,10 @@ def test_a_gate_refuses_a_judge_without_calibration_by_default():
         gated(evaluated())
     assert gated(evaluated(), allow_uncalibrated=True) == "PASS"
     assert gated(evaluated(calibration=CALIBRATION)) == "PASS"
+    # The judge of the baseline counts, too.
+    old = Baseline.from_evaluation(replace(evaluated(), run_name="old"))
+    with pytest.raises(InputError, match=r"run 'old': the judge of Faithfulness is not calibrated"):
+        gate(evaluated(calibration=CALIBRATION), rules=RULES, baseline=old)
 
 
 def test_the_stamp_is_saved_with_the_values(tmp_path):
@@ -175,6 +179,58 @@ def test_values_of_an_unknown_judge_are_refused():
     values = Evaluation.from_values("x", ["q1", "q2"], {"Faithfulness": [1.0, 0.5]})
     with pytest.raises(InputError, match="not known who judged"):
         gate(values, rules=RULES, baseline=Baseline.from_evaluation(values))
+
+
+IDS = [f"q{n}" for n in range(100)]
+
+
+def judged(name, values, people=(), **about):
+    """Return an evaluation by a judge, unusable by default, with labels of people."""
+    found = {"state": "not usable", "reason": "kappa 0.11", "people": dict(people)} | about
+    return Evaluation.from_values(
+        name, IDS, {"Faithfulness": values},
+        settings={"judge": {"name": "m", "measures": {"Faithfulness": found}}},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("known", ["calibrated", {"Faithfulness": "calibrated"}])
+def test_an_unreadable_state_of_a_judge_is_refused(known):
+    values = judged("x", [0.5] * 100)
+    values = replace(values, settings={"judge": {"name": "m", "measures": known}})
+    with pytest.raises(InputError, match="not calibrated"):
+        gated(values)
+
+
+@pytest.mark.parametrize("abstains", [0, 1])
+def test_labels_count_only_on_questions_with_a_value_in_both(abstains):
+    generator = random.Random(1)
+    old, new = (
+        judged(name, [float(generator.random() < p) for _ in IDS], dict.fromkeys(IDS[:20], label))
+        for name, p, label in (("old", 0.9, 0.5), ("new", 0.5, 0.9))
+    )
+    values = new.per_query.copy()
+    values[:abstains] = np.nan
+    new = replace(new, per_query=values)
+    found = compare([old, new])
+    baseline = Baseline.from_evaluation(old)
+    if not abstains:
+        assert "by labels of people on 20 questions" in found.difference("new").condition
+        assert gate(new, rules=RULES | {"max_failed": 0.1}, baseline=baseline).checks
+        return
+    assert found.difference("new").verdict == "withheld"
+    with pytest.raises(InputError, match="people labeled only 19 questions with a value in both"):
+        gate(new, rules=RULES, baseline=baseline)
+
+
+def test_a_pair_with_labels_on_different_questions_is_withheld_with_the_reason():
+    labels = {query: n % 2 for n, query in enumerate(IDS)}
+    old = judged("old", [0.5] * 100, list(labels.items())[:40])
+    new = judged("new", [1.0] * 100, list(labels.items())[50:90])
+    found = compare([old, new])
+    assert found.sentences == found.withheld_sentences
+    assert "no verdict on old and new: the judge of Faithfulness is not usable" in str(found)
+    assert "people labeled only 0 questions with a value in both" in found.sentences[0]
+    assert not found.table().best
 
 
 def test_a_run_has_no_judge_and_is_gated_as_before():

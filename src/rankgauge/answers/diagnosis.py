@@ -25,7 +25,7 @@ from rankgauge.core.arguments import number
 from rankgauge.core.text import Ratio, many
 from rankgauge.diagnosis.quality import Bands, Quality, qualities
 from rankgauge.evaluation.evaluation import evaluate
-from rankgauge.evaluation.result import Evaluation, calibration_finding
+from rankgauge.evaluation.result import Evaluation, calibration_finding, valued_queries
 from rankgauge.measures.measure import parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
@@ -227,6 +227,8 @@ def _poor_contexts(evaluation: AnswerEvaluation, bands: Any, k: int) -> tuple[st
     band = next((band for band in Bands.of(bands, k=k) if band.measure.name == "R"), None)
     if band is None or band.level(recall) != "Poor":
         return ()
-    if calibration_finding(evaluation, parse("ContextRecall")) is not None:
+    measure = parse("ContextRecall")
+    queries = valued_queries(evaluation, measure)
+    if calibration_finding(evaluation.settings, measure, queries) is not None:
         return ()
     return (f"the contexts support {Ratio(recall):.0%} of the claims of the references: Poor",)

@@ -16,6 +16,7 @@ from rankgauge.comparison.conclusions import (
     no_verdicts,
     sentences,
     units,
+    withheld_runs,
     withholding,
 )
 from rankgauge.comparison.differences import (
@@ -274,9 +275,7 @@ class Comparison(PairedComparison):
     @property
     def withheld(self) -> tuple[tuple[str, Finding], ...]:
         """Runs without a verdict by the primary measure, each with the reason."""
-        return tuple(
-            (e.run_name, f) for e in self.evaluations for f in withholding(e, self.primary)
-        )
+        return tuple(withheld_runs(self.evaluations, self.primary, self.differences))
 
     @property
     def withheld_sentences(self) -> tuple[str, ...]:
@@ -284,7 +283,7 @@ class Comparison(PairedComparison):
         return tuple(no_verdicts(self.withheld))
 
     def _may_be_better(self, measure: Measure) -> bool:
-        return any(withholding(e, measure) for e in self.evaluations)
+        return bool(withheld_runs(self.evaluations, measure, self.differences))
 
     def with_findings(self, found: Mapping[str, Iterable[Finding]]) -> Comparison:
         """Return the comparison with more findings about the input, given by name of the run."""

@@ -26,7 +26,12 @@ from rankgauge.core.text import Ratio, inflect, many
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.evaluation.notes import origins_of
-from rankgauge.evaluation.result import Evaluation, calibration_finding, of_answers
+from rankgauge.evaluation.result import (
+    Evaluation,
+    calibration_finding,
+    of_answers,
+    valued_queries,
+)
 from rankgauge.measures.measure import Measure
 
 _FEW_QUERIES = 25
@@ -54,8 +59,30 @@ def withholding(
         measure: The measure.
         other: The run that it is compared with, if any.
     """
-    judge = calibration_finding(evaluation, measure, None if other is None else other.settings)
-    return (*explaining(evaluation.findings), *([] if judge is None else [judge]))
+    explained = explaining(evaluation.findings)
+    if measure.declaration.reads != "verdicts":
+        return explained
+    queries, settings = valued_queries(evaluation, measure), None
+    if other is not None:
+        queries, settings = queries & valued_queries(other, measure), other.settings
+    judge = calibration_finding(evaluation.settings, measure, queries, settings)
+    return (*explained, *([] if judge is None else [judge]))
+
+
+def withheld_runs(
+    evaluations: Sequence[Evaluation], measure: Measure, found: Iterable[Difference]
+) -> list[tuple[str, Finding]]:
+    """Return the runs without a verdict in a comparison with another run, with the reasons."""
+    named = {e.run_name: e for e in evaluations}
+    pairs = [(d.run, d.baseline) for d in found if d.measure == measure]
+    reasons = {
+        (run, finding): None
+        for pair in pairs
+        for run, other in (pair, pair[::-1])
+        for finding in withholding(named[run], measure, named[other])
+    }
+    names = list(named)
+    return sorted(reasons, key=lambda reason: names.index(reason[0]))
 
 
 def no_verdicts(withheld: Iterable[tuple[str, Finding]]) -> list[str]:
@@ -73,7 +100,7 @@ def sentences(
 
     If a verdict is withheld for any run, no run is called best.
     """
-    if not any(withholding(e, design.tested[0]) for e in evaluations):
+    if not withheld_runs(evaluations, design.tested[0], found):
         yield best_sentence(
             {e.run_name: e.mean()[str(design.tested[0])] for e in evaluations}, design, found,
             lambda best: indistinct_runs(evaluations, design, best),

@@ -537,30 +537,35 @@ def judge_name(settings: Mapping[str, Any]) -> str | None:
 
 
 def calibration_finding(
-    evaluation: Evaluation, measure: Measure, other: Mapping[str, Any] | None = None
+    settings: Mapping[str, Any],
+    measure: Measure,
+    queries: Collection[str],
+    other: Mapping[str, Any] | None = None,
 ) -> Finding | None:
     """Return a finding if the judge of a measure of answers is not calibrated or not usable.
 
     Labels of people on enough questions take the place of a usable judge.
 
     Args:
-        evaluation: The evaluation.
+        settings: Settings of the evaluation.
         measure: The measure.
+        queries: Questions with a value; with `other`, in both.
         other: Settings of an evaluation that it is compared with: the labels are on the same
             questions.
     """
-    judge = evaluation.settings.get("judge")
+    judge = settings.get("judge")
     known = judge if isinstance(judge, Mapping) else {}
-    about = _about_judge(evaluation.settings, measure)
+    about = about_judge(settings, measure)
     state = about.get("state", "not calibrated")
     if measure.declaration.reads != "verdicts" or known.get("person") or state == "usable":
         return None
-    labeled = _labeled(
-        measure, evaluation.settings, evaluation.settings if other is None else other
-    )
-    if len(labeled) >= FEWEST_LABELED:
+    labeled = _labeled(measure, settings, settings if other is None else other)
+    count = sum(query in labeled for query in queries)
+    if count >= FEWEST_LABELED:
         return None
     why = about.get("reason") or known.get("name") or "it is not known who judged"
+    if other is not None and len(about.get("people", ())) >= FEWEST_LABELED:
+        why += f", and people labeled only {many(count, 'question')} with a value in both"
     fix = "calibrate another judge or prompt, or label more answers"
     if state == "not calibrated":
         fix = (
@@ -570,18 +575,25 @@ def calibration_finding(
     return Finding("", "error", f"the judge of {measure} is {state}: {why}", fix=fix)
 
 
-def _about_judge(settings: Mapping[str, Any], measure: Measure) -> Mapping[str, Any]:
+def about_judge(settings: Mapping[str, Any], measure: Measure) -> Mapping[str, Any]:
+    """Return the state and the errors of the judge of a measure; empty if unknown."""
     judge = settings.get("judge")
-    known = judge.get("measures", {}) if isinstance(judge, Mapping) else {}
-    about: Mapping[str, Any] = known.get(str(measure), {})
-    return about
+    known = judge.get("measures") if isinstance(judge, Mapping) else None
+    about = known.get(str(measure)) if isinstance(known, Mapping) else None
+    return about if isinstance(about, Mapping) else {}
+
+
+def valued_queries(evaluation: Evaluation, measure: Measure) -> frozenset[str]:
+    """Return the queries with a value."""
+    column = evaluation.per_query[:, evaluation.measures.index(measure)]
+    return frozenset(evaluation.query_ids[n] for n in np.flatnonzero(~np.isnan(column)))
 
 
 def _labeled(
     measure: Measure, one: Mapping[str, Any], other: Mapping[str, Any]
 ) -> dict[str, tuple[float, float]]:
     """Return the values by people of the questions that they labeled in both evaluations."""
-    mine, theirs = (_about_judge(each, measure).get("people", {}) for each in (one, other))
+    mine, theirs = (about_judge(each, measure).get("people", {}) for each in (one, other))
     return {query: (value, theirs[query]) for query, value in mine.items() if query in theirs}
 
 
@@ -640,7 +652,7 @@ def correct_differences(
             "of the judge"
         )
         return JudgeCorrection(values, unseen=len(known) / count, condition=condition)
-    both = [_about_judge(each, measure).get("gain", (1.0, 1.0, 1.0)) for each in (run, baseline)]
+    both = [about_judge(each, measure).get("gain", (1.0, 1.0, 1.0)) for each in (run, baseline)]
     value, low, high = min(both, key=lambda gain: gain[1])
     if value == low == high:
         return JudgeCorrection(differences)

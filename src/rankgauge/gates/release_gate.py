@@ -21,7 +21,12 @@ from rankgauge.data.subsets import only
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.evaluation import evaluate, evaluate_blocks
 from rankgauge.evaluation.notes import origins_of
-from rankgauge.evaluation.result import Evaluation, calibration_finding, settings_change
+from rankgauge.evaluation.result import (
+    Evaluation,
+    calibration_finding,
+    settings_change,
+    valued_queries,
+)
 from rankgauge.gates.baseline import (
     Baseline,
     FirstDocuments,
@@ -352,20 +357,38 @@ def _unusable_judge(
     evaluation: Evaluation, stored: Iterable[Baseline], *, allowed: bool
 ) -> list[str]:
     """Refuse the verdicts of a judge that is not usable; if allowed, return warnings instead."""
-    others: list[Mapping[str, Any] | None] = [each.settings for each in stored]
-    found = list(dict.fromkeys(
-        finding
-        for measure in evaluation.measures
-        for other in others or [None]
-        if (finding := calibration_finding(evaluation, measure, other)) is not None
-    ))  # fmt: skip
+    found = list(dict.fromkeys(_judge_findings(evaluation, list(stored))))
     if found and not allowed:
+        name, first = found[0]
         raise InputError(
-            found[0].message, where=f"run {evaluation.run_name!r}",
-            fix=f"{found[0].fix}; or accept it with --allow-uncalibrated "
+            first.message, where=f"run {name!r}",
+            fix=f"{first.fix}; or accept it with --allow-uncalibrated "
             "(allow_uncalibrated=True)",
         )  # fmt: skip
-    return [f"the gate takes the judge's verdicts as true, but {each.message}" for each in found]
+    messages = dict.fromkeys(each.message for _, each in found)
+    return [f"the gate takes the judge's verdicts as true, but {each}" for each in messages]
+
+
+def _judge_findings(
+    evaluation: Evaluation, stored: Sequence[Baseline]
+) -> Iterator[tuple[str, Finding]]:
+    """Yield findings about the judges of the evaluation and the baselines, with their runs."""
+    for measure in evaluation.measures:
+        mine, queries = evaluation.settings, valued_queries(evaluation, measure)
+        found = [] if stored else [
+            (evaluation.run_name, calibration_finding(mine, measure, queries))
+        ]  # fmt: skip
+        for each in stored:
+            theirs = {
+                q: kept.values.get(str(measure), math.nan) for q, kept in each.queries.items()
+            }
+            both = [q for q in queries if not math.isnan(theirs.get(q, math.nan))]
+            for name, one, other in (
+                (evaluation.run_name, mine, each.settings),
+                (each.run_name, each.settings, mine),
+            ):
+                found.append((name, calibration_finding(one, measure, both, other)))
+        yield from ((name, finding) for name, finding in found if finding is not None)
 
 
 def _refused(name: str, why: str) -> GateCheck:
