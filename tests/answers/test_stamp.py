@@ -233,6 +233,50 @@ def test_a_pair_with_labels_on_different_questions_is_withheld_with_the_reason()
     assert not found.table().best
 
 
+USABLE = {"state": "usable", "gain": [0.75, 0.65, 0.85]}
+
+
+def test_a_verdict_uses_the_corrected_difference():
+    generator = np.random.default_rng(0)
+    moved = np.where(np.arange(100) < 40, generator.normal(0.048, 0.01, 100), 0.0)
+    old, new = judged("old", [0.5] * 100, **USABLE), judged("new", 0.5 + moved, **USABLE)
+    d = compare([old, new]).difference("new")
+    # One question more, completely wrong, shows as 1 / 0.75.
+    assert d.reversed_by == int(np.ceil(moved.sum() / 0.75 / (1 / 0.75)))
+    assert d.verdict == "cannot tell"
+    assert "the interval includes 0" not in difference_sentence(d)
+
+
+def test_a_further_question_with_labels_weighs_as_much_as_those_before():
+    labels = {query: n % 2 for n, query in enumerate(IDS[:20])}
+    generator = np.random.default_rng(0)
+    values = generator.choice([0.0, 1.0], 100, p=[0.3, 0.7])
+    old = judged("old", values, labels)
+    new = judged("new", values, {query: 0.8 * label for query, label in labels.items()})
+    d = compare([old, new]).difference("new")
+    assert d.difference == pytest.approx(-0.1)
+    # One labeled question counts for five: two more could cancel 100 * 0.1.
+    assert (d.scale, d.reversed_by, d.verdict) == (5, 2, "cannot tell")
+
+
+@pytest.mark.parametrize(("shift", "place"), [(-0.06, 2), (0.06, 1)])
+def test_both_bounds_of_a_gate_allow_for_the_error_of_the_gain(shift, place):
+    gain = [0.75, 0.55, 0.95]
+    moved = np.random.default_rng(0).normal(shift, 0.02, 100)
+    old, new = (
+        judged(name, 0.8 + more, state="usable", gain=gain)
+        for name, more in (("a", 0 * moved), ("b", moved))
+    )
+    by_people = [
+        replace(each, settings={"judge": {"name": "m", "person": True}}) for each in (old, new)
+    ]
+    upper, true = (
+        gate(later, rules=RULES, baseline=Baseline.from_evaluation(first)).checks[0].numbers.upper
+        for first, later in ((old, new), by_people)
+    )
+    assert upper == pytest.approx(true / gain[place])
+
+
 def test_a_run_has_no_judge_and_is_gated_as_before():
     queries = [f"q{n}" for n in range(100)]
     found = evaluate({q: {"d"} for q in queries}, {q: ["d"] for q in queries}, "RR")

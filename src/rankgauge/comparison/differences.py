@@ -87,6 +87,8 @@ class Difference:
         unit: Absolute value of all nonzero differences, such as 1 for Success; None if they vary.
         condition: The assumption under which the difference is corrected for errors of the judge of
             answers; empty if it is not corrected.
+        scale: Factor by which the correction enlarges the difference of a single query: the number
+            of questions per labeled question, or 1 divided by the gain of the judge.
     """
 
     run: str
@@ -109,6 +111,7 @@ class Difference:
     alpha: float = ALPHA
     unit: float | None = None
     condition: str = ""
+    scale: float = 1.0
 
     @property
     def no_interval(self) -> str:
@@ -159,7 +162,7 @@ class Difference:
             found = max(
                 found, self._reversal + _POWER * self._planning_sd / math.sqrt(self.queries)
             )
-        return found if found <= self.largest else None
+        return found if found <= self.largest / self.scale else None
 
     @property
     def _reversal(self) -> float:
@@ -179,12 +182,18 @@ class Difference:
 
     @property
     def largest(self) -> float:
-        """Largest possible difference; infinite for logarithms and for values on another scale."""
+        """Largest possible difference of a query, times `scale`.
+
+        Infinite for logarithms and for values on another scale.
+        """
         declaration = self.measure.declaration
         low, high = declaration.bounds
         means = (self.mean, self.baseline_mean)
-        inside = all(low - TOLERANCE <= mean <= high + TOLERANCE for mean in means)
-        return high - low if inside and declaration.mean != "geometric" else math.inf
+        # Corrected means may be outside the bounds.
+        inside = self.condition or all(
+            low - TOLERANCE <= mean <= high + TOLERANCE for mean in means
+        )
+        return (high - low) * self.scale if inside and declaration.mean != "geometric" else math.inf
 
     @property
     def _planning_sd(self) -> float:
@@ -595,16 +604,18 @@ class _Computation:
         moved = self._sorted_differences(key)
         mean, low, high, sd = self._interval(moved)
         above, below = int((moved > 0).sum()), int((moved < 0).sum())
-        found = make_difference(
+        correction = _corrected_differences(self.named[run], self.named[base], measure)
+        sample = DifferenceSample(
+            mean, low, high, sd, len(moved), above, below, unit_of(moved), correction.condition
+        )
+        return make_difference(
             key,
             (self.means[run][str(measure)], self.means[base][str(measure)]),
-            DifferenceSample(mean, low, high, sd, len(moved), above, below, unit_of(moved)),
+            _true_sample(sample, correction),
             p,
             corrected,
             self.design.level_of(len(self.names), len(self.pairs)),
         )
-        correction = _corrected_differences(self.named[run], self.named[base], measure)
-        return _true_difference(found, correction)
 
     def _interval(self, moved: FloatArray) -> tuple[float, float, float, float]:
         """Return mean, interval bounds (NaN if too few queries differ), and standard deviation."""
@@ -629,17 +640,6 @@ class _Computation:
         return mean, found.low, found.high, sd
 
 
-def _true_difference(found: Difference, correction: JudgeCorrection) -> Difference:
-    """Return a difference divided by the share of its size that a judge of answers shows."""
-    gain, low, high = correction.gain, found.low, found.high
-    if not math.isnan(low):
-        low, high = stats.ratio_interval(found.difference, low, high, gain)
-    return replace(
-        found, difference=found.difference / gain[0], low=low, high=high, sd=found.sd / gain[0],
-        unit=found.unit and found.unit / gain[0], condition=correction.condition,
-    )  # fmt: skip
-
-
 class DifferenceSample(NamedTuple):
     """Summary of the differences of a pair over queries.
 
@@ -652,6 +652,8 @@ class DifferenceSample(NamedTuple):
         above: Number of differences above 0.
         below: Number of differences below 0.
         unit: Unit, as in `Difference`.
+        condition: Condition, as in `Difference`.
+        scale: Scale, as in `Difference`.
     """
 
     mean: float
@@ -662,6 +664,19 @@ class DifferenceSample(NamedTuple):
     above: int
     below: int
     unit: float | None
+    condition: str = ""
+    scale: float = 1.0
+
+
+def _true_sample(found: DifferenceSample, correction: JudgeCorrection) -> DifferenceSample:
+    """Return differences divided by the share of their size that a judge of answers shows."""
+    gain, low, high = correction.gain, found.low, found.high
+    if not math.isnan(low):
+        low, high = stats.ratio_interval(found.mean, low, high, gain)
+    return found._replace(
+        mean=found.mean / gain[0], low=low, high=high, sd=found.sd / gain[0],
+        unit=found.unit and found.unit / gain[0], scale=correction.unseen / gain[0],
+    )  # fmt: skip
 
 
 def make_difference(  # noqa: PLR0917 - all that it is made of
@@ -683,7 +698,7 @@ def make_difference(  # noqa: PLR0917 - all that it is made of
         level: Significance level of each test.
     """
     run, base, measure = key
-    mean, low, high, sd, queries, above, below, unit = sample
+    mean, low, high, sd, queries, above, below, unit, condition, scale = sample
     lower = measure.declaration.better == "lower"
     found = Difference(
         run=run,
@@ -705,6 +720,8 @@ def make_difference(  # noqa: PLR0917 - all that it is made of
         verdict=None,
         alpha=ALPHA if p is None else level,
         unit=unit,
+        condition=condition,
+        scale=scale,
     )
     if (high - low) / 2 * (queries + 1) < found.largest < math.inf:
         found = replace(found, low=math.nan, high=math.nan)

@@ -388,7 +388,7 @@ def loss_checks(
             mean=_mean(after),
             gain=_mean(gain),
             lower=_true_bound(bounds.lower, share) if bounds else -math.inf,
-            upper=bounds.upper if bounds else math.inf,
+            upper=-_true_bound(-bounds.upper, share) if bounds else math.inf,
             upper_level=bounds.upper_level if bounds else math.nan,
             margin=gated.margin,
             p_worse=decision.p_worse,
