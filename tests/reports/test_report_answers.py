@@ -114,14 +114,15 @@ def test_one_mean_has_one_interval_over_the_questions_with_a_value(tmp_path):
         for place, name in enumerate(names)
     ))  # fmt: skip
     labels = labels_of(answers, answer_context=dict.fromkeys(names[:2], "not stated"))
-    found = evaluate_answers(answers, labels, "Faithfulness")
+    experts = {"name": "experts", "person": True}
+    found = evaluate_answers(answers, labels, "Faithfulness", judge=experts)
     low, high = mean_intervals(found)["Faithfulness"]
     # Few zeros: the lower bound of Clopper and Pearson of 23 of 25.
     assert low == pytest.approx(binomtest(23, 25).proportion_ci(0.95, "exact").low, abs=1e-3)
     text = f"{low:.3f} to {high:.3f}"
     assert f"0.920 {text} 25" in " ".join(render(found, "table").split())
     assert json.loads(found.to_json())["intervals"] == {"Faithfulness": [low, high]}
-    diagnosis = diagnose_answers(answers, labels, "Faithfulness")
+    diagnosis = diagnose_answers(answers, labels, "Faithfulness", judge=experts)
     assert text in render(diagnosis, "table")
     page = html_report(found)
     assert f"Faithfulness is 0.9200 over 25 questions (95% CI {text})" in page
