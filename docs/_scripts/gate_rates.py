@@ -84,7 +84,9 @@ def kind_of(name: str, pool: np.ndarray) -> str:
     """Return the group of a real pair and measure."""
     shape = shape_of(pool)
     wide = shape == "dense" and name.endswith("RR@10")
-    return f"real pairs, {shape}{', RR@10' if wide else ', nDCG@10 and AP' * (shape == 'dense')}"
+    if shape != "dense":
+        return f"real pairs, {shape}"
+    return f"real pairs, many differ, {'RR@10' if wide else 'nDCG@10 and AP'}"
 
 
 def synthetic(mean: float) -> Iterator[tuple[str, np.ndarray]]:
@@ -193,7 +195,7 @@ def power(real: dict[str, np.ndarray]) -> Table:
     chosen = {
         f"normal, sd {sd}": sd * normal for sd in (0.01, 0.03, 0.1, 0.3)
     } | {
-        "real pairs, dense, nDCG@10 and AP": None, "real pairs, dense, RR@10": None,
+        "real pairs, many differ, nDCG@10 and AP": None, "real pairs, many differ, RR@10": None,
     }  # fmt: skip
     rows = []
     for name, pool in chosen.items():

@@ -198,13 +198,13 @@ def failing_groups(
         population = collapse(share, 0.0, 0.001)
         yield "none", f"{share:.0%} lose 0.9, the others gain", [population], 3000
     dense = [pool for pool in real.values() if shape_of(pool) == "dense"]
-    yield "none", "real pairs, dense", [shifted(pool, 0.0) for pool in dense], 150
+    yield "none", "real pairs, many differ", [shifted(pool, 0.0) for pool in dense], 150
     normal = np.random.default_rng(4).normal(0, 0.1, 20_000)
     yield "0.4 sd", "normal, sd 0.1", [shifted(normal, 0.04)], 1500
     wide = [pool for pool in dense if pool.std() >= 0.05]
     for name, pools_of in (("", dense), (", sd 0.05 or more", wide)):
         both = [shifted(pool, 0.4 * s * pool.std()) for pool in pools_of for s in (-1, 1)]
-        yield "0.4 sd", f"real pairs, dense{name}", both, 150
+        yield "0.4 sd", f"real pairs, many differ{name}", both, 150
 
 
 def failing(real: dict[str, np.ndarray]) -> Table:

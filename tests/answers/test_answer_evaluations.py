@@ -112,7 +112,7 @@ def test_a_judge_that_is_not_calibrated_has_numbers_and_no_verdict():
     assert (each.difference, each.low) == (with_people.difference, with_people.low)
     assert (each.verdict, found.difference("b", "TokenF1").verdict) == ("withheld", "identical")
     assert found.sentences[0].startswith(
-        "no verdict on b: the judge of Faithfulness is not calibrated: rules"
+        "no verdict on b: the judge of Faithfulness is not calibrated: judged by rules"
     )
     assert not any("highest" in text for text in found.sentences)
     assert "rankgauge answers calibrate" in render(found, "html")
@@ -254,13 +254,13 @@ def test_a_report_shows_the_answers_of_several_systems_side_by_side():
 
 
 def test_the_terminal_shows_one_screen_with_the_conclusion_first_and_the_next_step_last():
-    given = answers()
-    found = diagnose_answers(given, verdicts(given, missing=0.1), judge={"name": "ann"})
+    given, ann = answers(), {"name": "ann", "person": True}
+    found = diagnose_answers(given, verdicts(given, missing=0.1), judge=ann)
     lines = str(found).splitlines()
     assert len(lines) <= 31
     assert max(map(len, lines)) <= 80
     assert lines[0] == f"{found.summary()}."
-    assert any(line.startswith("Next step: ") for line in lines[-2:])
+    assert any(line.startswith("Next step: ") for line in lines[-3:])
     assert len(render(found, "table", Options(full=True)).splitlines()) > len(lines)
 
 

@@ -101,7 +101,7 @@ def test_rates_and_base_rate_are_those_of_counting():
     gain = found.sensitivity.value + found.specificity.value - 1
     assert found.gain.value == pytest.approx(gain)
     assert found.state == "not usable"
-    assert "which may be below 0.5" not in found.reason
+    assert "shrinks differences" not in found.reason
     assert f"sensitivity + specificity - 1 is {gain:.3f} [0.4" in found.reason
 
 
@@ -129,8 +129,7 @@ def test_a_judge_may_be_usable_for_items_but_not_for_claims_with_many_contexts()
     ).judge["measures"]["Faithfulness"]
     assert stated["state"] == "not usable"
     assert (
-        "with 300 labels for Faithfulness, a difference between systems shows as 0."
-        in (stated["reason"])
+        "by 300 labels for Faithfulness, the judge shrinks differences to 0." in (stated["reason"])
     )
 
 

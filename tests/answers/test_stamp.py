@@ -112,7 +112,7 @@ def test_a_judge_that_agrees_less_than_a_constant_answer_is_not_usable():
         gated(found)
     baseline = Baseline.from_evaluation(evaluated())
     accepted = gate(found, rules=RULES, baseline=baseline, allow_uncalibrated=True)
-    assert "takes the judge's verdicts as true, but the judge of Faithfulness is not usable" in (
+    assert "the labels of the judge are taken as true: the judge of Faithfulness is not usable" in (
         accepted.explanation()
     )
     (difference,) = compare([replace(found, run_name="b"), found]).differences
@@ -148,7 +148,7 @@ def gated(evaluation, **options):
 
 
 def test_a_gate_refuses_a_judge_without_calibration_by_default():
-    with pytest.raises(InputError, match=r"Faithfulness is not calibrated: m\n"):
+    with pytest.raises(InputError, match=r"Faithfulness is not calibrated: judged by m\n"):
         gated(evaluated())
     assert gated(evaluated(), allow_uncalibrated=True) == "PASS"
     assert gated(evaluated(calibration=CALIBRATION)) == "PASS"
@@ -305,7 +305,10 @@ def test_a_difference_is_divided_by_the_share_of_it_that_the_judge_shows():
     # At least as wide as with a known share, and no wider than with both ends of each interval.
     assert raw.low / low <= d.low < raw.low / share
     assert raw.high / share < d.high <= raw.high / high
-    condition = f"if the judge errs as often on both (sensitivity + specificity - 1: {share:.2f} ["
+    condition = (
+        "assuming that the judge errs as often on both systems (sensitivity + specificity - 1: "
+        f"{share:.2f} ["
+    )
     assert condition in difference_sentence(d)
     assert condition in compare([found, lowered(found, 0.3)]).sentences[1]
     read = Evaluation.from_json(found.to_json())
@@ -334,7 +337,7 @@ def test_the_margin_of_a_gate_shrinks_as_differences_of_the_judge_do():
     assert check.numbers.gain == pytest.approx(raw.numbers.gain / share)
     assert check.numbers.lower == pytest.approx(raw.numbers.lower / low)
     assert check.numbers.margin == 0.2
-    assert "if the judge errs as often on both" in check.sentence
+    assert "assuming that the judge errs as often on both systems" in check.sentence
 
 
 def test_labels_of_people_on_both_systems_give_a_verdict_whatever_the_judge_errs():
@@ -361,7 +364,7 @@ def test_labels_of_people_on_both_systems_give_a_verdict_whatever_the_judge_errs
     assert "by labels of people on 60 questions (prediction-powered)" in difference_sentence(d)
     check = gate(worse, rules=RULES, baseline=Baseline.from_evaluation(new)).checks[0]
     assert (check.verdict, check.numbers.gain) == ("FAIL", pytest.approx(-0.2))
-    assert "whatever the errors of the judge" in check.sentence
+    assert "valid for any errors of the judge" in check.sentence
     # Labels of one system only, or of few questions, are not enough.
     unlabeled = evaluated(poor)
     assert compare([new, replace(unlabeled, run_name="b")]).difference("b").verdict == "withheld"

@@ -515,7 +515,7 @@ def test_a_verdict_that_two_failing_queries_would_reverse_is_withheld(queries, v
     gained = sum(values) - 0.5 * queries
     assert gained - found.reversed_by <= 0 < gained - found.reversed_by + 1
     text = " ".join(compare([old, new]).sentences)
-    few = f"{found.reversed_by} more quer"
+    few = f"the better run would lose its lead by failing completely for {found.reversed_by} more"
     assert (f"cannot tell: {few}" in text) == (verdict == "cannot tell")
     mirrored = compare([new, old]).difference("old")
     assert mirrored.verdict == {"better": "worse"}.get(verdict, verdict)

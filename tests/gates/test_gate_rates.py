@@ -45,7 +45,7 @@ def test_rare_collapses_and_rare_gains_hardly_cause_a_wrong_verdict():
 @pytest.mark.slow
 def test_real_pairs_keep_the_error_rates_and_are_decided_with_400_queries(data_folder):
     real = dict(rates.pools(data_folder))
-    dense = "real pairs, dense, nDCG@10 and AP"
+    dense = "real pairs, many differ, nDCG@10 and AP"
     for mean, wrong, limit in ((-rates.MARGIN, 0, 0.1), (0.0, 3, 0.02)):
         for name, populations in rates.groups(real, mean, grid=False).items():
             for queries in (25, 400):

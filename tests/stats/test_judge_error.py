@@ -153,7 +153,7 @@ def test_a_judge_that_guesses_is_not_corrected():
     judge, human = [1, 0] * 50 + [1] * 100, [1, 1, 0, 0] * 25 + [NAN] * 100
     found = rogan_gladen(judge, human)
     assert math.isnan(found.value)
-    assert "may be below 0.5 (0.00 [" in found.reason
+    assert "is 0.00 [" in found.reason
     assert judge_errors(judge, human).slope == 0
     assert "positive" in rogan_gladen([1, 0], [0, 0]).reason
     assert "negative" in rogan_gladen([1, 0], [1, NAN]).reason

@@ -33,8 +33,8 @@ CAUSES: Mapping[str, tuple[str, str]] = MappingProxyType(
     }
 )
 RULES_NOTE = (
-    "causes by rules: of planted causes, 83% to 91% are right; of answers without a fault, 17% to "
-    "58% get a cause (docs/explain/diagnosis-accuracy.md)"
+    "causes by rules: 83% to 91% were right in tests with seeded faults; 17% to 58% of answers "
+    "without a fault got one (docs/explain/diagnosis-accuracy.md)"
 )
 _GOOD = "no fault"
 _UNKNOWN = "not judged"
@@ -172,13 +172,13 @@ def blame(judged: Sequence[JudgedAnswer], system: str = "") -> Blame:
 
     The steps are: the collection can answer the question; a document with the answer is retrieved
     and is among the contexts; the system answers; no claim is contradicted; the answer addresses
-    the question, uses the content of the contexts completely, and adds nothing to it. Retrieval has
-    not failed if the contexts support all claims of the reference, and has failed if they support
-    none. Otherwise, if documents with the answer are known (`gold`), one of them must be among the
-    contexts. If the answer has all claims that the contexts support, but not all of the reference,
-    retrieval limits it.
+    the question, uses the content of the contexts completely, and adds nothing to it. Retrieval
+    counts as successful if the contexts support all claims of the reference, even without a known
+    document (`gold`), and as failed if they support none, even with one. Otherwise, if documents
+    are known, one of them must be among the contexts. If the answer has every claim that the
+    contexts support and is still incomplete, retrieval limits it.
 
-    With true verdicts, all planted causes are found; wrong verdicts lead to wrong causes, also for
+    With true verdicts, all seeded faults are found; wrong verdicts lead to wrong causes, also for
     answers without a fault (docs/explain/diagnosis-accuracy.md).
 
     Args:
@@ -239,7 +239,9 @@ def _retrieval_fault(judged: JudgedAnswer) -> tuple[str, str] | None:
     if recall.low == 1.0:  # perhaps another document than the known ones has the answer
         return None
     count = len(judged.claims.reference or ())
-    none = f"the contexts support none of {many(count, 'reference claim')}"
+    none = (
+        f"the contexts have a known document, but support none of {many(count, 'reference claim')}"
+    )
     if gold:
         given = [each.id for each in record.contexts]
         if gold & set(given):

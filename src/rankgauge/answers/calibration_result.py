@@ -138,7 +138,10 @@ class RelationCalibration:
 
 
 def _too_small(gain: Estimate) -> str:
-    return f"sensitivity + specificity - 1 is {_text(gain)} and may be below {USABLE:g}"
+    return (
+        f"sensitivity + specificity - 1 is {_text(gain)}; its lower bound must be {USABLE:g} or "
+        "more"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +203,8 @@ class Calibration(Result):
         gain = errors.gain
         if gain.low < USABLE:
             why = (
-                f"with {many(gain.count, 'label')} for {measure}, a difference between systems "
-                f"shows as {_text(gain)} of its size, which may be below {USABLE:g}"
+                f"by {many(gain.count, 'label')} for {measure}, the judge shrinks differences to "
+                f"{_text(gain)} of their size; the lower bound must be {USABLE:g} or more"
             )
             return {"state": "not usable", "reason": why}
         return {"state": "usable", "reason": "", "text": worst.text,
@@ -249,8 +252,11 @@ class Calibration(Result):
             title=f"Calibration of {self._judges()}",
             digits=3,
             notes=(
-                *(f"WARNING: {state} for {', '.join(names)}" for state, names in bad.items()),
-                f"reasons, {biases}, alpha: --full (full=True)",
+                *(
+                    f"WARNING: the judge is {state} for {', '.join(names)}"
+                    for state, names in bad.items()
+                ),
+                f"--full (full=True) shows reasons, {biases}, and alpha",
             ),
         )
 

@@ -460,7 +460,7 @@ def _stamp_finding(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Ite
             "(rankgauge answers calibrate)"
         )
     elif "not usable" in states:
-        fix = "its verdicts alone allow no conclusion"
+        fix = "calibrate another judge or prompt, or pass labels of people (--human)"
     warn = fix or " but it agrees " in judge["stamp"]
     yield Finding("", "warning" if warn else "info", f"judge: {judge['stamp']}", fix=fix)
 

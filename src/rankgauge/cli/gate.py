@@ -75,14 +75,14 @@ def gate(
 
     An EVALUATION in JSON, such as that of answers, is compared without RUN.
 
-    PASS: a loss above the margin is excluded. PASS unless rare collapse: it is excluded unless
-    queries fail completely that are too rare to be among those judged. FAIL: the run is worse, or a
+    PASS: a loss above the margin is excluded. PASS unless rare collapse: it is excluded, unless
+    queries that are too rare to be in the sample fail completely. FAIL: the run is worse, or a
     contract or floor is broken. INCONCLUSIVE: neither can be concluded; more queries would decide.
     IDENTICAL: no change. NOT COMPARABLE if queries, judgments, measures, or depth differ from those
     of the baseline, or too many queries have no ranking.
 
-    Exit codes: 0 PASS and IDENTICAL, without --strict also PASS unless rare collapse and
-    INCONCLUSIVE; 1 FAIL; 2 an error; 3 one of these two with --strict; 4 NOT COMPARABLE.
+    Exit codes: 0 PASS or IDENTICAL; 1 FAIL; 2 an error; 4 NOT COMPARABLE. INCONCLUSIVE and PASS
+    unless rare collapse: 0, or 3 with --strict.
 
     \b
     Examples:

@@ -204,10 +204,8 @@ def _unclear_verdict(d: Difference) -> str:
     if d.p is None or d.corrected is None or d.wins + d.losses < FEW_CHANGES:
         return "cannot tell"
     if _reversible(d):
-        failing = inflect(d.reversed_by or 0, "query that fails", "queries that fail")
-        return (
-            f"cannot tell: {d.reversed_by} more {failing} completely would reverse the difference"
-        )
+        more = many(d.reversed_by or 0, "more query")
+        return f"cannot tell: the better run would lose its lead by failing completely for {more}"
     if d.corrected < ALPHA:
         return f"cannot tell (p = {d.corrected:.4f}, but the interval includes 0)"
     if d.p < ALPHA or not (d.no_interval or d.low <= 0 <= d.high):

@@ -32,7 +32,7 @@ Verdict: TypeAlias = Literal[
 ALPHA = 0.05
 # With m changed queries, the smallest two-sided p is 2 / 2^m: below 6 it exceeds 0.05.
 FEW_CHANGES = 6
-# A verdict is withheld if so few more queries could reverse it: docs/explain/interval-coverage.md.
+# No verdict if so few more failing queries could reverse it: docs/explain/interval-coverage.md.
 FAILING = 2
 _LEVEL = 0.95
 FEWEST_FOR_INTERVAL = 8  # differing queries: docs/explain/interval-coverage.md
@@ -166,15 +166,15 @@ class Difference:
 
     @property
     def _reversal(self) -> float:
-        """Observed difference up to which `FAILING` more queries could reverse its sign."""
+        """Largest difference that `FAILING` more failing queries would cancel or reverse."""
         return FAILING * self.largest / self.queries
 
     @property
     def reversed_by(self) -> int | None:
-        """Number of further queries that would cancel or reverse the difference by failing.
+        """Number of further queries by which the better run would lose its lead.
 
-        Each is a query in which the run with the better mean loses as much as possible. Rare ones
-        may be missing from the sample. None if the largest possible difference is unknown.
+        In each of them, it fails completely: it loses as much as the measure allows. Such queries
+        may be too rare to be in the sample. None if the largest possible difference is unknown.
         """
         if math.isinf(self.largest):
             return None

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from rankgauge import stats
 from rankgauge.core.findings import Finding
 from rankgauge.core.ids import IntArray, freeze, id_bytes, show_id
 from rankgauge.core.lazy import registered
@@ -563,7 +562,8 @@ def calibration_finding(
     count = sum(query in labeled for query in queries)
     if count >= FEWEST_LABELED:
         return None
-    why = about.get("reason") or known.get("name") or "it is not known who judged"
+    name = known.get("name")
+    why = about.get("reason") or (f"judged by {name}" if name else "it is not known who judged")
     if other is not None and len(about.get("people", ())) >= FEWEST_LABELED:
         why += f", and people labeled only {many(count, 'question')} with a value in both"
     fix = "calibrate another judge or prompt, or label more answers"
@@ -642,14 +642,16 @@ def correct_differences(
     count = sum(pair is not None for pair in people)
     if count >= FEWEST_LABELED:
         talks = (run.get("judge") or {}).get("conversations", {})
-        values = stats.prediction_powered_values(
+        from rankgauge.stats import prediction_powered_values
+
+        values = prediction_powered_values(
             differences[known],
             [np.nan if pair is None else pair[0] - pair[1] for pair in people],
             [talks.get(queries[n], queries[n]) for n in known],
         )
         condition = (
-            f"by labels of people on {count} questions (prediction-powered), whatever the errors "
-            "of the judge"
+            f"corrected by labels of people on {count} questions (prediction-powered), which is "
+            "valid for any errors of the judge"
         )
         return JudgeCorrection(values, unseen=len(known) / count, condition=condition)
     both = [about_judge(each, measure).get("gain", (1.0, 1.0, 1.0)) for each in (run, baseline)]
@@ -657,7 +659,7 @@ def correct_differences(
     if value == low == high:
         return JudgeCorrection(differences)
     condition = (
-        "if the judge errs as often on both (sensitivity + specificity - 1: "
+        "assuming that the judge errs as often on both systems (sensitivity + specificity - 1: "
         f"{value:.2f} [{low:.2f}, {high:.2f}])"
     )
     return JudgeCorrection(differences, (value, low, high), condition=condition)

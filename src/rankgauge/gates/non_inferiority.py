@@ -4,7 +4,7 @@ IDENTICAL if all values and the first documents of every ranking equal those of 
 if the one-sided 95% lower bound of the mean gain (`stats.non_inferiority`) is above the negative
 margin. Otherwise FAIL if the Holm-corrected p-value of "there is no loss", over all gated measures
 and references, is below 0.01. Otherwise PASS unless rare collapse if the bound is above the
-negative margin under the assumption that no query collapses that is too rare to be observed.
+negative margin unless queries that are too rare to be observed fail completely.
 Otherwise INCONCLUSIVE.
 """
 
@@ -214,9 +214,10 @@ def untestable_margins(baseline: Baseline, rules: GateRules) -> Iterator[str]:
         if least > gated.margin:
             yield (
                 f"{name}: {many(len(known), baseline.unit)} are too few for your margin of "
-                f"{gated.margin:g}: a run without a loss passes only margins of "
-                f"{shown_margin(least, gated.margin)} or more; add {_plural(baseline.unit)}, or "
-                "expect INCONCLUSIVE or PASS unless rare collapse"
+                f"{gated.margin:g}: a run that changes nothing needs a margin of "
+                f"{shown_margin(least, gated.margin)} or more to pass; add "
+                f"{_plural(baseline.unit)}, or expect the verdict INCONCLUSIVE or 'PASS unless "
+                "rare collapse'"
             )
 
 
@@ -549,9 +550,12 @@ def _sentence(
 
 
 def _unless(n: GateNumbers, unit: str) -> str:
-    """Return the assumption that a loss is excluded by."""
-    text = f" unless rare {_plural(unit)} collapse: {_unseen(n.queries, unit)} could do so unseen"
-    return text if math.isinf(n.lower) else f"{text}; excluding them {_would_decide(n, unit)}"
+    """Return the condition under which a loss is excluded."""
+    text = (
+        f" unless {_plural(unit)} outside the sample fail completely: "
+        f"{_unseen(n.queries, unit)} could"
+    )
+    return text if math.isinf(n.lower) else f"{text}; to exclude this, it {_would_decide(n, unit)}"
 
 
 def _evidence(reference: Reference, decision: Decision, n: GateNumbers) -> str:

@@ -148,7 +148,7 @@ def gate(
         if why and kind == "anchor" and own is not None:
             unused.append(
                 f"the anchor {own} was not compared: {why.partition(';')[0]}; delete it, and "
-                "--update-baseline writes a new one"
+                "repeat --update-baseline to write a new one"
             )
             continue
         if why:
@@ -362,11 +362,15 @@ def _unusable_judge(
         name, first = found[0]
         raise InputError(
             first.message, where=f"run {name!r}",
-            fix=f"{first.fix}; or accept it with --allow-uncalibrated "
-            "(allow_uncalibrated=True)",
+            fix=f"{first.fix}; or pass --allow-uncalibrated "
+            "(allow_uncalibrated=True) to take its labels as true",
         )  # fmt: skip
     messages = dict.fromkeys(each.message for _, each in found)
-    return [f"the gate takes the judge's verdicts as true, but {each}" for each in messages]
+    return [
+        "a loss above the margin may pass, because the labels of the judge are taken as true: "
+        f"{each}"
+        for each in messages
+    ]
 
 
 def _judge_findings(
@@ -476,10 +480,10 @@ def _notes(
     if references:
         named = "" if rules.source == "rules" else f" ({rules.source})"
         yield (
-            f"rules{named}: PASS if the lower bound of the mean gain (95%) is above the "
-            "negative margin, else FAIL if the upper bound (99%, Holm over "
-            f"{many(len(references) * len(rules.measures), 'check')}) is below 0, else PASS unless "
-            "rare collapse if only an unobserved loss could exceed the margin"
+            f"rules{named}: PASS if the lower bound of the mean gain (95%) is above the negative "
+            "margin; otherwise FAIL if the upper bound (99%, Holm over "
+            f"{many(len(references) * len(rules.measures), 'check')}) is below 0; otherwise 'PASS "
+            "unless rare collapse' if only queries outside the sample could exceed the margin"
         )
     if noise is not None:
         bands = ", ".join(f"{name} {band:.4f}" for name, band in noise.bands.items())

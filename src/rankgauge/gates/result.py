@@ -65,8 +65,10 @@ class GateNumbers:
         baseline_mean: Mean of the baseline over the compared queries.
         mean: Mean of the run over the compared queries.
         gain: Mean gain.
-        lower: One-sided 95% lower bound of the true gain, for any distribution of gains.
-        upper: One-sided upper bound of the true gain, at level `upper_level`, likewise.
+        lower: One-sided 95% lower bound of the true gain; it allows for unobserved queries that
+            lose as much as possible.
+        upper: One-sided upper bound of the true gain, at level `upper_level`; it allows for
+            unobserved queries that gain as much as possible.
         upper_level: 99%, or more if several measures are gated (Holm).
         margin: Accepted loss.
         p_worse: One-sided p-value of "there is no loss", Holm-corrected.
@@ -170,8 +172,8 @@ class GateResult(Result):
         """Return sentences on margins that are too small for the number of queries."""
         return [
             f"{check.name}: {many(n.queries, self.unit)} can test a margin of "
-            f"{shown_margin(n.testable_margin, n.margin)} or more (80% power); with your margin of "
-            f"{n.margin:g}, a run without a loss is less likely to pass"
+            f"{shown_margin(n.testable_margin, n.margin)} or more (about 80% power); with your "
+            f"margin of {n.margin:g}, fewer runs without a loss pass"
             for check in self.checks
             if (n := check.numbers) is not None
             and check.verdict in {"INCONCLUSIVE", "IDENTICAL"}

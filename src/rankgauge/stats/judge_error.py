@@ -199,8 +199,8 @@ class JudgeErrors:
     def _withheld(self) -> str:
         gain = self.gain
         return (
-            f"withheld: sensitivity + specificity - 1 may be below {USABLE:g} "
-            f"({gain.value:.2f} [{gain.low:.2f}, {gain.high:.2f}])"
+            f"withheld: sensitivity + specificity - 1 is {gain.value:.2f} [{gain.low:.2f}, "
+            f"{gain.high:.2f}]; its lower bound must be {USABLE:g} or more"
         )
 
 
