@@ -237,6 +237,37 @@ def test_an_anchor_is_written_with_the_first_baseline_and_sums_up_losses(tmp_pat
     assert anchor.read_bytes() == path.read_bytes()
 
 
+@pytest.mark.parametrize(("worse", "shown"), [(0.0, "at most"), (3.0, "at least")])
+def test_an_unbounded_loss_is_not_shown_as_infinite(worse, shown):
+    before = np.random.default_rng(1).integers(1, 10, 60)
+    after = before + worse + np.random.default_rng(2).normal(0, 0.1, 60)
+    old, new = (
+        Evaluation.from_values(name, [f"q{n}" for n in range(60)], {"FirstRel": values.tolist()})
+        for name, values in (("old", before.astype(float)), ("new", after))
+    )
+    rules = {"measures": {"FirstRel": {"margin": 1.0}}}
+    found = gate(new, rules=rules, baseline=Baseline.from_evaluation(old))
+    upper = found.checks[0].numbers.upper
+    side = "worse" if worse else "better"
+    assert f"the new run is {shown} {abs(upper):.3f} {side} than" in found.checks[0].sentence
+    assert f"≤ {upper:+.3f}" in found.table().rows[0]
+    assert not any("inf" in text for text in (found.explanation(), found.plot().alt))
+    assert found.plot().svg()
+
+
+def test_a_rollback_to_the_anchor_is_a_change():
+    rules = {"measures": {"nDCG@10": {"margin": 0.3}}}
+    anchor = Baseline.from_run(QRELS, RUNS["s2"], rules)
+    found = gate(QRELS, RUNS["s2"], rules, baseline=OLD, anchor=anchor)
+    assert [check.verdict for check in found.checks] == ["PASS", "IDENTICAL"]
+    assert found.verdict == "PASS"
+    assert found.summary().startswith("PASS: run. PASS: nDCG@10")
+    assert "make it the baseline" in found.next_step()
+    assert not found.limits()
+    # A run that equals the baseline is a missing change, whatever the anchor.
+    assert gate(QRELS, RUNS["s1"], rules, baseline=OLD, anchor=anchor).verdict == "IDENTICAL"
+
+
 def test_lower_is_better_where_the_measure_says_so():
     qrels = {f"q{n}": {"d"} for n in range(40)}
     rules = {"measures": {"FirstRel": {"margin": 0.4}}, "depth": "any"}

@@ -586,6 +586,8 @@ def _unseen(queries: int, unit: str) -> str:
 def _between(n: GateNumbers) -> str:
     digits = _digits(n.margin)
     low, high = f"{abs(n.lower):.{digits}f}", f"{abs(n.upper):.{digits}f}"
+    if math.isinf(n.lower):
+        return f"at least {high} worse" if n.upper < 0 else f"at most {high} better"
     if n.upper < 0:
         return f"between {low} and {high} worse"
     if n.lower > 0:

@@ -149,8 +149,8 @@ class GateResult(Result):
 
     @property
     def verdict(self) -> GateVerdict:
-        """Worst verdict of the checks."""
-        return max((check.verdict for check in self.checks), key=_SEVERITY.__getitem__)
+        """Worst verdict of the checks; IDENTICAL with the anchor counts as PASS."""
+        return max(self.checks, key=_severity).verdict
 
     def exit_code(self, *, strict: bool = False) -> int:
         """Return 0 for PASS and IDENTICAL, 1 for FAIL, and 4 for NOT COMPARABLE.
@@ -177,6 +177,7 @@ class GateResult(Result):
             for check in self.checks
             if (n := check.numbers) is not None
             and check.verdict in {"INCONCLUSIVE", "IDENTICAL"}
+            and _severity(check)
             and n.testable_margin is not None
             and n.testable_margin > n.margin
         ]
@@ -186,7 +187,7 @@ class GateResult(Result):
         kept = sum(c.kind == "contract" and c.verdict == "PASS" for c in self.checks)
         found = [
             f"{check.verdict}: {check.sentence}" + (f"; {check.note}" if check.note else "")
-            for check in sorted(self.checks, key=lambda c: -_SEVERITY[c.verdict])
+            for check in sorted(self.checks, key=_severity, reverse=True)
             if check.kind != "contract" or check.verdict != "PASS"
         ]
         return found + ([f"PASS: {many(kept, 'contract')} met"] if kept else [])
@@ -211,9 +212,10 @@ class GateResult(Result):
                 if needed and None not in needed:
                     state += ", number known"
                     number = many(max(map(rounded_up, filter(None, needed))), self.unit)
-            # An anchor detects losses that add up.
-            case "PASS" if "anchor" not in kinds and any(n.gain < -TOLERANCE for n in compared):
-                state += " with a loss"
+            case "PASS" if any(n.gain < -TOLERANCE for n in compared):
+                # An anchor detects losses that add up.
+                anchored = any(check.kind == "anchor" for check in self.checks)
+                state += "" if anchored else " with a loss"
         return next_step(f"gate: {state}", units=units, number=number)
 
     def table(self) -> Table:
@@ -268,8 +270,7 @@ class GateResult(Result):
             ticks=tuple(name for name, *_ in found),
         )  # fmt: skip
         text = "; ".join(
-            f"{name} {n.gain:+.3f}, bounds {n.lower:+.3f} and {n.upper:+.3f}, margin {n.margin:g}: "
-            f"{verdict}"
+            f"{name} {n.gain:+.3f}, bounds {_bounds(n)}, margin {n.margin:g}: {verdict}"
             for name, verdict, n in found
         )
         caption = (
@@ -296,6 +297,13 @@ class GateResult(Result):
         return f"<GateResult {self.run_name!r}: {self.verdict}, {many(len(self.checks), 'check')}>"
 
 
+def _severity(check: GateCheck) -> int:
+    """Return the place of a check from best to worst, 0 for PASS."""
+    # A run that equals the anchor but not the baseline, such as a rollback, is a change.
+    same = check.kind == "anchor" and check.verdict == "IDENTICAL"
+    return 0 if same else _SEVERITY[check.verdict]
+
+
 def shown_margin(margin: float, like: float) -> str:
     """Return a margin rounded up, so that it passes, with as many digits as another."""
     digits = max(3, 1 - math.floor(math.log10(like)))
@@ -314,11 +322,16 @@ def _row(check: GateCheck) -> tuple[Cell, ...]:
     if n is None:
         now = None if check.value is None else f"{check.value:.3f}"
         return (name, check.verdict, None, now, None, None, None, None)
-    bounds = f"{n.lower:+.3f} and {n.upper:+.3f}" if math.isfinite(n.lower) else None
     return (
-        name, check.verdict, f"{n.baseline_mean:.3f}", f"{n.mean:.3f}", f"{n.gain:+.3f}", bounds,
+        name, check.verdict, f"{n.baseline_mean:.3f}", f"{n.mean:.3f}", f"{n.gain:+.3f}",
+        _bounds(n) if math.isfinite(n.upper) else None,
         f"{n.margin:g}", f"{n.wins}/{n.ties}/{n.losses}",
     )  # fmt: skip
+
+
+def _bounds(n: GateNumbers) -> str:
+    """Return the bounds of a gain; a loss may be unbounded."""
+    return f"{n.lower:+.3f} and {n.upper:+.3f}" if math.isfinite(n.lower) else f"≤ {n.upper:+.3f}"
 
 
 def _plain(check: GateCheck) -> dict[str, Any]:
