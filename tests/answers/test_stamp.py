@@ -1,5 +1,6 @@
 """The stamp of a judge: its content, saving, and use in gates."""
 
+import json
 import random
 from dataclasses import replace
 
@@ -275,6 +276,55 @@ def test_both_bounds_of_a_gate_allow_for_the_error_of_the_gain(shift, place):
         for first, later in ((old, new), by_people)
     )
     assert upper == pytest.approx(true / gain[place])
+
+
+def test_a_floor_uses_the_mean_corrected_for_the_errors_of_the_judge():
+    rules = {"measures": {"Faithfulness": {"margin": 0.1, "floor": 0.8}}}
+    labels = dict.fromkeys(IDS[:60], 0.27)
+    low = judged("x", [0.88] * 100, labels, corrected=[0.27, 0.2, 0.34])
+    (check,) = gate(low, rules=rules, baseline=None).checks
+    assert (check.verdict, check.value) == ("FAIL", 0.27)
+    assert "(0.8800 by the judge)" in check.sentence
+    raw = judged("x", [0.88] * 100, **USABLE)
+    with pytest.raises(InputError, match="no mean corrected for the errors of the judge"):
+        gate(raw, rules=rules, baseline=None)
+    found = gate(raw, rules=rules, baseline=None, allow_uncalibrated=True)
+    assert found.verdict == "PASS"
+    assert "no mean corrected" in found.warnings[0]
+
+
+def test_a_comparison_shows_corrected_means_or_names_the_judge():
+    true = {"old": [0.7, 0.6, 0.8], "new": [0.3, 0.2, 0.4]}
+    values = {"old": [0.8, 0.7] * 50, "new": [0.9, 0.85] * 50}
+    found = compare([judged(name, values[name], **USABLE, corrected=true[name]) for name in true])
+    assert found.means() == {"old": {"Faithfulness": 0.7}, "new": {"Faithfulness": 0.3}}
+    assert found.sentences[0].startswith("old has the highest Faithfulness (0.7000)")
+    assert (found.differences[0].mean, found.differences[0].baseline_mean) == (0.3, 0.7)
+    # Without a corrected mean of each run, none is called best.
+    found = compare([
+        judged("old", values["old"], **USABLE, corrected=true["old"]),
+        judged("new", values["new"], **USABLE),
+    ])  # fmt: skip
+    assert not [text for text in found.sentences if "highest" in text]
+    assert found.table().rows[0][0] == "Faithfulness (by judge)"
+    assert not found.table().best
+    assert found.means()["old"]["Faithfulness"] == pytest.approx(0.75)
+
+
+def test_an_early_file_without_states_of_the_judge_is_not_calibrated():
+    data = json.loads(evaluated(calibration=CALIBRATION).to_json())
+    stamp = "m, calibrated on 750 labels (kappa 0.11)"
+    for judge in (data["judge"], data["settings"]["judge"]):
+        del judge["measures"]
+        judge["stamp"] = stamp
+    data["findings"] = [{"code": "", "severity": "info", "message": f"judge: {stamp}"}]
+    found = Evaluation.from_json(json.dumps(data))
+    assert found.stamp == "m, not calibrated"
+    mean, _, by_judge = found.estimates()["Faithfulness"]
+    assert (mean, by_judge) == (None, found.mean()["Faithfulness"])
+    assert "calibrated on 750 labels" not in str(found)
+    by_people = evaluated(PEOPLE, judge={"person": True})
+    assert Evaluation.from_json(by_people.to_json()).stamp == by_people.stamp
 
 
 def test_a_run_has_no_judge_and_is_gated_as_before():

@@ -63,6 +63,18 @@ class AnswerEvaluation(Evaluation):
     scores: Sequence[Sequence[Score]] = ()
     judge: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        needed: dict[str, Sequence[str]] = {str(m): () for m in self.measures if _is_judged(m)}
+        known = self.judge.get("person") or isinstance(self.judge.get("measures"), Mapping)
+        if needed and not known:
+            # Early files have no state of the judge for each measure.
+            judge = stamp_judge(self.judge, {}, needed, None)
+            others = (each for each in self.findings if not each.message.startswith("judge: "))
+            findings = (*_stamp_finding(judge, self.measures), *others)
+            object.__setattr__(self, "judge", judge)
+            object.__setattr__(self, "findings", findings)
+
     def _data(self) -> dict[str, Any]:
         more = {"bounds": self.bounds(), "intervals": mean_intervals(self)}
         return super()._data() | self.extra_fields() | more

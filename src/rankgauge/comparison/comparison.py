@@ -26,6 +26,7 @@ from rankgauge.comparison.differences import (
     Method,
     Pairing,
     Test,
+    corrected_means,
     differences,
     seed_of,
     select,
@@ -111,6 +112,11 @@ class PairedComparison(Result):
         return False
 
     @property
+    def _by_judge(self) -> frozenset[str]:
+        """Measures whose means are not corrected for the errors of the judge."""
+        return frozenset()
+
+    @property
     def baseline(self) -> str:
         """Name of the run that the others are compared with."""
         return self.design.baseline
@@ -175,7 +181,7 @@ class PairedComparison(Result):
             for d in self.differences
             if d.verdict in _MARKS and d.baseline == self.baseline
         }
-        heads: tuple[str, ...] = tuple(map(str, measures))
+        heads = tuple(f"{m} (by judge)" if str(m) in self._by_judge else str(m) for m in measures)
         corner, across, down = "measure", names, heads
         if transposed:
             rows = [list(column) for column in zip(*rows, strict=True)]
@@ -264,8 +270,15 @@ class Comparison(PairedComparison):
     findings: tuple[Finding, ...]
 
     def means(self) -> dict[str, dict[str, float]]:
-        """Return the means as run to measure to mean, in the order given."""
-        return {evaluation.run_name: evaluation.mean() for evaluation in self.evaluations}
+        """Return the means as run to measure to mean, in the order given.
+
+        Means of answers are corrected for the errors of the judge if that is possible for all runs.
+        """
+        return corrected_means(self.evaluations)[0]
+
+    @property
+    def _by_judge(self) -> frozenset[str]:
+        return corrected_means(self.evaluations)[1]
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -283,7 +296,8 @@ class Comparison(PairedComparison):
         return tuple(no_verdicts(self.withheld))
 
     def _may_be_better(self, measure: Measure) -> bool:
-        return bool(withheld_runs(self.evaluations, measure, self.differences))
+        withheld = withheld_runs(self.evaluations, measure, self.differences)
+        return bool(withheld) or str(measure) in self._by_judge
 
     def with_findings(self, found: Mapping[str, Iterable[Finding]]) -> Comparison:
         """Return the comparison with more findings about the input, given by name of the run."""

@@ -17,6 +17,7 @@ from rankgauge.comparison.differences import (
     FEW_CHANGES,
     Design,
     Difference,
+    corrected_means,
     indistinct_runs,
     paired_differences,
 )
@@ -98,11 +99,14 @@ def sentences(
 ) -> Iterator[str]:
     """Yield the conclusion on the best run, then one sentence for each tested difference.
 
-    If a verdict is withheld for any run, no run is called best.
+    If a verdict is withheld for any run, or a mean is not corrected for the errors of the judge, no
+    run is called best.
     """
-    if not withheld_runs(evaluations, design.tested[0], found):
+    primary = design.tested[0]
+    means, by_judge = corrected_means(evaluations)
+    if str(primary) not in by_judge and not withheld_runs(evaluations, primary, found):
         yield best_sentence(
-            {e.run_name: e.mean()[str(design.tested[0])] for e in evaluations}, design, found,
+            {run: row[str(primary)] for run, row in means.items()}, design, found,
             lambda best: indistinct_runs(evaluations, design, best),
         )  # fmt: skip
     yield from difference_sentences(found)

@@ -18,7 +18,12 @@ from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.text import inflect, many
 from rankgauge.errors import InputError
-from rankgauge.evaluation.result import Evaluation, JudgeCorrection, correct_differences
+from rankgauge.evaluation.result import (
+    Evaluation,
+    JudgeCorrection,
+    correct_differences,
+    corrected_mean,
+)
 from rankgauge.measures.measure import Measure, parse
 
 Test: TypeAlias = Literal["randomization", "t", "wilcoxon", "tukey-hsd"]
@@ -409,6 +414,27 @@ def paired_differences(one: Evaluation, other: Evaluation, measure: Measure) -> 
     return found[~np.isnan(found)]
 
 
+def corrected_means(
+    evaluations: Sequence[Evaluation],
+) -> tuple[dict[str, dict[str, float]], frozenset[str]]:
+    """Return the means by run and measure, and the measures whose means are those by a judge.
+
+    The means of a measure of answers are corrected for the errors of the judge if that is possible
+    for all runs.
+    """
+    means = {e.run_name: e.mean() for e in evaluations}
+    by_judge = set()
+    for measure in evaluations[0].measures:
+        name = str(measure)
+        found = [corrected_mean(e.settings, measure, means[e.run_name][name]) for e in evaluations]
+        if not any(map(math.isnan, found)):
+            for e, mean in zip(evaluations, found, strict=True):
+                means[e.run_name][name] = mean
+        elif measure.declaration.reads == "verdicts":
+            by_judge.add(name)
+    return means, frozenset(by_judge)
+
+
 def query_differences(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
     """Return the differences of all queries (Q,); NaN for excluded queries.
 
@@ -517,7 +543,7 @@ class _Computation:
 
     @cached_property
     def means(self) -> dict[str, dict[str, float]]:
-        return {evaluation.run_name: evaluation.mean() for evaluation in self.evaluations}
+        return corrected_means(self.evaluations)[0]
 
     def differences(self) -> Iterator[Difference]:
         keys = [(run, base, m) for run, base in self.pairs for m in self.design.tested]

@@ -583,6 +583,18 @@ def about_judge(settings: Mapping[str, Any], measure: Measure) -> Mapping[str, A
     return about if isinstance(about, Mapping) else {}
 
 
+def corrected_mean(settings: Mapping[str, Any], measure: Measure, mean: float) -> float:
+    """Return the mean corrected for errors of the judge of answers; NaN if that is not possible.
+
+    The mean by people, or by a measure without a judge, needs no correction.
+    """
+    judge = settings.get("judge")
+    by_person = isinstance(judge, Mapping) and judge.get("person")
+    if measure.declaration.reads != "verdicts" or by_person:
+        return mean
+    return float(about_judge(settings, measure).get("corrected", [math.nan])[0])
+
+
 def valued_queries(evaluation: Evaluation, measure: Measure) -> frozenset[str]:
     """Return the queries with a value."""
     column = evaluation.per_query[:, evaluation.measures.index(measure)]

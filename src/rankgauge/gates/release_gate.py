@@ -24,6 +24,7 @@ from rankgauge.evaluation.notes import origins_of
 from rankgauge.evaluation.result import (
     Evaluation,
     calibration_finding,
+    corrected_mean,
     settings_change,
     valued_queries,
 )
@@ -82,7 +83,7 @@ def gate(
             :class:`GateRules`).
         allow_uncalibrated: Whether to take the verdicts of a judge as true, with a warning, if it
             is not calibrated or not usable (:func:`rankgauge.answers.calibrate`); otherwise, such a
-            judge is an error.
+            judge is an error, and so is a floor without a mean corrected for its errors.
 
     Raises:
         InputError: If a margin is within the noise, there is nothing to compare the run with, the
@@ -119,7 +120,7 @@ def gate(
     try:
         if isinstance(qrels, Evaluation):
             evaluation = _alone(qrels, run, wanted)
-            judge = _unusable_judge(evaluation, given.values(), allowed=allow_uncalibrated)
+            judge = _unusable_judge(evaluation, given.values(), floors, allowed=allow_uncalibrated)
         else:
             truth, source = Qrels.of(qrels), readable_again(run)
             evaluation, firsts = evaluate_blocks(truth, source, measures, FirstDocuments.of)
@@ -354,10 +355,21 @@ def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
 
 
 def _unusable_judge(
-    evaluation: Evaluation, stored: Iterable[Baseline], *, allowed: bool
+    evaluation: Evaluation,
+    stored: Iterable[Baseline],
+    floors: Iterable[GatedMeasure],
+    *,
+    allowed: bool,
 ) -> list[str]:
     """Refuse the verdicts of a judge that is not usable; if allowed, return warnings instead."""
-    found = list(dict.fromkeys(_judge_findings(evaluation, list(stored))))
+    found = list(_judge_findings(evaluation, list(stored)))
+    for gated in floors:
+        mean = evaluation.mean()[str(gated.measure)]
+        corrected = corrected_mean(evaluation.settings, gated.measure, mean)
+        if math.isnan(corrected) and not math.isnan(mean):
+            why = f"{gated.measure} has no mean corrected for the errors of the judge for its floor"
+            fix = "label all items of at least 20 questions, or remove the floor"
+            found.append((evaluation.run_name, Finding("", "error", why, fix=fix)))
     if found and not allowed:
         name, first = found[0]
         raise InputError(
@@ -441,7 +453,13 @@ def _broken(contract: Contract, ranks: dict[str, int]) -> Iterator[str]:
 
 
 def _floor(gated: GatedMeasure, new: Baseline) -> GateCheck:
-    mean, floor = new.mean(gated.measure), gated.floor or 0.0
+    raw, floor = new.mean(gated.measure), gated.floor or 0.0
+    mean = corrected_mean(new.settings, gated.measure, raw)
+    name = str(gated.measure)
+    if math.isnan(mean):
+        mean = raw
+    elif mean != raw:
+        name += f" ({raw:.4f} by the judge), corrected for its errors,"
     lower = gated.measure.declaration.better == "lower"
     short = mean > floor + TOLERANCE if lower else mean < floor - TOLERANCE
     message = f"{mean:.4f}, {'within' if not short else 'above' if lower else 'below'}"
@@ -451,7 +469,7 @@ def _floor(gated: GatedMeasure, new: Baseline) -> GateCheck:
         kind="floor",
         name=str(gated.measure),
         verdict="FAIL" if short else "PASS",
-        sentence=f"{gated.measure} is {message} the floor of {floor:g} in the rules",
+        sentence=f"{name} is {message} the floor of {floor:g} in the rules",
         value=None if math.isnan(mean) else mean,
     )
 
