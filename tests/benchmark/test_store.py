@@ -577,7 +577,8 @@ def test_usage_is_recorded_during_the_run(collection, tmp_path, monkeypatch):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of files are a thing of POSIX")
 def test_a_full_disk_loses_no_answer(tmp_path):
     limited = (
-        "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "import resource, signal, sys\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "sys.dont_write_bytecode = True\n"  # it would be cut off, too
         "resource.setrlimit(resource.RLIMIT_FSIZE, (3000, resource.RLIM_INFINITY))\n"
     )
     full = subprocess.run(

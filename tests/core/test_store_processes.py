@@ -111,6 +111,7 @@ def test_a_full_disk_is_reported_and_loses_nothing(kind, started, tmp_path):
     full = start(
         "write", kind, where, "one",
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},  # it would be cut off, too
     )  # fmt: skip
     out, errors = full.communicate(timeout=100)
     assert full.returncode == 1

@@ -544,7 +544,9 @@ def test_a_full_disk_is_reported_with_the_folder_and_a_fix(tmp_path):
     judged = write_rows(tmp_path / "q.csv", GRADES, "rel")
     path = write_rows(tmp_path / "a.parquet", ROWS, "score")
     small = "from rankgauge.formats import pieces\npieces._LEAST = pieces._MOST = 2000\n"
-    limited = "resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))\n" + EVALUATE
+    # Bytecode would be cut off, too.
+    limited = "import sys\nsys.dont_write_bytecode = True\n"
+    limited += "resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))\n" + EVALUATE
     found = process(tmp_path, judged, path, LIMIT, first=small, then=limited)
     _, said = found.communicate(timeout=30)
     assert "StorageError" in said

@@ -247,6 +247,7 @@ from rankgauge.errors import InputError
 from rankgauge.judging import JudgingProject, backup
 import sqlalchemy, signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+sys.dont_write_bytecode = True  # it would be cut off, too
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
 try:
     backup(JudgingProject(sys.argv[1]), sys.argv[2])

@@ -325,6 +325,7 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 project = JudgingProject(sys.argv[1])
 project.judgments()
 _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+sys.dont_write_bytecode = True  # it would be cut off, too
 resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, most))
 recorded, said = [], ""
 try:

@@ -3,6 +3,7 @@
 import contextlib
 import re
 import sqlite3
+import sys
 import uuid
 from datetime import UTC, datetime, timedelta
 
@@ -394,11 +395,13 @@ def full_disk():
     """Limit files to 4 KB, so that writing fails as on a full disk."""
     resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    written, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # it would be cut off, too
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        sys.dont_write_bytecode = written
 
 
 def test_pages_that_do_not_exist_say_so(client):

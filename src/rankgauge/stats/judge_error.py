@@ -393,7 +393,8 @@ def prediction_powered_values(
         (G,) values.
 
     Example:
-        >>> prediction_powered_values([1, 0, 1, 1], [1, 0, float("nan"), float("nan")]).mean()
+        >>> found = prediction_powered_values([1, 0, 1, 1], [1, 0, float("nan"), float("nan")])
+        >>> float(found.mean())
         0.75
     """
     where = "prediction_powered_values"

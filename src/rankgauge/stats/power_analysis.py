@@ -72,7 +72,7 @@ def power(
         >>> round(power(sd=0.12, queries=50, difference=0.05), 3)
         0.823
         >>> round(power(sd=0.12, queries=50, difference=0.05, changed=0.1), 3)
-        0.747
+        0.612
     """
     _check(sd, alpha, "power", changed=changed)
     _check_queries(queries, "power")
