@@ -29,10 +29,10 @@ ANSWERS = AnswerSet("a", tuple(
 ), {"prompt": "p1"})  # fmt: skip
 
 
-def verdicts(wrong, judge="m", prompt="v1"):
+def verdicts(wrong, judge="m", prompt="v1", answers=ANSWERS):
     """Every third claim is not stated; some verdicts of each ten are wrong."""
     some = [
-        item for record in ANSWERS for item in items_of(record, sentence_claims(record))
+        item for record in answers for item in items_of(record, sentence_claims(record))
         if item.relation == "answer-context"
     ]  # fmt: skip
     return [
@@ -309,6 +309,23 @@ def test_a_comparison_shows_corrected_means_or_names_the_judge():
     assert found.table().rows[0][0] == "Faithfulness (by judge)"
     assert not found.table().best
     assert found.means()["old"]["Faithfulness"] == pytest.approx(0.75)
+
+
+def test_a_usable_judge_without_a_corrected_mean_has_a_note_with_the_reason():
+    answers = AnswerSet("a", tuple(
+        replace(record, id=f"{record.id}-{n}", answer=f"It is {record.id}. It has {n} now.")
+        for record in ANSWERS for n in range(4)
+    ))  # fmt: skip
+    judge, people = verdicts(0, answers=answers), verdicts(0, "ann", "", answers)
+    calibration = calibrate(answers, judge, people, draws=50)
+    measures = ["Faithfulness", "NotStated"]
+    found = evaluate_answers(answers, judge, measures, calibration=calibration)
+    assert states(found) == dict.fromkeys(measures, "usable")
+    assert found.estimates()["NotStated"][0] is None
+    note = "no mean corrected for the errors of the judge (not a share of units of one kind)"
+    assert any(text.startswith(f"{note}: NotStated;") for text in found.notes)
+    labeled = evaluate_answers(answers, judge, measures, calibration=calibration, human=people)
+    assert "no mean corrected" not in str(labeled)
 
 
 def test_an_early_file_without_states_of_the_judge_is_not_calibrated():

@@ -148,8 +148,8 @@ def correct_means(
     labels of people for a random sample of the questions, on all items of each question; it is
     unbiased whatever the errors of the judge. *Rogan-Gladen* uses the sensitivity and specificity
     on all units (claims, contexts, answers) of any system with labels of people; it assumes the
-    same error rates on the other units, and is withheld unless the judge is better than guessing.
-    Questions of the same conversation are a cluster.
+    same error rates on the other units, and is withheld unless the lower bound of sensitivity +
+    specificity - 1 is at least 0.5. Questions of the same conversation are a cluster.
 
     Args:
         answers: The answers of one system or several.

@@ -341,6 +341,7 @@ def evaluate_answers(
         findings=(
             *_stamp_finding(stamped, chosen),
             *_findings(chosen, scores),
+            *_uncorrected(stamped, chosen),
             *_lowered(lowered, answers, claims, criteria),
             *(Finding("", "info", note) for note in answers.notes),
         ),
@@ -475,6 +476,24 @@ def _stamp_finding(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Ite
         fix = "calibrate another judge or prompt, or pass labels of people (--human)"
     warn = fix or " but it agrees " in judge["stamp"]
     yield Finding("", "warning" if warn else "info", f"judge: {judge['stamp']}", fix=fix)
+
+
+def _uncorrected(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Iterable[Finding]:
+    """Yield why measures by a usable judge have no corrected mean."""
+    known: Mapping[str, Mapping[str, Any]] = judge.get("measures", {})
+    reasons: dict[str, list[str]] = {}
+    for each in measures:
+        about = known.get(str(each), {})
+        if about.get("state") == "usable" and "corrected" not in about:
+            share = each.name in CORRECTABLE
+            why = "too few questions" if share else "not a share of units of one kind"
+            reasons.setdefault(why, []).append(str(each))
+    for why, names in reasons.items():
+        yield Finding(
+            "", "info",
+            f"no mean corrected for the errors of the judge ({why}): {', '.join(names)}; label all "
+            f"items of at least {FEWEST_LABELED} questions",
+        )  # fmt: skip
 
 
 def _lowered(
