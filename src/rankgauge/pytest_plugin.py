@@ -181,7 +181,8 @@ class Gatekeeper:
 def _in_pytest(text: str) -> str:
     """Replace the command-line option in a text with that of pytest."""
     text = re.sub(r"(rankgauge gate QRELS RUN )?--update-baseline", f"pytest {_UPDATE}", text)
-    return text.replace("--force", _FORCE).replace("--baseline FILE", 'baseline="FILE"')
+    text = text.replace("--force", _FORCE).replace("--baseline FILE", 'baseline="FILE"')
+    return text.replace("--anchor FILE", 'anchor="FILE"')
 
 
 def _explained(result: GateResult) -> str:

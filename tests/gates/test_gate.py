@@ -268,6 +268,67 @@ def test_a_rollback_to_the_anchor_is_a_change():
     assert gate(QRELS, RUNS["s1"], rules, baseline=OLD, anchor=anchor).verdict == "IDENTICAL"
 
 
+@pytest.mark.parametrize("text", ["", "{}", "<<<<<<< ours", '{"schema": "rankgauge/baseline/1"}'])
+def test_an_unreadable_anchor_is_noted_and_does_not_block_the_gate(tmp_path, text):
+    path, anchor = tmp_path / "base.json", tmp_path / "base.anchor.json"
+    OLD.write(path)
+    anchor.write_text(text, encoding="utf-8")
+    found = gate(QRELS, RUNS["s1"], baseline=path)
+    assert [check.kind for check in found.checks] == ["baseline"]
+    note = next(note for note in found.notes if str(anchor) in note)
+    assert "delete it, and repeat --update-baseline" in note
+    anchor.unlink()
+    update_baseline(OLD, path)
+    assert not any("anchor" in note for note in gate(QRELS, RUNS["s1"], baseline=path).notes)
+    # A file that the user names is an error, and its fix does not replace the baseline.
+    anchor.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as raised:
+        gate(QRELS, RUNS["s1"], baseline=path, anchor=anchor)
+    assert "pass --anchor FILE" in raised.value.fix
+
+
+def test_the_anchor_of_a_newer_version_is_an_error(tmp_path):
+    path = tmp_path / "base.json"
+    OLD.write(path)
+    newer = OLD.to_json().replace("rankgauge/baseline/2", "rankgauge/baseline/99")
+    (tmp_path / "base.anchor.json").write_text(newer, encoding="utf-8")
+    with pytest.raises(InputError, match="newer rankgauge"):
+        gate(QRELS, RUNS["s1"], baseline=path)
+
+
+@pytest.mark.parametrize("kind", ["baseline", "anchor"])
+def test_the_fix_for_other_inputs_updates_only_the_baseline(kind):
+    few = {query: QRELS[query] for query in list(QRELS)[:-1]}
+    other = Baseline.from_run(few, RUNS["s1"])
+    judgments = {query: {**grades, "new": 1} for query, grades in QRELS.items()}
+    for stored in (other, Baseline.from_run(judgments, RUNS["s1"])):
+        given = {"baseline": OLD} | {kind: stored}
+        found = next(c for c in gate(QRELS, RUNS["s1"], **given).checks if c.kind == kind)
+        assert found.verdict == "NOT COMPARABLE"
+        assert ("--anchor FILE" in found.sentence) == (kind == "anchor")
+        assert ("update it" in found.sentence) == (kind == "baseline")
+
+
+def test_a_baseline_without_an_anchor_becomes_the_anchor(tmp_path):
+    path, anchor = tmp_path / "base.json", tmp_path / "base.anchor.json"
+    OLD.write(path)
+    update_baseline(Baseline.from_run(QRELS, RUNS["s2"]), path)
+    assert anchor.read_text(encoding="utf-8") == OLD.to_json() != path.read_text(encoding="utf-8")
+
+
+def test_the_anchor_of_the_rules_is_used(tmp_path):
+    path = tmp_path / "base.json"
+    OLD.write(path)
+    Baseline.from_run(QRELS, RUNS["s2"]).write(tmp_path / "release.json")
+    rules = {"anchor": str(tmp_path / "release.json")}
+    found = gate(QRELS, RUNS["s1"], rules, baseline=path)
+    assert [check.kind for check in found.checks] == ["baseline", "anchor"]
+    update_baseline(OLD, path, rules)
+    assert not (tmp_path / "base.anchor.json").exists()
+    with pytest.raises(InputError, match="this is the anchor"):
+        update_baseline(OLD, rules["anchor"], rules)
+
+
 def test_lower_is_better_where_the_measure_says_so():
     qrels = {f"q{n}": {"d"} for n in range(40)}
     rules = {"measures": {"FirstRel": {"margin": 0.4}}, "depth": "any"}

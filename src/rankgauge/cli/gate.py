@@ -113,7 +113,7 @@ def gate(
                 if alone
                 else rankgauge.Baseline.from_run(judgments, found, wanted, noise=repeats)
             )
-        write_baseline(made, path, wanted, anchor or wanted.anchor, force=force)
+        write_baseline(made, path, wanted, anchor, force=force)
         for text in rankgauge.gates.untestable_margins(made, wanted):
             print_message(text)
         return
@@ -123,7 +123,7 @@ def gate(
             found,
             wanted,
             baseline=path,
-            anchor=anchor or wanted.anchor,
+            anchor=anchor,
             noise=repeats,
             latency=latency,
             allow_uncalibrated=allow_uncalibrated,

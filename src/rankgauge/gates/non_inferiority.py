@@ -48,7 +48,11 @@ _MOST_QUERIES = 10**7
 _LOSERS = 20
 _MOVED = 2
 _NOTED = 0.05
-_RENEW = "--update-baseline"
+# An anchor is never updated.
+RENEW = {
+    "baseline": "update it with --update-baseline",
+    "anchor": "write another one with --baseline FILE --update-baseline, and pass --anchor FILE",
+}
 
 
 # ---- decisions from gains
@@ -248,17 +252,17 @@ def refusal(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> str
         parts = [f"{many(len(came), unit)} new ({some(came)})"] if came else []
         parts += [f"{many(len(gone), unit)} missing ({some(gone)})"] if gone else []
         return (
-            f"the {_plural(unit)} differ from those of the {kind}: {', '.join(parts)}; update it "
-            f"with {_RENEW}, "
+            f"the {_plural(unit)} differ from those of the {kind}: {', '.join(parts)}; "
+            f"{RENEW[kind]}, "
             'or write queries = "intersection" in the rules to compare those in both'
         )
     if not both:
-        return f"no {unit} of the {kind} is judged any more; update it with {_RENEW}"
+        return f"no {unit} of the {kind} is judged any more; {RENEW[kind]}"
     judges = [judge_name(one.settings) for one in (stored, new)]
     if None not in judges and judges[0] != judges[1]:
         return (
             f"{judges[1]} judged, but {judges[0]} judged the {kind}: judge the answers of both "
-            "with the same judge, and update the baseline"
+            f"with the same judge, and write a new {kind}"
         )
     return _redefined(kind, stored, new, rules)
 
@@ -270,15 +274,15 @@ def _redefined(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> 
     if other:
         return (
             f"the judgments of {many(len(other), new.unit)} differ from those of the {kind} "
-            f"({some(other)}); evaluate its run on the new judgments: {_RENEW}"
+            f"({some(other)}); evaluate its run on the new judgments: {RENEW[kind]}"
         )
     for name, definition in new.measures.items():
         if name not in stored.measures:
-            return f"the {kind} has no {name}; add it with {_RENEW}"
+            return f"the {kind} has no {name}; {RENEW[kind]}"
         if stored.measures[name] != definition:
             return (
                 f"{name} was defined differently in rankgauge {stored.version}, which made the "
-                f"{kind}; update it with {_RENEW}"
+                f"{kind}; {RENEW[kind]}"
             )
     return "" if rules.depth == "any" else _depth(kind, stored, new, rules)
 

@@ -36,7 +36,7 @@ from rankgauge.gates.baseline import (
     is_baseline,
 )
 from rankgauge.gates.latency import latency_checks
-from rankgauge.gates.non_inferiority import Reference, loss_checks, refusal
+from rankgauge.gates.non_inferiority import RENEW, Reference, loss_checks, refusal
 from rankgauge.gates.result import GateCheck, GateResult
 from rankgauge.gates.rules import Contract, GatedMeasure, GateRules
 from rankgauge.measures.measure import Measure
@@ -44,6 +44,10 @@ from rankgauge.measures.measure import Measure
 _FEW_QUERIES = 25
 _HOLES = 0.05
 _OTHER_FILE = "name another file: --baseline FILE"
+_UPDATE_RANKGAUGE = "update rankgauge"
+_UNUSED = (
+    "the anchor {} was not compared: {}; delete it, and repeat --update-baseline to write a new one"
+)
 
 
 def gate(
@@ -75,8 +79,9 @@ def gate(
         run: The run: anything that :meth:`Run.of` accepts.
         rules: Anything that :meth:`GateRules.of` accepts; default: nDCG@10 with a margin of 0.02.
         baseline: The baseline or its path. None checks only contracts and floors.
-        anchor: A second, fixed baseline, so that small losses cannot add up. Default: the file that
-            :func:`update_baseline` wrote with the first baseline, if it is comparable.
+        anchor: A second, fixed baseline, so that small losses cannot add up. Default: that of the
+            rules, else the file that :func:`update_baseline` wrote with the first baseline, if it
+            is readable and comparable.
         noise: Two or more repeated runs of the baseline system, or their evaluations: a margin
             smaller than their differences is an error.
         latency: Latencies of baseline and new run, measured in the same job (see
@@ -104,10 +109,7 @@ def gate(
     """
     wanted = GateRules.of(rules)
     measures = [gated.measure for gated in wanted.measures]
-    kinds: tuple[Literal["baseline", "anchor"], ...] = ("baseline", "anchor")
-    own = None if anchor is not None else _own_anchor(baseline)
-    pairs = zip(kinds, (baseline, own if anchor is None else anchor), strict=True)
-    given = {kind: _stored(one) for kind, one in pairs if one is not None}
+    given, own, unused = _given(baseline, anchor, wanted)
     floors = [gated for gated in wanted.measures if gated.floor is not None]
     if not (given or floors or wanted.contracts or wanted.latency):
         raise InputError(
@@ -143,14 +145,11 @@ def gate(
         return GateResult(new.run_name, tuple(faulty))
     checks = list(_contracts(wanted.contracts, truth, rankings))
     checks += [_floor(gated, new) for gated in floors]
-    references, unused = [], []
+    references = []
     for kind, stored in given.items():
         why = refusal(kind, stored, new, wanted)
         if why and kind == "anchor" and own is not None:
-            unused.append(
-                f"the anchor {own} was not compared: {why.partition(';')[0]}; delete it, and "
-                "repeat --update-baseline to write a new one"
-            )
+            unused = why.partition(";")[0]
             continue
         if why:
             checks.append(GateCheck(kind, stored.run_name, "NOT COMPARABLE", why))
@@ -165,7 +164,7 @@ def gate(
         checks=tuple(checks),
         notes=(
             *_notes(references, new, wanted, known),
-            *unused,
+            *([_UNUSED.format(own, unused)] if unused else []),
             *(str(c) for c in changes if c.severity == "info"),
         ),
         warnings=(
@@ -188,13 +187,14 @@ def update_baseline(
     """Write a baseline, unless it would replace a better baseline or another kind of file.
 
     The first baseline is also written as an anchor, such as `base.anchor.json` beside `base.json`,
-    with which :func:`gate` compares all later runs. An anchor is never replaced.
+    with which :func:`gate` compares all later runs. If a baseline exists without an anchor, it
+    becomes the anchor when it is replaced, if both are comparable. An anchor is never replaced.
 
     Args:
         made: The new baseline.
         path: The file to write.
         rules: As in :func:`gate`; they decide whether the new baseline is worse than the old one.
-        anchor: The path of another anchor, which is never replaced.
+        anchor: The path of another anchor, which is never replaced; default: that of the rules.
         force: Whether to replace a baseline although the gate fails.
 
     Returns:
@@ -213,21 +213,22 @@ def update_baseline(
         >>> update_baseline(old, path, rules), update_baseline(new, path, rules)
         ('', 'PASS: RR 0.5000 → 1.0000')
     """
-    file, text = Path(path), ""
+    file, text, wanted, first = Path(path), "", GateRules.of(rules), made
+    anchor = wanted.anchor if anchor is None else anchor
     if isinstance(anchor, str | os.PathLike) and Path(anchor).absolute() == file.absolute():
         raise InputError(
             "this is the anchor, which is never updated", where=str(path), fix=_OTHER_FILE
         )
     if file.is_file() and file.stat().st_size:
-        text, failed = _replaced(made, file, GateRules.of(rules))
+        text, failed, first = _replaced(made, file, wanted)
         if failed and not force:
             raise InputError(
                 f"the gate fails: {text}", where=f"run {made.run_name!r}",
                 fix="keep the baseline, or add --force to replace it",
             )  # fmt: skip
-    made.write(path)
     if anchor is None and not _anchor_path(file).exists():
-        made.write(_anchor_path(file))
+        first.write(_anchor_path(file))
+    made.write(path)
     return text
 
 
@@ -244,17 +245,20 @@ def _own_anchor(baseline: Any) -> Path | None:
     return anchor if exists and anchor.read_bytes() != file.read_bytes() else None
 
 
-def _replaced(new: Baseline, file: Path, rules: GateRules) -> tuple[str, bool]:
-    """Return the verdict on a new baseline as text, and whether it is worse than the old one."""
+def _replaced(new: Baseline, file: Path, rules: GateRules) -> tuple[str, bool, Baseline]:
+    """Return the verdict on a new baseline as text, whether it is FAIL, and the first baseline.
+
+    The first baseline is the one in the file if both are comparable, otherwise the new one.
+    """
     try:
         old = Baseline.read(file)
     except InputError as error:
         if not is_baseline(file):
             what = "the file is not a baseline and was not replaced"
             raise InputError(what, where=str(file), fix=_OTHER_FILE) from None
-        if error.fix.startswith("update rankgauge"):
+        if error.fix.startswith(_UPDATE_RANKGAUGE):
             raise
-        return f"replaced a baseline that cannot be compared: {error.what}", False
+        return f"replaced a baseline that cannot be compared: {error.what}", False, new
     why = refusal("baseline", old, new, rules)
     verdict = "NOT COMPARABLE"
     if not why:
@@ -269,7 +273,7 @@ def _replaced(new: Baseline, file: Path, rules: GateRules) -> tuple[str, bool]:
         for name in new.measures
         if name in old.measures
     ]
-    return f"{verdict}: {', '.join(means)}", verdict == "FAIL"
+    return f"{verdict}: {', '.join(means)}", verdict == "FAIL", new if why else old
 
 
 def _alone(evaluation: Evaluation, run: Any, rules: GateRules) -> Evaluation:
@@ -304,11 +308,36 @@ def _faults(new: Baseline, evaluation: Evaluation, rules: GateRules) -> Iterator
         yield _refused(INPUT_KINDS[fault.code].name, f"{fault}; ")
 
 
-def _stored(given: Any) -> Baseline:
+def _given(
+    baseline: Any, anchor: Any, rules: GateRules
+) -> tuple[dict[Literal["baseline", "anchor"], Baseline], Path | None, str]:
+    """Return baseline and anchor, the path of the default anchor, and why it cannot be read."""
+    if anchor is None and baseline is not None:
+        anchor = rules.anchor
+    kinds: tuple[Literal["baseline", "anchor"], ...] = ("baseline", "anchor")
+    pairs = zip(kinds, (baseline, anchor), strict=True)
+    given = {kind: _stored(kind, one) for kind, one in pairs if one is not None}
+    own = None if anchor is not None else _own_anchor(baseline)
+    if own is not None:
+        try:
+            given["anchor"] = Baseline.read(own)
+        except InputError as error:
+            if error.fix.startswith(_UPDATE_RANKGAUGE):
+                raise
+            return given, own, error.what
+    return given, own, ""
+
+
+def _stored(kind: Literal["baseline", "anchor"], given: Any) -> Baseline:
     if isinstance(given, Baseline):
         return given
     if isinstance(given, str | os.PathLike):
-        return Baseline.read(given)
+        try:
+            return Baseline.read(given)
+        except InputError as error:
+            if kind == "baseline" or error.fix.startswith(_UPDATE_RANKGAUGE):
+                raise
+            raise InputError(error.what, where=str(given), fix=RENEW[kind]) from None
     raise InputError(
         f"got {type(given).__name__}, expected a baseline", where="gate",
         fix="pass a path, or Baseline.from_run(qrels, run_in_use)",
