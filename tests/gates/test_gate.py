@@ -237,7 +237,13 @@ def test_an_anchor_is_written_with_the_first_baseline_and_sums_up_losses(tmp_pat
     assert anchor.read_bytes() == path.read_bytes()
 
 
-@pytest.mark.parametrize(("worse", "shown"), [(0.0, "at most"), (3.0, "at least")])
+@pytest.mark.parametrize(
+    ("worse", "shown"),
+    [
+        (0.0, "between {0.lower_unless_rare:.3f} worse and {0.upper:.3f} better"),
+        (3.0, "at least {0.upper:.3f} worse"),
+    ],
+)
 def test_an_unbounded_loss_is_not_shown_as_infinite(worse, shown):
     before = np.random.default_rng(1).integers(1, 10, 60)
     after = before + worse + np.random.default_rng(2).normal(0, 0.1, 60)
@@ -248,8 +254,8 @@ def test_an_unbounded_loss_is_not_shown_as_infinite(worse, shown):
     rules = {"measures": {"FirstRel": {"margin": 1.0}}}
     found = gate(new, rules=rules, baseline=Baseline.from_evaluation(old))
     upper = found.checks[0].numbers.upper
-    side = "worse" if worse else "better"
-    assert f"the new run is {shown} {abs(upper):.3f} {side} than" in found.checks[0].sentence
+    text = shown.format(found.checks[0].numbers).replace("-", "")
+    assert f"the new run is {text} than" in found.checks[0].sentence
     assert f"≤ {upper:+.3f}" in found.table().rows[0]
     assert not any("inf" in text for text in (found.explanation(), found.plot().alt))
     assert found.plot().svg()
@@ -307,6 +313,17 @@ def test_the_fix_for_other_inputs_updates_only_the_baseline(kind):
         assert found.verdict == "NOT COMPARABLE"
         assert ("--anchor FILE" in found.sentence) == (kind == "anchor")
         assert ("update it" in found.sentence) == (kind == "baseline")
+
+
+def test_an_anchor_does_not_change_the_check_with_the_baseline():
+    rules = {"measures": {"nDCG@10": {}, "RR": {}}}
+    old = Baseline.from_run(QRELS, RUNS["s1"], rules)
+    anchor = Baseline.from_run(QRELS, RUNS["s2"], rules)
+    alone = gate(QRELS, RUNS["s0"], rules, baseline=old)
+    both = gate(QRELS, RUNS["s0"], rules, baseline=old, anchor=anchor)
+    assert both.checks[:2] == alone.checks
+    assert both.checks[2:] == gate(QRELS, RUNS["s0"], rules, baseline=None, anchor=anchor).checks
+    assert any("Holm over 2 measures, for baseline and anchor" in note for note in both.notes)
 
 
 def test_a_baseline_without_an_anchor_becomes_the_anchor(tmp_path):
@@ -575,6 +592,13 @@ def test_small_moves_of_few_queries_pass_only_unless_rare_queries_collapse():
     assert (found.exit_code(), found.exit_code(strict=True)) == (0, 3)
     text = found.checks[0].sentence
     assert "margin of 0.03 is excluded unless queries outside the sample fail completely" in text
+    bounds = found.checks[0].numbers
+    gains = np.array([-0.02 * (-1) ** n for n in range(50)])
+    assert bounds.lower_unless_rare == pytest.approx(stats.mean_lower_bound(gains, lowest=-1.0))
+    assert bounds.lower < -0.03 < bounds.lower_unless_rare
+    assert f"{-bounds.lower_unless_rare:.3f} worse and {bounds.upper:.3f} better" in text
+    data = json.loads(found.to_json())["checks"][0]["numbers"]
+    assert data["lower_unless_rare"] == bounds.lower_unless_rare
     share = float(re.search(r"up to ([\d.]+)% of all queries could", text)[1])
     # None of 50 queries has a share of this size with a probability of 5%.
     assert (1 - share / 100) ** 50 == pytest.approx(0.05, rel=0.02)

@@ -2,10 +2,10 @@
 
 IDENTICAL if all values and the first documents of every ranking equal those of the baseline. PASS
 if the one-sided 95% lower bound of the mean gain (`stats.non_inferiority`) is above the negative
-margin. Otherwise FAIL if the Holm-corrected p-value of "there is no loss", over all gated measures
-and references, is below 0.01. Otherwise PASS unless rare collapse if the bound is above the
-negative margin unless queries that are too rare to be observed fail completely.
-Otherwise INCONCLUSIVE.
+margin. Otherwise FAIL if the Holm-corrected p-value of "there is no loss", over all gated measures,
+is below 0.01, for the baseline and the anchor separately. Otherwise PASS unless rare collapse if
+the bound is above the negative margin unless queries that are too rare to be observed fail
+completely. Otherwise INCONCLUSIVE.
 """
 
 from __future__ import annotations
@@ -316,7 +316,10 @@ def loss_checks(
     truth: Qrels | None,
     rankings: Callable[[Collection[str]], Run],
 ) -> Iterator[GateCheck]:
-    """Yield a check for each reference and measure; the verdicts are decided together.
+    """Yield a check for each reference and measure.
+
+    The measures of a reference are decided together. An anchor is another question than the
+    baseline, whether too much was lost since then, and does not change the level of the baseline.
 
     Args:
         references: Comparable baselines.
@@ -353,7 +356,12 @@ def loss_checks(
     margins = [
         gated.margin * share[1] / share[0] for (_, gated), share in zip(pairs, shares, strict=True)
     ]
-    decisions = decide(gains, margins, possible)
+    step = len(rules.measures)
+    decisions = [
+        decision
+        for a in range(0, len(pairs), step)
+        for decision in decide(gains[a : a + step], margins[a : a + step], possible[a : a + step])
+    ]
     same = {reference.kind: _same_rankings(reference, new) for reference in references}
     judged = [
         gated.measure.improvements(moved) for (_, gated), moved in zip(pairs, raw, strict=True)
@@ -393,6 +401,9 @@ def loss_checks(
             mean=_mean(after),
             gain=_mean(gain),
             lower=_true_bound(bounds.lower, share) if bounds else -math.inf,
+            lower_unless_rare=(
+                _true_bound(bounds.lower_unless_rare, share) if bounds else -math.inf
+            ),
             upper=-_true_bound(-bounds.upper, share) if bounds else math.inf,
             upper_level=bounds.upper_level if bounds else math.nan,
             margin=gated.margin,
@@ -545,9 +556,13 @@ def _sentence(
     if verdict == "INCONCLUSIVE":
         evidence = _evidence(reference, decision, n)
         return f"{evidence}; {loss} cannot be excluded; {_would_decide(n, unit)}"
-    text = f"the new run is {_between(n)} than the {kind}"
-    if verdict in {"PASS", "PASS unless rare collapse"}:
-        return f"{text}; {loss} is excluded{'' if verdict == 'PASS' else _unless(n, unit)}"
+    usual = verdict == "PASS unless rare collapse"
+    shown = replace(n, lower=n.lower_unless_rare) if usual else n
+    text = f"the new run is {_between(shown)} than the {kind}"
+    if usual:
+        text += f" if no {unit} outside the sample fails completely"
+    if usual or verdict == "PASS":
+        return f"{text}; {loss} is excluded{_unless(n, unit) if usual else ''}"
     if n.upper < -n.margin:
         return f"{text}: the loss is above your margin of {n.margin:g}"
     return f"{text}: it is worse, and {loss} cannot be excluded"
@@ -591,7 +606,7 @@ def _between(n: GateNumbers) -> str:
     digits = _digits(n.margin)
     low, high = f"{abs(n.lower):.{digits}f}", f"{abs(n.upper):.{digits}f}"
     if math.isinf(n.lower):
-        return f"at least {high} worse" if n.upper < 0 else f"at most {high} better"
+        return f"at least {high} worse"
     if n.upper < 0:
         return f"between {low} and {high} worse"
     if n.lower > 0:

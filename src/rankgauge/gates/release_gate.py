@@ -65,10 +65,10 @@ def gate(
 
     Contracts of single queries are checked first, then floors of means, then non-inferiority: PASS
     if the one-sided 95% lower bound of the mean paired gain is above the negative margin; otherwise
-    FAIL if its upper bound (99%, Holm over all measures and references) is below 0; otherwise PASS
-    unless rare collapse if only queries that fail completely and are too rare to be observed could
-    cause a loss above the margin; otherwise INCONCLUSIVE, with the number of queries or the margin
-    that would decide. Error rates are in docs/explain/gate-rates.md.
+    FAIL if its upper bound (99%, Holm over all measures, for baseline and anchor separately) is
+    below 0; otherwise PASS unless rare collapse if only queries that fail completely and are too
+    rare to be observed could cause a loss above the margin; otherwise INCONCLUSIVE, with the number
+    of queries or the margin that would decide. Error rates are in docs/explain/gate-rates.md.
 
     Input faults take precedence: if ids do not match the judgments, or scores look like distances,
     the run is NOT COMPARABLE, and nothing else is checked.
@@ -526,10 +526,11 @@ def _notes(
         yield f"{many(len(empty), 'query')} without a ranking, counted as empty"
     if references:
         named = "" if rules.source == "rules" else f" ({rules.source})"
+        each = ", for baseline and anchor separately" if len(references) > 1 else ""
         yield (
             f"rules{named}: PASS if the lower bound of the mean gain (95%) is above the negative "
             "margin; otherwise FAIL if the upper bound (99%, Holm over "
-            f"{many(len(references) * len(rules.measures), 'check')}) is below 0; otherwise 'PASS "
+            f"{many(len(rules.measures), 'measure')}{each}) is below 0; otherwise 'PASS "
             "unless rare collapse' if only queries outside the sample could exceed the margin"
         )
     if noise is not None:

@@ -67,6 +67,7 @@ class GateNumbers:
         gain: Mean gain.
         lower: One-sided 95% lower bound of the true gain; it allows for unobserved queries that
             lose as much as possible.
+        lower_unless_rare: The same if no query outside the sample fails completely.
         upper: One-sided upper bound of the true gain, at level `upper_level`; it allows for
             unobserved queries that gain as much as possible.
         upper_level: 99%, or more if several measures are gated (Holm).
@@ -88,6 +89,7 @@ class GateNumbers:
     mean: float
     gain: float
     lower: float
+    lower_unless_rare: float
     upper: float
     upper_level: float
     margin: float
@@ -275,7 +277,8 @@ class GateResult(Result):
         )
         caption = (
             "The dashed line is the accepted loss: a check passes if its whole interval is to the "
-            "right of it."
+            "right of it, and passes unless rare collapse if the interval would be if no query "
+            "outside the sample failed completely."
         )
         title = f"Gains of {self.run_name} with their bounds"
         return Plot("gate", title, f"Points with intervals. {text}.", (panel,), caption)
