@@ -127,7 +127,7 @@ class Difference:
         if not changed:
             return "no query differs" if self.queries else "no query has both values"
         if changed >= FEWEST_FOR_INTERVAL:
-            return "one failing query could move it further" if self.sd else "no spread"
+            return f"too narrow for {many(self.queries, 'query')}" if self.sd else "no spread"
         return f"only {many(changed, 'query')} {inflect(changed, 'differs', 'differ')}"
 
     @property
