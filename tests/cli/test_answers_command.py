@@ -330,6 +330,9 @@ def test_a_criterion_is_calibrated_and_gated(tmp_path):
     answers("gate", FIRST, *words, "--update-baseline")
     passed = answers("gate", FIRST, *words).stdout
     assert "Criterion(name=polite)" in passed
+    assert "baseline.anchor.json was not compared: the judge of" in " ".join(
+        answers("gate", FIRST, *words, "--full").stdout.split()
+    )
     assert "Completeness" not in passed
 
 

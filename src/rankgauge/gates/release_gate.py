@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from rankgauge.comparison.differences import select
 from rankgauge.core.exact_sum import TOLERANCE
@@ -41,6 +41,7 @@ from rankgauge.gates.result import GateCheck, GateResult
 from rankgauge.gates.rules import Contract, GatedMeasure, GateRules
 from rankgauge.measures.measure import Measure
 
+_Kind: TypeAlias = Literal["baseline", "anchor"]
 _FEW_QUERIES = 25
 _HOLES = 0.05
 _OTHER_FILE = "name another file: --baseline FILE"
@@ -122,6 +123,8 @@ def gate(
     try:
         if isinstance(qrels, Evaluation):
             evaluation = _alone(qrels, run, wanted)
+            known_anchor = own is None or bool(unused) or allow_uncalibrated
+            given, unused = (given, unused) if known_anchor else _known_anchor(evaluation, given)
             judge = _unusable_judge(evaluation, given.values(), floors, allowed=allow_uncalibrated)
         else:
             truth, source = Qrels.of(qrels), readable_again(run)
@@ -236,6 +239,15 @@ def _anchor_path(baseline: Path) -> Path:
     return baseline.with_suffix(f".anchor{baseline.suffix}")
 
 
+def _known_anchor(
+    evaluation: Evaluation, given: dict[_Kind, Baseline]
+) -> tuple[dict[_Kind, Baseline], str]:
+    """Return the references without an anchor whose judge is not usable, and the reason."""
+    found = [each.message for _, each in _judge_findings(evaluation, [given["anchor"]])]
+    kept = {kind: one for kind, one in given.items() if kind != "anchor"} if found else given
+    return kept, found[0] if found else ""
+
+
 def _own_anchor(baseline: Any) -> Path | None:
     """Return the anchor beside a baseline file, if it has other contents."""
     if not isinstance(baseline, str | os.PathLike):
@@ -310,11 +322,11 @@ def _faults(new: Baseline, evaluation: Evaluation, rules: GateRules) -> Iterator
 
 def _given(
     baseline: Any, anchor: Any, rules: GateRules
-) -> tuple[dict[Literal["baseline", "anchor"], Baseline], Path | None, str]:
+) -> tuple[dict[_Kind, Baseline], Path | None, str]:
     """Return baseline and anchor, the path of the default anchor, and why it cannot be read."""
     if anchor is None and baseline is not None:
         anchor = rules.anchor
-    kinds: tuple[Literal["baseline", "anchor"], ...] = ("baseline", "anchor")
+    kinds: tuple[_Kind, ...] = ("baseline", "anchor")
     pairs = zip(kinds, (baseline, anchor), strict=True)
     given = {kind: _stored(kind, one) for kind, one in pairs if one is not None}
     own = None if anchor is not None else _own_anchor(baseline)
@@ -328,7 +340,7 @@ def _given(
     return given, own, ""
 
 
-def _stored(kind: Literal["baseline", "anchor"], given: Any) -> Baseline:
+def _stored(kind: _Kind, given: Any) -> Baseline:
     if isinstance(given, Baseline):
         return given
     if isinstance(given, str | os.PathLike):
