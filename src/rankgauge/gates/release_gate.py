@@ -244,7 +244,9 @@ def _known_anchor(
 ) -> tuple[dict[_Kind, Baseline], str]:
     """Return the references without an anchor whose judge is not usable, and the reason."""
     found = [each.message for _, each in _judge_findings(evaluation, [given["anchor"]])]
-    kept = {kind: one for kind, one in given.items() if kind != "anchor"} if found else given
+    kept: dict[_Kind, Baseline] = {
+        kind: one for kind, one in given.items() if not found or kind != "anchor"
+    }
     return kept, found[0] if found else ""
 
 
