@@ -216,7 +216,7 @@ def test_a_gate_of_answers_reports_questions_and_two_changes(tmp_path):
     assert "5 questions had a value in the baseline and have none now (nothing to judge" in shown
     assert "2 things changed: prompt (1 → 2), k (5 → 9)" in shown
     refused = answers("gate", FIRST, *words, "-m", "TokenF1", code=4).stdout
-    assert "has no TokenF1; add it" in " ".join(refused.split())
+    assert "has no TokenF1; update it" in " ".join(refused.split())
 
 
 def test_a_band_reports_the_attainable_value():
