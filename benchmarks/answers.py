@@ -54,9 +54,7 @@ async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
     usage = {"prompt_tokens": 300, "completion_tokens": 40}
     body = json.dumps({"model": "m", "choices": choices, "usage": usage}).encode()
-    head = (
-        f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     try:
         while True:
             lines = (await reader.readuntil(b"\r\n\r\n")).lower().split(b"\r\n")
@@ -76,25 +74,27 @@ async def serve() -> None:
     await server.serve_forever()
 
 
-def answers(
-    questions: int, contexts: int, claims: int
-) -> tuple[AnswerSet, Callable[..., ClaimSet]]:
+def answers(questions: int, contexts: int, claims: int) -> tuple[AnswerSet, Callable[..., ClaimSet]]:
     """Return answers and references whose claims and contexts all differ."""
     records = tuple(
         AnswerRecord(
-            f"q{n}", f"Question {n}?", f"Answer {n}.",
+            f"q{n}",
+            f"Question {n}?",
+            f"Answer {n}.",
             tuple(Context(f"c{m}", f"Passage {n} {m}. " * 40) for m in range(contexts)),
             f"Reference {n}.",
         )
         for n in range(questions)
-    )  # fmt: skip
+    )
     made = {
-        record.id: ClaimSet(*(
-            tuple(Claim(f"{source} claim {m} of {record.id}.") for m in range(claims))
-            for source in ("Answer", "Reference")
-        ))
+        record.id: ClaimSet(
+            *(
+                tuple(Claim(f"{source} claim {m} of {record.id}.") for m in range(claims))
+                for source in ("Answer", "Reference")
+            )
+        )
         for record in records
-    }  # fmt: skip
+    }
     return AnswerSet("drawn", records), lambda record: made[record.id]
 
 
@@ -132,17 +132,9 @@ def measuring(verdicts: int, rounds: int, folder: Path) -> Iterator[tuple[str, .
     for name, measures in (("one measure", MEASURE), ("nine measures", list(DEFAULT_MEASURES))):
         relations = {each for measure in measures for each in RELATIONS[measure]}
         given, claims = answers(1, CONTEXTS, CLAIMS)
-        each = sum(
-            item.relation in relations
-            for item in items_of(given.records[0], claims(given.records[0]))
-        )
+        each = sum(item.relation in relations for item in items_of(given.records[0], claims(given.records[0])))
         given, claims = answers(max(1, verdicts // each), CONTEXTS, CLAIMS)
-        items = [
-            item
-            for record in given
-            for item in items_of(record, claims(record))
-            if item.relation in relations
-        ]
+        items = [item for record in given for item in items_of(record, claims(record)) if item.relation in relations]
         with VerdictStore(folder / f"{len(measures)}.db") as store:
             store.add(Verdict(item.key, LABELS[item.relation][0], "m") for item in items)
             labels = store.labels()

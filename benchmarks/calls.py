@@ -38,9 +38,7 @@ def calls() -> dict[str, Callable[[], Any]]:
         "`evaluate`, a list": lambda: rankgauge.evaluate(truth, {"q": DOCS}, usual),
         "`evaluate`, and ERR, RBP": lambda: rankgauge.evaluate(truth, RUN, more),
         "`functional.ndcg_at_k`": lambda: functional.ndcg_at_k(DOCS, GRADES, 10),
-        "`RetrievalEvaluator.evaluate_single`": lambda: evaluator.evaluate_single(
-            "q", DOCS, [*GRADES]
-        ),
+        "`RetrievalEvaluator.evaluate_single`": lambda: evaluator.evaluate_single("q", DOCS, [*GRADES]),
     }
     if find_spec("pytrec_eval"):
         peer = ENGINES["pytrec_eval"].prepared({"q": GRADES}, SHARED)
@@ -54,9 +52,7 @@ def main() -> None:
     print(
         json.dumps(
             {
-                name: 1e6
-                * min(timeit.repeat(call, timer=time.process_time, number=number, repeat=repeat))
-                / number
+                name: 1e6 * min(timeit.repeat(call, timer=time.process_time, number=number, repeat=repeat)) / number
                 for name, call in calls().items()
             }
         )

@@ -69,9 +69,8 @@ def _peak() -> float:
 
 def _apart(what: str, qrels: Path, run: Path) -> tuple[float, float]:
     done = subprocess.run(
-        [sys.executable, __file__, "--task", what, str(qrels), str(run)],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, __file__, "--task", what, str(qrels), str(run)], capture_output=True, text=True, check=True
+    )
     spent, peak = json.loads(done.stdout)
     return spent, peak
 
@@ -81,8 +80,7 @@ def row(name: str, pair: tuple[Path, Path], rounds: int, goal: float) -> tuple[s
     qrels, run = pair
     pairs = [[_apart(what, qrels, run) for what in ("evaluate", "check")] for _ in range(rounds)]
     first, second = (
-        [statistics.median(values) for values in zip(*taken, strict=True)]
-        for taken in zip(*pairs, strict=True)
+        [statistics.median(values) for values in zip(*taken, strict=True)] for taken in zip(*pairs, strict=True)
     )
     times = second[0] / first[0]
     text = f"{times:.1f}" + ("" if times < goal else f" (goal: under {goal})")

@@ -29,12 +29,7 @@ STEPS = (Work(175, 1000, 2), Work(700, 1000, 2), Work(2800, 1000, 2))
 # Command, number of evaluations in it, goals: CPU relative to these evaluations, and MiB.
 COMMANDS: tuple[tuple[str, int, float, float], ...] = (
     ("compare {qrels} {a} {b}", 2, 2.5, 300),
-    (
-        "gate {qrels} {a} --rules {rules} --update-baseline --baseline {folder}/base.json",
-        1,
-        2.5,
-        300,
-    ),
+    ("gate {qrels} {a} --rules {rules} --update-baseline --baseline {folder}/base.json", 1, 2.5, 300),
     ("gate {qrels} {a} --rules {rules} --baseline {folder}/base.json", 1, 2.5, 300),
     ("diff {qrels} {a} {b}", 2, 2.5, 300),
     ("check {qrels} {a}", 1, 2.5, 300),
@@ -101,16 +96,12 @@ def exponent(lines: Sequence[int], seconds: Sequence[float]) -> float:
     """Return the least-squares slope of log seconds over log lines."""
     xs, ys = ([math.log(value) for value in values] for values in (lines, seconds))
     x, y = sum(xs) / len(xs), sum(ys) / len(ys)
-    return sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True)) / sum(
-        (a - x) ** 2 for a in xs
-    )
+    return sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True)) / sum((a - x) ** 2 for a in xs)
 
 
 def growth(works: Sequence[Work], turns: int) -> Iterator[tuple[str, ...]]:
     """Yield a row for each command: seconds by size, and the exponent."""
-    took: dict[str, list[float]] = {
-        command: [] for command in (EVALUATE, *(c for c, *_ in COMMANDS))
-    }
+    took: dict[str, list[float]] = {command: [] for command in (EVALUATE, *(c for c, *_ in COMMANDS))}
     for work in (FEW, *works):
         with prepared(work) as ran:
             for command, seconds in took.items():
@@ -120,19 +111,13 @@ def growth(works: Sequence[Work], turns: int) -> Iterator[tuple[str, ...]]:
     lines = [work.queries * work.docs for work in works]
     for command, (start, *seconds) in took.items():
         # Smaller differences are dominated by other load on the machine.
-        beyond = {
-            n: one - start for n, one in zip(lines, seconds, strict=True) if one - start >= _LEAST
-        }
+        beyond = {n: one - start for n, one in zip(lines, seconds, strict=True) if one - start >= _LEAST}
         shown = f"{exponent([*beyond], [*beyond.values()]):.2f}" if len(beyond) > 1 else "–"
         yield _shown(command), *(number(one) for one in (start, *seconds)), shown
 
 
 # Commands that can run in parallel, and the number of runs of each.
-SHARED = (
-    "evaluate {qrels} {a} {b}",
-    "compare {qrels} {a} {b}",
-    "compare {qrels} {a} {b} --draws 100000",
-)
+SHARED = ("evaluate {qrels} {a} {b}", "compare {qrels} {a} {b}", "compare {qrels} {a} {b} --draws 100000")
 _TURNS = 3
 _LEAST = 0.05  # seconds above start-up that a size needs to count for the exponent
 _SHORT = 500_000  # files with fewer lines are timed several times

@@ -22,13 +22,30 @@ from pathlib import Path
 import numpy as np
 from page import number, put, table
 
-TEN = ("ndcg@10", "map", "mrr", "precision@5", "precision@10", "recall@5", "recall@10", "ndcg@5",
-       "hit_rate@1", "hit_rate@5")  # fmt: skip
+TEN = (
+    "ndcg@10",
+    "map",
+    "mrr",
+    "precision@5",
+    "precision@10",
+    "recall@5",
+    "recall@10",
+    "ndcg@5",
+    "hit_rate@1",
+    "hit_rate@5",
+)
 OURS = {
-    "ndcg@10": "nDCG@10", "ndcg@5": "nDCG@5", "map": "AP", "mrr": "RR", "precision@5": "P@5",
-    "precision@10": "P@10", "recall@5": "R@5", "recall@10": "R@10", "hit_rate@1": "Success@1",
+    "ndcg@10": "nDCG@10",
+    "ndcg@5": "nDCG@5",
+    "map": "AP",
+    "mrr": "RR",
+    "precision@5": "P@5",
+    "precision@10": "P@10",
+    "recall@5": "R@5",
+    "recall@10": "R@10",
+    "hit_rate@1": "Success@1",
     "hit_rate@5": "Success@5",
-}  # fmt: skip
+}
 # queries, documents per run, runs, measures, permutations
 SMALL = ((7000, 100, 2, 1, 10_000), (1000, 20, 10, 10, 1_000))
 LARGE = ((1000, 20, 100, 10, 10_000),)
@@ -67,9 +84,7 @@ def _timed(engine: str, work: tuple[int, int, int, int, int]) -> float:
         import rankgauge
 
         truth = rankgauge.Qrels.from_columns(*qrels)
-        ready = [
-            rankgauge.Run.from_columns(*run, name=f"s{n}") for n, run in enumerate(found)
-        ]  # fmt: skip
+        ready = [rankgauge.Run.from_columns(*run, name=f"s{n}") for n, run in enumerate(found)]
         start = time.process_time()
         ours = [OURS[name] for name in names]
         rankgauge.compare(truth, ready, ours, tested=ours, pairs="all", draws=draws)
@@ -110,12 +125,8 @@ def _row(work: tuple[int, int, int, int, int]) -> tuple[str, ...]:
 def main() -> None:
     """Print the table, or time one engine."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "--large", action="store_true", help="also compare 4,950 pairs in ten measures"
-    )
-    parser.add_argument(
-        "--tiny", action="store_true", help="only a few rows, as a test of the script"
-    )
+    parser.add_argument("--large", action="store_true", help="also compare 4,950 pairs in ten measures")
+    parser.add_argument("--tiny", action="store_true", help="only a few rows, as a test of the script")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="write the table into this page")
     parser.add_argument("--engine", help=argparse.SUPPRESS)
     parser.add_argument("--work", type=json.loads, help=argparse.SUPPRESS)

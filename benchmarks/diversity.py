@@ -27,8 +27,17 @@ SIZES = ((50, 100, 10), (200, 1000, 10), (200, 1000, 2))
 TINY = ((4, 10, 3),)
 GOAL = 1.0
 ORDINARY = ("nDCG@10", "nDCG@20", "AP", "P@20")
-DIVERSE = ("alpha_nDCG@10", "alpha_nDCG@20", "ERR_IA@20", "nERR_IA@20", "NRBP", "nNRBP", "AP_IA",
-           "P_IA@20", "StRecall@20")  # fmt: skip
+DIVERSE = (
+    "alpha_nDCG@10",
+    "alpha_nDCG@20",
+    "ERR_IA@20",
+    "nERR_IA@20",
+    "NRBP",
+    "nNRBP",
+    "AP_IA",
+    "P_IA@20",
+    "StRecall@20",
+)
 
 
 def lines(queries: int, documents: int, subtopics: int) -> Iterator[str]:
@@ -45,10 +54,7 @@ def took(queries: int, documents: int, subtopics: int) -> tuple[float, float, fl
     import rankgauge
 
     rng = random.Random(7)  # noqa: S311 - no secret
-    run = {
-        str(query): {f"d{document}": rng.random() for document in range(documents)}
-        for query in range(queries)
-    }
+    run = {str(query): {f"d{document}": rng.random() for document in range(documents)} for query in range(queries)}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "qrels.div")
         path.write_text("".join(lines(queries, documents, subtopics)), encoding="ascii")
@@ -67,9 +73,8 @@ def took(queries: int, documents: int, subtopics: int) -> tuple[float, float, fl
 
 def _apart(size: tuple[int, int, int]) -> tuple[float, float, float]:
     done = subprocess.run(
-        [sys.executable, __file__, "--task", *map(str, size)],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, __file__, "--task", *map(str, size)], capture_output=True, text=True, check=True
+    )
     plain, diverse, read = json.loads(done.stdout)
     return plain, diverse, read
 
@@ -96,9 +101,11 @@ def main() -> None:
         print(json.dumps(took(queries, documents, subtopics)))
         return
     head = (
-        "judgments and run", f"{len(ORDINARY)} measures s",
-        f"with {len(DIVERSE)} diversity measures s", "reading judgments s",
-    )  # fmt: skip
+        "judgments and run",
+        f"{len(ORDINARY)} measures s",
+        f"with {len(DIVERSE)} diversity measures s",
+        "reading judgments s",
+    )
     text = table(head, [row(size, given.rounds) for size in (TINY if given.tiny else SIZES)])
     print(text)
     if given.write:

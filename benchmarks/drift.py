@@ -22,9 +22,10 @@ from rankgauge.production import distinct_questions, measure_drift
 HEAD = ("task", "evaluation", "log", "seconds")
 GOAL = 60
 FILES = (
-    "no-drift-msmarco-halves/eval.jsonl", "no-drift-msmarco-halves/production.jsonl",
+    "no-drift-msmarco-halves/eval.jsonl",
+    "no-drift-msmarco-halves/production.jsonl",
     "adhoc-topics-vs-web-log/production.jsonl",
-)  # fmt: skip
+)
 
 
 def questions() -> list[str]:

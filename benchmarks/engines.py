@@ -218,10 +218,7 @@ class PytrecEval(Engine):
 
         def means(run: dict[str, dict[str, float]]) -> Means:
             rows = evaluator.evaluate(run).values()
-            return {
-                ours: sum(row[theirs] for row in rows) / len(qrels)
-                for ours, theirs in names.items()
-            }
+            return {ours: sum(row[theirs] for row in rows) / len(qrels) for ours, theirs in names.items()}
 
         return means
 
@@ -255,9 +252,7 @@ class IrMeasures(Engine):
         import ir_measures
 
         wanted = [ir_measures.parse_measure(name) for name in measures]
-        found = ir_measures.calc_aggregate(
-            wanted, ir_measures.read_trec_qrels(qrels), ir_measures.read_trec_run(run)
-        )
+        found = ir_measures.calc_aggregate(wanted, ir_measures.read_trec_qrels(qrels), ir_measures.read_trec_run(run))
         return {str(measure): value for measure, value in found.items()}
 
     def prepared(self, qrels: Any, measures: Sequence[str]) -> Calculate:
@@ -265,9 +260,7 @@ class IrMeasures(Engine):
 
         wanted = [ir_measures.parse_measure(name) for name in measures]
         evaluator = ir_measures.evaluator(wanted, _for_pandas(qrels))
-        return lambda run: {
-            str(m): v for m, v in evaluator.calc_aggregate(_for_pandas(run)).items()
-        }
+        return lambda run: {str(m): v for m, v in evaluator.calc_aggregate(_for_pandas(run)).items()}
 
 
 def _for_pandas(rows: Any) -> Any:
@@ -275,10 +268,7 @@ def _for_pandas(rows: Any) -> Any:
     return rows.to_pandas() if hasattr(rows, "to_pandas") else rows
 
 
-_OF_RANX = {
-    "nDCG": "ndcg", "AP": "map", "RR": "mrr", "P": "precision", "R": "recall",
-    "Success": "hit_rate",
-}  # fmt: skip
+_OF_RANX = {"nDCG": "ndcg", "AP": "map", "RR": "mrr", "P": "precision", "R": "recall", "Success": "hit_rate"}
 
 
 class Ranx(Engine):
@@ -328,9 +318,7 @@ class ScikitLearn(Engine):
     name, package = "sklearn", "scikit-learn"
     families = ("nDCG",)
     forms = ("dicts",)
-    other = (
-        "the ideal ranking contains only retrieved documents, and tied documents share their gains"
-    )
+    other = "the ideal ranking contains only retrieved documents, and tied documents share their gains"
     heavy = True
     large = False
 
@@ -351,9 +339,13 @@ class ScikitLearn(Engine):
 
 
 _OF_TORCHMETRICS = {
-    "nDCG": "NormalizedDCG", "AP": "MAP", "RR": "MRR", "P": "Precision", "R": "Recall",
+    "nDCG": "NormalizedDCG",
+    "AP": "MAP",
+    "RR": "MRR",
+    "P": "Precision",
+    "R": "Recall",
     "Success": "HitRate",
-}  # fmt: skip
+}
 
 
 class Torchmetrics(Engine):
@@ -378,9 +370,7 @@ class Torchmetrics(Engine):
         def means(run: dict[str, dict[str, float]]) -> Means:
             judged = [qrels.get(query, {}) for query in run]
             rankings = [*run.values()]
-            grades = torch.tensor(
-                [of.get(d, 0) for of, r in zip(judged, rankings, strict=True) for d in r]
-            )
+            grades = torch.tensor([of.get(d, 0) for of, r in zip(judged, rankings, strict=True) for d in r])
             scores = torch.tensor([score for ranking in rankings for score in ranking.values()])
             rows = torch.tensor([n for n, ranking in enumerate(rankings) for _ in ranking])
             found = {}
@@ -395,13 +385,5 @@ class Torchmetrics(Engine):
 
 
 OURS = Rankgauge()
-PEERS = (
-    WithoutCore(),
-    TrecEval(),
-    PytrecEval(),
-    IrMeasures(),
-    Ranx(),
-    ScikitLearn(),
-    Torchmetrics(),
-)
+PEERS = (WithoutCore(), TrecEval(), PytrecEval(), IrMeasures(), Ranx(), ScikitLearn(), Torchmetrics())
 ENGINES = {engine.name: engine for engine in (OURS, *PEERS)}

@@ -58,9 +58,7 @@ def filled(where: Path, choices: int, judges: int) -> list[str]:
         rng = random.Random(18)  # noqa: S311 - drawn texts, not a secret
         names = [f"q{each}" for each in range(questions)]
         pool = [f"d{each}" for each in range(DOCUMENTS)]
-        project.add_questions(
-            Question(each, f"What does {each} ask about loans?") for each in names
-        )
+        project.add_questions(Question(each, f"What does {each} ask about loans?") for each in names)
         project.add_candidates(
             [Candidate(each, name, (Source("run", rank=1),)) for each in names for name in pool],
             [Document(each, {"text": " ".join(rng.choices(WORDS, k=200))}) for each in pool],
@@ -70,16 +68,17 @@ def filled(where: Path, choices: int, judges: int) -> list[str]:
         with project.writing() as stored:
             for each in range(choices):
                 shown = Presentation(
-                    str(uuid.uuid4()), rng.choice(names), tuple(rng.sample(pool, 3)),
-                    people[each % judges], expires=before.isoformat(timespec="seconds"),
-                )  # fmt: skip
+                    str(uuid.uuid4()),
+                    rng.choice(names),
+                    tuple(rng.sample(pool, 3)),
+                    people[each % judges],
+                    expires=before.isoformat(timespec="seconds"),
+                )
                 stored.append_presentation(shown)
                 # A quarter of the documents is relevant.
                 best = tuple(name for name in shown.documents if int(name[1:]) % 4 == 0)[:1]
                 outcome = "chosen" if best else "none"
-                stored.append_choice(
-                    Choice(str(uuid.uuid4()), shown.id, shown.judge, outcome, best, seconds=8.0)
-                )
+                stored.append_choice(Choice(str(uuid.uuid4()), shown.id, shown.judge, outcome, best, seconds=8.0))
     ends = datetime.now(UTC) + timedelta(days=1)
     cookies = []
     with project.writing() as stored:
@@ -94,9 +93,8 @@ class Judge:
 
     def __init__(self, url: str, cookie: str) -> None:
         self.client = httpx.AsyncClient(
-            base_url=url, headers={"X-Rankgauge": "script"}, timeout=60,
-            cookies={"rankgauge_session": cookie},
-        )  # fmt: skip
+            base_url=url, headers={"X-Rankgauge": "script"}, timeout=60, cookies={"rankgauge_session": cookie}
+        )
         self.rng = random.Random(cookie)  # noqa: S311 - a pace, not a secret
         self.times: list[float] = []
         self.errors = 0
@@ -121,9 +119,7 @@ class Judge:
         await self.client.aclose()
 
 
-async def load(
-    url: str, cookies: list[str], tasks: int, think: tuple[float, float]
-) -> tuple[list[float], int]:
+async def load(url: str, cookies: list[str], tasks: int, think: tuple[float, float]) -> tuple[list[float], int]:
     """Return the sorted response times of all judges and the number of errors."""
     judges = [Judge(url, cookie) for cookie in cookies]
     await asyncio.gather(*(each.judge(tasks, think) for each in judges))
@@ -139,9 +135,7 @@ def rows(url: str, cookies: list[str], choices: int, *, tiny: bool) -> Iterator[
     yield line(len(cookies), choices, *asyncio.run(together), goal=("99%", 300))
 
 
-def line(
-    judges: int, choices: int, times: list[float], errors: int, *, goal: tuple[str, int]
-) -> tuple[str, ...]:
+def line(judges: int, choices: int, times: list[float], errors: int, *, goal: tuple[str, int]) -> tuple[str, ...]:
     """Return a row of the table, with the goal and whether it is missed."""
     middle, late = (1000 * times[int(len(times) * share)] for share in (0.5, 0.99))
     missed = errors or (middle if goal[0] == "median" else late) >= goal[1]
@@ -162,9 +156,7 @@ def main() -> None:
     cookies = filled(given.project, choices, judges)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    server = subprocess.Popen(
-        [sys.executable, "-c", SERVER, str(given.project), str(port)], stdout=subprocess.DEVNULL
-    )
+    server = subprocess.Popen([sys.executable, "-c", SERVER, str(given.project), str(port)], stdout=subprocess.DEVNULL)
     try:
         url = f"http://127.0.0.1:{port}"
         for _ in range(600):

@@ -36,7 +36,5 @@ def put(page: Path, name: str, text: str) -> None:
     marks = re.compile(rf"(<!-- table: {re.escape(name)} -->\n).*?(<!-- end -->)", re.DOTALL)
     content, times = marks.subn(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", content)
     if times != 1:
-        raise ValueError(
-            f"{page}: expected one section '{name}' between table comments, found {times}"
-        )
+        raise ValueError(f"{page}: expected one section '{name}' between table comments, found {times}")
     page.write_text(content, encoding="utf-8")

@@ -82,9 +82,7 @@ def _output(words: Sequence[str], environment: Mapping[str, str] | None) -> str:
     # Let Python cache compiled modules; otherwise each run would compile those of the checkout.
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", **(environment or {})}
     try:
-        done = subprocess.run(
-            words, capture_output=True, text=True, check=False, timeout=TIMEOUT, env=env
-        )
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=TIMEOUT, env=env)
     except subprocess.TimeoutExpired:
         raise EngineError(f"not finished after {TIMEOUT} seconds") from None
     if done.returncode:
@@ -120,11 +118,7 @@ class Task:
         """
         measures = engine.computes(self.measures)
         if self.form not in ("Python", "CLI"):
-            arguments: dict[str, Any] = {
-                "engine": engine.name,
-                "form": self.form,
-                "measures": measures,
-            }
+            arguments: dict[str, Any] = {"engine": engine.name, "form": self.form, "measures": measures}
             arguments["work"] = asdict(self.work)
             words = (sys.executable, str(HERE / "warm.py"), json.dumps(arguments))
             return Cost(**json.loads(_output(words, {**IDLE, **engine.environment})))
@@ -132,14 +126,7 @@ class Task:
         if self.form == "CLI":
             words = engine.command(str(qrels), "-" if self.pipe else str(run), measures)
             return process(words, run if self.pipe else None, engine.parse, engine.environment)
-        words = (
-            sys.executable,
-            str(HERE / "cold.py"),
-            engine.name,
-            str(qrels),
-            str(run),
-            *measures,
-        )
+        words = (sys.executable, str(HERE / "cold.py"), engine.name, str(qrels), str(run), *measures)
         return process(words, parse=_pairs, environment={**IDLE, **engine.environment})
 
 
@@ -164,9 +151,7 @@ def measure_all(task: Task, peers: Sequence[Engine], rounds: int, data: Path) ->
         EngineError: If rankgauge fails.
     """
     able = [e for e in peers if task.form in e.forms and e.computes(task.measures)]
-    left_out = {
-        e.name: "was not run with millions of rows" for e in able if task.work.large and not e.large
-    }
+    left_out = {e.name: "was not run with millions of rows" for e in able if task.work.large and not e.large}
     able = [engine for engine in able if engine.name not in left_out]
     for engine in able:
         if engine.heavy:  # compiled code is cached on disk; a first run compiles it
@@ -186,9 +171,7 @@ def measure_all(task: Task, peers: Sequence[Engine], rounds: int, data: Path) ->
                 left_out[engine.name] = f"failed: {error}"
     took = {name: median(some) for name, some in found.items() if name not in left_out}
     ours = took[OURS.name]
-    left_out |= {
-        e.name: why for e in able if e.name in took and (why := disagreement(e, took, ours))
-    }
+    left_out |= {e.name: why for e in able if e.name in took and (why := disagreement(e, took, ours))}
     return Results(task, {n: one for n, one in took.items() if n not in left_out}, left_out)
 
 

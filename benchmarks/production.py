@@ -62,15 +62,11 @@ def _lines(number: int, drawn: tuple[Any, ...]) -> list[str]:
         for action, seconds in (("impression", 1), ("click", 9 + rank)):
             if action == "impression" or clicks[rank]:
                 time = f"{start}:{seconds:02}.{milliseconds}"
-                rows.append(
-                    base | {"action_name": action, "timestamp": time, "event_attributes": target}
-                )
+                rows.append(base | {"action_name": action, "timestamp": time, "event_attributes": target})
     if rated < _RATED:
         value = {"value": "up" if rated < _UP else "down"}
         time = f"{start}:40.{milliseconds}"
-        rows.append(
-            base | {"action_name": "feedback", "timestamp": time, "event_attributes": value}
-        )
+        rows.append(base | {"action_name": "feedback", "timestamp": time, "event_attributes": value})
     return [json.dumps(row) + "\n" for row in rows]
 
 
@@ -148,8 +144,10 @@ def measure(step: str, source: Path, log: Path) -> dict[str, Any]:
     """Run a step in a separate process."""
     done = subprocess.run(
         [sys.executable, "-c", _AROUND.format(step=_STEPS[step]), str(source), str(log)],
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     result: dict[str, Any] = json.loads(done.stdout)
     return result
 

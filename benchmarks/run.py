@@ -48,9 +48,7 @@ FILES = (
     *shared_tasks((S, "Python"), (S, "CLI"), (M, "Python"), (M, "CLI")),
     Task(Work(700, 1000, 2, gz=True), "Python", SHARED),
     Task(M, "CLI", SHARED, pipe=True),
-    *shared_tasks(
-        (LARGE, "Python"), (LARGE, "CLI"), (REAL, "Python"), (MIXED, "Python"), (MIXED, "CLI")
-    ),
+    *shared_tasks((LARGE, "Python"), (LARGE, "CLI"), (REAL, "Python"), (MIXED, "Python"), (MIXED, "CLI")),
     *shared_tasks((MANY, "Python"), (MANY, "CLI")),
 )
 DICTS = shared_tasks(
@@ -86,10 +84,7 @@ GOALS = {
 # Highest accepted peak of rankgauge in MiB.
 PEAKS = {(LARGE, "Python"): 350, (REAL, "Python"): 350, (MIXED, "Python"): 800}
 # Highest accepted microseconds with the compiled core.
-CALLS = {
-    "`evaluate`, 18 measures": 100, "`functional.ndcg_at_k`": 25,
-    "`RetrievalEvaluator.evaluate_single`": 200,
-}  # fmt: skip
+CALLS = {"`evaluate`, 18 measures": 100, "`functional.ndcg_at_k`": 25, "`RetrievalEvaluator.evaluate_single`": 200}
 # Highest accepted ratio of the cost with ten more measures.
 TEN_MORE = 1.1
 
@@ -113,10 +108,7 @@ def growing_measures(work: Work, form: str) -> Growth:
 GROWTHS = (
     Growth(
         "queries, dicts, × 100 documents",
-        tuple(
-            (f"{queries:,}", Task(Work(queries, 100, 9), "dicts", SHARED))
-            for queries in (100, 1000, 10_000)
-        ),
+        tuple((f"{queries:,}", Task(Work(queries, 100, 9), "dicts", SHARED)) for queries in (100, 1000, 10_000)),
     ),
     Growth(
         "documents, dicts, 100 queries ×",
@@ -233,14 +225,9 @@ def calls_table(plan: Plan) -> str:
     words = [sys.executable, str(Path(__file__).parent / "calls.py"), *["--tiny"] * plan.tiny]
     for _ in range(1 if plan.tiny else plan.rounds):
         for core, found in took.items():
-            found.append(
-                process(
-                    words, parse=json.loads, environment={**IDLE, "RANKGAUGE_NATIVE": core}
-                ).means
-            )
+            found.append(process(words, parse=json.loads, environment={**IDLE, "RANKGAUGE_NATIVE": core}).means)
     compiled, plain = (
-        {name: statistics.median(one[name] for one in found) for name in found[0]}
-        for found in took.values()
+        {name: statistics.median(one[name] for one in found) for name in found[0]} for found in took.values()
     )
     rows = []
     for name, micros in compiled.items():
@@ -310,10 +297,7 @@ def start_table(plan: Plan) -> str:
             took[name].append(process(words, environment=environment))
     middle = {name: median(some) for name, some in took.items()}
     bare = middle["python -c pass"].cpu
-    rows = [
-        (f"`{name}`" if "," not in name else name, *_milliseconds(one, bare))
-        for name, one in middle.items()
-    ]
+    rows = [(f"`{name}`" if "," not in name else name, *_milliseconds(one, bare)) for name, one in middle.items()]
     return table(("start-up, whole process", "CPU ms", "above bare Python", "wall ms", "MiB"), rows)
 
 
@@ -353,15 +337,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("tables", nargs="*", help=f"{', '.join(TABLES)}; default: all")
     parser.add_argument("--large", action="store_true", help="also measure millions of rows")
-    parser.add_argument(
-        "--tiny", action="store_true", help="only a few rows, as a test of the script"
-    )
+    parser.add_argument("--tiny", action="store_true", help="only a few rows, as a test of the script")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--large-rounds", type=int, default=3)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the generated files")
-    parser.add_argument(
-        "--write", type=Path, metavar="PAGE", help="write the tables into this page"
-    )
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="write the tables into this page")
     given = parser.parse_args()
     if unknown := {*given.tables} - {*TABLES}:
         parser.error(f"no table {', '.join(sorted(unknown))}; there are {', '.join(TABLES)}")

@@ -27,9 +27,13 @@ from page import put, table
 from rankgauge.benchmark.latency import measure_resources
 
 WAYS = (
-    "sync", "sync, with scores", "async", "async, with a time limit", "a thread with a time limit",
+    "sync",
+    "sync, with scores",
+    "async",
+    "async, with a time limit",
+    "a thread with a time limit",
     "four threads with a time limit",
-)  # fmt: skip
+)
 BUDGETS = {"sync": 50, "async": 120, "a thread with a time limit": 120}
 HITS = 10
 FAR, AT_ONCE, ASKED = 0.05, 32, 1000
@@ -76,10 +80,7 @@ def overhead(way: str, queries: int) -> dict[str, float]:
     made.run("warm", retriever("sync")[0], timed=0, rerun="all")
     start, used = time.perf_counter(), time.process_time()
     made.run(way, call, limits=limits, timed=0)
-    return {
-        "wall": (time.perf_counter() - start) / queries * 1e6,
-        "cpu": (time.process_time() - used) / queries * 1e6,
-    }
+    return {"wall": (time.perf_counter() - start) / queries * 1e6, "cpu": (time.process_time() - used) / queries * 1e6}
 
 
 def far_away() -> dict[str, float]:
@@ -110,9 +111,8 @@ def memory(queries: int) -> dict[str, float]:
 def apart(task: str, *words: str) -> dict[str, float]:
     """Run a task in a separate process."""
     done = subprocess.run(
-        [sys.executable, __file__, "--task", task, *words],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, __file__, "--task", task, *words], capture_output=True, text=True, check=True
+    )
     return json.loads(done.stdout)
 
 
@@ -150,9 +150,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--large", action="store_true", help="also run a million queries")
-    parser.add_argument(
-        "--write", type=Path, metavar="PAGE", help="write the tables into this page"
-    )
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="write the tables into this page")
     parser.add_argument("--task", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if not given.task:

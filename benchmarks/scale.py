@@ -29,10 +29,17 @@ from page import number, put, table
 
 FIVE = ("nDCG@10", "RR@10", "P@10", "R@100", "AP")
 TWENTY_FIVE = (
-    *FIVE, *(f"nDCG@{k}" for k in (1, 3, 5, 20, 100)), *(f"P@{k}" for k in (1, 3, 5, 20, 100)),
-    *(f"R@{k}" for k in (5, 10, 20, 50)), "RR", "AP@100", "Success@1", "Success@5", "Rprec",
+    *FIVE,
+    *(f"nDCG@{k}" for k in (1, 3, 5, 20, 100)),
+    *(f"P@{k}" for k in (1, 3, 5, 20, 100)),
+    *(f"R@{k}" for k in (5, 10, 20, 50)),
+    "RR",
+    "AP@100",
+    "Success@1",
+    "Success@5",
+    "Rprec",
     "nDCG",
-)  # fmt: skip
+)
 LIMIT = "512MB"
 DOCS, JUDGED, GROUP = 100, 10, 10_000
 HEAD = ("engine", "rows", "CPU s", "CPU s per million rows", "ratio", "memory (MiB)", "goal")
@@ -90,9 +97,7 @@ def of_polars(files: Path, order: str) -> list[float]:
 
     judged, run = (pl.scan_parquet(path) for path in paths(files, order))
     rank, grade, top = pl.col("rank"), pl.col("grade"), pl.col("rank") <= 10
-    ranked = run.with_columns(
-        rank=pl.struct("score", "doc_id").rank("ordinal", descending=True).over("query_id")
-    )
+    ranked = run.with_columns(rank=pl.struct("score", "doc_id").rank("ordinal", descending=True).over("query_id"))
     found = (
         ranked.join(judged.filter(grade > 0), on=["query_id", "doc_id"])
         .group_by("query_id")
@@ -109,9 +114,13 @@ def of_polars(files: Path, order: str) -> list[float]:
         relevant=(grade > 0).sum(), best=(best / pl.int_range(2, best.len() + 2).log(2)).sum()
     )
     values = ideal.join(found, on="query_id", how="left").select(
-        "query_id", pl.col("gain") / pl.col("best"), "rr", "p", pl.col("r") / pl.col("relevant"),
+        "query_id",
+        pl.col("gain") / pl.col("best"),
+        "rr",
+        "p",
+        pl.col("r") / pl.col("relevant"),
         pl.col("ap") / pl.col("relevant"),
-    )  # fmt: skip
+    )
     return of_values(values.collect(engine="streaming").to_arrow())
 
 
@@ -170,9 +179,7 @@ SPARK = (
 def measured(number: int, files: Path, order: str, *, spark: bool) -> dict[str, Any]:
     """Return the cost of one evaluation in a separate process."""
     words = [*(["--spark"] if spark else []), "--one", str(number), order, str(files)]
-    done = subprocess.run(
-        [sys.executable, __file__, *words], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, __file__, *words], capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stderr[-2000:])
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -214,9 +221,7 @@ def make(files: Path, queries: int) -> None:
         write(files / f"run-{order}.parquet", run_rows(numbers, DOCS), "score")
         write(files / f"qrels-{order}.parquet", judged_rows(numbers), "grade")
     for name, value in (("run", "score"), ("qrels", "grade")):
-        rows = list(
-            run_rows(orders["sorted"], DOCS) if name == "run" else judged_rows(orders["sorted"])
-        )
+        rows = list(run_rows(orders["sorted"], DOCS) if name == "run" else judged_rows(orders["sorted"]))
         columns = [np.concatenate(column) for column in zip(*rows, strict=True)]
         places = rng.permutation(len(columns[0]))
         steps = range(0, len(places), GROUP * DOCS)
@@ -306,9 +311,14 @@ def rows(
         ratio = statistics.median(one["cpu"] / base["cpu"] for one, base in pairs)
         peak = max(one["peak"] for one in found)
         yield (
-            engines[place].name, order, number(cpu), number(cpu / millions), number(ratio),
-            number(peak), engines[place].goal,
-        )  # fmt: skip
+            engines[place].name,
+            order,
+            number(cpu),
+            number(cpu / millions),
+            number(ratio),
+            number(peak),
+            engines[place].goal,
+        )
 
 
 if __name__ == "__main__":

@@ -192,9 +192,7 @@ def available_stages() -> list[str]:
     return [name for name in (*STARTS, *STAGES) if name.partition(",")[0] not in missing]
 
 
-def measure_stages(
-    names: Sequence[str], data: Path, rounds: int, *, tiny: bool = False
-) -> list[dict[str, str]]:
+def measure_stages(names: Sequence[str], data: Path, rounds: int, *, tiny: bool = False) -> list[dict[str, str]]:
     """Return rows of the history: medians of rounds, with stages in turn."""
     found: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     for _ in range(rounds):
@@ -271,9 +269,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--history", type=Path, default=HISTORY)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the generated files")
-    parser.add_argument(
-        "--tiny", action="store_true", help="only a few rows, as a test of the script"
-    )
+    parser.add_argument("--tiny", action="store_true", help="only a few rows, as a test of the script")
     parser.add_argument("--stage", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.stage:
@@ -281,9 +277,7 @@ def main() -> None:
         return
     if unknown := {*given.stages} - {*available_stages()}:
         parser.error(f"no stage {'; '.join(sorted(unknown))}")
-    rows = measure_stages(
-        given.stages or available_stages(), given.data, given.rounds, tiny=given.tiny
-    )
+    rows = measure_stages(given.stages or available_stages(), given.data, given.rounds, tiny=given.tiny)
     print(compare(rows, read_history(given.history)))
     if given.record:
         record(given.history, rows)

@@ -24,8 +24,7 @@ SMALL = (Work(100, 100, 10), Work(50, 1000, 10), Work(700, 1000, 10))
 LARGE = (Work(7000, 1000, 10),)
 TINY = (Work(20, 20, 4),)
 POLICIES = ("trec", "best", "mean")
-HEAD = ("queries × documents", "scores", "queries tied", *(f"{p} ms" for p in POLICIES),
-        "best / trec", "mean / trec")  # fmt: skip
+HEAD = ("queries × documents", "scores", "queries tied", *(f"{p} ms" for p in POLICIES), "best / trec", "mean / trec")
 GOAL = 2
 
 
@@ -35,8 +34,7 @@ def scored(run: Rankings, habit: str) -> Rankings:
         return run
     if habit == "all equal":
         return {query: dict.fromkeys(docs, 1.0) for query, docs in run.items()}
-    return {query: {doc: round(score) + 0.0 for doc, score in docs.items()}
-            for query, docs in run.items()}  # fmt: skip
+    return {query: {doc: round(score) + 0.0 for doc, score in docs.items()} for query, docs in run.items()}
 
 
 def took(qrels: Qrels, run: Rankings, rounds: int) -> tuple[Mapping[str, float], int]:

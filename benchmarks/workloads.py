@@ -22,15 +22,31 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 MEASURES = (
-    "nDCG@10", "nDCG@100", "AP", "RR", "P@1", "P@3", "P@5", "P@10", "P@20", "R@1", "R@3", "R@5",
-    "R@10", "R@20", "R@100", "Success@1", "Success@5", "Success@10", "RR@10", "ERR@20",
-)  # fmt: skip
+    "nDCG@10",
+    "nDCG@100",
+    "AP",
+    "RR",
+    "P@1",
+    "P@3",
+    "P@5",
+    "P@10",
+    "P@20",
+    "R@1",
+    "R@3",
+    "R@5",
+    "R@10",
+    "R@20",
+    "R@100",
+    "Success@1",
+    "Success@5",
+    "Success@10",
+    "RR@10",
+    "ERR@20",
+)
 # The measures that all engines have, so that all do the same work.
 SHARED = tuple(name for name in MEASURES if name not in {"RR@10", "ERR@20"})
 # Ten more measures that every peer has.
-MORE = (
-    "nDCG@5", "nDCG@20", "P@15", "P@30", "P@100", "R@15", "R@30", "R@50", "Success@3", "Success@20",
-)  # fmt: skip
+MORE = ("nDCG@5", "nDCG@20", "P@15", "P@30", "P@100", "R@15", "R@30", "R@50", "Success@3", "Success@20")
 
 Judgments = dict[str, dict[str, int]]
 Rankings = dict[str, dict[str, float]]
@@ -140,9 +156,7 @@ def _share(cells: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.float64]:
     return (_mixed(cells, seed) >> 11) * 2.0**-53
 
 
-def _scattered(
-    rows: npt.NDArray[np.int64], places: npt.NDArray[np.int64], seed: int
-) -> npt.NDArray[np.int64]:
+def _scattered(rows: npt.NDArray[np.int64], places: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.int64]:
     """Return distinct document numbers for each row."""
     own = _mixed(rows, seed).astype("int64")
     most = (1 << _DOCS) - 1
@@ -175,10 +189,7 @@ def columns(work: Work) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return judgments and a run as columns query_id, doc_id, and relevance or score."""
     table = work.table
     found = []
-    for docs, values, last in (
-        (table.judged, table.grades, "relevance"),
-        (table.docs, table.scores, "score"),
-    ):
+    for docs, values, last in ((table.judged, table.grades, "relevance"), (table.docs, table.scores, "score")):
         queries = [query for query in table.queries for _ in range(docs.shape[1])]
         found.append({"query_id": queries, "doc_id": table.names(docs), last: values.ravel()})
     return found[0], found[1]

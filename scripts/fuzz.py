@@ -41,24 +41,18 @@ def main() -> int:
     counts: Counter[str] = Counter()
     faults: list[str] = []
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        spans = [
-            (start, min(_BATCH, arguments.first + arguments.cases - start)) for start in starts
-        ]
+        spans = [(start, min(_BATCH, arguments.first + arguments.cases - start)) for start in starts]
         for found, bad in pool.map(lambda span: _run_span(arguments, span), spans):
             counts.update(found)
             faults += bad
             for result in bad:
                 print(f"\r{result}", file=sys.stderr)
             done = sum(counts.values())
-            print(
-                f"\r{done:,} of {arguments.cases:,}, {len(faults)} faults", end="", file=sys.stderr
-            )
+            print(f"\r{done:,} of {arguments.cases:,}, {len(faults)} faults", end="", file=sys.stderr)
     print(file=sys.stderr)
     for result, count in sorted(counts.items()):
         print(f"{count:>10,}  {result}")
-    print(
-        f"{sum(counts.values()):,} cases, seed {arguments.seed}, {time.monotonic() - began:.0f} s"
-    )
+    print(f"{sum(counts.values()):,} cases, seed {arguments.seed}, {time.monotonic() - began:.0f} s")
     for result in faults[:_SHOWN]:
         print(result)
     print(f"{len(faults)} faults")
@@ -67,9 +61,7 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "--cases", type=int, default=1_000_000, help="number of cases (default: 1,000,000)"
-    )
+    parser.add_argument("--cases", type=int, default=1_000_000, help="number of cases (default: 1,000,000)")
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--seed", type=int, default=0, help="seed of the cases")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="number of processes")
@@ -108,23 +100,13 @@ def _memory_folder() -> str | None:
     return "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - parent of a new folder
 
 
-def _run_span(
-    arguments: argparse.Namespace, span: tuple[int, int]
-) -> tuple[Counter[str], list[str]]:
+def _run_span(arguments: argparse.Namespace, span: tuple[int, int]) -> tuple[Counter[str], list[str]]:
     """Run a span in a separate process; after a crash, report the case and continue."""
     counts: Counter[str] = Counter()
     faults: list[str] = []
     first, count = span
     while count > 0:
-        words = [
-            sys.executable,
-            __file__,
-            "--seed",
-            str(arguments.seed),
-            "--batch",
-            str(first),
-            str(count),
-        ]
+        words = [sys.executable, __file__, "--seed", str(arguments.seed), "--batch", str(first), str(count)]
         words += ["--target", arguments.target] if arguments.target else []
         lines, died = _run_process(words)
         for line in lines:

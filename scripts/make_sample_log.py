@@ -161,10 +161,14 @@ def make_searches() -> list[dict[str, object]]:
     """Return the searches of all weeks, ordered by time."""
     draw = Random(20260302)  # noqa: S311 - a simulation
     usual = [paragraph.splitlines() for paragraph in TOPICS.split("\n\n")]
-    topics = [(good, sorted({t for p in patterns for t in wordings(p)})) for good, patterns in [
-        *((tuple(documents.split()), tuple(patterns)) for documents, *patterns in usual),
-        KNOWN, UNKNOWN,
-    ]]  # fmt: skip
+    topics = [
+        (good, sorted({t for p in patterns for t in wordings(p)}))
+        for good, patterns in [
+            *((tuple(documents.split()), tuple(patterns)) for documents, *patterns in usual),
+            KNOWN,
+            UNKNOWN,
+        ]
+    ]
     texts = [text for _, several in topics for text in several]
     ranked = rank_bm25(read_jsonl("corpus.jsonl"), dict(zip(texts, texts, strict=True)))
     rows: list[dict[str, object]] = []
@@ -189,18 +193,21 @@ def make_searches() -> list[dict[str, object]]:
 
 
 def ask(  # noqa: PLR0917 - the properties of a search
-    draw: Random, scores: dict[str, float], text: str, good: tuple[str, ...],
-    time: datetime, user: str, device: str,
-) -> dict[str, object]:  # fmt: skip
+    draw: Random, scores: dict[str, float], text: str, good: tuple[str, ...], time: datetime, user: str, device: str
+) -> dict[str, object]:
     """Return one search as the application would log it."""
     best = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
     shown = [document for document, score in best[:SHOWN] if score > 0]
     found = bool(set(good) & set(shown))
     row: dict[str, object] = {
-        "time": time.isoformat().replace("+00:00", "Z"), "user": user,
-        "session": f"{user}-{time:%m%d}", "device": device,
-        "question": text, "results": shown, "ms": int(draw.lognormvariate(6.3, 0.4)),
-    }  # fmt: skip
+        "time": time.isoformat().replace("+00:00", "Z"),
+        "user": user,
+        "session": f"{user}-{time:%m%d}",
+        "device": device,
+        "question": text,
+        "results": shown,
+        "ms": int(draw.lognormvariate(6.3, 0.4)),
+    }
     if (opened := clicked(draw, shown, good)) is not None:
         row["opened"] = opened
     if found or draw.random() < 0.4:

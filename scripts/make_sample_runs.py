@@ -53,15 +53,11 @@ def rank_bm25(docs: dict[str, str], queries: dict[str, str]) -> dict[str, dict[s
     """Return rounded BM25 scores of all documents for each query."""
     stemmer = Stemmer.Stemmer("english")
     index = bm25s.BM25(k1=1.2, b=0.75)
-    tokens = bm25s.tokenize(
-        list(docs.values()), stopwords="en_plus", stemmer=stemmer, show_progress=False
-    )
+    tokens = bm25s.tokenize(list(docs.values()), stopwords="en_plus", stemmer=stemmer, show_progress=False)
     index.index(tokens, show_progress=False)
     bm25: dict[str, dict[str, float]] = {}
     for query_id, text in queries.items():
-        [words] = bm25s.tokenize(
-            [text], stopwords="en_plus", stemmer=stemmer, return_ids=False, show_progress=False
-        )
+        [words] = bm25s.tokenize([text], stopwords="en_plus", stemmer=stemmer, return_ids=False, show_progress=False)
         known = [word for word in words if word in index.vocab_dict]
         values = index.get_scores(known) if known else [0.0] * len(docs)
         # Round before sorting, so that the order in the file follows the printed scores.

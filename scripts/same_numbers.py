@@ -20,10 +20,14 @@ from pathlib import Path
 
 # New key: old key.
 RENAMED: dict[str, str] = {
-    "Prefs": "prefs_simp", "Prefs(count=groups,scope=both)": "prefs_avgjg_ret",
-    "diagnoses": "problems", "findings": "problems", "fixes": "cures", "gains": "potentials",
+    "Prefs": "prefs_simp",
+    "Prefs(count=groups,scope=both)": "prefs_avgjg_ret",
+    "diagnoses": "problems",
+    "findings": "problems",
+    "fixes": "cures",
+    "gains": "potentials",
     "locations": "spots",
-}  # fmt: skip
+}
 _NAMES = ("nDCG", "AP", "RR", "P@5", "R@100", "RBP(p=0.8)", "Rprec", "NCG@5")
 MEASURES = [word for name in _NAMES for word in ("-m", name)]
 _SKIPPED = {"rankgauge", "versions", "created", "commit", "python", "numpy", "date"}
@@ -58,9 +62,7 @@ def _with_oracle(expected: Path) -> list[str]:
     folder, name = expected.parents[1], expected.name.removesuffix(".json.gz")
     run, qrels = folder / "runs" / f"{name}.run.gz", folder / "trec" / "qrels.txt"
     run = run if run.exists() else folder / name
-    qrels = next(
-        path for path in (qrels, folder / "qrels.txt", folder / "qrels.test") if path.exists()
-    )
+    qrels = next(path for path in (qrels, folder / "qrels.txt", folder / "qrels.test") if path.exists())
     names = json.loads(gzip.decompress(expected.read_bytes()))
     words = [word for measure in names for word in ("-m", measure)]
     return ["evaluate", str(qrels), str(run), *words]
@@ -103,8 +105,10 @@ def _run(source: Path, words: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "rankgauge", *words],
         env={**os.environ, "PYTHONPATH": str(source.resolve()), "PYTHONUTF8": "1"},
-        capture_output=True, check=False, encoding="utf-8",
-    )  # fmt: skip
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+    )
 
 
 def numbers(value: object, path: str = "") -> Iterator[tuple[str, str]]:

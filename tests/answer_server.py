@@ -35,13 +35,14 @@ def answers(questions=1, claims=3, contexts=1, text="Nile water {}."):
     """Return answers with this many claims, and the function that returns their claims."""
     records = tuple(
         AnswerRecord(
-            f"q{n}", f"Where is river {n}?", f"Answer {n}.",
+            f"q{n}",
+            f"Where is river {n}?",
+            f"Answer {n}.",
             tuple(Context(f"c{m}", text.format(f"{n} {m}")) for m in range(contexts)),
         )
         for n in range(questions)
-    )  # fmt: skip
+    )
     made = {
-        record.id: ClaimSet(tuple(Claim(f"Nile claim {m} of {record.id}") for m in range(claims)))
-        for record in records
+        record.id: ClaimSet(tuple(Claim(f"Nile claim {m} of {record.id}") for m in range(claims))) for record in records
     }
     return AnswerSet("a", records), lambda record: made[record.id]

@@ -13,9 +13,7 @@ def asked(asked_of, limits=QUICK, queries=QUERIES, k=3):
     """Return the responses by query, and whether all queries were sent."""
     responses = []
     whole = send_queries(asked_of, queries, k, limits=limits, record=responses.append)
-    assert len({response.query for response in responses}) == len(responses), (
-        "a query was answered twice"
-    )
+    assert len({response.query for response in responses}) == len(responses), "a query was answered twice"
     return {response.query: response for response in responses}, whole
 
 

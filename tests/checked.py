@@ -45,8 +45,7 @@ def good(queries: int = 12, depth: int = 12) -> tuple[dict[str, Any], dict[str, 
         docs = [f"d{7 * q + 3 * place}x{q}" for place in range(depth)]
         run[f"q{q}"] = {doc: 20 - place - 0.25 * (q % 3) for place, doc in enumerate(docs)}
         qrels[f"q{q}"] = {
-            doc: (3 if place == q % 2 else 1 if place in {2, 4} else 0)
-            for place, doc in enumerate(docs[:11])
+            doc: (3 if place == q % 2 else 1 if place in {2, 4} else 0) for place, doc in enumerate(docs[:11])
         }
         qrels[f"q{q}"][f"missed{q}"] = 1
     return qrels, run

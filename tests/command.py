@@ -22,17 +22,12 @@ def run(*words, stdin="", cwd=None, env=None):
     """Run `rankgauge WORDS...` in a folder, with additional environment variables."""
     encoding = (env or {}).get("PYTHONIOENCODING", "utf-8")
     given = stdin if isinstance(stdin, bytes) else (stdin or "").encode(encoding)
-    out, err, into = (
-        io.TextIOWrapper(io.BytesIO(text), encoding=encoding, newline="")
-        for text in (b"", b"", given)
-    )
+    out, err, into = (io.TextIOWrapper(io.BytesIO(text), encoding=encoding, newline="") for text in (b"", b"", given))
     folder = contextlib.chdir(cwd) if cwd else contextlib.nullcontext()
     with (
         folder,
         mock.patch.dict(os.environ, env or {}),
-        mock.patch.multiple(
-            sys, argv=["rankgauge", *map(str, words)], stdin=into, stdout=out, stderr=err
-        ),
+        mock.patch.multiple(sys, argv=["rankgauge", *map(str, words)], stdin=into, stdout=out, stderr=err),
     ):
         try:
             main()

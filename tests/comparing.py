@@ -3,10 +3,7 @@
 import numpy as np
 from strategies import graded_runs
 
-from rankgauge import (
-    compare,
-    evaluate,
-)
+from rankgauge import compare, evaluate
 
 QRELS, RUNS = graded_runs()
 FOUND = compare(QRELS, RUNS, ["nDCG@10", "AP"])

@@ -8,12 +8,8 @@ from hypothesis import strategies as st
 
 from rankgauge import Qrels, Run
 
-IDS = st.text(
-    st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1, max_size=5
-)
-ODD = st.sampled_from(
-    ["q 1", 'a"b', "a,b", "a\tb", "a\nb", "é", "1", "01", " d", "#c", "{", "<top"]
-)
+IDS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1, max_size=5)
+ODD = st.sampled_from(["q 1", 'a"b', "a,b", "a\tb", "a\nb", "é", "1", "01", " d", "#c", "{", "<top"])
 
 
 def numbers(held: Qrels | Run) -> dict[bytes, dict[bytes, bytes]]:

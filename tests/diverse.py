@@ -67,9 +67,7 @@ def _whole(alpha: float, count: int, k: int) -> list[Fraction]:
     return [count * keep ** (i - 1) for i in range(1, k + 1)]
 
 
-def alpha_DCG(
-    ranking: Sequence[str], grades: Grades, *, k: int, alpha: float = 0.5, rel: float = 1
-) -> Value:
+def alpha_DCG(ranking: Sequence[str], grades: Grades, *, k: int, alpha: float = 0.5, rel: float = 1) -> Value:
     count = len(_subtopics(grades, rel))
     if not count:
         return None
@@ -77,18 +75,14 @@ def alpha_DCG(
     return _discounted(gains(ranking, grades, alpha, rel), k) / whole
 
 
-def alpha_nDCG(
-    ranking: Sequence[str], grades: Grades, *, k: int, alpha: float = 0.5, rel: float = 1
-) -> Value:
+def alpha_nDCG(ranking: Sequence[str], grades: Grades, *, k: int, alpha: float = 0.5, rel: float = 1) -> Value:
     if not _subtopics(grades, rel):
         return None
     best = gains(ideal(grades, alpha, rel), grades, alpha, rel)
     return _discounted(gains(ranking, grades, alpha, rel), k) / _discounted(best, k)
 
 
-def ERR_IA(
-    ranking: Sequence[str], grades: Grades, *, k: int, alpha: float = 0.5, rel: float = 1
-) -> Value:
+def ERR_IA(ranking: Sequence[str], grades: Grades, *, k: int, alpha: float = 0.5, rel: float = 1) -> Value:
     """Chapelle et al. (2011): the mean of ERR over subtopics, a relevant document
     satisfying the reader with probability alpha; divided by the value of full coverage.
     """
@@ -107,16 +101,11 @@ def ERR_IA(
             reaches *= 1 - chance
         return value
 
-    each = [
-        err([stop if s in _relevant(grades, doc, rel) else Fraction(0) for doc in ranking[:k]])
-        for s in subtopics
-    ]
+    each = [err([stop if s in _relevant(grades, doc, rel) else Fraction(0) for doc in ranking[:k]]) for s in subtopics]
     return float(sum(each) / len(each) / err([stop] * k))
 
 
-def nERR_IA(
-    ranking: Sequence[str], grades: Grades, *, k: int, alpha: float = 0.5, rel: float = 1
-) -> Value:
+def nERR_IA(ranking: Sequence[str], grades: Grades, *, k: int, alpha: float = 0.5, rel: float = 1) -> Value:
     if not _subtopics(grades, rel):
         return None
     best = gains(ideal(grades, alpha, rel), grades, alpha, rel)
@@ -128,9 +117,7 @@ def _rank_biased(found: Sequence[Fraction], p: float) -> float:
     return float(sum((gain * go_on**i for i, gain in enumerate(found)), Fraction(0)))
 
 
-def NRBP(
-    ranking: Sequence[str], grades: Grades, *, alpha: float = 0.5, p: float = 0.5, rel: float = 1
-) -> Value:
+def NRBP(ranking: Sequence[str], grades: Grades, *, alpha: float = 0.5, p: float = 0.5, rel: float = 1) -> Value:
     """Clarke, Kolla, and Vechtomova (2009), equation 9."""
     count = len(_subtopics(grades, rel))
     if not count:
@@ -138,9 +125,7 @@ def NRBP(
     return (1 - (1 - alpha) * p) * _rank_biased(gains(ranking, grades, alpha, rel), p) / count
 
 
-def nNRBP(
-    ranking: Sequence[str], grades: Grades, *, alpha: float = 0.5, p: float = 0.5, rel: float = 1
-) -> Value:
+def nNRBP(ranking: Sequence[str], grades: Grades, *, alpha: float = 0.5, p: float = 0.5, rel: float = 1) -> Value:
     if not _subtopics(grades, rel):
         return None
     best = gains(ideal(grades, alpha, rel), grades, alpha, rel)
@@ -178,11 +163,8 @@ def StRecall(ranking: Sequence[str], grades: Grades, *, k: int, rel: float = 1) 
 
 
 LOOPS: dict[str, Callable[..., Value]] = {
-    loop.__name__: loop
-    for loop in (
-        AP_IA, ERR_IA, NRBP, P_IA, StRecall, alpha_DCG, alpha_nDCG, nERR_IA, nNRBP,
-    )
-}  # fmt: skip
+    loop.__name__: loop for loop in (AP_IA, ERR_IA, NRBP, P_IA, StRecall, alpha_DCG, alpha_nDCG, nERR_IA, nNRBP)
+}
 
 
 def value(name: str, params: Mapping[str, Any], ranking: Sequence[str], grades: Grades) -> Value:

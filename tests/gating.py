@@ -13,12 +13,7 @@ def jittered(seeds):
     found = []
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        found.append(
-            {
-                q: {d: s + rng.normal(0, 0.3) for d, s in docs.items()}
-                for q, docs in RUNS["s1"].items()
-            }
-        )
+        found.append({q: {d: s + rng.normal(0, 0.3) for d, s in docs.items()} for q, docs in RUNS["s1"].items()})
     return found
 
 

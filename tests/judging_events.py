@@ -40,9 +40,15 @@ def choices_of(draw, shown, number):
     if outcome == "graded":
         grades = tuple(draw(st.integers(0, GRADES - 1)) for _ in shown.documents)
     return Choice(
-        str(uuid.UUID(int=number)), shown.id, shown.judge, outcome, documents, grades,
-        comment=draw(TEXT), seconds=draw(st.none() | st.floats(0, 1e6)),
-    )  # fmt: skip
+        str(uuid.UUID(int=number)),
+        shown.id,
+        shown.judge,
+        outcome,
+        documents,
+        grades,
+        comment=draw(TEXT),
+        seconds=draw(st.none() | st.floats(0, 1e6)),
+    )
 
 
 @st.composite
@@ -59,25 +65,26 @@ def contents(draw, modes=("choice", "ranking", "yes-no", "graded"), most=12):
         mode = draw(st.sampled_from(modes))
         size = {"choice": 3, "ranking": 3}.get(mode, 1)
         shown = Presentation(
-            str(uuid.UUID(int=number)), draw(st.sampled_from(queries)),
-            tuple(draw(st.permutations(docs))[:size]), draw(st.sampled_from(judges)).id, mode,
+            str(uuid.UUID(int=number)),
+            draw(st.sampled_from(queries)),
+            tuple(draw(st.permutations(docs))[:size]),
+            draw(st.sampled_from(judges)).id,
+            mode,
             draw(st.sampled_from(_PURPOSES)),
-        )  # fmt: skip
+        )
         presentations.append(shown)
         for _ in range(draw(st.integers(0, 2))):
             choices.append(draw(choices_of(shown, len(choices))))
     scores = st.none() | st.floats(-9, 9)
     return {
-        "questions": [Question(q, draw(TEXT), probability=draw(st.none() | st.floats(0, 1)))
-                      for q in queries],
-        "candidates": [Candidate(q, d, (Source(draw(NAMES), score=draw(scores)),))
-                       for q in queries for d in docs],
+        "questions": [Question(q, draw(TEXT), probability=draw(st.none() | st.floats(0, 1))) for q in queries],
+        "candidates": [Candidate(q, d, (Source(draw(NAMES), score=draw(scores)),)) for q in queries for d in docs],
         "documents": [Document(d, {draw(NAMES): draw(TEXT)}) for d in docs],
         "judges": judges,
         "gold": [GoldTask(queries[0], tuple(docs[:3]), (docs[0],))],
         "presentations": presentations,
         "choices": choices,
-    }  # fmt: skip
+    }
 
 
 def project_of(where, held, settings=None):

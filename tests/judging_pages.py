@@ -18,10 +18,7 @@ def filled(where, questions=5, documents=4, settings=None):
         for name in names
         for number in range(documents)
     ]
-    texts = [
-        Document(each.document, {"title": f"About {each.document}", "text": "Ties are broken."})
-        for each in pool
-    ]
+    texts = [Document(each.document, {"title": f"About {each.document}", "text": "Ties are broken."}) for each in pool]
     project.add_candidates(pool, texts)
     return project
 

@@ -10,17 +10,12 @@ from judging_pages import filled
 from rankgauge.judging import Settings
 from rankgauge.web import judging_app
 
-_FLAGS = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking",
-)  # fmt: skip
+_FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")
 
 
 @pytest.fixture(scope="module")
 def chromium():
-    playwright_api = pytest.importorskip(
-        "playwright.sync_api", reason="Playwright is not installed"
-    )
+    playwright_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     with playwright_api.sync_playwright() as tool:
         browser = tool.chromium.launch(executable_path=found_browser(), args=list(_FLAGS))
         yield browser

@@ -33,9 +33,7 @@ class Loopback:
 
 
 @contextmanager
-def serving(
-    answer: Callable[[Any, int], Reply], context: ssl.SSLContext | None = None
-) -> Iterator[Loopback]:
+def serving(answer: Callable[[Any, int], Reply], context: ssl.SSLContext | None = None) -> Iterator[Loopback]:
     """Serve ``answer(body, number of earlier requests)`` until the block ends, by TLS if given."""
     said = Loopback("")
 

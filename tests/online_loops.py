@@ -14,13 +14,24 @@ from rankgauge.production import Event
 START = datetime(2026, 5, 1, tzinfo=UTC)
 ANSWERS = ("I don't know.", "Yes. It is.", "The context does not say it.", "No, it isn't.", "")
 WORDS = ("late", "fees", "return", "books", "card")
-SCHEMA = pa.schema({
-    "event_id": pa.string(), "kind": pa.string(), "time": pa.timestamp("us", "UTC"),
-    "question_id": pa.string(), "session_id": pa.string(), "user_id": pa.string(),
-    "arm": pa.string(), "text": pa.string(), "documents": pa.list_(pa.string()),
-    "ranks": pa.list_(pa.int32()), "value": pa.float64(), "label": pa.string(),
-    "latency_ms": pa.float64(), "attributes": pa.map_(pa.string(), pa.string()),
-})  # fmt: skip
+SCHEMA = pa.schema(
+    {
+        "event_id": pa.string(),
+        "kind": pa.string(),
+        "time": pa.timestamp("us", "UTC"),
+        "question_id": pa.string(),
+        "session_id": pa.string(),
+        "user_id": pa.string(),
+        "arm": pa.string(),
+        "text": pa.string(),
+        "documents": pa.list_(pa.string()),
+        "ranks": pa.list_(pa.int32()),
+        "value": pa.float64(),
+        "label": pa.string(),
+        "latency_ms": pa.float64(),
+        "attributes": pa.map_(pa.string(), pa.string()),
+    }
+)
 
 
 def write_events(path, events):
@@ -59,8 +70,13 @@ def random_events(seed, questions=40, users=6, *, abstentions=True):  # noqa: C9
         add("question", 0, text=" ".join(rng.sample(WORDS, rng.randint(1, 3))))
         found = rng.choice((0, 3, 3))
         if rng.random() < 0.8:
-            add("retrieval", 1, documents=tuple(f"d{n}" for n in range(found)),
-                ranks=tuple(range(1, found + 1)), latency_ms=rng.randint(1, 900))  # fmt: skip
+            add(
+                "retrieval",
+                1,
+                documents=tuple(f"d{n}" for n in range(found)),
+                ranks=tuple(range(1, found + 1)),
+                latency_ms=rng.randint(1, 900),
+            )
         if rng.random() < 0.6 and found:
             add("impression", 2, documents=("d0", "d1"), ranks=(1, 2))
         for second in range(rng.choice((0, 0, 1, 3))):
@@ -175,9 +191,7 @@ def pairs(questions, minutes=10, similarity=0.5, *, by_rule=False):  # noqa: C90
             count("reformulation_rate", q.reformulated(minutes, similarity))
         if retrieved or shown:
             acted = clicks or q.of("citation click") or rated is not None
-            soon = q.following is not None and (
-                q.following.asked.time - q.asked.time <= timedelta(minutes=minutes)
-            )
+            soon = q.following is not None and (q.following.asked.time - q.asked.time <= timedelta(minutes=minutes))
             count("abandonment_rate", not acted and not soon)
         if retrieved is not None:
             count("no_result_rate", retrieved == 0)

@@ -24,10 +24,7 @@ class Overlapping:
         return [self._one(query.text.lower().split(), k) for query in queries]
 
     def _one(self, wanted: list[str], k: int) -> list[tuple[str, float]]:
-        scores = {
-            name: float(sum(words.count(word) for word in set(wanted)))
-            for name, words in self.words.items()
-        }
+        scores = {name: float(sum(words.count(word) for word in set(wanted))) for name, words in self.words.items()}
         found = [row for row in scores.items() if row[1]]
         return sorted(found, key=lambda row: -row[1])[:k]
 

@@ -49,9 +49,7 @@ def _mean_of_shares(each: Sequence[tuple[int, int]]) -> Fraction | None:
     return sum((Fraction(k, g) for k, g in each if g), Fraction(0)) / len(each)
 
 
-def _evened(
-    subgroups: Mapping[str, Mapping[str, float]], ranking: Sequence[str], scope: str
-) -> Fraction | None:
+def _evened(subgroups: Mapping[str, Mapping[str, float]], ranking: Sequence[str], scope: str) -> Fraction | None:
     """Return the value as trec_eval counts it, pair by pair; None for 0 / 0."""
     grades = {doc: grade for own in subgroups.values() for doc, grade in own.items() if grade >= 0}
     order = [doc for doc in ranking if doc in grades]
@@ -87,9 +85,10 @@ def _evened(
 def value(name: str, ranking: Sequence[str], groups: Groups) -> float | None:
     """Return the value of a measure for one query."""
     judged = {
-        name: own for name, own in groups.items()
+        name: own
+        for name, own in groups.items()
         if any(grade >= 0 for grades in own.values() for grade in grades.values())
-    }  # fmt: skip
+    }
     each = [_preferences(own) for own in judged.values()]
     if name.startswith("prefs_num_prefs"):
         every = [pair for pairs in each for pair in pairs]
@@ -107,9 +106,7 @@ def value(name: str, ranking: Sequence[str], groups: Groups) -> float | None:
         return float(sum(share for share in shares if share is not None) / len(shares))
     counted = [[pair for pair in pairs if _counts(pair, ranking, scope)] for pairs in each]
     if kind == "avgjg":
-        mean = _mean_of_shares(
-            [(sum(_kept(pair, ranking) for pair in pairs), len(pairs)) for pairs in counted]
-        )
+        mean = _mean_of_shares([(sum(_kept(pair, ranking) for pair in pairs), len(pairs)) for pairs in counted])
         return None if mean is None else float(mean)
     if kind == "simp":
         every = [pair for own in counted for pair in own]

@@ -92,25 +92,12 @@ def INSQ(
 
 
 def BPM(
-    seen: Seen,
-    *,
-    k: int,
-    goal: float = 1,
-    rel: float | None = None,
-    top: float | None = None,
-    residual: bool = False,
+    seen: Seen, *, k: int, goal: float = 1, rel: float | None = None, top: float | None = None, residual: bool = False
 ) -> Value:
     return (_residual if residual else _value)(seen, k, _bpm(goal), rel, top)
 
 
-def SDCG(
-    seen: Seen,
-    *,
-    k: int,
-    rel: float | None = None,
-    top: float | None = None,
-    residual: bool = False,
-) -> Value:
+def SDCG(seen: Seen, *, k: int, rel: float | None = None, top: float | None = None, residual: bool = False) -> Value:
     return (_residual if residual else _value)(seen, k, _sdcg, rel, top)
 
 
@@ -122,24 +109,13 @@ def NERR9(seen: Seen, *, k: int, rel: float | None = None, top: float | None = N
     return _value(seen, k, lambda rank, gains: rank / (rank + 1) * (1 - gains), rel, top)
 
 
-def NERR10(
-    seen: Seen, *, p: float = 0.9, k: int = 1000, rel: float | None = None, top: float | None = None
-) -> Value:
+def NERR10(seen: Seen, *, p: float = 0.9, k: int = 1000, rel: float | None = None, top: float | None = None) -> Value:
     return _value(seen, k, lambda rank, gains: p * (1 - gains), rel, top)
 
 
-def NERR11(
-    seen: Seen,
-    *,
-    goal: float = 1,
-    k: int = 1000,
-    rel: float | None = None,
-    top: float | None = None,
-) -> Value:
+def NERR11(seen: Seen, *, goal: float = 1, k: int = 1000, rel: float | None = None, top: float | None = None) -> Value:
     goes_on = _insq(goal)
     return _value(seen, k, lambda rank, gains: goes_on(rank, gains) * (1 - gains), rel, top)
 
 
-LOOPS: tuple[Callable[..., Value], ...] = (
-    BPM, INSQ, INST, NERR10, NERR11, NERR8, NERR9, SDCG,
-)  # fmt: skip
+LOOPS: tuple[Callable[..., Value], ...] = (BPM, INSQ, INST, NERR10, NERR11, NERR8, NERR9, SDCG)

@@ -148,30 +148,17 @@ class Engine:
         for place, (name, source) in enumerate(index["found"].items()):
             # The score of the best field, as in multi_match.
             score = max(
-                len(words & set(str(source[field]).lower().split())) * float(weight or 1)
-                for field, _, weight in fields
+                len(words & set(str(source[field]).lower().split())) * float(weight or 1) for field, _, weight in fields
             )
             if score:
                 rows.append((-score, source["id"] if "sort" in body else -place, name))
-        if body.get("sort", [{"_score": "desc"}, {"id": "asc"}]) != [
-            {"_score": "desc"},
-            {"id": "asc"},
-        ]:
+        if body.get("sort", [{"_score": "desc"}, {"id": "asc"}]) != [{"_score": "desc"}, {"id": "asc"}]:
             return fault("parsing_exception", "only this order is known here", 400)
-        hits = [
-            {"_index": "x", "_id": name, "_score": -worse}
-            for worse, _, name in sorted(rows)[: body["size"]]
-        ]
+        hits = [{"_index": "x", "_id": name, "_score": -worse} for worse, _, name in sorted(rows)[: body["size"]]]
         if "sort" in body and not body.get("track_scores"):
             hits = [{**hit, "_score": None} for hit in hits]
         shards = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
-        return {
-            "took": 1,
-            "timed_out": False,
-            "_shards": shards,
-            "hits": {"hits": hits},
-            "status": 200,
-        }
+        return {"took": 1, "timed_out": False, "_shards": shards, "hits": {"hits": hits}, "status": 200}
 
 
 def fault(kind: str, reason: str, status: int) -> Any:

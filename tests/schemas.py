@@ -47,11 +47,13 @@ def _closed(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     found = {
-        key: value if key in _DATA
-        else {name: _closed(inner) for name, inner in value.items()} if key in _MAPPINGS
+        key: value
+        if key in _DATA
+        else {name: _closed(inner) for name, inner in value.items()}
+        if key in _MAPPINGS
         else _closed(value)
         for key, value in schema.items()
-    }  # fmt: skip
+    }
     if "properties" in schema:
         # `additionalProperties` does not see the keys that other schemas declare for the object.
         assert not schema.keys() & {"$ref", "allOf", "anyOf", "oneOf", "if"}, schema

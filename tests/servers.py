@@ -12,9 +12,7 @@ import pytest
 
 def installed_programs():
     """Return the folder of the newest initdb and pg_ctl, None if not installed."""
-    folders = sorted(
-        Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: float(path.parent.name)
-    )
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: float(path.parent.name))
     named = shutil.which("initdb")
     if named:
         folders.append(Path(named).resolve().parent)

@@ -174,10 +174,7 @@ class Events(Store):
         file = Path(f"{where}-{name}.jsonl")
         while True:
             ids = [f"{name}-{uuid.uuid4()}" for _ in range(AT_ONCE)]
-            rows = [
-                {"query_id": each, "user_query": "fees", "timestamp": "2026-05-01T12:00:00Z"}
-                for each in ids
-            ]
+            rows = [{"query_id": each, "user_query": "fees", "timestamp": "2026-05-01T12:00:00Z"} for each in ids]
             file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
             import_log(file, where)
             for each in ids:
@@ -185,18 +182,20 @@ class Events(Store):
 
     def ids(self, where):
         with EventLog(where).connection() as connection:
-            return {
-                row[0] for row in connection.execute("SELECT question_id FROM events").fetchall()
-            }
+            return {row[0] for row in connection.execute("SELECT question_id FROM events").fetchall()}
 
     def commands(self, where, folder):
         return [["logs", "show", where], ["logs", "metrics", where]]
 
 
 STORES = {
-    "judging": Judging(), "history": Evaluations(), "verdicts": Verdicts(), "replies": Replies(),
-    "journal": Responses(), "log": Events(),
-}  # fmt: skip
+    "judging": Judging(),
+    "history": Evaluations(),
+    "verdicts": Verdicts(),
+    "replies": Replies(),
+    "journal": Responses(),
+    "log": Events(),
+}
 DATABASES = ("judging", "history", "verdicts")
 
 

@@ -31,20 +31,7 @@ _LONG = "http://example.org/" + "a-very-long-path/" * 8
 # after the eighth byte or only in length, or contain the highest and lowest valid bytes.
 _ODD_IDS = (
     *("d", "d1", "d10", "d100", "d1000", "d10000000", "d100000000", "D1", "1", "10", "2"),
-    *(
-        "é",
-        "e\u0301",
-        "z",
-        "ż",
-        "文書",
-        "文書1",
-        "文",
-        "😀",
-        "😀1",
-        "\uffff",
-        "\ufffd",
-        "\U0010ffff",
-    ),
+    *("é", "e\u0301", "z", "ż", "文書", "文書1", "文", "😀", "😀1", "\uffff", "\ufffd", "\U0010ffff"),
     *("\u007f", "\u0080", "\x01", "\x01\x01", "!", "~", "~~~~~~~~", "~~~~~~~~~", "aaaaaaaa"),
     *("aaaaaaab", "aaaaaaaab", "aaaaaaaa\x01", "aaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaa"),
     *(_LONG, _LONG + "1", _LONG + "10", _LONG + "é", _LONG[:-1], _LONG + "x" * 60),
@@ -120,11 +107,7 @@ def _scores(rng: random.Random, count: int) -> list[float]:
 
 ids = st.one_of(
     st.sampled_from(_ODD_IDS),
-    st.text(
-        st.characters(codec="utf-8", exclude_characters="\0", exclude_categories=["Cs"]),
-        min_size=1,
-        max_size=12,
-    ),
+    st.text(st.characters(codec="utf-8", exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=12),
 )
 few_scores = st.sampled_from((-1.5, -0.0, 0.0, 0.25, 1.0, 2.0))
 many_scores = st.floats(-1000, 1000, width=32, allow_subnormal=False)
@@ -134,10 +117,7 @@ _any_scores = st.one_of(few_scores, many_scores)
 
 @st.composite
 def batches(  # type: ignore[no-untyped-def] # hypothesis types the rest
-    draw,
-    grades=_whole_grades,
-    scores=_any_scores,
-    ids=ids,
+    draw, grades=_whole_grades, scores=_any_scores, ids=ids
 ) -> Batch:
     """A few queries, each with at least one judgment, some not in the run."""
     qrels: Judgments = {}
@@ -196,9 +176,7 @@ def bound(bare: Measure) -> st.SearchStrategy[Measure]:
     maybe = {word: _WORDS[word] for word in declared.defaults}
 
     if bare.name in _WALKED:
-        always, maybe = (
-            {**words, "k": _STEPS} if "k" in words else words for words in (always, maybe)
-        )
+        always, maybe = ({**words, "k": _STEPS} if "k" in words else words for words in (always, maybe))
 
     def complete(params: dict[str, Any]) -> Measure:
         if params.get("norm") == "k" or params.get("ideal") == "topk":
@@ -218,9 +196,7 @@ def joined(qrels: object, run: object, ties: str = "trec") -> Joined:
     return join(Qrels.of(qrels), found, ties=ties, table=found.without_repeats("error"))
 
 
-def values(
-    found: Joined, measures: list[Measure] | tuple[Measure, ...], cells: int | None = None
-) -> np.ndarray:
+def values(found: Joined, measures: list[Measure] | tuple[Measure, ...], cells: int | None = None) -> np.ndarray:
     """Return (Q, M) values of all judged queries, NaN if undefined."""
     rows = np.arange(len(found.qrels))
     result = np.full((len(rows), len(measures)), -np.inf)
@@ -230,9 +206,7 @@ def values(
     return result
 
 
-def _blocks(
-    found: Joined, rows: np.ndarray, cells: int | None
-) -> Iterator[tuple[np.ndarray, JudgedRun]]:
+def _blocks(found: Joined, rows: np.ndarray, cells: int | None) -> Iterator[tuple[np.ndarray, JudgedRun]]:
     return found.blocks(rows) if cells is None else found.blocks(rows, cells=cells)
 
 
@@ -257,9 +231,7 @@ def differs(ours: float, theirs: float | None, tolerance: float = 1e-12) -> bool
     return not abs(ours - theirs) <= tolerance * max(1.0, abs(theirs))
 
 
-def graded_runs(
-    queries: int = 60, systems: int = 3, seed: int = 1, digits: int = 1
-) -> tuple[dict, dict]:
+def graded_runs(queries: int = 60, systems: int = 3, seed: int = 1, digits: int = 1) -> tuple[dict, dict]:
     """Return runs with the same judgments; system s is better the higher s is."""
     rng = np.random.default_rng(seed)
     qrels, runs = {}, {f"s{s}": {} for s in range(systems)}

@@ -98,10 +98,7 @@ NUMBERS: list[Case] = [
     ("a signalling NaN", lambda: run_of({"q1": {"d1": Decimal("sNaN")}})),
     ("a NaN in a pair", lambda: run_of({"q1": [("d1", float("nan"))]})),
     ("a NaN in a column of NumPy", lambda: rg.Run.from_columns(["q1"], ["d1"], np.array([np.nan]))),
-    (
-        "a number missing in a frame",
-        lambda: run_of(frame(query_id=["q1"], doc_id=["d1"], score=[None])),
-    ),
+    ("a number missing in a frame", lambda: run_of(frame(query_id=["q1"], doc_id=["d1"], score=[None]))),
 ]
 
 IDS: list[Case] = [
@@ -114,14 +111,8 @@ IDS: list[Case] = [
     ("a NUL", lambda: run_of({"q1": ["d1", "d\0"]})),
     ("an empty document id", lambda: judged({"q1": {"": 1}})),
     ("an empty query id", lambda: judged({"": {"d1": 1}})),
-    (
-        "a column of floats as ids",
-        lambda: run_of(frame(query_id=["q1"], doc_id=[1.5], score=[1.0])),
-    ),
-    (
-        "an id missing in a frame",
-        lambda: run_of(frame(query_id=["q1", None], doc_id=["d1", "d2"], score=[1, 2])),
-    ),
+    ("a column of floats as ids", lambda: run_of(frame(query_id=["q1"], doc_id=[1.5], score=[1.0]))),
+    ("an id missing in a frame", lambda: run_of(frame(query_id=["q1", None], doc_id=["d1", "d2"], score=[1, 2]))),
     ("a table of ids", lambda: rg.Run.from_columns(np.ones((2, 2), int), [1, 2], [1, 2])),
     ("query ids that meet nowhere", lambda: rg.evaluate({"q1": {"d1"}}, {"1": ["d1"]}, "AP")),
 ]
@@ -139,10 +130,7 @@ SHAPES: list[Case] = [
     ("a set as ordered ground truth", lambda: rg.Qrels.from_rankings({"q1": {"d1"}})),
     ("a string as ordered ground truth", lambda: rg.Qrels.from_rankings({"q1": "d1"})),
     ("a list as ordered ground truth", lambda: rg.Qrels.from_rankings(["d1"])),
-    (
-        "a document twice in ordered ground truth",
-        lambda: rg.Qrels.from_rankings({"q1": ["d1", "d1"]}),
-    ),
+    ("a document twice in ordered ground truth", lambda: rg.Qrels.from_rankings({"q1": ["d1", "d1"]})),
     ("pairs among ids", lambda: run_of({"q1": [("d1", 2.0), "d2"]})),
     ("a list of names", lambda: run_of(["q1", "q2"])),
     ("rows of two", lambda: judged([("q1", "d1")])),
@@ -152,10 +140,7 @@ SHAPES: list[Case] = [
     ("columns of unequal length", lambda: rg.Run.from_columns(["q1", "q1"], ["d1"], [1.0])),
     ("a column that is text", lambda: rg.Run.from_columns("q1", ["d1"], [1.0])),
     ("a document twice in a list", lambda: run_of({"q1": ["d1", "d2", "d1"]})),
-    (
-        "a document twice in a frame",
-        lambda: run_of(frame(query_id=["q1", "q1"], doc_id=["d1", "d1"], score=[2, 1])),
-    ),
+    ("a document twice in a frame", lambda: run_of(frame(query_id=["q1", "q1"], doc_id=["d1", "d1"], score=[2, 1]))),
     ("a document judged twice", lambda: judged([("q1", "d1", 1), ("q1", "d1", 0)])),
     ("a run as judgments", lambda: judged(rg.Run.of(RUN))),
     ("judgments as a run", lambda: run_of(rg.Qrels.of(QRELS))),
@@ -183,10 +168,7 @@ FILES: list[Case] = [
     ("a run of three columns", lambda: run_file("q1\td1\t0.5\n", "a.tsv")),
     ("a run of two columns", lambda: run_file("q1 d1\n")),
     ("a run of five columns without Q0", lambda: run_file("q1 d1 1 0.5 tag\n")),
-    (
-        "six columns in the format of three",
-        lambda: rg.read_run(wrote("a.run", LINE), format="msmarco"),
-    ),
+    ("six columns in the format of three", lambda: rg.read_run(wrote("a.run", LINE), format="msmarco")),
     ("judgments in the format of runs", lambda: rg.read_qrels("a", format="msmarco")),
     ("output of trec_eval", lambda: qrels_file("num_ret               \t301\t500\n")),
     ("output of trec_eval, as a run", lambda: run_file("runid                 \tall\tx\n")),
@@ -202,14 +184,8 @@ FILES: list[Case] = [
     ("LETOR without a number", lambda: qrels_file("x qid:1 1:0.5 # d1\n")),
     ("columns of one name", lambda: run_file("qid,docno,score,Score\nq1,d1,1,2\n", "a.csv")),
     ("distances", lambda: run_file("qid,docno,distance\nq1,d1,1\n", "a.csv")),
-    (
-        "a click log",
-        lambda: qrels_file('{"query_id": "q1", "action_name": "click"}\n', "a.jsonl"),
-    ),
-    (
-        "a request of _rank_eval as a run",
-        lambda: run_file('{"requests": [{"id": "q1", "ratings": []}]}', "a.json"),
-    ),
+    ("a click log", lambda: qrels_file('{"query_id": "q1", "action_name": "click"}\n', "a.jsonl")),
+    ("a request of _rank_eval as a run", lambda: run_file('{"requests": [{"id": "q1", "ratings": []}]}', "a.json")),
     (
         "a document of two indices",
         lambda: qrels_file(
@@ -225,20 +201,14 @@ FILES: list[Case] = [
     (
         "a rating that is no number",
         lambda: qrels_file(
-            '{"judgmentRatings": [{"query": "q1", "ratings": [{"docId": "1", "rating": "good"}]}]}',
-            "a.json",
+            '{"judgmentRatings": [{"query": "q1", "ratings": [{"docId": "1", "rating": "good"}]}]}', "a.json"
         ),
     ),
-    (
-        "ratings that are no list",
-        lambda: qrels_file('{"requests": [{"id": "q1", "ratings": 3}]}', "a.json"),
-    ),
+    ("ratings that are no list", lambda: qrels_file('{"requests": [{"id": "q1", "ratings": 3}]}', "a.json")),
     (
         "two judgment lists",
         lambda: qrels_file(
-            '{"hits": {"hits": [{"_source": {"judgmentRatings": []}}, '
-            '{"_source": {"judgmentRatings": []}}]}}',
-            "a.json",
+            '{"hits": {"hits": [{"_source": {"judgmentRatings": []}}, {"_source": {"judgmentRatings": []}}]}}', "a.json"
         ),
     ),
     ("a response of _search", lambda: run_file('{"hits": {"hits": []}}', "a.json")),
@@ -256,10 +226,7 @@ FILES: list[Case] = [
     ("a document judged twice in a file", lambda: qrels_file("q1 0 d1 1\nq1 0 d1 0\n")),
     ("a NUL in a file", lambda: run_file(LINE + b"q1 Q0 d\x002 1 2.5 t\n")),
     ("a cell that is empty", lambda: qrels_file("query-id\tcorpus-id\tscore\nq1\td1\t\n", "a.tsv")),
-    (
-        "a grade that is text in a table",
-        lambda: qrels_file("qid,docno,label\nq1,d1,high\n", "a.csv"),
-    ),
+    ("a grade that is text in a table", lambda: qrels_file("qid,docno,label\nq1,d1,high\n", "a.csv")),
     ("a score of inf in a table", lambda: run_file("qid,docno,score\nq1,d1,inf\n", "a.csv")),
     ("an empty id in a table", lambda: run_file("qid,docno,score\nq1,,1\n", "a.csv")),
     ("a short row in a table", lambda: run_file("qid,docno,score\nq1,d1\n", "a.csv")),
@@ -273,10 +240,7 @@ FILES: list[Case] = [
     ("JSON with a NaN", lambda: run_file('{"q1": {"d1": NaN}}', "a.json")),
     ("JSON with a text as score", lambda: run_file('{"q1": {"d1": "1.5"}}', "a.json")),
     ("JSON nested too deeply", lambda: run_file("[" * 100_000, "a.json")),
-    (
-        "JSON lines with a broken line",
-        lambda: run_file('{"qid": "q", "docno": "d", "score": 1}\n{"qid"\n', "a.jsonl"),
-    ),
+    ("JSON lines with a broken line", lambda: run_file('{"qid": "q", "docno": "d", "score": 1}\n{"qid"\n', "a.jsonl")),
     (
         "JSON lines with a key left out",
         lambda: run_file('{"qid": "q", "docno": "d", "score": 1}\n{"qid": "q"}\n', "a.jsonl"),
@@ -284,10 +248,7 @@ FILES: list[Case] = [
     ("JSON lines with a list", lambda: run_file("[1]\n", "a.jsonl")),
     (
         "JSON lines with ids of two kinds",
-        lambda: run_file(
-            '{"qid": "q", "docno": "d", "score": 1}\n{"qid": "q", "docno": 1, "score": 1}\n',
-            "a.jsonl",
-        ),
+        lambda: run_file('{"qid": "q", "docno": "d", "score": 1}\n{"qid": "q", "docno": 1, "score": 1}\n', "a.jsonl"),
     ),
     ("a path with a NUL", lambda: rg.read_run("a\0b")),
 ]
@@ -298,10 +259,7 @@ WRITING: list[Case] = [
     ("a query that reads as gzip", lambda: rg.write_run({b"\x1f\x8b": [b"d1"]}, "a.run")),
     ("a document twice in JSON", lambda: rg.write_run({"q1": ["d1", "d1"]}, "a.json")),
     ("bytes in a table", lambda: rg.write_run({b"q1": [b"d\xff"]}, "a.csv")),
-    (
-        "a query without judgments in TREC format",
-        lambda: rg.write_qrels({"q1": {"d1": 1}, "q2": {}}, "q.txt"),
-    ),
+    ("a query without judgments in TREC format", lambda: rg.write_qrels({"q1": {"d1": 1}, "q2": {}}, "q.txt")),
     ("a folder that is not there", lambda: rg.write_run(RUN, "gone/a.run")),
     ("a folder as a target", lambda: rg.write_run(RUN, ".")),
 ]
@@ -313,9 +271,7 @@ CASES = [*MEASURES, *NUMBERS, *IDS, *SHAPES, *FILES, *WRITING]
 def expected() -> dict[str, tuple[str, str]]:
     """Return the class of the error and its location, by the name of the case."""
     with Path(__file__).with_name("bad_input.tsv").open(encoding="utf-8", newline="") as stream:
-        return {
-            name: (kind, where) for name, kind, where in csv.reader(stream, dialect="excel-tab")
-        }
+        return {name: (kind, where) for name, kind, where in csv.reader(stream, dialect="excel-tab")}
 
 
 @pytest.mark.parametrize(("name", "act"), CASES, ids=[name for name, _ in CASES])
@@ -334,9 +290,7 @@ def test_every_case_is_expected() -> None:
     assert [name for name, _ in CASES] == list(expected())
 
 
-def test_nothing_is_left_behind_by_a_failed_write(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_left_behind_by_a_failed_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for _, act in WRITING:
         with pytest.raises(rg.RankgaugeError):
@@ -346,9 +300,7 @@ def test_nothing_is_left_behind_by_a_failed_write(
 
 def test_standard_input_is_named_in_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LINE + b"q1 Q0\n")))
-    with pytest.raises(
-        rg.FormatError, match=r"^<stdin>, line 2: got 2 fields, expected 6 as in the lines before"
-    ):
+    with pytest.raises(rg.FormatError, match=r"^<stdin>, line 2: got 2 fields, expected 6 as in the lines before"):
         rg.read_run("-")
 
 

@@ -103,7 +103,6 @@ def run(commands: str, folder: Path) -> None:
         "PYTHONPATH": str(folder / "src"),
     }
     done = subprocess.run(
-        ["sh", "-ec", commands], cwd=folder, env=environment,
-        capture_output=True, check=False, encoding="utf-8",
-    )  # fmt: skip
+        ["sh", "-ec", commands], cwd=folder, env=environment, capture_output=True, check=False, encoding="utf-8"
+    )
     assert done.returncode == 0, f"{commands}\n{done.stdout[-5000:]}{done.stderr[-2000:]}"

@@ -31,9 +31,12 @@ README = ROOT / "README.md"
 
 # Pages with exactly compared sessions, besides the README: those for new users.
 EXACT = (
-    "tutorial/measure-rag.md", "tutorial/first-evaluation.md", "howto/compare-runs.md",
-    "howto/diagnose.md", "howto/gate-in-ci.md",
-)  # fmt: skip
+    "tutorial/measure-rag.md",
+    "tutorial/first-evaluation.md",
+    "howto/compare-runs.md",
+    "howto/diagnose.md",
+    "howto/gate-in-ci.md",
+)
 
 consoles = docs_script("consoles")
 gallery = docs_script("gallery")
@@ -205,11 +208,12 @@ def test_every_key_of_the_schema_of_checks_is_on_the_page_of_files():
 @pytest.mark.parametrize(
     ("name", "title"),
     [
-        ("diagnosis-1", "The diagnosis file"), ("drift-1", "The drift report"),
+        ("diagnosis-1", "The diagnosis file"),
+        ("drift-1", "The drift report"),
         ("answer-diagnosis-1", "The diagnosis file of answers"),
         ("calibration-2", "The calibration file"),
     ],
-)  # fmt: skip
+)
 def test_the_keys_of_a_schema_are_in_the_section_of_its_file(name, title):
     part = text("reference", "result-file.md").split(f"\n## {title}\n")[1].split("\n## ")[0]
     schema = published(name)
@@ -372,8 +376,7 @@ def as_pinned(*libraries: str) -> bool:
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the sessions are those of a POSIX shell")
 @pytest.mark.skipif(
-    not as_pinned("bm25s", "click", "numpy", "pystemmer", "rich"),
-    reason="other versions lay text out otherwise",
+    not as_pinned("bm25s", "click", "numpy", "pystemmer", "rich"), reason="other versions lay text out otherwise"
 )
 @pytest.mark.parametrize("path", [README, *(DOCS / page for page in EXACT)], ids=lambda p: p.stem)
 def test_a_shell_session_prints_what_the_page_says(path):
@@ -418,9 +421,7 @@ def test_a_tutorial_and_its_notebook_show_what_their_code_prints(page):
 
 
 def test_a_notebook_has_the_code_the_files_and_the_output_of_its_page(tmp_path):
-    page = (
-        "# T\n\n```toml\n# file: a.txt\none\n```\n\n```python\nprint(open('a.txt').read())\n```\n"
-    )
+    page = "# T\n\n```toml\n# file: a.txt\none\n```\n\n```python\nprint(open('a.txt').read())\n```\n"
     outputs = notebooks.run(page, str(tmp_path))
     assert outputs == ["", "one\n\n"]
     assert notebooks.with_output(page, outputs) == f"{page}\n```text\none\n\n```\n"
@@ -465,12 +466,7 @@ def test_the_demo_fits_a_screen_and_ends_with_the_report(tmp_path):
     lines = printed.splitlines()
     assert len(lines) <= 60
     assert max(map(len, lines)) <= 100
-    for part in (
-        "30 queries, 66 documents",
-        "dense is worse than bm25",
-        "likely cause: ",
-        "Next step: ",
-    ):
+    for part in ("30 queries, 66 documents", "dense is worse than bm25", "likely cause: ", "Next step: "):
         assert part in " ".join(printed.split())
     assert lines[-1] == "wrote report.html"
     assert (tmp_path / "report.html").is_file()

@@ -6,14 +6,7 @@ import pickle
 
 import pytest
 
-from rankgauge.errors import (
-    FormatError,
-    InputError,
-    MismatchError,
-    MissingExtra,
-    RankgaugeError,
-    UnknownName,
-)
+from rankgauge.errors import FormatError, InputError, MismatchError, MissingExtra, RankgaugeError, UnknownName
 
 ERRORS = [
     InputError("got 3, expected 4", where="run", fix="add one"),
@@ -47,9 +40,7 @@ def test_all_are_caught_by_one_and_by_the_error_of_python() -> None:
 
 
 def test_a_message_is_short_enough_to_read_and_holds_only_what_can_be_printed() -> None:
-    error = InputError(
-        "got \ud800 and \0 \t" + "x" * 5000 + " in the end", where="a\x1bb", fix="one\ntwo"
-    )
+    error = InputError("got \ud800 and \0 \t" + "x" * 5000 + " in the end", where="a\x1bb", fix="one\ntwo")
     assert "\\ud800 and \\x00 \\t" in error.what
     assert error.what.endswith("x in the end")
     assert " ... " in error.what

@@ -16,10 +16,7 @@ CASES = int(os.environ.get("RANKGAUGE_FUZZ", "3000")) // 10
 @pytest.mark.slow
 @pytest.mark.parametrize("target", get_args(Target))
 def test_malformed_input_is_read_or_rejected_with_an_error_message(tmp_path, target):
-    outcomes = {
-        number: outcome(case_of(11, number, target), tmp_path, timed=False)
-        for number in range(CASES)
-    }
+    outcomes = {number: outcome(case_of(11, number, target), tmp_path, timed=False) for number in range(CASES)}
     assert not {number: text for number, text in outcomes.items() if text.startswith(FAULT)}
     # If every case were rejected, the readers would not be tested.
     assert "read" in outcomes.values()

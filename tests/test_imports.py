@@ -10,9 +10,7 @@ import rankgauge
 
 ROOT = Path(rankgauge.__file__).parent
 FILES = {
-    ".".join(("rankgauge", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(
-        ".__init__"
-    ): path
+    ".".join(("rankgauge", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path
     for path in ROOT.rglob("*.py")
 }
 

@@ -24,36 +24,34 @@ import numpy as np
 import pytest
 from oracles import ranked
 
-from rankgauge import (
-    UnknownName,
-    evaluate,
-    parse,
-    read_qrels,
-    read_run,
-)
+from rankgauge import UnknownName, evaluate, parse, read_qrels, read_run
 from rankgauge.measures.measure import Measure
 
 COLLECTIONS = {
     "cranfield": (
         "trec/qrels.txt",
-        ("bm25-coarse-scores", "bm25-lucene-k0.9-b0.4-stem", "bm25-robertson-k1.5-b0.75-nostem",
-         "minilm-l6-v2-cosine", "rrf-bm25-minilm-k60"),
+        (
+            "bm25-coarse-scores",
+            "bm25-lucene-k0.9-b0.4-stem",
+            "bm25-robertson-k1.5-b0.75-nostem",
+            "minilm-l6-v2-cosine",
+            "rrf-bm25-minilm-k60",
+        ),
     ),
     "cisi": (
         "trec/qrels.txt",
-        ("bm25-coarse-scores", "bm25-lucene-k0.9-b0.4-stem", "bm25-robertson-k1.5-b0.75-nostem",
-         "minilm-l6-v2-cosine", "rrf-bm25-minilm-k60"),
+        (
+            "bm25-coarse-scores",
+            "bm25-lucene-k0.9-b0.4-stem",
+            "bm25-robertson-k1.5-b0.75-nostem",
+            "minilm-l6-v2-cosine",
+            "rrf-bm25-minilm-k60",
+        ),
     ),
-    "npl": (
-        "trec/qrels.txt",
-        ("bm25-coarse-scores", "bm25-lucene-k0.9-b0.4-stem", "bm25-robertson-k1.5-b0.75-nostem"),
-    ),
-    "dl20-doc": (
-        "qrels.txt",
-        ("BIT.UA-run1", "BIT.UA-run2", "BIT.UA-run3", "BIT.UA-run3-4"),
-    ),
+    "npl": ("trec/qrels.txt", ("bm25-coarse-scores", "bm25-lucene-k0.9-b0.4-stem", "bm25-robertson-k1.5-b0.75-nostem")),
+    "dl20-doc": ("qrels.txt", ("BIT.UA-run1", "BIT.UA-run2", "BIT.UA-run3", "BIT.UA-run3-4")),
     "trec-eval-sample": ("qrels.test", ("results.test",)),
-}  # fmt: skip
+}
 RUNS = [(collection, run) for collection, (_, runs) in COLLECTIONS.items() for run in runs]
 
 # Measures that are not implemented, and rbp and rbp_resid of trec_eval 10, which differ: their
@@ -135,11 +133,7 @@ class Collected:
         """Return the run after option -J (judged documents only) or -Mk (first k)."""
         if variant == "J":
             return {
-                query: {
-                    doc: score
-                    for doc, score in dict(run[query]).items()
-                    if grades.get(doc, -1) >= 0
-                }
+                query: {doc: score for doc, score in dict(run[query]).items() if grades.get(doc, -1) >= 0}
                 for query, grades in self.grades.items()
                 if query in self.scores
             }
@@ -151,9 +145,7 @@ class Collected:
             }
         return run
 
-    def evaluated(
-        self, measures: list[Measure], variant: str, view: str, queries: str
-    ) -> Evaluated:
+    def evaluated(self, measures: list[Measure], variant: str, view: str, queries: str) -> Evaluated:
         """Return the values of all measures, computed together, by the names of the claims."""
         ties: Literal["trec", "input"] = "input" if view == "order of the file" else "trec"
         run = self.cut(variant, self.ordered(view))
@@ -455,15 +447,10 @@ def _compare(collected: Collected, tally: Tally) -> list[str]:
             exception = None if view else _exception(claim, run)
             where = f"{run}: {claim} {view}"
             pairs = [
-                (f"query {query}", every.values[measure][query], theirs)
-                for query, theirs in claim.per_query.items()
+                (f"query {query}", every.values[measure][query], theirs) for query, theirs in claim.per_query.items()
             ]
             means = ((every, claim.mean_of_all), (both, claim.mean_of_both))
-            pairs += [
-                ("mean", ours.means[str(measure)], float(theirs))
-                for ours, theirs in means
-                if theirs is not None
-            ]
+            pairs += [("mean", ours.means[str(measure)], float(theirs)) for ours, theirs in means if theirs is not None]
             assert pairs, f"{where} says nothing"
             for what, ours, theirs in pairs:
                 if tally.add(claim, ours, theirs):
@@ -548,9 +535,7 @@ def test_version_10_of_trec_eval_rounds_the_recall_point(data_folder: Path) -> N
             for query, theirs in claim.per_query.items():
                 whole = sum(grade >= rel for grade in collected.grades[query].values())
                 ours = _interpolated(grades[query], rel, int(level * whole + 0.5))
-                assert ours == pytest.approx(theirs, abs=1e-9), (
-                    f"{collection}/{run} {claim} {query}"
-                )
+                assert ours == pytest.approx(theirs, abs=1e-9), f"{collection}/{run} {claim} {query}"
                 compared += 1
                 differing += int(level * whole + 0.5) != int(level * whole + 0.9)
     assert (compared, differing > 1000) == (35992, True)
@@ -615,8 +600,7 @@ def test_the_sample_of_trec_eval_gives_its_printed_numbers(
         scores.setdefault(query, {})[doc] = float(score)
     if first:
         scores = {
-            query: {doc: pairs[doc] for doc in ranked(pairs)[: int(first[1:])]}
-            for query, pairs in scores.items()
+            query: {doc: pairs[doc] for doc in ranked(pairs)[: int(first[1:])]} for query, pairs in scores.items()
         }
     found = evaluate(truth, scores, list(wanted), queries=queries)
     means, compared = found.mean(), 0

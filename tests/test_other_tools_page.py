@@ -25,9 +25,7 @@ def test_the_page_has_our_numbers_and_they_are_those_of_the_tool(title):
         assert says != other_tools.UNKNOWN
         case = CASES[title]
         (ours,) = (
-            other_tools.rankgauge.evaluate(
-                case.qrels, case.run, other_tools.rankgauge.parse(measure), profile=tool
-            )
+            other_tools.rankgauge.evaluate(case.qrels, case.run, other_tools.rankgauge.parse(measure), profile=tool)
             .mean()
             .values()
         )

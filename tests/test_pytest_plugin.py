@@ -23,9 +23,7 @@ def tried(pytester, monkeypatch):
 
     def run(code, *words):
         pytester.makepyfile(COMMON + code)
-        return pytester.runpytest_subprocess(
-            "-p", "rankgauge.pytest_plugin", "-p", "no:cacheprovider", *words
-        )
+        return pytester.runpytest_subprocess("-p", "rankgauge.pytest_plugin", "-p", "no:cacheprovider", *words)
 
     return run
 
@@ -55,11 +53,13 @@ def test_a_pass_is_reported(tried):
 def test_a_fail_fails_with_the_explanation_and_the_queries(tried):
     done = tried(GATE.format(run="BAD"))
     done.assert_outcomes(failed=1)
-    done.stdout.fnmatch_lines([
-        "FAIL: run",
-        "- FAIL: RR: the new run is between 0.536 and 0.337 worse than the baseline*",
-        "  query q0: 1.000 to 0.500  d from rank 1 to 2",
-    ])  # fmt: skip
+    done.stdout.fnmatch_lines(
+        [
+            "FAIL: run",
+            "- FAIL: RR: the new run is between 0.536 and 0.337 worse than the baseline*",
+            "  query q0: 1.000 to 0.500  d from rank 1 to 2",
+        ]
+    )
     done.stdout.no_fnmatch_line("*pytest_plugin.py*")
 
 
@@ -107,10 +107,7 @@ def test_lower(rankgauge):
 
 
 def test_pytest_starts_without_loading_numpy():
-    code = (
-        "import sys, rankgauge.pytest_plugin;"
-        "print(sorted({'numpy', 'jinja2', 'rich'} & set(sys.modules)))"
-    )
+    code = "import sys, rankgauge.pytest_plugin;print(sorted({'numpy', 'jinja2', 'rich'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
@@ -196,9 +193,7 @@ def test_second(rankgauge):
 @pytest.mark.parametrize("option", ["--rankgauge-update-baseline", "--rankgauge-strict"])
 def test_two_gates_cannot_share_the_baseline_of_the_rules(tried, pytester, option):
     done = tried(TWO_GATES.format(first="", second=""), option)
-    done.stdout.fnmatch_lines(
-        ["*test_first and *test_second: two gates use the baseline base.json*", "*NAME.json*"]
-    )
+    done.stdout.fnmatch_lines(["*test_first and *test_second: two gates use the baseline base.json*", "*NAME.json*"])
     own = TWO_GATES.format(first=', baseline="a.json"', second=', baseline="b.json"')
     tried(own, "--rankgauge-update-baseline").assert_outcomes(passed=2)
     tried(own).assert_outcomes(passed=2)

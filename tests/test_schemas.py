@@ -15,9 +15,7 @@ def test_a_schema_is_valid_and_named_after_its_file(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_new_keys_are_allowed_within_a_version(name):
-    assert not [
-        part for part in parts(published(name)) if part.get("additionalProperties") is False
-    ]
+    assert not [part for part in parts(published(name)) if part.get("additionalProperties") is False]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -31,13 +29,16 @@ def test_required_keys_are_declared_and_all_keys_are_described(name):
 
 def test_the_strict_schema_rejects_undeclared_keys():
     written = {
-        "schema": "rankgauge/gate/1", "rankgauge": "1.0", "run": "a", "verdict": "PASS",
-        "notes": [], "warnings": [],
+        "schema": "rankgauge/gate/1",
+        "rankgauge": "1.0",
+        "run": "a",
+        "verdict": "PASS",
+        "notes": [],
+        "warnings": [],
         "checks": [
-            {"kind": "run", "name": "a", "verdict": "PASS", "sentence": "ok", "note": "",
-             "numbers": None, "new": 1}
+            {"kind": "run", "name": "a", "verdict": "PASS", "sentence": "ok", "note": "", "numbers": None, "new": 1}
         ],
-    }  # fmt: skip
+    }
     jsonschema.validate(written, published("gate-1"))
     with pytest.raises(jsonschema.ValidationError, match="'new' was unexpected"):
         jsonschema.validate(written, strict("gate-1"))

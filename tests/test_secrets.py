@@ -33,9 +33,7 @@ BODY = "body-ö/0123\n456789"
 PATH = "Path0123a456789bcd"
 SHORT = "s7p"
 LOGIN = f"me:{quote(PASSWORD, safe='')}@"
-SECRETS = {
-    "key": KEY, "password": PASSWORD, "token": TOKEN, "header": HEADER, "body": BODY, "path": PATH,
-}  # fmt: skip
+SECRETS = {"key": KEY, "password": PASSWORD, "token": TOKEN, "header": HEADER, "body": BODY, "path": PATH}
 FORMS = {
     "raw": str,
     "percent": lambda value: quote(value, safe=""),
@@ -82,43 +80,57 @@ def first(texts):
 def embeddings(url):
     return Dense(
         EmbeddingEndpoint(
-            f"{with_login(url)}/v1?token={quote_plus(TOKEN)}", "small",
-            headers={"x-one": HEADER, "x-two": SHORT}, key_env="A_KEY", key_header="api-key",
+            f"{with_login(url)}/v1?token={quote_plus(TOKEN)}",
+            "small",
+            headers={"x-one": HEADER, "x-two": SHORT},
+            key_env="A_KEY",
+            key_header="api-key",
         )
-    )  # fmt: skip
+    )
 
 
 def reranker(url):
     return Rerank(
         lambda _text: ["d1", "d2"],
         RerankEndpoint(
-            f"{url}/{PATH}/v1?sig={quote_plus(TOKEN)}", "small",
-            headers={"x-one": HEADER, "x-two": SHORT}, key_env="A_KEY",
+            f"{url}/{PATH}/v1?sig={quote_plus(TOKEN)}",
+            "small",
+            headers={"x-one": HEADER, "x-two": SHORT},
+            key_env="A_KEY",
         ),
-    )  # fmt: skip
+    )
 
 
 def http(url):
     return HTTPRetriever(
         f"{with_login(url)}/find?token={quote_plus(TOKEN)}",
-        headers={"x-one": HEADER, "x-two": SHORT}, key_env="A_KEY", key_header="api-key",
-        body={"q": "{query}", "auth": {"pin": BODY, "more": [SHORT]}}, version="1",
-    )  # fmt: skip
+        headers={"x-one": HEADER, "x-two": SHORT},
+        key_env="A_KEY",
+        key_header="api-key",
+        body={"q": "{query}", "auth": {"pin": BODY, "more": [SHORT]}},
+        version="1",
+    )
 
 
 def http_get(url):
     return HTTPRetriever(
-        f"{url}/find?q={{query}}", method="GET", params={"token": TOKEN, "key": SHORT},
-        headers={"Authorization": f"Bearer {HEADER}"}, version="1",
-    )  # fmt: skip
+        f"{url}/find?q={{query}}",
+        method="GET",
+        params={"token": TOKEN, "key": SHORT},
+        headers={"Authorization": f"Bearer {HEADER}"},
+        version="1",
+    )
 
 
 def elasticsearch(url):
     return Elasticsearch(
-        f"{url}?token={quote_plus(TOKEN)}&key={SHORT}", "pages", key_env="A_KEY",
+        f"{url}?token={quote_plus(TOKEN)}&key={SHORT}",
+        "pages",
+        key_env="A_KEY",
         body={"query": {"match": {"text": "{query}"}}, "ext": {"token": BODY}},
-        create=False, version="1",
-    )  # fmt: skip
+        create=False,
+        version="1",
+    )
 
 
 def opensearch(url):
@@ -131,9 +143,12 @@ def basic(url):
 
 def chat(url):
     return ChatModel(
-        f"{url}/{PATH}/v1?sig={quote_plus(TOKEN)}", "small", retries=0,
-        headers={"x-one": HEADER, "x-two": SHORT}, key_env="A_KEY",
-    )  # fmt: skip
+        f"{url}/{PATH}/v1?sig={quote_plus(TOKEN)}",
+        "small",
+        retries=0,
+        headers={"x-one": HEADER, "x-two": SHORT},
+        key_env="A_KEY",
+    )
 
 
 # Each with its own secrets, since it does not know others.
@@ -157,10 +172,7 @@ def keys(monkeypatch):
 
 def echo(asked):
     """Return the whole request, like a server that logs too much."""
-    given = {
-        "headers": asked.headers, "params": asked.params,
-        "body": asked.content.decode("utf-8", "replace"),
-    }  # fmt: skip
+    given = {"headers": asked.headers, "params": asked.params, "body": asked.content.decode("utf-8", "replace")}
     return json.dumps(given)
 
 
@@ -269,8 +281,12 @@ def test_nothing_that_a_benchmark_writes_holds_a_secret(tmp_path):
         words = "--errors empty --report report.html --as json --save --history h.db --runs runs"
         done = subprocess.run(
             [sys.executable, "-m", "rankgauge", "bench", "plan.toml", *words.split()],
-            cwd=tmp_path, capture_output=True, text=True, encoding="utf-8", check=False,
-        )  # fmt: skip
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            check=False,
+        )
     (tmp_path / "plan.toml").unlink()
     assert "hybrid was not run" in done.stderr
     assert "answered 400" in done.stderr
@@ -279,9 +295,7 @@ def test_nothing_that_a_benchmark_writes_holds_a_secret(tmp_path):
     assert_clean(done.stdout + done.stderr)
     assert "SECRET1" not in done.stdout + done.stderr
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert {"responses.jsonl", "run.json", "report.html", "h.db", "http.run"} <= {
-        path.name for path in written
-    }
+    assert {"responses.jsonl", "run.json", "report.html", "h.db", "http.run"} <= {path.name for path in written}
     assert any("answered 400" in path.read_text("utf-8", "replace") for path in written)
     for path in written:
         # A database may contain three letters by chance.
@@ -294,9 +308,7 @@ def test_an_error_of_the_users_own_code_is_kept_without_secrets(tmp_path):
     """Lines are joined before the first one is selected, since a key may be broken across lines."""
 
     def broken(_text):
-        raise ValueError(
-            f"no access to https://me:word@example.org?token=abc with {KEY[:8]}\n{KEY[8:]}"
-        )
+        raise ValueError(f"no access to https://me:word@example.org?token=abc with {KEY[:8]}\n{KEY[8:]}")
 
     client = http("http://localhost:9")
     bench = Benchmark(k=2, store=tmp_path, progress=False)
@@ -329,8 +341,7 @@ def test_keys_that_nobody_registered_are_not_stored_with_errors(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "password",
-    ["qx@vexilla", "qx/vexilla", "qx#vexilla", "qx?vexilla", "qx@vex@illa", "qx@vex:illa"],
+    "password", ["qx@vexilla", "qx/vexilla", "qx#vexilla", "qx?vexilla", "qx@vex@illa", "qx@vex:illa"]
 )
 @pytest.mark.parametrize("name", ["me", "me@corp"])
 def test_no_part_of_a_database_password_is_shown(name, password):

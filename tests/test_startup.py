@@ -25,46 +25,107 @@ except SystemExit as end:
 print(*sorted(set(sys.modules) - before), file=sys.stderr)
 """
 EVALUATION = {
-    "core", "core.arguments", "core.lazy", "core.escaping", "core.exact_sum", "core.findings",
-    "core.grammar", "core.ids", "core.pair_table", "core.policies", "core.progress", "core.text",
-    "core.threads", "data", "data.source_joins",
-    "data.run_summary", "data.join", "data.judged_run", "data.pair_mapping", "data.qrels",
-    "data.ranking", "data.run", "errors", "evaluation", "evaluation.evaluation",
-    "evaluation.input_checks", "evaluation.notes", "evaluation.blocks",
-    "evaluation.plan", "evaluation.context",
+    "core",
+    "core.arguments",
+    "core.lazy",
+    "core.escaping",
+    "core.exact_sum",
+    "core.findings",
+    "core.grammar",
+    "core.ids",
+    "core.pair_table",
+    "core.policies",
+    "core.progress",
+    "core.text",
+    "core.threads",
+    "data",
+    "data.source_joins",
+    "data.run_summary",
+    "data.join",
+    "data.judged_run",
+    "data.pair_mapping",
+    "data.qrels",
+    "data.ranking",
+    "data.run",
+    "errors",
+    "evaluation",
+    "evaluation.evaluation",
+    "evaluation.input_checks",
+    "evaluation.notes",
+    "evaluation.blocks",
+    "evaluation.plan",
+    "evaluation.context",
     "evaluation.result",
-    "formats", "formats.columns", "formats.detection", "formats.fast_trec",
-    "formats.frames", "formats.lines", "formats.mappings", "formats.numbers", "formats.pieces",
-    "formats.readers", "formats.registry", "formats.rows", "formats.trec", "measures",
-    "measures.answers", "measures.binary", "measures.compiled", "measures.counts",
+    "formats",
+    "formats.columns",
+    "formats.detection",
+    "formats.fast_trec",
+    "formats.frames",
+    "formats.lines",
+    "formats.mappings",
+    "formats.numbers",
+    "formats.pieces",
+    "formats.readers",
+    "formats.registry",
+    "formats.rows",
+    "formats.trec",
+    "measures",
+    "measures.answers",
+    "measures.binary",
+    "measures.compiled",
+    "measures.counts",
     "measures.declaration",
-    "measures.diversity", "measures.graded", "measures.incomplete", "measures.measure",
-    "measures.preferences", "measures.tie_means", "measures.user_models",
-    "core.native", *(["core._native"] if native.core is not None else []),
-}  # fmt: skip
+    "measures.diversity",
+    "measures.graded",
+    "measures.incomplete",
+    "measures.measure",
+    "measures.preferences",
+    "measures.tie_means",
+    "measures.user_models",
+    "core.native",
+    *(["core._native"] if native.core is not None else []),
+}
 # Each takes longer to import than reading a small file.
 HEAVY = {
-    "csv", "email", "gzip", "hashlib", "importlib.metadata", "json", "numpy.ma", "pathlib",
-    "random", "rich", "secrets", "statistics", "traceback", "urllib.parse",
-}  # fmt: skip
+    "csv",
+    "email",
+    "gzip",
+    "hashlib",
+    "importlib.metadata",
+    "json",
+    "numpy.ma",
+    "pathlib",
+    "random",
+    "rich",
+    "secrets",
+    "statistics",
+    "traceback",
+    "urllib.parse",
+}
 # Modules for printing an evaluation.
-REPORT = {
-    "rendering", "rendering.result", "rendering.tables", "reports", "reports.evaluations",
-    "reports.registry",
-}  # fmt: skip
+REPORT = {"rendering", "rendering.result", "rendering.tables", "reports", "reports.evaluations", "reports.registry"}
 COMMANDS = {
-    "cli", "cli.evaluate", "cli.inputs", "cli.main", "cli.options", "cli.output", "cli.parameters",
+    "cli",
+    "cli.evaluate",
+    "cli.inputs",
+    "cli.main",
+    "cli.options",
+    "cli.output",
+    "cli.parameters",
     "core.recommended_measures",
-}  # fmt: skip
+}
 
 
 def loaded(then, first="", env=None):
     """Return the modules that a process loads with this code, beyond those before it."""
     done = subprocess.run(
         [sys.executable, "-c", CODE.format(first=first, then=then)],
-        capture_output=True, text=True, check=True, encoding="utf-8",
+        capture_output=True,
+        text=True,
+        check=True,
+        encoding="utf-8",
         env={**os.environ, "PYTHONIOENCODING": "utf-8", **(env or {})},
-    )  # fmt: skip
+    )
     return set(done.stderr.splitlines()[-1].split()), done.stdout
 
 
@@ -113,9 +174,7 @@ def test_evaluating_two_files_on_the_command_line_loads_what_it_uses(files):
 
 
 @pytest.mark.parametrize(
-    "words",
-    [("--help",), ("--version",), *((name, "--help") for name in cli.list_commands(None))],
-    ids=" ".join,
+    "words", [("--help",), ("--version",), *((name, "--help") for name in cli.list_commands(None))], ids=" ".join
 )
 def test_help_is_there_before_numpy_is(words):
     found, said = command(*words)
@@ -124,10 +183,7 @@ def test_help_is_there_before_numpy_is(words):
 
 
 def test_a_shell_completes_words_before_numpy_is_there():
-    env = {
-        "_RANKGAUGE_COMPLETE": "bash_complete", "COMP_WORDS": "rankgauge evaluate --ties w",
-        "COMP_CWORD": "3",
-    }  # fmt: skip
+    env = {"_RANKGAUGE_COMPLETE": "bash_complete", "COMP_WORDS": "rankgauge evaluate --ties w", "COMP_CWORD": "3"}
     found, said = command(env=env)
     assert "worst" in said
     assert "numpy" not in found
@@ -151,9 +207,12 @@ def test_slow_work_shows_a_spinner_on_a_terminal(seconds, shown):
     reader, writer = os.openpty()
     done = subprocess.run(
         [sys.executable, "-c", WORK.format(seconds=seconds)],
-        stdout=subprocess.PIPE, stderr=writer, text=True, check=True,
+        stdout=subprocess.PIPE,
+        stderr=writer,
+        text=True,
+        check=True,
         env={**os.environ, "TERM": "xterm"},
-    )  # fmt: skip
+    )
     os.write(writer, b"end")
     said = os.read(reader, 1 << 16)
     os.close(writer)

@@ -106,9 +106,7 @@ def test_a_callable_passes_and_skipped_checks_are_listed():
             "a callable has no index()"
         ),
         "indexing again replaces the index": "a callable has no index()",
-        "settings are plain, without secrets": (
-            "without settings, results of finished runs are not reused"
-        ),
+        "settings are plain, without secrets": ("without settings, results of finished runs are not reused"),
     }
 
 
@@ -125,9 +123,7 @@ def test_ids_alone_have_no_scores_to_check():
     left_out = [one for one in check(Ids()) if not one.passed]
     assert left_out == [
         RetrieverCheck(
-            "scores are finite and in descending order",
-            passed=False,
-            remark="it returns no scores: ranks are used",
+            "scores are finite and in descending order", passed=False, remark="it returns no scores: ranks are used"
         )
     ]
 
@@ -192,10 +188,7 @@ def fails_on_empty(self, documents):
 
 def once_each(self, queries, k):
     """Finds nothing for a query that occurs earlier in the batch."""
-    return [
-        [] if query in queries[:place] else self.ranking(query, k)
-        for place, query in enumerate(queries)
-    ]
+    return [[] if query in queries[:place] else self.ranking(query, k) for place, query in enumerate(queries)]
 
 
 COUNTER = itertools.count()
@@ -204,15 +197,9 @@ BAD = {
         bad(search=lambda self, queries, k: Words.search(self, queries, k)[1:]),
         "4 rankings for 5 queries",
     ),
-    "no ranking": (
-        bad(search=lambda _self, queries, _k: [None for _ in queries]),
-        "returned None",
-    ),
+    "no ranking": (bad(search=lambda _self, queries, _k: [None for _ in queries]), "returned None"),
     "more than k": (ranked(lambda hits: hits * 30), "hits for k="),
-    "k ignored": (
-        bad(ranking=lambda self, query, _k: Words.ranking(self, query, 10**6)),
-        "2 hits for k=1",
-    ),
+    "k ignored": (bad(ranking=lambda self, query, _k: Words.ranking(self, query, 10**6)), "2 hits for k=1"),
     "twice": (ranked(lambda hits: hits[:1] * min(2, len(hits))), "returned twice"),
     "unknown id": (ranked(lambda _hits: [("x", 9.0)]), "'x' was returned, but is not in"),
     "ascending": (
@@ -220,10 +207,7 @@ BAD = {
         "scores are not in descending order",
     ),
     "NaN": (ranked(lambda hits: [(name, math.nan) for name, _ in hits]), "finite number"),
-    "half scored": (
-        ranked(lambda hits: [*hits[:1], *(name for name, _ in hits[1:])]),
-        "has a score",
-    ),
+    "half scored": (ranked(lambda hits: [*hits[:1], *(name for name, _ in hits[1:])]), "has a score"),
     "nothing": (ranked(lambda _hits: []), "nothing was found for any of 5"),
     "needs a list": (bad(index=from_a_list), "it raised TypeError"),
     "fails on an empty query": (
@@ -233,10 +217,8 @@ BAD = {
     "fails on letters": (
         bad(
             ranking=lambda self, query, k: (
-                query.text.encode("latin-1", "strict") and Words.ranking(self, query, k)
+                (query.text.encode("latin-1", "strict") and Words.ranking(self, query, k)) if query.text else []
             )
-            if query.text
-            else []
         ),
         r"an odd query .*it raised UnicodeEncodeError",
     ),
@@ -244,29 +226,18 @@ BAD = {
         bad(index=lambda self, documents: Words.index(self, documents) or max(self.rows)),
         r"index\(\) of an empty collection.*it raised ValueError",
     ),
-    "fails on an empty document": (
-        bad(index=fails_on_empty),
-        r"index\(\) of odd documents.*IndexError",
-    ),
+    "fails on an empty document": (bad(index=fails_on_empty), r"index\(\) of odd documents.*IndexError"),
     "keeps old documents": (bad(index=accumulates), "from an empty collection"),
     "another ranking each time": (
         ranked(lambda hits: [(name, 1.0) for name, _ in hits[:: (-1) ** next(COUNTER)]]),
         "for the same query it returns",
     ),
     "order of queries lost": (
-        bad(
-            search=lambda self, queries, k: Words.search(
-                self, sorted(queries, key=lambda query: query.id), k
-            )
-        ),
+        bad(search=lambda self, queries, k: Words.search(self, sorted(queries, key=lambda query: query.id), k)),
         "together with other queries it returns",
     ),
     "a query depends on its batch": (
-        bad(
-            search=lambda self, queries, k: [
-                hits[: len(queries)] for hits in Words.search(self, queries, k)
-            ]
-        ),
+        bad(search=lambda self, queries, k: [hits[: len(queries)] for hits in Words.search(self, queries, k)]),
         "together with other queries it returns",
     ),
     "a query asked twice": (bad(search=once_each), "together with other queries it returns"),
@@ -282,7 +253,7 @@ BAD = {
     "size no number": (bad(size="big"), "size: got 'big'"),
     "usage no numbers": (bad(usage=lambda _self: {"calls": "many"}), r"usage\(\): got"),
     "no retriever": (7, "expected a retriever"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", BAD)

@@ -30,35 +30,15 @@ ONE_RANKING = [
     (fn.precision_at_k, ([1, 3, 2, 7, 5], {1, 2, 4}, 1), {}, "1.0000"),
     (fn.precision_at_k, ([1, 3, 2, 7, 5], {1, 2, 4}, 3), {}, "0.6667"),
     (fn.precision_at_k, ([1, 3, 2, 7, 5], {1, 2, 4}, 5), {}, "0.40"),
-    (
-        fn.ndcg_at_k,
-        (list("abcde"), {"a": 1, "b": 0, "c": 3, "d": 2, "e": 0, "f": 3}, 5),
-        {},
-        "0.5316",
-    ),
+    (fn.ndcg_at_k, (list("abcde"), {"a": 1, "b": 0, "c": 3, "d": 2, "e": 0, "f": 3}, 5), {}, "0.5316"),
     (fn.dcg, ([2, 0, 2, 1], 4), {}, "3.4307"),
     (fn.dcg, ([2, 2, 1, 0], 4), {}, "3.7619"),
     (fn.ndcg, ([2, 0, 2, 1],), {}, "0.9120"),
     (fn.dcg_at_k, (list("cadbe"), {"a": 3, "b": 2, "c": 1, "d": 0, "e": 1}, 5), {}, "4.14"),
-    (
-        fn.ndcg_at_k,
-        (list("cadbe"), {"a": 3, "b": 2, "c": 1, "d": 0, "e": 1}, 5),
-        {"gain": "exp"},
-        "0.7223",
-    ),
-    (
-        fn.expected_reciprocal_rank,
-        (list("cadbe"), {"a": 3, "b": 2, "c": 1, "d": 0, "e": 1}),
-        {"top": 3},
-        "0.5198",
-    ),
+    (fn.ndcg_at_k, (list("cadbe"), {"a": 3, "b": 2, "c": 1, "d": 0, "e": 1}, 5), {"gain": "exp"}, "0.7223"),
+    (fn.expected_reciprocal_rank, (list("cadbe"), {"a": 3, "b": 2, "c": 1, "d": 0, "e": 1}), {"top": 3}, "0.5198"),
     # The two ideals that other code takes from the retrieved documents.
-    (
-        fn.ndcg_at_k,
-        (list("vwxyz"), {"w": 1, "y": 3, "z": 2}, 3),
-        {"ideal": "retrieved"},
-        "0.132",
-    ),
+    (fn.ndcg_at_k, (list("vwxyz"), {"w": 1, "y": 3, "z": 2}, 3), {"ideal": "retrieved"}, "0.132"),
     (fn.ndcg_at_k, (list("vwxyz"), {"w": 1, "y": 3, "z": 2}, 3), {"ideal": "topk"}, "0.631"),
 ]
 
@@ -92,16 +72,8 @@ THREE_QUERIES = [
     },
 ]
 COMPARED_RELEVANT = [["d1", "d2", "d4"], ["d1", "d3"], ["d1", "d2", "d3"]]
-COMPARED_A = [
-    ["d1", "d3", "d2", "d5", "d4"],
-    ["d2", "d1", "d4", "d3", "d5"],
-    ["d3", "d5", "d1", "d2", "d4"],
-]
-COMPARED_B = [
-    ["d3", "d5", "d1", "d2", "d4"],
-    ["d4", "d3", "d1", "d5", "d2"],
-    ["d5", "d4", "d3", "d2", "d1"],
-]
+COMPARED_A = [["d1", "d3", "d2", "d5", "d4"], ["d2", "d1", "d4", "d3", "d5"], ["d3", "d5", "d1", "d2", "d4"]]
+COMPARED_B = [["d3", "d5", "d1", "d2", "d4"], ["d4", "d3", "d1", "d5", "d2"], ["d5", "d4", "d3", "d2", "d1"]]
 TOPIC_RELEVANT = [["ml_1", "ml_2"], ["py_1", "py_3"], ["rag_1"]]
 TOPIC_A = [["ml_1", "other", "ml_2", "py_1", "rag_1"]] * 3
 TOPIC_B = [["other", "ml_1", "rag_1", "py_1", "ml_2"]] * 3
@@ -135,11 +107,23 @@ def test_the_evaluator_gives_the_true_numbers_of_the_three_query_report():
     report = RetrievalEvaluator([1, 3, 5, 10]).evaluate_dataset(THREE_QUERIES)
     assert f"{report.mrr:.4f}" == "0.8333"
     true = {
-        "R@1": "0.1944", "R@3": "0.4722", "R@5": "0.8333", "R@10": "1.0000",
-        "P@1": "0.6667", "P@3": "0.4444", "P@5": "0.4667", "P@10": "0.3000",
-        "NDCG@1": "0.6667", "NDCG@3": "0.6181", "NDCG@5": "0.7486", "NDCG@10": "0.8020",
-        "Hit@1": "0.6667", "Hit@3": "1.0000", "Hit@5": "1.0000", "Hit@10": "1.0000",
-    }  # fmt: skip
+        "R@1": "0.1944",
+        "R@3": "0.4722",
+        "R@5": "0.8333",
+        "R@10": "1.0000",
+        "P@1": "0.6667",
+        "P@3": "0.4444",
+        "P@5": "0.4667",
+        "P@10": "0.3000",
+        "NDCG@1": "0.6667",
+        "NDCG@3": "0.6181",
+        "NDCG@5": "0.7486",
+        "NDCG@10": "0.8020",
+        "Hit@1": "0.6667",
+        "Hit@3": "1.0000",
+        "Hit@5": "1.0000",
+        "Hit@10": "1.0000",
+    }
     assert true == {key: f"{report[key]:.4f}" for key in true}
 
 
@@ -149,21 +133,35 @@ def test_the_evaluator_gives_the_true_numbers_of_the_three_query_report():
         (
             COMPARED_A,
             {
-                "RR": "0.8333", "R@1": "0.2222", "P@1": "0.6667", "nDCG@1": "0.6667",
-                "R@3": "0.6111", "P@3": "0.5556", "nDCG@3": "0.5982",
-                "R@5": "1.0000", "P@5": "0.5333", "nDCG@5": "0.8141",
+                "RR": "0.8333",
+                "R@1": "0.2222",
+                "P@1": "0.6667",
+                "nDCG@1": "0.6667",
+                "R@3": "0.6111",
+                "P@3": "0.5556",
+                "nDCG@3": "0.5982",
+                "R@5": "1.0000",
+                "P@5": "0.5333",
+                "nDCG@5": "0.8141",
             },
         ),
         (
             COMPARED_B,
             {
-                "RR": "0.3889", "R@1": "0.0000", "P@1": "0.0000", "nDCG@1": "0.0000",
-                "R@3": "0.5556", "P@3": "0.4444", "nDCG@3": "0.3876",
-                "R@5": "1.0000", "P@5": "0.5333", "nDCG@5": "0.6433",
+                "RR": "0.3889",
+                "R@1": "0.0000",
+                "P@1": "0.0000",
+                "nDCG@1": "0.0000",
+                "R@3": "0.5556",
+                "P@3": "0.4444",
+                "nDCG@3": "0.3876",
+                "R@5": "1.0000",
+                "P@5": "0.5333",
+                "nDCG@5": "0.6433",
             },
         ),
     ],
-)  # fmt: skip
+)
 def test_the_comparison_of_two_retrievers_has_its_true_numbers(rankings, true):
     found = means(rankings, COMPARED_RELEVANT, true)
     assert true == {name: f"{value:.4f}" for name, value in found.items()}
@@ -173,11 +171,7 @@ def test_the_comparison_class_has_these_numbers_too():
     comparison = RetrieverComparison([1, 3, 5])
     results = [
         comparison.evaluate_retriever(
-            name,
-            [
-                {"retrieved": r, "relevant": j}
-                for r, j in zip(found, COMPARED_RELEVANT, strict=True)
-            ],
+            name, [{"retrieved": r, "relevant": j} for r, j in zip(found, COMPARED_RELEVANT, strict=True)]
         )
         for name, found in {"A": COMPARED_A, "B": COMPARED_B}.items()
     ]
@@ -185,11 +179,19 @@ def test_the_comparison_class_has_these_numbers_too():
     found = {row[0].strip(): "/".join(cell.strip() for cell in row[1:]) for row in rows}
     assert found == {
         "MRR": "0.8333/0.3889",
-        "Recall@1": "0.2222/0.0000", "Precision@1": "0.6667/0.0000", "NDCG@1": "0.6667/0.0000",
-        "Recall@3": "0.6111/0.5556", "Precision@3": "0.5556/0.4444", "NDCG@3": "0.5982/0.3876",
-        "Recall@5": "1.0000/1.0000", "Precision@5": "0.5333/0.5333", "NDCG@5": "0.8141/0.6433",
-        "Hit rate@1": "0.6667/0.0000", "Hit rate@3": "1.0000/1.0000", "Hit rate@5": "1.0000/1.0000",
-    }  # fmt: skip
+        "Recall@1": "0.2222/0.0000",
+        "Precision@1": "0.6667/0.0000",
+        "NDCG@1": "0.6667/0.0000",
+        "Recall@3": "0.6111/0.5556",
+        "Precision@3": "0.5556/0.4444",
+        "NDCG@3": "0.5982/0.3876",
+        "Recall@5": "1.0000/1.0000",
+        "Precision@5": "0.5333/0.5333",
+        "NDCG@5": "0.8141/0.6433",
+        "Hit rate@1": "0.6667/0.0000",
+        "Hit rate@3": "1.0000/1.0000",
+        "Hit rate@5": "1.0000/1.0000",
+    }
 
 
 def test_three_of_five_relevant_twice_is_a_precision_of_point_six_and_full_recall():
@@ -197,21 +199,29 @@ def test_three_of_five_relevant_twice_is_a_precision_of_point_six_and_full_recal
     batch = RetrievalEvaluator([5]).evaluate_batch(queries)
     assert (f"{batch['mean_p@5']:.3f}", f"{batch['mean_r@5']:.3f}") == ("0.600", "1.000")
     columns = [[query[part] for query in queries] for part in ("id", "retrieved", "relevant")]
-    assert fn.evaluate_retrieval(*columns, k=5) == {
-        "precision": 0.6, "recall": 1.0, "hit_rate": 1.0, "mrr": 1.0,
-    }  # fmt: skip
+    assert fn.evaluate_retrieval(*columns, k=5) == {"precision": 0.6, "recall": 1.0, "hit_rate": 1.0, "mrr": 1.0}
 
 
 def test_two_queries_have_their_true_numbers():
     true = {
-        "P@1": "0.5000", "P@3": "0.3333", "P@5": "0.4000",
-        "R@1": "0.1667", "R@3": "0.4167", "R@5": "0.8333",
-        "F1@1": "0.2500", "F1@3": "0.3667", "F1@5": "0.5357",
-        "MAP": "0.4333", "MRR": "0.6667", "nDCG@3": "0.3879", "nDCG@5": "0.6076",
+        "P@1": "0.5000",
+        "P@3": "0.3333",
+        "P@5": "0.4000",
+        "R@1": "0.1667",
+        "R@3": "0.4167",
+        "R@5": "0.8333",
+        "F1@1": "0.2500",
+        "F1@3": "0.3667",
+        "F1@5": "0.5357",
+        "MAP": "0.4333",
+        "MRR": "0.6667",
+        "nDCG@3": "0.3879",
+        "nDCG@5": "0.6076",
         # Implementations with the ideal from the retrieved documents (the first k, or all).
-        "nDCG(ideal=topk)@3": "0.7500", "nDCG(ideal=topk)@5": "0.7105",
+        "nDCG(ideal=topk)@3": "0.7500",
+        "nDCG(ideal=topk)@5": "0.7105",
         "nDCG(ideal=retrieved)@5": "0.7105",
-    }  # fmt: skip
+    }
     found = means(TWO_RETRIEVED, TWO_RELEVANT, true)
     assert true == {name: f"{value:.4f}" for name, value in found.items()}
 

@@ -78,12 +78,7 @@ def _scores(rng: random.Random, count: int, *, ties: bool) -> list[float]:
 
 
 def held(
-    profile: str,
-    inputs: Inputs,
-    measure: str | Measure,
-    theirs: Mapping[str, float],
-    *,
-    tolerance: float = 1e-12,
+    profile: str, inputs: Inputs, measure: str | Measure, theirs: Mapping[str, float], *, tolerance: float = 1e-12
 ) -> int:
     """Return the number of compared values: each query that counts in both.
 

@@ -32,11 +32,7 @@ _LONGEST_NAME = 40
 JUDGMENTS = {"q1": {"d1": 3, "d2": 2, "d3": 0, "d4": 1, "d5": 2}}
 RUN = {"q1": ["d3", "d2", "d9", "d1", "d4"]}
 # The same judgments by subtopic.
-SUBTOPICS = {
-    "q1": {
-        "d1": {"1": 3, "2": 1}, "d2": {"1": 2}, "d3": {"1": 0}, "d4": {"2": 1}, "d5": {"3": 2},
-    }
-}  # fmt: skip
+SUBTOPICS = {"q1": {"d1": {"1": 3, "2": 1}, "d2": {"1": 2}, "d3": {"1": 0}, "d4": {"2": 1}, "d5": {"3": 2}}}
 # Judgments of measures that do not read JUDGMENTS.
 SPECIAL = {
     "subtopics": SUBTOPICS,
@@ -168,8 +164,7 @@ def page(measure: "Measure") -> str:
     if declared.words:
         lines += ["## Parameters"]
         lines += table(
-            ("parameter", "meaning", "values", "default"),
-            (parameter(declared, word) for word in declared.words),
+            ("parameter", "meaning", "values", "default"), (parameter(declared, word) for word in declared.words)
         )
         lines += [f"Full name: `{written(declared)}`.", ""]
     lines += [
@@ -183,10 +178,7 @@ def page(measure: "Measure") -> str:
         f'rankgauge.evaluate(judgments, run, "{example(measure)}")',
         "```",
     ]
-    rows = (
-        (f"`{changed}`", shown(number), f"`{word}`" if word else "")
-        for word, changed, number in variants(measure)
-    )
+    rows = ((f"`{changed}`", shown(number), f"`{word}`" if word else "") for word, changed, number in variants(measure))
     return "\n".join([*lines, *table(("measure", "value", "changed parameter"), rows, right=1)])
 
 
@@ -262,11 +254,7 @@ def overview() -> str:
     heads = ("measure", "definition", "range", "better", "in trec_eval")
     for family, found in families():
         lines += [f"## {family}", *table(heads, (entry(measure) for measure in found))]
-    lines += [
-        "## Parameters",
-        "",
-        "Parameters have the same meaning for all measures. Other values are an error.",
-    ]
+    lines += ["## Parameters", "", "Parameters have the same meaning for all measures. Other values are an error."]
     words = VOCABULARY.values()
     rows = ((f"`{word.name}`", word.meaning, code(word.domain)) for word in words)
     lines += table(("parameter", "meaning", "values"), rows)

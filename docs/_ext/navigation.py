@@ -53,9 +53,5 @@ def titles(env: "BuildEnvironment") -> "dict[str, nodes.bullet_list]":
 
 def setup(app: "Sphinx") -> dict[str, bool]:
     """Run before the theme, whose priority is 500."""
-    app.connect(
-        "html-page-context",
-        lambda app, _page, _template, context, _tree: shorten(app, context),
-        priority=400,
-    )
+    app.connect("html-page-context", lambda app, _page, _template, context, _tree: shorten(app, context), priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -42,9 +42,7 @@ def to_public_name(
         target = min(found, key=lambda full: (full.count("."), full), default=None)
     if target is None:
         return None
-    return env.domains["py"].resolve_xref(
-        env, node["refdoc"], app.builder, node["reftype"], target, node, text
-    )
+    return env.domains["py"].resolve_xref(env, node["refdoc"], app.builder, node["reftype"], target, node, text)
 
 
 def setup(app: "Sphinx") -> dict[str, bool]:

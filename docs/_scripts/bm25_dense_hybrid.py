@@ -14,11 +14,7 @@ from pathlib import Path
 import rankgauge
 
 COLLECTIONS = {"Cranfield": "cranfield", "CISI": "cisi"}
-RUNS = {
-    "BM25": "bm25-lucene-k0.9-b0.4-stem",
-    "dense": "minilm-l6-v2-cosine",
-    "hybrid": "rrf-bm25-minilm-k60",
-}
+RUNS = {"BM25": "bm25-lucene-k0.9-b0.4-stem", "dense": "minilm-l6-v2-cosine", "hybrid": "rrf-bm25-minilm-k60"}
 MEASURES = ("nDCG@10", "AP", "RR", "P@10", "R@10", "R@100", "Success@10")
 
 
@@ -49,10 +45,7 @@ def main() -> None:
         path = folder() / name
         qrels = rankgauge.read_qrels(path / "trec" / "qrels.txt")
         texts = rankgauge.Collection.read(path)
-        runs = {
-            short: rankgauge.read_run(path / "runs" / f"{run}.run.gz", name=short)
-            for short, run in RUNS.items()
-        }
+        runs = {short: rankgauge.read_run(path / "runs" / f"{run}.run.gz", name=short) for short, run in RUNS.items()}
         comparison = rankgauge.compare(qrels, runs, MEASURES, pairs="all")
         write(f"## {title}\n\n")
         write(rankgauge.reports.render(comparison, "markdown"))

@@ -21,20 +21,32 @@ import rankgauge
 
 Values: TypeAlias = Mapping[str, float]
 
-RUNS = {
-    "BM25": "bm25-lucene-k0.9-b0.4-stem",
-    "dense": "minilm-l6-v2-cosine",
-    "hybrid": "rrf-bm25-minilm-k60",
-}
+RUNS = {"BM25": "bm25-lucene-k0.9-b0.4-stem", "dense": "minilm-l6-v2-cosine", "hybrid": "rrf-bm25-minilm-k60"}
 TREC_MEASURES = (
-    "AP", "AP@100", "Rprec", "RR", "P@5", "P@10", "R@10", "R@100", "Success@1", "Success@10",
-    "nDCG", "nDCG@5", "nDCG@10", "Bpref", "infAP", "IPrec@0.1", "IPrec@0.5", "IPrecAvg",
-    "SetP", "SetR", "SetF", "SetAP",
-)  # fmt: skip
-TREC_HEADS = (
-    "measure", "rankgauge", "trec_eval 9.0.8", "difference", "in 32 bits", "to 10.0-rc3",
-    "to pytrec_eval",
-)  # fmt: skip
+    "AP",
+    "AP@100",
+    "Rprec",
+    "RR",
+    "P@5",
+    "P@10",
+    "R@10",
+    "R@100",
+    "Success@1",
+    "Success@10",
+    "nDCG",
+    "nDCG@5",
+    "nDCG@10",
+    "Bpref",
+    "infAP",
+    "IPrec@0.1",
+    "IPrec@0.5",
+    "IPrecAvg",
+    "SetP",
+    "SetR",
+    "SetF",
+    "SetAP",
+)
+TREC_HEADS = ("measure", "rankgauge", "trec_eval 9.0.8", "difference", "in 32 bits", "to 10.0-rc3", "to pytrec_eval")
 # Our measure, the provider of ir_measures, and its name there.
 OTHER_MEASURES = (
     ("ERR(top=4)@10", "gdeval", "ERR@10"),
@@ -91,9 +103,7 @@ def means(evaluations: Mapping[str, rankgauge.Evaluation]) -> Iterator[Sequence[
         yield title, *(f"{value:.4f}" for value in evaluation.mean().values())
 
 
-def trec_rows(
-    run: str, ours: rankgauge.Evaluation, single: rankgauge.Evaluation
-) -> Iterator[Sequence[str]]:
+def trec_rows(run: str, ours: rankgauge.Evaluation, single: rankgauge.Evaluation) -> Iterator[Sequence[str]]:
     """Yield a row for each measure: our mean, trec_eval's, and the largest difference."""
     old = oracle(run, "trec_eval-9.0.8")["variants"]["default"]
     new = oracle(run, "trec_eval-10.0-rc3")["variants"]["default"]
@@ -102,12 +112,14 @@ def trec_rows(
         trec = rankgauge.parse(name).trec_name()
         mine = by_query(ours, name)
         yield (
-            f"`{name}`", f"{ours.mean()[name]:.7f}", f"{old['all_c'][trec]:.7f}",
+            f"`{name}`",
+            f"{ours.mean()[name]:.7f}",
+            f"{old['all_c'][trec]:.7f}",
             shown(max_difference(mine, old["per_query"][trec])),
             shown(max_difference(by_query(single, name), old["per_query"][trec])),
             shown(max_difference(mine, new["per_query"][trec])),
             shown(max_difference(mine, {query: values[trec] for query, values in bound.items()})),
-        )  # fmt: skip
+        )
 
 
 def in_32_bits(run: rankgauge.Run) -> rankgauge.Run:
@@ -126,19 +138,19 @@ def other_rows(run: str, ours: rankgauge.Evaluation) -> Iterator[Sequence[str]]:
             continue
         mine = by_query(ours, name)
         yield (
-            f"`{name}`", f"{ours.mean()[name]:.6f}", f"{values['mean']:.6f}",
-            shown(max_difference(mine, values["per_query"])), provider,
-        )  # fmt: skip
+            f"`{name}`",
+            f"{ours.mean()[name]:.6f}",
+            f"{values['mean']:.6f}",
+            shown(max_difference(mine, values["per_query"])),
+            provider,
+        )
 
 
 def main() -> None:
     """Print the tables of the page."""
     qrels = rankgauge.read_qrels(folder() / "trec" / "qrels.txt")
     names = (*TREC_MEASURES, *(name for name, _, _ in OTHER_MEASURES))
-    found = {
-        title: rankgauge.read_run(folder() / "runs" / f"{run}.run.gz")
-        for title, run in RUNS.items()
-    }
+    found = {title: rankgauge.read_run(folder() / "runs" / f"{run}.run.gz") for title, run in RUNS.items()}
     chosen = ("nDCG@10", "AP", "RR", "P@10", "R@100", "Judged@10")
     short = {title: rankgauge.evaluate(qrels, run, chosen) for title, run in found.items()}
     write = sys.stdout.write

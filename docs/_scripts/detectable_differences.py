@@ -73,10 +73,7 @@ def judged(drawn: np.ndarray, rng: np.random.Generator) -> Samples:
     verdict = (p < ALPHA) & (changed >= FEW_CHANGES) & (~shown | (np.abs(mean) > inner))
     verdict &= n * np.abs(mean) > FAILING + 1e-9  # measures from 0 to 1
     t = np.max(widths, axis=0) * math.sqrt(n) / np.where(sd > 0, sd, 1)
-    level = [
-        2 * stats.student_t_cdf(-one, n - 1) if own else ALPHA
-        for one, own in zip(t, shown, strict=True)
-    ]
+    level = [2 * stats.student_t_cdf(-one, n - 1) if own else ALPHA for one, own in zip(t, shown, strict=True)]
     return Samples(verdict, sd, mean, np.minimum(level, ALPHA), changed)
 
 
@@ -115,9 +112,7 @@ def power_of(pool: np.ndarray, queries: int, rng: np.random.Generator) -> tuple[
 def effects(queries: int) -> tuple[np.ndarray, np.ndarray]:
     """Return logarithms of levels and the detectable effects."""
     levels = np.geomspace(1e-6, ALPHA, 12)
-    return np.log(levels), np.array([
-        stats.detectable_difference(1.0, queries, alpha=level) for level in levels
-    ])  # fmt: skip
+    return np.log(levels), np.array([stats.detectable_difference(1.0, queries, alpha=level) for level in levels])
 
 
 class Stated(NamedTuple):
@@ -181,18 +176,34 @@ def tables(data: Path) -> Iterator[tuple[str, Table]]:
                 continue
             power = np.array([one.power[chosen] for one in some])
             before = np.array([one.power[0] for one in some])
-            rows.append((
-                name, str(queries), str(len(some)), _percent(power.mean()),
-                _percent((power >= 0.75).mean()), _percent(power.min()),
-                f"{np.median([one.ratio[chosen] for one in some]):.2f}", _percent(before.mean()),
-            ))  # fmt: skip
-    yield "power", Table(
-        columns=(
-            "measure", "queries", "pairs", "power: mean", "pairs with 75% or more", "lowest",
-            "stated / exact", "mean by the observed sd",
+            rows.append(
+                (
+                    name,
+                    str(queries),
+                    str(len(some)),
+                    _percent(power.mean()),
+                    _percent((power >= 0.75).mean()),
+                    _percent(power.min()),
+                    f"{np.median([one.ratio[chosen] for one in some]):.2f}",
+                    _percent(before.mean()),
+                )
+            )
+    yield (
+        "power",
+        Table(
+            columns=(
+                "measure",
+                "queries",
+                "pairs",
+                "power: mean",
+                "pairs with 75% or more",
+                "lowest",
+                "stated / exact",
+                "mean by the observed sd",
+            ),
+            rows=tuple(rows),
         ),
-        rows=tuple(rows),
-    )  # fmt: skip
+    )
     lines = []
     for collection in sorted({one.pair.partition(":")[0] for one in found}):
         inside = [one for one in found if one.pair.startswith(collection)]
@@ -202,17 +213,13 @@ def tables(data: Path) -> Iterator[tuple[str, Table]]:
         lines.append((collection, str(least), *(_percent(means[queries]) for queries in QUERIES)))
     yield (
         "left-out",
-        Table(
-            columns=("left out", "kurtosis", *(f"{queries} queries" for queries in QUERIES)),
-            rows=tuple(lines),
-        ),
+        Table(columns=("left out", "kurtosis", *(f"{queries} queries" for queries in QUERIES)), rows=tuple(lines)),
     )
 
 
 def _means(found: list[Stated], kurtosis: int) -> dict[int, float]:
     return {
-        queries: float(np.mean([one.power[kurtosis] for one in found if one.queries == queries]))
-        for queries in QUERIES
+        queries: float(np.mean([one.power[kurtosis] for one in found if one.queries == queries])) for queries in QUERIES
     }
 
 

@@ -19,28 +19,27 @@ import numpy as np
 
 import rankgauge
 from rankgauge.diagnosis.causes import Examiner, first_cause, totals
-from rankgauge.diagnosis.patterns import (
-    Patterns,
-    find_patterns,
-    overlap,
-    pattern_counts,
-    with_counts,
-)
+from rankgauge.diagnosis.patterns import Patterns, find_patterns, overlap, pattern_counts, with_counts
 from rankgauge.diagnosis.ranked_queries import RankedQuery, ranked_queries, rankings_of
 from rankgauge.diagnosis.terms import Texts
 from rankgauge.evaluation.input_checks import collection_findings
 from rankgauge.rendering.tables import Table, to_markdown
 
 RUNS = (
-    ("cranfield", "bm25-lucene-k0.9-b0.4-stem"), ("cranfield", "minilm-l6-v2-cosine"),
-    ("cisi", "bm25-lucene-k0.9-b0.4-stem"), ("cisi", "minilm-l6-v2-cosine"),
+    ("cranfield", "bm25-lucene-k0.9-b0.4-stem"),
+    ("cranfield", "minilm-l6-v2-cosine"),
+    ("cisi", "bm25-lucene-k0.9-b0.4-stem"),
+    ("cisi", "minilm-l6-v2-cosine"),
     ("npl", "bm25-lucene-k0.9-b0.4-stem"),
-)  # fmt: skip
+)
 UNMODIFIED = (
-    *RUNS, ("cranfield", "bm25-robertson-k1.5-b0.75-nostem"), ("cranfield", "rrf-bm25-minilm-k60"),
-    ("cisi", "bm25-robertson-k1.5-b0.75-nostem"), ("cisi", "rrf-bm25-minilm-k60"),
+    *RUNS,
+    ("cranfield", "bm25-robertson-k1.5-b0.75-nostem"),
+    ("cranfield", "rrf-bm25-minilm-k60"),
+    ("cisi", "bm25-robertson-k1.5-b0.75-nostem"),
+    ("cisi", "rrf-bm25-minilm-k60"),
     ("npl", "bm25-robertson-k1.5-b0.75-nostem"),
-)  # fmt: skip
+)
 K, DEPTH = 5, 100
 # For nDCG@10.
 LAST_READ = 10
@@ -70,10 +69,7 @@ class Case:
     def run(self) -> dict[str, dict[str, float]]:
         """Return the rankings with scores."""
         sign = 1.0 if self.rising else -1.0
-        return {
-            query: {doc: sign * rank for rank, doc in enumerate(docs)}
-            for query, docs in self.rankings.items()
-        }
+        return {query: {doc: sign * rank for rank, doc in enumerate(docs)} for query, docs in self.rankings.items()}
 
     def queries(self) -> tuple[RankedQuery, ...]:
         """Return the rankings with the judgments."""
@@ -122,9 +118,7 @@ def cut(of: Case, depth: float, _rng: np.random.Generator) -> Case:
 
 def shuffled(of: Case, top: float, rng: np.random.Generator) -> Case:
     """Shuffle the first documents."""
-    return of.with_rankings(
-        lambda _, docs: [*rng.permutation(docs[: int(top)]).tolist(), *docs[int(top) :]]
-    )
+    return of.with_rankings(lambda _, docs: [*rng.permutation(docs[: int(top)]).tolist(), *docs[int(top) :]])
 
 
 def dropped(kind: str, of: Case, share: float, rng: np.random.Generator) -> Case:
@@ -134,9 +128,8 @@ def dropped(kind: str, of: Case, share: float, rng: np.random.Generator) -> Case
     def change(query: str, docs: Sequence[str]) -> list[str]:
         gone = rng.random(len(docs)) < share
         return [
-            doc for doc, own in zip(docs, gone, strict=True)
-            if not own or overlap(ranked[query], doc, of.texts) != kind
-        ]  # fmt: skip
+            doc for doc, own in zip(docs, gone, strict=True) if not own or overlap(ranked[query], doc, of.texts) != kind
+        ]
 
     return of.with_rankings(change)
 
@@ -165,8 +158,7 @@ def stripped(of: Case, share: float, rng: np.random.Generator) -> Case:
     return replace(
         of,
         grades={
-            query: {chunk.get(doc, doc): grade for doc, grade in grades.items()}
-            for query, grades in of.grades.items()
+            query: {chunk.get(doc, doc): grade for doc, grade in grades.items()} for query, grades in of.grades.items()
         },
         texts=Texts(rankgauge.Collection.of(whole, asked)),
     )
@@ -190,9 +182,7 @@ def filtered(of: Case, share: float, _rng: np.random.Generator) -> Case:
     counts = Counter(term for doc in relevant for term in of.texts.terms(doc))
     wanted = share * len(relevant)
     topic = min(sorted(counts), key=lambda term: abs(counts[term] - wanted))
-    return of.with_rankings(
-        lambda _, docs: [doc for doc in docs if topic not in of.texts.terms(doc)]
-    )
+    return of.with_rankings(lambda _, docs: [doc for doc in docs if topic not in of.texts.terms(doc)])
 
 
 def lengthened(of: Case, share: float, rng: np.random.Generator) -> Case:
@@ -203,8 +193,7 @@ def lengthened(of: Case, share: float, rng: np.random.Generator) -> Case:
     filler = {doc: [doc, *rng.choice(ids, 7).tolist()] for doc in chosen}
     long = {doc: " ".join(known[one].full_text for one in parts) for doc, parts in filler.items()}
     return replace(
-        of.with_rankings(lambda _, docs: sorted(docs, key=lambda doc: doc in long)),
-        texts=other_texts(of, long),
+        of.with_rankings(lambda _, docs: sorted(docs, key=lambda doc: doc in long)), texts=other_texts(of, long)
     )
 
 
@@ -229,7 +218,7 @@ FAULTS = (
     Fault("distances as scores, depth", distances, (200, 50, 20), INPUT + "distances"),
     Fault("topic filtered out", filtered, (0.4, 0.25, 0.15), "in no ranking"),
     Fault("long documents ranked last", lengthened, (0.3, 0.2, 0.1), "very long or short"),
-)  # fmt: skip
+)
 _INPUT_NAMES = {"P103": "ids", "P109": "ids", "P102": "ids", "T104": "ids", "R104": "distances"}
 
 
@@ -259,8 +248,7 @@ def first_causes(of: Case, draws: int, seed: int, *, checks: bool) -> Counter[st
     by_input = [input_cause(of, rows) for rows in samples] if checks else [whole] * draws
     causes = Causes(of) if not all(by_input) else None
     return Counter(
-        early or (causes.first(rows) if causes else "")
-        for early, rows in zip(by_input, samples, strict=True)
+        early or (causes.first(rows) if causes else "") for early, rows in zip(by_input, samples, strict=True)
     )
 
 
@@ -316,10 +304,13 @@ def matrix(data: Path, draws: int) -> Iterator[tuple[str, ...]]:
             lowest = min(found[fault.cause] for found in by_run)
             others = every - Counter({fault.cause: every.total()})
             yield (
-                fault.name, f"{strength:g}", fault.cause,
-                percent(every[fault.cause], every.total()), percent(lowest, own),
+                fault.name,
+                f"{strength:g}",
+                fault.cause,
+                percent(every[fault.cause], every.total()),
+                percent(lowest, own),
                 format_counts(others),
-            )  # fmt: skip
+            )
 
 
 def format_counts(found: Counter[str]) -> str:

@@ -107,9 +107,7 @@ def write_ranx() -> None:
 def finer(lines: list[str]) -> list[str]:
     """Return the run with scores that encode the old order beyond 32-bit precision."""
     rows = [line.split() for line in lines]
-    return [
-        " ".join([*row[:4], repr(float(row[4]) + 1 - int(row[3]) * 1e-9), row[5]]) for row in rows
-    ]
+    return [" ".join([*row[:4], repr(float(row[4]) + 1 - int(row[3]) * 1e-9), row[5]]) for row in rows]
 
 
 def make(folder: Path) -> dict[str, str]:
@@ -153,9 +151,7 @@ def main() -> None:
     if "--ranx" in sys.argv:
         write_ranx()
     elif "--write" in sys.argv:
-        PAGE.write_text(
-            fill_sessions(PAGE.read_text(encoding="utf-8"), sessions()), encoding="utf-8"
-        )
+        PAGE.write_text(fill_sessions(PAGE.read_text(encoding="utf-8"), sessions()), encoding="utf-8")
     else:
         sys.stdout.write("\n\n".join(sessions().values()) + "\n")
 

@@ -57,9 +57,7 @@ def drawn(rng: np.random.Generator, texts: list[str], count: int) -> list[str]:
     return [texts[n] for n in rng.permutation(len(texts))[:count]]
 
 
-def tested(
-    ours: list[str], theirs: list[str], seed: int
-) -> tuple[float, list[float], list[tuple[float, float]]]:
+def tested(ours: list[str], theirs: list[str], seed: int) -> tuple[float, list[float], list[tuple[float, float]]]:
     """Return the p-value, the areas under the curve, and their intervals."""
     points = embed((*ours, *theirs), None, seed).points
     labels = np.arange(len(points)) < len(ours)
@@ -103,11 +101,13 @@ def power_table(runs: int) -> Table:
         covered = ((low <= mean) & (mean <= high)).mean(axis=0)
         rows.append(
             (
-                f"{name}, {second}" if "researchy" in second else name, expected,
-                f"{min(150, len(ours))} / {min(500, len(theirs))}", f"{np.mean(found):.0%}",
+                f"{name}, {second}" if "researchy" in second else name,
+                expected,
+                f"{min(150, len(ours))} / {min(500, len(theirs))}",
+                f"{np.mean(found):.0%}",
                 *(f"{a:.2f} ({c:.0%})" for a, c in zip(mean, covered, strict=True)),
             )
-        )  # fmt: skip
+        )
         sys.stdout.write(f"{rows[-1]}\n")
     heads = ("pair", "expected", "questions", "found", "AUC ridge", "AUC neighbors")
     return Table(heads, tuple(rows))
@@ -151,11 +151,10 @@ def verdict_table(runs: int) -> Table:
         for truth, draw in simulated_sets().items():
             counts = Counter(
                 measure_drift(
-                    *draw(np.random.default_rng([22, sizes[0], seed]), *sizes),
-                    permutations=PERMUTATIONS, seed=seed,
+                    *draw(np.random.default_rng([22, sizes[0], seed]), *sizes), permutations=PERMUTATIONS, seed=seed
                 ).verdict
                 for seed in range(runs if sizes[0] < 500 else runs // 2)
-            )  # fmt: skip
+            )
             shares = (f"{counts[name] / counts.total():.0%}" for name in verdicts)
             rows.append((f"{sizes[0]} / {sizes[1]}", truth, *shares))
             sys.stdout.write(f"{rows[-1]}\n")

@@ -32,8 +32,7 @@ def looks(
     hits = rng.binomial(asked, rng.beta(4 * rate, 4 - 4 * rate)[:, None])
     y, x = hits.cumsum(1).astype(float), asked.cumsum(1).astype(float)
     sums = [
-        [(x[arm == side] > 0).sum(0)]
-        + [each[arm == side].sum(0) for each in (y, x, y * y, x * y, x * x)]
+        [(x[arm == side] > 0).sum(0)] + [each[arm == side].sum(0) for each in (y, x, y * y, x * y, x * x)]
         for side in (1, 0)
     ]
     for day in range(DAYS):
@@ -64,13 +63,7 @@ def false_alarms() -> Table:
             at, daily, last = (np.array(column) for column in zip(*found, strict=True))
             shares = (np.isfinite(at), daily, last)
             rows.append((str(rate), f"{share:.0%}", *(f"{each.mean():.1%}" for each in shares)))
-    head = (
-        "rate",
-        "users in the new arm",
-        "confidence sequence",
-        "z test every day",
-        "z test once",
-    )
+    head = ("rate", "users in the new arm", "confidence sequence", "z test every day", "z test once")
     return Table(head, tuple(rows))
 
 
@@ -83,22 +76,12 @@ def power() -> Table:
         at, _, last = (np.array(column) for column in zip(*found, strict=True))
         questions = list(looks(np.random.default_rng(2), (0.3, 0.35), 0.5, users))[-1][2]
         middle = float(np.median(at[np.isfinite(at)]))
-        rows.append(
-            (f"{questions:,.0f}", f"{np.isfinite(at).mean():.0%}", f"{middle:,.0f}",
-             f"{last.mean():.0%}")
-        )  # fmt: skip
-    head = (
-        "questions after 50 days",
-        "found by sequence",
-        "after (median)",
-        "found by one z test",
-    )
+        rows.append((f"{questions:,.0f}", f"{np.isfinite(at).mean():.0%}", f"{middle:,.0f}", f"{last.mean():.0%}"))
+    head = ("questions after 50 days", "found by sequence", "after (median)", "found by one z test")
     return Table(head, tuple(rows))
 
 
-def clicks_of(
-    rng: np.random.Generator, documents: tuple[str, ...], good: dict[str, float]
-) -> list[int]:
+def clicks_of(rng: np.random.Generator, documents: tuple[str, ...], good: dict[str, float]) -> list[int]:
     """Return the ranks clicked by a user who reads down the list and stops at any rank."""
     found = []
     for place, document in enumerate(documents):
@@ -109,9 +92,7 @@ def clicks_of(
     return found
 
 
-def interleaved(
-    rng: np.random.Generator, method: str, good: dict[str, float], users: int
-) -> tuple[float, float]:
+def interleaved(rng: np.random.Generator, method: str, good: dict[str, float], users: int) -> tuple[float, float]:
     """Return the p-value of the sign test and the mean outcome."""
     lists = [f"a{n}" for n in range(10)], [f"b{n}" for n in range(10)]
     gains = []
@@ -139,9 +120,7 @@ def interleaving() -> Table:
             hits = []
             for _ in range(200):
                 counts = [
-                    np.array(
-                        [bool(clicks_of(rng, tuple(side * 10), quality)) for _ in range(users // 2)]
-                    )
+                    np.array([bool(clicks_of(rng, tuple(side * 10), quality)) for _ in range(users // 2)])
                     for side in "ab"
                 ]
                 error = math.sqrt(sum(each.var() / len(each) for each in counts))
@@ -176,11 +155,14 @@ def click_models() -> Table:
         found = stats.fit_position_model(pair, place + 1, n, c)
         inside = (found.low <= alpha) & (alpha <= found.high)
         rows.append(
-            (f"{n.sum() / documents:.0f}", f"{found.examination[9]:.3f}",
-             f"{slow_em(pair, place, n, c)[9]:.3f}", f"{inside.mean():.1%}")
-        )  # fmt: skip
-    head = ("impressions per document", "examination of rank 10", "by EM",
-            "95% intervals that contain the attraction")  # fmt: skip
+            (
+                f"{n.sum() / documents:.0f}",
+                f"{found.examination[9]:.3f}",
+                f"{slow_em(pair, place, n, c)[9]:.3f}",
+                f"{inside.mean():.1%}",
+            )
+        )
+    head = ("impressions per document", "examination of rank 10", "by EM", "95% intervals that contain the attraction")
     return Table(head, tuple(rows))
 
 

@@ -32,41 +32,28 @@ _IMAGE = re.compile(r"!\[[^\]]*\]\(_static/plot-(?P<kind>[\w-]+)\.svg\)")
 def plots() -> dict[str, Plot]:
     """Return a plot of each kind for the two bundled runs."""
     qrels = rankgauge.read_qrels(rankgauge.sample_path("qrels.txt"))
-    runs = {
-        name: rankgauge.read_run(rankgauge.sample_path(f"runs/{name}.run"))
-        for name in ("keyword", "bm25")
-    }
+    runs = {name: rankgauge.read_run(rankgauge.sample_path(f"runs/{name}.run")) for name in ("keyword", "bm25")}
     return {
-        kind: rankgauge.compare(qrels, runs, plot_measures(kind) or ["nDCG@10", "RR", "R@10"]).plot(
-            kind
-        )
+        kind: rankgauge.compare(qrels, runs, plot_measures(kind) or ["nDCG@10", "RR", "R@10"]).plot(kind)
         for kind in PLOTS
     }
 
 
 def with_alternative_texts(page: str, made: dict[str, Plot]) -> str:
     """Return the page with the alternative text of each plot."""
-    return _IMAGE.sub(
-        lambda found: f"![{made[found['kind']].alt}](_static/plot-{found['kind']}.svg)", page
-    )
+    return _IMAGE.sub(lambda found: f"![{made[found['kind']].alt}](_static/plot-{found['kind']}.svg)", page)
 
 
 def reports() -> dict[str, str]:
     """Return the report pages: two runs, answers to a prompt, and a failing gate."""
     sample = rankgauge.sample_path("qrels.txt").parent
-    qrels, bm25, keyword = (
-        sample / name for name in ("qrels.txt", "runs/bm25.run", "runs/keyword.run")
-    )
-    (given,) = answers.read_answers(
-        sample / "answers/prompt-1.jsonl", reference=sample / "answers/questions.jsonl"
-    )
+    qrels, bm25, keyword = (sample / name for name in ("qrels.txt", "runs/bm25.run", "runs/keyword.run"))
+    (given,) = answers.read_answers(sample / "answers/prompt-1.jsonl", reference=sample / "answers/questions.jsonl")
     verdicts = answers.read_verdicts(sample / "answers/verdicts.jsonl", [given])
     return {
         "runs": rankgauge.html_report(qrels, [bm25, keyword], collection=sample),
         "answers": rankgauge.html_report(answers.diagnose_answers(given, verdicts, judge=READER)),
-        "gate": gate_page(
-            rankgauge.gate(qrels, keyword, baseline=rankgauge.Baseline.from_run(qrels, bm25))
-        ),
+        "gate": gate_page(rankgauge.gate(qrels, keyword, baseline=rankgauge.Baseline.from_run(qrels, bm25))),
     }
 
 
@@ -81,9 +68,7 @@ def take_screenshots(pages: dict[str, str], folder: Path) -> None:
         for picture, (name, scheme, width, height) in PICTURES.items():
             file = folder / f"{name}.html"
             file.write_text(pages[name], encoding="utf-8")
-            page = browser.new_page(
-                viewport={"width": width, "height": height}, color_scheme=scheme
-            )
+            page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
             page.goto(file.resolve().as_uri())
             page.screenshot(path=DOCS / "_static" / f"report-{picture}.png")
             page.close()

@@ -136,20 +136,21 @@ def table(
     for name, populations in groups(real, mean, grid=grid).items():
         for queries in sizes:
             found = rates(populations, queries)
-            rows.append((
-                name, str(queries), *map(_percent, found.mean(axis=0)),
-                *(_percent(found[:, wrong].sum(axis=1).max()) if len(populations) > 1 else ""
-                  for wrong in errors),
-            ))  # fmt: skip
+            rows.append(
+                (
+                    name,
+                    str(queries),
+                    *map(_percent, found.mean(axis=0)),
+                    *(_percent(found[:, wrong].sum(axis=1).max()) if len(populations) > 1 else "" for wrong in errors),
+                )
+            )
     names = (f"highest {' or '.join(VERDICTS[place] for place in wrong)}" for wrong in errors)
     return Table(columns=("differences", "queries", *VERDICTS, *names), rows=tuple(rows))
 
 
 def unshifted(real: dict[str, np.ndarray]) -> Table:
     """Return the rates for real pairs as they are, by their true mean difference."""
-    kinds: dict[str, list[np.ndarray]] = {
-        f"loss of {MARGIN} or more": [], "smaller loss": [], "no loss": [],
-    }  # fmt: skip
+    kinds: dict[str, list[np.ndarray]] = {f"loss of {MARGIN} or more": [], "smaller loss": [], "no loss": []}
     for pool in real.values():
         mean = pool.mean()
         name = list(kinds)[0 if mean <= -MARGIN else 1 if mean < 0 else 2]
@@ -160,14 +161,8 @@ def unshifted(real: dict[str, np.ndarray]) -> Table:
             found = rates(populations, queries)
             wrong = {0: 0, 2: 3}.get(list(kinds).index(name))
             worst = "" if wrong is None else f"{VERDICTS[wrong]} {_percent(found[:, wrong].max())}"
-            rows.append((
-                f"{name} ({len(populations)} pairs)", str(queries),
-                *map(_percent, found.mean(axis=0)), worst,
-            ))  # fmt: skip
-    return Table(
-        columns=("true difference", "queries", *VERDICTS, "highest rate of an error"),
-        rows=tuple(rows),
-    )
+            rows.append((f"{name} ({len(populations)} pairs)", str(queries), *map(_percent, found.mean(axis=0)), worst))
+    return Table(columns=("true difference", "queries", *VERDICTS, "highest rate of an error"), rows=tuple(rows))
 
 
 def several(real: dict[str, np.ndarray], queries: int = 100) -> Table:
@@ -205,32 +200,39 @@ def anchored(real: dict[str, np.ndarray]) -> Table:
         for pool in chosen:
             places = rng.integers(len(pool), size=(5 * REAL_DRAWS, queries))
             earlier = rng.permutation(pool)[places] / 4
-            checks = [
-                p_worse(gains) < ALPHA_FAIL for gains in (pool[places], pool[places] + earlier)
-            ]
+            checks = [p_worse(gains) < ALPHA_FAIL for gains in (pool[places], pool[places] + earlier)]
             found.append((checks[0].mean(), (checks[0] | checks[1]).mean()))
         one, either = (np.array(column) for column in zip(*found, strict=True))
-        rows.append((
-            str(len(chosen)), str(queries), _percent(one.mean()), _percent(one.max()),
-            _percent(either.mean()), _percent(either.max()),
-        ))  # fmt: skip
+        rows.append(
+            (
+                str(len(chosen)),
+                str(queries),
+                _percent(one.mean()),
+                _percent(one.max()),
+                _percent(either.mean()),
+                _percent(either.max()),
+            )
+        )
     return Table(
         columns=(
-            "pairs and measures", "queries", "FAIL with the baseline", "highest",
-            "FAIL with the baseline or the anchor", "highest of either",
+            "pairs and measures",
+            "queries",
+            "FAIL with the baseline",
+            "highest",
+            "FAIL with the baseline or the anchor",
+            "highest of either",
         ),
         rows=tuple(rows),
-    )  # fmt: skip
+    )
 
 
 def power(real: dict[str, np.ndarray]) -> Table:
     """Return how often a run without a loss passes the median stated testable margin."""
     normal = np.random.default_rng(4).normal(size=5000)
-    chosen = {
-        f"normal, sd {sd}": sd * normal for sd in (0.01, 0.03, 0.1, 0.3)
-    } | {
-        "real pairs, many differ, nDCG@10 and AP": None, "real pairs, many differ, RR@10": None,
-    }  # fmt: skip
+    chosen = {f"normal, sd {sd}": sd * normal for sd in (0.01, 0.03, 0.1, 0.3)} | {
+        "real pairs, many differ, nDCG@10 and AP": None,
+        "real pairs, many differ, RR@10": None,
+    }
     rows = []
     for name, pool in chosen.items():
         mine = [pool] if pool is not None else [p for n, p in real.items() if kind_of(n, p) == name]
@@ -266,13 +268,7 @@ def tables(data: Path) -> Iterator[tuple[str, Table]]:
     yield (
         "pairs",
         Table(
-            columns=(
-                "group",
-                "pairs and measures",
-                "standard deviation: median",
-                "lowest",
-                "highest",
-            ),
+            columns=("group", "pairs and measures", "standard deviation: median", "lowest", "highest"),
             rows=tuple(
                 (name, str(len(sds)), *(f"{f(sds):.3f}" for f in (np.median, min, max)))
                 for name, sds in sorted(counts.items())

@@ -71,18 +71,18 @@ def row(name: str, pool: np.ndarray, queries: int, draws: int) -> tuple[str, int
     found = []
     for moved in rng.choice(pool, (draws, queries)):
         any_spread = moments(moved)[1] > 0
-        found.append((
-            any_spread and shows(moved), any_spread,
-            *(covers(moved, pool.mean()) if any_spread else (0, 0)),
-        ))  # fmt: skip
-    shown, spread, ours, by_t = (
-        np.array(column, dtype=bool) for column in zip(*found, strict=True)
-    )
+        found.append((any_spread and shows(moved), any_spread, *(covers(moved, pool.mean()) if any_spread else (0, 0))))
+    shown, spread, ours, by_t = (np.array(column, dtype=bool) for column in zip(*found, strict=True))
     share = lambda hit, of: float(hit[of].mean()) if of.sum() >= 50 else float("nan")  # noqa: E731
     return (
-        name, queries, float((pool != 0).mean()), float(shown.mean()), share(ours, shown),
-        float((shown & ~ours).mean()), share(by_t, spread),
-    )  # fmt: skip
+        name,
+        queries,
+        float((pool != 0).mean()),
+        float(shown.mean()),
+        share(ours, shown),
+        float((shown & ~ours).mean()),
+        share(by_t, spread),
+    )
 
 
 def coverage(rows: Sequence[tuple]) -> Iterator[Table]:
@@ -93,24 +93,37 @@ def coverage(rows: Sequence[tuple]) -> Iterator[Table]:
         kept = [r for r in mine if r[3] >= SHOWN]
         dense = [1 - r[3] for r in mine if r[2] >= 0.5]
         ours, by_t = np.array([r[4] for r in kept]), np.array([r[6] for r in mine])
-        lines.append((
-            str(queries), str(len(mine)), str(len(kept)), _percent(np.median(ours)),
-            str(int((ours < 0.93).sum())), _percent(ours.max()),
-            _percent(np.mean(dense)), _percent(np.nanmin(by_t)), str(int((by_t < 0.93).sum())),
-        ))  # fmt: skip
+        lines.append(
+            (
+                str(queries),
+                str(len(mine)),
+                str(len(kept)),
+                _percent(np.median(ours)),
+                str(int((ours < 0.93).sum())),
+                _percent(ours.max()),
+                _percent(np.mean(dense)),
+                _percent(np.nanmin(by_t)),
+                str(int((by_t < 0.93).sum())),
+            )
+        )
     yield Table(
         columns=(
-            "queries", "cases", "shown in 20% or more", "coverage: median", "cases below 93%",
-            "highest", "half differ: withheld", "t: lowest", "t: cases below 93%",
+            "queries",
+            "cases",
+            "shown in 20% or more",
+            "coverage: median",
+            "cases below 93%",
+            "highest",
+            "half differ: withheld",
+            "t: lowest",
+            "t: cases below 93%",
         ),
         rows=tuple(lines),
-    )  # fmt: skip
+    )
     out = [r for r in rows if r[3] >= SHOWN and r[4] < 0.93]
     yield Table(
         columns=("case", "queries", "queries that differ", "shown", "coverage", "by t"),
-        rows=tuple(
-            (r[0], str(r[1]), *(_percent(x) for x in (r[2], r[3], r[4], r[6]))) for r in sorted(out)
-        ),
+        rows=tuple((r[0], str(r[1]), *(_percent(x) for x in (r[2], r[3], r[4], r[6]))) for r in sorted(out)),
     )
 
 
@@ -130,10 +143,7 @@ def verdicts(moved: np.ndarray, rng: np.random.Generator) -> tuple[bool, ...]:
         return False, False, False, False
     flips = stats.randomization_test(moved, FLIPS, int(rng.integers(2**31))).p[0] < 0.05
     agrees = np.count_nonzero(moved) < FEWEST or not covers(moved, 0.0)[0]
-    return (
-        bool(flips), stats.t_test(moved).p < 0.05, bootstrap_t(moved, rng) < 0.05,
-        bool(flips and agrees),
-    )  # fmt: skip
+    return (bool(flips), stats.t_test(moved).p < 0.05, bootstrap_t(moved, rng) < 0.05, bool(flips and agrees))
 
 
 def skewed(found: dict[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
@@ -190,9 +200,7 @@ def withheld(populations: Sequence[np.ndarray], queries: int, draws: int) -> np.
     return np.mean(found, axis=0)
 
 
-def failing_groups(
-    real: dict[str, np.ndarray],
-) -> Iterator[tuple[str, str, list[np.ndarray], int]]:
+def failing_groups(real: dict[str, np.ndarray]) -> Iterator[tuple[str, str, list[np.ndarray], int]]:
     """Yield populations without and with a difference: the truth, a name, and draws for each."""
     for share in (0.01, 0.02, 0.03, 0.05):
         population = collapse(share, 0.0, 0.001)
@@ -214,10 +222,7 @@ def failing(real: dict[str, np.ndarray]) -> Table:
         for truth, name, populations, draws in failing_groups(real)
         for queries in (25, 50, 100, 200, 400)
     ]
-    return Table(
-        columns=("difference", "differences", "queries", "k = 0", "k = 1", "k = 2", "k = 3"),
-        rows=tuple(rows),
-    )
+    return Table(columns=("difference", "differences", "queries", "k = 0", "k = 1", "k = 2", "k = 3"), rows=tuple(rows))
 
 
 def _percent(share: float) -> str:
@@ -244,18 +249,21 @@ def main(say: Callable[[str], object] = sys.stdout.write) -> None:
     ]
     table = Table(
         columns=(
-            "differences", "skewness", "queries", "sign flips", "paired t",
-            "studentized bootstrap", "sign flips and interval",
+            "differences",
+            "skewness",
+            "queries",
+            "sign flips",
+            "paired t",
+            "studentized bootstrap",
+            "sign flips and interval",
         ),
         rows=tuple(lines),
-    )  # fmt: skip
+    )
     say(f"## No true difference\n\n{to_markdown(table)}\n")
     family = Table(
-        columns=(
-            "queries", "Holm", "max-T", "Holm and interval", "max-T and interval",
-        ),
+        columns=("queries", "Holm", "max-T", "Holm and interval", "max-T and interval"),
         rows=tuple(families(some, n) for n in SMALL),
-    )  # fmt: skip
+    )
     say(f"## Five tests of no true difference\n\n{to_markdown(family)}\n")
 
 

@@ -51,9 +51,14 @@ from rankgauge.stats import (
 PAGE = Path(__file__).parents[1] / "explain" / "judge-calibration.md"
 # The true rate, sensitivity, and specificity of simulated judges.
 JUDGES = (
-    (0.7, 0.95, 0.6), (0.415, 0.94, 0.18), (0.7, 0.95, 0.9), (0.9, 0.95, 0.9), (0.2, 0.95, 0.9),
-    (0.7, 0.9, 0.7), (0.5, 0.8, 0.8),
-)  # fmt: skip
+    (0.7, 0.95, 0.6),
+    (0.415, 0.94, 0.18),
+    (0.7, 0.95, 0.9),
+    (0.9, 0.95, 0.9),
+    (0.2, 0.95, 0.9),
+    (0.7, 0.9, 0.7),
+    (0.5, 0.8, 0.8),
+)
 SIZES = ((200, 100), (200, 40), (1000, 100))
 LABELS = (50, 100, 200, 500, 2000, 5000)
 RATES = (0.2, 0.415, 0.5, 0.8, 0.9, 0.95)
@@ -69,9 +74,8 @@ SAMPLE = 0.4  # share of questions with human labels, where all have them
 
 
 def draw(
-    rng: np.random.Generator, judge: tuple[float, float, float], items: int, labels: int,
-    *, alike: int = 1,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    rng: np.random.Generator, judge: tuple[float, float, float], items: int, labels: int, *, alike: int = 1
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return labels of a judge, human labels (NaN from `labels` on), and the question of each item.
 
     For a question with several items, each item has the truth of the first with probability 0.5.
@@ -93,15 +97,21 @@ def simulated(draws: int, alike: int = 1) -> Table:
         for items, labels in SIZES if alike == 1 else SIZES[:1]:
             rows.append(coverage(judge, items * alike, labels * alike, draws=draws, alike=alike))
     columns = (
-        "true rate", "sensitivity", "specificity", "items", "labels", "naive", "people only",
-        "prediction-powered", "Rogan-Gladen", "withheld",
-    )  # fmt: skip
+        "true rate",
+        "sensitivity",
+        "specificity",
+        "items",
+        "labels",
+        "naive",
+        "people only",
+        "prediction-powered",
+        "Rogan-Gladen",
+        "withheld",
+    )
     return Table(columns=columns, rows=tuple(rows))
 
 
-def coverage(
-    judge: tuple[float, float, float], items: int, labels: int, *, draws: int, alike: int
-) -> tuple:
+def coverage(judge: tuple[float, float, float], items: int, labels: int, *, draws: int, alike: int) -> tuple:
     """Return a row of the table: coverage and mean width of each interval."""
     rng = np.random.default_rng(17)
     found: dict[str, list[Estimate]] = {}
@@ -113,17 +123,24 @@ def coverage(
         found.setdefault("ppi", []).append(prediction_powered_mean(*given))
         # Labels on other items: the labelled items do not count in the rate.
         more = draw(rng, judge, labels, labels, alike=alike)
-        parts = [np.concatenate(both) for both in zip(more, draw(rng, judge, items, 0, alike=alike),
-                                                      strict=True)]  # fmt: skip
+        parts = [np.concatenate(both) for both in zip(more, draw(rng, judge, items, 0, alike=alike), strict=True)]
         parts[2] = np.repeat(np.arange(len(parts[0]) // alike), alike)
         weights = np.arange(len(parts[0])) >= labels
         found.setdefault("rg", []).append(rogan_gladen(*parts, weights))
     cells = {name: _covered(some, judge[0]) for name, some in found.items()}
     withheld = sum(math.isnan(each.value) for each in found["rg"]) / draws
     return (
-        f"{judge[0]:g}", f"{judge[1]:g}", f"{judge[2]:g}", items, labels, cells["naive"],
-        cells["people"], cells["ppi"], cells["rg"], f"{withheld:.0%}",
-    )  # fmt: skip
+        f"{judge[0]:g}",
+        f"{judge[1]:g}",
+        f"{judge[2]:g}",
+        items,
+        labels,
+        cells["naive"],
+        cells["people"],
+        cells["ppi"],
+        cells["rg"],
+        f"{withheld:.0%}",
+    )
 
 
 def usable(draws: int) -> Table:
@@ -132,16 +149,18 @@ def usable(draws: int) -> Table:
     for sens, spec, alike in ((0.95, 0.9, 1), (0.95, 0.9, 4), (0.8, 0.75, 1), (0.94, 0.18, 1)):
         for rate in RATES:
             cells = [usable_share((rate, sens, spec), labels, draws, alike) for labels in LABELS]
-            rows.append((f"{sens:g}", f"{spec:g}", alike, f"{rate:g}",
-                         *(f"{share:.1%}" for share in cells)))  # fmt: skip
-    columns = ("sensitivity", "specificity", "labels per question", "true rate",
-               *(f"{labels:,} labels" for labels in LABELS))  # fmt: skip
+            rows.append((f"{sens:g}", f"{spec:g}", alike, f"{rate:g}", *(f"{share:.1%}" for share in cells)))
+    columns = (
+        "sensitivity",
+        "specificity",
+        "labels per question",
+        "true rate",
+        *(f"{labels:,} labels" for labels in LABELS),
+    )
     return Table(columns=columns, rows=tuple(rows))
 
 
-def usable_share(
-    judge: tuple[float, float, float], labels: int, draws: int, alike: int = 1
-) -> float:
+def usable_share(judge: tuple[float, float, float], labels: int, draws: int, alike: int = 1) -> float:
     """Return the share of draws in which the judge is usable."""
     rng = np.random.default_rng(23)
     found = 0
@@ -164,20 +183,19 @@ def _covered(some: list[Estimate], truth: float) -> str:
 MARGIN, QUESTIONS, CLAIMS = 0.05, 400, 3
 # Sensitivity and specificity on the answers of the baseline and of the new system, and labels.
 PAIRS = (
-    ((0.94, 0.18), (0.94, 0.18), 750), ((0.95, 0.9), (0.95, 0.9), 200),
-    ((0.95, 0.9), (0.95, 0.9), 1000), ((0.85, 0.85), (0.85, 0.85), 1000),
-    ((0.95, 0.9), (0.9, 0.9), 200), ((0.95, 0.9), (0.95, 0.8), 200),
-)  # fmt: skip
+    ((0.94, 0.18), (0.94, 0.18), 750),
+    ((0.95, 0.9), (0.95, 0.9), 200),
+    ((0.95, 0.9), (0.95, 0.9), 1000),
+    ((0.85, 0.85), (0.85, 0.85), 1000),
+    ((0.95, 0.9), (0.9, 0.9), 200),
+    ((0.95, 0.9), (0.95, 0.8), 200),
+)
 IDS = [f"q{n}" for n in range(QUESTIONS)]
 LOSSES = (0.0, 0.05, 0.1)
 
 
 def verdicts_of_gate(
-    pair: tuple[tuple[float, float], tuple[float, float], int],
-    loss: float,
-    draws: int,
-    *,
-    both: int = 0,
+    pair: tuple[tuple[float, float], tuple[float, float], int], loss: float, draws: int, *, both: int = 0
 ) -> tuple[Counter, Counter, Counter]:
     """Return verdicts of the gate without and with correction, and of a comparison.
 
@@ -206,9 +224,7 @@ def verdicts_of_gate(
             people.append({"people": dict(known)} if both else {})
         raw[verdict_of(*pairs)] += 1
         own = [
-            replace(
-                one, settings={"judge": {"name": "m", "measures": {"Faithfulness": about | labels}}}
-            )
+            replace(one, settings={"judge": {"name": "m", "measures": {"Faithfulness": about | labels}}})
             for one, labels in zip(pairs, people, strict=True)
         ]
         true[verdict_of(*own) if usable or both else "refused"] += 1
@@ -229,18 +245,39 @@ def gated(draws: int) -> Table:
         for loss in LOSSES:
             raw, true, compared = verdicts_of_gate(pair, loss, draws)
             cells = (
-                raw["PASS"], true["PASS"], true["FAIL"], true["INCONCLUSIVE"], true["refused"],
-                compared["worse"], compared["better"], compared["withheld"],
-            )  # fmt: skip
+                raw["PASS"],
+                true["PASS"],
+                true["FAIL"],
+                true["INCONCLUSIVE"],
+                true["refused"],
+                compared["worse"],
+                compared["better"],
+                compared["withheld"],
+            )
             (sens, spec), (new_sens, new_spec), labels = pair
-            rows.append((
-                f"{sens:g} / {spec:g}", f"{new_sens:g} / {new_spec:g}", labels, f"{loss:g}",
-                *(f"{count / draws:.1%}" for count in cells),
-            ))  # fmt: skip
+            rows.append(
+                (
+                    f"{sens:g} / {spec:g}",
+                    f"{new_sens:g} / {new_spec:g}",
+                    labels,
+                    f"{loss:g}",
+                    *(f"{count / draws:.1%}" for count in cells),
+                )
+            )
     columns = (
-        "judge on baseline", "judge on new", "labels", "true loss", "PASS, uncorrected", "PASS",
-        "FAIL", "INCONCLUSIVE", "refused", "worse", "better", "withheld",
-    )  # fmt: skip
+        "judge on baseline",
+        "judge on new",
+        "labels",
+        "true loss",
+        "PASS, uncorrected",
+        "PASS",
+        "FAIL",
+        "INCONCLUSIVE",
+        "refused",
+        "worse",
+        "better",
+        "withheld",
+    )
     return Table(columns=columns, rows=tuple(rows))
 
 
@@ -251,19 +288,28 @@ def labeled(draws: int) -> Table:
         for both in (50, 100, 200):
             for loss in LOSSES:
                 _, true, compared = verdicts_of_gate(pair, loss, draws, both=both)
-                cells = (
-                    true["PASS"], true["FAIL"], true["INCONCLUSIVE"], compared["worse"],
-                    compared["better"],
-                )  # fmt: skip
+                cells = (true["PASS"], true["FAIL"], true["INCONCLUSIVE"], compared["worse"], compared["better"])
                 (sens, spec), (new_sens, new_spec), _ = pair
-                rows.append((
-                    f"{sens:g} / {spec:g}", f"{new_sens:g} / {new_spec:g}", both, f"{loss:g}",
-                    *(f"{count / draws:.1%}" for count in cells),
-                ))  # fmt: skip
+                rows.append(
+                    (
+                        f"{sens:g} / {spec:g}",
+                        f"{new_sens:g} / {new_spec:g}",
+                        both,
+                        f"{loss:g}",
+                        *(f"{count / draws:.1%}" for count in cells),
+                    )
+                )
     columns = (
-        "judge on baseline", "judge on new", "questions labeled", "true loss", "PASS", "FAIL",
-        "INCONCLUSIVE", "worse", "better",
-    )  # fmt: skip
+        "judge on baseline",
+        "judge on new",
+        "questions labeled",
+        "true loss",
+        "PASS",
+        "FAIL",
+        "INCONCLUSIVE",
+        "worse",
+        "better",
+    )
     return Table(columns=columns, rows=tuple(rows))
 
 
@@ -291,15 +337,14 @@ def expertqa(data: Path) -> tuple[list[AnswerSet], list[Verdict], list[Verdict]]
         if not claims:
             continue
         record = AnswerRecord(
-            row["id"], row["question"], row["answer"],
+            row["id"],
+            row["question"],
+            row["answer"],
             tuple(
-                Context(str(n), "\n".join(part["text"] for part in each["evidence"]))
-                for n, each in enumerate(claims)
+                Context(str(n), "\n".join(part["text"] for part in each["evidence"])) for n, each in enumerate(claims)
             ),
-            citations=tuple(
-                Citation(str(n), MARK.sub("", each["claim"])) for n, each in enumerate(claims)
-            ),
-        )  # fmt: skip
+            citations=tuple(Citation(str(n), MARK.sub("", each["claim"])) for n, each in enumerate(claims)),
+        )
         sets.setdefault(row["system"], []).append(record)
         for item in items_of(record, ClaimSet()):
             if item.relation == "citation-context":
@@ -318,22 +363,21 @@ def corrected(data: Path) -> Table:
     rng = np.random.default_rng(3)
     rows = []
     for one in sets:
-        keys = {r.id: [i.key for i in items_of(r, ClaimSet()) if i.relation == "citation-context"]
-                for r in one}  # fmt: skip
+        keys = {r.id: [i.key for i in items_of(r, ClaimSet()) if i.relation == "citation-context"] for r in one}
         true = np.mean([np.mean([truth[key] for key in some]) for some in keys.values()])
         first, hits, sums = None, np.zeros(3), np.zeros(3)
         for _ in range(SAMPLES):
             chosen = rng.random(len(keys)) < SAMPLE
-            known = {key for some, there in zip(keys.values(), chosen, strict=True) if there
-                     for key in some}  # fmt: skip
+            known = {key for some, there in zip(keys.values(), chosen, strict=True) if there for key in some}
             labels = [each for each in people if each.key in known]
             found = correct_means(one, judged, labels, "CitationPrecision").means[0]
             units = [
                 (said[key], truth[key] if key in known else math.nan, question, 1 / len(some))
-                for question, some in keys.items() for key in some if key in said
-            ]  # fmt: skip
-            some = (found.judged, found.prediction_powered,
-                    rogan_gladen(*map(np.array, zip(*units, strict=True))))  # fmt: skip
+                for question, some in keys.items()
+                for key in some
+                if key in said
+            ]
+            some = (found.judged, found.prediction_powered, rogan_gladen(*map(np.array, zip(*units, strict=True))))
             first = first or some
             hits += [each.low <= true <= each.high for each in some]
             sums += [math.isnan(each.value) for each in some]
@@ -342,8 +386,7 @@ def corrected(data: Path) -> Table:
             text = f"{interval(each)}; {hit / max(1, SAMPLES - gone):.0%}"
             shown.append(text if not gone else f"withheld in {gone / SAMPLES:.0%}")
         rows.append((one.system, len(keys), f"{true:.3f}", *shown))
-    columns = ("system", "questions", "by the experts", "rules", "prediction-powered",
-               "Rogan-Gladen")  # fmt: skip
+    columns = ("system", "questions", "by the experts", "rules", "prediction-powered", "Rogan-Gladen")
     return Table(columns=columns, rows=tuple(rows))
 
 
@@ -376,8 +419,7 @@ def mtrag(data: Path) -> tuple[list[AnswerSet], Calibration]:
         judged, human = [], []
         for one in answers:
             for record in one:
-                (item,) = (i for i in items_of(record, ClaimSet(), {name: "faithful"})
-                           if i.relation == "criterion")  # fmt: skip
+                (item,) = (i for i in items_of(record, ClaimSet(), {name: "faithful"}) if i.relation == "criterion")
                 labels = ("met", "not met")
                 high = scores[record.answer][name] >= 0.5
                 judged.append(Verdict(item.key, labels[not high], name))
@@ -396,10 +438,9 @@ def ratings(data: Path) -> Table:
         table = [[row["human"][rating].get(name, math.nan) for name in raters] for row in rows]
         alone = krippendorff_alpha(table, "ordinal")
         turn = krippendorff_alpha(table, "ordinal", clusters=turns)
-        out.append((
-            rating, f"{alone.value:.3f}", f"[{alone.low:.3f}, {alone.high:.3f}]",
-            f"[{turn.low:.3f}, {turn.high:.3f}]",
-        ))  # fmt: skip
+        out.append(
+            (rating, f"{alone.value:.3f}", f"[{alone.low:.3f}, {alone.high:.3f}]", f"[{turn.low:.3f}, {turn.high:.3f}]")
+        )
     columns = ("rating", "ordinal alpha", "95% CI, answers alone", "95% CI, by turn")
     return Table(columns=columns, rows=tuple(out))
 
@@ -411,20 +452,22 @@ def graded(data: Path) -> Table:
     out = []
     for model in sorted({row["model"] for row in rows}):
         some = [row for row in rows if row["model"] == model]
-        human = np.array(
-            [(np.mean(list(row["human"]["faithfulness"].values())) - 1) / 3 for row in some]
-        )
+        human = np.array([(np.mean(list(row["human"]["faithfulness"].values())) - 1) / 3 for row in some])
         judged = np.array([row["scores"]["rl_f"] for row in some])
         turns = [row["conversation_id"] for row in some]
         known = np.where(rng.random(len(some)) < SAMPLE, human, math.nan)
-        out.append((
-            model, len(some), int((~np.isnan(known)).sum()), f"{human.mean():.3f}",
-            interval(naive_rate(judged, turns)),
-            interval(prediction_powered_mean(judged, known, turns, power=0.0)),
-            interval(prediction_powered_mean(judged, known, turns)),
-        ))  # fmt: skip
-    columns = ("answers of", "answers", "with labels", "by the raters", "by rl_f", "people only",
-               "prediction-powered")  # fmt: skip
+        out.append(
+            (
+                model,
+                len(some),
+                int((~np.isnan(known)).sum()),
+                f"{human.mean():.3f}",
+                interval(naive_rate(judged, turns)),
+                interval(prediction_powered_mean(judged, known, turns, power=0.0)),
+                interval(prediction_powered_mean(judged, known, turns)),
+            )
+        )
+    columns = ("answers of", "answers", "with labels", "by the raters", "by rl_f", "people only", "prediction-powered")
     return Table(columns=columns, rows=tuple(out))
 
 
@@ -441,17 +484,32 @@ def guesses(data: Path) -> Table:
     rows = [("rules, ExpertQA", calibrate(sets, judged, people).relations[0])]
     rows += [(f"{each.judge}, MTRAG", each) for each in stored.relations]
     return Table(
-        columns=("judge", "labels", "agreement", "base rate", "kappa", "sensitivity", "specificity",
-                 "sensitivity + specificity - 1", "state"),
+        columns=(
+            "judge",
+            "labels",
+            "agreement",
+            "base rate",
+            "kappa",
+            "sensitivity",
+            "specificity",
+            "sensitivity + specificity - 1",
+            "state",
+        ),
         rows=tuple(
             (
-                name, each.labels, f"{each.agreement.value:.3f}", f"{each.base_rate:.3f}",
-                interval(each.kappa), interval(each.sensitivity), interval(each.specificity),
-                interval(each.gain), each.state,
+                name,
+                each.labels,
+                f"{each.agreement.value:.3f}",
+                f"{each.base_rate:.3f}",
+                interval(each.kappa),
+                interval(each.sensitivity),
+                interval(each.specificity),
+                interval(each.gain),
+                each.state,
             )
             for name, each in rows
         ),
-    )  # fmt: skip
+    )
 
 
 def thresholds(data: Path) -> Table:
@@ -470,23 +528,18 @@ def thresholds(data: Path) -> Table:
     for row in read(data, "mtrag"):
         contexts = tuple(Context(each["id"], each["text"]) for each in row["contexts"])
         record = AnswerRecord(row["id"], row["question"], row["answer"], contexts)
-        some = [i for i in items_of(record, sentence_claims(record))
-                if i.relation == "answer-context"]  # fmt: skip
+        some = [i for i in items_of(record, sentence_claims(record)) if i.relation == "answer-context"]
         if some:
             answers.append((np.mean(list(row["human"]["faithfulness"].values())), some))
     rows = []
     for share in SHARES:
         with patch.object(judges, "_ENOUGH", share):
-            cells = [_two_rates([(true, _supports(item)) for true, item in some])
-                     for some in halves.values()]  # fmt: skip
+            cells = [_two_rates([(true, _supports(item)) for true, item in some]) for some in halves.values()]
             shares = [_supported_share(some) for _, some in answers]
         rated = [mean for mean, _ in answers]
         pairs = [(mean >= 3.5, found >= 0.5) for mean, found in zip(rated, shares, strict=True)]
-        rows.append(
-            (f"{share:.0%}", *cells, _two_rates(pairs), f"{spearmanr(shares, rated)[0]:.3f}")
-        )
-    columns = ("share of terms", "ExpertQA, tuned on", "ExpertQA, other half", "MTRAG",
-               "MTRAG, Spearman")  # fmt: skip
+        rows.append((f"{share:.0%}", *cells, _two_rates(pairs), f"{spearmanr(shares, rated)[0]:.3f}"))
+    columns = ("share of terms", "ExpertQA, tuned on", "ExpertQA, other half", "MTRAG", "MTRAG, Spearman")
     return Table(columns=columns, rows=tuple(rows))
 
 

@@ -99,11 +99,8 @@ def team_project(mode: str) -> tuple[JudgingProject, dict[str, str]]:
     project = demo_project(f"judging-{mode}.db")
     done = mode == "done"
     project.change_settings(
-        Settings(
-            project.settings.title, "choice" if done else mode, overlap=1.0,
-            budget=1 if done else None,
-        )
-    )  # fmt: skip
+        Settings(project.settings.title, "choice" if done else mode, overlap=1.0, budget=1 if done else None)
+    )
     secrets = {}
     for who, role in PEOPLE.items():
         judge, secrets[who] = project.add_judge(who, role=role)
@@ -124,10 +121,14 @@ def _judge(project: JudgingProject, judge: str, tasks: int | None, *, often: boo
         best = sorted(shown.documents, key=lambda name: (-known.get(name, 0), name))
         grade = known.get(best[0], 0)
         made = Choice(
-            str(uuid.uuid4()), shown.id, judge, "none", seconds=12.0 + done % 9,
+            str(uuid.uuid4()),
+            shown.id,
+            judge,
+            "none",
+            seconds=12.0 + done % 9,
             reason="correctness" if done % 3 else "more detail",
             comment="The other documents are out of date." if careless else "",
-        )  # fmt: skip
+        )
         if shown.mode == "graded":
             made = replace(made, outcome="graded", grades=(grade,))
         elif grade or careless:
@@ -142,9 +143,7 @@ def _vote(project: JudgingProject) -> None:
         texts = project.documents(project.pools[name][:2])
         for system, document in zip(("bm25", "hybrid"), texts.values(), strict=True):
             text = document.fields["text"].split(". ")[0] + "."
-            answers.append(
-                Answer(f"{system}-{name}", name, text, system, "v3", "m1", (document.id,))
-            )
+            answers.append(Answer(f"{system}-{name}", name, text, system, "v3", "m1", (document.id,)))
     project.add_answers(answers)
     people = [each for each in project.judges.values() if each.role == "judge"]
     for judge in (each for each in people if each.kind == "person"):
@@ -174,9 +173,13 @@ def take(browser: Browser, url: str, name: str, secrets: dict[str, str]) -> None
     for size in picture.sizes:
         width, height = SIZES[size]
         context = browser.new_context(
-            base_url=url, viewport={"width": width, "height": height}, has_touch=size == "narrow",
-            is_mobile=size == "narrow", color_scheme="light", reduced_motion="reduce",
-        )  # fmt: skip
+            base_url=url,
+            viewport={"width": width, "height": height},
+            has_touch=size == "narrow",
+            is_mobile=size == "narrow",
+            color_scheme="light",
+            reduced_motion="reduce",
+        )
         page = context.new_page()
         page.goto(f"/join/{secrets[picture.who or 'Judge 1']}")
         if picture.who:

@@ -116,9 +116,7 @@ class Outcome:
         return float(true[found].mean()), float(found[true].mean())
 
 
-def judge_question(
-    design: str, tasks: int, judge: Judge, utilities: np.ndarray, *, seed: int
-) -> QuestionState:
+def judge_question(design: str, tasks: int, judge: Judge, utilities: np.ndarray, *, seed: int) -> QuestionState:
     """Simulate the judging of one question; ``adaptive`` ends when it is resolved."""
     rng = np.random.default_rng([seed, 1])
     draws = random.Random(seed)  # noqa: S311 - a simulation
@@ -126,10 +124,12 @@ def judge_question(
     state = QuestionState(NAMES)
     for _ in range(tasks):
         shown = next_documents(
-            state, SHOWN, views=2 if design in {"active", "adaptive"} else tasks,
+            state,
+            SHOWN,
+            views=2 if design in {"active", "adaptive"} else tasks,
             at_random=design == "random" or (design != "balanced" and draws.random() < RANDOM),
             rng=draws,
-        )  # fmt: skip
+        )
         shown = tuple(draws.sample(shown, len(shown)))
         place = judge(utilities[[NAMES.index(name) for name in shown]], rng)
         best = (shown[place],) if place >= 0 else ()
@@ -170,23 +170,34 @@ def designs(judge: Judge, questions: int) -> Table:
             found = simulate(design, tasks, judge, questions)
             clear, right = found.resolved()
             precision, recall = found.precision_and_recall()
-            rows.append((
-                design if design != "adaptive" else "active, until resolved",
-                f"{np.mean(found.tasks):.0f}",
-                *(
-                    f"{measure(found.fit):.3f} / {measure(found.share):.3f}"
-                    for measure in (found.concordance, found.auc, found.error)
-                ),
-                _percent(found.coverage()), _percent(clear), _percent(right),
-                f"{precision:.2f} / {recall:.2f}",
-            ))  # fmt: skip
+            rows.append(
+                (
+                    design if design != "adaptive" else "active, until resolved",
+                    f"{np.mean(found.tasks):.0f}",
+                    *(
+                        f"{measure(found.fit):.3f} / {measure(found.share):.3f}"
+                        for measure in (found.concordance, found.auc, found.error)
+                    ),
+                    _percent(found.coverage()),
+                    _percent(clear),
+                    _percent(right),
+                    f"{precision:.2f} / {recall:.2f}",
+                )
+            )
     return Table(
         columns=(
-            "design", "tasks", "concordance fit / share", "AUC fit / share",
-            "error fit / share", "coverage", "resolved", "of these right", "precision / recall",
+            "design",
+            "tasks",
+            "concordance fit / share",
+            "AUC fit / share",
+            "error fit / share",
+            "coverage",
+            "resolved",
+            "of these right",
+            "precision / recall",
         ),
         rows=tuple(rows),
-    )  # fmt: skip
+    )
 
 
 def fit_checks(questions: int) -> Table:
@@ -196,11 +207,14 @@ def fit_checks(questions: int) -> Table:
         found = simulate("balanced", 16, judge, questions)
         rows += [
             (
-                name, f"{rate.low:.1f} to {rate.high:.1f}", str(rate.sets),
-                _percent(rate.predicted), _percent(rate.observed),
+                name,
+                f"{rate.low:.1f} to {rate.high:.1f}",
+                str(rate.sets),
+                _percent(rate.predicted),
+                _percent(rate.observed),
             )
             for rate in none_rates(found.predicted, found.none)
-        ]  # fmt: skip
+        ]
     columns = ("judge", "predicted none", "sets", "mean prediction", "observed")
     return Table(columns=columns, rows=tuple(rows))
 
@@ -208,15 +222,11 @@ def fit_checks(questions: int) -> Table:
 # ---- agreement
 
 
-def draw_answers(
-    rng: np.random.Generator, tasks: int, judges: int, *, none: float, right: float
-) -> np.ndarray:
+def draw_answers(rng: np.random.Generator, tasks: int, judges: int, *, none: float, right: float) -> np.ndarray:
     """Return (tasks, judges) places, -1 for none: the truth with probability `right`."""
 
     def guess(count: int) -> np.ndarray:
-        return np.where(
-            rng.random((tasks, count)) < none, -1, rng.integers(0, SHOWN, (tasks, count))
-        )
+        return np.where(rng.random((tasks, count)) < none, -1, rng.integers(0, SHOWN, (tasks, count)))
 
     return np.where(rng.random((tasks, judges)) < right, guess(1), guess(judges)).astype(float)
 
@@ -235,8 +245,7 @@ def guessing(runs: int) -> Table:
         same, by_place, by_label = np.mean(found, axis=0)
         rows.append((_percent(none), _percent(same), f"{by_place:+.3f}", f"{by_label:+.3f}"))
     return Table(
-        columns=("none by chance", "agreement", "alpha, places", "alpha, identifiers as labels"),
-        rows=tuple(rows),
+        columns=("none by chance", "agreement", "alpha, places", "alpha, identifiers as labels"), rows=tuple(rows)
     )
 
 
@@ -245,20 +254,14 @@ def alpha_coverage(runs: int, draws: int = 400) -> Table:
     rows = []
     for tasks, judges in ((25, 2), (50, 2), (100, 2), (200, 2), (400, 2), (150, 3)):
         rng = np.random.default_rng([tasks, judges, 3])
-        truth = krippendorff_alpha(
-            draw_answers(rng, 200_000, judges, none=0.4, right=0.7), draws=0
-        ).value
+        truth = krippendorff_alpha(draw_answers(rng, 200_000, judges, none=0.4, right=0.7), draws=0).value
         found = [
-            krippendorff_alpha(
-                draw_answers(rng, tasks, judges, none=0.4, right=0.7), draws=draws, seed=run
-            )
+            krippendorff_alpha(draw_answers(rng, tasks, judges, none=0.4, right=0.7), draws=draws, seed=run)
             for run in range(runs)
         ]
         inside = [each.low <= truth <= each.high for each in found]
         half = np.mean([(each.high - each.low) / 2 for each in found])
-        rows.append(
-            (str(tasks), str(judges), f"{truth:.2f}", _percent(np.mean(inside)), f"± {half:.2f}")
-        )
+        rows.append((str(tasks), str(judges), f"{truth:.2f}", _percent(np.mean(inside)), f"± {half:.2f}"))
     columns = ("tasks", "judges", "true alpha", "coverage", "half-width")
     return Table(columns=columns, rows=tuple(rows))
 
@@ -294,11 +297,7 @@ def preferences(data: Path) -> Iterator[tuple[str, str, str]]:
     found = np.exp(wide.utilities - wide.utilities.max())
     apart = float(np.abs(found / found.sum() - strengths / strengths.sum()).max())
     yield "choices of pairs (ties included)", f"{len(rows):,}", "llmfao.csv"
-    yield (
-        "largest difference from the published Bradley-Terry strengths",
-        f"{apart:.1e}",
-        "prior sd 1000",
-    )
+    yield ("largest difference from the published Bradley-Terry strengths", f"{apart:.1e}", "prior sd 1000")
     usual = fit_plackett_luce(len(items), sets, picks, **settings)
     order = lambda fit: np.argsort(np.argsort(-fit.utilities))  # noqa: E731
     moved = int(np.abs(order(usual) - order(wide)).max())
@@ -308,18 +307,10 @@ def preferences(data: Path) -> Iterator[tuple[str, str, str]]:
     for row in rows:
         tasks[row["id"]].append(codes[row["winner"]])
     alpha = krippendorff_alpha(padded(tasks))
-    yield (
-        "alpha of left, right, tie",
-        _interval(alpha),
-        f"{alpha.units:,} pairs, {alpha.ratings:,} answers",
-    )
+    yield ("alpha of left, right, tie", _interval(alpha), f"{alpha.units:,} pairs, {alpha.ratings:,} answers")
     decided = {name: [x for x in said if x < 2] for name, said in tasks.items()}
     alpha = krippendorff_alpha(padded(decided))
-    yield (
-        "alpha of left, right",
-        _interval(alpha),
-        f"{alpha.units:,} pairs, {alpha.ratings:,} answers",
-    )
+    yield ("alpha of left, right", _interval(alpha), f"{alpha.units:,} pairs, {alpha.ratings:,} answers")
 
 
 def annotations(data: Path) -> Iterator[tuple[str, str, str]]:

@@ -130,9 +130,15 @@ def sample() -> Iterator[Planted]:
         others = [doc for doc in runs[row["id"]]["ranking"] if doc not in gold]
         ranking = (*gold, *others)
         record = AnswerRecord(
-            row["id"], row["question"], row["reference"], (), row["reference"], answerable=True,
-            gold=gold, ranking=ranking,
-        )  # fmt: skip
+            row["id"],
+            row["question"],
+            row["reference"],
+            (),
+            row["reference"],
+            answerable=True,
+            gold=gold,
+            ranking=ranking,
+        )
         known = {doc: texts[doc].text for doc in ranking if doc in texts}
         yield _base(record, [Context(doc, text) for doc, text in known.items()], len(gold))
 
@@ -142,14 +148,11 @@ def mtrag(data: Path) -> Iterator[Planted]:
     with gzip.open(data / "rag" / "mtrag" / "answers.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     kept = [
-        row for row in rows
-        if row["model"] == "reference" and row["answerability"] == "answerable" and row["contexts"]
-    ][:MTRAG]  # fmt: skip
+        row for row in rows if row["model"] == "reference" and row["answerability"] == "answerable" and row["contexts"]
+    ][:MTRAG]
     passages = [Context(row["id"], "\n\n".join(c["text"] for c in row["contexts"])) for row in kept]
     for at, row in enumerate(kept):
-        record = AnswerRecord(
-            row["id"], row["question"], row["answer"], (), row["answer"], answerable=True
-        )
+        record = AnswerRecord(row["id"], row["question"], row["answer"], (), row["answer"], answerable=True)
         far = [(at + step) % len(kept) for step in (len(kept) // 3, len(kept) // 2)]
         yield _base(record, [passages[at], *(passages[place] for place in far)], 1)
 
@@ -162,9 +165,7 @@ def _base(record: AnswerRecord, contexts: Sequence[Context], useful: int) -> Pla
     claims = tuple(dict.fromkeys(split_sentences(record.reference)))
     shown = tuple(contexts[: max(SHOWN, useful)])
     stated = {each.id: claims for each in contexts[:useful]}
-    return Planted(
-        GOOD, "none", replace(record, contexts=shown), claims, claims, stated, {}
-    )  # fmt: skip
+    return Planted(GOOD, "none", replace(record, contexts=shown), claims, claims, stated, {})
 
 
 def answering(of: Planted, claims: Iterable[str], **changes: object) -> Planted:
@@ -217,12 +218,11 @@ def plants(base: Planted, other: Planted) -> Iterator[Planted]:
     answers = (
         ("abstained though answerable", "abstention forced", (), {}),
         ("used but contradicted", "claim altered", [wrong, *claims[1:]], altered),
-        ("does not address the question", "other question answered", [away],
-         {"astray": frozenset([away])}),
+        ("does not address the question", "other question answered", [away], {"astray": frozenset([away])}),
         ("in the context but not used", "claims replaced", [invented], {}),
         ("partly used", "claim dropped", claims[:-1], {}),
         ("unsupported claims", "claim added", [*claims, invented], {}),
-    )  # fmt: skip
+    )
     for expected, fault, said, changes in answers:
         if said or not expected.startswith("partly"):
             yield answering(base, said, expected=expected, fault=fault, **changes)
@@ -233,15 +233,16 @@ def _cut(base: Planted, claims: tuple[str, ...]) -> Iterator[Planted]:
     cause = "retrieved but cut" if base.record.gold else "not retrieved"
     for kept in {0, len(claims) // 2}:
         passages = tuple(
-            replace(each, text=" ".join(claims[:kept]) or "More on the next page.")
-            if each.id in base.stated else each
+            replace(each, text=" ".join(claims[:kept]) or "More on the next page.") if each.id in base.stated else each
             for each in base.record.contexts
-        )  # fmt: skip
+        )
         short = replace(
-            base, expected=cause, fault="text cut" if not kept else "text cut in half",
+            base,
+            expected=cause,
+            fault="text cut" if not kept else "text cut in half",
             record=replace(base.record, contexts=passages),
             stated=dict.fromkeys(base.stated, claims[:kept]),
-        )  # fmt: skip
+        )
         yield answering(short, claims[:kept])
 
 
@@ -250,9 +251,7 @@ def by_rules(planted: Sequence[Planted]) -> Blame:
     judge = RuleJudge()
     judged = []
     for each in planted:
-        labels = {
-            found.key: found.label for found in judge.judge(each.items) if hasattr(found, "label")
-        }
+        labels = {found.key: found.label for found in judge.judge(each.items) if hasattr(found, "label")}
         judged.append(each.judged(labels))
     return blame(judged)
 
@@ -268,10 +267,14 @@ def with_errors(planted: Sequence[Planted], seed: int = 1) -> Blame:
             positive = label in {"supported", "relevant", "abstains"}
             wrong = rng.random() > (SENSITIVITY if positive else SPECIFICITY)
             flipped = {
-                "supported": "not stated", "contradicted": "supported", "not stated": "supported",
-                "relevant": "not relevant", "not relevant": "relevant", "abstains": "answers",
+                "supported": "not stated",
+                "contradicted": "supported",
+                "not stated": "supported",
+                "relevant": "not relevant",
+                "not relevant": "relevant",
+                "abstains": "answers",
                 "answers": "abstains",
-            }  # fmt: skip
+            }
             labels[item.key] = flipped[label] if wrong else label
         # Abstentions are found by a rule, whatever judges the claims.
         labels |= {i.key: each.truth(i) for i in each.items if i.relation == "abstention"}
@@ -281,9 +284,7 @@ def with_errors(planted: Sequence[Planted], seed: int = 1) -> Blame:
 
 def tables(data: Path) -> Iterator[tuple[str, Table]]:
     """Yield the tables of the page."""
-    planted = [
-        (source, each) for source, base, other in bases(data) for each in plants(base, other)
-    ]
+    planted = [(source, each) for source, base, other in bases(data) for each in plants(base, other)]
     cases = [each for _, each in planted]
     found = {
         "true verdicts": blame([each.judged() for each in cases]),
@@ -300,31 +301,43 @@ def tables(data: Path) -> Iterator[tuple[str, Table]]:
             causes = Counter(each.answers[n].cause for n in at)
             first = sum(count for cause, count in causes.items() if cause == expected)
             shares.append(_percent(first / len(at)))
-            rest = [
-                f"{cause} {count}" for cause, count in causes.most_common() if cause != expected
-            ]
+            rest = [f"{cause} {count}" for cause, count in causes.most_common() if cause != expected]
         rows.append((expected, fault, str(len(at)), *shares, ", ".join(rest[:2])))
     yield (
         "stages",
+        Table(columns=("planted cause", "fault", "answers", *found, "other causes by rules"), rows=tuple(rows)),
+    )
+    yield (
+        "stage-rates",
         Table(
-            columns=("planted cause", "fault", "answers", *found, "other causes by rules"),
-            rows=tuple(rows),
+            columns=(
+                "verdicts",
+                "answers of",
+                "cause right",
+                "stage right",
+                "stated causes right",
+                "false cause without a fault",
+                "correctness lost: true",
+                "gain at most",
+            ),
+            rows=tuple(
+                (
+                    name,
+                    source,
+                    *rates(
+                        [each for own, each in planted if own == source],
+                        Blame(
+                            tuple(
+                                answer for (own, _), answer in zip(planted, each.answers, strict=True) if own == source
+                            )
+                        ),
+                    ),
+                )
+                for name, each in found.items()
+                for source in ("sample", "MTRAG")
+            ),
         ),
     )
-    yield "stage-rates", Table(
-        columns=("verdicts", "answers of", "cause right", "stage right", "stated causes right",
-                 "false cause without a fault", "correctness lost: true", "gain at most"),
-        rows=tuple(
-            (name, source, *rates(
-                [each for own, each in planted if own == source],
-                Blame(tuple(
-                    answer for (own, _), answer in zip(planted, each.answers, strict=True)
-                    if own == source
-                )),
-            ))
-            for name, each in found.items() for source in ("sample", "MTRAG")
-        ),
-    )  # fmt: skip
 
 
 def rates(planted: Sequence[Planted], found: Blame) -> tuple[str, ...]:
@@ -336,14 +349,16 @@ def rates(planted: Sequence[Planted], found: Blame) -> tuple[str, ...]:
     clean = [bool(answer.stage) for each, answer in pairs if each.expected == GOOD]
     truly = blame([each.judged() for each in planted])
     lost = [
-        1 - answer.correctness for each, answer in zip(planted, truly.answers, strict=True)
+        1 - answer.correctness
+        for each, answer in zip(planted, truly.answers, strict=True)
         if each.expected != GOOD and not math.isnan(answer.correctness)
-    ]  # fmt: skip
+    ]
     gains = math.fsum(gain for gain in map(found.gain, CAUSES) if not math.isnan(gain))
     return (
         *map(_percent, (np.mean(right), np.mean(stage), np.mean(stated), np.mean(clean))),
-        f"{math.fsum(lost) / len(planted):.3f}", f"{gains:.3f}",
-    )  # fmt: skip
+        f"{math.fsum(lost) / len(planted):.3f}",
+        f"{gains:.3f}",
+    )
 
 
 def _stage(cause: str) -> str:

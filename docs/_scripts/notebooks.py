@@ -118,10 +118,7 @@ def notebook(text: str, outputs: list[str]) -> str:
             stream = {"name": "stdout", "output_type": "stream", "text": lines}
             rest = {"execution_count": None, "outputs": [stream] if lines else []}
         text_lines = source.splitlines(keepends=True)
-        made.append(
-            {"cell_type": cell.kind, "id": f"cell-{number}", "metadata": {}, "source": text_lines}
-            | rest
-        )
+        made.append({"cell_type": cell.kind, "id": f"cell-{number}", "metadata": {}, "source": text_lines} | rest)
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     whole = {
         "cells": made,

@@ -50,23 +50,24 @@ def coverage() -> Table:
             cells = []
             for size in SIZES:
                 for rate in RATES:
-                    rng = np.random.default_rng([clusters, int(10 * correlation), int(10 * size),
-                                                 int(100 * rate)])  # fmt: skip
+                    rng = np.random.default_rng([clusters, int(10 * correlation), int(10 * size), int(100 * rate)])
                     hit = 0
                     for _ in range(DRAWS[clusters]):
-                        hits, items = drawn(
-                            rng, clusters=clusters, rate=rate, correlation=correlation, size=size
-                        )
+                        hits, items = drawn(rng, clusters=clusters, rate=rate, correlation=correlation, size=size)
                         found = clustered_proportion(sums_of(hits, items))
                         hit += found.low <= rate <= found.high
                     cells.append(hit / DRAWS[clusters])
-            rows.append((
-                str(clusters), f"{correlation:g}", f"{min(cells):.1%}", f"{np.median(cells):.1%}",
-                f"{max(cells):.1%}", f"{sum(cell < 0.93 for cell in cells)} of {len(cells)}",
-            ))  # fmt: skip
-    return Table(
-        ("clusters", "correlation", "lowest", "median", "highest", "below 93%"), tuple(rows)
-    )
+            rows.append(
+                (
+                    str(clusters),
+                    f"{correlation:g}",
+                    f"{min(cells):.1%}",
+                    f"{np.median(cells):.1%}",
+                    f"{max(cells):.1%}",
+                    f"{sum(cell < 0.93 for cell in cells)} of {len(cells)}",
+                )
+            )
+    return Table(("clusters", "correlation", "lowest", "median", "highest", "below 93%"), tuple(rows))
 
 
 def days(rng: np.random.Generator, kind: str, periods: int) -> tuple[np.ndarray, np.ndarray]:
@@ -105,9 +106,10 @@ def simulated_signals(rng: np.random.Generator, change: str, answers: int) -> di
     late, found = np.arange(56) >= 28, {}
     gradual = np.clip((np.arange(56) - 14) / 28, 0, 1)
     for name, share, rate, loss in (
-        ("thumbs_ratio", 0.1, 0.75, -0.15), ("idk_rate", 1.0, 0.1, 0.1),
+        ("thumbs_ratio", 0.1, 0.75, -0.15),
+        ("idk_rate", 1.0, 0.1, 0.1),
         ("reformulation_rate", 1.0, 0.12, 0.0),
-    ):  # fmt: skip
+    ):
         x = rng.poisson(answers * share, 56)
         step = {"none": 0.0, "abrupt": late, "gradual": gradual}[change]
         spread = 100
@@ -136,16 +138,18 @@ def verdicts() -> Table:
                 found = Counter()
                 for _ in range(TRUTHS):
                     signal = offline_signal(evaluations(rng, loss), parse("RR"), 0.02)
-                    states = [
-                        s.state
-                        for s in online_signals(simulated_signals(rng, change, answers), 0.05)
-                    ]
+                    states = [s.state for s in online_signals(simulated_signals(rng, change, answers), 0.05)]
                     found[verdict_of(signal.state, states, drift=None)[0]] += 1
                 right = {"holds": ("STEADY", "REFRESH"), "falls": ("OFFLINE ONLY", "WORSE")}
-                rows.append((
-                    str(answers), offline, change, right[offline][change != "none"],
-                    *(f"{found[name] / TRUTHS:.0%}" for name in names),
-                ))  # fmt: skip
+                rows.append(
+                    (
+                        str(answers),
+                        offline,
+                        change,
+                        right[offline][change != "none"],
+                        *(f"{found[name] / TRUTHS:.0%}" for name in names),
+                    )
+                )
     return Table(("answers a day", "metric", "users", "right", *names), tuple(rows))
 
 

@@ -107,12 +107,10 @@ def _by_sentence_transformers(name: str, qrels: Any, run: Any) -> float:
     corpus = {doc: doc for scores in run.values() for doc in scores}
     words = ("mrr_at_k", "ndcg_at_k", "accuracy_at_k", "precision_recall_at_k", "map_at_k")
     made = evaluation.InformationRetrievalEvaluator(
-        {query: query for query in qrels}, corpus, relevant, write_csv=False,
-        **{word: [int(k)] for word in words},
-    )  # fmt: skip
+        {query: query for query in qrels}, corpus, relevant, write_csv=False, **{word: [int(k)] for word in words}
+    )
     hits = [
-        [{"corpus_id": doc, "score": score} for doc, score in run.get(query, {}).items()]
-        for query in made.queries_ids
+        [{"corpus_id": doc, "score": score} for doc, score in run.get(query, {}).items()] for query in made.queries_ids
     ]
     return float(made.compute_metrics(hits)[f"{kind}@k"][int(k)])
 
@@ -144,10 +142,7 @@ def _by_sklearn(name: str, qrels: Any, run: Any) -> float:
     k = name.partition("@")[2]
     pairs = _side_by_side(qrels, run)
     return _mean(
-        [
-            float(ndcg_score(np.array([grades]), np.array([scores]), k=int(k) if k else None))
-            for scores, grades in pairs
-        ]
+        [float(ndcg_score(np.array([grades]), np.array([scores]), k=int(k) if k else None)) for scores, grades in pairs]
     )
 
 
@@ -170,8 +165,7 @@ def _by_haystack(name: str, qrels: Any, run: Any) -> float:
 
     made = getattr(evaluators, name)(document_comparison_field="id")
     truth = [
-        [Document(id=doc, content=doc, score=float(g)) for doc, g in docs.items() if g > 0]
-        for docs in qrels.values()
+        [Document(id=doc, content=doc, score=float(g)) for doc, g in docs.items() if g > 0] for docs in qrels.values()
     ]
     given = [[Document(id=doc, content=doc) for doc in run.get(query, {})] for query in qrels]
     return float(made.run(ground_truth_documents=truth, retrieved_documents=given)["score"])
@@ -226,17 +220,26 @@ _OPTIONS: tuple[MeasureNames, ...] = (
 CASES = (
     Case(
         "Equal scores",
-        {"q": {"b": 1}}, {"q": {"a": 1.0, "b": 1.0}}, _BOTH,
+        {"q": {"b": 1}},
+        {"q": {"a": 1.0, "b": 1.0}},
+        _BOTH,
         "Two documents have the same score, and the second one is relevant. Some tools put the "
         "higher document id first, some the lower one, some keep the input order, and two "
         "average over both orders. ir_measures and BEIR break ties differently for different "
         "measures of the same report.",
-        ("usnistgov/trec_eval#22", "terrierteam/ir_measures#18", "embeddings-benchmark/mteb#5092",
-         "embeddings-benchmark/mteb#5136", "huggingface/sentence-transformers#3989"),
+        (
+            "usnistgov/trec_eval#22",
+            "terrierteam/ir_measures#18",
+            "embeddings-benchmark/mteb#5092",
+            "embeddings-benchmark/mteb#5136",
+            "huggingface/sentence-transformers#3989",
+        ),
     ),
     Case(
         "Scores that differ beyond 32 bits",
-        {"q": {"a": 1}}, {"q": {"a": 0.1234567892, "z": 0.1234567891}}, _BOTH,
+        {"q": {"a": 1}},
+        {"q": {"a": 0.1234567892, "z": 0.1234567891}},
+        _BOTH,
         "The relevant document has the higher score, but only beyond the precision of 32-bit "
         "floats. pytrec_eval uses 32 bits, so this is a tie in pytrec_eval and in the tools that "
         "call it.",
@@ -244,21 +247,25 @@ CASES = (
     ),
     Case(
         "A judged query that is missing from the run",
-        {"q1": {"a": 1}, "q2": {"a": 1}}, {"q1": {"a": 1.0, "b": 0.5}}, _BOTH,
+        {"q1": {"a": 1}, "q2": {"a": 1}},
+        {"q1": {"a": 1.0, "b": 0.5}},
+        _BOTH,
         "One of two queries is missing from the run. Tools drop it from the mean or count it as "
         "0. BEIR drops it for nDCG and counts it for MRR.",
         ("beir-cellar/beir#102",),
     ),
     Case(
         "A query without a relevant document",
-        {"q1": {"a": 1}, "q2": {"a": 0}}, {"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 2.0, "b": 1.0}},
+        {"q1": {"a": 1}, "q2": {"a": 0}},
+        {"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 2.0, "b": 1.0}},
         _BOTH,
         "Most tools count such a query as 0. Two drop it, so their mean is higher.",
         ("embeddings-benchmark/mteb#3030",),
     ),
     Case(
         "The denominator of AP",
-        {"q": {"a": 1, "b": 1, "c": 1, "d": 1}}, {"q": {"a": 2.0, "x": 1.0}},
+        {"q": {"a": 1, "b": 1, "c": 1, "d": 1}},
+        {"q": {"a": 2.0, "x": 1.0}},
         (
             ("pytrec_eval", "map_cut_2", "AP@2"),
             ("ranx", "map@2", "AP@2"),
@@ -275,19 +282,24 @@ CASES = (
     ),
     Case(
         "Relevant documents that were not retrieved",
-        {"q": {"a": 1, "b": 1, "c": 1}}, {"q": {"x": 3.0, "a": 2.0}}, _GAINS,
+        {"q": {"a": 1, "b": 1, "c": 1}},
+        {"q": {"x": 3.0, "a": 2.0}},
+        _GAINS,
         "Some tools get only scores with targets, not the documents that were missed. Their "
         "ideal ranking does not contain these, so their value is higher.",
         ("Lightning-AI/torchmetrics#2611",),
     ),
     Case(
         "Grades",
-        {"q": {"a": 1, "b": 3}}, {"q": {"a": 2.0, "b": 1.0}}, _GAINS,
+        {"q": {"a": 1, "b": 3}},
+        {"q": {"a": 2.0, "b": 1.0}},
+        _GAINS,
         "The better document is at rank 2. With binary relevance, the ranking is perfect.",
     ),
     Case(
         "Scores of 0 or less",
-        {"q": {"a": 1}}, {"q": {"a": -1.0, "b": -2.0}},
+        {"q": {"a": 1}},
+        {"q": {"a": -1.0, "b": -2.0}},
         (
             ("pytrec_eval", "P_1", "P@1"),
             ("ranx", "precision@1", "P@1"),
@@ -301,7 +313,9 @@ CASES = (
     ),
     Case(
         "A document that is its own query",
-        {"q": {"a": 1}}, {"q": {"q": 2.0, "a": 1.0}}, (*_BOTH, *_OPTIONS),
+        {"q": {"a": 1}},
+        {"q": {"q": 2.0, "a": 1.0}},
+        (*_BOTH, *_OPTIONS),
         "In collections whose queries are documents, each query retrieves itself first. BEIR "
         "removes this result. MTEB does so if the task asks for it, either by id or by dropping "
         "the first result.",
@@ -309,7 +323,8 @@ CASES = (
     ),
     Case(
         "A ranking shorter than the cut-off",
-        {"q": {"a": 1}}, {"q": {"a": 1.0}},
+        {"q": {"a": 1}},
+        {"q": {"a": 1.0}},
         (
             ("pytrec_eval", "P_5", "P@5"),
             ("ranx", "precision@5", "P@5"),
@@ -321,7 +336,7 @@ CASES = (
         "One document was requested and retrieved. Precision at 5 is still 1/5, except in the "
         "tool that has no cut-offs and divides by the number of retrieved documents.",
     ),
-)  # fmt: skip
+)
 
 # ---- the page
 
@@ -387,18 +402,14 @@ def table(case: Case, known: Mapping[tuple[str, str, str], str]) -> str:
         says = known.get(row[:3], UNKNOWN) if row.says == UNKNOWN else row.says
         lines.append(f"| {row.tool} | `{row.name}` | {says} | {row.profile} | {row.ours} |")
     if case.threads:
-        links = (
-            f"[{thread}](https://github.com/{thread.replace('#', '/issues/')})"
-            for thread in case.threads
-        )
+        links = (f"[{thread}](https://github.com/{thread.replace('#', '/issues/')})" for thread in case.threads)
         lines += ["", f"Discussed in {', '.join(links)}."]
     return "\n".join([*lines, ""])
 
 
 def _inline(pairs: Mapping[str, Mapping[str, float]]) -> str:
     return "; ".join(
-        f"{query}: {', '.join(f'{doc} {value:.10g}' for doc, value in docs.items())}"
-        for query, docs in pairs.items()
+        f"{query}: {', '.join(f'{doc} {value:.10g}' for doc, value in docs.items())}" for query, docs in pairs.items()
     )
 
 

@@ -27,9 +27,7 @@ def pools(data: Path) -> Iterator[tuple[str, np.ndarray]]:
         judgments = rankgauge.read_qrels(data / collection / name)
         runs = sorted((data / collection / "runs").glob("*.gz"))
         values = {
-            run.name.removesuffix(".run.gz"): rankgauge.evaluate(
-                judgments, rankgauge.read_run(run), MEASURES
-            ).per_query
+            run.name.removesuffix(".run.gz"): rankgauge.evaluate(judgments, rankgauge.read_run(run), MEASURES).per_query
             for run in runs
         }
         for one, other in combinations(values, 2):

@@ -20,12 +20,7 @@ from rankgauge import retrievers
 PAGE = Path(__file__).resolve().parents[1] / "reference" / "plan.md"
 BEGIN = "<!-- written by docs/_scripts/plan_types.py -->\n"
 END = "<!-- end -->\n"
-KINDS = (
-    ("Retrievers", "search"),
-    ("Encoders", "encode_queries"),
-    ("Rerankers", "rerank"),
-    ("Chunkers", "__call__"),
-)
+KINDS = (("Retrievers", "search"), ("Encoders", "encode_queries"), ("Rerankers", "rerank"), ("Chunkers", "__call__"))
 _ROLE = re.compile(r":\w+:`[~!]?(?:[a-z_]\w*\.)*([\w.]+)`")
 _ARGUMENT = re.compile(r"(?m)^(\w+): (.*(?:\n(?: {4}.*)?)*)")
 

@@ -12,22 +12,24 @@ from fuzzing.seeds import MEASURES, PACKERS, SEEDS
 __all__ = ["Case", "Target", "case_of"]
 
 Target: TypeAlias = Literal[
-    "run", "qrels", "evaluate", "records", "queries", "documents", "ids", "collection", "result",
-    "name", "check", "convert",
-]  # fmt: skip
+    "run",
+    "qrels",
+    "evaluate",
+    "records",
+    "queries",
+    "documents",
+    "ids",
+    "collection",
+    "result",
+    "name",
+    "check",
+    "convert",
+]
 
 # How often each target is tested, and with which inputs. The last three are the slowest.
 _TARGETS: tuple[tuple[Target, int, tuple[str, ...]], ...] = (
-    (
-        "run",
-        22,
-        ("run", "three", "table", "json lines", "mapping", "ratings", "columns", "archive"),
-    ),
-    (
-        "qrels",
-        20,
-        ("qrels", "three", "table", "json lines", "mapping", "ratings", "columns", "archive"),
-    ),
+    ("run", 22, ("run", "three", "table", "json lines", "mapping", "ratings", "columns", "archive")),
+    ("qrels", 20, ("qrels", "three", "table", "json lines", "mapping", "ratings", "columns", "archive")),
     ("evaluate", 12, ("run", "run", "three", "table", "mapping")),
     ("records", 6, ("records", "json lines", "mapping")),
     ("queries", 7, ("texts", "json lines", "table")),
@@ -40,9 +42,23 @@ _TARGETS: tuple[tuple[Target, int, tuple[str, ...]], ...] = (
     ("convert", 2, ("run", "qrels", "table", "mapping", "texts", "ratings", "columns")),
 )
 _NAMES = (
-    "a", "a.run", "a.txt", "a.csv", "a.tsv", "a.json", "a.jsonl", "a.parquet", "a.zip", "a.gz",
-    "a.run.xz", "a.trec", "qrels", "a.arrow", "a.xml", "a.run.zst",
-)  # fmt: skip
+    "a",
+    "a.run",
+    "a.txt",
+    "a.csv",
+    "a.tsv",
+    "a.json",
+    "a.jsonl",
+    "a.parquet",
+    "a.zip",
+    "a.gz",
+    "a.run.xz",
+    "a.trec",
+    "qrels",
+    "a.arrow",
+    "a.xml",
+    "a.run.zst",
+)
 _SHARES = {
     "bomb": 0.004,
     "other name": 0.12,

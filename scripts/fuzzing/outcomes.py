@@ -68,9 +68,7 @@ def outcome(case: Case, folder: Path, *, timed: bool = True) -> str:
     if timed and taken > limit:
         said = f"{FAULT}: {taken:.1f} s for {len(case.data)} bytes ({said})"
     grown = _peak() - before
-    if (
-        grown > _MEMORY_FACTOR * size + _MEMORY_BYTES and "ASAN_OPTIONS" not in os.environ
-    ):  # it keeps freed memory
+    if grown > _MEMORY_FACTOR * size + _MEMORY_BYTES and "ASAN_OPTIONS" not in os.environ:  # it keeps freed memory
         said = f"{FAULT}: {grown >> 20} MiB for {len(case.data)} bytes ({said})"
     if case.name:
         path.unlink(missing_ok=True)

@@ -18,27 +18,33 @@ __all__ = ["MEASURES", "PACKERS", "SEEDS", "Seed"]
 Seed = tuple[str, bytes]
 Rows = list[tuple[str, str, float]]
 
-_IDS = (
-    "d1",
-    "d2",
-    "d10",
-    "D1",
-    "007",
-    "7",
-    "é",
-    "文書",
-    "a-b",
-    "x:y",
-    "http://a/b",
-    "clueweb12-00",
-)
+_IDS = ("d1", "d2", "d10", "D1", "007", "7", "é", "文書", "a-b", "x:y", "http://a/b", "clueweb12-00")
 _PACKED_TEXT = b"q1 Q0 d1 1 2.5 mine\n"
 MEASURES = (
-    "nDCG@10", "P@5", "R@100", "AP", "RR@10", "nDCG(dcg='exp-log2')@10", "ERR(top=4)@20",
-    "P(rel=2)@5", "RBP(p=0.8)", "map", "ndcg_cut_10", "recip_rank", "Judged@10", "MRR@10", "F1@5",
-    "Bpref", "GMAP", "nDCG(gain={0: 0, 1: 3})@5", "F(beta=2)@5", "IPrec@0.5", "hit_rate@5",
-    "NDCG@10", "success_1",
-)  # fmt: skip
+    "nDCG@10",
+    "P@5",
+    "R@100",
+    "AP",
+    "RR@10",
+    "nDCG(dcg='exp-log2')@10",
+    "ERR(top=4)@20",
+    "P(rel=2)@5",
+    "RBP(p=0.8)",
+    "map",
+    "ndcg_cut_10",
+    "recip_rank",
+    "Judged@10",
+    "MRR@10",
+    "F1@5",
+    "Bpref",
+    "GMAP",
+    "nDCG(gain={0: 0, 1: 3})@5",
+    "F(beta=2)@5",
+    "IPrec@0.5",
+    "hit_rate@5",
+    "NDCG@10",
+    "success_1",
+)
 
 
 def _rows(draw: random.Random) -> Rows:
@@ -111,17 +117,12 @@ def _ratings(draw: random.Random) -> Seed:
         return "a.json", json.dumps({"requests": requests}).encode()
     if shape == 1:
         ratings = [
-            {"query": q, "ratings": [{"docId": d, "rating": str(g)} for d, g in docs]}
-            for q, docs in by_query.items()
+            {"query": q, "ratings": [{"docId": d, "rating": str(g)} for d, g in docs]} for q, docs in by_query.items()
         ]
         return "a.json", json.dumps({"name": "n", "judgmentRatings": ratings}).encode()
     if shape == 2:
         details = {
-            q: {
-                "hits": [
-                    {"hit": {"_index": "i", "_id": d, "_score": g}, "rating": 1} for d, g in docs
-                ]
-            }
+            q: {"hits": [{"hit": {"_index": "i", "_id": d, "_score": g}, "rating": 1} for d, g in docs]}
             for q, docs in by_query.items()
         }
         return "a.json", json.dumps({"details": details}).encode()
@@ -130,9 +131,7 @@ def _ratings(draw: random.Random) -> Seed:
 
 def _records(draw: random.Random) -> Seed:
     rows = [
-        json.dumps(
-            {"id": f"q{n}", "retrieved": draw.sample(_IDS, 3), "relevant": draw.sample(_IDS, 2)}
-        )
+        json.dumps({"id": f"q{n}", "retrieved": draw.sample(_IDS, 3), "relevant": draw.sample(_IDS, 2)})
         for n in range(draw.randint(1, 3))
     ]
     return "records.jsonl", "\n".join(rows).encode()
@@ -176,9 +175,7 @@ def _columns(draw: random.Random) -> Seed:
 
 def _archive(draw: random.Random) -> Seed:
     sink = io.BytesIO()
-    kind = draw.choice(
-        (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
-    )
+    kind = draw.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA))
     with zipfile.ZipFile(sink, "w", kind) as archive:
         folder = draw.choice(("", "set/", "../", "/etc/", "a/b/c/"))
         if draw.random() < 0.5:

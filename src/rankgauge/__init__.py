@@ -80,11 +80,7 @@ with lazy_imports(globals()):
         UnknownName as UnknownName,
     )
     from rankgauge.evaluation import Evaluation as Evaluation, evaluate as evaluate
-    from rankgauge.explanation import (
-        explain as explain,
-        reconcile as reconcile,
-        reproduce as reproduce,
-    )
+    from rankgauge.explanation import explain as explain, reconcile as reconcile, reproduce as reproduce
     from rankgauge.fusion import fuse as fuse, tune_fusion as tune_fusion
     from rankgauge.gates import Baseline as Baseline, GateRules as GateRules, gate as gate
     from rankgauge.history import History as History
@@ -134,10 +130,7 @@ with lazy_imports(globals()):
         tie_report as tie_report,
         unjudged_report as unjudged_report,
     )
-    from rankgauge.tutorials import (
-        RetrievalBenchmark as RetrievalBenchmark,
-        RetrievalEvaluator as RetrievalEvaluator,
-    )
+    from rankgauge.tutorials import RetrievalBenchmark as RetrievalBenchmark, RetrievalEvaluator as RetrievalEvaluator
 
 
 def _render(result: Any, format: str) -> str:

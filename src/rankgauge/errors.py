@@ -91,16 +91,7 @@ class FormatError(InputError):
         text: Text of the line, shortened.
     """
 
-    def __init__(
-        self,
-        what: str,
-        *,
-        path: str,
-        line: int = 0,
-        column: int = 0,
-        text: str = "",
-        fix: str = "",
-    ) -> None:
+    def __init__(self, what: str, *, path: str, line: int = 0, column: int = 0, text: str = "", fix: str = "") -> None:
         where = path
         if line:
             where += f", line {line}"
@@ -141,10 +132,7 @@ class UnknownName(RankgaugeError, ValueError):  # noqa: N818 - a name in the fie
         names = list(known)
         lowered = {name.lower(): name for name in names}
         near = difflib.get_close_matches(got.lower()[:60], lowered, n=3, cutoff=0.5)
-        if near:
-            fix = f"did you mean {either([lowered[name] for name in near])}?"
-        else:
-            fix = f"known: {', '.join(names)}"
+        fix = f"did you mean {either([lowered[name] for name in near])}?" if near else f"known: {', '.join(names)}"
         return cls(f"unknown {what} {got[:60]!r}", where=where, fix=fix)
 
 

@@ -31,16 +31,10 @@ _CHANGES = "(C112)"  # several settings of answers changed: always reported
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the fixture, named like those of the command line."""
     group = parser.getgroup("rankgauge")
-    group.addoption(
-        _UPDATE,
-        action="store_true",
-        help="Write the baselines of gates instead of comparing with them.",
-    )
+    group.addoption(_UPDATE, action="store_true", help="Write the baselines of gates instead of comparing with them.")
     group.addoption(_FORCE, action="store_true", help="Replace baselines even if their gates fail.")
     group.addoption(
-        _STRICT,
-        action="store_true",
-        help="Fail the test if a gate is INCONCLUSIVE or PASS unless rare collapse.",
+        _STRICT, action="store_true", help="Fail the test if a gate is INCONCLUSIVE or PASS unless rare collapse."
     )
 
 
@@ -98,8 +92,9 @@ class Gatekeeper:
             if written and hasattr(config, "workerinput"):
                 raise InputError(
                     "processes of pytest-xdist could overwrite the baselines of each other",
-                    where=_UPDATE, fix="update baselines in one process: add -n 0",
-                )  # fmt: skip
+                    where=_UPDATE,
+                    fix="update baselines in one process: add -n 0",
+                )
             if shared or written:
                 self._claim(held.resolve())
             if written:
@@ -108,15 +103,19 @@ class Gatekeeper:
                     if isinstance(qrels, Evaluation)
                     else Baseline.from_run(qrels, run, wanted, noise=noise)
                 )
-                replaced = update_baseline(
-                    made, held, wanted, anchor=fixed, force=bool(config.getoption(_FORCE))
-                )
+                replaced = update_baseline(made, held, wanted, anchor=fixed, force=bool(config.getoption(_FORCE)))
                 self._add_message(f"wrote {held}" + (f" ({replaced})" if replaced else ""))
                 return None
             result = gate(
-                qrels, run, wanted, baseline=held, noise=noise, latency=latency, anchor=fixed,
+                qrels,
+                run,
+                wanted,
+                baseline=held,
+                noise=noise,
+                latency=latency,
+                anchor=fixed,
                 allow_uncalibrated=allow_uncalibrated,
-            )  # fmt: skip
+            )
         except RankgaugeError as error:
             error.fix = _in_pytest(error.fix)
             raise
@@ -147,9 +146,10 @@ class Gatekeeper:
         first = self._request.config.stash.setdefault(_USERS, {}).setdefault(path, mine)
         if first != mine or path in self._claimed:
             raise InputError(
-                f"two gates use the baseline {path.name}", where=f"{first} and {mine}",
+                f"two gates use the baseline {path.name}",
+                where=f"{first} and {mine}",
                 fix='give each gate a baseline of its own: gate(..., baseline="NAME.json")',
-            )  # fmt: skip
+            )
         # A repeated test has a new fixture.
         self._claimed.add(path)
 

@@ -16,14 +16,7 @@ from rankgauge.core.text import inflect
 from rankgauge.corpus.collection import Collection, Document, Query
 from rankgauge.errors import InputError
 from rankgauge.retrievers.hits import Hits, hits_of, listed_hits, rows_of_hits
-from rankgauge.retrievers.protocol import (
-    aligned,
-    describe_error,
-    has_index,
-    index_documents,
-    responses_of,
-    search,
-)
+from rankgauge.retrievers.protocol import aligned, describe_error, has_index, index_documents, responses_of, search
 from rankgauge.sample import sample_path
 
 __all__ = ["RetrieverCheck", "check_retriever", "has_compiled_core"]
@@ -84,12 +77,7 @@ def has_compiled_core() -> bool:
 
 
 def check_retriever(
-    retriever: Any,
-    documents: Any = None,
-    queries: Any = None,
-    *,
-    k: int = 10,
-    indexing: bool = True,
+    retriever: Any, documents: Any = None, queries: Any = None, *, k: int = 10, indexing: bool = True
 ) -> tuple[RetrieverCheck, ...]:
     """Check a retriever against the contract of :class:`rankgauge.Retriever`.
 
@@ -124,16 +112,20 @@ def check_retriever(
     asked = _CheckedRetriever(retriever, integer("k", k))
     indexes = has_index(retriever) and indexing
     given = _given(
-        sample_path("corpus.jsonl") if documents is None else documents, "documents", Document,
+        sample_path("corpus.jsonl") if documents is None else documents,
+        "documents",
+        Document,
         lambda source: Collection.of(documents=source).documents,
-    )  # fmt: skip
+    )
     known = frozenset(document.id for document in given)
     if indexes or documents is not None:
         asked.known = known
     wanted = _given(
-        sample_path("queries.jsonl") if queries is None else queries, "queries", Query,
+        sample_path("queries.jsonl") if queries is None else queries,
+        "queries",
+        Query,
         lambda source: Collection.of(queries=source).queries,
-    )  # fmt: skip
+    )
     checks: list[RetrieverCheck] = []
     if has_index(retriever):
         asked.index(given)
@@ -145,11 +137,7 @@ def check_retriever(
     if indexes:
         checks += _indexing(asked, given, wanted)
     else:
-        why = (
-            "its index is created elsewhere"
-            if has_index(retriever)
-            else "a callable has no index()"
-        )
+        why = "its index is created elsewhere" if has_index(retriever) else "a callable has no index()"
         checks += [RetrieverCheck(name, passed=False, remark=why) for name in _OF_INDEXING]
     checks += [_settings(retriever), *_extras(retriever)]
     return tuple(checks)
@@ -168,9 +156,7 @@ class _Iterable(Iterable[Document]):
         return iter(self._documents)
 
 
-def _given(
-    given: Any, what: str, kind: type, read: Callable[[Any], Mapping[str, Any]]
-) -> list[Any]:
+def _given(given: Any, what: str, kind: type, read: Callable[[Any], Mapping[str, Any]]) -> list[Any]:
     """Return a list of documents or queries, reading them with `read` if necessary."""
     if isinstance(given, Iterable) and not isinstance(given, Mapping | str):
         given = list(given)
@@ -200,19 +186,18 @@ class _CheckedRetriever:
     def index(self, documents: Sequence[Document], what: str = "the documents") -> None:
         _checked(
             lambda: index_documents(self.retriever, _Iterable(documents)),
-            f"index() of {what}", "accept any iterable of documents; titles and texts may be "
-            "empty",
-        )  # fmt: skip
+            f"index() of {what}",
+            "accept any iterable of documents; titles and texts may be empty",
+        )
 
-    def __call__(
-        self, queries: Sequence[Query], *, k: int | None = None, what: str = "the queries"
-    ) -> list[Hits]:
+    def __call__(self, queries: Sequence[Query], *, k: int | None = None, what: str = "the queries") -> list[Hits]:
         k = self.k if k is None else k
         recording = _Recording(self._responses)
         _checked(
-            lambda: search(recording, tuple(queries), k), f"search() of {what} with k={k}",
+            lambda: search(recording, tuple(queries), k),
+            f"search() of {what} with k={k}",
             "return a ranking, empty if nothing is found",
-        )  # fmt: skip
+        )
         rankings = aligned(recording.found, len(queries))
         return [self._hits(found, query, k) for found, query in zip(rankings, queries, strict=True)]
 
@@ -225,30 +210,27 @@ class _CheckedRetriever:
             found = _checked(lambda: listed_hits(rows, k), where, fix)
         ids, scores = _checked(lambda: rows_of_hits(found, k), where, fix)
         if len(ids) > k:
-            raise InputError(
-                f"{len(ids)} hits for k={k}", where=where, fix="return no more than k documents"
-            )
+            raise InputError(f"{len(ids)} hits for k={k}", where=where, fix="return no more than k documents")
         twice = None
         if len(set(ids)) < len(ids):
             twice = next(name for name in ids if ids.count(name) > 1)
         if twice is not None:
             raise InputError(
-                f"document {twice!r} was returned twice", where=where,
-                fix="return each document once, at its best rank",
-            )  # fmt: skip
+                f"document {twice!r} was returned twice", where=where, fix="return each document once, at its best rank"
+            )
         stray = next((name for name in ids if self.known and name not in self.known), None)
         if stray is not None:
             raise InputError(
-                f"document {stray!r} was returned, but is not in the index", where=where,
+                f"document {stray!r} was returned, but is not in the index",
+                where=where,
                 fix="return the ids of the indexed documents, and discard earlier indexes",
-            )  # fmt: skip
+            )
         if not isinstance(found, Mapping) and scores != sorted(scores, reverse=True):
             raise InputError(
-                "scores are not in descending order: "
-                f"{', '.join(f'{score:g}' for score in scores[:5])}",
-                where=where, fix="return the best document first with the highest score; negate "
-                "distances",
-            )  # fmt: skip
+                f"scores are not in descending order: {', '.join(f'{score:g}' for score in scores[:5])}",
+                where=where,
+                fix="return the best document first with the highest score; negate distances",
+            )
         return hits_of(found, k)
 
 
@@ -291,31 +273,29 @@ def _checked(call: Callable[[], Any], what: str, fix: str) -> Any:
 # ---- checks
 
 
-def _rankings(
-    asked: _CheckedRetriever, queries: Sequence[Query], *, indexes: bool
-) -> list[RetrieverCheck]:
+def _rankings(asked: _CheckedRetriever, queries: Sequence[Query], *, indexes: bool) -> list[RetrieverCheck]:
     answers = asked(queries)
     found = sum(map(bool, answers))
     if not found and indexes:
         raise InputError(
-            f"nothing was found for any of {len(queries)} queries", where="search()",
+            f"nothing was found for any of {len(queries)} queries",
+            where="search()",
             fix="check that index() keeps the documents, and use queries that match some of them",
-        )  # fmt: skip
+        )
     nothing = "" if found else "nothing was found for any query"
     unscored = any(hits and not hits.scored for hits in answers)
     ids = "document ids are known"
     return [
         RetrieverCheck("each query gets one ranking", remark=nothing),
-        RetrieverCheck(ids) if asked.known else RetrieverCheck(
-            ids, passed=False, remark="its documents are unknown"
-        ),
+        RetrieverCheck(ids) if asked.known else RetrieverCheck(ids, passed=False, remark="its documents are unknown"),
         RetrieverCheck("each document occurs once in a ranking"),
         RetrieverCheck(
-            "scores are finite and in descending order", passed=not unscored,
+            "scores are finite and in descending order",
+            passed=not unscored,
             remark="it returns no scores: ranks are used" if unscored else "",
         ),
         RetrieverCheck("no more than k documents"),
-    ]  # fmt: skip
+    ]
 
 
 def _depths(asked: _CheckedRetriever, queries: Sequence[Query], count: int) -> list[RetrieverCheck]:
@@ -407,8 +387,9 @@ def _indexing(
         if hits:
             raise InputError(
                 f"{_shown(hits)} was returned from an empty collection",
-                where=f"query {query.id!r}", fix="let index() replace the earlier index",
-            )  # fmt: skip
+                where=f"query {query.id!r}",
+                fix="let index() replace the earlier index",
+            )
     asked.known = frozenset(document.id for document in _ODD_DOCUMENTS)
     asked.index(_ODD_DOCUMENTS, "odd documents")
     asked([*queries[:_ALONE], Query("odd", "opening hours")], what="odd documents")
@@ -430,42 +411,38 @@ def _indexing(
 
 def _settings(retriever: Any) -> RetrieverCheck:
     name = "settings are plain, without secrets"
-    found = _checked(
-        lambda: getattr(retriever, "settings", None), "settings", "return a mapping, or None"
-    )
+    found = _checked(lambda: getattr(retriever, "settings", None), "settings", "return a mapping, or None")
     if found is None:
-        return RetrieverCheck(
-            name, passed=False, remark="without settings, results of finished runs are not reused"
-        )
+        return RetrieverCheck(name, passed=False, remark="without settings, results of finished runs are not reused")
     if not isinstance(found, Mapping):
         raise InputError(
-            f"got {type(found).__name__}, expected a mapping", where="settings",
+            f"got {type(found).__name__}, expected a mapping",
+            where="settings",
             fix='make settings a property: {"type": "mine", ...}',
-        )  # fmt: skip
+        )
     try:
         plain = json.loads(json.dumps(dict(found), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"they cannot be written as JSON: {error}", where="settings",
+            f"they cannot be written as JSON: {error}",
+            where="settings",
             fix="use text, numbers, lists, and mappings, such as the name of a model",
-        ) from error  # fmt: skip
+        ) from error
     if plain != _listed(found):
-        raise InputError(
-            "they change when written and read as JSON", where="settings",
-            fix="use text for all keys",
-        )  # fmt: skip
+        raise InputError("they change when written and read as JSON", where="settings", fix="use text for all keys")
     secret = next(_secrets(plain), None)
     if secret is not None:
         raise InputError(
-            f"{secret!r} looks like a secret", where="settings",
-            fix="settings are printed and stored: omit it, or name the environment variable "
-            "that has it (key_env)",
-        )  # fmt: skip
+            f"{secret!r} looks like a secret",
+            where="settings",
+            fix="settings are printed and stored: omit it, or name the environment variable that has it (key_env)",
+        )
     if getattr(retriever, "settings", None) != found:
         raise InputError(
-            "they change between two reads", where="settings",
+            "they change between two reads",
+            where="settings",
             fix="omit settings that do not affect rankings, such as times and addresses",
-        )  # fmt: skip
+        )
     return RetrieverCheck(name)
 
 
@@ -494,20 +471,20 @@ def _extras(retriever: Any) -> Iterator[RetrieverCheck]:
     if size is not None:
         if isinstance(size, bool) or not isinstance(size, int) or size < 0:
             raise InputError(
-                f"got {size!r:.60}, expected a number of bytes", where="size",
+                f"got {size!r:.60}, expected a number of bytes",
+                where="size",
                 fix="make size a property that returns an int, or None if unknown",
-            )  # fmt: skip
+            )
         yield RetrieverCheck("size is a number of bytes")
     usage = getattr(retriever, "usage", None)
     if usage is not None:
         used = usage
         if callable(usage):
-            used = _checked(
-                usage, "usage()", "return a mapping of numbers, empty if there are none"
-            )
+            used = _checked(usage, "usage()", "return a mapping of numbers, empty if there are none")
         if not isinstance(used, Mapping) or not all(map(is_number, used.values())):
             raise InputError(
-                f"got {used!r:.60}, expected a mapping of numbers", where="usage()",
+                f"got {used!r:.60}, expected a mapping of numbers",
+                where="usage()",
                 fix='let usage() return the totals so far: {"calls": 3, "tokens": 812}',
-            )  # fmt: skip
+            )
         yield RetrieverCheck("usage() is a mapping of numbers")

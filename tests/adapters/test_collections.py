@@ -36,9 +36,7 @@ def test_datasets_by_the_names_of_their_parts_are_a_collection(datasets):
     parts = {"corpus": of(DOCS), "queries": of(ASKED), "qrels": of(JUDGED)}
     assert same_as_plain(Collection.load(parts))
     wrapped = {name: datasets.DatasetDict({name: part}) for name, part in parts.items()}
-    wrapped["qrels"] = datasets.DatasetDict(
-        {"test": of(JUDGED), "dev": of([JUDGED[0] | {"query-id": "q2"}])}
-    )
+    wrapped["qrels"] = datasets.DatasetDict({"test": of(JUDGED), "dev": of([JUDGED[0] | {"query-id": "q2"}])})
     found = Collection.load(wrapped)
     assert same_as_plain(found, ["q1"])
     assert found.notes == ("1 of 2 queries: those judged in test",)
@@ -84,9 +82,7 @@ def test_a_repository_on_disk_is_read_by_its_configurations(tmp_path, monkeypatc
         text = "".join(json.dumps(row) + "\n" for row in rows)
         (tmp_path / f"{name}.jsonl").write_text(text)
         split = "test" if name == "default" else name
-        configs.append(
-            f"- config_name: {name}\n  data_files:\n  - split: {split}\n    path: {name}.jsonl\n"
-        )
+        configs.append(f"- config_name: {name}\n  data_files:\n  - split: {split}\n    path: {name}.jsonl\n")
     (tmp_path / "README.md").write_text("---\nconfigs:\n" + "".join(configs) + "---\n")
     assert same_as_plain(Collection.load(f"hf:{tmp_path}"))
     with pytest.raises(InputError, match="cannot be loaded"):
@@ -107,9 +103,10 @@ def registered(tmp_path, monkeypatch):
     (tmp_path / "queries.tsv").write_text("q1\twhy\nq2\thow\n")
     (tmp_path / "qrels").write_text("q1 0 d1 2\n")
     made = library.create_dataset(
-        docs_tsv=str(tmp_path / "docs.tsv"), queries_tsv=str(tmp_path / "queries.tsv"),
+        docs_tsv=str(tmp_path / "docs.tsv"),
+        queries_tsv=str(tmp_path / "queries.tsv"),
         qrels_trec=str(tmp_path / "qrels"),
-    )  # fmt: skip
+    )
     if "rankgauge-mini" not in list(library.registry):
         library.registry.register("rankgauge-mini", made)
     return made

@@ -23,10 +23,9 @@ ASKED = [Query("q", "opening hours")]
 @pytest.fixture(scope="module")
 def store():
     made = InMemoryDocumentStore()
-    made.write_documents([
-        Page(id=one.id, content=one.full_text, meta={"group": one.id.partition("-")[0]})
-        for one in DOCUMENTS
-    ])  # fmt: skip
+    made.write_documents(
+        [Page(id=one.id, content=one.full_text, meta={"group": one.id.partition("-")[0]}) for one in DOCUMENTS]
+    )
     return made
 
 
@@ -91,10 +90,7 @@ def test_a_hybrid_pipeline_receives_the_query_at_several_inputs(store):
     pipeline.connect("one.documents", "joiner.documents")
     pipeline.connect("two.documents", "joiner.documents")
     asked = Haystack(
-        pipeline,
-        input=["one.query", "two.query"],
-        output="joiner.documents",
-        top_k=["one.top_k", "two.top_k"],
+        pipeline, input=["one.query", "two.query"], output="joiner.documents", top_k=["one.top_k", "two.top_k"]
     )
     check_retriever(asked, DOCUMENTS, QUERIES, indexing=False)
     (alone,) = Haystack(InMemoryBM25Retriever(store)).search(ASKED, 3)
@@ -122,10 +118,7 @@ def test_ids_can_be_read_from_meta(store):
 def test_an_invalid_name_of_an_input_or_output_is_reported(store, option, value, fix):
     with pytest.raises(InputError) as caught:
         Haystack(single(store), **{option: value})
-    assert (
-        caught.value.what
-        == f"{option}={value!r} is not the name of an input or output of a component"
-    )
+    assert caught.value.what == f"{option}={value!r} is not the name of an input or output of a component"
     assert caught.value.fix == f'write {option}="{fix}"'
 
 

@@ -66,25 +66,20 @@ def nearest(text, k):
     words = Words()
     asked = words.embed_query(text)
     scores = {
-        one.id: sum(a * b for a, b in zip(asked, words.embed_query(one.full_text), strict=True))
-        for one in DOCUMENTS
+        one.id: sum(a * b for a, b in zip(asked, words.embed_query(one.full_text), strict=True)) for one in DOCUMENTS
     }
     return sorted(scores.items(), key=lambda row: -row[1])[:k]
 
 
 def test_a_vector_store_is_indexed_and_satisfies_the_contract():
-    retriever = LangChain(
-        InMemoryVectorStore(Words()), score="similarity", indexing=True, settings={"model": "words"}
-    )
+    retriever = LangChain(InMemoryVectorStore(Words()), score="similarity", indexing=True, settings={"model": "words"})
     checks = check_retriever(retriever)
     assert [one.name for one in checks if not one.passed] == []
 
 
 def test_the_store_of_a_retriever_is_indexed_too():
     """With search by diversity, only the order matters; scores are not read."""
-    own = InMemoryVectorStore(Words()).as_retriever(
-        search_type="mmr", search_kwargs={"fetch_k": 90}
-    )
+    own = InMemoryVectorStore(Words()).as_retriever(search_type="mmr", search_kwargs={"fetch_k": 90})
     checks = check_retriever(LangChain(own, indexing=True))
     assert [one.name for one in checks if not one.passed] == [
         "scores are finite and in descending order",
@@ -123,8 +118,7 @@ def test_similarities_are_those_of_the_store_and_distances_are_negated():
 
 
 @pytest.mark.parametrize(
-    ("kind", "score", "other"),
-    [(InMemoryVectorStore, "distance", "similarity"), (Distances, "similarity", "distance")],
+    ("kind", "score", "other"), [(InMemoryVectorStore, "distance", "similarity"), (Distances, "similarity", "distance")]
 )
 def test_scores_in_the_wrong_direction_are_detected(kind, score, other):
     with pytest.raises(InputError, match=f'set score="{other}"'):
@@ -142,11 +136,7 @@ def test_k_replaces_the_default_depth_of_a_retriever():
 
 def test_documents_of_chunks_are_unique_and_depth_retrieves_more():
     pages = [
-        Page(
-            id=f"c{number}",
-            page_content="",
-            metadata={"source": f"d{number // 2}", "s": 9.0 - number},
-        )
+        Page(id=f"c{number}", page_content="", metadata={"source": f"d{number // 2}", "s": 9.0 - number})
         for number in range(8)
     ]
     queries = [Query("q", "a")]
@@ -174,10 +164,7 @@ def test_indexing_keeps_earlier_documents_of_a_store():
 
 def test_a_run_can_be_evaluated():
     retriever = LangChain(filled(), score="similarity")
-    run = {
-        query.id: dict(hits)
-        for query, hits in zip(QUERIES, retriever.search(QUERIES, 10), strict=True)
-    }
+    run = {query.id: dict(hits) for query, hits in zip(QUERIES, retriever.search(QUERIES, 10), strict=True)}
     mean = evaluate(read_qrels(sample_path("qrels.txt")), run, ["R@10"]).mean()
     assert 0.2 < mean["R@10"] < 0.9
 

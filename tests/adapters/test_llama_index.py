@@ -101,9 +101,7 @@ def test_the_retriever_returns_k_and_is_not_modified(index):
 def test_ids_are_of_documents_of_metadata_or_of_nodes():
     nodes = [node("n1", 0.9, "d1", page="p1"), node("n2", 0.8, "d1", page="p2"), node("n3", 0.7)]
     assert LlamaIndex(Fixed(nodes)).search(ASKED, 5) == [[("d1", 0.9), ("n3", 0.7)]]
-    assert LlamaIndex(Fixed(nodes[:2]), id_key="page").search(ASKED, 5) == [
-        [("p1", 0.9), ("p2", 0.8)]
-    ]
+    assert LlamaIndex(Fixed(nodes[:2]), id_key="page").search(ASKED, 5) == [[("p1", 0.9), ("p2", 0.8)]]
     assert LlamaIndex(Fixed(nodes), ids="node").search(ASKED, 2) == [[("n1", 0.9), ("n2", 0.8)]]
 
 

@@ -25,9 +25,7 @@ def model(seed=0, words=WORDS, cut=tokenizers.pre_tokenizers.Whitespace, **optio
 
 def test_documents_are_found_and_empty_texts_work():
     dense = Dense(Model2VecEncoder(model()))
-    dense.index(
-        [Document("d1", text="late fees"), Document("d2", text="opening hours"), Document("d3")]
-    )
+    dense.index([Document("d1", text="late fees"), Document("d2", text="opening hours"), Document("d3")])
     found = dense.search([Query("q1", "fees"), Query("q2", "hours"), Query("q3", "")], 3)
     assert [ranking[0][0] for ranking in found[:2]] == ["d1", "d2"]
     assert all(np.isfinite(score) for ranking in found for _, score in ranking)
@@ -62,7 +60,5 @@ def test_settings_that_change_vectors_distinguish_models(options):
 
 
 def test_a_missing_model_is_named(tmp_path):
-    with pytest.raises(
-        InputError, match=r"the model '.*' cannot be loaded.*\nfix: pass the folder"
-    ):
+    with pytest.raises(InputError, match=r"the model '.*' cannot be loaded.*\nfix: pass the folder"):
         Model2VecEncoder(str(tmp_path))

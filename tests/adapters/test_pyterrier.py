@@ -41,9 +41,7 @@ class Words(pt.Transformer):
 def wanted(text, k):
     """Independent check, in the order of PyTerrier's ranks."""
     words = set(text.lower().split())
-    rows = [
-        (one.id, len(words & set(one.full_text.lower().split()))) for one in reversed(DOCUMENTS)
-    ]
+    rows = [(one.id, len(words & set(one.full_text.lower().split()))) for one in reversed(DOCUMENTS)]
     return sorted((row for row in rows if row[1]), key=lambda row: -row[1])[:k]
 
 
@@ -74,9 +72,7 @@ def test_queries_are_sent_in_one_batch_and_answers_keep_their_order():
 def test_pipelines_work(build):
     (hits,) = PyTerrier(build(Words())).search(ASKED[:1], 3)
     assert len(hits) == 3
-    assert [name for name, _ in hits] == [
-        name for name, _ in PyTerrier(Words()).search(ASKED[:1], 3)[0]
-    ]
+    assert [name for name, _ in hits] == [name for name, _ in PyTerrier(Words()).search(ASKED[:1], 3)[0]]
 
 
 def test_two_queries_can_have_the_same_id():
@@ -97,10 +93,7 @@ def test_a_pipeline_without_results_gives_empty_rankings():
     ("transformer", "message"),
     [
         (pt.Transformer.identity(), "returned no docno, score; columns: qid, query"),
-        (
-            pt.apply.generic(lambda frame: frame.assign(qid="x", docno="d", score=1.0)),
-            "unknown query: qid 'x'",
-        ),
+        (pt.apply.generic(lambda frame: frame.assign(qid="x", docno="d", score=1.0)), "unknown query: qid 'x'"),
     ],
     ids=["queries only", "other queries"],
 )

@@ -46,9 +46,7 @@ def encoder(path):
 def test_documents_are_found_by_meaning(encoder):
     dense = Dense(encoder)
     dense.index(DOCUMENTS)
-    found = dense.search(
-        [Query("q1", "opening times"), Query("q2", "penalty for overdue loans")], 3
-    )
+    found = dense.search([Query("q1", "opening times"), Query("q2", "penalty for overdue loans")], 3)
     assert [ranking[0][0] for ranking in found] == ["d2", "d1"]
     assert all(len(ranking) == 3 for ranking in found)
     assert len(dense.search([Query("q3", "")], 3)[0]) == 3
@@ -57,9 +55,7 @@ def test_documents_are_found_by_meaning(encoder):
 
 
 def test_a_loaded_model_is_the_same_model(path, encoder):
-    loaded = SentenceTransformersEncoder(
-        sentence_transformers.SentenceTransformer(path, device="cpu")
-    )
+    loaded = SentenceTransformersEncoder(sentence_transformers.SentenceTransformer(path, device="cpu"))
     assert loaded.settings["weights"] == encoder.settings["weights"]
     assert loaded.settings["tokenizer"] == encoder.settings["tokenizer"] is not None
     assert json.loads(json.dumps(encoder.settings)) == encoder.settings
@@ -68,9 +64,7 @@ def test_a_loaded_model_is_the_same_model(path, encoder):
 
 
 def test_prompts_are_put_before_queries_and_documents(path, encoder):
-    other = SentenceTransformersEncoder(
-        path, query_prompt="query: ", document_prompt="passage: ", device="cpu"
-    )
+    other = SentenceTransformersEncoder(path, query_prompt="query: ", document_prompt="passage: ", device="cpu")
     plain = encoder.encode_documents(["query: fees", "passage: fees"])
     assert other.encode_queries(["fees"])[0] == pytest.approx(plain[0], abs=1e-5)
     assert other.encode_documents(["fees"])[0] == pytest.approx(plain[1], abs=1e-5)
@@ -93,9 +87,7 @@ def test_the_first_ranks_of_the_stored_minilm_run_are_reproduced(data_folder, na
     found = {q.id: dict(r) for q, r in zip(queries, dense.search(queries, 10), strict=True)}
     same = [len(found[key].keys() & wanted[key].keys()) for key in wanted]
     assert sum(same) >= 0.99 * 10 * len(queries)
-    means = [
-        evaluate(qrels, run, ["nDCG@10"], queries=list(wanted)).mean() for run in (found, wanted)
-    ]
+    means = [evaluate(qrels, run, ["nDCG@10"], queries=list(wanted)).mean() for run in (found, wanted)]
     assert means[0]["nDCG@10"] == pytest.approx(means[1]["nDCG@10"], abs=0.002)
 
 
@@ -116,9 +108,13 @@ def crossed(path, tmp_path_factory):
     torch.manual_seed(0)
     tokenizer = transformers.AutoTokenizer.from_pretrained(path)
     config = transformers.BertConfig(
-        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=1, num_attention_heads=2,
-        intermediate_size=32, num_labels=1,
-    )  # fmt: skip
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        num_labels=1,
+    )
     transformers.BertForSequenceClassification(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)

@@ -112,8 +112,7 @@ def test_ties_keep_the_order_of_the_documents():
 def test_a_filter_chooses_and_does_not_rank():
     kinds = ["a", "it's", 'say "so"', "back\\slash", "図", 7, True]
     documents = [
-        Document(d.id, d.title, d.text, {} if n % 8 == 7 else {"kind": kinds[n % 8]})
-        for n, d in enumerate(DOCUMENTS)
+        Document(d.id, d.title, d.text, {} if n % 8 == 7 else {"kind": kinds[n % 8]}) for n, d in enumerate(DOCUMENTS)
     ]
     engine = Tantivy(filter_field="kind")
     engine.index(documents)
@@ -174,11 +173,17 @@ def test_an_existing_index_is_searched_by_its_fields(tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        {"stemmer": "klingon"}, {"stop_words": "klingon"}, {"heap": 5}, {"existing": True},
-        {"fields": "text"}, {"fields": ["a", "b"]}, {"filter_field": "id"}, {"id_field": "text"},
+        {"stemmer": "klingon"},
+        {"stop_words": "klingon"},
+        {"heap": 5},
+        {"existing": True},
+        {"fields": "text"},
+        {"fields": ["a", "b"]},
+        {"filter_field": "id"},
+        {"id_field": "text"},
     ],
     ids=lambda options: "-".join(f"{k}-{v}" for k, v in options.items()),
-)  # fmt: skip
+)
 def test_invalid_options_are_refused(options):
     with pytest.raises(InputError, match="fix: "):
         Tantivy(**options)

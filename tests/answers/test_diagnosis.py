@@ -4,29 +4,19 @@ import math
 
 import pytest
 
-from rankgauge.answers import (
-    AnswerRecord,
-    AnswerSet,
-    Context,
-    diagnose_answers,
-    items_of,
-    sentence_claims,
-)
+from rankgauge.answers import AnswerRecord, AnswerSet, Context, diagnose_answers, items_of, sentence_claims
 
 
 def record(name, gold, contexts, *, answer="It is so."):
     passages = tuple(Context(each, f"Text of {each}.") for each in contexts)
-    return AnswerRecord(name, "Is it?", answer, passages, "It is so.", gold=tuple(gold),
-                        answerable=True)  # fmt: skip
+    return AnswerRecord(name, "Is it?", answer, passages, "It is so.", gold=tuple(gold), answerable=True)
 
 
 def verdicts(answers, label="supported"):
     """Everything is supported and relevant, and no answer abstains."""
     words = {"answer-question": "relevant", "context-question": "relevant", "abstention": "answers"}
     return {
-        item.key: words.get(item.relation, label)
-        for each in answers
-        for item in items_of(each, sentence_claims(each))
+        item.key: words.get(item.relation, label) for each in answers for item in items_of(each, sentence_claims(each))
     }
 
 
@@ -79,9 +69,7 @@ def test_without_known_documents_the_claims_of_references_decide():
     ann = {"name": "ann", "person": True}
     found = diagnose_answers(answers, verdicts(answers, "not stated"), judge=ann)
     assert found.retrieval is None
-    assert found.retrieval_first == (
-        "the contexts support 0% of the claims of the references: Poor",
-    )
+    assert found.retrieval_first == ("the contexts support 0% of the claims of the references: Poor",)
     assert diagnosed(one).retrieval_first == ()
 
 

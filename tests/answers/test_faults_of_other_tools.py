@@ -58,8 +58,7 @@ def test_one_of_five_relevant_at_rank_one_and_junk_below():
     found = values("abcde", run(["a", "v", "w", "x", "y"]))
     # 1.0 elsewhere: the sum of precisions is divided by the number found, not by that of relevant.
     ideal = sum(1 / math.log2(rank + 1) for rank in range(1, 6))
-    assert found == pytest.approx({"P@5": 0.2, "R@5": 0.2, "AP@5": 0.2, "nDCG@5": 1 / ideal,
-                                   "RR@5": 1.0})  # fmt: skip
+    assert found == pytest.approx({"P@5": 0.2, "R@5": 0.2, "AP@5": 0.2, "nDCG@5": 1 / ideal, "RR@5": 1.0})
 
 
 def test_precision_is_divided_by_k_where_fewer_documents_are_returned():
@@ -80,8 +79,9 @@ def test_a_document_returned_three_times_is_no_gain():
 def test_two_of_two_relevant_at_ranks_one_and_three():
     found = values("ab", run(["a", "x", "b", "y", "z"]))
     dcg = 1 + 1 / math.log2(4)
-    assert found == pytest.approx({"P@5": 0.4, "R@5": 1.0, "AP@5": 5 / 6, "RR@5": 1.0,
-                                   "nDCG@5": dcg / (1 + 1 / math.log2(3))})  # fmt: skip
+    assert found == pytest.approx(
+        {"P@5": 0.4, "R@5": 1.0, "AP@5": 5 / 6, "RR@5": 1.0, "nDCG@5": dcg / (1 + 1 / math.log2(3))}
+    )
 
 
 def test_a_query_without_results_is_zero_and_no_error():
@@ -93,14 +93,12 @@ def test_a_query_without_results_is_zero_and_no_error():
 
 def test_ninety_percent_junk_is_no_perfect_score():
     """Errors are not excluded from the mean: missing verdicts are reported as bounds."""
-    records = [AnswerRecord(str(n), "How high?", "It is 5 m high.",
-                            (Context("c", "It is 5 m high."),)) for n in range(10)]  # fmt: skip
-    (item,) = (each for each in items_of(records[0], sentence_claims(records[0]))
-               if each.relation == "answer-context")  # fmt: skip
-    others = [AnswerRecord(each.id, each.question, f"Junk {each.id}.", each.contexts)
-              for each in records[1:]]  # fmt: skip
-    ev = evaluate_answers(AnswerSet("a", (records[0], *others)), {item.key: "supported"},
-                          "Faithfulness")  # fmt: skip
+    records = [
+        AnswerRecord(str(n), "How high?", "It is 5 m high.", (Context("c", "It is 5 m high."),)) for n in range(10)
+    ]
+    (item,) = (each for each in items_of(records[0], sentence_claims(records[0])) if each.relation == "answer-context")
+    others = [AnswerRecord(each.id, each.question, f"Junk {each.id}.", each.contexts) for each in records[1:]]
+    ev = evaluate_answers(AnswerSet("a", (records[0], *others)), {item.key: "supported"}, "Faithfulness")
     assert ev.bounds()["Faithfulness"] == (0.1, 1.0)
     assert ev.missing() == {"Faithfulness": 9}
     assert "9" in str(ev)

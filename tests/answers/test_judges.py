@@ -85,33 +85,81 @@ def test_rules_decide_support(claim, text, label):
 
 # Pairs of wordings: equal and different quantities. Each is put into a sentence.
 EQUAL = [
-    ("ten", "10"), ("Twenty", "20"), ("twenty-five", "25"), ("twenty five", "25"),
-    ("two hundred", "200"), ("two hundred and fifty", "250"), ("a hundred", "100"),
-    ("a dozen", "12"), ("two dozen", "twenty-four"), ("nineteen", "19"), ("1,500", "1500"),
-    ("three thousand two hundred and five", "3,205"), ("5 million", "5,000,000"),
-    ("one hundred thousand", "100,000"), ("the third", "the 3rd"), ("the twenty-first", "the 21st"),
-    ("the first", "the 1st"), ("ten-year", "10-year"), ("twenty one-time", "20 one-time"),
-    ("5 km", "5,000 m"), ("5 km", "5 kilometers"), ("5 mg", "0.005 g"), ("5mg", "5 mg"),
-    ("two hours", "120 minutes"), ("$5", "5 dollars"), ("€3.50", "3,50 euros"),
+    ("ten", "10"),
+    ("Twenty", "20"),
+    ("twenty-five", "25"),
+    ("twenty five", "25"),
+    ("two hundred", "200"),
+    ("two hundred and fifty", "250"),
+    ("a hundred", "100"),
+    ("a dozen", "12"),
+    ("two dozen", "twenty-four"),
+    ("nineteen", "19"),
+    ("1,500", "1500"),
+    ("three thousand two hundred and five", "3,205"),
+    ("5 million", "5,000,000"),
+    ("one hundred thousand", "100,000"),
+    ("the third", "the 3rd"),
+    ("the twenty-first", "the 21st"),
+    ("the first", "the 1st"),
+    ("ten-year", "10-year"),
+    ("twenty one-time", "20 one-time"),
+    ("5 km", "5,000 m"),
+    ("5 km", "5 kilometers"),
+    ("5 mg", "0.005 g"),
+    ("5mg", "5 mg"),
+    ("two hours", "120 minutes"),
+    ("$5", "5 dollars"),
+    ("€3.50", "3,50 euros"),
     ("10%", "ten percent"),
-    ("5 km", "5 to 10 km"), ("10 km", "5-10 km"), ("5 mg", "5"), ("5", "5 mg"),
-    ("3 May 2024", "May 3, 2024"), ("3 May 2024", "2024-05-03"),
+    ("5 km", "5 to 10 km"),
+    ("10 km", "5-10 km"),
+    ("5 mg", "5"),
+    ("5", "5 mg"),
+    ("3 May 2024", "May 3, 2024"),
+    ("3 May 2024", "2024-05-03"),
     ("the 3rd of May 2024", "3 May 2024"),
-    ("Sept. 4, 2024", "4 September 2024"), ("May 2024", "3 May 2024"), ("2024", "2024-05-03"),
-    ("3 May", "May 3, 2024"), ("5 pm", "5 p.m."), ("-5", "minus five"), ("\u22125", "-5"),
-]  # fmt: skip
+    ("Sept. 4, 2024", "4 September 2024"),
+    ("May 2024", "3 May 2024"),
+    ("2024", "2024-05-03"),
+    ("3 May", "May 3, 2024"),
+    ("5 pm", "5 p.m."),
+    ("-5", "minus five"),
+    ("\u22125", "-5"),
+]
 DIFFERENT = [
-    ("ten", "twenty"), ("ten", "20"), ("25", "twenty"), ("twenty-five", "twenty-six"),
-    ("two hundred", "three hundred"), ("two hundred", "2"), ("a dozen", "10"),
-    ("twenty one-time", "ten one-time"), ("twenty one-time", "21 one-time"),
-    ("the third", "the fourth"), ("the first", "the second"), ("the 21st", "the 20th"),
-    ("5 mg", "5 g"), ("10 km", "10 miles"), ("5 hours", "5 minutes"), ("5 dollars", "5 euros"),
-    ("$5", "€5"), ("10%", "10 km"), ("5 million", "5 billion"), ("ten-year", "5-year"),
-    ("3 May 2024", "May 4, 2024"), ("3 May 2024", "3 June 2024"), ("3 May 2024", "2023-05-03"),
-    ("5 am", "5 pm"), ("-5", "5"), ("once a day", "twice a day"),
-    ("Monday", "Tuesday"), ("Saturday", "Monday to Friday"),
-    ("2024-05-03", "2024-03-05"), ("May 2024", "June 2024"), ("2024", "3 May 2023"),
-]  # fmt: skip
+    ("ten", "twenty"),
+    ("ten", "20"),
+    ("25", "twenty"),
+    ("twenty-five", "twenty-six"),
+    ("two hundred", "three hundred"),
+    ("two hundred", "2"),
+    ("a dozen", "10"),
+    ("twenty one-time", "ten one-time"),
+    ("twenty one-time", "21 one-time"),
+    ("the third", "the fourth"),
+    ("the first", "the second"),
+    ("the 21st", "the 20th"),
+    ("5 mg", "5 g"),
+    ("10 km", "10 miles"),
+    ("5 hours", "5 minutes"),
+    ("5 dollars", "5 euros"),
+    ("$5", "€5"),
+    ("10%", "10 km"),
+    ("5 million", "5 billion"),
+    ("ten-year", "5-year"),
+    ("3 May 2024", "May 4, 2024"),
+    ("3 May 2024", "3 June 2024"),
+    ("3 May 2024", "2023-05-03"),
+    ("5 am", "5 pm"),
+    ("-5", "5"),
+    ("once a day", "twice a day"),
+    ("Monday", "Tuesday"),
+    ("Saturday", "Monday to Friday"),
+    ("2024-05-03", "2024-03-05"),
+    ("May 2024", "June 2024"),
+    ("2024", "3 May 2023"),
+]
 
 
 @pytest.mark.parametrize(("one", "other"), EQUAL)
@@ -132,20 +180,23 @@ def test_different_quantities_are_contradicted(one, other):
     assert decided(claim, three).label != S
 
 
-@pytest.mark.parametrize(("claim", "text", "label"), [
-    # Not quantities
-    ("One way is the tram.", "The tram is a way.", S),
-    ("The one-time codes expire.", "Codes of one time expire.", S),
-    ("The bridge first opened to trams.", "The bridge opened to trams.", S),
-    ("You may leave the library early.", "Leave the library early.", S),
-    ("Once the bridge opened, trams crossed.", "The bridge opened and trams crossed.", S),
-    ("The museum opens on Tuesdays.", "The museum opens Monday to Friday.", S),
-    ("The museum opens on Sunday.", "The museum opens Saturday-Monday.", S),
-    # Negations
-    ("The museum is not only old.", "The museum is old.", S),
-    ("The museum is on street no. 5.", "The museum is on street 5.", S),
-    ("The museum has no garden.", "The museum has a garden.", C),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("claim", "text", "label"),
+    [
+        # Not quantities
+        ("One way is the tram.", "The tram is a way.", S),
+        ("The one-time codes expire.", "Codes of one time expire.", S),
+        ("The bridge first opened to trams.", "The bridge opened to trams.", S),
+        ("You may leave the library early.", "Leave the library early.", S),
+        ("Once the bridge opened, trams crossed.", "The bridge opened and trams crossed.", S),
+        ("The museum opens on Tuesdays.", "The museum opens Monday to Friday.", S),
+        ("The museum opens on Sunday.", "The museum opens Saturday-Monday.", S),
+        # Negations
+        ("The museum is not only old.", "The museum is old.", S),
+        ("The museum is on street no. 5.", "The museum is on street 5.", S),
+        ("The museum has no garden.", "The museum has a garden.", C),
+    ],
+)
 def test_words_that_look_like_quantities_or_negations(claim, text, label):
     assert decided(claim, text).label == label
 
@@ -167,10 +218,13 @@ def test_number_words_are_those_of_a_table():
 
 def test_a_wrong_number_of_codes_is_a_fault():
     record = AnswerRecord(
-        "q1", "How many codes?", "The service gives twenty one-time codes.",
+        "q1",
+        "How many codes?",
+        "The service gives twenty one-time codes.",
         (Context("c1", "The service gives ten one-time codes."),),
-        "The service gives ten one-time codes.", answerable=True,
-    )  # fmt: skip
+        "The service gives ten one-time codes.",
+        answerable=True,
+    )
     answers = AnswerSet("a", (record,))
     items = items_of(record, sentence_claims(record))
     verdicts = [each for each in RuleJudge().judge(list(items)) if isinstance(each, Verdict)]
@@ -230,11 +284,12 @@ def test_rules_decide_abstention_by_the_rule_of_claims():
 @pytest.mark.parametrize(
     ("subject", "target", "relation"),
     [
-        ("Is it?", "", "answerability"), ("Why?\n\nNo.", "Is polite.", "criterion"),
+        ("Is it?", "", "answerability"),
+        ("Why?\n\nNo.", "Is polite.", "criterion"),
         ("It is.", "Some text.", "answer-context"),
         ("Some text.", "Who is he?", "context-question"),
     ],
-)  # fmt: skip
+)
 def test_a_verdict_is_missing_if_rules_cannot_judge(subject, target, relation):
     missing = decided(subject, target, relation)
     assert missing.code == "cannot judge"
@@ -270,15 +325,39 @@ def slow_support(claim, text):
     return S if any(supports(*window) for window in windows) else N
 
 
-WORDS = ("tower", "towers", "red", "redness", "open", "opening", "high", "metal", "not", "never",
-         "5", "6.5", "1,932", "bar.", "street.", "paris", "東京は日本", "five", "km", "m", "miles",
-         "twenty", "hundred", "the third", "3 May 2024", "2024-05-03")  # fmt: skip
+WORDS = (
+    "tower",
+    "towers",
+    "red",
+    "redness",
+    "open",
+    "opening",
+    "high",
+    "metal",
+    "not",
+    "never",
+    "5",
+    "6.5",
+    "1,932",
+    "bar.",
+    "street.",
+    "paris",
+    "東京は日本",
+    "five",
+    "km",
+    "m",
+    "miles",
+    "twenty",
+    "hundred",
+    "the third",
+    "3 May 2024",
+    "2024-05-03",
+)
 
 
 @settings(max_examples=300, deadline=None)
 @given(
-    claim=st.lists(st.sampled_from(WORDS), min_size=1, max_size=5),
-    text=st.lists(st.sampled_from(WORDS), max_size=25),
+    claim=st.lists(st.sampled_from(WORDS), min_size=1, max_size=5), text=st.lists(st.sampled_from(WORDS), max_size=25)
 )
 def test_rules_agree_with_a_slow_loop_over_sentences(claim, text):
     claim, text = f"tower {' '.join(claim)}", " ".join(text)
@@ -301,10 +380,23 @@ def test_ten_megabytes_are_judged_in_linear_time():
     assert_linear(sentences, judge, 14_000)
 
 
-@pytest.mark.parametrize(("part", "end"), [
-    (".", "x"), ("A. ", ""), (" ", "[1] x"), ("x", "-. y"), ("-", "x"), ("[1] ", ""), ("x\n", ""),
-    ("5", ""), ("1.", ""), ("天", ""), ("\ud800 x. ", ""), ("\x00", "x"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("part", "end"),
+    [
+        (".", "x"),
+        ("A. ", ""),
+        (" ", "[1] x"),
+        ("x", "-. y"),
+        ("-", "x"),
+        ("[1] ", ""),
+        ("x\n", ""),
+        ("5", ""),
+        ("1.", ""),
+        ("天", ""),
+        ("\ud800 x. ", ""),
+        ("\x00", "x"),
+    ],
+)
 def test_monotonous_texts_take_linear_time(part, end):
     def judge(text):
         record = AnswerRecord("q", "Why?", text, cited(text, ()) and (), text)
@@ -349,10 +441,7 @@ def test_a_callable_that_returns_too_few_labels_is_refused(tmp_path):
     record = AnswerRecord("q", "Why?", "One. Two. Three.", (Context("c", "text"),))
     judge = CallableJudge(lambda _: [S], "nli")
     with pytest.raises(InputError, match="got 1 label for 3 items"):
-        judge_answers(
-            AnswerSet("a", (record,)), judge, VerdictStore(tmp_path / "v.db"),
-            measures="Faithfulness",
-        )  # fmt: skip
+        judge_answers(AnswerSet("a", (record,)), judge, VerdictStore(tmp_path / "v.db"), measures="Faithfulness")
 
 
 def test_five_unsupported_claims_are_not_faithful(tmp_path):

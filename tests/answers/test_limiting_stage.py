@@ -14,10 +14,7 @@ stages = docs_script("limiting_stage")
 @pytest.fixture(scope="module")
 def planted():
     bases = list(stages.sample())
-    return [
-        each for at, base in enumerate(bases)
-        for each in stages.plants(base, bases[(at + 9) % len(bases)])
-    ]  # fmt: skip
+    return [each for at, base in enumerate(bases) for each in stages.plants(base, bases[(at + 9) % len(bases)])]
 
 
 def right(planted, found):
@@ -52,10 +49,7 @@ def test_errors_of_judges_lead_to_wrong_causes_as_often_as_stated(planted):
     stated = [each.expected == answer.cause for each, answer in pairs if answer.stage]
     clean = [bool(answer.stage) for each, answer in pairs if each.expected == stages.GOOD]
     page = (DOCS / "explain" / "diagnosis-accuracy.md").read_text(encoding="utf-8")
-    row = next(
-        re.findall(r"(\d+)%", line) for line in page.splitlines()
-        if re.match(r"\| rules +\| sample", line)
-    )  # fmt: skip
+    row = next(re.findall(r"(\d+)%", line) for line in page.splitlines() if re.match(r"\| rules +\| sample", line))
     assert [round(100 * np.mean(one)) for one in (stated, clean)] == [int(row[2]), int(row[3])]
     for rate in (row[2], row[3]):
         assert f"{rate}%" in RULES_NOTE

@@ -52,11 +52,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 def test_every_part_of_a_record_is_read() -> None:
     record = only([ROW])
-    assert (record.id, record.question, record.reference) == (
-        "q1",
-        ROW["question"],
-        ROW["reference"],
-    )
+    assert (record.id, record.question, record.reference) == ("q1", ROW["question"], ROW["reference"])
     assert record.contexts == (Context("a", "It is 5 m high."), Context("b", "It is red."))
     assert record.answerable is True
     assert (record.gold, record.ranking, record.group) == (("a",), ("a", "b", "c"), "towers")
@@ -100,8 +96,9 @@ def test_data_frames_and_columns_are_read() -> None:
 
 
 @pytest.mark.parametrize("blank", ["", None, "missing", " \t", "\u3000"])
-@pytest.mark.parametrize("form", ["records", "columns", "json", "jsonl", "csv", "parquet", "pandas",
-                                  "objects", "reference"])  # fmt: skip
+@pytest.mark.parametrize(
+    "form", ["records", "columns", "json", "jsonl", "csv", "parquet", "pandas", "objects", "reference"]
+)
 def test_a_blank_answer_is_an_abstention_in_every_form(form: str, blank: str, tmp_path: Path):
     rows: list[dict[str, Any]] = [
         {"id": "1", "question": "a?", "answer": "yes", "reference": "yes", "contexts": ["x"]},
@@ -161,9 +158,7 @@ def test_blank_references_are_missing() -> None:
 
 def test_lists_in_cells_are_read_as_python_writes_them(tmp_path: Path) -> None:
     path = tmp_path / "ragas.csv"
-    path.write_text(
-        'user_input,retrieved_contexts,response\nWhy?,"[\'it is\', ""it\'s""]",Because\n'
-    )
+    path.write_text('user_input,retrieved_contexts,response\nWhy?,"[\'it is\', ""it\'s""]",Because\n')
     assert [context.text for context in only(path).contexts] == ["it is", "it's"]
 
 
@@ -178,28 +173,28 @@ class _TestCase:
 
 TOOLS = {
     "ragas": {
-        "user_input": "Why?", "response": "Rain.", "reference": "Since it rains.",
-        "retrieved_contexts": ["Sun.", "It rains today."], "retrieved_context_ids": ["s", "r"],
+        "user_input": "Why?",
+        "response": "Rain.",
+        "reference": "Since it rains.",
+        "retrieved_contexts": ["Sun.", "It rains today."],
+        "retrieved_context_ids": ["s", "r"],
         "reference_contexts": ["it rains"],
     },
-    "deepeval": _TestCase(
-        "Why?", "Rain.", "Since it rains.", ["Sun.", "It rains today."], ["It rains"]
-    ),
+    "deepeval": _TestCase("Why?", "Rain.", "Since it rains.", ["Sun.", "It rains today."], ["It rains"]),
     "continuous-eval": {
-        "question": "Why?", "answer": "Rain.", "ground_truths": ["Since it rains.", "Rain"],
-        "retrieved_contexts": ["Sun.", "It rains today."], "ground_truth_contexts": ["It rains"],
+        "question": "Why?",
+        "answer": "Rain.",
+        "ground_truths": ["Since it rains.", "Rain"],
+        "retrieved_contexts": ["Sun.", "It rains today."],
+        "ground_truth_contexts": ["It rains"],
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_the_parts_of_other_tools_are_known(tool: str) -> None:
     record = only([TOOLS[tool]])
-    assert (record.question, record.answer, record.reference) == (
-        "Why?",
-        "Rain.",
-        "Since it rains.",
-    )
+    assert (record.question, record.answer, record.reference) == ("Why?", "Rain.", "Since it rains.")
     assert [context.text for context in record.contexts] == ["Sun.", "It rains today."]
     # A reference context within a longer context is found.
     assert record.gold == (record.contexts[1].id,)
@@ -215,9 +210,7 @@ def test_answers_of_ragchecker_are_read(data_folder: Path) -> None:
     assert [each.id for each in answers] == [row["query_id"] for row in given]
     for record, row in zip(answers, given, strict=True):
         assert (record.reference, record.answer) == (row["gt_answer"], row["response"])
-        assert [(c.id, c.text) for c in record.contexts] == [
-            (c["doc_id"], c["text"]) for c in row["retrieved_context"]
-        ]
+        assert [(c.id, c.text) for c in record.contexts] == [(c["doc_id"], c["text"]) for c in row["retrieved_context"]]
 
 
 def test_all_answers_of_mtrag_are_read_as_three_systems(data_folder: Path) -> None:
@@ -237,39 +230,36 @@ def test_all_answers_of_mtrag_are_read_as_three_systems(data_folder: Path) -> No
 
 def test_answers_of_trec_rag_need_the_texts_of_their_passages() -> None:
     row = {
-        "run_id": "ours", "topic_id": "t1", "topic": "Why?", "references": ["d7", "d9"],
+        "run_id": "ours",
+        "topic_id": "t1",
+        "topic": "Why?",
+        "references": ["d7", "d9"],
         "answer": [{"text": "Rain.", "citations": [1]}, {"text": "Or sun.", "citations": [0, 5]}],
-    }  # fmt: skip
+    }
     with pytest.raises(InputError, match=r"context 1: it has no text.*(?s:.*)--collection"):
         AnswerSet.of([row])
     answers = AnswerSet.of([row], texts={"d7": "Sun.", "d9": "Rain."})
     (record,) = answers.records
     assert (answers.system, record.id, record.answer) == ("ours", "t1", "Rain. Or sun.")
     assert record.contexts == (Context("d7", "Sun."), Context("d9", "Rain."))
-    assert record.citations == (
-        Citation("d9", "Rain."), Citation("d7", "Or sun."), Citation("[5]", "Or sun."),
-    )  # fmt: skip
+    assert record.citations == (Citation("d9", "Rain."), Citation("d7", "Or sun."), Citation("[5]", "Or sun."))
     with pytest.raises(MismatchError, match="context 'd9' is not in the collection"):
         AnswerSet.of([row], texts={"d7": "Sun."})
 
 
 def test_citations_are_identifiers_or_numbers_from_one() -> None:
-    rows = [
-        ROW | {"citations": given} for given in (["b", "z"], [2, 9], [{"id": "b", "text": "It"}])
-    ]
+    rows = [ROW | {"citations": given} for given in (["b", "z"], [2, 9], [{"id": "b", "text": "It"}])]
     found = [only([row]).citations for row in rows]
-    assert [[each.context for each in some] for some in found] == [
-        ["b", "[z]"],
-        ["b", "[9]"],
-        ["b"],
-    ]
+    assert [[each.context for each in some] for some in found] == [["b", "[z]"], ["b", "[9]"], ["b"]]
     assert found[2][0].text == "It"
 
 
 def test_flat_spans_become_a_record_for_each_trace() -> None:
     spans: list[dict[str, Any]] = [
         {
-            "context.trace_id": "t1", "context.span_id": "s2", "parent_id": "s1",
+            "context.trace_id": "t1",
+            "context.span_id": "s2",
+            "parent_id": "s1",
             "attributes.openinference.span.kind": "RETRIEVER",
             "attributes.retrieval.documents.0.document.id": "d1",
             "attributes.retrieval.documents.0.document.content": "Sun.",
@@ -277,17 +267,21 @@ def test_flat_spans_become_a_record_for_each_trace() -> None:
             "attributes.retrieval.documents.1.document.content": "Rain.",
         },
         {
-            "context.trace_id": "t1", "context.span_id": "s3", "parent_id": "s1",
+            "context.trace_id": "t1",
+            "context.span_id": "s3",
+            "parent_id": "s1",
             "attributes.reranker.output_documents.0.document.id": "d2",
             "attributes.reranker.output_documents.0.document.content": "Rain.",
             "attributes.input.value": "rerank",
         },
         {
-            "context.trace_id": "t1", "context.span_id": "s1", "parent_id": None,
+            "context.trace_id": "t1",
+            "context.span_id": "s1",
+            "parent_id": None,
             "attributes.input.value": '{"question": "Why?"}',
             "attributes.output.value": "Rain [1].",
         },
-    ]  # fmt: skip
+    ]
     record = only(spans)
     assert (record.id, record.question, record.answer) == ("t1", "Why?", "Rain [1].")
     assert record.contexts == (Context("d2", "Rain."),)
@@ -300,11 +294,16 @@ def test_an_export_of_opentelemetry_is_read(tmp_path: Path) -> None:
         return {"key": key, "value": {"stringValue": value}}
 
     spans = [
-        {"traceId": "t1", "spanId": "a", "attributes": [
-            text("input.value", "Why?"), text("output.value", "Rain."),
-            text("retrieval.documents.0.document.content", "It rains."),
-        ]},
-    ]  # fmt: skip
+        {
+            "traceId": "t1",
+            "spanId": "a",
+            "attributes": [
+                text("input.value", "Why?"),
+                text("output.value", "Rain."),
+                text("retrieval.documents.0.document.content", "It rains."),
+            ],
+        }
+    ]
     path = tmp_path / "spans.json"
     path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}))
     record = only(path)
@@ -322,9 +321,7 @@ def test_messages_are_a_question_with_history_and_an_answer() -> None:
 
 def test_two_systems_in_a_file_are_two_sets_with_the_same_questions() -> None:
     rows = [
-        {"system": name, "question": question, "answer": name}
-        for name in ("a", "b")
-        for question in ("Why?", "How?")
+        {"system": name, "question": question, "answer": name} for name in ("a", "b") for question in ("Why?", "How?")
     ]
     one, other = read_answers(rows)
     assert (one.system, other.system) == ("a", "b")
@@ -342,8 +339,10 @@ def test_a_reference_is_joined_by_identifier() -> None:
     ]
     found = AnswerSet.of(answers, "s", reference=reference)
     assert [(each.id, each.question, each.answer, each.reference) for each in found] == [
-        ("q2", "b?", "B", "B"), ("q3", "c?", "C", None), ("q1", "a?", "", "A"),
-    ]  # fmt: skip
+        ("q2", "b?", "B", "B"),
+        ("q3", "c?", "C", None),
+        ("q1", "a?", "", "A"),
+    ]
     assert found.records[0].answerable is False
     assert found.notes == (
         "answers: 1 question without a reference answer",
@@ -359,9 +358,7 @@ def test_a_reference_is_joined_by_question_where_ids_differ() -> None:
 
 def test_mixed_up_ids_are_an_error() -> None:
     answers = [{"id": "q1", "question": "b?", "answer": "B"}]
-    with pytest.raises(
-        MismatchError, match=r"record 1: question 'q1' is 'b\?' here and 'a\?' in the"
-    ):
+    with pytest.raises(MismatchError, match=r"record 1: question 'q1' is 'b\?' here and 'a\?' in the"):
         AnswerSet.of(answers, reference=[{"id": "q1", "question": "a?", "reference": "A"}])
     with pytest.raises(MismatchError, match="ids such as 'q1' and 'x'"):
         AnswerSet.of(answers, reference=[{"id": "x", "question": "a?", "reference": "A"}])
@@ -370,27 +367,23 @@ def test_mixed_up_ids_are_an_error() -> None:
 BROKEN = {
     '{"question": "a?"}': r"line 2: there is no 'answer'; its fields are 'question'",
     '{"qestion": "a?", "answer": "b"}': r"line 2: there is no 'question'(?s:.*)rename 'qestion'",
-    '{"id": "q1", "question": "a?", "answer": "b"}':
-        r"line 2: duplicate question 'q1' \(also .*line 1",
-    '{"id": "q2", "question": "a?", "answer": "b", "contexts": [null]}':
-        r"line 2, context 1: it is null",
-    '{"id": "q2", "question": "a?", "answer": "b", "contexts": 3}':
-        r"line 2: 'contexts' is 3, expected a list",
-    '{"id": "q2", "question": "a?", "answer": '
-    '["b"]}': r"line 2: 'answer' is \['b'\], expected text",
-    '{"id": "q2", "question": "a?", "answer": "b", "answerable": "maybe"}':
-        r"'answerable' is 'maybe'",
+    '{"id": "q1", "question": "a?", "answer": "b"}': r"line 2: duplicate question 'q1' \(also .*line 1",
+    '{"id": "q2", "question": "a?", "answer": "b", "contexts": [null]}': r"line 2, context 1: it is null",
+    '{"id": "q2", "question": "a?", "answer": "b", "contexts": 3}': r"line 2: 'contexts' is 3, expected a list",
+    '{"id": "q2", "question": "a?", "answer": ["b"]}': r"line 2: 'answer' is \['b'\], expected text",
+    '{"id": "q2", "question": "a?", "answer": "b", "answerable": "maybe"}': r"'answerable' is 'maybe'",
     '{"question": "a?", "answer": "b"}': r"line 2: it has no id, but other records do",
     '{"id": " ", "question": "a?", "answer": "b"}': r"line 2: the id is empty",
     '{"id": "q2", "answer": "b"}': r"line 2: question 'q2' has no text",
     '{"id": "q2", "question": "a?", "answer": "b", "system": "x"}': r"line 1: it has no system",
     '{"id": "q2", "question": "a?", "answer": "b", "citations": [{}]}': r"a citation is \{\}",
-    '{"id": "q2", "question": "a?", "contexts": ["x"], "context_ids": ["1", "2"], "answer": "b"}':
-        r"line 2: 'context_ids' has 2 ids, 'contexts' has 1 context",
+    '{"question": "a?", "id": "q2", "contexts": ["x"], "context_ids": ["1", "2"], "answer": "b"}': (
+        r"line 2: 'context_ids' has 2 ids, 'contexts' has 1 context"
+    ),
     '{"id": "q2", "question": [{"text": "x"}], "answer": "b"}': r"expected role and content",
     "{": r"line 2: not valid JSON",
     "[]": r"line 2: got a list, expected an object",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("line", BROKEN)
@@ -404,8 +397,7 @@ def test_a_broken_record_is_named_with_its_line(line: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "source",
-    [[], {}, 3, b"x", [3], {"question": "a?"}, [["a", "b"]], {"question": [1], "answer": []}],
+    "source", [[], {}, 3, b"x", [3], {"question": "a?"}, [["a", "b"]], {"question": [1], "answer": []}]
 )
 def test_a_file_without_records_is_refused(source: Any) -> None:
     with pytest.raises(InputError):
@@ -429,10 +421,7 @@ def test_a_reference_without_questions_is_refused() -> None:
 
 
 def test_long_contexts_other_scripts_and_empty_texts_are_read(tmp_path: Path) -> None:
-    row = {
-        "question": "尼罗河有多长", "answer": "", "contexts": ["長い" * 2_000_000, "", "مرحبا"],
-        "reference": "Нил",
-    }  # fmt: skip
+    row = {"question": "尼罗河有多长", "answer": "", "contexts": ["長い" * 2_000_000, "", "مرحبا"], "reference": "Нил"}
     record = only(write(tmp_path / "long.jsonl", [row]))
     assert len(record.contexts[0].text) == 4_000_000
     assert (record.answer, record.contexts[1].text, record.contexts[2].text) == (None, "", "مرحبا")
@@ -443,25 +432,16 @@ def test_long_contexts_other_scripts_and_empty_texts_are_read(tmp_path: Path) ->
 
 
 def test_unread_parts_are_noted() -> None:
-    assert AnswerSet.of([ROW | {"latency": 3}]).notes == (
-        "answers: unknown fields ignored: 'latency'",
-    )
+    assert AnswerSet.of([ROW | {"latency": 3}]).notes == ("answers: unknown fields ignored: 'latency'",)
 
 
 def test_a_live_system_receives_each_question() -> None:
-    questions = [
-        {"id": "q1", "question": "Why?", "reference": "Rain."},
-        {"id": "q2", "question": "How?"},
-    ]
+    questions = [{"id": "q1", "question": "Why?", "reference": "Rain."}, {"id": "q2", "question": "How?"}]
     found = answer_questions(
-        lambda question: (question.lower(), [{"id": "d", "text": "It rains."}]),
-        questions,
-        system="x",
+        lambda question: (question.lower(), [{"id": "d", "text": "It rains."}]), questions, system="x"
     )
     assert found.system == "x"
-    assert [(each.id, each.answer, each.reference) for each in found] == [
-        ("q1", "why?", "Rain."), ("q2", "how?", None),
-    ]  # fmt: skip
+    assert [(each.id, each.answer, each.reference) for each in found] == [("q1", "why?", "Rain."), ("q2", "how?", None)]
     assert found.records[0].contexts == (Context("d", "It rains."),)
     with pytest.raises(InputError, match=r"record 1: the system returned 'x' for a question"):
         answer_questions(lambda _: "x", questions)

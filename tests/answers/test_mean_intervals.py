@@ -36,12 +36,16 @@ def test_without_spread_there_is_no_interval(values):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [20, 50])
-@pytest.mark.parametrize(("draw", "mean"), [
-    (lambda rng, n: (rng.random(n) < 0.2).astype(float), 0.2),
-    (lambda rng, n: (rng.random(n) < 0.9).astype(float), 0.9),
-    (lambda rng, n: rng.beta(0.5, 0.5, n), 0.5),
-    (lambda rng, n: rng.beta(0.3, 3, n), 0.3 / 3.3),
-], ids=["20%", "90%", "both ends", "skewed"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("draw", "mean"),
+    [
+        (lambda rng, n: (rng.random(n) < 0.2).astype(float), 0.2),
+        (lambda rng, n: (rng.random(n) < 0.9).astype(float), 0.9),
+        (lambda rng, n: rng.beta(0.5, 0.5, n), 0.5),
+        (lambda rng, n: rng.beta(0.3, 3, n), 0.3 / 3.3),
+    ],
+    ids=["20%", "90%", "both ends", "skewed"],
+)
 def test_the_interval_covers_the_true_mean(draw, mean, count):
     rng = np.random.default_rng(7)
     found = [interval(draw(rng, count)) for _ in range(400)]

@@ -163,9 +163,7 @@ def answerability(label, quote, contexts=(TEXT,), **options):
 def test_contexts_with_the_answer_show_that_the_collection_has_it():
     found, server = answerability("answerable", "ends in the sea", ("Owls hunt.", TEXT))
     assert (found.label, found.quote, found.quoted) == ("answerable", "ends in the sea", True)
-    assert (
-        FENCE.findall(server.bodies[0]["messages"][1]["content"])[0][1] == f"Owls hunt.\n\n{TEXT}"
-    )
+    assert FENCE.findall(server.bodies[0]["messages"][1]["content"])[0][1] == f"Owls hunt.\n\n{TEXT}"
 
 
 def test_contexts_without_the_answer_do_not_show_that_the_collection_lacks_it():
@@ -201,10 +199,13 @@ def test_a_claim_of_answerability_without_a_quote_is_no_verdict():
 
 
 def test_answerability_given_by_the_records_is_not_judged(tmp_path):
-    given = AnswerSet("a", tuple(
-        AnswerRecord(str(known), "Where?", "There.", (Context("c", TEXT),), answerable=known)
-        for known in (True, False, None)
-    ))  # fmt: skip
+    given = AnswerSet(
+        "a",
+        tuple(
+            AnswerRecord(str(known), "Where?", "There.", (Context("c", TEXT),), answerable=known)
+            for known in (True, False, None)
+        ),
+    )
 
     def answer(body, _before):
         text, listed = asked(body)
@@ -223,9 +224,11 @@ def test_answerability_given_by_the_records_is_not_judged(tmp_path):
 
 def test_blank_texts_are_judged_without_a_call():
     some = [
-        Item("reference-answer", "q", "claim", " "), Item("abstention", "q", "", "Who?"),
-        Item("context-question", "q", "\n", "Who?"), Item("nugget-answer", "q", "fact", ""),
-    ]  # fmt: skip
+        Item("reference-answer", "q", "claim", " "),
+        Item("abstention", "q", "", "Who?"),
+        Item("context-question", "q", "\n", "Who?"),
+        Item("nugget-answer", "q", "fact", ""),
+    ]
     found, server = judged(supporting, some)
     assert labels(found) == ["not stated", "abstains", "not relevant", "not stated"]
     assert server.bodies == []
@@ -305,9 +308,8 @@ def test_an_unknown_label_affects_only_its_claim():
     def answer(body, _before):
         _, listed = asked(body)
         return verdicts(
-            *(entry(each["id"], "maybe" if each["claim"] == "Nile claim 1" else "supported")
-              for each in listed)
-        )  # fmt: skip
+            *(entry(each["id"], "maybe" if each["claim"] == "Nile claim 1" else "supported") for each in listed)
+        )
 
     found, _ = judged(answer, items(3), repairs=0)
     assert labels(found) == ["supported", "invalid", "supported"]
@@ -316,11 +318,12 @@ def test_an_unknown_label_affects_only_its_claim():
 @pytest.mark.parametrize(
     "wrap",
     [
-        "```json\n{}\n```", "Sure! Here is the result:\n{}\nI hope this helps.",
+        "```json\n{}\n```",
+        "Sure! Here is the result:\n{}\nI hope this helps.",
         "<think>The text {{maybe}} says so.</think>\n{}",
     ],
     ids=["Markdown", "prose", "reasoning"],
-)  # fmt: skip
+)
 def test_prose_around_json_does_not_matter(wrap):
     text = json.dumps({"verdicts": [entry(1), entry(2)]})
     reply = completion(wrap.replace("{}", text, 1))
@@ -356,7 +359,7 @@ FAULTS = {
     "closed": ((200, {}, None), "server"),
     "no such model": ((404, {}, {"error": {"message": "no model small"}}), "server"),
     "no message": ((200, {}, {"choices": []}), "protocol"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("reply", "code"), FAULTS.values(), ids=FAULTS)
@@ -367,9 +370,10 @@ def test_a_failure_is_a_missing_verdict_never_a_label(reply, code):
 
 
 @pytest.mark.parametrize(
-    "fault", [BUSY, (429, {"Retry-After": "0.1"}, {}), (500, {}, {}), (200, {}, None)],
+    "fault",
+    [BUSY, (429, {"Retry-After": "0.1"}, {}), (500, {}, {}), (200, {}, None)],
     ids=["429", "429 with Retry-After", "500", "closed"],
-)  # fmt: skip
+)
 def test_a_temporary_failure_is_retried(fault, monkeypatch):
     monkeypatch.setattr("rankgauge.core.http_client._FIRST_WAIT", 0.01)
 
@@ -520,11 +524,13 @@ def obedient(body, _before):
 
 def test_an_obeyed_instruction_does_not_raise_faithfulness_and_is_counted(tmp_path):
     texts = ["The bridge is open.", f"The bridge is open. {INSTRUCTION}"]
-    given = AnswerSet("a", tuple(
-        AnswerRecord(f"q{n}", "How high is the tower?", "The tower is 5 m high.",
-                     (Context("c1", text),))
-        for n, text in enumerate(texts)
-    ))  # fmt: skip
+    given = AnswerSet(
+        "a",
+        tuple(
+            AnswerRecord(f"q{n}", "How high is the tower?", "The tower is 5 m high.", (Context("c1", text),))
+            for n, text in enumerate(texts)
+        ),
+    )
     with serving(obedient) as server, VerdictStore(tmp_path / "verdicts.db") as store:
         judge = ModelJudge(ChatModel(server.url, "small"))
         done = judge_answers(given, judge, store, measures="Faithfulness")
@@ -550,14 +556,17 @@ def test_verdicts_without_a_quote_of_the_text_are_counted(tmp_path):
     assert "WARNING: 1 verdict without a valid quote" in str(ev)
 
 
-@pytest.mark.parametrize(("claim", "quote", "label"), [
-    ("The tower is 5 m high.", "its height is 5 metres", "supported"),
-    ("It has twenty steps.", "20 steps", "supported"),
-    ("尼罗河很长。", "尼罗河流向北方", "supported"),
-    ("The tower is 5 m high.", INSTRUCTION, None),
-    ("The tower opened.", "Is it so?", None),
-    ("It is free.", "There is no charge.", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("claim", "quote", "label"),
+    [
+        ("The tower is 5 m high.", "its height is 5 metres", "supported"),
+        ("It has twenty steps.", "20 steps", "supported"),
+        ("尼罗河很长。", "尼罗河流向北方", "supported"),
+        ("The tower is 5 m high.", INSTRUCTION, None),
+        ("The tower opened.", "Is it so?", None),
+        ("It is free.", "There is no charge.", None),
+    ],
+)
 def test_a_quote_needs_a_term_or_number_of_the_claim(claim, quote, label):
     item = Item("answer-context", "q", claim, f"Well: {quote}")
     (found,), _ = judged(in_order(verdicts(entry(1, "supported", quote))), [item])

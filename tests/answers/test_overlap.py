@@ -13,15 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from rankgauge import list_measures
-from rankgauge.answers import (
-    AnswerRecord,
-    AnswerSet,
-    Citation,
-    Context,
-    context_spans,
-    evaluate_answers,
-    read_answers,
-)
+from rankgauge.answers import AnswerRecord, AnswerSet, Citation, Context, context_spans, evaluate_answers, read_answers
 from rankgauge.answers.overlap import OVERLAPS, SIMILARITIES
 from rankgauge.corpus import Span, span_scores
 from rankgauge.errors import InputError, MismatchError
@@ -79,9 +71,8 @@ def slow_rouge_l(prediction, truth):
 
 
 WORDS = st.lists(
-    st.sampled_from(["the", "a", "Nile", "nile", "is", "long.", "5", "km,", "an", "not"]),
-    min_size=1, max_size=12,
-).map(" ".join)  # fmt: skip
+    st.sampled_from(["the", "a", "Nile", "nile", "is", "long.", "5", "km,", "an", "not"]), min_size=1, max_size=12
+).map(" ".join)
 
 
 @settings(max_examples=200, deadline=None)
@@ -131,8 +122,7 @@ def test_a_question_without_an_answer_counts_zero_and_one_without_a_reference_is
 def test_rouge_l_of_mtrag_is_that_stored_there(data_folder):
     path = data_folder / "rag/mtrag/answers.jsonl.gz"
     stored = {
-        row["id"]: row["scores"]["rouge_l"]
-        for row in map(json.loads, gzip.decompress(path.read_bytes()).splitlines())
+        row["id"]: row["scores"]["rouge_l"] for row in map(json.loads, gzip.decompress(path.read_bytes()).splitlines())
     }
     for answers in read_answers(path):
         found = evaluate_answers(answers, {}, "RougeL")
@@ -146,9 +136,7 @@ def test_rouge_l_of_mtrag_is_that_stored_there(data_folder):
 
 
 def test_k_precision_is_the_share_of_words_in_the_contexts():
-    record = AnswerRecord(
-        "q", "Why?", "It rains and rains today.", (Context("a", "It rains."), Context("b", "Today"))
-    )
+    record = AnswerRecord("q", "Why?", "It rains and rains today.", (Context("a", "It rains."), Context("b", "Today")))
     assert value("KPrecision", record) == pytest.approx(4 / 5)
     assert value("KPrecision", AnswerRecord("q", "Why?", "It rains.")) == 0.0
     assert math.isnan(value("KPrecision", AnswerRecord("q", "Why?", "")))
@@ -175,17 +163,23 @@ def test_identifiers_of_contexts_are_counted_once():
 def test_a_longer_context_with_the_gold_sentence_has_full_recall():
     """Edit distance gives 0, since the context is far longer than the sentence."""
     row = {
-        "question": "Why?", "answer": "Rain.", "reference_contexts": ["It rains in Rome."],
+        "question": "Why?",
+        "answer": "Rain.",
+        "reference_contexts": ["It rains in Rome."],
         "retrieved_contexts": ["Sun.", "Many words before. It rains in Rome. " + "And more. " * 50],
-    }  # fmt: skip
+    }
     assert value("ContextIdRecall", AnswerSet.of([row]).records[0]) == 1.0
 
 
 def test_similarity_is_the_cosine_of_embeddings():
     record = AnswerRecord(
-        "q", "Why is it wet?", "It rains.", (Context("a", "It is wet."), Context("b", "Sun.")),
-        "Since it rains.", alternatives=("Rain.",),
-    )  # fmt: skip
+        "q",
+        "Why is it wet?",
+        "It rains.",
+        (Context("a", "It is wet."), Context("b", "Sun.")),
+        "Since it rains.",
+        alternatives=("Rain.",),
+    )
     encoder = HashingEncoder()
     found = evaluate_answers(AnswerSet("s", (record,)), {}, SIMILARITIES, encoder=encoder).mean()
 
@@ -231,9 +225,7 @@ def test_a_long_text_is_undefined_by_rouge_l():
 
 def test_contexts_are_found_in_their_documents():
     texts = {"d1": "One two three four.", "d2": "Five six."}
-    record = AnswerRecord(
-        "q", "Why?", contexts=(Context("d1", "two three"), Context("d2", "Five six."))
-    )
+    record = AnswerRecord("q", "Why?", contexts=(Context("d1", "two three"), Context("d2", "Five six.")))
     spans = context_spans([record], texts)
     assert spans == {"q": [Span("d1", 4, 13), Span("d2", 0, 9)]}
     scores = span_scores(spans, {"q": [Span("d1", 4, 13)]}, texts=texts)

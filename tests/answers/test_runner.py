@@ -58,9 +58,7 @@ class Recorder:
             yield Verdict(item.key, LABELS[item.relation][0], self.name)
 
 
-RECORD = AnswerRecord(
-    "q", "Where?", "In Burundi. It is far.", (Context("a", "A."), Context("b", "B.")), "Burundi."
-)
+RECORD = AnswerRecord("q", "Where?", "In Burundi. It is far.", (Context("a", "A."), Context("b", "B.")), "Burundi.")
 
 
 @pytest.mark.parametrize(
@@ -154,20 +152,14 @@ def test_criteria_of_the_user_are_judged(store):
         return ["met"] * len(items)
 
     criteria = {"polite": "The answer is polite.", "short": "The answer is short."}
-    done = judge_answers(
-        AnswerSet("a", (RECORD,)), CallableJudge(model, "j"), store, measures=[], criteria=criteria
-    )
-    assert [(item.relation, item.name) for item in seen] == [
-        ("criterion", "polite"), ("criterion", "short"),
-    ]  # fmt: skip
+    done = judge_answers(AnswerSet("a", (RECORD,)), CallableJudge(model, "j"), store, measures=[], criteria=criteria)
+    assert [(item.relation, item.name) for item in seen] == [("criterion", "polite"), ("criterion", "short")]
     assert done.labels == {"criterion": {"met": 2}}
 
 
 def test_progress_reaches_the_number_of_items(store):
     seen = []
-    judge_answers(
-        AnswerSet("a", (RECORD,)), Recorder(), store, progress=lambda *n: seen.append(n), **MEASURE
-    )
+    judge_answers(AnswerSet("a", (RECORD,)), Recorder(), store, progress=lambda *n: seen.append(n), **MEASURE)
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
@@ -187,9 +179,7 @@ def test_replicates_are_requested_separately_and_the_majority_counts(store, tmp_
 
     def answer(body, before):
         text, listed = asked(body)
-        return verdicts(
-            *(entry(each["id"], labels[body["seed"] - 5], text.split()[0]) for each in listed)
-        )
+        return verdicts(*(entry(each["id"], labels[body["seed"] - 5], text.split()[0]) for each in listed))
 
     with serving(answer) as server:
         model = ChatModel(server.url, "m", seed=5, cache=tmp_path / "replies.db")
@@ -277,9 +267,8 @@ def test_a_run_that_is_killed_is_resumed_without_paying_twice(tmp_path, how):
     def process():
         words = [server.url, tmp_path / "r.db", tmp_path / "v.db", Path(__file__).parents[1]]
         return subprocess.Popen(
-            [sys.executable, "-c", WORK, *map(str, words)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            [sys.executable, "-c", WORK, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
 
     with serving(answer) as server:
         killed = process()
@@ -386,8 +375,11 @@ def test_a_kill_at_any_statement_repeats_at_most_one_paid_call(tmp_path):
     with serving(answer) as server:
         done = subprocess.run(
             [sys.executable, "-c", AT_EACH_LINE, server.url, Path(__file__).parents[1], tmp_path],
-            capture_output=True, text=True, timeout=600, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
         sent = Counter(path.split("/")[1] for path in server.paths)
     assert (done.returncode, done.stderr) == (0, "")
     rows = [line.split() for line in done.stdout.splitlines()]

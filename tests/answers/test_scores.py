@@ -18,10 +18,22 @@ DATA = os.environ.get("RANKGAUGE_TEST_DATA")
 
 
 def judged(
-    answer_context=(), answer_reference=(), reference_context=(), reference_answer=(),
-    answer_question=(), context_question=(), contexts=None, citations=(), abstention=(), *,
-    answerable=True, nuggets=None, nugget_answer=(), answer="Yes.", reference="It is.",
-):  # fmt: skip
+    answer_context=(),
+    answer_reference=(),
+    reference_context=(),
+    reference_answer=(),
+    answer_question=(),
+    context_question=(),
+    contexts=None,
+    citations=(),
+    abstention=(),
+    *,
+    answerable=True,
+    nuggets=None,
+    nugget_answer=(),
+    answer="Yes.",
+    reference="It is.",
+):
     """Return a record with as many claims and contexts as the matrices have rows and columns."""
     rows, targets = list(answer_context), list(reference_context)
     if contexts is None:
@@ -29,9 +41,14 @@ def judged(
     made = tuple(Claim(f"answer claim {n}") for n in range(len(rows or answer_reference)))
     known = tuple(Claim(f"reference claim {n}") for n in range(len(targets or reference_answer)))
     record = AnswerRecord(
-        "q", "Why?", answer, tuple(Context(f"c{n}", f"text {n}") for n in range(contexts)),
-        reference, tuple(citations), answerable=answerable,
-    )  # fmt: skip
+        "q",
+        "Why?",
+        answer,
+        tuple(Context(f"c{n}", f"text {n}") for n in range(contexts)),
+        reference,
+        tuple(citations),
+        answerable=answerable,
+    )
     labels = {
         "answer-context": [label for row in rows for label in row],
         "answer-reference": list(answer_reference),
@@ -63,27 +80,48 @@ def test_three_claims_and_two_contexts():
         answer_question=["relevant", "relevant", "not relevant"],
         context_question=["relevant", "not relevant"],
     )
-    assert {name: value(name, each) for name in (
-        "Faithfulness", "Contradicted", "NotStated", "ContextRecall", "ContextPrecision",
-        "ContextRelevance", "AnswerRelevance", "Completeness", "AnswerPrecision", "SelfKnowledge",
-        "ContextUtilization", "Hallucination", "NoiseFromUseful", "NoiseFromOthers",
-    )} == pytest.approx({
-        "Faithfulness": 1 / 3, "Contradicted": 1 / 3, "NotStated": 1 / 3, "ContextRecall": 1 / 2,
-        "ContextPrecision": 1 / 2, "ContextRelevance": 1 / 2, "AnswerRelevance": 2 / 3,
-        "Completeness": 1 / 2, "AnswerPrecision": 1 / 3, "SelfKnowledge": 0.0,
-        "ContextUtilization": 1.0, "Hallucination": 2 / 3, "NoiseFromUseful": 0.0,
-        "NoiseFromOthers": 0.0,
-    })  # fmt: skip
+    assert {
+        name: value(name, each)
+        for name in (
+            "Faithfulness",
+            "Contradicted",
+            "NotStated",
+            "ContextRecall",
+            "ContextPrecision",
+            "ContextRelevance",
+            "AnswerRelevance",
+            "Completeness",
+            "AnswerPrecision",
+            "SelfKnowledge",
+            "ContextUtilization",
+            "Hallucination",
+            "NoiseFromUseful",
+            "NoiseFromOthers",
+        )
+    } == pytest.approx(
+        {
+            "Faithfulness": 1 / 3,
+            "Contradicted": 1 / 3,
+            "NotStated": 1 / 3,
+            "ContextRecall": 1 / 2,
+            "ContextPrecision": 1 / 2,
+            "ContextRelevance": 1 / 2,
+            "AnswerRelevance": 2 / 3,
+            "Completeness": 1 / 2,
+            "AnswerPrecision": 1 / 3,
+            "SelfKnowledge": 0.0,
+            "ContextUtilization": 1.0,
+            "Hallucination": 2 / 3,
+            "NoiseFromUseful": 0.0,
+            "NoiseFromOthers": 0.0,
+        }
+    )
     # F1 of 1/2 and 1/3.
     assert value("AnswerCorrectness", each) == pytest.approx(0.4)
 
 
 def test_a_wrong_claim_from_a_useful_context_and_one_from_another():
-    each = judged(
-        answer_context=[[S, N], [N, S], [S, S]],
-        answer_reference=[N, N, S],
-        reference_context=[[S, N]],
-    )
+    each = judged(answer_context=[[S, N], [N, S], [S, S]], answer_reference=[N, N, S], reference_context=[[S, N]])
     assert value("NoiseFromUseful", each) == pytest.approx(1 / 3)
     assert value("NoiseFromOthers", each) == pytest.approx(1 / 3)
 
@@ -94,10 +132,16 @@ def test_a_context_that_supports_and_one_that_contradicts_make_a_supported_claim
     assert value("Contradicted", each) == 0.0
 
 
-@pytest.mark.parametrize(("useful", "expected"), [
-    ([1, 0, 0], 1.0), ([0, 0, 1], 1 / 3), ([1, 0, 1], (1 + 2 / 3) / 2), ([0, 0, 0], 0.0),
-    ([0, 1, 1], (1 / 2 + 2 / 3) / 2),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("useful", "expected"),
+    [
+        ([1, 0, 0], 1.0),
+        ([0, 0, 1], 1 / 3),
+        ([1, 0, 1], (1 + 2 / 3) / 2),
+        ([0, 0, 0], 0.0),
+        ([0, 1, 1], (1 / 2 + 2 / 3) / 2),
+    ],
+)
 def test_context_ap_is_rank_aware(useful, expected):
     each = judged(reference_context=[[S if one else N for one in useful]])
     assert value("ContextAP", each) == pytest.approx(expected)
@@ -125,10 +169,15 @@ def test_nuggets_strict_and_lenient_vital_and_all():
     assert value("StrictVitalNuggets", each) == pytest.approx(1 / 2)
 
 
-@pytest.mark.parametrize(("answerable", "label", "expected"), [
-    (True, "answers", (0.0, 0.0, None)), (True, "abstains", (1.0, 1.0, None)),
-    (False, "answers", (0.0, None, 0.0)), (False, "abstains", (1.0, None, 1.0)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("answerable", "label", "expected"),
+    [
+        (True, "answers", (0.0, 0.0, None)),
+        (True, "abstains", (1.0, 1.0, None)),
+        (False, "answers", (0.0, None, 0.0)),
+        (False, "abstains", (1.0, None, 1.0)),
+    ],
+)
 def test_the_two_by_two_of_answerable_and_answered(answerable, label, expected):
     each = judged(abstention=[label], answerable=answerable, contexts=0)
     found = [value(name, each) for name in ("Abstention", "WrongAbstention", "RightAbstention")]
@@ -141,17 +190,20 @@ def test_the_two_by_two_of_answerable_and_answered(answerable, label, expected):
 @pytest.mark.skipif(DATA is None, reason="RANKGAUGE_TEST_DATA is not set")
 def test_the_values_of_ragchecker_are_reproduced():
     names = {
-        "precision": "AnswerPrecision", "recall": "Completeness", "f1": "AnswerCorrectness",
-        "claim_recall": "ContextRecall", "context_precision": "ContextPrecision",
-        "faithfulness": "Faithfulness", "hallucination": "Hallucination",
-        "noise_sensitivity_in_relevant": "NoiseFromUseful", "self_knowledge": "SelfKnowledge",
+        "precision": "AnswerPrecision",
+        "recall": "Completeness",
+        "f1": "AnswerCorrectness",
+        "claim_recall": "ContextRecall",
+        "context_precision": "ContextPrecision",
+        "faithfulness": "Faithfulness",
+        "hallucination": "Hallucination",
+        "noise_sensitivity_in_relevant": "NoiseFromUseful",
+        "self_knowledge": "SelfKnowledge",
         "noise_sensitivity_in_irrelevant": "NoiseFromOthers",
         "context_utilization": "ContextUtilization",
-    }  # fmt: skip
+    }
     words = {"Entailment": S, "Contradiction": C, "Neutral": N}
-    results = json.loads(Path(DATA, "rag", "ragchecker_checking_outputs.json").read_text())[
-        "results"
-    ]
+    results = json.loads(Path(DATA, "rag", "ragchecker_checking_outputs.json").read_text())["results"]
     assert len(results) == 2
     for result in results:
         each = judged(
@@ -178,9 +230,15 @@ def test_five_unsupported_claims_are_not_faithful():
 @pytest.mark.parametrize(
     ("reference_answer", "low", "high"),
     # The first claim is in the contexts; the second one may be.
-    [([N, N], 0, 0), ([S, N], 1 / 2, 1), ([N, S], 0, 1 / 2), ([S, None], 1 / 2, 1),
-     ([None, None], 0, 1), ([S, S], 1, 1)],
-)  # fmt: skip
+    [
+        ([N, N], 0, 0),
+        ([S, N], 1 / 2, 1),
+        ([N, S], 0, 1 / 2),
+        ([S, None], 1 / 2, 1),
+        ([None, None], 0, 1),
+        ([S, S], 1, 1),
+    ],
+)
 def test_bounds_of_utilization_are_values_of_completions(reference_answer, low, high):
     each = judged(reference_context=[[S], [None]], reference_answer=reference_answer)
     found = score(parse("ContextUtilization"), each)
@@ -188,9 +246,7 @@ def test_bounds_of_utilization_are_values_of_completions(reference_answer, low, 
 
 
 def test_one_verdict_for_five_claims_gives_bounds_and_no_value():
-    found = score(
-        parse("Faithfulness"), judged(answer_context=[[S], [None], [None], [None], [None]])
-    )
+    found = score(parse("Faithfulness"), judged(answer_context=[[S], [None], [None], [None], [None]]))
     assert math.isnan(found.value)
     assert found[1:] == (0.2, 1.0, 4, "")
     each = judged(answer_context=[[S], [None], [None], [None], [None]])
@@ -236,15 +292,17 @@ def test_an_abstention_is_not_correct_where_there_is_something_to_say():
     assert value("Completeness", each) == 0.0
 
 
-@pytest.mark.parametrize(("name", "kind", "reason"), [
-    ("Faithfulness", {"answer": ""}, "there is no answer"),
-    ("Faithfulness", {"answer": None}, "there is no answer"),
-    ("ContextRecall", {"reference": None}, "there is no reference answer"),
-    ("ContextRelevance", {"contexts": 0}, "there are no contexts"),
-    ("CitationPrecision", {}, "the answer cites nothing"),
-    ("AnswerPrecision", {"reference": " ", "answer_context": [[S]]},
-     "there is no reference answer"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "kind", "reason"),
+    [
+        ("Faithfulness", {"answer": ""}, "there is no answer"),
+        ("Faithfulness", {"answer": None}, "there is no answer"),
+        ("ContextRecall", {"reference": None}, "there is no reference answer"),
+        ("ContextRelevance", {"contexts": 0}, "there are no contexts"),
+        ("CitationPrecision", {}, "the answer cites nothing"),
+        ("AnswerPrecision", {"reference": " ", "answer_context": [[S]]}, "there is no reference answer"),
+    ],
+)
 def test_an_unjudgeable_value_is_undefined_with_its_reason(name, kind, reason):
     found = score(parse(name), judged(**{"contexts": 1, **kind}))
     assert math.isnan(found.value)
@@ -287,10 +345,7 @@ def completions(kind):
         if cell is None
     ]
     for labels in itertools.product([S, C, N], repeat=min(len(flat), 5)):
-        filled = {
-            name: [list(row) if isinstance(row, list) else row for row in rows]
-            for name, rows in kind.items()
-        }
+        filled = {name: [list(row) if isinstance(row, list) else row for row in rows] for name, rows in kind.items()}
         # If more than five are missing, they all get the same label, to limit the combinations.
         for number, (name, row, column) in enumerate(flat):
             label = labels[number] if number < len(labels) else labels[-1]
@@ -302,11 +357,27 @@ def completions(kind):
 
 
 @pytest.mark.slow
-@given(some_judged(), st.sampled_from([
-    "Faithfulness", "Contradicted", "NotStated", "ContextRecall", "ContextPrecision", "ContextAP",
-    "Completeness", "AnswerPrecision", "AnswerCorrectness", "NoiseFromUseful", "NoiseFromOthers",
-    "ContextUtilization", "SelfKnowledge", "Hallucination",
-]))  # fmt: skip
+@given(
+    some_judged(),
+    st.sampled_from(
+        [
+            "Faithfulness",
+            "Contradicted",
+            "NotStated",
+            "ContextRecall",
+            "ContextPrecision",
+            "ContextAP",
+            "Completeness",
+            "AnswerPrecision",
+            "AnswerCorrectness",
+            "NoiseFromUseful",
+            "NoiseFromOthers",
+            "ContextUtilization",
+            "SelfKnowledge",
+            "Hallucination",
+        ]
+    ),
+)
 @settings(deadline=None, max_examples=150)
 def test_bounds_contain_every_completed_value(kind, name):
     found = score(parse(name), judged(**kind))
@@ -340,6 +411,4 @@ def test_faithfulness_and_its_two_complements_are_a_slow_loop_and_add_up_to_one(
 def test_every_declared_measure_has_a_function():
     from rankgauge import list_measures
 
-    assert {measure.name for measure in list_measures("verdicts")} == {
-        *RELATIONS, "Criterion",
-    }  # fmt: skip
+    assert {measure.name for measure in list_measures("verdicts")} == {*RELATIONS, "Criterion"}

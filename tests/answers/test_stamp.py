@@ -23,21 +23,23 @@ from rankgauge.comparison.conclusions import difference_sentence
 
 S, N = "supported", "not stated"
 RULES = {"measures": {"Faithfulness": {"margin": 0.1}}}
-ANSWERS = AnswerSet("a", tuple(
-    AnswerRecord(f"q{n}", "What?", f"It is {n}. It has {n}.", (Context("d", f"Text {n}."),))
-    for n in range(60)
-), {"prompt": "p1"})  # fmt: skip
+ANSWERS = AnswerSet(
+    "a",
+    tuple(AnswerRecord(f"q{n}", "What?", f"It is {n}. It has {n}.", (Context("d", f"Text {n}."),)) for n in range(60)),
+    {"prompt": "p1"},
+)
 
 
 def verdicts(wrong, judge="m", prompt="v1", answers=ANSWERS):
     """Every third claim is not stated; some verdicts of each ten are wrong."""
     some = [
-        item for record in answers for item in items_of(record, sentence_claims(record))
+        item
+        for record in answers
+        for item in items_of(record, sentence_claims(record))
         if item.relation == "answer-context"
-    ]  # fmt: skip
+    ]
     return [
-        Verdict(item.key, S if (n % 3 == 0) == (n % 10 < wrong) else N, judge, prompt)
-        for n, item in enumerate(some)
+        Verdict(item.key, S if (n % 3 == 0) == (n % 10 < wrong) else N, judge, prompt) for n, item in enumerate(some)
     ]
 
 
@@ -70,9 +72,8 @@ def test_the_stamp_gives_the_number_of_calibration_labels(tmp_path):
         assert states(found) == {"Faithfulness": "usable"}
         assert "WARNING" not in str(found)
     named = evaluated(
-        {each.key: each.label for each in JUDGE}, judge={"name": "m", "prompt": "v1"},
-        calibration=CALIBRATION,
-    )  # fmt: skip
+        {each.key: each.label for each in JUDGE}, judge={"name": "m", "prompt": "v1"}, calibration=CALIBRATION
+    )
     assert named.stamp == found.stamp
     shown = diagnose_answers(ANSWERS, JUDGE, "Faithfulness", calibration=CALIBRATION)
     assert "calibrated on 120 labels" in str(shown)
@@ -102,9 +103,7 @@ def test_a_judge_that_agrees_less_than_a_constant_answer_is_not_usable():
     ]
     found = evaluated(judge, calibration=calibrate(ANSWERS, judge, people, draws=50))
     assert states(found) == {"Faithfulness": "not usable"}
-    assert "m, not usable: calibrated on 120 labels, it agrees with people less often (0." in (
-        found.stamp
-    )
+    assert "m, not usable: calibrated on 120 labels, it agrees with people less often (0." in (found.stamp)
     assert "than the constant answer 'not stated' (0." in found.stamp
     for part in ("sensitivity 0.9", "specificity 0.", "kappa 0."):
         assert part in found.stamp
@@ -189,9 +188,8 @@ def judged(name, values, people=(), **about):
     """Return an evaluation by a judge, unusable by default, with labels of people."""
     found = {"state": "not usable", "reason": "kappa 0.11", "people": dict(people)} | about
     return Evaluation.from_values(
-        name, IDS, {"Faithfulness": values},
-        settings={"judge": {"name": "m", "measures": {"Faithfulness": found}}},
-    )  # fmt: skip
+        name, IDS, {"Faithfulness": values}, settings={"judge": {"name": "m", "measures": {"Faithfulness": found}}}
+    )
 
 
 @pytest.mark.parametrize("known", ["calibrated", {"Faithfulness": "calibrated"}])
@@ -264,13 +262,8 @@ def test_a_further_question_with_labels_weighs_as_much_as_those_before():
 def test_both_bounds_of_a_gate_allow_for_the_error_of_the_gain(shift, place):
     gain = [0.75, 0.55, 0.95]
     moved = np.random.default_rng(0).normal(shift, 0.02, 100)
-    old, new = (
-        judged(name, 0.8 + more, state="usable", gain=gain)
-        for name, more in (("a", 0 * moved), ("b", moved))
-    )
-    by_people = [
-        replace(each, settings={"judge": {"name": "m", "person": True}}) for each in (old, new)
-    ]
+    old, new = (judged(name, 0.8 + more, state="usable", gain=gain) for name, more in (("a", 0 * moved), ("b", moved)))
+    by_people = [replace(each, settings={"judge": {"name": "m", "person": True}}) for each in (old, new)]
     upper, true = (
         gate(later, rules=RULES, baseline=Baseline.from_evaluation(first)).checks[0].numbers.upper
         for first, later in ((old, new), by_people)
@@ -301,10 +294,9 @@ def test_a_comparison_shows_corrected_means_or_names_the_judge():
     assert found.sentences[0].startswith("old has the highest Faithfulness (0.7000)")
     assert (found.differences[0].mean, found.differences[0].baseline_mean) == (0.3, 0.7)
     # Without a corrected mean of each run, none is called best.
-    found = compare([
-        judged("old", values["old"], **USABLE, corrected=true["old"]),
-        judged("new", values["new"], **USABLE),
-    ])  # fmt: skip
+    found = compare(
+        [judged("old", values["old"], **USABLE, corrected=true["old"]), judged("new", values["new"], **USABLE)]
+    )
     assert not [text for text in found.sentences if "highest" in text]
     assert found.table().rows[0][0] == "Faithfulness (by judge)"
     assert not found.table().best
@@ -312,10 +304,14 @@ def test_a_comparison_shows_corrected_means_or_names_the_judge():
 
 
 def test_a_usable_judge_without_a_corrected_mean_has_a_note_with_the_reason():
-    answers = AnswerSet("a", tuple(
-        replace(record, id=f"{record.id}-{n}", answer=f"It is {record.id}. It has {n} now.")
-        for record in ANSWERS for n in range(4)
-    ))  # fmt: skip
+    answers = AnswerSet(
+        "a",
+        tuple(
+            replace(record, id=f"{record.id}-{n}", answer=f"It is {record.id}. It has {n} now.")
+            for record in ANSWERS
+            for n in range(4)
+        ),
+    )
     judge, people = verdicts(0, answers=answers), verdicts(0, "ann", "", answers)
     calibration = calibrate(answers, judge, people, draws=50)
     measures = ["Faithfulness", "NotStated"]
@@ -361,10 +357,9 @@ def test_a_difference_is_divided_by_the_share_of_it_that_the_judge_shows():
     found = evaluated(calibration=CALIBRATION)
     share, low, high = found.judge["measures"]["Faithfulness"]["gain"]
     people = {"name": "m", "person": True}
-    raw = compare([
-        replace(each, settings=each.settings | {"judge": people})
-        for each in (found, lowered(found, 0.3))
-    ]).difference("b")  # fmt: skip
+    raw = compare(
+        [replace(each, settings=each.settings | {"judge": people}) for each in (found, lowered(found, 0.3))]
+    ).difference("b")
     d = compare([found, lowered(found, 0.3)]).difference("b")
     assert (raw.verdict, d.verdict, raw.condition) == ("worse", "worse", "")
     assert d.difference == pytest.approx(raw.difference / share)
@@ -372,10 +367,7 @@ def test_a_difference_is_divided_by_the_share_of_it_that_the_judge_shows():
     # At least as wide as with a known share, and no wider than with both ends of each interval.
     assert raw.low / low <= d.low < raw.low / share
     assert raw.high / share < d.high <= raw.high / high
-    condition = (
-        "assuming that the judge errs as often on both systems (sensitivity + specificity - 1: "
-        f"{share:.2f} ["
-    )
+    condition = f"assuming that the judge errs as often on both systems (sensitivity + specificity - 1: {share:.2f} ["
     assert condition in difference_sentence(d)
     assert condition in compare([found, lowered(found, 0.3)]).sentences[1]
     read = Evaluation.from_json(found.to_json())
@@ -420,9 +412,7 @@ def test_labels_of_people_on_both_systems_give_a_verdict_whatever_the_judge_errs
     assert by_judge != pytest.approx(mean)
     # People find 0.4 less in every second question; the judge sees nothing.
     told = {query: value - 0.4 * (n % 2) for n, (query, value) in enumerate(people.items())}
-    about = new.judge["measures"] | {
-        "Faithfulness": new.judge["measures"]["Faithfulness"] | {"people": told}
-    }
+    about = new.judge["measures"] | {"Faithfulness": new.judge["measures"]["Faithfulness"] | {"people": told}}
     judge = new.judge | {"measures": about}
     worse = replace(new, run_name="b", settings=new.settings | {"judge": judge}, judge=judge)
     d = compare([new, worse]).difference("b")
@@ -441,15 +431,17 @@ def test_labels_of_people_on_both_systems_give_a_verdict_whatever_the_judge_errs
     half = dict(list(people.items())[:30])
     about = {"Faithfulness": new.judge["measures"]["Faithfulness"]}
     first, second = (
-        replace(new, run_name=name, settings={"judge": {"name": "m", "measures": {
-            "Faithfulness": about["Faithfulness"] | {"people": labels}}}})
+        replace(
+            new,
+            run_name=name,
+            settings={"judge": {"name": "m", "measures": {"Faithfulness": about["Faithfulness"] | {"people": labels}}}},
+        )
         for name, labels in (("a", half), ("b", {q: v for q, v in people.items() if q not in half}))
-    )  # fmt: skip
+    )
     assert compare([first, second]).difference("b").verdict == "withheld"
     with pytest.raises(InputError, match="not calibrated"):
         gate(second, rules=RULES, baseline=Baseline.from_evaluation(first))
-    few = {item.key for record in ANSWERS.records[:19]
-           for item in items_of(record, sentence_claims(record))}  # fmt: skip
+    few = {item.key for record in ANSWERS.records[:19] for item in items_of(record, sentence_claims(record))}
     some = evaluated(poor, human=[each for each in PEOPLE if each.key in few])
     assert some.estimates()["Faithfulness"][0] is None
     with pytest.raises(InputError, match="not calibrated"):

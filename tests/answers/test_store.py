@@ -22,11 +22,13 @@ from rankgauge.cli.answers import answers as command
 
 RECORDS = tuple(
     AnswerRecord(
-        f"q{n}", "How high is the tower?", f"Tower {n} is {n} m high. It has {n} floors.",
+        f"q{n}",
+        "How high is the tower?",
+        f"Tower {n} is {n} m high. It has {n} floors.",
         (Context("d1", f"The tower {n} is {n} m high."), Context("d2", "Bridges are long.")),
     )
     for n in range(1, 41)
-)  # fmt: skip
+)
 ANSWERS = AnswerSet("a", RECORDS)
 PLACE = {"record": "q2", "relation": "answer-context", "row": 1, "column": 0}
 
@@ -34,21 +36,23 @@ PLACE = {"record": "q2", "relation": "answer-context", "row": 1, "column": 0}
 def key_of(answers=ANSWERS, **place):
     wanted = {**PLACE, **place}
     (found,) = {
-        item.key for record in answers for item in items_of(record, sentence_claims(record))
+        item.key
+        for record in answers
+        for item in items_of(record, sentence_claims(record))
         if all(getattr(item, name) == value for name, value in wanted.items())
-    }  # fmt: skip
+    }
     return found
 
 
 def test_an_item_is_found_by_position_and_by_key(tmp_path):
-    rows = [PLACE | {"label": "not stated", "judge": "ann"},
-            {"key": key_of(), "label": "supported", "prompt": "v1", "replicate": 2}]  # fmt: skip
+    rows = [
+        PLACE | {"label": "not stated", "judge": "ann"},
+        {"key": key_of(), "label": "supported", "prompt": "v1", "replicate": 2},
+    ]
     lines = tmp_path / "labels.jsonl"
     lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
     table = tmp_path / "labels.csv"
-    table.write_text(
-        "record,relation,row,column,label,judge\nq2,answer-context,1,0,supported,bob\n"
-    )
+    table.write_text("record,relation,row,column,label,judge\nq2,answer-context,1,0,supported,bob\n")
     first, second = read_verdicts(lines, ANSWERS)
     assert first.key == second.key == key_of()
     assert (first.judge, second.judge) == ("ann", "unknown")
@@ -79,11 +83,13 @@ def test_an_invalid_label_is_refused_with_its_record(row, message):
 
 
 def test_with_several_systems_the_system_is_named():
-    other = AnswerSet("b", tuple(
-        AnswerRecord(r.id, r.question, f"{r.answer} So it is.".replace("floors", "rooms"),
-                     r.contexts)
-        for r in RECORDS
-    ))  # fmt: skip
+    other = AnswerSet(
+        "b",
+        tuple(
+            AnswerRecord(r.id, r.question, f"{r.answer} So it is.".replace("floors", "rooms"), r.contexts)
+            for r in RECORDS
+        ),
+    )
     row = PLACE | {"label": "supported"}
     with pytest.raises(InputError, match="several systems"):
         read_verdicts([row], [ANSWERS, other])
@@ -93,21 +99,38 @@ def test_with_several_systems_the_system_is_named():
 
 def test_the_command_compares_writes_and_corrects(tmp_path):
     file = tmp_path / "answers.jsonl"
-    file.write_text("".join(
-        json.dumps({
-            "id": r.id, "question": r.question, "answer": r.answer,
-            "contexts": [{"id": c.id, "text": c.text} for c in r.contexts],
-        }) + "\n"
-        for r in RECORDS
-    ))  # fmt: skip
+    file.write_text(
+        "".join(
+            json.dumps(
+                {
+                    "id": r.id,
+                    "question": r.question,
+                    "answer": r.answer,
+                    "contexts": [{"id": c.id, "text": c.text} for c in r.contexts],
+                }
+            )
+            + "\n"
+            for r in RECORDS
+        )
+    )
     human = tmp_path / "labels.jsonl"
-    human.write_text("".join(
-        json.dumps({
-            "record": f"q{n}", "relation": "answer-context", "row": row, "column": column,
-            "label": "supported" if row == column == 0 and n % 9 else "not stated",
-        }) + "\n"
-        for n in range(1, 31) for row in (0, 1) for column in (0, 1)
-    ))  # fmt: skip
+    human.write_text(
+        "".join(
+            json.dumps(
+                {
+                    "record": f"q{n}",
+                    "relation": "answer-context",
+                    "row": row,
+                    "column": column,
+                    "label": "supported" if row == column == 0 and n % 9 else "not stated",
+                }
+            )
+            + "\n"
+            for n in range(1, 31)
+            for row in (0, 1)
+            for column in (0, 1)
+        )
+    )
     out = tmp_path / "c.json"
     words = ["calibrate", str(file), "--human", str(human)]
     found = CliRunner().invoke(command, [*words, "-o", str(out)])

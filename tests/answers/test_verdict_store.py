@@ -95,9 +95,7 @@ def test_a_locked_store_is_reported(tmp_path):
 @pytest.mark.skipif(os.name == "nt", reason="signals are those of POSIX")
 def test_after_kill_9_every_group_that_was_confirmed_is_there_and_none_in_part(tmp_path):
     path = tmp_path / "v.db"
-    process = subprocess.Popen(
-        [sys.executable, "-c", ADD, str(path)], stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([sys.executable, "-c", ADD, str(path)], stdout=subprocess.PIPE, text=True)
     for _ in range(20):
         process.stdout.readline()
     time.sleep(0.05)

@@ -4,15 +4,7 @@ import hashlib
 
 import pytest
 
-from rankgauge.answers import (
-    AnswerRecord,
-    Context,
-    Item,
-    Verdict,
-    counted_labels,
-    items_of,
-    sentence_claims,
-)
+from rankgauge.answers import AnswerRecord, Context, Item, Verdict, counted_labels, items_of, sentence_claims
 
 TOWER = (("user", "Tell me about the Eiffel Tower."), ("assistant", "It is in Paris."))
 EVEREST = (("user", "Tell me about Mount Everest."), ("assistant", "It is in Nepal."))
@@ -22,9 +14,8 @@ OF_QUESTIONS = {"answer-question", "context-question", "abstention", "answerabil
 
 def keys(history=()):
     record = AnswerRecord(
-        "q", "How high is it?", "It is 330 m high.", (Context("c", "It is 330 m high."),),
-        "330 m.", history=history,
-    )  # fmt: skip
+        "q", "How high is it?", "It is 330 m high.", (Context("c", "It is 330 m high."),), "330 m.", history=history
+    )
     found = items_of(record, sentence_claims(record), {"polite": "Is polite."})
     return {item.relation: item.key for item in found}
 
@@ -50,8 +41,7 @@ def test_passages_do_not_change_the_key_of_a_question():
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_people_decide_whether_the_collection_can_answer(order):
-    given = [Verdict("k", "answerable", "small", "answerability-1"),
-             Verdict("k", "not answerable", "ann")][::order]  # fmt: skip
+    given = [Verdict("k", "answerable", "small", "answerability-1"), Verdict("k", "not answerable", "ann")][::order]
     assert counted_labels(given) == {"k": "not answerable"}
     # For other relations, and among human verdicts, the last one counts.
     given = [Verdict("k", "supported", "ann"), Verdict("k", "not stated", "small", "support-1")]

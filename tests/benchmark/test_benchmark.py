@@ -9,15 +9,7 @@ import pytest
 from counting import DOCUMENTS, QRELS, QUERIES, Words
 
 import rankgauge
-from rankgauge import (
-    Benchmark,
-    Collection,
-    InputError,
-    Limits,
-    RankgaugeError,
-    UnknownName,
-    evaluate,
-)
+from rankgauge import Benchmark, Collection, InputError, Limits, RankgaugeError, UnknownName, evaluate
 from rankgauge.retrievers import Hybrid
 
 
@@ -63,13 +55,16 @@ def test_a_query_that_does_not_fit_is_refused(collection, given, said):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"timed": "a"}, "timed='a'"), ({"timed": -1}, "timed=-1"),
-        ({"prices": [1]}, "for prices"), ({"prices": {"tokens": "x"}}, "='x' is not"),
+        ({"timed": "a"}, "timed='a'"),
+        ({"timed": -1}, "timed=-1"),
+        ({"prices": [1]}, "for prices"),
+        ({"prices": {"tokens": "x"}}, "='x' is not"),
         ({"prices": {"tokens": float("nan")}}, "=nan is not"),
-        ({"settings": [1]}, "for settings"), ({"limits": {"concurrency": 2}}, "for limits"),
+        ({"settings": [1]}, "for settings"),
+        ({"limits": {"concurrency": 2}}, "for limits"),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_wrong_types_are_refused_before_any_search(collection, given, said):
     asked = []
     with pytest.raises(InputError, match=said):
@@ -132,19 +127,30 @@ def test_a_failing_index_is_reported_with_its_own_error(collection):
 @pytest.mark.parametrize(
     ("given", "error"),
     [
-        ({"rerun": "some"}, UnknownName), ({"name": ""}, InputError), ({"name": 7}, InputError),
+        ({"rerun": "some"}, UnknownName),
+        ({"name": ""}, InputError),
+        ({"name": 7}, InputError),
         ({"settings": {"a": object()}}, InputError),
         ({"settings": {"a": float("nan")}}, InputError),
-        ({"timed": -1}, InputError), ({"timed": "all"}, InputError),
-        ({"prices": {"tokens": "2e-8"}}, InputError), ({"prices": 2e-8}, InputError),
+        ({"timed": -1}, InputError),
+        ({"timed": "all"}, InputError),
+        ({"prices": {"tokens": "2e-8"}}, InputError),
+        ({"prices": 2e-8}, InputError),
         ({"prices": {"tokens": -1}}, InputError),
     ],
     ids=[
-        "rerun", "no name", "a number as name", "settings of objects", "settings of NaN",
-        "timed below 0", "timed in words", "a price in words", "a price of nothing",
+        "rerun",
+        "no name",
+        "a number as name",
+        "settings of objects",
+        "settings of NaN",
+        "timed below 0",
+        "timed in words",
+        "a price in words",
+        "a price of nothing",
         "a price below 0",
     ],
-)  # fmt: skip
+)
 def test_invalid_choices_are_refused(collection, given, error):
     with pytest.raises(error):
         Benchmark(collection).run(given.pop("name", "words"), Words(), **given)
@@ -179,9 +185,7 @@ def test_repeats_hits_below_k_and_unknown_documents_are_left_out_or_counted(coll
 
 
 def test_rising_scores_are_reported_as_distances(collection):
-    run = Benchmark(collection, k=3).run(
-        "distances", lambda text: [("d1", 0.1), ("d2", 0.2), ("d3", 0.3)], timed=0
-    )
+    run = Benchmark(collection, k=3).run("distances", lambda text: [("d1", 0.1), ("d2", 0.2), ("d3", 0.3)], timed=0)
     assert run.tally.ascending == 10
     assert "reversed" in " ".join(run.notes)
     assert list(run.run["q1"]) == ["d3", "d2", "d1"]
@@ -243,9 +247,7 @@ class Reverses(Words):
 
 
 @pytest.mark.parametrize(
-    "whole",
-    [lambda one: one, lambda one: Hybrid([one, Words(x=2)])],
-    ids=["itself", "part of a hybrid"],
+    "whole", [lambda one: one, lambda one: Hybrid([one, Words(x=2)])], ids=["itself", "part of a hybrid"]
 )
 def test_a_retriever_cannot_modify_the_queries(whole):
     queries = {name: {"text": text, "lang": "en"} for name, text in QUERIES.items()}

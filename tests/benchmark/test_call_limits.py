@@ -37,9 +37,7 @@ def test_answers_are_recorded_while_the_next_call_waits_for_the_rate():
         return [text]
 
     limits = Limits(rate=10.0, concurrency=4)
-    send_queries(
-        retrieve, QUERIES[:4], 3, limits=limits, record=lambda _: events.append("recorded")
-    )
+    send_queries(retrieve, QUERIES[:4], 3, limits=limits, record=lambda _: events.append("recorded"))
     assert events == ["asked", "recorded"] * 4
 
 
@@ -120,12 +118,21 @@ def test_an_object_that_is_no_retriever_is_refused():
 @pytest.mark.parametrize(
     "given",
     [
-        {"concurrency": 0}, {"concurrency": 1.5}, {"concurrency": True}, {"rate": 0},
-        {"rate": float("nan")}, {"timeout": -1}, {"timeout": "2"}, {"retries": -1},
-        {"backoff": -0.1}, {"backoff": None}, {"batch": 0}, {"stop_after": 0},
+        {"concurrency": 0},
+        {"concurrency": 1.5},
+        {"concurrency": True},
+        {"rate": 0},
+        {"rate": float("nan")},
+        {"timeout": -1},
+        {"timeout": "2"},
+        {"retries": -1},
+        {"backoff": -0.1},
+        {"backoff": None},
+        {"batch": 0},
+        {"stop_after": 0},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_invalid_limits_are_refused(given):
     with pytest.raises(RankgaugeError, match=next(iter(given))):
         Limits(**given)
@@ -233,7 +240,6 @@ def test_an_interrupt_ends_a_run_with_a_blocked_event_loop():
         print("interrupted", flush=True)
     """
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        capture_output=True, text=True, timeout=50, check=True,
-    )  # fmt: skip
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=50, check=True
+    )
     assert done.stdout == "interrupted\n"

@@ -129,8 +129,11 @@ def test_an_interrupt_cancels_awaited_calls_before_it_propagates():
     """
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", textwrap.dedent(code)],
-        capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
     assert done.stdout.split("\n")[:3] == ["cancelled", "interrupted", "goes on"]
     assert done.stderr == ""
 

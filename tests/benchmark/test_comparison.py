@@ -10,13 +10,7 @@ from hypothesis import given, strategies as st
 
 import rankgauge
 from rankgauge import Benchmark, InputError, Limits, Run, UnknownName
-from rankgauge.benchmark.comparison import (
-    ParetoPoint,
-    changed_settings,
-    cost_table,
-    pareto_front,
-    plot_pareto,
-)
+from rankgauge.benchmark.comparison import ParetoPoint, changed_settings, cost_table, pareto_front, plot_pareto
 from rankgauge.benchmark.latency import Latency
 from rankgauge.benchmark.run import BenchmarkRun, Tally
 
@@ -129,9 +123,7 @@ def test_a_run_records_its_retriever_and_settings(collection, tmp_path):
     assert {"rankgauge", "numpy", "python"} <= settings["versions"].keys()
     assert settings["timing"]["latency"]["queries"] == 10
     evaluation = run.evaluate("RR")
-    assert rankgauge.Evaluation.from_json(evaluation.to_json()).settings == dict(
-        evaluation.settings
-    )
+    assert rankgauge.Evaluation.from_json(evaluation.to_json()).settings == dict(evaluation.settings)
     with rankgauge.History.open(tmp_path / "history.db") as history:
         entry = history.add(evaluation, run.qrels, run=run.run)
         assert history.load(entry).settings["retriever"]["k1"] == 0.9

@@ -105,13 +105,7 @@ def test_todays_is_tried_first_once_and_wins_a_tie():
 
 
 def test_the_first_of_equal_trials_is_the_best():
-    found = explore(
-        dict,
-        lambda *_: (run_at({"depth": 1}), None),
-        QRELS,
-        {"label": ["b", "a"]},
-        start={"label": "a"},
-    )
+    found = explore(dict, lambda *_: (run_at({"depth": 1}), None), QRELS, {"label": ["b", "a"]}, start={"label": "a"})
     assert len({trial.value for trial in found.trials}) == 1
     assert found.best.name == "before"
 
@@ -174,10 +168,18 @@ def test_if_all_configurations_fail_the_first_error_is_reported():
 
 @pytest.mark.parametrize(
     "answer",
-    [None, "run", ({"q01": ["d"]},), ({"q01": ["d"]}, "fast"), ({"q01": ["d"]}, -1.0),
-     ({"q01": ["d"]}, float("nan")), ({"zz": ["d"]}, 0.1), (7, 0.1)],
+    [
+        None,
+        "run",
+        ({"q01": ["d"]},),
+        ({"q01": ["d"]}, "fast"),
+        ({"q01": ["d"]}, -1.0),
+        ({"q01": ["d"]}, float("nan")),
+        ({"zz": ["d"]}, 0.1),
+        (7, 0.1),
+    ],
     ids=["none", "text", "one", "text-latency", "negative", "nan", "other-queries", "no-run"],
-)  # fmt: skip
+)
 def test_invalid_answers_are_failures_with_a_reason(answer):
     def run(name, configuration):
         return answer if configuration["depth"] == 1 else ran(name, configuration)
@@ -276,17 +278,10 @@ def test_without_optuna_the_install_command_is_shown(monkeypatch):
 
 
 def test_two_differing_settings_are_reported_with_intermediate_steps():
-    found, _ = explored(
-        {"depth": [0], "noise": ["low"]}, start={"depth": 2, "noise": "high", "label": "x"}
-    )
-    assert any("2 settings (depth and noise): their effects cannot be separated" in s
-               for s in found.sentences)  # fmt: skip
-    assert found.untried == (
-        {"depth": 0, "noise": "high", "label": "x"},
-        {"depth": 2, "noise": "low", "label": "x"},
-    )
-    assert any("try one setting at a time: depth=0, noise=high; depth=2, noise=low" in s
-               for s in found.sentences)  # fmt: skip
+    found, _ = explored({"depth": [0], "noise": ["low"]}, start={"depth": 2, "noise": "high", "label": "x"})
+    assert any("2 settings (depth and noise): their effects cannot be separated" in s for s in found.sentences)
+    assert found.untried == ({"depth": 0, "noise": "high", "label": "x"}, {"depth": 2, "noise": "low", "label": "x"})
+    assert any("try one setting at a time: depth=0, noise=high; depth=2, noise=low" in s for s in found.sentences)
 
 
 def test_one_setting_that_differs_is_named():
@@ -297,8 +292,7 @@ def test_one_setting_that_differs_is_named():
 
 def test_three_differing_settings_are_changed_from_both_ends():
     found, _ = explored(
-        {"depth": [0], "noise": ["low"], "label": ["a"]},
-        start={"depth": 1, "noise": "high", "label": "b"},
+        {"depth": [0], "noise": ["low"], "label": ["a"]}, start={"depth": 1, "noise": "high", "label": "b"}
     )
     assert len(found.untried) == 6
 
@@ -307,8 +301,11 @@ def test_the_ablation_has_the_neighbours_of_the_best():
     found, _ = explored()
     table = found.ablation()
     assert [row[:3] for row in table.rows] == [
-        ("depth", "0", "3"), ("depth", "0", "1"), ("depth", "0", "2"), ("noise", "low", "high"),
-    ]  # fmt: skip
+        ("depth", "0", "3"),
+        ("depth", "0", "1"),
+        ("depth", "0", "2"),
+        ("noise", "low", "high"),
+    ]
     for row in table.rows:
         trial = next(trial for trial in found.trials if trial.name == row[5])
         assert row[4] == f"{trial.value - found.best.value:+.4f}"
@@ -321,8 +318,7 @@ def test_few_queries_are_a_warning():
     found = explore(dict, ran, qrels, SPACE, measure="RR", start={"depth": 3, "noise": "low"})
     assert "6 tuning and 6 test queries are too few" in found.warnings[0]
     assert not explored()[0].warnings
-    tiny = explore(dict, ran, dict(list(qrels.items())[:2]), SPACE, measure="RR",
-                   start={"depth": 3, "noise": "low"})  # fmt: skip
+    tiny = explore(dict, ran, dict(list(qrels.items())[:2]), SPACE, measure="RR", start={"depth": 3, "noise": "low"})
     assert tiny.comparison is None
 
 
@@ -363,8 +359,10 @@ def test_failure_patterns_are_compared():
     rows = {row[0]: row[1:] for row in table.rows}
     old, new = (diagnose(found.qrels, found.runs[name], k=1) for name in ("before", "best"))
     assert rows["queries that miss a relevant document in the top 1"] == (
-        old.failing, new.failing, f"{new.failing - old.failing:+d}",
-    )  # fmt: skip
+        old.failing,
+        new.failing,
+        f"{new.failing - old.failing:+d}",
+    )
     below = {t.cause.name: t for t in old.totals}["ranked below k"]
     assert rows["ranked below k: queries"][0] == below.queries == 30
     assert rows["ranked below k: documents"][0] == below.documents
@@ -430,9 +428,7 @@ def test_chunk_sizes_of_a_retriever_can_be_explored():
     queries = list(collection.queries.values())
 
     def build(configuration):
-        return Chunked(
-            Overlapping(), TokenChunker(configuration["size"]), roll_up=configuration["roll_up"]
-        )
+        return Chunked(Overlapping(), TokenChunker(configuration["size"]), roll_up=configuration["roll_up"])
 
     def run(name, retriever):
         index_documents(retriever, collection.documents.values())

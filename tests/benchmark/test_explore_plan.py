@@ -44,8 +44,7 @@ def test_every_configuration_is_tried_with_that_of_today(plan):
     """)
     before = given.options("both")
     found, bench = explore_plan(given, progress=False)
-    tried = [(trial.configuration["of.0.k1"], trial.configuration["depth"]) for trial in
-             found.trials]  # fmt: skip
+    tried = [(trial.configuration["of.0.k1"], trial.configuration["depth"]) for trial in found.trials]
     assert tried[0] == (0.9, 20)
     assert sorted(tried) == sorted({(k1, depth) for k1 in (0.2, 0.9) for depth in (5, 20, 50)})
     assert found.before.configuration == {"of.0.k1": 0.9, "depth": 20}
@@ -68,9 +67,7 @@ def test_values_are_those_of_the_retriever_that_the_configuration_describes(plan
     found, bench = explore_plan(given, progress=False)
     assert found.before.configuration == {"k1": 0.9, "b": 0.4}
     for trial in found.trials:
-        retriever = PlanBuilder(given, bench).value(
-            "", {**given.options("bm25"), **trial.configuration}, ""
-        )
+        retriever = PlanBuilder(given, bench).value("", {**given.options("bm25"), **trial.configuration}, "")
         run, _ = bench.runner(timed=0)("again", retriever)
         asked = {query: run[query] for query in found.tuning}
         qrels = Qrels.of({query: bench.qrels[query] for query in found.tuning})
@@ -86,17 +83,20 @@ def test_values_are_those_of_the_retriever_that_the_configuration_describes(plan
         ("[explore]\nretriver = 'bm25'\n[explore.space]\nk1 = [1]", "'retriver'"),
         ("[explore]\nretriever = 'bm25'\n[explore.space]\nk1 = 1", "got 1 for k1"),
         ("[explore]\nretriever = 'bm25'\n[explore.space]\nk1 = []", "got [] for k1"),
-        (
-            "[explore]\nretriever = 'both'\n[explore.space]\n'of.7.k1' = [1]",
-            "'of.7' is not part of the retriever",
-        ),
+        ("[explore]\nretriever = 'both'\n[explore.space]\n'of.7.k1' = [1]", "'of.7' is not part of the retriever"),
         ("[explore]\nretriever = 'bm25'\n[explore.space]\nk11 = [1]", "k11"),
     ],
     ids=[
-        "no table", "no space", "another retriever", "another key", "a number", "no values",
-        "no such part", "no such option",
+        "no table",
+        "no space",
+        "another retriever",
+        "another key",
+        "a number",
+        "no values",
+        "no such part",
+        "no such option",
     ],
-)  # fmt: skip
+)
 def test_a_configuration_that_does_not_fit_is_named(plan, explore, said):
     with pytest.raises(RankgaugeError) as caught:
         explore_plan(plan(explore), progress=False)

@@ -85,11 +85,7 @@ def test_a_chunker_is_varied_as_a_whole_or_in_its_settings_not_both(explored):
 
 @pytest.mark.parametrize(
     ("setting", "said"),
-    [
-        ("k2", "did you mean"),
-        ('"retriever.k2"', "unknown option of bm25"),
-        ('"of.5.k1"', "is not part"),
-    ],
+    [("k2", "did you mean"), ('"retriever.k2"', "unknown option of bm25"), ('"of.5.k1"', "is not part")],
 )
 def test_a_setting_that_no_retriever_has_is_refused_before_anything_is_run(explored, setting, said):
     name = "passages" if "retriever" in setting else "bm25"
@@ -98,7 +94,5 @@ def test_a_setting_that_no_retriever_has_is_refused_before_anything_is_run(explo
 
 
 def test_unknown_settings_of_today_are_requested(explored):
-    with pytest.raises(
-        FormatError, match=r"current value of 'size'\nfix: also write it in \[retrievers.mine"
-    ):
+    with pytest.raises(FormatError, match=r"current value of 'size'\nfix: also write it in \[retrievers.mine"):
         explored('retriever = "mine"\n[explore.space]\nsize = [1, 2]\n')

@@ -105,11 +105,14 @@ def test_a_failure_is_tried_again_as_often_as_the_limits_say(way):
 @pytest.mark.parametrize(
     "error",
     [
-        Unfit(retryable=False), TypeError("a fault of the program"), NameError("x"), KeyError("y"),
+        Unfit(retryable=False),
+        TypeError("a fault of the program"),
+        NameError("x"),
+        KeyError("y"),
         InputError("what we refuse ourselves"),
     ],
     ids=["said so", "type error", "name error", "key error", "input error"],
-)  # fmt: skip
+)
 def test_permanent_failures_are_not_retried(error):
     calls = []
 

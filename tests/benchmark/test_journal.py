@@ -19,18 +19,13 @@ from rankgauge.benchmark.journal import Journal, Response, query_key
 HITS = st.builds(
     lambda ids, scored, repeated, beyond, ascending: Hits(
         ids,
-        [1.0 / (n + 1) for n in range(len(ids))]
-        if scored
-        else [float(n) for n in range(len(ids), 0, -1)],
+        [1.0 / (n + 1) for n in range(len(ids))] if scored else [float(n) for n in range(len(ids), 0, -1)],
         scored,
         repeated,
         beyond,
         ascending,
     ),
-    st.lists(
-        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1),
-        unique=True,
-    ),
+    st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1), unique=True),
     st.booleans(),
     st.integers(0, 5),
     st.integers(0, 5),
@@ -81,10 +76,7 @@ def test_the_last_answer_to_a_query_counts(tmp_path):
     with Journal(tmp_path) as journal:
         journal.open()
         journal.append(response("q1", Hits(["d9"], [1.0])))
-        assert [(a.query, a.hits.ids) for a in everything(journal)] == [
-            ("q2", ["d1"]),
-            ("q1", ["d9"]),
-        ]
+        assert [(a.query, a.hits.ids) for a in everything(journal)] == [("q2", ["d1"]), ("q1", ["d9"])]
         assert len(journal.known(failed=False)) == 2
 
 
@@ -106,9 +98,7 @@ def test_a_long_incomplete_last_line_is_cut_off_whole(tmp_path):
     with Journal(tmp_path) as journal:
         journal.open()
         journal.append(response("q1", Hits(["d1"], [1.0])))
-        journal.append(
-            response("q2", Hits([f"document-{n}" for n in range(20_000)], [1.0] * 20_000))
-        )
+        journal.append(response("q2", Hits([f"document-{n}" for n in range(20_000)], [1.0] * 20_000)))
     path = tmp_path / "responses.jsonl"
     path.write_bytes(path.read_bytes()[:-1])
     with Journal(tmp_path) as journal:
@@ -122,8 +112,7 @@ def test_a_long_incomplete_last_line_is_cut_off_whole(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "damage",
-    [b"garbage\n", b"{}\n", b"[1]\n", b"\n", b'{"query":"q9"}\n', b"\xff\xfe\n", b"null\n"],
+    "damage", [b"garbage\n", b"{}\n", b"[1]\n", b"\n", b'{"query":"q9"}\n', b"\xff\xfe\n", b"null\n"]
 )
 def test_a_damaged_line_is_ignored(tmp_path, damage):
     with Journal(tmp_path) as journal:
@@ -192,10 +181,15 @@ def test_a_key_changes_with_id_text_and_fields():
     keys = {
         query_key(query)
         for query in (
-            Query("q1", "a"), Query("q2", "a"), Query("q1", "b"), Query("q1", "a", {"tenant": 1}),
-            Query("q1", "a", {"tenant": 2}), Query("q1a", ""), Query("", "q1a"),
+            Query("q1", "a"),
+            Query("q2", "a"),
+            Query("q1", "b"),
+            Query("q1", "a", {"tenant": 1}),
+            Query("q1", "a", {"tenant": 2}),
+            Query("q1a", ""),
+            Query("", "q1a"),
         )
-    }  # fmt: skip
+    }
     assert len(keys) == 7
     assert all(len(key) == 32 for key in keys)
 
@@ -255,9 +249,8 @@ def test_a_forked_child_does_not_inherit_the_lock_of_a_killed_process(tmp_path):
     time.sleep(60)
     """
     process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
     child = int(process.stdout.readline())
     try:
         with pytest.raises(InputError, match="another process is running"):

@@ -52,8 +52,9 @@ def test_the_interval_has_its_nominal_coverage():
     assert 0.94 <= hits / 1000 <= 0.985
 
 
-@pytest.mark.parametrize(("count", "known"), [(1, ""), (2, "p50"), (19, "p50"), (20, "p50 p95"),
-                                              (99, "p50 p95"), (100, "p50 p95 p99")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("count", "known"), [(1, ""), (2, "p50"), (19, "p50"), (20, "p50 p95"), (99, "p50 p95"), (100, "p50 p95 p99")]
+)
 def test_too_few_queries_have_no_high_quantile(count, known):
     found = latency([0.1] * count)
     assert " ".join(n for n in ("p50", "p95", "p99") if getattr(found, n) is not None) == known

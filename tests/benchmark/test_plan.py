@@ -59,9 +59,7 @@ def test_only_named_retrievers_run_and_parts_of_others_are_built(write, tmp_path
 def test_parts_of_several_retrievers_are_the_same_objects(write, tmp_path):
     plan = BenchmarkPlan.read(write(THREE))
     build = PlanBuilder(plan, plan.load(store=tmp_path)).named
-    names = {
-        name for name, value in vars(build("hybrid")).items() if build("bm25") in _items(value)
-    }
+    names = {name for name, value in vars(build("hybrid")).items() if build("bm25") in _items(value)}
     assert names
 
 
@@ -91,19 +89,13 @@ def test_false_means_none_for_optional_settings(write):
 
 
 def test_the_configurations_of_the_shipped_plan_are_explored(tmp_path):
-    found, bench = rankgauge.benchmark.explore_plan(
-        BenchmarkPlan.read(SAMPLE), store=tmp_path, timed=0
-    )
-    assert [t.configuration["encoder.dimensions"] for t in found.trials] == [
-        256, 512, 1024, 2048, 4096,
-    ]  # fmt: skip
+    found, bench = rankgauge.benchmark.explore_plan(BenchmarkPlan.read(SAMPLE), store=tmp_path, timed=0)
+    assert [t.configuration["encoder.dimensions"] for t in found.trials] == [256, 512, 1024, 2048, 4096]
     assert found.trials[0].name == "before"
     assert found.values["best"] > found.values["before"]
     assert len(bench.queries) == 30
     assert bench.runs == {}
-    said = rankgauge.reports.render(
-        found, "table", rankgauge.reports.Options(collection=bench.collection, full=True)
-    )
+    said = rankgauge.reports.render(found, "table", rankgauge.reports.Options(collection=bench.collection, full=True))
     assert "before and best, 15 queries" in said
     again, _ = rankgauge.benchmark.explore_plan(BenchmarkPlan.read(SAMPLE), store=tmp_path, timed=0)
     assert [t.value for t in again.trials] == [t.value for t in found.trials]
@@ -124,9 +116,9 @@ def test_options_inside_parts_are_explored(write):
     )
     found, _ = rankgauge.benchmark.explore_plan(plan, timed=0)
     assert len(found.trials) == 5
-    assert found.before.configuration == {
-        "of.0.b": 0.4, "of.1.encoder.dimensions": 2048, "method": "rrf",
-    }, "today's is what the plan leaves to its defaults"  # fmt: skip
+    assert found.before.configuration == {"of.0.b": 0.4, "of.1.encoder.dimensions": 2048, "method": "rrf"}, (
+        "today's is what the plan leaves to its defaults"
+    )
     assert str(found.measure) == "RR"
 
 
@@ -322,43 +314,29 @@ WRONG = {
     "unknown type": (f"{HEAD}[retrievers.a]\ntype = 'bm52'", "'bm52'"),
     "unknown limit": (f"{HEAD}[limits]\ntimeouts = 1\n[retrievers.a]\ntype = 'random'", "timeouts"),
     "bad limit": (f"{HEAD}[limits]\ntimeout = -1\n[retrievers.a]\ntype = 'random'", "timeout"),
-    "limits of a retriever": (
-        f"{HEAD}[retrievers.a]\ntype = 'random'\nlimits = 7", "retrievers.a.limits",
-    ),
+    "limits of a retriever": (f"{HEAD}[retrievers.a]\ntype = 'random'\nlimits = 7", "retrievers.a.limits"),
     "unknown baseline": (f"baseline = 'x'\n{HEAD}[retrievers.a]\ntype = 'random'", "'x'"),
     "unknown option": (f"{HEAD}[retrievers.a]\ntype = 'bm25'\nk11 = 2", "'k11'"),
     "bad option": (f"{HEAD}[retrievers.a]\ntype = 'bm25'\nb = 7", "retrievers.a"),
     "missing option": (f"{HEAD}[retrievers.a]\ntype = 'hybrid'", "of"),
     "unknown part": (f"{HEAD}[retrievers.a]\ntype = 'hybrid'\nof = ['b', 'c']", "'b'"),
-    "circle": (
-        f"{HEAD}[retrievers]\na = {{ type = 'hybrid', of = ['b'] }}\n{CIRCLE}",
-        "contain each other",
-    ),
-    "unknown encoder": (
-        f"{HEAD}[retrievers.a]\ntype = 'dense'\nencoder = {{ type = 'hash' }}", "'hash'",
-    ),
-    "nothing to import": (
-        f"{HEAD}[retrievers.a]\ntype = 'python'\ncall = 'no_such_module:f'", "no_such_module",
-    ),
+    "circle": (f"{HEAD}[retrievers]\na = {{ type = 'hybrid', of = ['b'] }}\n{CIRCLE}", "contain each other"),
+    "unknown encoder": (f"{HEAD}[retrievers.a]\ntype = 'dense'\nencoder = {{ type = 'hash' }}", "'hash'"),
+    "nothing to import": (f"{HEAD}[retrievers.a]\ntype = 'python'\ncall = 'no_such_module:f'", "no_such_module"),
     "no name to import": (f"{HEAD}[retrievers.a]\ntype = 'python'\ncall = 'math:f'", "math:f"),
     "k is nothing": (f"k = 0\n{HEAD}[retrievers.a]\ntype = 'random'", "k=0"),
     "timed is below nothing": (f"timed = -1\n{HEAD}[retrievers.a]\ntype = 'random'", "timed=-1"),
-    "a price is text": (
-        f"{HEAD}[retrievers.a]\ntype = 'random'\nprices = {{ tokens = 'a' }}", "retrievers.a",
-    ),
+    "a price is text": (f"{HEAD}[retrievers.a]\ntype = 'random'\nprices = {{ tokens = 'a' }}", "retrievers.a"),
     "unknown measure": (f"measures = ['nDGC']\n{HEAD}[retrievers.a]\ntype = 'random'", "'nDGC'"),
-    "parts only": (
-        f"{HEAD}[retrievers.a]\ntype = 'random'\npart = true", "all retrievers are parts",
-    ),
+    "parts only": (f"{HEAD}[retrievers.a]\ntype = 'random'\npart = true", "all retrievers are parts"),
     "an encoder that is no table": (
         f"{HEAD}[retrievers.a]\ntype = 'dense'\nencoder = 'hashing'",
         'encoder = { type = "hashing" }',
     ),
-    "unknown option of a function": (
-        f"{HEAD}[retrievers.a]\ntype = 'python'\ncal = 'math:sqrt'", "'cal'",
-    ),
+    "unknown option of a function": (f"{HEAD}[retrievers.a]\ntype = 'python'\ncal = 'math:sqrt'", "'cal'"),
     "arguments that are no table": (
-        f"{HEAD}[retrievers.a]\ntype = 'python'\ncall = 'math:sqrt'\narguments = 3", "got 3",
+        f"{HEAD}[retrievers.a]\ntype = 'python'\ncall = 'math:sqrt'\narguments = 3",
+        "got 3",
     ),
     "arguments that are not taken": (
         f"{HEAD}[retrievers.a]\ntype = 'python'\ncall = 'queue:Queue'\narguments = {{ a = 1 }}",
@@ -369,7 +347,7 @@ WRONG = {
         "ZeroDivisionError",
     ),
     "no call": (f"{HEAD}[retrievers.a]\ntype = 'python'", "cannot be imported"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("wrong", WRONG)
@@ -476,17 +454,14 @@ def test_again_and_prices_are_passed_to_the_runs(write, tmp_path):
         """)
     )
     first, second, third = (
-        run_plan(plan, rerun=again, progress=False).bench.runs["counts"]
-        for again in ("missing", "missing", "all")
+        run_plan(plan, rerun=again, progress=False).bench.runs["counts"] for again in ("missing", "missing", "all")
     )
     assert (first.cost, second.cost, third.cost) == (500.0, 500.0, 500.0)
     assert [run.tally.reused for run in (first, second, third)] == [0, 30, 0]
 
 
 @pytest.mark.parametrize("failure", ['OSError("disk full")', "SystemExit(3)"])
-def test_a_retriever_that_cannot_index_does_not_stop_the_others(
-    write, tmp_path, failure, monkeypatch
-):
+def test_a_retriever_that_cannot_index_does_not_stop_the_others(write, tmp_path, failure, monkeypatch):
     monkeypatch.delitem(sys.modules, "failing_retriever", raising=False)
     (tmp_path / "failing_retriever.py").write_text(
         textwrap.dedent(f"""
@@ -538,9 +513,7 @@ def test_repeats_count_the_queries_whose_value_changes(write, tmp_path):
     )
     made = run_plan(plan, progress=False).bench
     (said,) = rankgauge.benchmark.repeat_plan(plan, made, 2, "RR")
-    assert said.endswith(
-        "between 0.0000 and 0.0000 in 2 repetitions; its value differs for 0 of 30 queries"
-    )
+    assert said.endswith("between 0.0000 and 0.0000 in 2 repetitions; its value differs for 0 of 30 queries")
 
 
 def test_the_path_of_a_saved_run_is_relative_to_the_plan(write, tmp_path):

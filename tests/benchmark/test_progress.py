@@ -71,9 +71,7 @@ def test_indexing_and_timing_are_shown_too(monkeypatch):
         def search(self, queries, k):
             return [["d1"] for _ in queries]
 
-    collection = Collection.load(
-        None, documents={"d1": "late fees"}, queries={"q1": "fees"}, qrels={"q1": {"d1": 1}}
-    )
+    collection = Collection.load(None, documents={"d1": "late fees"}, queries={"q1": "fees"}, qrels={"q1": {"d1": 1}})
     Benchmark(collection).run("mine", Mine())
     said = text_of(terminal)
     assert said.index("indexing 1 document") < said.index("mine: latency")

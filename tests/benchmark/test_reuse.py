@@ -143,16 +143,24 @@ def test_retrievers_with_equal_settings_are_the_same_if_their_parts_are():
         return LangChain(source, settings={"model": "a"})
 
     same = [
-        (BM25(), BM25()), (Hybrid([BM25(), Dense(encode)]), Hybrid([BM25(), Dense(encode)])),
-        (adapter(own), adapter(own)), (own.invoke, own.invoke), (slotted.find, slotted.find),
-        (words, words), (Hybrid([words, BM25()]), Hybrid([words, BM25()])),
-    ]  # fmt: skip
+        (BM25(), BM25()),
+        (Hybrid([BM25(), Dense(encode)]), Hybrid([BM25(), Dense(encode)])),
+        (adapter(own), adapter(own)),
+        (own.invoke, own.invoke),
+        (slotted.find, slotted.find),
+        (words, words),
+        (Hybrid([words, BM25()]), Hybrid([words, BM25()])),
+    ]
     different = [
-        (adapter(own), adapter(other)), (own.invoke, other.invoke), (slotted.find, Slotted().find),
-        (words, Words()), (Hybrid([words, BM25()]), Hybrid([Words(), BM25()])),
-        (functools.partial(worse), functools.partial(worse)), (BM25(), worse),
+        (adapter(own), adapter(other)),
+        (own.invoke, other.invoke),
+        (slotted.find, Slotted().find),
+        (words, Words()),
+        (Hybrid([words, BM25()]), Hybrid([Words(), BM25()])),
+        (functools.partial(worse), functools.partial(worse)),
+        (BM25(), worse),
         (Dense(encode), Dense(functools.wraps(encode)(lambda texts: []))),
-    ]  # fmt: skip
+    ]
     for pairs, expected in ((same, True), (different, False)):
         for one, two in pairs:
             assert are_same(undescribed(one), undescribed(two)) is expected, (one, two)

@@ -37,16 +37,12 @@ def test_only_responses_of_declared_settings_are_reused(collection, tmp_path):
 
 def test_changed_documents_or_queries_are_searched_again(collection, tmp_path):
     Benchmark(collection, k=5, store=tmp_path).run("a", Words(), timed=0)
-    changed = Collection.load(
-        None, documents={**DOCUMENTS, "d0": "another text"}, queries=QUERIES, qrels=QRELS
-    )
+    changed = Collection.load(None, documents={**DOCUMENTS, "d0": "another text"}, queries=QUERIES, qrels=QRELS)
     retriever = Words()
     Benchmark(changed, k=5, store=tmp_path).run("a", retriever, timed=0)
     assert len(retriever.asked) == 10
 
-    asked_otherwise = Collection.load(
-        None, documents=DOCUMENTS, queries={**QUERIES, "q3": "word7"}, qrels=QRELS
-    )
+    asked_otherwise = Collection.load(None, documents=DOCUMENTS, queries={**QUERIES, "q3": "word7"}, qrels=QRELS)
     retriever = Words()
     run = Benchmark(asked_otherwise, k=5, store=tmp_path).run("a", retriever, timed=0)
     assert retriever.asked == ["q3"]
@@ -193,8 +189,12 @@ def in_processes(tmp_path, again="missing", *, program=PROGRAM, **sources):
         (tmp_path / f"{name}.py").write_text(textwrap.dedent(source))
     done = subprocess.run(
         [sys.executable, "-B", "program.py", again],
-        capture_output=True, text=True, check=True, timeout=120, cwd=tmp_path,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+        cwd=tmp_path,
+    )
     return done.stdout.strip(), done.stderr
 
 
@@ -275,9 +275,7 @@ def test_archived_answers_are_reused_on_request(collection, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         bench.run("mine", make("d2", 3), timed=0)
     run = bench.run("mine", make("d3", None), rerun="resume", timed=0)
-    assert [next(iter(run.run[f"q{n}"])) for n in (0, 2, 3, 5, 6, 9)] == [
-        "d2", "d2", "d1", "d1", "d3", "d3",
-    ]  # fmt: skip
+    assert [next(iter(run.run[f"q{n}"])) for n in (0, 2, 3, 5, 6, 9)] == ["d2", "d2", "d1", "d1", "d3", "d3"]
     assert run.tally.reused == 6
     assert not list(tmp_path.glob("*/responses-earlier.jsonl"))
 
@@ -422,9 +420,8 @@ def test_the_price_of_a_query_is_averaged_over_searched_queries(tmp_path):
     runs = []
     for names in (list(QUERIES)[:6], list(QUERIES)[6:]):
         part = Collection.load(
-            None, documents=DOCUMENTS, queries={q: QUERIES[q] for q in names},
-            qrels={q: QRELS[q] for q in names},
-        )  # fmt: skip
+            None, documents=DOCUMENTS, queries={q: QUERIES[q] for q in names}, qrels={q: QRELS[q] for q in names}
+        )
         bench = Benchmark(part, k=5, store=tmp_path)
         runs.append(bench.run("words", Priced(), prices={"tokens": 1.0}))
         assert runs[-1].latency.seconds.keys() == set(names)
@@ -482,14 +479,13 @@ def script(seconds, limits=""):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("limits", ["", "concurrency=4, timeout=60"], ids=["in order", "threads"])
-@pytest.mark.parametrize(
-    "end", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name
-)
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name)
 def test_a_killed_process_resumes_with_the_same_numbers(tmp_path, end, limits):
     killed = subprocess.Popen(
         [sys.executable, "-c", script(0.02, limits), str(tmp_path)],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         written = [f.read_bytes().count(b"\n") for f in tmp_path.glob("*/responses.jsonl")]
@@ -504,8 +500,11 @@ def test_a_killed_process_resumes_with_the_same_numbers(tmp_path, end, limits):
     def finished(store):
         done = subprocess.run(
             [sys.executable, "-c", script(0, limits), str(store)],
-            capture_output=True, text=True, check=True, timeout=120,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        )
         reused, _, values = done.stdout.partition(" ")
         return int(reused), values
 
@@ -583,14 +582,16 @@ def test_a_full_disk_loses_no_answer(tmp_path):
     )
     full = subprocess.run(
         [sys.executable, "-c", limited + script(0), str(tmp_path)],
-        capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
     assert "the journal cannot be written" in full.stderr
     assert "continues where it stopped" in full.stderr
     done = subprocess.run(
-        [sys.executable, "-c", script(0), str(tmp_path)],
-        capture_output=True, text=True, check=True, timeout=120,
-    )  # fmt: skip
+        [sys.executable, "-c", script(0), str(tmp_path)], capture_output=True, text=True, check=True, timeout=120
+    )
     assert int(done.stdout.partition(" ")[0]) > 5
 
 
@@ -641,10 +642,16 @@ _ENGINE = _Engine("d1")
         (Words(), Words()),
     ],
     ids=[
-        "lambdas", "closures", "equal closures", "partials", "bound methods", "callable objects",
-        "members", "objects that declare settings",
+        "lambdas",
+        "closures",
+        "equal closures",
+        "partials",
+        "bound methods",
+        "callable objects",
+        "members",
+        "objects that declare settings",
     ],
-)  # fmt: skip
+)
 def test_functions_with_equal_settings_share_no_responses(collection, tmp_path, one, other):
     settings = {"model": "e5"}
     bench = Benchmark(collection, k=5, store=tmp_path)
@@ -659,9 +666,7 @@ def test_functions_with_equal_settings_share_no_responses(collection, tmp_path, 
     assert bench.run("again", one, settings=settings, timed=0).tally.reused == 10
 
 
-@pytest.mark.parametrize(
-    ("one", "other"), [(_first, _second), (_ENGINE.find, _ENGINE.find_reversed)]
-)
+@pytest.mark.parametrize(("one", "other"), [(_first, _second), (_ENGINE.find, _ENGINE.find_reversed)])
 def test_functions_of_other_names_have_responses_of_their_own(collection, tmp_path, one, other):
     bench = Benchmark(collection, k=5, store=tmp_path)
     bench.run("one", one, settings={"model": "e5"}, timed=0)
@@ -672,10 +677,7 @@ def test_included_retrievers_with_equal_settings_share_responses(collection, tmp
     words = Words()
     bench = Benchmark(collection, k=5, store=tmp_path)
     for name in ("one", "other"):
-        for make in (
-            lambda: Dense(HashingEncoder(8)),
-            lambda: Hybrid([words, Dense(HashingEncoder(8))]),
-        ):
+        for make in (lambda: Dense(HashingEncoder(8)), lambda: Hybrid([words, Dense(HashingEncoder(8))])):
             run = bench.run(name, make(), timed=0)
         assert run.tally.reused == (10 if name == "other" else 0)
 

@@ -38,15 +38,11 @@ def test_a_missing_library_of_an_engine_is_reported():
 
 def test_trec_eval_receives_all_cut_offs_of_a_family_in_one_argument():
     words = ENGINES["trec_eval"].command("q", "r", ["P@1", "AP", "P@5", "nDCG@10", "RR"])
-    assert words == (
-        ["trec_eval", "-m", "P.1,5", "-m", "map", "-m", "ndcg_cut.10", "-m", "recip_rank", "q", "r"]
-    )
+    assert words == (["trec_eval", "-m", "P.1,5", "-m", "map", "-m", "ndcg_cut.10", "-m", "recip_rank", "q", "r"])
 
 
 def test_output_of_trec_eval_is_mapped_to_our_measure_names():
-    message = (
-        "map all 0.25\nndcg_cut_10 all 0.5\nrecip_rank all 1.0\nsuccess_1 all 0.0\nP_5 all 0.2\n"
-    )
+    message = "map all 0.25\nndcg_cut_10 all 0.5\nrecip_rank all 1.0\nsuccess_1 all 0.0\nP_5 all 0.2\n"
     assert ENGINES["trec_eval"].parse(message) == (
         {"AP": 0.25, "nDCG@10": 0.5, "RR": 1.0, "Success@1": 0.0, "P@5": 0.2}
     )
@@ -116,13 +112,7 @@ def test_an_engine_is_known_without_loading_a_library():
     code = "import sys, engines; print(*sys.modules.keys() & {'numpy', 'typing', 'rankgauge'})"
     folder = ENGINES["rankgauge"].__class__.__module__
     assert folder == "engines"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=_folder(),
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=_folder())
     assert done.stdout.split() == []
 
 

@@ -51,9 +51,7 @@ def test_a_table_is_written_only_between_its_markers(tmp_path):
     assert page.read_text() == PAGE.replace("old", "\nnewer\n")
 
 
-@pytest.mark.parametrize(
-    ("text", "times"), [("# Speed\n", 0), (PAGE + PAGE, 2)], ids=["none", "two"]
-)
+@pytest.mark.parametrize(("text", "times"), [("# Speed\n", 0), (PAGE + PAGE, 2)], ids=["none", "two"])
 def test_a_page_without_one_pair_of_markers_is_an_error(text, times, tmp_path):
     page = tmp_path / "speed.md"
     page.write_text(text)

@@ -80,9 +80,7 @@ def test_a_process_reads_its_input_from_a_pipe(tmp_path):
     text = tmp_path / "text"
     text.write_text("x" * 300_000)
     code = "import sys; print(len(sys.stdin.read()))"
-    assert process([sys.executable, "-c", code], text, lambda text: {"n": int(text)}).means == (
-        {"n": 300_000}
-    )
+    assert process([sys.executable, "-c", code], text, lambda text: {"n": int(text)}).means == ({"n": 300_000})
 
 
 def test_memory_is_that_of_the_process_and_not_of_the_one_that_started_it():

@@ -1,17 +1,7 @@
 """Cost of internal stages, release by release."""
 
 import pytest
-from stages import (
-    FIELDS,
-    HISTORY,
-    STAGES,
-    STARTS,
-    available_stages,
-    compare,
-    in_process,
-    read_history,
-    record,
-)
+from stages import FIELDS, HISTORY, STAGES, STARTS, available_stages, compare, in_process, read_history, record
 
 
 def row(stage, loads=1.0, peak=10.0, version="1"):

@@ -15,10 +15,7 @@ SHAPES = ("simple", "real", "mixed")
 def test_a_workload_is_the_same_every_day_and_everywhere():
     table = Work(2, 3, 3).table
     assert table.docs.tolist() == [[4045696, 6023240, 7320080], [6024164, 4882596, 1430671]]
-    assert table.scores.tolist() == [
-        [19.064121, 18.664466, 12.283408],
-        [28.528157, 6.492267, 2.486499],
-    ]
+    assert table.scores.tolist() == [[19.064121, 18.664466, 12.283408], [28.528157, 6.492267, 2.486499]]
     assert table.judged.tolist() == [[6023240, 4045696, 3077992], [6024164, 4882596, 2445785]]
     assert table.grades.tolist() == [[0, 2, 0], [3, 1, 1]]
 
@@ -51,9 +48,7 @@ def test_files_mappings_and_frames_have_the_same_means(shape, tmp_path):
     assert rankgauge.evaluate(*files(work, tmp_path), measures).mean() == expected
     qrels, run = (rankgauge.Qrels.from_columns, rankgauge.Run.from_columns)
     judged, found = columns(work)
-    assert rankgauge.evaluate(qrels(*judged.values()), run(*found.values()), measures).mean() == (
-        expected
-    )
+    assert rankgauge.evaluate(qrels(*judged.values()), run(*found.values()), measures).mean() == (expected)
 
 
 def test_lines_of_a_file_are_shuffled_on_request(tmp_path):

@@ -10,9 +10,7 @@ from rankgauge.checks import FINDING_KINDS
 
 
 def test_codes_are_stable_and_in_order():
-    assert list(FINDING_KINDS) == sorted(
-        FINDING_KINDS, key=lambda code: ("FJRPMT".index(code[0]), code)
-    )
+    assert list(FINDING_KINDS) == sorted(FINDING_KINDS, key=lambda code: ("FJRPMT".index(code[0]), code))
     assert all(code == kind.code for code, kind in FINDING_KINDS.items())
     assert len({kind.name for kind in FINDING_KINDS.values()}) == len(FINDING_KINDS)
 
@@ -108,14 +106,19 @@ def test_the_clean_sample_has_no_error():
     runs = [sample_path("runs/bm25.run"), sample_path("runs/keyword.run")]
     found = check(sample_path("qrels.txt"), runs)
     assert [(p.code, p.evidence.source.rsplit("/", 1)[-1]) for p in found.findings] == [
-        ("P106", "bm25.run"), ("P106", "keyword.run"), ("R109", "bm25.run"),
+        ("P106", "bm25.run"),
+        ("P106", "keyword.run"),
+        ("R109", "bm25.run"),
         ("R109", "keyword.run"),
-    ]  # fmt: skip
+    ]
 
 
 def kinds(found):
-    return sorted((p.code, p.evidence.count, p.evidence.of, round(e.after, 9), e.condition)
-                  for p in found.findings for e in (p.evidence.effects or ()))  # fmt: skip
+    return sorted(
+        (p.code, p.evidence.count, p.evidence.of, round(e.after, 9), e.condition)
+        for p in found.findings
+        for e in (p.evidence.effects or ())
+    )
 
 
 FAULTS = st.sets(st.sampled_from(["missing", "twice", "zero", "ties", "holes", "self"]))

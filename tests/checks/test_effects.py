@@ -40,9 +40,7 @@ def test_no_order_of_equal_scores_is_outside_the_interval(name, qrels, run):
     qrels = {**qrels, "q1": qrels.get("q1", {"a": 1})}
     found = joined(qrels, run)
     measure = parse(name)
-    low, high = (
-        np.nan_to_num(values_of(found.reordered(ties), measure)) for ties in ("worst", "best")
-    )
+    low, high = (np.nan_to_num(values_of(found.reordered(ties), measure)) for ties in ("worst", "best"))
     for shift in (found, joined(qrels, {q: dict(reversed(d.items())) for q, d in run.items()})):
         value = np.nan_to_num(values_of(shift, measure))
         assert (low <= value + 1e-12).all()

@@ -237,17 +237,21 @@ def test_a_copy_never_takes_the_place_of_another_input(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "copy"),
     [
-        ("a.csv", "query_id;doc_id;score\nq1;d1;3\nq1;d1;3\nq2;d3;1\n",
-         "query_id;doc_id;score\nq1;d1;3\nq2;d3;1\n"),
-        ("b.csv", "query_id,doc_id,score\n#q1,d1,3\n#q1,d1,3\nq2,d3,1\n",
-         "query_id,doc_id,score\n#q1,d1,3\nq2,d3,1\n"),
-        ("c.csv", "\ufeffquery_id,doc_id,score\r\nq1,d1,3\r\nq1,d1,3\r\nq2,d3,1",
-         "\ufeffquery_id,doc_id,score\r\nq1,d1,3\r\nq2,d3,1"),
-        ("d.run", "\ufeffq1 Q0 d1 1 3 x\nq1 Q0 d1 2 3 x\n# end\nq2 Q0 d3 1 1 x",
-         "\ufeffq1 Q0 d1 1 3 x\n# end\nq2 Q0 d3 1 1 x"),
+        ("a.csv", "query_id;doc_id;score\nq1;d1;3\nq1;d1;3\nq2;d3;1\n", "query_id;doc_id;score\nq1;d1;3\nq2;d3;1\n"),
+        ("b.csv", "query_id,doc_id,score\n#q1,d1,3\n#q1,d1,3\nq2,d3,1\n", "query_id,doc_id,score\n#q1,d1,3\nq2,d3,1\n"),
+        (
+            "c.csv",
+            "\ufeffquery_id,doc_id,score\r\nq1,d1,3\r\nq1,d1,3\r\nq2,d3,1",
+            "\ufeffquery_id,doc_id,score\r\nq1,d1,3\r\nq2,d3,1",
+        ),
+        (
+            "d.run",
+            "\ufeffq1 Q0 d1 1 3 x\nq1 Q0 d1 2 3 x\n# end\nq2 Q0 d3 1 1 x",
+            "\ufeffq1 Q0 d1 1 3 x\n# end\nq2 Q0 d3 1 1 x",
+        ),
     ],
     ids=["semicolons", "ids with a hash", "byte order mark", "byte order mark and remarks"],
-)  # fmt: skip
+)
 def test_a_copy_has_the_bytes_of_its_file_but_for_the_lines_that_go(tmp_path, name, text, copy):
     _, _, run = mended(tmp_path, run=text, names=("qrels.txt", name))
     assert run is not None
@@ -261,9 +265,7 @@ def test_rows_that_span_lines_are_rewritten_with_a_note(tmp_path):
     assert said == [f"wrote {tmp_path / 'out' / 'a.csv'}: R101 1 row; all rows were rewritten"]
     with (tmp_path / "out" / "a.csv").open(newline="") as file:
         rows = list(csv.reader(file))
-    assert rows == [
-        ["query_id", "doc_id", "score"], ["q1", "d1", "3.0"], ["q2", "d\n3", "1.0"]
-    ]  # fmt: skip
+    assert rows == [["query_id", "doc_id", "score"], ["q1", "d1", "3.0"], ["q2", "d\n3", "1.0"]]
 
 
 def test_ranks_used_as_scores_are_recomputed(tmp_path):
@@ -278,11 +280,7 @@ def test_invalid_scores_are_dropped_from_columns_and_rows_too(tmp_path, name):
     rows = {"query_id": ["q1", "q1", "q2"], "doc_id": ["d1", "d2", "d3"], "score": [2.5, None, 1]}
     run = tmp_path / name
     if name.endswith("json"):
-        run.write_text(
-            json.dumps(
-                [dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)]
-            )
-        )
+        run.write_text(json.dumps([dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)]))
     elif name.endswith("parquet"):
         pq.write_table(pa.table(rows), run)
     else:
@@ -291,9 +289,7 @@ def test_invalid_scores_are_dropped_from_columns_and_rows_too(tmp_path, name):
     found = check(judged, str(run))
     assert found.of("R102")[0].evidence.count == 1
     fix_inputs(found, judged, str(run), also=["R102"]).write(tmp_path / "out")
-    assert read_run(tmp_path / "out" / name) == Run.of(
-        {"q1": {"d1": 2.5}, "q2": {"d3": 1}}, name="a"
-    )
+    assert read_run(tmp_path / "out" / name) == Run.of({"q1": {"d1": 2.5}, "q2": {"d3": 1}}, name="a")
 
 
 def test_only_reported_problems_are_fixed(tmp_path):
@@ -316,9 +312,7 @@ def test_a_copy_never_takes_the_place_of_its_original(tmp_path):
     assert (tmp_path / "qrels.txt").read_text() == QRELS + QRELS
 
 
-_ROWS = st.lists(
-    st.tuples(st.sampled_from("ab"), st.sampled_from("xyzab"), st.sampled_from("012")), min_size=1
-)
+_ROWS = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyzab"), st.sampled_from("012")), min_size=1)
 
 
 @given(rows=_ROWS)

@@ -40,9 +40,7 @@ WAYS = [
         ".0 at the end",
         id="spreadsheet",
     ),
-    pytest.param(
-        lambda d: d.replace("d", "a%2F"), lambda d: d.replace("d", "a/"), "%-escapes", id="escapes"
-    ),
+    pytest.param(lambda d: d.replace("d", "a%2F"), lambda d: d.replace("d", "a/"), "%-escapes", id="escapes"),
     pytest.param(lambda d: f"msmarco_v2_{d}", lambda d: d, "the prefix", id="prefix of the run"),
     pytest.param(lambda d: d, lambda d: f"msmarco_v2_{d}", "the prefix", id="prefix of judgments"),
     pytest.param(
@@ -58,9 +56,7 @@ WAYS = [
         id="word of judgments",
     ),
     pytest.param(lambda d: f"{d}.txt", lambda d: d, "the suffix", id="suffix"),
-    pytest.param(
-        lambda d: f"{d.upper()} ", lambda d: d.replace("d", "d0"), "spaces, case", id="all"
-    ),
+    pytest.param(lambda d: f"{d.upper()} ", lambda d: d.replace("d", "d0"), "spaces, case", id="all"),
 ]
 
 
@@ -72,9 +68,7 @@ def test_documents_written_differently_are_matched_and_measured(ours, theirs, by
     written = {q: {ours(d): s for d, s in docs.items()} for q, docs in run.items()}
     problem = only(check(judged, written), "P103")
     assert by in problem.message
-    assert problem.evidence.count == sum(
-        theirs(d) in judged[q] for q, docs in run.items() for d in docs
-    )
+    assert problem.evidence.count == sum(theirs(d) in judged[q] for q, docs in run.items() for d in docs)
     assert effect(problem, by).after == pytest.approx(opinion(judged, mended))
     assert effect(problem, by).before == 0
 
@@ -155,10 +149,7 @@ def test_queries_that_are_missing_are_counted_and_averaged_without():
     qrels, run = good()
     del run["q2"], run["q9"]
     problem = only(check(qrels, run), "P104")
-    assert (problem.evidence.count, problem.evidence.of) == (
-        len(qrels.keys() - run.keys()),
-        len(qrels),
-    )
+    assert (problem.evidence.count, problem.evidence.of) == (len(qrels.keys() - run.keys()), len(qrels))
     assert [location.query for location in problem.evidence.locations] == ["q2", "q9"]
     assert effect(problem, "intersection").before == pytest.approx(opinion(qrels, run))
     both = {query: qrels[query] for query in run}
@@ -220,10 +211,7 @@ def test_judgments_of_another_collection_are_detected():
     rng = random.Random(5)
 
     def drawn(grade):
-        return {
-            f"q{q}": {f"d{d}": grade(n) for n, d in enumerate(rng.sample(range(300), 60))}
-            for q in range(40)
-        }
+        return {f"q{q}": {f"d{d}": grade(n) for n, d in enumerate(rng.sample(range(300), 60))} for q in range(40)}
 
     qrels, run = drawn(lambda n: int(n < 3)), drawn(lambda n: 99.0 - n)
     found = check(qrels, run, ignore=["P106"])

@@ -17,15 +17,13 @@ def test_a_pair_judged_twice_with_one_grade_is_counted_with_its_line(tmp_path):
     path.write_text("q1 0 d1 1\nq1 0 d2 0\nq1 0 d1 1\nq1 0 d1 1\nq2 0 d1 0\nq2 0 d2 1\n")
     found = only(check(path, {"q1": ["d1"], "q2": ["d1", "d2"]}), "J101")
     assert (found.evidence.count, found.evidence.of, found.evidence.unit) == (1, 6, "judgment")
-    assert [
-        (location.line, location.query, location.document) for location in found.evidence.locations
-    ] == [(3, "q1", "d1")]
+    assert [(location.line, location.query, location.document) for location in found.evidence.locations] == [
+        (3, "q1", "d1")
+    ]
     measured = effect(found, "once")
     assert math.isnan(measured.before)
     once = {"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 0, "d2": 1}}
-    assert measured.after == pytest.approx(
-        opinion(once, {"q1": {"d1": 1.0}, "q2": {"d1": 2.0, "d2": 1.0}})
-    )
+    assert measured.after == pytest.approx(opinion(once, {"q1": {"d1": 1.0}, "q2": {"d1": 2.0, "d2": 1.0}}))
 
 
 def test_a_pair_judged_differently_shows_what_each_grade_would_give():

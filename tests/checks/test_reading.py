@@ -58,9 +58,7 @@ def test_tables_are_read_past_their_broken_lines(tmp_path, name, text, lines):
     [
         pytest.param({"q1": {"d1": 1.0, "d2": math.nan}}, id="mapping"),
         pytest.param({"q1": {"d1": 1.0, "d2": None}}, id="missing"),
-        pytest.param(
-            {"qid": ["q1", "q1"], "docno": ["d1", "d2"], "score": [1.0, math.inf]}, id="columns"
-        ),
+        pytest.param({"qid": ["q1", "q1"], "docno": ["d1", "d2"], "score": [1.0, math.inf]}, id="columns"),
     ],
 )
 def test_non_finite_numbers_in_memory_are_skipped(run):
@@ -134,8 +132,7 @@ def test_a_file_is_checked_as_its_mapping_is(tmp_path, mixed):
 
 def test_blocks_of_a_file_have_lines_and_ranks(tmp_path):
     path = tmp_path / "a.run"
-    path.write_text("# one\n\n" + "".join(f"q{n // 3} Q0 d{n} {n % 3} {9 - n % 3} t\n"
-                                          for n in range(9)))  # fmt: skip
+    path.write_text("# one\n\n" + "".join(f"q{n // 3} Q0 d{n} {n % 3} {9 - n % 3} t\n" for n in range(9)))
     (block,) = CheckInput("a", str(path)).blocks()
     assert block.lines.tolist() == list(range(3, 12))
     assert block.ranks.tolist() == [0, 1, 2] * 3
@@ -145,8 +142,7 @@ def test_lines_are_numbered_through_all_blocks_of_a_file(tmp_path, monkeypatch):
     monkeypatch.setattr(fast_trec, "_BLOCK", 1 << 12)
     monkeypatch.setattr(fast_trec, "_PIECE", 1 << 10)
     path = tmp_path / "a.run"
-    path.write_text("".join(f"q{n // 20} Q0 d{n} {n % 20 + 1} {99 - n % 20} t\n"
-                            for n in range(2000)))  # fmt: skip
+    path.write_text("".join(f"q{n // 20} Q0 d{n} {n % 20 + 1} {99 - n % 20} t\n" for n in range(2000)))
     blocks = list(CheckInput("a", str(path)).blocks())
     assert len(blocks) > 2
     lines = [line for block in CheckInput("a", str(path)).blocks() for line in block.lines.tolist()]

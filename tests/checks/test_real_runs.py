@@ -70,12 +70,8 @@ def cranfield(data_folder):
 
 
 FAULTS = [
-    pytest.param(
-        lambda q, d, s: (q, str(int(d) - 1), s), "P109", "one higher", id="documents from 0"
-    ),
-    pytest.param(
-        lambda q, d, s: (str(int(q) - 1), d, s), "P109", "one higher", id="queries from 0"
-    ),
+    pytest.param(lambda q, d, s: (q, str(int(d) - 1), s), "P109", "one higher", id="documents from 0"),
+    pytest.param(lambda q, d, s: (str(int(q) - 1), d, s), "P109", "one higher", id="queries from 0"),
     pytest.param(lambda q, d, s: (q, d, 60.0 - s), "R104", "negated", id="distances"),
     pytest.param(lambda q, d, s: (q, d.zfill(4), s), "P103", "leading zeros", id="padded"),
     pytest.param(lambda q, d, s: (q, f"cran-{d}", s), "P103", "prefix", id="prefix"),

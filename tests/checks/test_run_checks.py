@@ -38,17 +38,12 @@ def test_duplicate_documents_are_counted_as_by_other_tools(tmp_path):
     path = written(tmp_path / "a.run", rows)
     problem = only(check(qrels, path), "R101")
     assert problem.evidence.count == len(rows) - len({row[:2] for row in rows}) == 12
-    assert problem.evidence.locations[0].line == next(
-        n for n, row in enumerate(rows, 1) if row in rows[: n - 1]
-    )
+    assert problem.evidence.locations[0].line == next(n for n, row in enumerate(rows, 1) if row in rows[: n - 1])
     for policy in ("best", "first"):
         assert effect(problem, policy).after == pytest.approx(opinion(qrels, run))
     # Each document is at two ranks; a loop over them gives the expected value.
     twice = sorted([*run["q1"].items()] * 2, key=lambda pair: (-pair[1], pair[0]))
-    gained = sum(
-        qrels["q1"].get(doc, 0) / math.log2(rank + 1)
-        for rank, (doc, _) in enumerate(twice[:10], start=1)
-    )
+    gained = sum(qrels["q1"].get(doc, 0) / math.log2(rank + 1) for rank, (doc, _) in enumerate(twice[:10], start=1))
     best = sorted(qrels["q1"].values(), reverse=True)[:10]
     ideal = sum(grade / math.log2(rank + 1) for rank, grade in enumerate(best, start=1))
     others = opinion(qrels, {q: docs for q, docs in run.items() if q != "q1"})
@@ -116,16 +111,11 @@ def test_other_ranks_are_no_problem_and_are_noted(tmp_path, ranks, note):
 
 def test_ranks_that_count_on_from_query_to_query_contradict_nothing(tmp_path):
     qrels, run = good()
-    rows = [
-        (query, doc, rank, score + 100 * rank)
-        for rank, (query, doc, _, score) in enumerate(rows_of(run), start=1)
-    ]
+    rows = [(query, doc, rank, score + 100 * rank) for rank, (query, doc, _, score) in enumerate(rows_of(run), start=1)]
     scores = {}
     for place, (query, doc, rank, _) in enumerate(rows):
         scores.setdefault(query, []).append((doc, rank, 1000 * len(scores) - place))
-    found = check(
-        qrels, written(tmp_path / "a.run", [(q, *row) for q, of in scores.items() for row in of])
-    )
+    found = check(qrels, written(tmp_path / "a.run", [(q, *row) for q, of in scores.items() for row in of]))
     assert found.findings == ()
 
 
@@ -146,12 +136,7 @@ def test_ranks_that_are_not_numbers_are_skipped(tmp_path):
 def test_ranks_next_to_scores_in_frames_and_columns_are_checked():
     pandas = pytest.importorskip("pandas")
     qrels = {"q1": {"d1": 1, "d2": 0, "d3": 0}}
-    columns = {
-        "query_id": ["q1"] * 3,
-        "doc_id": ["d1", "d2", "d3"],
-        "score": [3.0, 2.0, 1.0],
-        "rank": [2, 1, 3],
-    }
+    columns = {"query_id": ["q1"] * 3, "doc_id": ["d1", "d2", "d3"], "score": [3.0, 2.0, 1.0], "rank": [2, 1, 3]}
     assert check(qrels, columns).codes == ("R103",)
     assert check(qrels, pandas.DataFrame(columns)).codes == ("R103",)
 
@@ -162,10 +147,7 @@ def test_ranks_next_to_scores_in_frames_and_columns_are_checked():
         ("a.csv", "qid,docno,score,rank\nq1,d1,3,2\nq1,d2,2,1\nq1,d3,1,3\n"),
         (
             "a.jsonl",
-            "".join(
-                f'{{"qid": "q1", "docno": "d{n}", "score": {3 - n}, "rank": {3 - n}}}\n'
-                for n in range(3)
-            ),
+            "".join(f'{{"qid": "q1", "docno": "d{n}", "score": {3 - n}, "rank": {3 - n}}}\n' for n in range(3)),
         ),
         ("a.run", "q1 Q0 d1 2 3 t\n\n# said\nq1 Q0 d2 1 2 t\n"),
     ],
@@ -262,10 +244,7 @@ def test_recall_of_truncated_rankings_is_compared_with_its_maximum():
 
 def test_rankings_that_end_at_many_depths_are_not_cut():
     qrels, run = good()
-    ends = {
-        query: dict(list(docs.items())[: 1 + place % 9])
-        for place, (query, docs) in enumerate(run.items())
-    }
+    ends = {query: dict(list(docs.items())[: 1 + place % 9]) for place, (query, docs) in enumerate(run.items())}
     assert "R105" not in check(qrels, ends).codes
 
 
@@ -284,10 +263,7 @@ def best_and_worst(qrels, run):
     """Order ties by grade, best and worst first, with new scores for pytrec_eval."""
     for sign in (1, -1):
         moved = {
-            query: {
-                doc: score + sign * 1e-3 * max(qrels[query].get(doc, 0), 0)
-                for doc, score in docs.items()
-            }
+            query: {doc: score + sign * 1e-3 * max(qrels[query].get(doc, 0), 0) for doc, score in docs.items()}
             for query, docs in run.items()
         }
         yield opinion(qrels, moved)

@@ -46,8 +46,7 @@ def ndcg(judged, run, queries=None):
 
 def without(grades, *documents):
     return {
-        query: {doc: grade for doc, grade in docs.items() if doc not in documents}
-        for query, docs in grades.items()
+        query: {doc: grade for doc, grade in docs.items() if doc not in documents} for query, docs in grades.items()
     }
 
 
@@ -60,18 +59,18 @@ def effect(problem):
 
 def test_every_kind_is_found_once_for_the_input_that_has_it():
     assert [*found()] == [
-        ("T101", "texts"), ("T102", "texts"), ("T103", "texts"), ("T104", "texts"),
-        ("T104", "mine"), ("T105", "texts"),
-    ]  # fmt: skip
+        ("T101", "texts"),
+        ("T102", "texts"),
+        ("T103", "texts"),
+        ("T104", "texts"),
+        ("T104", "mine"),
+        ("T105", "texts"),
+    ]
 
 
 def test_the_effect_of_documents_without_text_is_measured():
     problem = found()["T101", "texts"]
-    assert (problem.evidence.count, problem.evidence.of, problem.evidence.unit) == (
-        1,
-        6,
-        "document",
-    )
+    assert (problem.evidence.count, problem.evidence.of, problem.evidence.unit) == (1, 6, "document")
     assert [location.document for location in problem.evidence.locations] == ["d2"]
     assert "1 of them judged relevant" in problem.message
     assert effect(problem) == pytest.approx(ndcg(without(JUDGED, "d2"), RUN))
@@ -101,19 +100,14 @@ def test_repeated_texts_without_a_judgment_have_no_effect():
 def test_questions_inside_documents_are_left_out_of_the_mean():
     problem = found()["T103", "texts"]
     assert (problem.evidence.count, problem.evidence.of) == (1, 4)
-    assert [(location.query, location.document) for location in problem.evidence.locations] == [
-        ("q1", "d1")
-    ]
+    assert [(location.query, location.document) for location in problem.evidence.locations] == [("q1", "d1")]
     assert effect(problem) == pytest.approx(ndcg(JUDGED, RUN, ["q2", "q3", "q9"]))
 
 
 def test_questions_that_are_not_judged_leak_nothing():
     queries = {**QUERIES, "q7": "late books cost ten cents a day"}
     problem = found(queries=queries)["T103", "texts"]
-    assert (
-        problem.evidence.count,
-        [location.query for location in problem.evidence.locations],
-    ) == (1, ["q1"])
+    assert (problem.evidence.count, [location.query for location in problem.evidence.locations]) == (1, ["q1"])
 
 
 def test_missing_documents_are_named_for_judgments_and_run():
@@ -151,21 +145,10 @@ def test_a_check_counts_what_the_description_of_the_collection_counts():
     remarks = {found.message: found.evidence.count for found in info.findings}
     problems = found()
     assert remarks["documents without any text"] == problems["T101", "texts"].evidence.count
-    assert (
-        remarks["documents with the same text as another"]
-        == problems["T102", "texts"].evidence.count
-    )
-    assert (
-        remarks["queries whose text occurs in a document"]
-        == problems["T103", "texts"].evidence.count
-    )
-    assert (
-        remarks["judged documents not in the collection"]
-        == problems["T104", "texts"].evidence.count
-    )
-    assert (
-        remarks["judged queries not in the collection"] == problems["T105", "texts"].evidence.count
-    )
+    assert remarks["documents with the same text as another"] == problems["T102", "texts"].evidence.count
+    assert remarks["queries whose text occurs in a document"] == problems["T103", "texts"].evidence.count
+    assert remarks["judged documents not in the collection"] == problems["T104", "texts"].evidence.count
+    assert remarks["judged queries not in the collection"] == problems["T105", "texts"].evidence.count
 
 
 def test_a_query_without_any_judgment_stays_in_the_mean():

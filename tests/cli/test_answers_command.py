@@ -47,16 +47,12 @@ def test_the_demo_shows_both_prompts_in_one_table():
     assert len(shown.splitlines()) <= 25
     assert max(map(len, shown.splitlines())) <= 80
     assert re.search(r"\nmeasure +prompt-1 +prompt-2\n", shown)
-    found = [
-        evaluate_answers(*_judged_by_rules(file), "AnswerCorrectness") for file in (FIRST, SECOND)
-    ]
+    found = [evaluate_answers(*_judged_by_rules(file), "AnswerCorrectness") for file in (FIRST, SECOND)]
     first, second = (each.mean()["AnswerCorrectness"] for each in found)
     assert re.search(rf"\nAnswerCorrectness \(by judge\) +{first:.3f} +{second:.3f}\n", shown)
     for part in ("R@5", "nDCG@5", "Faithfulness", "Completeness", "TokenF1"):
         assert shown.count(f"\n{part} ") == 1
-    assert shown.startswith(
-        "no verdict on prompt-1 and prompt-2: the judge of AnswerCorrectness is"
-    )
+    assert shown.startswith("no verdict on prompt-1 and prompt-2: the judge of AnswerCorrectness is")
     assert shown.count("judge: rules, not calibrated") == 1
     assert "prompt-1: generation limits 13 of 20 answers" in shown
     assert "prompt-2: retrieval limits 3 of 20 answers" in shown
@@ -74,11 +70,12 @@ def test_systems_of_other_questions_have_no_verdict(tmp_path):
     path = tmp_path / "answers.jsonl"
     path.write_text(
         "".join(
-            json.dumps({"id": f"{system}{n}", "question": "a", "answer": "b", "reference": "b",
-                        "system": system}) + "\n"
-            for system in ("one", "two") for n in range(3)
+            json.dumps({"id": f"{system}{n}", "question": "a", "answer": "b", "reference": "b", "system": system})
+            + "\n"
+            for system in ("one", "two")
+            for n in range(3)
         )
-    )  # fmt: skip
+    )
     for words in ((), ("--full",)):
         shown = answers("evaluate", path, *words).stdout
         assert shown.startswith("no verdict: ")
@@ -101,9 +98,7 @@ def test_a_reader_finds_the_seeded_faults_of_the_answers():
     first = means(answers("evaluate", FIRST, *words, "-m", "Completeness", "-m", "Abstention"))
     # Of 18 references: q02 q13 q17 q18 q25 whole; q05 1/3, q08 1/2, q15 1/3, q21 1/2, q23 1/3,
     # q26 2/3; q09 q10 q11 q14 q20 q24 q30 none.
-    assert first["Completeness"] == pytest.approx(
-        (5 + 1 / 3 + 0.5 + 1 / 3 + 0.5 + 1 / 3 + 2 / 3) / 18
-    )
+    assert first["Completeness"] == pytest.approx((5 + 1 / 3 + 0.5 + 1 / 3 + 0.5 + 1 / 3 + 2 / 3) / 18)
     assert first["Abstention"] == pytest.approx(1 / 20)
     second = means(answers("evaluate", SECOND, *words, *some))
     assert second["Completeness"] == pytest.approx(15 / 18)
@@ -134,9 +129,7 @@ def test_verdicts_of_a_store_are_used_by_judge(tmp_path):
         store.create()
         store.add(read_verdicts(VERDICTS))
     words = (FIRST, "--reference", QUESTIONS, "--verdicts", tmp_path / "v.db", "-m", "Completeness")
-    assert (
-        "judge: reader, not calibrated" in answers("evaluate", *words, "--judge", "reader").stdout
-    )
+    assert "judge: reader, not calibrated" in answers("evaluate", *words, "--judge", "reader").stdout
     refused = answers("evaluate", *words, "--judge", "ann", code=2).stderr
     assert "there are no verdicts of ann" in refused
     assert "judges: reader" in refused
@@ -237,9 +230,7 @@ def test_a_search_lets_the_model_judge_what_the_collection_answers(tmp_path, nam
     file, collection = tmp_path / "answers.jsonl", tmp_path / "documents.jsonl"
     file.write_text('{"id": "q1", "question": "Where do pigs dig?", "answer": "Here."}')
     texts = [f"Pigs dig in place {n}." for n in range(12)]
-    collection.write_text(
-        "".join(json.dumps({"_id": f"d{n}", "text": text}) + "\n" for n, text in enumerate(texts))
-    )
+    collection.write_text("".join(json.dumps({"_id": f"d{n}", "text": text}) + "\n" for n, text in enumerate(texts)))
     shown = []
 
     def answer(body, before):
@@ -252,9 +243,21 @@ def test_a_search_lets_the_model_judge_what_the_collection_answers(tmp_path, nam
     store = tmp_path / "v.db"
     with serving(answer) as server:
         answers(
-            "evaluate", file, "--url", server.url, "--model", "m", "--verdicts", store,
-            "--collection", collection, "--search", name, "-m", "RightAbstention",
-        )  # fmt: skip
+            "evaluate",
+            file,
+            "--url",
+            server.url,
+            "--model",
+            "m",
+            "--verdicts",
+            store,
+            "--collection",
+            collection,
+            "--search",
+            name,
+            "-m",
+            "RightAbstention",
+        )
     with VerdictStore(store) as opened:
         (verdict,) = (each for each in opened.verdicts() if each.label == "not answerable")
     assert verdict.prompt.endswith("+search")
@@ -291,14 +294,14 @@ def test_a_criterion_in_words_is_judged_and_has_the_name_that_python_gives_it(tm
         assert len(server.bodies) == asked_for == 2 * 20
     records = AnswerSet.of(FIRST, reference=QUESTIONS).records
     digits = sum(bool(re.search(r"\d", each.answer)) for each in records) / 20
-    assert found == pytest.approx(
-        {"Criterion(name=exact)": digits, "Criterion(name=short)": digits}
-    )
+    assert found == pytest.approx({"Criterion(name=exact)": digits, "Criterion(name=short)": digits})
     with VerdictStore(tmp_path / "v.db") as store:
         ev = evaluate_answers(
-            AnswerSet.of(FIRST, reference=QUESTIONS), store.verdicts(), "Criterion(name=exact)",
+            AnswerSet.of(FIRST, reference=QUESTIONS),
+            store.verdicts(),
+            "Criterion(name=exact)",
             criteria={"exact": "The answer has a digit.", "short": "The answer is short."},
-        )  # fmt: skip
+        )
     assert ev.mean() == found
     assert ev.settings["criteria"]["short"] == "The answer is short."
 
@@ -311,9 +314,7 @@ def test_a_criterion_is_calibrated_and_gated(tmp_path):
             for item in items_of(record, sentence_claims(record), polite):
                 if item.relation == "criterion":
                     met = ("met", "not met")[int(record.id[1:]) % 2]
-                    rows += [
-                        {"key": item.key, "label": met, "judge": judge} for judge in ("ann", "bot")
-                    ]
+                    rows += [{"key": item.key, "label": met, "judge": judge} for judge in ("ann", "bot")]
     people, bot = tmp_path / "people.jsonl", tmp_path / "bot.jsonl"
     people.write_text("".join(json.dumps(row) + "\n" for row in rows if row["judge"] == "ann"))
     bot.write_text("".join(json.dumps(row) + "\n" for row in rows if row["judge"] == "bot"))
@@ -342,9 +343,7 @@ def test_similarity_by_an_encoder_is_that_of_python():
     words = (FIRST, "--reference", QUESTIONS, "--encoder", "hashing")
     found = means(answers("evaluate", *words, "--as", "json"))
     names = ("AnswerSimilarity", "QuestionSimilarity", "ContextSimilarity")
-    ev = evaluate_answers(
-        AnswerSet.of(FIRST, reference=QUESTIONS), {}, names, encoder=HashingEncoder()
-    )
+    ev = evaluate_answers(AnswerSet.of(FIRST, reference=QUESTIONS), {}, names, encoder=HashingEncoder())
     assert {name: found[name] for name in names} == ev.mean()
     assert ev.settings["encoder"] == "hashing 2048"
     assert "ContextSimilarity" in answers("evaluate", *words, "--full").stdout
@@ -352,10 +351,7 @@ def test_similarity_by_an_encoder_is_that_of_python():
 
 def test_embeddings_of_a_server_are_requested_once(tmp_path):
     def embedded(body, _before):
-        rows = [
-            {"index": n, "embedding": [float(len(text)), 1.0]}
-            for n, text in enumerate(body["input"])
-        ]
+        rows = [{"index": n, "embedding": [float(len(text)), 1.0]} for n, text in enumerate(body["input"])]
         return 200, {}, {"data": rows}
 
     with serving(embedded) as server:
@@ -403,9 +399,7 @@ WRONG = {
 def test_a_model_that_never_replies_gives_an_error_and_no_value(tmp_path, command, claims):
     """A context is blank, and judged without the model: its 0 is no mean."""
     file, store = tmp_path / "answers.jsonl", tmp_path / "v.db"
-    rows = [
-        {"id": f"q{n}", "question": "How high?", "answer": f"It is {n} m high."} for n in (1, 2)
-    ]
+    rows = [{"id": f"q{n}", "question": "How high?", "answer": f"It is {n} m high."} for n in (1, 2)]
     file.write_text("".join(f"{json.dumps(row | {'contexts': ['']})}\n" for row in rows[:1]))
     with file.open("a") as stream:
         stream.write(json.dumps(rows[1] | {"contexts": ["The tower is 2 m high."]}))
@@ -425,8 +419,7 @@ def test_a_model_that_never_replies_gives_an_error_and_no_value(tmp_path, comman
 def test_some_missing_verdicts_give_bounds(tmp_path):
     file = tmp_path / "answers.jsonl"
     rows = [
-        {"id": f"q{n}", "question": "?", "answer": f"Pigs are {n}.", "contexts": [f"Pigs are {n}."]}
-        for n in range(4)
+        {"id": f"q{n}", "question": "?", "answer": f"Pigs are {n}.", "contexts": [f"Pigs are {n}."]} for n in range(4)
     ]
     file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
@@ -438,9 +431,19 @@ def test_some_missing_verdicts_give_bounds(tmp_path):
 
     with serving(answer) as server:
         done = answers(
-            "evaluate", file, "--url", server.url, "--model", "m", "--verdicts", tmp_path / "v.db",
-            "-m", "Faithfulness", "--as", "json",
-        )  # fmt: skip
+            "evaluate",
+            file,
+            "--url",
+            server.url,
+            "--model",
+            "m",
+            "--verdicts",
+            tmp_path / "v.db",
+            "-m",
+            "Faithfulness",
+            "--as",
+            "json",
+        )
     (found,) = json.loads(done.stdout)["measures"]
     assert found["mean"] == 1.0
     assert "1 missing" in done.stderr

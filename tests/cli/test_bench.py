@@ -62,9 +62,7 @@ def test_a_folder_needs_no_plan(bench, tmp_path):
     folder.mkdir()
     (folder / "refunds.md").write_text("# Refunds\n\nThey take a week.\n")
     (folder / "late.md").write_text("# Late orders\n\nWrite to us.\n")
-    (folder / "questions.csv").write_text(
-        "question,relevant\nlate order,late.md\nrefund,refunds.md\n"
-    )
+    (folder / "questions.csv").write_text("question,relevant\nlate order,late.md\nrefund,refunds.md\n")
     done = bench(plan=str(folder))
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("2 queries, 2 documents, k = 100\nmeasure")
@@ -108,14 +106,10 @@ def test_every_form_has_both_tables(bench, form):
 @pytest.mark.slow
 def test_one_command_writes_runs_diagnosis_report_and_history(bench, tmp_path):
     files = ["--runs", "runs", "--report", "r.html"]
-    done = bench(
-        "--diagnose", "--full", *files, "--save", "--history", "h.db", "--set", "label=first"
-    )
+    done = bench("--diagnose", "--full", *files, "--save", "--history", "h.db", "--set", "label=first")
     assert done.returncode == 0, done.stderr
     assert "Diagnosis of dense: quality" in done.stdout
-    assert sorted(p.name for p in (tmp_path / "runs").iterdir()) == [
-        "bm25.run", "dense.run",
-    ]  # fmt: skip
+    assert sorted(p.name for p in (tmp_path / "runs").iterdir()) == ["bm25.run", "dense.run"]
     assert (tmp_path / "runs" / "bm25.run").read_text().startswith("# ir_metadata.start\n")
     page = (tmp_path / "r.html").read_text()
     assert "Latency and cost" in page
@@ -151,8 +145,12 @@ def test_configurations_are_explored_and_chosen(tmp_path):
     words = ["explore", PLAN, "--store", str(tmp_path), "--timed", "0"]
     done = command.run(*words, "--full")
     assert done.returncode == 0, done.stderr
-    for said in ("5 of 5 configurations tried (grid)", "best and before on 15 test queries",
-                 "before and best, 15 queries", "one setting changed at a time"):  # fmt: skip
+    for said in (
+        "5 of 5 configurations tried (grid)",
+        "best and before on 15 test queries",
+        "before and best, 15 queries",
+        "one setting changed at a time",
+    ):
         assert said in done.stdout
 
 
@@ -191,12 +189,15 @@ def test_failures_are_refused_then_counted_then_retried(bench, tmp_path):
 
 
 def test_a_retriever_that_cannot_be_built_changes_only_the_exit_code(bench, tmp_path):
-    plan = planned(tmp_path, """
+    plan = planned(
+        tmp_path,
+        """
         [retrievers.gone]
         type = "sentence-transformers-of-old"
         [retrievers.lots]
         type = "random"
-        """)  # fmt: skip
+        """,
+    )
     done = bench(plan=plan)
     assert done.returncode == 2
     assert "sentence-transformers" in done.stderr
@@ -204,14 +205,17 @@ def test_a_retriever_that_cannot_be_built_changes_only_the_exit_code(bench, tmp_
         "class Broken:\n    def index(self, documents):\n        raise OSError('disk on fire')\n"
         "    def search(self, queries, k):\n        return []\n"
     )
-    plan = planned(tmp_path, """
+    plan = planned(
+        tmp_path,
+        """
         [retrievers.gone]
         type = "python"
         call = "broken_for_the_command:Broken"
         arguments = {}
         [retrievers.lots]
         type = "random"
-        """)  # fmt: skip
+        """,
+    )
     done = bench(plan=plan)
     assert done.returncode == 2
     assert "gone was not run" in done.stderr
@@ -222,14 +226,18 @@ def test_a_retriever_that_cannot_be_built_changes_only_the_exit_code(bench, tmp_
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--set", "label=x"), "need --save"), (("--fresh", "--failed"), "omit --failed"),
-        (("--only", "bm52"), "'bm52'"), (("--report", "no/such/r.html"), "no folder"),
-        (("-m", "nDGC@10"), "nDGC"), (("--baseline", "bm52"), "retrievers are: bm25, dense"),
-        (("--diagnose", "bm52"), "'bm52'"), (("--repeat", "0"), "0"),
+        (("--set", "label=x"), "need --save"),
+        (("--fresh", "--failed"), "omit --failed"),
+        (("--only", "bm52"), "'bm52'"),
+        (("--report", "no/such/r.html"), "no folder"),
+        (("-m", "nDGC@10"), "nDGC"),
+        (("--baseline", "bm52"), "retrievers are: bm25, dense"),
+        (("--diagnose", "bm52"), "'bm52'"),
+        (("--repeat", "0"), "0"),
         (("--runs", PLAN), "cannot be created"),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_impossible_requests_are_reported_before_any_search(bench, words, said, tmp_path):
     done = bench(*words)
     assert not (tmp_path / "st").exists()
@@ -243,13 +251,9 @@ def test_an_interrupted_command_names_its_store_and_resumes(tmp_path):
     (tmp_path / "slow_for_the_command.py").write_text(
         "import time\n\ndef search(text):\n    time.sleep(0.1)\n    return ['loans-renewing']\n"
     )
-    plan = planned(
-        tmp_path, '[retrievers.slow]\ntype = "python"\ncall = "slow_for_the_command:search"'
-    )
+    plan = planned(tmp_path, '[retrievers.slow]\ntype = "python"\ncall = "slow_for_the_command:search"')
     command = [sys.executable, "-m", "rankgauge", "bench", plan, "--store", str(tmp_path / "st")]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
-    )
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if any(f.read_bytes().count(b"\n") > 3 for f in tmp_path.glob("st/*/responses.jsonl")):

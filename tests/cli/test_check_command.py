@@ -14,9 +14,7 @@ import rankgauge
 SAMPLE = rankgauge.sample_path("qrels.txt").parent
 QRELS, BM25 = str(SAMPLE / "qrels.txt"), str(SAMPLE / "runs/bm25.run")
 GOOD = "".join(f"q{n} 0 d{n} 1\nq{n} 0 e{n} 0\n" for n in range(4))
-RUN = "".join(
-    f"q{n} Q0 {doc}{n} {r} {9 - r}.5 x\n" for n in range(4) for r, doc in ((1, "d"), (2, "e"))
-)
+RUN = "".join(f"q{n} Q0 {doc}{n} {r} {9 - r}.5 x\n" for n in range(4) for r, doc in ((1, "d"), (2, "e")))
 
 
 @pytest.fixture
@@ -53,9 +51,7 @@ def test_judgments_can_be_checked_alone(run_check, tmp_path):
     assert "twice.txt:9 (query q1, document d1)" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("level", "ends"), [("error", 0), ("warning", 1), ("info", 1), ("never", 0)]
-)
+@pytest.mark.parametrize(("level", "ends"), [("error", 0), ("warning", 1), ("info", 1), ("never", 0)])
 def test_the_level_that_fails_can_be_chosen(run_check, level, ends):
     done = run_check(QRELS, BM25, "--fail-on", level)
     assert codes(done) == ["P106", "R109"]
@@ -192,9 +188,7 @@ def test_formats_are_those_of_other_commands_and_count_in_the_library_too(run_ch
     rows = "".join(f"q{n}\td{n}\t1\nq{n}\te{n}\t2\n" for n in range(4))
     name = write(tmp_path, "three.tsv", rows)
     ranked = run_check("qrels.txt", name, "-m", "RR", "-m", "P@1", "--as", "json")
-    scored = run_check(
-        "qrels.txt", name, "-m", "RR", "-m", "P@1", "--as", "json", "--format", "trec3"
-    )
+    scored = run_check("qrels.txt", name, "-m", "RR", "-m", "P@1", "--as", "json", "--format", "trec3")
     assert (ranked.returncode, scored.returncode) == (0, 1)
     assert [found["code"] for found in json.loads(scored.stdout)["findings"]] == ["R104"]
     path = rankgauge.formats.InFormat(tmp_path / name, "trec3")

@@ -140,9 +140,7 @@ def test_the_version_is_printed():
 @pytest.mark.skipif(os.name == "nt", reason="SIGINT is sent differently there")
 def test_an_interrupt_ends_with_130():
     words = [sys.executable, "-m", "rankgauge", "evaluate", QRELS, "-"]
-    with subprocess.Popen(
-        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         # More than a pipe buffers: once it is written, the command is reading.
         process.stdin.write(b"q01 Q0 d1 1 1.0 x\n" * 20_000)
         process.stdin.flush()
@@ -155,9 +153,7 @@ def test_an_interrupt_ends_with_130():
 @pytest.mark.parametrize("words", [("evaluate", "--as", "csv"), ("compare", "--full")])
 def test_the_number_of_jobs_changes_nothing_that_is_printed(words):
     alone, shared = (run(*words, QRELS, BM25, KEYWORD, "--jobs", jobs) for jobs in (1, 2))
-    assert (alone.returncode, alone.stdout, alone.stderr) == (
-        shared.returncode, shared.stdout, shared.stderr
-    )  # fmt: skip
+    assert (alone.returncode, alone.stdout, alone.stderr) == (shared.returncode, shared.stdout, shared.stderr)
     assert alone.returncode == 0
 
 
@@ -172,9 +168,7 @@ def test_fewer_jobs_than_one_are_refused():
 @pytest.mark.skipif(os.name == "nt", reason="SIGINT is sent differently there")
 def test_an_interrupt_ends_all_jobs():
     words = [sys.executable, "-m", "rankgauge", "compare", QRELS, BM25, KEYWORD, "--jobs", "2"]
-    with subprocess.Popen(
-        [*words, "--draws", "1000000000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
+    with subprocess.Popen([*words, "--draws", "1000000000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         time.sleep(3)
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
@@ -195,10 +189,7 @@ def test_a_narrow_encoding_gets_plain_lines_and_every_number(encoding):
         done = run(*words, env={"PYTHONIOENCODING": encoding})
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
-    assert (
-        "0.5305"
-        in run("evaluate", QRELS, BM25, "-m", "AP", env={"PYTHONIOENCODING": encoding}).stdout
-    )
+    assert "0.5305" in run("evaluate", QRELS, BM25, "-m", "AP", env={"PYTHONIOENCODING": encoding}).stdout
 
 
 def test_runs_with_the_same_file_name_are_distinguished_by_path(tmp_path):
@@ -254,9 +245,7 @@ def test_compared_runs_with_the_same_file_name_are_distinguished_by_path(tmp_pat
 
 def test_a_comparison_can_be_transposed_and_tested_in_every_way():
     words = ("compare", QRELS, BM25, KEYWORD, "-m", "RR", "--draws", "500")
-    done = run(
-        *words, "--transpose", "--all-pairs", "--test", "tukey-hsd", "--interval", "bca", "--full"
-    )
+    done = run(*words, "--transpose", "--all-pairs", "--test", "tukey-hsd", "--interval", "bca", "--full")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0].split() == ["run", "RR"]
     assert "all pairs of runs" in done.stdout
@@ -302,9 +291,7 @@ def test_a_measure_that_reads_subtopics_makes_the_judgments_be_read_by_subtopic(
 
 def test_measures_may_be_separated_by_commas():
     joined = run("evaluate", QRELS, BM25, "-m", "nDCG@10,RR(rel=2), F(beta=2,rel=1)@3")
-    single = run(
-        "evaluate", QRELS, BM25, "-m", "nDCG@10", "-m", "RR(rel=2)", "-m", "F(beta=2,rel=1)@3"
-    )
+    single = run("evaluate", QRELS, BM25, "-m", "nDCG@10", "-m", "RR(rel=2)", "-m", "F(beta=2,rel=1)@3")
     assert joined.stdout == single.stdout
     for given in ("P.5,10,map", "P.5,10, map, ", ",P.5,10,,map,"):
         done = run("evaluate", QRELS, BM25, "-m", given, "--as", "csv")
@@ -330,14 +317,11 @@ def test_measures_may_be_separated_by_commas():
         (("explain", QRELS, BM25, "AP,RR"), "fix: name one of them: RR"),
         (("evaluate", BM25), "pass the judgments and the run: evaluate QRELS RUN"),
         (("evaluate", QRELS), "pass the judgments and the run: evaluate QRELS RUN"),
-        (
-            ("bench", "notes/setup.md"),
-            "fix: pass the folder with the documents and questions: notes",
-        ),
+        (("bench", "notes/setup.md"), "fix: pass the folder with the documents and questions: notes"),
         (("bench", "notes/questions.csv"), "fix: pass the folder"),
         (("bench", "notes"), "unknown column 'relevent'\nfix: did you mean 'relevant'?"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_command_names_the_fix(words, said, tmp_path):
     notes = tmp_path / "notes"
     notes.mkdir()
@@ -401,9 +385,7 @@ def test_a_mean_without_closed_form_is_refused_or_sampled():
 def test_a_tie_report_is_printed_for_each_run():
     done = run("sensitivity", "ties", QRELS, KEYWORD, BM25, "-m", "RR")
     assert done.returncode == 0
-    assert [line for line in done.stdout.splitlines() if line.endswith(": ties")] == [
-        "keyword: ties", "bm25: ties",
-    ]  # fmt: skip
+    assert [line for line in done.stdout.splitlines() if line.endswith(": ties")] == ["keyword: ties", "bm25: ties"]
     csv = run("sensitivity", "ties", QRELS, KEYWORD, "-m", "RR", "--per-query", "--as", "csv")
     assert csv.stdout.startswith("query,measure,as evaluated (trec),worst,mean,best\n")
     assert "groups of equal scores" in csv.stderr

@@ -17,9 +17,7 @@ def run(*words, cwd=None):
 def test_it_prints_the_result_of_the_library():
     done = run("info", FOLDER, "--as", "json")
     assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout) == json.loads(
-        json.dumps(rankgauge.describe_collection(FOLDER).to_dict())
-    )
+    assert json.loads(done.stdout) == json.loads(json.dumps(rankgauge.describe_collection(FOLDER).to_dict()))
 
 
 def test_every_option_reaches_the_library(tmp_path):

@@ -8,9 +8,7 @@ import pytest
 import rankgauge
 
 FOLDER = rankgauge.sample_path("qrels.txt").parent
-QRELS, BM25, KEYWORD = (
-    str(FOLDER / name) for name in ("qrels.txt", "runs/bm25.run", "runs/keyword.run")
-)
+QRELS, BM25, KEYWORD = (str(FOLDER / name) for name in ("qrels.txt", "runs/bm25.run", "runs/keyword.run"))
 
 
 def run(*words):
@@ -21,15 +19,43 @@ def test_it_prints_the_result_of_the_library(tmp_path):
     bands = tmp_path / "bands.toml"
     bands.write_text("[bands]\nP = [0.1, 0.2, 0.25]\n")
     done = run(
-        QRELS, BM25, "--collection", str(FOLDER), "--group-by", "type", "--also", KEYWORD,
-        "-m", "nDCG@5", "-k", "3", "-n", "2", "--rel", "2", "--rerank-depth", "10",
-        "--bands", str(bands), "--as", "json",
-    )  # fmt: skip
+        QRELS,
+        BM25,
+        "--collection",
+        str(FOLDER),
+        "--group-by",
+        "type",
+        "--also",
+        KEYWORD,
+        "-m",
+        "nDCG@5",
+        "-k",
+        "3",
+        "-n",
+        "2",
+        "--rel",
+        "2",
+        "--rerank-depth",
+        "10",
+        "--bands",
+        str(bands),
+        "--as",
+        "json",
+    )
     assert (done.returncode, done.stderr) == (0, "")
     found = rankgauge.diagnose(
-        QRELS, BM25, rankgauge.Collection.read(FOLDER), measure="nDCG@5", k=3, worst=2, rel=2,
-        depth=10, group_by="type", also=rankgauge.read_run(KEYWORD), bands={"P": (0.1, 0.2, 0.25)},
-    )  # fmt: skip
+        QRELS,
+        BM25,
+        rankgauge.Collection.read(FOLDER),
+        measure="nDCG@5",
+        k=3,
+        worst=2,
+        rel=2,
+        depth=10,
+        group_by="type",
+        also=rankgauge.read_run(KEYWORD),
+        bands={"P": (0.1, 0.2, 0.25)},
+    )
     assert json.loads(done.stdout) == json.loads(found.to_json())
 
 

@@ -33,11 +33,32 @@ def run(tmp_path, monkeypatch):
 def kept(run):
     """A history of bm25 and keyword."""
     done = run(
-        "evaluate", QRELS, BM25, KEYWORD, "-m", "nDCG@10", "-m", "RR", "--save",
-        "--set", "label=1.0",
-        "--set", "k1=0.9", "--set", "n=12", "--set", "model=e5", "--set", "fast=true",
-        "--set", "version=1e5", "--set", "zip=007", "--set", "date=2026-01-05",
-    )  # fmt: skip
+        "evaluate",
+        QRELS,
+        BM25,
+        KEYWORD,
+        "-m",
+        "nDCG@10",
+        "-m",
+        "RR",
+        "--save",
+        "--set",
+        "label=1.0",
+        "--set",
+        "k1=0.9",
+        "--set",
+        "n=12",
+        "--set",
+        "model=e5",
+        "--set",
+        "fast=true",
+        "--set",
+        "version=1e5",
+        "--set",
+        "zip=007",
+        "--set",
+        "date=2026-01-05",
+    )
     assert done.returncode == 0, done.stderr
     return run
 
@@ -46,17 +67,13 @@ def test_saving_prints_the_numbers_and_the_same_table(run, tmp_path):
     plain = run("evaluate", QRELS, BM25, KEYWORD, "-m", "nDCG@10")
     saved = run("evaluate", QRELS, BM25, KEYWORD, "-m", "nDCG@10", "--save")
     assert saved.stdout == plain.stdout
-    assert saved.stderr == (
-        "saved as 1 in .rankgauge/history.db\nsaved as 2 in .rankgauge/history.db\n"
-    )
+    assert saved.stderr == ("saved as 1 in .rankgauge/history.db\nsaved as 2 in .rankgauge/history.db\n")
     assert [path.name for path in tmp_path.iterdir()] == [".rankgauge"]
 
 
 def test_show_prints_the_given_values(kept):
     known = json.loads(kept("history", "show", "1", "--as", "json").stdout)
-    assert known["settings"] == {
-        "k1": 0.9, "n": 12, "model": "e5", "fast": True, "version": "1e5", "zip": "007",
-    }  # fmt: skip
+    assert known["settings"] == {"k1": 0.9, "n": 12, "model": "e5", "fast": True, "version": "1e5", "zip": "007"}
     assert known["time"] == "2026-01-05T00:00:00+00:00"
     assert known["label"] == "1.0"
     assert known["ranking"] == rankgauge.data.fingerprint(rankgauge.read_run(BM25))
@@ -72,9 +89,7 @@ def test_a_list_has_a_line_for_each(kept):
 
 def test_an_exported_evaluation_is_the_one_that_was_made(kept):
     text = kept("history", "export", "1").stdout
-    made = rankgauge.evaluate(
-        rankgauge.read_qrels(QRELS), rankgauge.read_run(BM25), ["nDCG@10", "RR"]
-    )
+    made = rankgauge.evaluate(rankgauge.read_qrels(QRELS), rankgauge.read_run(BM25), ["nDCG@10", "RR"])
     assert rankgauge.Evaluation.from_json(text) == made
 
 
@@ -177,10 +192,7 @@ def test_records_can_be_saved(run, tmp_path):
         (("evaluate", QRELS, BM25, "--set", "label=a"), "need --save"),
         (("evaluate", QRELS, BM25, "--save", "--set", "a"), "got 'a', expected KEY=VALUE"),
         (("evaluate", QRELS, BM25, "--save", "--set", "=1"), "got '=1', expected KEY=VALUE"),
-        (
-            ("evaluate", QRELS, BM25, "--save", "--set", "date=soon"),
-            "got date=soon, expected a date",
-        ),
+        (("evaluate", QRELS, BM25, "--save", "--set", "date=soon"), "got date=soon, expected a date"),
         (
             ("evaluate", QRELS, BM25, "--save", "--history", "mysql://me:secret@host/db"),
             "this kind of database is not supported",

@@ -17,15 +17,36 @@ FOLDER = str(rankgauge.sample_path("qrels.txt").parent)
 def test_it_writes_the_file_that_the_library_makes(tmp_path):
     target = tmp_path / "report.html"
     done = run(
-        "report", QRELS, BM25, KEYWORD, "-m", "RR", "--baseline", "keyword", "--collection", FOLDER,
-        "--title", "A <title>", "--date", "2024-05-01", "--no-plots", "-o", str(target),
-    )  # fmt: skip
+        "report",
+        QRELS,
+        BM25,
+        KEYWORD,
+        "-m",
+        "RR",
+        "--baseline",
+        "keyword",
+        "--collection",
+        FOLDER,
+        "--title",
+        "A <title>",
+        "--date",
+        "2024-05-01",
+        "--no-plots",
+        "-o",
+        str(target),
+    )
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == f"wrote {target}\n"
     assert target.read_text(encoding="utf-8") == rankgauge.html_report(
-        QRELS, [BM25, KEYWORD], "RR", baseline="keyword", collection=FOLDER, title="A <title>",
-        date="2024-05-01", plots=False,
-    )  # fmt: skip
+        QRELS,
+        [BM25, KEYWORD],
+        "RR",
+        baseline="keyword",
+        collection=FOLDER,
+        title="A <title>",
+        date="2024-05-01",
+        plots=False,
+    )
     assert list(tmp_path.iterdir()) == [target]
 
 
@@ -86,10 +107,7 @@ def test_a_link_is_written_through_and_a_device_is_not_replaced(tmp_path):
     assert not os.path.isfile(os.devnull)  # noqa: PTH113 - it is no path of ours
 
 
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [(["--diagnose"], "keyword"), (["--diagnose", "bm25"], "bm25"), ([], None)],
-)
+@pytest.mark.parametrize(("words", "name"), [(["--diagnose"], "keyword"), (["--diagnose", "bm25"], "bm25"), ([], None)])
 def test_it_explains_a_run_on_request(words, name):
     done = run("report", QRELS, KEYWORD, BM25, "-m", "RR", "--no-plots", "-o", "-", *words)
     assert done.returncode == 0

@@ -21,9 +21,8 @@ def test_it_prints_what_the_library_reports():
     done = run(QRELS, BM25, KEYWORD, "-m", "RR", "--collection", FOLDER, "-n", "2", "-k", "3")
     assert done.returncode == 0, done.stderr
     found = rankgauge.diff(
-        QRELS, rankgauge.read_run(BM25), rankgauge.read_run(KEYWORD), "RR", collection=FOLDER,
-        n=2, k=3,
-    )  # fmt: skip
+        QRELS, rankgauge.read_run(BM25), rankgauge.read_run(KEYWORD), "RR", collection=FOLDER, n=2, k=3
+    )
     assert done.stdout == rankgauge.reports.render(found)
     assert done.stderr == ""
 

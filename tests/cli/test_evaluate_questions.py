@@ -14,8 +14,7 @@ def files(tmp_path):
     qrels.write_text("".join(f"{name} 0 d1 1\n" for name in names))
     ranking.write_text(
         "".join(
-            f"{name} Q0 d{1 if place % 2 else 2} 1 2 bm25\n"
-            f"{name} Q0 d{2 if place % 2 else 1} 2 1 bm25\n"
+            f"{name} Q0 d{1 if place % 2 else 2} 1 2 bm25\n{name} Q0 d{2 if place % 2 else 1} 2 1 bm25\n"
             for place, name in enumerate(names)
         )
     )
@@ -33,19 +32,25 @@ def test_generated_questions_are_evaluated_separately(files):
     made = [json.loads(line) for line in done.stdout.splitlines()]
     assert [one["run"] for one in made] == ["bm25 (generated)", "bm25 (log)"]
     assert [len(one["query_ids"]) for one in made] == [8, 12]
-    assert all(
-        "no mean over 8 generated and 12 log questions" in one["findings"][0]["message"]
-        for one in made
-    )
+    assert all("no mean over 8 generated and 12 log questions" in one["findings"][0]["message"] for one in made)
     assert "does not predict quality in production" in done.stderr
     assert not any("does not predict" in found["message"] for found in made[1]["findings"])
 
 
 def test_means_are_mixed_on_request_with_weights_and_groups(files):
     done = run(
-        "evaluate", *files[:2], "-m", "RR", "--questions", files[2], "--mix-origins", "--weights",
-        "weight", "--group-by", "part",
-    )  # fmt: skip
+        "evaluate",
+        *files[:2],
+        "-m",
+        "RR",
+        "--questions",
+        files[2],
+        "--mix-origins",
+        "--weights",
+        "weight",
+        "--group-by",
+        "part",
+    )
     assert done.returncode == 0, done.stderr
     # Questions at odd positions are found at rank 1: (2 + 4 + ... + 20) + (1 + 3 + ... + 19) / 2 of
     # 210.
@@ -75,9 +80,6 @@ def test_runs_with_the_same_name_are_distinguished(files, tmp_path):
     other = tmp_path / "more"
     other.mkdir()
     (other / "bm25.run").write_text(files[1].read_text())
-    done = run(
-        "evaluate", files[0], files[1], other / "bm25.run", "-m", "RR", "--questions", files[2],
-        "--as", "csv",
-    )  # fmt: skip
+    done = run("evaluate", files[0], files[1], other / "bm25.run", "-m", "RR", "--questions", files[2], "--as", "csv")
     names = [line.rpartition(",")[0] for line in done.stdout.splitlines()[1:]]
     assert len(set(names)) == 4

@@ -43,9 +43,12 @@ def started(tmp_path):
         (tmp_path / "plan.toml").write_text(text)
         return subprocess.Popen(
             [sys.executable, "-m", "rankgauge", "explore", "plan.toml", *words],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
             env={**os.environ, "PYTHONIOENCODING": "utf-8"},
-        )  # fmt: skip
+        )
 
     return run
 
@@ -54,8 +57,13 @@ def started(tmp_path):
 def test_the_best_is_compared_with_today_including_failures(started):
     out, err = started(PLAN, "--full").communicate(timeout=120)
     assert err == ""
-    for said in ("before", "6 of 6 configurations tried", "best and before on 15 test queries",
-                 "not retrieved: queries", "one setting changed at a time"):  # fmt: skip
+    for said in (
+        "before",
+        "6 of 6 configurations tried",
+        "best and before on 15 test queries",
+        "not retrieved: queries",
+        "one setting changed at a time",
+    ):
         assert said in out
     rows = json.loads(started(PLAN, "--as", "json").communicate(timeout=120)[0])
     assert len(rows["rows"]) >= 1

@@ -48,9 +48,10 @@ def words_of(command, *, odd):
     place = "odd" if odd else "true"
     paths = {name: f"{place}/{name}.{'json' if odd else 'run'}" for name in RUNS}
     paths |= {
-        "QRELS": f"{place}/qrels.{'csv' if odd else 'txt'}", "FRESH": f"{place}/fresh",
+        "QRELS": f"{place}/qrels.{'csv' if odd else 'txt'}",
+        "FRESH": f"{place}/fresh",
         "CORPUS": str(rankgauge.sample_path("corpus.jsonl")),
-    }  # fmt: skip
+    }
     return [paths.get(word, word) for word in COMMANDS[command]]
 
 

@@ -25,9 +25,20 @@ def test_without_a_file_the_fused_run_goes_to_standard_output_as_trec(tmp_path):
 def test_options_are_those_of_the_library(tmp_path):
     target = tmp_path / "both.jsonl"
     done = run(
-        "fuse", BM25, KEYWORD, "--method", "wsum", "--weights", "0.7,0.3", "--norm", "z-score",
-        "--name", "both", "-o", target,
-    )  # fmt: skip
+        "fuse",
+        BM25,
+        KEYWORD,
+        "--method",
+        "wsum",
+        "--weights",
+        "0.7,0.3",
+        "--norm",
+        "z-score",
+        "--name",
+        "both",
+        "-o",
+        target,
+    )
     assert (done.returncode, done.stdout) == (0, "")
     assert "30 queries; bm25, keyword fused by wsum" in done.stderr
     runs = [rankgauge.read_run(BM25), rankgauge.read_run(KEYWORD)]
@@ -38,24 +49,32 @@ def test_options_are_those_of_the_library(tmp_path):
 def test_tuning_reports_its_choices_and_writes_the_run(tmp_path):
     target = tmp_path / "tuned.run"
     done = run(
-        "fuse", BM25, KEYWORD, "--tune", QRELS, "-m", "AP", "--folds", "3", "--seed", "4",
-        "--grid", "k=1,60", "-o", target,
-    )  # fmt: skip
+        "fuse",
+        BM25,
+        KEYWORD,
+        "--tune",
+        QRELS,
+        "-m",
+        "AP",
+        "--folds",
+        "3",
+        "--seed",
+        "4",
+        "--grid",
+        "k=1,60",
+        "-o",
+        target,
+    )
     assert done.returncode == 0, done.stderr
     assert "so no query was fused" in done.stderr
     assert "3 folds of the 30 judged queries, seed 4" in done.stderr
     runs = [rankgauge.read_run(BM25), rankgauge.read_run(KEYWORD)]
-    tuned = rankgauge.tune_fusion(
-        rankgauge.read_qrels(QRELS), runs, "AP", grid={"k": [1, 60]}, folds=3, seed=4
-    )
+    tuned = rankgauge.tune_fusion(rankgauge.read_qrels(QRELS), runs, "AP", grid={"k": [1, 60]}, folds=3, seed=4)
     assert dict(rankgauge.read_run(target)) == dict(tuned.run)
 
 
 def test_a_parameter_given_is_fixed_while_others_are_tuned():
-    done = run(
-        "fuse", BM25, KEYWORD, "--method", "wsum", "--norm", "sum", "--tune", QRELS,
-        "--grid", "weights=1/1,3/1",
-    )  # fmt: skip
+    done = run("fuse", BM25, KEYWORD, "--method", "wsum", "--norm", "sum", "--tune", QRELS, "--grid", "weights=1/1,3/1")
     assert "2 choices for wsum: norm sum; weights 1/1, 3/1" in done.stderr
 
 

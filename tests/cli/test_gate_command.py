@@ -47,15 +47,8 @@ def test_the_same_run_passes_and_a_worse_one_fails(gate):
 
 @pytest.mark.usefixtures("baseline")
 def test_strict_ends_with_3_if_inconclusive(gate, tmp_path):
-    half = [
-        line if int(line[1:3]) > 4 else None
-        for line in Path(BM25).read_text(encoding="utf-8").splitlines()
-    ]
-    worse = [
-        line
-        for line in Path(KEYWORD).read_text(encoding="utf-8").splitlines()
-        if int(line[1:3]) <= 4
-    ]
+    half = [line if int(line[1:3]) > 4 else None for line in Path(BM25).read_text(encoding="utf-8").splitlines()]
+    worse = [line for line in Path(KEYWORD).read_text(encoding="utf-8").splitlines() if int(line[1:3]) <= 4]
     (tmp_path / "mixed.run").write_text("\n".join([*filter(None, half), *worse, ""]))
     (tmp_path / "rules.toml").write_text('[measures]\n"nDCG@10" = { margin = 0.02 }\n')
     words = ("mixed.run", "--rules", "rules.toml")
@@ -78,9 +71,7 @@ def test_incomparable_evaluations_end_with_4(gate, tmp_path):
 
 @pytest.mark.usefixtures("baseline")
 def test_rules_are_found_in_pyproject(gate, tmp_path):
-    (tmp_path / "pyproject.toml").write_text(
-        '[tool.rankgauge.gate.measures]\n"nDCG@10" = { margin = 0.3 }\n'
-    )
+    (tmp_path / "pyproject.toml").write_text('[tool.rankgauge.gate.measures]\n"nDCG@10" = { margin = 0.3 }\n')
     done = gate(KEYWORD)
     assert done.returncode == 0
     assert "worse than the baseline, but within the margin" in " ".join(done.stdout.split())
@@ -91,9 +82,7 @@ def test_an_anchor_is_gated_too(gate):
     assert gate(BM25, "--update-baseline", "--baseline", "release.json").returncode == 0
     done = gate(KEYWORD, "--anchor", "release.json", "--full")
     assert "anchor nDCG@10" in done.stdout
-    assert "Holm over 1 measure, for baseline and anchor separately" in " ".join(
-        done.stdout.split()
-    )
+    assert "Holm over 1 measure, for baseline and anchor separately" in " ".join(done.stdout.split())
 
 
 @pytest.mark.usefixtures("baseline")
@@ -224,9 +213,11 @@ def test_a_better_baseline_is_replaced_by_a_failing_run_only_with_force(gate, tm
 @pytest.mark.parametrize("name", ["a.run", "qrels.txt", "result.json", "one.bin"])
 def test_a_file_that_is_not_a_baseline_is_never_replaced(gate, tmp_path, name, force):
     contents = {
-        "a.run": Path(BM25).read_bytes(), "qrels.txt": Path(QRELS).read_bytes(),
-        "result.json": b'{"schema": "rankgauge/gate/1"}', "one.bin": b"\xff\x00",
-    }  # fmt: skip
+        "a.run": Path(BM25).read_bytes(),
+        "qrels.txt": Path(QRELS).read_bytes(),
+        "result.json": b'{"schema": "rankgauge/gate/1"}',
+        "one.bin": b"\xff\x00",
+    }
     (tmp_path / name).write_bytes(contents[name])
     done = gate(BM25, "--update-baseline", "--baseline", name, *force)
     assert done.returncode == 2
@@ -251,9 +242,7 @@ def test_a_damaged_or_incomparable_baseline_is_replaced_with_a_message(gate, tmp
     path.write_text(path.read_text().replace('"run": "bm25"', '"run": "other"'))
     assert gate(BM25).returncode == 2
     done = gate(BM25, "--update-baseline")
-    assert done.stdout.startswith(
-        "replaced a baseline that cannot be compared: the checksum does not match"
-    )
+    assert done.stdout.startswith("replaced a baseline that cannot be compared: the checksum does not match")
     few = tmp_path / "few.txt"
     few.write_text("".join(Path(QRELS).read_text().splitlines(keepends=True)[:40]))
     done = command.run("gate", few, BM25, "--update-baseline", cwd=tmp_path)

@@ -97,9 +97,12 @@ def test_a_pool_of_runs_and_searches_is_reported_and_a_second_time_adds_nothing(
     again = json.loads(run(*words, "-k", "5", "--as", "json").stdout)
     assert again["new"] == 0
     assert {(each["name"], each["kind"]) for each in again["sources"]} == {
-        ("bm25", "run"), ("keyword", "run"), ("bm25", "search"), ("dense", "search"),
+        ("bm25", "run"),
+        ("keyword", "run"),
+        ("bm25", "search"),
+        ("dense", "search"),
         ("random", "random"),
-    }  # fmt: skip
+    }
     status = json.loads(run("judge", "status", project, "--as", "json").stdout)
     assert (status["pooled"], status["candidates"]) == (30, again["documents"])
     assert "rankgauge judge serve" in status["next_step"]
@@ -135,13 +138,9 @@ def chosen_first(body, _before):
 def test_a_model_ranks_candidates_and_answers_the_tasks_of_people(project):
     with serving(chosen_first) as server:
         model = ("--url", server.url, "--model", "small")
-        done = run(
-            "judge", "pool", project, "--collection", SAMPLE, "--run", BM25, "-k", "4", *model
-        )
+        done = run("judge", "pool", project, "--collection", SAMPLE, "--run", BM25, "-k", "4", *model)
         assert done.returncode == 0, done.stderr
-        assert "a document that looks relevant need not be relevant or correct" in " ".join(
-            done.stdout.split()
-        )
+        assert "a document that looks relevant need not be relevant or correct" in " ".join(done.stdout.split())
         with JudgingProject(project) as opened:
             ann = opened.add_judge("Ann")[0]
             task = opened.next_task(ann.id).presentation

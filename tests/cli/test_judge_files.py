@@ -63,14 +63,20 @@ def test_warnings_and_criteria_travel_with_judgments_of_generated_questions(proj
     run("gate", csv, other, *base, "--update-baseline")
     rankgauge.convert(qrels, tmp_path / "again.txt")
     for command in (
-        ("evaluate", csv, BM25), ("evaluate", csv, BM25, other),
+        ("evaluate", csv, BM25),
+        ("evaluate", csv, BM25, other),
         ("evaluate", tmp_path / "again.txt", BM25),
-        ("evaluate", csv, BM25, "--as", "json"), ("evaluate", csv, BM25, "--as", "html"),
-        ("compare", csv, BM25, other), ("compare", csv, BM25, other, "--as", "html"),
-        ("compare", csv, BM25, other, "--as", "json"), ("gate", csv, BM25, *base),
-        ("gate", csv, BM25, *base, "--json", page), ("gate", csv, BM25, *base, "--report", page),
-        ("report", csv, BM25, "-o", page), ("report", csv, BM25, other, "-o", page),
-    ):  # fmt: skip
+        ("evaluate", csv, BM25, "--as", "json"),
+        ("evaluate", csv, BM25, "--as", "html"),
+        ("compare", csv, BM25, other),
+        ("compare", csv, BM25, other, "--as", "html"),
+        ("compare", csv, BM25, other, "--as", "json"),
+        ("gate", csv, BM25, *base),
+        ("gate", csv, BM25, *base, "--json", page),
+        ("gate", csv, BM25, *base, "--report", page),
+        ("report", csv, BM25, "-o", page),
+        ("report", csv, BM25, other, "-o", page),
+    ):
         shown = run(*command)
         text = words(page.read_text() if page in command else shown.stdout)
         assert warning in text, command
@@ -78,9 +84,7 @@ def test_warnings_and_criteria_travel_with_judgments_of_generated_questions(proj
             assert text.count(warning) == 1, command
             assert len(shown.stdout.splitlines()) <= 30, command
         elif "html" not in command:
-            assert "guideline version 1; criteria: correctness, information density" in text, (
-                command
-            )
+            assert "guideline version 1; criteria: correctness, information density" in text, command
 
 
 def words(text):
@@ -94,8 +98,7 @@ def test_standard_output_has_the_judgments_alone(project):
 
 
 @pytest.mark.parametrize(
-    ("to", "more", "measure"),
-    [("preferences", (), "Prefs"), ("sampled", ("--collection", SAMPLE), "infNDCG@10")],
+    ("to", "more", "measure"), [("preferences", (), "Prefs"), ("sampled", ("--collection", SAMPLE), "infNDCG@10")]
 )
 def test_other_judgments_are_read_by_their_measures(to, more, measure, project, tmp_path):
     done = run("judge", "export", project, tmp_path / "judged.txt", "--to", to, *more)

@@ -38,9 +38,18 @@ def test_generated_questions_go_into_the_project_and_refused_ones_beside_it(tmp_
     run("judge", "create", project)
     with serving(server) as model:
         words = (
-            "judge", "generate", project, "--collection", collection, "-n", 3, "--url", model.url,
-            "--model", "small",
-        )  # fmt: skip
+            "judge",
+            "generate",
+            project,
+            "--collection",
+            collection,
+            "-n",
+            3,
+            "--url",
+            model.url,
+            "--model",
+            "small",
+        )
         dry = run(*words, "--dry-run", "--input-price", 1, "--output-price", 1)
         assert dry.returncode == 0, dry.stderr
         assert "6 calls" in dry.stdout

@@ -18,9 +18,7 @@ def project(tmp_path):
     with JudgingProject.create(path) as opened:
         opened.add_questions([Question("q1", "How?"), Question("q2", "Why?")])
         pool = [
-            Candidate(question, name, (Source("bm25"),))
-            for question in ("q1", "q2")
-            for name in ("a", "b", "c", "d")
+            Candidate(question, name, (Source("bm25"),)) for question in ("q1", "q2") for name in ("a", "b", "c", "d")
         ]
         opened.add_candidates(pool, [Document(name) for name in "abcd"])
         for name in ("Ann", "Bob"):
@@ -28,9 +26,7 @@ def project(tmp_path):
             for number in range(4):
                 task = opened.next_task(judge.id)
                 best = min(task.presentation.documents)
-                opened.record(
-                    Choice(f"{name}{number}", task.presentation.id, judge.id, "chosen", (best,))
-                )
+                opened.record(Choice(f"{name}{number}", task.presentation.id, judge.id, "chosen", (best,)))
     return path
 
 
@@ -70,9 +66,9 @@ def test_without_judgments_the_next_step_is_shown(tmp_path):
 def test_the_coefficients_of_each_judge_are_listed_in_full_only(project):
     short = run("judge", "agreement", project).stdout
     assert max(map(len, short.splitlines())) <= 80
-    assert "--full lists" not in short or len(
-        run("judge", "agreement", project, "--full").stdout.splitlines()
-    ) > len(short.splitlines())
+    assert "--full lists" not in short or len(run("judge", "agreement", project, "--full").stdout.splitlines()) > len(
+        short.splitlines()
+    )
 
 
 def test_size_is_that_of_the_projects_settings_and_pools(project):
@@ -82,10 +78,7 @@ def test_size_is_that_of_the_projects_settings_and_pools(project):
 
 
 def test_size_takes_the_spread_of_evaluated_runs(project):
-    done = run(
-        "judge", "size", project, "--difference", "0.1", "--qrels", SAMPLE,
-        "--run", RUNS[0], "--run", RUNS[1],
-    )  # fmt: skip
+    done = run("judge", "size", project, "--difference", "0.1", "--qrels", SAMPLE, "--run", RUNS[0], "--run", RUNS[1])
     assert done.returncode == 0, done.stderr
     assert "difference 0.1, power 80%" in done.stdout
 

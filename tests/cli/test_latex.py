@@ -9,9 +9,7 @@ from command import run
 import rankgauge
 
 FOLDER = rankgauge.sample_path("plan.toml").parent
-QRELS, KEYWORD, BM25 = (
-    FOLDER / name for name in ("qrels.txt", "runs/keyword.run", "runs/bm25.run")
-)
+QRELS, KEYWORD, BM25 = (FOLDER / name for name in ("qrels.txt", "runs/keyword.run", "runs/bm25.run"))
 ANSWERS = FOLDER / "answers" / "prompt-1.jsonl"
 _LOG = (FOLDER / "log" / "searches.jsonl.gz", "--mapping", FOLDER / "log" / "mapping.toml")
 _COMMANDS = {
@@ -36,7 +34,7 @@ _COMMANDS = {
     "logs import": ("logs", "import", *_LOG, "log"),
     "logs metrics": ("logs", "metrics", "log"),
     "logs health": ("logs", "health", "log", "--history", ".rankgauge/history.db", "--run", "bm25"),
-}  # fmt: skip
+}
 _PAGE = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
 \usepackage{booktabs,graphicx}
@@ -69,8 +67,12 @@ def test_the_tables_of_a_command_compile_and_fit_the_page(name, tmp_path):
     (tmp_path / "page.tex").write_text(_PAGE % text, encoding="utf-8")
     done = subprocess.run(
         [compiler, "-interaction=nonstopmode", "-halt-on-error", "page.tex"],
-        cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False,
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
     lines = (tmp_path / "page.log").read_text(encoding="utf-8", errors="replace").splitlines()
     assert done.returncode == 0, [line for line in lines if line.startswith("!")]
     assert [line for line in lines if "Overfull" in line or "Warning" in line] == []

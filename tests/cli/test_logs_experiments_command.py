@@ -73,9 +73,7 @@ def test_an_experiment_is_decided_by_its_primary_metric(arms):
     assert "sample ratio p = 1" in " ".join(done.stdout.split())
     assert "2026-05-10" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
-    found = json.loads(
-        run("logs", "experiment", arms, "--primary", "search_ctr", "--as", "json").stdout
-    )
+    found = json.loads(run("logs", "experiment", arms, "--primary", "search_ctr", "--as", "json").stdout)
     assert found["differences"][0]["difference"] == pytest.approx(0.3)
     assert len(found["days"]) == 10
 

@@ -20,9 +20,9 @@ def history(path, *runs, qrels=QRELS):
     with rankgauge.History(path) as kept:
         for name, ranking in runs:
             found = rankgauge.evaluate(qrels, rankgauge.Run(dict.fromkeys(qrels, ranking)), "RR")
-            kept.add(rankgauge.Evaluation.from_values(name, found.query_ids, {
-                "RR": found.per_query[:, 0].tolist()
-            }), qrels)  # fmt: skip
+            kept.add(
+                rankgauge.Evaluation.from_values(name, found.query_ids, {"RR": found.per_query[:, 0].tolist()}), qrels
+            )
     return path
 
 
@@ -31,30 +31,24 @@ def test_a_steady_measure_with_unhappy_users_suggests_a_new_evaluation_set(tmp_p
     events = log(tmp_path / "log.parquet", **ANGRY)
     done = run("logs", "health", events, "--history", store, "-m", "RR")
     assert done.returncode == 0
-    assert done.stdout.startswith(
-        "REFRESH: metrics look good, but users complain: refresh the evaluation set"
-    )
+    assert done.stdout.startswith("REFRESH: metrics look good, but users complain: refresh the evaluation set")
     assert len(done.stdout.splitlines()) <= 24
-    found = json.loads(
-        run("logs", "health", events, "--history", store, "-m", "RR", "--as", "json").stdout
-    )
+    found = json.loads(run("logs", "health", events, "--history", store, "-m", "RR", "--as", "json").stdout)
     assert found["verdict"] == "REFRESH"
     assert {signal["name"]: signal["state"] for signal in found["online"]} == {
-        "thumbs_ratio": "worse", "idk_rate": "steady", "reformulation_rate": "steady",
-    }  # fmt: skip
+        "thumbs_ratio": "worse",
+        "idk_rate": "steady",
+        "reformulation_rate": "steady",
+    }
 
 
-@pytest.mark.parametrize(
-    ("verdict", "drift"), [("missing", True), ("mixed", False), ("cannot tell", None)]
-)
+@pytest.mark.parametrize(("verdict", "drift"), [("missing", True), ("mixed", False), ("cannot tell", None)])
 def test_a_report_of_drift_is_read(tmp_path, verdict, drift):
     store = history(tmp_path / "h.db", ("a", ["a", "b"]), ("a", ["a", "c"]))
     events = log(tmp_path / "log.parquet", **ANGRY)
     finding = dict.fromkeys(("code", "message", "effect", "fix"), "x") | {"severity": "warning"}
     report = tmp_path / "drift.json"
-    report.write_text(
-        json.dumps({"schema": "rankgauge/drift/1", "verdict": verdict, "finding": finding})
-    )
+    report.write_text(json.dumps({"schema": "rankgauge/drift/1", "verdict": verdict, "finding": finding}))
     options = ("--history", store, "-m", "RR", "--drift", report, "--as", "json")
     assert json.loads(run("logs", "health", events, *options).stdout)["drift"] is drift
     report.write_text("{}")

@@ -57,12 +57,15 @@ def test_a_plot_is_written(log, tmp_path):
     assert (done.returncode, target.exists()) == (0, True)
 
 
-@pytest.mark.parametrize(("words", "says"), [
-    (["-m", "thumbs"], "thumbs_ratio"),
-    (["--where", "language"], "NAME=VALUE"),
-    (["--plot", "x.svg"], "--by day"),
-    (["--fail-if", "high"], "NAME > NUMBER"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["-m", "thumbs"], "thumbs_ratio"),
+        (["--where", "language"], "NAME=VALUE"),
+        (["--plot", "x.svg"], "--by day"),
+        (["--fail-if", "high"], "NAME > NUMBER"),
+    ],
+)
 def test_impossible_options_are_refused(log, words, says):
     done = run("logs", "metrics", log, *words)
     assert done.returncode == 2

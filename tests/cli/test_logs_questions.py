@@ -26,9 +26,8 @@ def test_a_log_becomes_a_set_a_refresh_and_questions_to_judge(tmp_path, log):
     sentinels = tmp_path / "failures.csv"
     sentinels.write_text("id,question\ns1,login fails\n", encoding="utf-8")
     done = run(
-        "logs", "sample", log, "-n", 2, "--into", path, "--sentinels", sentinels,
-        "--project", project, "--seed", 1,
-    )  # fmt: skip
+        "logs", "sample", log, "-n", 2, "--into", path, "--sentinels", sentinels, "--project", project, "--seed", 1
+    )
     assert done.returncode == 0, done.stderr
     assert "3 added, 2 kept, 0 retired" in done.stdout
     found = QuestionSet.read(path)
@@ -52,10 +51,7 @@ def test_a_sample_that_changes_nothing_makes_no_version(tmp_path, log):
     assert "nothing changed, still version 1: 3 questions" in done.stdout
     assert path.read_bytes() == before
     assert not (tmp_path / "set.v1.jsonl").exists()
-    assert (
-        "nothing changed"
-        not in run("logs", "sample", log, "-n", 3, "--into", path, "--seed", 1).stdout
-    )
+    assert "nothing changed" not in run("logs", "sample", log, "-n", 3, "--into", path, "--seed", 1).stdout
     assert QuestionSet.read(path).version == 2
 
 

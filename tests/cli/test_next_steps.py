@@ -158,8 +158,11 @@ def passed_unless_rare_collapse(folder):
     folder.qrels("few.txt", number)
     for name in ("few.run", "moved.run"):
         text_of = (folder.path / name).read_text(encoding="utf-8").splitlines()
-        more = [re.sub(r"q(\d+)", lambda q, by=by: f"q{int(q[1]) + 60 * by}", line)
-                for by in range(number // 60 + 1) for line in text_of]  # fmt: skip
+        more = [
+            re.sub(r"q(\d+)", lambda q, by=by: f"q{int(q[1]) + 60 * by}", line)
+            for by in range(number // 60 + 1)
+            for line in text_of
+        ]
         kept = [line for line in more if int(re.match(r"q(\d+)", line)[1]) < number]
         (folder.path / name).write_text("\n".join(kept) + "\n", encoding="utf-8")
     folder.baseline("few.txt few.run --force")
@@ -229,9 +232,7 @@ def _project(folder, questions):
 
 def no_questions(folder):
     text = _project(folder, 2)
-    folder(
-        command_in(next_step("judge: no questions", project="p.db")).replace("FILE", "some.jsonl")
-    )
+    folder(command_in(next_step("judge: no questions", project="p.db")).replace("FILE", "some.jsonl"))
     assert "2 questions" in folder("judge status p.db")
     return text, {"project": "p.db"}
 
@@ -312,9 +313,7 @@ def bench_diagnosed(folder):
     return text, {}
 
 
-_ANSWERS = (
-    "answers evaluate sample/answers/prompt-1.jsonl --reference sample/answers/questions.jsonl"
-)
+_ANSWERS = "answers evaluate sample/answers/prompt-1.jsonl --reference sample/answers/questions.jsonl"
 
 
 def answers_evaluate(folder):
@@ -372,14 +371,40 @@ def no_cause(folder):
     return text, {}
 
 
-_SCENARIOS = dict(zip(NEXT_STEPS, (
-    fail_with_losses, fail_without_losses, faulty_run, other_inputs_than_the_baseline,
-    other_inputs_than_the_anchor, inconclusive, inconclusive_with_a_number,
-    passed_unless_rare_collapse, identical, passed,
-    passed_with_a_loss, k_is_small, nothing_missed, no_questions, no_candidates, tasks_left,
-    done_judging, dry_run, imported, bench, bench_diagnosed, answers_evaluate,
-    report_of_evaluations, report_of_answers, retrieval_limits, no_cause,
-), strict=True))  # fmt: skip
+_SCENARIOS = dict(
+    zip(
+        NEXT_STEPS,
+        (
+            fail_with_losses,
+            fail_without_losses,
+            faulty_run,
+            other_inputs_than_the_baseline,
+            other_inputs_than_the_anchor,
+            inconclusive,
+            inconclusive_with_a_number,
+            passed_unless_rare_collapse,
+            identical,
+            passed,
+            passed_with_a_loss,
+            k_is_small,
+            nothing_missed,
+            no_questions,
+            no_candidates,
+            tasks_left,
+            done_judging,
+            dry_run,
+            imported,
+            bench,
+            bench_diagnosed,
+            answers_evaluate,
+            report_of_evaluations,
+            report_of_answers,
+            retrieval_limits,
+            no_cause,
+        ),
+        strict=True,
+    )
+)
 
 
 @pytest.mark.slow
@@ -393,7 +418,10 @@ def test_a_next_step_does_what_it_says(state, tmp_path):
 
 def test_every_next_step_is_in_the_table():
     source = Path(rankgauge.__file__).parent
-    states = {*re.findall(r'next_step\(\s*f?["\']([^"\'{]+)', "".join(
-        path.read_text(encoding="utf-8") for path in source.rglob("*.py")
-    ))}  # fmt: skip
+    states = {
+        *re.findall(
+            r'next_step\(\s*f?["\']([^"\'{]+)',
+            "".join(path.read_text(encoding="utf-8") for path in source.rglob("*.py")),
+        )
+    }
     assert all(any(known.startswith(state) for known in NEXT_STEPS) for state in states)

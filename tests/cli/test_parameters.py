@@ -49,15 +49,35 @@ def said(*words, code=0):
 
 def test_a_declaration_gives_name_type_default_and_group():
     assert eval(said("a", "--title", "T")) == (
-        "a", (), False, None, "dots", None, 0.5, (), None, {}, "T",
+        "a",
+        (),
+        False,
+        None,
+        "dots",
+        None,
+        0.5,
+        (),
+        None,
+        {},
+        "T",
         Corner(1, 9, "red"),
-    )  # fmt: skip
+    )
     words = "a b c --plain --narrow --style lines -k 3 --share 1 --name n --name m --pair p q"
     given = said(*words.split(), "--set", "a=b=c", "--title", "T", "-y", "7")
     assert eval(given) == (
-        "a", ("b", "c"), True, False, "lines", 3, 1.0, ("n", "m"), ("p", "q"), {"a": "b=c"}, "T",
+        "a",
+        ("b", "c"),
+        True,
+        False,
+        "lines",
+        3,
+        1.0,
+        ("n", "m"),
+        ("p", "q"),
+        {"a": "b=c"},
+        "T",
         Corner(1, 7, "red"),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,11 +98,16 @@ def test_values_are_checked_by_their_type(words, message):
 def test_the_help_shows_what_is_declared():
     shown = " ".join(said("--help").split())
     for text in (
-        "SOURCE [OTHER]...", "--plain No colors.", "--wide / --narrow Wide or narrow.",
-        "--style [dots|lines] The style. [default: dots]", "-k N The depth. [x>=1]",
-        "--share X A share. [default: 0.5; 0<=x<=1]", "--title TEXT The title. [required]",
-        "-x INTEGER The column. [default: 1]", "-y, --row N The last row. [default: 9]",
-    ):  # fmt: skip
+        "SOURCE [OTHER]...",
+        "--plain No colors.",
+        "--wide / --narrow Wide or narrow.",
+        "--style [dots|lines] The style. [default: dots]",
+        "-k N The depth. [x>=1]",
+        "--share X A share. [default: 0.5; 0<=x<=1]",
+        "--title TEXT The title. [required]",
+        "-x INTEGER The column. [default: 1]",
+        "-y, --row N The last row. [default: 9]",
+    ):
         assert text in shown
 
 

@@ -86,16 +86,39 @@ evaluate QRELS BM25 --per-query -m nDCG@10
 """.strip().splitlines()
 # Commands that write files, serve pages, change a store, or call a model.
 SILENT = {
-    "report", "convert", "fuse", "cut", "sample", "history delete", "history export",
-    "judge create", "judge questions", "judge guideline", "judge gold", "judge serve",
-    "judge demo", "judge invite", "judge ask-model", "judge generate", "judge answers",
-    "judge export", "judge import", "judge backup", "judge restore", "answers label", "sql",
+    "report",
+    "convert",
+    "fuse",
+    "cut",
+    "sample",
+    "history delete",
+    "history export",
+    "judge create",
+    "judge questions",
+    "judge guideline",
+    "judge gold",
+    "judge serve",
+    "judge demo",
+    "judge invite",
+    "judge ask-model",
+    "judge generate",
+    "judge answers",
+    "judge export",
+    "judge import",
+    "judge backup",
+    "judge restore",
+    "answers label",
+    "sql",
     "spark",
-}  # fmt: skip
+}
 EXTRAS = {
-    "history": "sqlalchemy", "judge": "sqlalchemy", "answers": "sqlalchemy", "logs": "duckdb",
-    "explore": "bm25s", "bench": "bm25s",
-}  # fmt: skip
+    "history": "sqlalchemy",
+    "judge": "sqlalchemy",
+    "answers": "sqlalchemy",
+    "logs": "duckdb",
+    "explore": "bm25s",
+    "bench": "bm25s",
+}
 ANSWERED = "id,question,text,retrieval\na,q01,Yes.,bm25\nb,q01,No.,keyword\n"
 VOTES = "question,left,right,winner\nq01,a,b,left\nq01,b,a,both bad\n"
 
@@ -233,7 +256,5 @@ def test_every_command_is_here():
                 yield " ".join((*path, name))
 
     lines = [*PRINTED, *LISTED]
-    printed = {
-        name for name in leaves(cli) if any(f"{line} ".startswith(f"{name} ") for line in lines)
-    }
+    printed = {name for name in leaves(cli) if any(f"{line} ".startswith(f"{name} ") for line in lines)}
     assert printed | SILENT == set(leaves(cli))

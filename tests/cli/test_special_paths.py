@@ -14,10 +14,18 @@ NAME = "a[1]*? '\"%2f#;é日"
 OTHER = "a1zzq '\"%2f#;é日"
 USUAL = "x" * (len(NAME) + 1)  # as wide
 FILES = (
-    "qrels.txt", "queries.jsonl", "corpus.jsonl", "plan.toml", "runs/bm25.run", "runs/keyword.run",
-    "answers/prompt-1.jsonl", "answers/questions.jsonl", "answers/verdicts.jsonl",
-    "log/mapping.toml", "log/searches.jsonl.gz",
-)  # fmt: skip
+    "qrels.txt",
+    "queries.jsonl",
+    "corpus.jsonl",
+    "plan.toml",
+    "runs/bm25.run",
+    "runs/keyword.run",
+    "answers/prompt-1.jsonl",
+    "answers/questions.jsonl",
+    "answers/verdicts.jsonl",
+    "log/mapping.toml",
+    "log/searches.jsonl.gz",
+)
 
 
 def folder(where, name):
@@ -50,10 +58,7 @@ def parents(tmp_path):
 
 def words_of(command, where):
     """Return the words of a command; names in braces are files of the folder."""
-    return [
-        re.sub(r"\{(.*?)\}", lambda part: str(where / f"{where.name}{part[1]}"), word)
-        for word in command.split()
-    ]
+    return [re.sub(r"\{(.*?)\}", lambda part: str(where / f"{where.name}{part[1]}"), word) for word in command.split()]
 
 
 def numbers(text, where):
@@ -66,22 +71,34 @@ def numbers(text, where):
 
 RUNS = "{qrels.txt} {bm25.run} {keyword.run}"
 COMMANDS = [
-    f"evaluate {RUNS}", f"compare {RUNS}", f"diff {RUNS}", f"reliability {RUNS}", f"check {RUNS}",
+    f"evaluate {RUNS}",
+    f"compare {RUNS}",
+    f"diff {RUNS}",
+    f"reliability {RUNS}",
+    f"check {RUNS}",
     "diagnose {qrels.txt} {bm25.run} --also {keyword.run}",
-    "explain {qrels.txt} {bm25.run} nDCG@10", "evaluate {qrels.txt} {bm25.run} --memory 64MB",
-    "collection info {data} --run {bm25.run}", "evaluate {data} {bm25.run}",
+    "explain {qrels.txt} {bm25.run} nDCG@10",
+    "evaluate {qrels.txt} {bm25.run} --memory 64MB",
+    "collection info {data} --run {bm25.run}",
+    "evaluate {data} {bm25.run}",
     "diagnose {qrels.txt} {bm25.run} --collection {data}",
     "report {qrels.txt} {bm25.run} --collection {data} -o {report.html}",
     "bench {data}/plan.toml --only bm25 --runs {runs}",
-    "bench {data}/plan.toml --only bm25 --resume --runs {again}", "explore {data}/plan.toml",
+    "bench {data}/plan.toml --only bm25 --resume --runs {again}",
+    "explore {data}/plan.toml",
     "evaluate {qrels.txt} {runs}/bm25.run {again}/bm25.run",
     "gate {qrels.txt} {bm25.run} --baseline {base.json} --update-baseline",
     "gate {qrels.txt} {keyword.run} --baseline {base.json}",
-    "convert {bm25.run} {bm25.parquet}", "evaluate {qrels.txt} {bm25.parquet}",
-    "convert {bm25.run} {bm25.csv}", "evaluate {qrels.txt} {bm25.csv}",
-    "convert {qrels.txt} {qrels.tsv}", "convert {corpus.jsonl} {corpus.tsv} --lossy",
-    "fuse {bm25.run} {keyword.run} -o {fused.run}", "evaluate {qrels.txt} {fused.run}",
-    "cut {bm25.run} -k 3 -o {cut.run}", "evaluate {qrels.txt} {cut.run}",
+    "convert {bm25.run} {bm25.parquet}",
+    "evaluate {qrels.txt} {bm25.parquet}",
+    "convert {bm25.run} {bm25.csv}",
+    "evaluate {qrels.txt} {bm25.csv}",
+    "convert {qrels.txt} {qrels.tsv}",
+    "convert {corpus.jsonl} {corpus.tsv} --lossy",
+    "fuse {bm25.run} {keyword.run} -o {fused.run}",
+    "evaluate {qrels.txt} {fused.run}",
+    "cut {bm25.run} -k 3 -o {cut.run}",
+    "evaluate {qrels.txt} {cut.run}",
     "sample {bm25.run} --qrels {qrels.txt} -n 5 -o {small}",
     "evaluate {qrels.txt} {bm25.run} --save --history {history.db}",
     "history list --history {history.db}",
@@ -89,16 +106,23 @@ COMMANDS = [
     "answers calibrate {prompt-1.jsonl} --human {verdicts.jsonl} -o {calibration.json}",
     "logs import --mapping {mapping.toml} {searches.jsonl.gz} {log}",
     "logs import --mapping {mapping.toml} {searches.jsonl.gz} {log}",
-    "logs show {log}", "logs metrics {log}", "logs sample {log} -n 5 --as csv",
-    "logs drift {queries.jsonl} {log}", "logs health {log} --history {history.db} -m nDCG@10",
+    "logs show {log}",
+    "logs metrics {log}",
+    "logs sample {log} -n 5 --as csv",
+    "logs drift {queries.jsonl} {log}",
+    "logs health {log} --history {history.db} -m nDCG@10",
     "logs show {log}/events-000001.parquet",
     "judge create {judging.db} --questions {queries.jsonl}",
-    "judge import {judging.db} {qrels.txt} --judge one", "judge status {judging.db}",
-    "judge relevance {judging.db}", "judge export {judging.db} {judged.txt}",
-    "judge pool {judging.db} --collection {data} --run {bm25.run}", "judge questions {judging.db}",
-    "judge backup {judging.db} {copy.db}", "judge restore {copy.db} {restored.db}",
+    "judge import {judging.db} {qrels.txt} --judge one",
+    "judge status {judging.db}",
+    "judge relevance {judging.db}",
+    "judge export {judging.db} {judged.txt}",
+    "judge pool {judging.db} --collection {data} --run {bm25.run}",
+    "judge questions {judging.db}",
+    "judge backup {judging.db} {copy.db}",
+    "judge restore {copy.db} {restored.db}",
     "judge status {restored.db}",
-]  # fmt: skip
+]
 
 
 @pytest.mark.slow
@@ -112,7 +136,5 @@ def test_special_characters_in_paths_change_nothing(places):
             timed = command.startswith(("bench", "explore"))
             outputs.append((done.returncode, [] if timed else numbers(done.stdout, where)))
         assert outputs[0] == outputs[1], command
-    special, usual = (
-        {each.name.removeprefix(where.name) for each in where.iterdir()} for where in places
-    )
+    special, usual = ({each.name.removeprefix(where.name) for each in where.iterdir()} for where in places)
     assert {each for each in special if not each.startswith(OTHER)} == usual

@@ -8,9 +8,7 @@ from command import run
 import rankgauge
 
 FOLDER = rankgauge.sample_path("qrels.txt").parent
-QRELS, BM25, KEYWORD = (
-    str(FOLDER / name) for name in ("qrels.txt", "runs/bm25.run", "runs/keyword.run")
-)
+QRELS, BM25, KEYWORD = (str(FOLDER / name) for name in ("qrels.txt", "runs/bm25.run", "runs/keyword.run"))
 
 
 def test_removal_is_that_of_the_library():
@@ -27,8 +25,7 @@ def test_the_report_is_that_of_the_library_a_table_a_run():
     done = run("sensitivity", "unjudged", QRELS, BM25, KEYWORD, *words)
     assert done.returncode == 0
     tables = [
-        rankgauge.reports.render(rankgauge.unjudged_report(QRELS, path, names), "markdown")
-        for path in (BM25, KEYWORD)
+        rankgauge.reports.render(rankgauge.unjudged_report(QRELS, path, names), "markdown") for path in (BM25, KEYWORD)
     ]
     assert done.stdout == "\n".join(tables)
 

@@ -16,17 +16,7 @@ from comparing import FOUND, QRELS, RUNS, values_of
 from schemas import strict
 from strategies import graded_runs
 
-from rankgauge import (
-    Evaluation,
-    InputError,
-    Run,
-    UnknownName,
-    compare,
-    evaluate,
-    parse,
-    plot,
-    write_run,
-)
+from rankgauge import Evaluation, InputError, Run, UnknownName, compare, evaluate, parse, plot, write_run
 from rankgauge.comparison import Design, conclusions
 from rankgauge.comparison.differences import DifferenceSample, make_difference
 from rankgauge.core.findings import COMPARISON_KINDS
@@ -39,8 +29,10 @@ def test_differences_are_those_of_the_evaluations():
         found = FOUND.difference(run)
         assert found.difference == pytest.approx(apart.mean(), abs=1e-12)
         assert (found.wins, found.ties, found.losses) == (
-            (apart > 1e-12).sum(), (abs(apart) <= 1e-12).sum(), (apart < -1e-12).sum(),
-        )  # fmt: skip
+            (apart > 1e-12).sum(),
+            (abs(apart) <= 1e-12).sum(),
+            (apart < -1e-12).sum(),
+        )
         assert found.effect == pytest.approx(apart.mean() / apart.std(ddof=1), rel=1e-9)
 
 
@@ -52,12 +44,7 @@ def test_only_the_primary_measure_is_tested_unless_others_are_declared():
 
 def test_identical_runs_are_identical_and_have_no_interval():
     found = compare(QRELS, {"a": RUNS["s0"], "b": RUNS["s0"]}, "nDCG@10").difference("b")
-    assert (found.difference, found.p, found.corrected, found.verdict) == (
-        0.0,
-        1.0,
-        1.0,
-        "identical",
-    )
+    assert (found.difference, found.p, found.corrected, found.verdict) == (0.0, 1.0, 1.0, "identical")
     assert (found.no_interval, found.effect) == ("no query differs", 0.0)
     assert found.ties == 60
 
@@ -84,10 +71,13 @@ def test_two_calls_say_the_same_to_the_last_bit():
 @pytest.mark.parametrize(
     "how",
     [
-        {}, {"pairs": "all", "interval": "bca"}, {"correction": "max-t"}, {"test": "tukey-hsd"},
+        {},
+        {"pairs": "all", "interval": "bca"},
+        {"correction": "max-t"},
+        {"test": "tukey-hsd"},
         {"queries": "intersection"},
     ],
-)  # fmt: skip
+)
 def test_the_number_of_jobs_changes_nothing(tmp_path, how):
     paths = {}
     for name, run in RUNS.items():
@@ -121,17 +111,13 @@ def test_the_order_of_queries_changes_nothing_but_the_seed():
 def test_the_best_run_is_named_with_its_measure():
     assert FOUND.sentences[0].startswith("s2 has the highest nDCG@10 (0.")
     lower = compare(QRELS, RUNS, "FirstRel")
-    assert (
-        "has the lowest FirstRel" in lower.sentences[0] or "have the lowest" in lower.sentences[0]
-    )
+    assert "has the lowest FirstRel" in lower.sentences[0] or "have the lowest" in lower.sentences[0]
 
 
 def test_an_inconclusive_comparison_gives_the_number_of_queries_needed():
     qrels, runs = graded_runs(queries=30, systems=1, seed=5)
     rng = np.random.default_rng(0)
-    near = {
-        q: {d: s + rng.normal(0, 0.3) for d, s in docs.items()} for q, docs in runs["s0"].items()
-    }
+    near = {q: {d: s + rng.normal(0, 0.3) for d, s in docs.items()} for q, docs in runs["s0"].items()}
     found = compare(qrels, {"old": runs["s0"], "new": near}, "nDCG@10")
     assert found.difference("new").verdict == "cannot tell"
     assert "with 30 queries, differences of " in found.sentences[1]
@@ -156,14 +142,8 @@ def test_a_baseline_can_be_any_run():
     ("change", "said"),
     [
         (lambda r: {q: dict(list(d.items())[:4]) for q, d in r.items()}, "different depths"),
-        (
-            lambda r: {q: {f"{k}x": v for k, v in d.items()} for q, d in r.items()},
-            "Judged@10 differs",
-        ),
-        (
-            lambda r: r | {"q0": dict(reversed(list(r["q1"].items())))},
-            "inspect these queries: rankgauge diff",
-        ),
+        (lambda r: {q: {f"{k}x": v for k, v in d.items()} for q, d in r.items()}, "Judged@10 differs"),
+        (lambda r: r | {"q0": dict(reversed(list(r["q1"].items())))}, "inspect these queries: rankgauge diff"),
     ],
 )
 def test_caveats_of_the_numbers_are_reported(change, said):
@@ -180,18 +160,24 @@ def test_few_queries_are_a_warning():
     ("act", "error", "said"),
     [
         (lambda: compare(QRELS, {"a": RUNS["s0"]}, "RR"), InputError, "got 1 run, expected two"),
-        (lambda: compare(QRELS, [Run.of(RUNS["s0"]), Run.of(RUNS["s1"])], "RR"), InputError,
-         "duplicate run name 'run'"),
+        (
+            lambda: compare(QRELS, [Run.of(RUNS["s0"]), Run.of(RUNS["s1"])], "RR"),
+            InputError,
+            "duplicate run name 'run'",
+        ),
         (lambda: compare(QRELS, RUNS, "RR", baseline="no"), UnknownName, "unknown run 'no'"),
         (lambda: compare(QRELS, RUNS, "RR", test="sign"), UnknownName, "test='sign'"),
         (lambda: compare(QRELS, RUNS, "RR", correction="none"), UnknownName, "correction='none'"),
-        (lambda: compare({"q": {"d"}}, {"a": {"q": ["d"]}, "b": {"q": ["x"]}}, "RR"), InputError,
-         "one query is too few"),
+        (
+            lambda: compare({"q": {"d"}}, {"a": {"q": ["d"]}, "b": {"q": ["x"]}}, "RR"),
+            InputError,
+            "one query is too few",
+        ),
         (lambda: compare(QRELS, 7, "RR"), InputError, "got int, expected runs"),
         (lambda: compare(QRELS, RUNS, []), InputError, "no measure was given"),
         (lambda: FOUND.difference("s9"), InputError, "no difference between 's9'"),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_refused(act, error, said):
     with pytest.raises(error) as caught:
         act()
@@ -256,9 +242,7 @@ def test_the_json_is_by_its_schema():
 
 
 def test_evaluations_are_compared_as_their_runs_are():
-    evaluations = [
-        evaluate(QRELS, Run.of(run, name=n), ["nDCG@10", "AP"]) for n, run in RUNS.items()
-    ]
+    evaluations = [evaluate(QRELS, Run.of(run, name=n), ["nDCG@10", "AP"]) for n, run in RUNS.items()]
     found = compare(evaluations)
     assert found.differences == FOUND.differences
     assert found.sentences == FOUND.sentences
@@ -289,10 +273,7 @@ def test_one_query_that_carries_the_difference_is_named():
     some = old | {f"q{n}": ["x", "d"] for n in range(7)}
     deep = some | {"q9": [*(f"y{m}" for m in range(100)), "d"]}
     found = compare(qrels, {"old": old, "new": deep}, "FirstRel")
-    assert (
-        "new against old: query 'q9' alone accounts for most of the difference (C106)"
-        in found.warnings
-    )
+    assert "new against old: query 'q9' alone accounts for most of the difference (C106)" in found.warnings
     even = compare(qrels, {"old": old, "new": some}, "FirstRel")
     assert not any("accounts for" in text for text in even.warnings)
 
@@ -304,9 +285,7 @@ def test_a_measure_undefined_for_most_queries_is_compared_where_it_is_defined():
     found = compare(qrels, {"a": one, "b": two}, "FirstRel", queries="all").difference("b")
     assert found.queries == 2
     assert (found.difference, found.wins, found.losses) == (1.0, 0, 2)
-    nothing = compare(qrels, {"a": one, "b": {"q11": ["d"], "q0": ["x"]}}, "FirstRel").difference(
-        "b"
-    )
+    nothing = compare(qrels, {"a": one, "b": {"q11": ["d"], "q0": ["x"]}}, "FirstRel").difference("b")
     assert (nothing.queries, nothing.p, nothing.verdict) == (0, 1.0, "withheld")
 
 
@@ -318,16 +297,20 @@ def test_a_measure_undefined_for_most_queries_is_compared_where_it_is_defined():
         (lambda: compare(QRELS, RUNS, "RR", pairs="some"), "pairs='some'"),
         (lambda: Design((), "a"), "no measure was given to test"),
         (lambda: compare(FOUND.evaluations[:1]), "got 1 run"),
-        (lambda: compare(FOUND.evaluations, tested="RR"),
-         "RR was not evaluated"),
+        (lambda: compare(FOUND.evaluations, tested="RR"), "RR was not evaluated"),
         (lambda: compare(FOUND.evaluations, tested="AP", baseline="x"), "unknown run"),
-        (lambda: compare([FOUND.evaluations[0], evaluate(QRELS, RUNS["s1"], "AP")]),
-         "differ in their measures"),
-        (lambda: compare({"q1": {"d"}, "q2": {"d"}},
-                         {"a": {"q1": ["d"]}, "b": {"q2": ["d"]}, "c": {"q1": ["d"], "q2": ["d"]}},
-                         "RR", queries="intersection"), "no judged query is in all runs"),
+        (lambda: compare([FOUND.evaluations[0], evaluate(QRELS, RUNS["s1"], "AP")]), "differ in their measures"),
+        (
+            lambda: compare(
+                {"q1": {"d"}, "q2": {"d"}},
+                {"a": {"q1": ["d"]}, "b": {"q2": ["d"]}, "c": {"q1": ["d"], "q2": ["d"]}},
+                "RR",
+                queries="intersection",
+            ),
+            "no judged query is in all runs",
+        ),
     ],
-)  # fmt: skip
+)
 def test_impossible_designs_are_refused(act, said):
     with pytest.raises((InputError, UnknownName)) as caught:
         act()
@@ -350,9 +333,7 @@ def test_a_measure_without_a_better_side_is_higher_or_lower():
 
 def test_weights_that_the_differences_do_not_have_are_a_warning():
     share = {q: float(n + 1) for n, q in enumerate(QRELS)}
-    found = compare(
-        [evaluate(QRELS, Run.of(RUNS[n], name=n), "RR", weights=share) for n in ("s0", "s1")]
-    )
+    found = compare([evaluate(QRELS, Run.of(RUNS[n], name=n), "RR", weights=share) for n in ("s0", "s1")])
     assert any("means are weighted, differences are not" in text for text in found.warnings)
 
 
@@ -386,9 +367,7 @@ def test_csv_is_plain_numbers_to_the_last_digit():
     for row, d in zip(rows, FOUND.differences, strict=True):
         assert (row["run"], row["baseline"], row["measure"]) == (d.run, d.baseline, str(d.measure))
         for name in ("mean", "baseline_mean", "difference", "low", "high", "sd", "effect"):
-            assert float(row[name] or "nan") == pytest.approx(
-                getattr(d, name), rel=0, abs=0, nan_ok=True
-            )
+            assert float(row[name] or "nan") == pytest.approx(getattr(d, name), rel=0, abs=0, nan_ok=True)
         for name in ("queries", "wins", "ties", "losses"):
             assert int(row[name]) == getattr(d, name)
         assert row["p"] == ("" if d.p is None else repr(d.p))
@@ -473,10 +452,7 @@ def test_judgments_of_relevant_documents_only_give_no_note_on_unjudged_ones():
     ("other", "said"),
     [
         (lambda: evaluate(QRELS, RUNS["s1"], ["nDCG@10", "AP"], ties="input"), "policies"),
-        (
-            lambda: evaluate(dict(list(QRELS.items())[1:]), RUNS["s1"], ["nDCG@10", "AP"]),
-            "query ids",
-        ),
+        (lambda: evaluate(dict(list(QRELS.items())[1:]), RUNS["s1"], ["nDCG@10", "AP"]), "query ids"),
     ],
 )
 def test_evaluations_of_other_queries_or_policies_are_not_compared(other, said):
@@ -501,9 +477,7 @@ def test_policies_of_evaluations_cannot_be_chosen_again():
         compare(QRELS)
 
 
-@pytest.mark.parametrize(
-    ("queries", "verdict"), [(50, "cannot tell"), (100, "cannot tell"), (200, "better")]
-)
+@pytest.mark.parametrize(("queries", "verdict"), [(50, "cannot tell"), (100, "cannot tell"), (200, "better")])
 def test_a_verdict_that_two_failing_queries_would_reverse_is_withheld(queries, verdict):
     ids = [f"q{n}" for n in range(queries)]
     old = Evaluation.from_values("old", ids, {"RR": [0.5] * queries})

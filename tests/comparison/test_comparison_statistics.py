@@ -9,14 +9,7 @@ from comparing import FOUND, QRELS, RUNS, values_of
 from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 
-from rankgauge import (
-    Evaluation,
-    InputError,
-    UnknownName,
-    compare,
-    evaluate,
-    stats,
-)
+from rankgauge import Evaluation, InputError, UnknownName, compare, evaluate, stats
 from rankgauge.comparison.conclusions import difference_sentence
 from rankgauge.comparison.differences import select
 from rankgauge.measures.measure import parse
@@ -190,10 +183,7 @@ def _near() -> dict:
     """Return runs that hardly differ, so that no p-value is at an end of its range."""
     rng = np.random.default_rng(11)
     return {
-        f"n{s}": {
-            q: {d: x + rng.normal(0, 0.7) for d, x in docs.items()}
-            for q, docs in RUNS["s1"].items()
-        }
+        f"n{s}": {q: {d: x + rng.normal(0, 0.7) for d, x in docs.items()} for q, docs in RUNS["s1"].items()}
         for s in range(3)
     }
 
@@ -203,12 +193,7 @@ NEAR = _near()
 
 @pytest.mark.parametrize(
     "kind",
-    [
-        {},
-        {"pairs": "all", "interval": "percentile"},
-        {"test": "tukey-hsd", "interval": "bca"},
-        {"correction": "max-t"},
-    ],
+    [{}, {"pairs": "all", "interval": "percentile"}, {"test": "tukey-hsd", "interval": "bca"}, {"correction": "max-t"}],
 )
 def test_nothing_but_the_tested_values_decides_a_p_value(kind):
     """Neither the order of queries, nor their names, nor other measures matter."""
@@ -238,14 +223,8 @@ def test_the_order_of_two_runs_decides_no_p_value():
 def test_max_t_keeps_the_queries_of_its_columns_together():
     names = ["nDCG@10", "AP"]
     found = compare(QRELS, NEAR, names, tested=names, correction="max-t", draws=20_000)
-    values = {
-        (run, name): evaluate(QRELS, NEAR[run], name).per_query[:, 0]
-        for run in NEAR
-        for name in names
-    }
-    table = np.stack(
-        [values[r, name] - values["n0", name] for r in ("n1", "n2") for name in names], axis=1
-    )
+    values = {(run, name): evaluate(QRELS, NEAR[run], name).per_query[:, 0] for run in NEAR for name in names}
+    table = np.stack([values[r, name] - values["n0", name] for r in ("n1", "n2") for name in names], axis=1)
     # From the paper: the largest |t| over all columns under each pattern of signs.
     signs = np.random.default_rng(3).choice([-1.0, 1.0], (20_000, len(table)))
     norm = np.sqrt((table**2).sum(axis=0))
@@ -293,9 +272,7 @@ def _differing(moved):
     qrels = {f"q{n}": {"d": 1} for n in range(len(moved))}
     run = {q: ["x", "d"] for q in qrels}
     made = replace(evaluate(qrels, run, "RR"), run_name="old")
-    return compare([
-        made, replace(made, run_name="new", per_query=made.per_query + np.c_[moved])
-    ])  # fmt: skip
+    return compare([made, replace(made, run_name="new", per_query=made.per_query + np.c_[moved])])
 
 
 def test_intervals_are_the_wider_one_of_t_and_of_weighted_means():
@@ -333,11 +310,18 @@ def test_another_baseline_mirrors_every_number(interval, correction, pairs):
         runs = {name: RUNS[name] for name in names}
         one, other = (
             compare(
-                QRELS, runs, ["nDCG@10", "AP", "RR"], tested=["nDCG@10", "RR"], baseline=baseline,
-                interval=interval, correction=correction, pairs=pairs, draws=500,
+                QRELS,
+                runs,
+                ["nDCG@10", "AP", "RR"],
+                tested=["nDCG@10", "RR"],
+                baseline=baseline,
+                interval=interval,
+                correction=correction,
+                pairs=pairs,
+                draws=500,
             )
             for baseline in names
-        )  # fmt: skip
+        )
         for measure in ("nDCG@10", "RR", "AP"):
             found = one.difference(names[1], measure)
             assert found.mirrored() == other.difference(names[0], measure)
@@ -387,15 +371,17 @@ def test_detectable_differences_are_detected_at_the_corrected_level(tests):
 
 
 @pytest.mark.parametrize(
-    ("measure", "scale", "limited"), [("nDCG@10", 1, True), ("nDCG@10", 100, False),
-                                      ("GMAP", 1, False), ("DCG@10", 1, False)],
-)  # fmt: skip
+    ("measure", "scale", "limited"),
+    [("nDCG@10", 1, True), ("nDCG@10", 100, False), ("GMAP", 1, False), ("DCG@10", 1, False)],
+)
 def test_differences_beyond_the_range_of_the_measure_are_not_detectable(measure, scale, limited):
     columns = {"old": (1, 0.1, 1, 0.1, 1, 0.1, 1), "new": (0.1, 1, 0.1, 1, 0.5, 0.5, 0.1)}
-    found = compare([
-        Evaluation.from_values(name, "abcdefg", {measure: [scale * value for value in column]})
-        for name, column in columns.items()
-    ]).differences[0]  # fmt: skip
+    found = compare(
+        [
+            Evaluation.from_values(name, "abcdefg", {measure: [scale * value for value in column]})
+            for name, column in columns.items()
+        ]
+    ).differences[0]
     needed = stats.detectable_difference(stats.planning_sd(found.sd, 7), 7)
     assert needed > scale
     assert (found.detectable is None) == limited

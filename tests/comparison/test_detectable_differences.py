@@ -30,10 +30,9 @@ def test_the_verdicts_and_differences_of_the_script_are_those_of_compare(pool):
     for row, moved in enumerate(drawn):
         names = [f"q{n}" for n in range(len(moved))]
         columns = {"old": np.zeros(len(moved)), "new": moved}
-        found = compare([
-            Evaluation.from_values(name, names, {"nDCG@10": column.tolist()})
-            for name, column in columns.items()
-        ]).differences[0]  # fmt: skip
+        found = compare(
+            [Evaluation.from_values(name, names, {"nDCG@10": column.tolist()}) for name, column in columns.items()]
+        ).differences[0]
         same += (found.verdict in {"better", "worse"}) == quick.verdict[row]
         if found.detectable is not None:
             share, level = quick.changed[row] / 40, quick.level[row]

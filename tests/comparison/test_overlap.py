@@ -214,9 +214,7 @@ def test_it_has_a_short_repr_and_a_table():
 
 def test_real_runs_agree_with_the_slow_loop(data_folder):
     folder = data_folder / "cranfield" / "runs"
-    one, other = (
-        Run.of(folder / f"{name}.run.gz") for name in ("bm25-coarse-scores", "minilm-l6-v2-cosine")
-    )
+    one, other = (Run.of(folder / f"{name}.run.gz") for name in ("bm25-coarse-scores", "minilm-l6-v2-cosine"))
     found = rbo(one, other, depth=100)
     ranked_one, ranked_other = (rankgauge.data.ranked(run, depth=100) for run in (one, other))
     for query in found.query_ids[:20]:
@@ -228,7 +226,4 @@ def test_a_ranking_and_its_beginning_are_not_the_same_top():
     short, long = ranked(Run.of({"q": ["a"]})), ranked(Run.of({"q": ["a", "b"]}))
     for one, other in ((short, long), (long, short)):
         both = find_common_documents(one, other, [b"q"])
-        assert (both.same_top(1).tolist(), both.same_top(2).tolist()) == (
-            [True],
-            [False],
-        )
+        assert (both.same_top(1).tolist(), both.same_top(2).tolist()) == ([True], [False])

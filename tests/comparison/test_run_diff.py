@@ -16,17 +16,11 @@ from rankgauge import Collection, InputError, MismatchError, Run, diff, evaluate
 from rankgauge.core.ids import show_id
 
 SAMPLE = rankgauge.sample_path("qrels.txt").parent
-QRELS = {
-    "lost": {"a": 2, "b": 1, "z": 0},
-    "won": {"c": 1},
-    "same": {"d": 1},
-    "gone": {"e": 1},
-}
+QRELS = {"lost": {"a": 2, "b": 1, "z": 0}, "won": {"c": 1}, "same": {"d": 1}, "gone": {"e": 1}}
 OLD = {"lost": ["a", "b", "x"], "won": ["y", "c"], "same": ["d"], "gone": ["e"]}
 NEW = {"lost": ["z", "x", "v", "a"], "won": ["c", "y"], "same": ["d", "w"]}
 TEXTS = Collection.of(
-    {"a": {"title": "About\x1b[31m\x00 a", "text": "..."}, "z": "Text\u202e of\nz"},
-    {"lost": "What is\r\nlost?"},
+    {"a": {"title": "About\x1b[31m\x00 a", "text": "..."}, "z": "Text\u202e of\nz"}, {"lost": "What is\r\nlost?"}
 )
 FOUND = diff(QRELS, Run.of(OLD, name="old"), Run.of(NEW, name="new"), "RR", collection=TEXTS)
 
@@ -97,11 +91,16 @@ def test_shares_are_of_all_that_was_lost_and_gained():
 def test_a_document_has_its_rank_in_the_other_run():
     lost = FOUND.query("lost")
     assert [(at.document, at.move, at.other_rank) for at in lost.ranking_a] == [
-        ("a", "down", 4), ("b", "gone", None), ("x", "up", 2),
-    ]  # fmt: skip
+        ("a", "down", 4),
+        ("b", "gone", None),
+        ("x", "up", 2),
+    ]
     assert [(at.document, at.move, at.other_rank) for at in lost.ranking_b] == [
-        ("z", "new", None), ("x", "up", 3), ("v", "new", None), ("a", "down", 1),
-    ]  # fmt: skip
+        ("z", "new", None),
+        ("x", "up", 3),
+        ("v", "new", None),
+        ("a", "down", 1),
+    ]
     assert place(lost.ranking_b, "z").grade == 0.0
     assert place(lost.ranking_b, "v").grade is None
     assert (lost.first_a, lost.first_b) == (1, 4)
@@ -175,9 +174,7 @@ def test_the_order_of_queries_and_documents_does_not_matter(made, random):
     queries = list(made.run)
     random.shuffle(queries)
     mixed = {q: dict(random.sample(sorted(other[q].items()), len(other[q]))) for q in queries}
-    one, again = (
-        json.loads(diff(made.qrels, made.run, run, "AP").to_json()) for run in (other, mixed)
-    )
+    one, again = (json.loads(diff(made.qrels, made.run, run, "AP").to_json()) for run in (other, mixed))
     # Notes may name the first ids of an input.
     assert one | {"notes": []} == again | {"notes": []}
 
@@ -188,13 +185,21 @@ def test_json_is_by_the_published_schema():
         jsonschema.validate(data, strict("diff-1"))
     data = json.loads(FOUND.to_json())
     assert data["queries"][3] == {
-        "query": "gone", "values": [1.0, 0.0], "change": -1.0, "rbo": 0.0,
-        "first_relevant": [1, None], "same_top": False,
-    }  # fmt: skip
+        "query": "gone",
+        "values": [1.0, 0.0],
+        "change": -1.0,
+        "rbo": 0.0,
+        "first_relevant": [1, None],
+        "same_top": False,
+    }
     assert data["shown"][1]["rankings"][1][0] == {
-        "rank": 1, "document": "z", "grade": 0.0, "other_rank": None, "move": "new",
+        "rank": 1,
+        "document": "z",
+        "grade": 0.0,
+        "other_rank": None,
+        "move": "new",
         "text": "Text\\u202e of z",
-    }  # fmt: skip
+    }
 
 
 def test_ids_may_be_numbers():

@@ -19,7 +19,7 @@ from hypothesis import given, settings, strategies as st
 from rankgauge import InputError, Qrels, Run, UnknownName, convert, read_qrels, read_run
 from rankgauge.conversion import Conversion
 from rankgauge.core import native
-from rankgauge.formats import InFormat, fast_trec  # fmt: skip
+from rankgauge.formats import InFormat, fast_trec
 from rankgauge.formats.texts import TextReader, TextSource
 from rankgauge.formats.writers import write_collection
 from rankgauge.sample import sample_path
@@ -45,8 +45,7 @@ def texts(path: Path) -> list[tuple[str, str, str, dict[str, object]]]:
 @pytest.mark.parametrize(("one", "two"), list(itertools.permutations(READ, 2)))
 def test_the_bundled_judgments_come_back_from_any_format_through_any_other(one, two, tmp_path):
     first, second, back = (
-        named(tmp_path, word, form)
-        for word, form in (("qrels", one), ("judgments", two), ("qrels-back", one))
+        named(tmp_path, word, form) for word, form in (("qrels", one), ("judgments", two), ("qrels-back", one))
     )
     convert(sample_path("qrels.txt"), first)
     convert(first, second)
@@ -59,8 +58,7 @@ def test_the_bundled_judgments_come_back_from_any_format_through_any_other(one, 
 @pytest.mark.parametrize(("one", "two"), list(itertools.permutations(READ, 2)))
 def test_the_bundled_run_comes_back_from_any_format_through_any_other(one, two, tmp_path):
     first, second, back = (
-        named(tmp_path, word, form)
-        for word, form in (("run", one), ("other-run", two), ("run-back", one))
+        named(tmp_path, word, form) for word, form in (("run", one), ("other-run", two), ("run-back", one))
     )
     convert(sample_path("runs/bm25.run"), first)
     convert(first, second)
@@ -72,9 +70,8 @@ def test_the_bundled_run_comes_back_from_any_format_through_any_other(one, two, 
 
 SCORES = st.floats(allow_nan=False, allow_infinity=False)
 RUNS = st.dictionaries(
-    st.one_of(ODD, IDS), st.dictionaries(st.one_of(ODD, IDS), SCORES, max_size=3), min_size=1,
-    max_size=3,
-)  # fmt: skip
+    st.one_of(ODD, IDS), st.dictionaries(st.one_of(ODD, IDS), SCORES, max_size=3), min_size=1, max_size=3
+)
 
 
 @pytest.mark.slow
@@ -103,9 +100,7 @@ def test_any_run_round_trips_bit_for_bit_or_losses_are_reported(one, two, scored
 
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
 def test_columns_are_known_by_their_first_bytes_and_others_are_counted(form, tmp_path):
-    frame = pytest.importorskip("pandas").DataFrame(
-        {"rank": [1], "docno": ["d"], "qid": ["q"], "grade": [2.5]}
-    )
+    frame = pytest.importorskip("pandas").DataFrame({"rank": [1], "docno": ["d"], "qid": ["q"], "grade": [2.5]})
     path = tmp_path / "a.bin"
     (frame.to_parquet if form == "parquet" else frame.to_feather)(path)
     done = convert(path, tmp_path / "out.txt")
@@ -225,8 +220,9 @@ def test_each_rank_belongs_to_its_own_line(tmp_path):
 @pytest.mark.parametrize("rank", ["x", "1.5", "-1", "1e400", "nan"])
 def test_a_rank_that_is_no_number_is_passed_over(rank, tmp_path):
     assert lost(tmp_path, f"q1 Q0 d1 1 2.0 t\nq1 Q0 d2 {rank} 1.0 t\n") in {
-        (), ("the rank column contradicts the scores in 1 query, 'q1': the scores are used",),
-    }  # fmt: skip
+        (),
+        ("the rank column contradicts the scores in 1 query, 'q1': the scores are used",),
+    }
 
 
 def test_comment_lines_are_counted(tmp_path):
@@ -244,13 +240,15 @@ def test_additional_columns_are_counted(form, tmp_path):
     mark = {"csv": ",", "tsv": "\t"}.get(form)
     path = tmp_path / f"a.{form}"
     if mark:
-        path.write_text(mark.join(["query_id", "doc_id", "score", "rank", "tag"]) + "\n"
-                        + mark.join(["q", "d", "1", "1", "t"]) + "\n")  # fmt: skip
+        path.write_text(
+            mark.join(["query_id", "doc_id", "score", "rank", "tag"])
+            + "\n"
+            + mark.join(["q", "d", "1", "1", "t"])
+            + "\n"
+        )
     else:
         row = {"query_id": "q", "doc_id": "d", "score": 1}
-        path.write_text(
-            json.dumps(row) + "\n" + json.dumps(row | {"doc_id": "e", "tag": 1, "rank": 2}) + "\n"
-        )
+        path.write_text(json.dumps(row) + "\n" + json.dumps(row | {"doc_id": "e", "tag": 1, "rank": 2}) + "\n")
     done = convert(path, tmp_path / "out.json", kind="run")
     many = "columns" if mark else "keys"
     names = "'rank', 'tag'" if mark else "'tag', 'rank'"
@@ -268,9 +266,7 @@ def test_ranks_that_become_ranks_lose_nothing(tmp_path):
     (tmp_path / "a.tsv").write_text("q2\td2\t2\nq1\td1\t1\nq2\td1\t1\n")
     done = convert(tmp_path / "a.tsv", tmp_path / "b.tsv", kind="run", target_format="msmarco")
     assert done.losses == ()
-    assert sorted((tmp_path / "b.tsv").read_text().splitlines()) == [
-        "q1\td1\t1", "q2\td1\t1", "q2\td2\t2"
-    ]  # fmt: skip
+    assert sorted((tmp_path / "b.tsv").read_text().splitlines()) == ["q1\td1\t1", "q2\td1\t1", "q2\td2\t2"]
 
 
 def test_grades_below_0_are_ratings_elsewhere(tmp_path):
@@ -303,9 +299,7 @@ def test_the_fields_are_the_same_however_the_file_is_cut(size, tmp_path, monkeyp
 
     lines = ["# head\n", "q Q0 a 1 9 t\n"]
     for n in range(200):
-        lines.append(
-            f"q{n % 7} {'Q0' if n % 5 else 'X'} d{n} {n % 11} {n}.5 {'t' if n % 3 else 'u'}\n"
-        )
+        lines.append(f"q{n % 7} {'Q0' if n % 5 else 'X'} d{n} {n % 11} {n}.5 {'t' if n % 3 else 'u'}\n")
         if n % 50 == 0:
             lines.append("# comment\n")
         if n % 70 == 0:
@@ -394,9 +388,7 @@ def test_a_path_with_its_format_is_read_in_it(tmp_path):
 
 def test_texts_are_read_in_the_format_that_is_named(tmp_path):
     (tmp_path / "a.dat").write_text('q1,"to be, or not"\n')
-    done = convert(
-        tmp_path / "a.dat", tmp_path / "b.jsonl", kind="queries", source_format="csv"
-    )  # fmt: skip
+    done = convert(tmp_path / "a.dat", tmp_path / "b.jsonl", kind="queries", source_format="csv")
     assert done.source_format == "csv"
     assert (tmp_path / "b.jsonl").read_text() == '{"_id": "q1", "text": "to be, or not"}\n'
     with pytest.raises(UnknownName, match="texts cannot be read from the format 'letor'"):
@@ -437,8 +429,7 @@ def test_a_format_that_is_named_may_have_any_name_but_that_of_an_archive(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("form", "left"),
-    [("rank-eval", "match_all"), ("opensearch", "text of each query"), ("quepid", "text of each")],
+    ("form", "left"), [("rank-eval", "match_all"), ("opensearch", "text of each query"), ("quepid", "text of each")]
 )
 def test_fields_that_another_tool_needs_are_named(form, left, tmp_path):
     done = convert(sample_path("qrels.txt"), tmp_path / "a", target_format=form)
@@ -474,12 +465,8 @@ def test_standard_input_and_output_are_converted(tmp_path, monkeypatch, capfdbin
 
 
 def test_a_conversion_is_printed_in_lines():
-    done = Conversion(
-        "a", "b", "run", "trec", "csv", queries=1, rows=2, losses=("the tag",), notes=("odd",)
-    )
-    assert str(done).split("\n") == [
-        "b: a run of 1 query, 2 documents (trec to csv)", "lost: the tag", "note: odd",
-    ]  # fmt: skip
+    done = Conversion("a", "b", "run", "trec", "csv", queries=1, rows=2, losses=("the tag",), notes=("odd",))
+    assert str(done).split("\n") == ["b: a run of 1 query, 2 documents (trec to csv)", "lost: the tag", "note: odd"]
 
 
 # ---------------------------------------------------------------- real data
@@ -524,18 +511,22 @@ def test_a_score_that_a_float_of_32_bits_would_lose_is_kept(tmp_path):
 @pytest.mark.parametrize(
     ("form", "end"),
     [
-        ("beir", "tsv"), ("beir", "txt"), ("rank-eval", "json"), ("rank-eval", "txt"),
-        ("opensearch", "json"), ("opensearch", "csv"), ("quepid", "csv"), ("quepid", "txt"),
+        ("beir", "tsv"),
+        ("beir", "txt"),
+        ("rank-eval", "json"),
+        ("rank-eval", "txt"),
+        ("opensearch", "json"),
+        ("opensearch", "csv"),
+        ("quepid", "csv"),
+        ("quepid", "txt"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("said", [True, False])
 def test_judgments_come_back_from_the_shapes_of_other_tools(form, end, said, tmp_path):
     path = tmp_path / f"judgments.{end}"
     convert(sample_path("qrels.txt"), path, target_format=form)
     convert(path, tmp_path / "back.txt", source_format=form if said else None)
-    assert numbers(read_qrels(tmp_path / "back.txt")) == numbers(
-        read_qrels(sample_path("qrels.txt"))
-    )
+    assert numbers(read_qrels(tmp_path / "back.txt")) == numbers(read_qrels(sample_path("qrels.txt")))
 
 
 def test_ranks_come_back_from_three_columns(tmp_path):

@@ -12,13 +12,7 @@ import pytest
 from converting import IDS, ODD, numbers
 from hypothesis import given, settings, strategies as st
 
-from rankgauge import (
-    Collection,
-    Document,
-    InputError,
-    Qrels,
-    convert,
-)  # fmt: skip
+from rankgauge import Collection, Document, InputError, Qrels, convert
 from rankgauge.formats.texts import TextReader, TextSource
 from rankgauge.sample import sample_path
 
@@ -64,17 +58,19 @@ def test_the_bundled_corpus_comes_back(form, tmp_path):
 
 
 WORDS = st.text(st.characters(exclude_characters="\0"), max_size=12)
-SOME = st.sampled_from(
-    ["", "a\tb", "a\nb", "a\r\nb", "</DOC>", "&amp;", " x ", "x  y", "<top>", "é"]
-)
+SOME = st.sampled_from(["", "a\tb", "a\nb", "a\r\nb", "</DOC>", "&amp;", " x ", "x  y", "<top>", "é"])
 TEXTROWS = st.fixed_dictionaries(
     {"title": st.one_of(SOME, WORDS), "text": st.one_of(SOME, WORDS)},
     optional={
-        "url": st.one_of(SOME, WORDS), "Year": st.just("1990"), "n": st.integers(),
-        "heading": st.just("h"), "id": st.just("x"), "list": st.lists(st.integers(), max_size=2),
+        "url": st.one_of(SOME, WORDS),
+        "Year": st.just("1990"),
+        "n": st.integers(),
+        "heading": st.just("h"),
+        "id": st.just("x"),
+        "list": st.lists(st.integers(), max_size=2),
         "description": st.one_of(SOME, WORDS),
     },
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("form", TEXTS)
@@ -93,9 +89,7 @@ def test_any_text_round_trips_or_losses_are_reported(form, kind, rows, tmp_path_
         assert not target.exists()
         strict = False
     if strict:
-        assert [without_empty(row) for row in texts(target)] == [
-            without_empty(row) for row in texts(source)
-        ]
+        assert [without_empty(row) for row in texts(target)] == [without_empty(row) for row in texts(source)]
     elif form == "jsonl":
         raise AssertionError("JSON lines hold everything")
     else:
@@ -122,9 +116,7 @@ def test_blanks_lost_in_markup_are_reported(tmp_path):
 
 
 def test_the_first_text_that_does_not_fit_is_named(tmp_path):
-    source = corpus(
-        tmp_path, [*CORPUS, {"_id": "d3", "text": "a\tb"}, {"_id": "d4", "text": "c\n"}]
-    )
+    source = corpus(tmp_path, [*CORPUS, {"_id": "d3", "text": "a\tb"}, {"_id": "d4", "text": "c\n"}])
     with pytest.raises(InputError, match="tsv cannot store tabs and line breaks of 'd3'"):
         convert(source, tmp_path / "a.tsv")
     assert not (tmp_path / "a.tsv").exists()
@@ -243,13 +235,16 @@ def data() -> Path:
 
 @pytest.mark.parametrize("form", TEXTS)
 def test_real_texts_round_trip_or_losses_are_reported(form, data, tmp_path):
-    for name in ("cranfield/corpus.jsonl", "cranfield/queries.jsonl", "cisi/corpus.jsonl",
-                 "formats/topics_trec_sgml.txt", "formats/topics_trec_xml.xml"):  # fmt: skip
+    for name in (
+        "cranfield/corpus.jsonl",
+        "cranfield/queries.jsonl",
+        "cisi/corpus.jsonl",
+        "formats/topics_trec_sgml.txt",
+        "formats/topics_trec_xml.xml",
+    ):
         target = tmp_path / f"out.{form}"
         done = convert(data / name, target, lossy=True)
         if not done.losses:
-            assert [without_empty(row) for row in texts(target)] == [
-                without_empty(row) for row in texts(data / name)
-            ]
+            assert [without_empty(row) for row in texts(target)] == [without_empty(row) for row in texts(data / name)]
         assert [row[0] for row in texts(target)] == [row[0] for row in texts(data / name)]
         assert done.rows == len(texts(target))

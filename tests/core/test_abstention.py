@@ -46,11 +46,14 @@ def test_ways_to_abstain(answer):
 @pytest.mark.parametrize(
     "answer",
     [
-        "I don't know the fee, but it is low.", "I have no doubt.", "I know it.",
-        "The fee is 2 euros. I don't know more.", "I don't know. It may be low. Ask a librarian.",
+        "I don't know the fee, but it is low.",
+        "I have no doubt.",
+        "I know it.",
+        "The fee is 2 euros. I don't know more.",
+        "I don't know. It may be low. Ask a librarian.",
         "I do not know it exactly. But it is low.",
     ],
-)  # fmt: skip
+)
 def test_answers_that_go_on_do_not_abstain(answer):
     assert not abstains(answer)
 

@@ -32,9 +32,7 @@ _HOT = st.sampled_from(
 )
 TEXTS = st.one_of(st.text(max_size=20), st.lists(_HOT, max_size=8).map("".join))
 # Characters that XML forbids, other controls, and bidirectional overrides.
-_SHOWN_ESCAPED = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
-)
+_SHOWN_ESCAPED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
 
 @given(TEXTS)

@@ -27,10 +27,7 @@ def test_a_link_still_points_at_the_new_file(tmp_path):
     ("name", "what"), [("gone/a.txt", "cannot be written: No such file"), (".", "this is a folder")]
 )
 def test_what_cannot_be_written_is_an_input_error(tmp_path, name, what):
-    with (
-        pytest.raises(InputError, match=what),
-        write_atomically(tmp_path / name) as stream,
-    ):
+    with pytest.raises(InputError, match=what), write_atomically(tmp_path / name) as stream:
         stream.write(b"x")
 
 

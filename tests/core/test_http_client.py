@@ -86,10 +86,13 @@ def test_a_secret_in_the_path_is_sent_and_never_shown(path, secret):
 @pytest.mark.parametrize(
     "path",
     [
-        "/v1", "/openai/deployments/gpt-4o-mini-2024-07-18", "/msmarco-v2.1-passages/_search",
-        "/api/v2/collections/webhook/search", "/session/v1/keys/all",
+        "/v1",
+        "/openai/deployments/gpt-4o-mini-2024-07-18",
+        "/msmarco-v2.1-passages/_search",
+        "/api/v2/collections/webhook/search",
+        "/session/v1/keys/all",
     ],
-)  # fmt: skip
+)
 def test_a_path_without_a_secret_is_shown(path):
     endpoint = Endpoint(f"http://localhost:9{path}")
     assert endpoint.settings() == {"url": f"http://localhost:9{path}"}
@@ -146,9 +149,18 @@ def test_a_missing_key_is_named_at_once(monkeypatch):
 
 @pytest.mark.parametrize(
     ("status", "retryable"),
-    [(400, False), (401, False), (404, False), (408, True), (429, True), (500, True),
-     (501, False), (503, True), (301, False)],
-)  # fmt: skip
+    [
+        (400, False),
+        (401, False),
+        (404, False),
+        (408, True),
+        (429, True),
+        (500, True),
+        (501, False),
+        (503, True),
+        (301, False),
+    ],
+)
 def test_a_status_says_whether_to_ask_again(status, retryable):
     error = error_of(status, content=b"no  such\nmodel")
     assert error.status == status
@@ -318,9 +330,7 @@ def test_an_answer_that_is_compressed_is_read():
         assert server.headers[0]["accept-encoding"] == "gzip"
 
 
-@pytest.mark.parametrize(
-    ("encoding", "content"), [("br", b"{}"), ("gzip, gzip", b"{}"), ("gzip", b"no gzip at all")]
-)
+@pytest.mark.parametrize(("encoding", "content"), [("br", b"{}"), ("gzip, gzip", b"{}"), ("gzip", b"no gzip at all")])
 def test_an_answer_in_another_compression_is_refused(encoding, content):
     error = error_of(200, {"Content-Encoding": encoding}, content)
     assert "not valid gzip" in error.what

@@ -62,7 +62,7 @@ def test_whole_numbers_are_their_digits(values: list[int]) -> None:
         ([np.bytes_(b"x"), b"y"], [b"x", b"y"]),
         ((str(n) for n in range(2)), [b"0", b"1"]),
     ],
-)  # fmt: skip
+)
 def test_ids_are_read_from_any_column(values: Any, expected: list[bytes]) -> None:
     assert Ids.of(values).tolist() == expected
 
@@ -71,10 +71,7 @@ def test_ids_are_read_from_any_column(values: Any, expected: list[bytes]) -> Non
     ("values", "message"),
     [
         ([True], "row 1: id True is of type bool; expected text, a whole number, or bytes"),
-        (
-            np.array([True]),
-            "row 1: id True is of type bool; expected text, a whole number, or bytes",
-        ),
+        (np.array([True]), "row 1: id True is of type bool; expected text, a whole number, or bytes"),
         (["a", 1], "row 2: id 1 is a whole number, but 'a' is text"),
         (["a", b"a"], "row 2: id b'a' is bytes, but 'a' is text"),
         (["a", "b", ""], "row 3: the id is empty"),
@@ -129,9 +126,7 @@ def test_order_is_by_group_then_by_bytes_descending(values, dice, ordered):
     wanted = [
         (group, value)
         for group in sorted(set(groups))
-        for value in sorted(
-            (v for v, g in zip(values, groups, strict=True) if g == group), reverse=True
-        )
+        for value in sorted((v for v, g in zip(values, groups, strict=True) if g == group), reverse=True)
     ]
     assert [(groups[row], values[row]) for row in order] == wanted
 
@@ -156,9 +151,7 @@ def test_many_ids_are_numbered_alike_also_where_hashes_collide(values: list[byte
 
 @pytest.mark.parametrize("piece", [1, 2, 3])
 @given(values=COLUMNS, repeated=st.lists(st.integers(0, 5), max_size=30))
-def test_long_columns_are_hashed_and_numbered_in_pieces(
-    piece: int, values: list[bytes], repeated: list[int]
-) -> None:
+def test_long_columns_are_hashed_and_numbered_in_pieces(piece: int, values: list[bytes], repeated: list[int]) -> None:
     # Rows with separate bytes, and rows that share bytes as those of a dictionary column do.
     alone = [int(Ids.of([value]).hashes()[0]) for value in values]
     for rows in (list(range(len(values))), [row for row in repeated if row < len(values)]):
@@ -266,9 +259,14 @@ def test_only_the_first_ten_thousand_ids_are_looked_at() -> None:
 @pytest.mark.parametrize(
     ("value", "step", "moved"),
     [
-        (b"9", 1, b"10"), (b"10", -1, b"9"), (b"0", 1, b"1"), (b"009", 1, b"010"),
-        (b"d9", 1, b"d9"), (b"", 1, b""), (b"9" * 19, 1, b"9" * 19),
+        (b"9", 1, b"10"),
+        (b"10", -1, b"9"),
+        (b"0", 1, b"1"),
+        (b"009", 1, b"010"),
+        (b"d9", 1, b"d9"),
+        (b"", 1, b""),
+        (b"9" * 19, 1, b"9" * 19),
     ],
-)  # fmt: skip
+)
 def test_whole_numbers_move_one_further_and_other_ids_stay(value, step, moved):
     assert renumbered(value, step) == moved

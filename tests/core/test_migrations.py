@@ -120,9 +120,7 @@ def test_a_store_of_today_is_migrated_with_what_is_in_it(where, kind, how, tmp_p
         version = text(f"SELECT version_num FROM {schema.version_table}")
         assert connection.scalar(version) == schema.revision
     # The program of today refuses it and says what to do.
-    with pytest.raises(
-        InputError, match=f"is of version {schema.revision}; this rankgauge knows"
-    ) as told:
+    with pytest.raises(InputError, match=f"is of version {schema.revision}; this rankgauge knows") as told:
         STORES[kind].ids(where)
     assert "pip install --upgrade rankgauge" in str(told.value)
     with database(where, schema).writing() as connection:

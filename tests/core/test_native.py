@@ -37,9 +37,7 @@ class Negated(float):
         return -super().__float__()
 
 
-SCORES = st.sampled_from(
-    [0.0, -0.0, 1.0, 0.5, -1e300, 5e-324, 3, 2**53, 1e15, Negated(0.75), np.float64(0.5)]
-)
+SCORES = st.sampled_from([0.0, -0.0, 1.0, 0.5, -1e300, 5e-324, 3, 2**53, 1e15, Negated(0.75), np.float64(0.5)])
 RUNS = st.dictionaries(IDS, st.dictionaries(IDS, SCORES, max_size=30), min_size=1, max_size=4)
 JUDGMENTS = st.dictionaries(
     IDS, st.dictionaries(IDS, st.sampled_from([0, 1, 2, -1]), min_size=1, max_size=20), min_size=1
@@ -77,28 +75,12 @@ LEVELS = st.sampled_from([1, 2, 0.5])
 CUTOFFS = st.sampled_from([1, 2, 3, 10, 10**9])
 USUAL = st.one_of(
     st.builds(
-        lambda name, k, rel: name(rel=rel) @ k,
-        st.sampled_from([rg.P, rg.R, rg.Success, rg.RR, rg.AP]),
-        CUTOFFS,
-        LEVELS,
+        lambda name, k, rel: name(rel=rel) @ k, st.sampled_from([rg.P, rg.R, rg.Success, rg.RR, rg.AP]), CUTOFFS, LEVELS
     ),
     st.builds(lambda k, beta: rg.F(beta=beta) @ k, CUTOFFS, st.sampled_from([1, 0.5, 2, 0.3])),
     st.builds(lambda k: rg.nDCG @ k, CUTOFFS),
     st.builds(lambda rel: rg.RR(rel=rel), LEVELS),
-    st.sampled_from(
-        [
-            "AP",
-            "RR",
-            "nDCG",
-            "SetP",
-            "SetR",
-            "SetF",
-            "NumRet",
-            "NumRel",
-            "FirstRel",
-            "SetF(beta=0.3)",
-        ]
-    ),
+    st.sampled_from(["AP", "RR", "nDCG", "SetP", "SetR", "SetF", "NumRet", "NumRel", "FirstRel", "SetF(beta=0.3)"]),
 )
 GRADES = st.sampled_from([0, 1, 2, 3, -1, 0.5, 1.5, 0.1, 1e300, 5e-324, -0.0, 7])
 
@@ -134,14 +116,9 @@ def test_usual_measures_of_many_rankings_are_computed_alike(size):
         for q in rng.sample(range(70), 70)
     }
     judgments = {
-        f"q{q}": {f"d{rng.randrange(2 * size)}": rng.randrange(-1, 4) for _ in range(q + 1)}
-        for q in range(80)
+        f"q{q}": {f"d{rng.randrange(2 * size)}": rng.randrange(-1, 4) for _ in range(q + 1)} for q in range(80)
     }
-    for measures in (
-        None,
-        ["ERR@5", "AP", "Bpref"],
-        ["nDCG@10", "nDCG", "AP", "RR", "P@5", "R@100", "R(rel=2)@3"],
-    ):
+    for measures in (None, ["ERR@5", "AP", "Bpref"], ["nDCG@10", "nDCG", "AP", "RR", "P@5", "R@100", "R(rel=2)@3"]):
         compiled, plain = both(judgments, run, "trec", measures)
         assert compiled == plain
 
@@ -224,14 +201,14 @@ def test_large_rankings_with_many_judged_documents_are_ranked_alike(order, ties)
         assert isinstance(compiled, tuple)
 
 
-FIELDS = st.sampled_from(
-    ["q1", "q2", "d1", "d2", "d\xe9", "1", "0.25", "-3", "1e3", "nan", "#", "x" * 9]
-)
+FIELDS = st.sampled_from(["q1", "q2", "d1", "d2", "d\xe9", "1", "0.25", "-3", "1e3", "nan", "#", "x" * 9])
 BLANKS = st.sampled_from([" ", "\t", "  ", " \t "])
 LINES = st.builds(
     lambda fields, blank, tail: blank.join(fields) + tail,
-    st.lists(FIELDS, min_size=0, max_size=7), BLANKS, st.sampled_from(["", " ", "\r", "\v", "\0"]),
-)  # fmt: skip
+    st.lists(FIELDS, min_size=0, max_size=7),
+    BLANKS,
+    st.sampled_from(["", " ", "\r", "\v", "\0"]),
+)
 
 
 @given(st.lists(LINES, min_size=1, max_size=6), st.sampled_from(["\n", "\r\n"]), st.booleans())
@@ -256,9 +233,7 @@ def test_readers_agree_on_a_file_with_one_changed_byte(tmp_path_factory, at, byt
     assert compiled == plain
 
 
-@pytest.mark.parametrize(
-    "shape", ["grouped", "shuffled", "tabs", "long ids", "not ASCII", "repeated"]
-)
+@pytest.mark.parametrize("shape", ["grouped", "shuffled", "tabs", "long ids", "not ASCII", "repeated"])
 def test_files_are_read_alike(tmp_path: Path, shape):
     rng = random.Random(shape)
     long = "x" * 150 if shape == "long ids" else "é" * (shape == "not ASCII")
@@ -277,22 +252,16 @@ def test_files_are_read_alike(tmp_path: Path, shape):
     judgments = {f"q{q}": {f"{long}d{d}": d % 3 for d in range(0, 60, 7)} for q in range(45)}
     compiled, plain = both(judgments, str(path))
     assert compiled == plain
-    assert rg.evaluate(
-        judgments, rg.Run.of(str(path)) if shape != "repeated" else {"q1": ["a"]}, MEASURES
-    )
+    assert rg.evaluate(judgments, rg.Run.of(str(path)) if shape != "repeated" else {"q1": ["a"]}, MEASURES)
 
 
 @pytest.mark.parametrize("piece", [300, 1 << 20])
 @pytest.mark.parametrize("ids", ["d{}", "document-number-{:09d}", "é{}", "d{}" + 80 * "x"])
 @pytest.mark.parametrize("shuffled", [False, True])
-def test_files_read_whole_have_the_same_rows_and_fewer_bytes(
-    tmp_path, monkeypatch, piece, ids, shuffled
-):
+def test_files_read_whole_have_the_same_rows_and_fewer_bytes(tmp_path, monkeypatch, piece, ids, shuffled):
     monkeypatch.setattr(fast_trec, "_PIECE", max(piece, 8 * len(ids)))
     rng = random.Random(piece)
-    rows = [
-        f"q{q} Q0 {ids.format(d)} {d} {rng.random()!r} t\n" for q in range(9) for d in range(50)
-    ]
+    rows = [f"q{q} Q0 {ids.format(d)} {d} {rng.random()!r} t\n" for q in range(9) for d in range(50)]
     if shuffled:
         rng.shuffle(rows)
     path = tmp_path / "a.run"
@@ -337,12 +306,8 @@ def test_numbers_of_files_are_those_of_float(numbers):
     values = [read(text) for text in numbers]
     text = "".join(f"q d{i} {number or '-'}\n" for i, number in enumerate(numbers)).encode()
     data = np.frombuffer(text + bytes(32), np.uint8)
-    columns = [
-        np.zeros(len(numbers), dtype) for dtype in (np.int64, np.int64, np.uint64, float, np.int32)
-    ]
-    found = native.core.scan(
-        native.core.numbering(), data, 0, len(text), (3, 0, 1, 2, -1), 0, *columns, NO_RANKS
-    )
+    columns = [np.zeros(len(numbers), dtype) for dtype in (np.int64, np.int64, np.uint64, float, np.int32)]
+    found = native.core.scan(native.core.numbering(), data, 0, len(text), (3, 0, 1, 2, -1), 0, *columns, NO_RANKS)
     if all(abs(value) < 2**53 for value in values):
         assert found is not None
         assert columns[3].tobytes() == np.array(values).tobytes()
@@ -360,22 +325,13 @@ def test_decimals_of_all_lengths_are_rounded_as_float_rounds_them():
         point = rng.randint(0, min(len(digits), 15))
         numbers.append(f"{digits[:point]}.{digits[point:]}e{rng.choice((0, 0, 1, -3, -20))}")
     # Large texts are read without the GIL, where an error indicator cannot be asked for.
-    numbers += [
-        f"-1.{'0' * 24}",
-        f"-0.{'0' * 400}1e401",
-        f"{'0' * 300}7.{'9' * 200}e-3",
-        "1e-99999",
-    ]
+    numbers += [f"-1.{'0' * 24}", f"-0.{'0' * 400}1e401", f"{'0' * 300}7.{'9' * 200}e-3", "1e-99999"]
     numbers = [number for number in numbers if float(number) < 2**53]
     assert len(numbers) > 55_000
     text = "".join(f"q d {number}\n" for number in numbers).encode()
     data = np.frombuffer(text + bytes(32), np.uint8)
-    columns = [
-        np.zeros(len(numbers), dtype) for dtype in (np.int64, np.int64, np.uint64, float, np.int32)
-    ]
-    native.core.scan(
-        native.core.numbering(), data, 0, len(text), (3, 0, 1, 2, -1), 0, *columns, NO_RANKS
-    )
+    columns = [np.zeros(len(numbers), dtype) for dtype in (np.int64, np.int64, np.uint64, float, np.int32)]
+    native.core.scan(native.core.numbering(), data, 0, len(text), (3, 0, 1, 2, -1), 0, *columns, NO_RANKS)
     assert columns[3].tolist() == [float(number) for number in numbers]
 
 
@@ -385,9 +341,7 @@ def test_a_query_that_began_in_an_earlier_block_has_no_first_line():
 
     def scan(text):
         data = np.frombuffer(text + bytes(32), np.uint8)
-        return native.core.scan(
-            numbering, data, 0, len(text), (3, 0, 1, 2, -1), 0, *columns, NO_RANKS
-        )
+        return native.core.scan(numbering, data, 0, len(text), (3, 0, 1, 2, -1), 0, *columns, NO_RANKS)
 
     # Lines, whether queries are grouped, ASCII, row and start of the last query.
     assert scan(b"q1 d1 1\nq2 d1 1\nq2 d2 0\n") == (3, True, True, 1, 8)
@@ -423,11 +377,15 @@ def test_ranks_are_read_alike(odd, blocks, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("hashes", "sizes", "differ"),
     [
-        ([0, 5 << 40], [2], True), ([0, 0], [2], False), ([0, 0], [1, 1], True),
-        ([7, 0, 7], [3], False), ([1 << 37, 1 << 38, 3 << 37, 1 << 38], [4], False),
-        ([0, 1 << 40, 2 << 40, 0], [2, 2], True), ([], [0], True),
+        ([0, 5 << 40], [2], True),
+        ([0, 0], [2], False),
+        ([0, 0], [1, 1], True),
+        ([7, 0, 7], [3], False),
+        ([1 << 37, 1 << 38, 3 << 37, 1 << 38], [4], False),
+        ([0, 1 << 40, 2 << 40, 0], [2, 2], True),
+        ([], [0], True),
     ],
-)  # fmt: skip
+)
 def test_equal_hashes_of_a_query_are_found_and_a_hash_may_be_zero(hashes, sizes, differ):
     offsets = np.cumsum([0, *sizes])
     assert native.core.all_differ(np.array(hashes, np.uint64), offsets) is differ
@@ -443,10 +401,7 @@ def test_whole_scores_that_are_no_float_are_left_to_the_error_of_python():
 
 def slow_summary(run, judgments):
     """`InputSummary.ends` by query, and counts of the run, from their definitions."""
-    ends, tally = (
-        [],
-        dict.fromkeys(("documents", "rising", "varied", "longer", "uneven", "tied"), 0),
-    )
+    ends, tally = ([], dict.fromkeys(("documents", "rising", "varied", "longer", "uneven", "tied"), 0))
     for name, ranking in run.items():
         scores = list(ranking.values())
         differs = len(set(scores)) > 1
@@ -467,9 +422,17 @@ def slow_summary(run, judgments):
         last = [n for n, doc in enumerate(worst, 1) if grades.get(doc, -1) > 0]
         known = sum(doc in grades for doc in ranking)
         ends.append(
-            [len(scores), known, len(ones), sum(ones), len(zeros), sum(zeros),
-             min(ones, default=0), min(last, default=0)]
-        )  # fmt: skip
+            [
+                len(scores),
+                known,
+                len(ones),
+                sum(ones),
+                len(zeros),
+                sum(zeros),
+                min(ones, default=0),
+                min(last, default=0),
+            ]
+        )
         groups = {}
         for doc, score in ranking.items():
             groups.setdefault(score, set()).add(max(grades.get(doc, 0), 0))
@@ -485,16 +448,18 @@ def test_counts_for_the_checks_of_a_run_are_those_of_their_definitions(rankings)
     run, judgments = {"unknown": {"a": 1.0, "b": 2.0, "c": 3.0}}, {}
     for q, ranking in enumerate(rankings):
         run[f"q{q}"] = {f"d{place}": score for place, (score, _) in enumerate(ranking)}
-        judgments[f"q{q}"] = {f"d{place}": float(grade) for place, (_, grade) in enumerate(ranking)
-                              if grade is not None} | {"absent": 1.0}  # fmt: skip
+        judgments[f"q{q}"] = {
+            f"d{place}": float(grade) for place, (_, grade) in enumerate(ranking) if grade is not None
+        } | {"absent": 1.0}
     pools = [tuple(grades) for grades in judgments.values()]
-    ideal = [sorted((g for g in grades.values() if g >= 0), reverse=True)
-             for grades in judgments.values()]  # fmt: skip
+    ideal = [sorted((g for g in grades.values() if g >= 0), reverse=True) for grades in judgments.values()]
     columns = (
         np.array([g for grades in judgments.values() for g in grades.values()]),
-        offsets_of([len(pool) for pool in pools]), np.concatenate(ideal),
-        offsets_of([len(each) for each in ideal]), np.ones(20),
-    )  # fmt: skip
+        offsets_of([len(pool) for pool in pools]),
+        np.concatenate(ideal),
+        offsets_of([len(each) for each in ideal]),
+        np.ones(20),
+    )
     names = {name: number for number, name in enumerate(judgments)}
     found = native.core.measure_dicts(run, names, pools, columns, np.zeros(0), (0, 0), 1)
     ends, tally = slow_summary(run, judgments)
@@ -580,9 +545,12 @@ assert rg.evaluate(qrels, {{"q1": {{"d9": 2.0, "x": 1.0}}}}, "AP").value("q1", "
 rg.convert({str(path)!r}, {str(tmp_path / "b.tsv")!r}, target_format="trec")
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | {"PYTHONMALLOC": "debug"}, check=False,
-        capture_output=True, text=True,
-    )  # fmt: skip
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONMALLOC": "debug"},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -683,11 +651,14 @@ def test_rows_are_grouped_in_their_order(groups):
 def test_arrays_of_the_wrong_size_are_refused():
     numbers, places, rows = np.zeros(2, np.int32), np.zeros(1, np.int64), np.zeros(2)
     for wrong in (
-        (numbers + 1, places, rows, rows), (numbers - 1, places, rows, rows),
-        (numbers, places + 1, rows, rows), (numbers, places - 1, rows, rows),
-        (numbers, places, rows[:1], rows), (numbers, places, rows, rows[:1]),
+        (numbers + 1, places, rows, rows),
+        (numbers - 1, places, rows, rows),
+        (numbers, places + 1, rows, rows),
+        (numbers, places - 1, rows, rows),
+        (numbers, places, rows[:1], rows),
+        (numbers, places, rows, rows[:1]),
         (numbers, places[:0], rows, rows),
-    ):  # fmt: skip
+    ):
         with pytest.raises(ValueError, match="invalid groups"):
             native.core.group(wrong[0], wrong[1].copy(), *wrong[2:])
     hashes, offsets = np.zeros(3, np.uint64), np.array([0, 2], np.int64)
@@ -696,9 +667,7 @@ def test_arrays_of_the_wrong_size_are_refused():
     with pytest.raises(ValueError, match="unexpected array item size"):
         native.core.all_differ(np.zeros(3, np.uint8), offsets)
     with pytest.raises(ValueError, match="invalid ids"):
-        native.core.hash_ids(
-            np.zeros(3, np.uint8), np.array([2]), np.array([2]), np.zeros(1, np.uint64)
-        )
+        native.core.hash_ids(np.zeros(3, np.uint8), np.array([2]), np.array([2]), np.zeros(1, np.uint64))
     with pytest.raises(ValueError, match="invalid ids or numbers"):
         native.core.row_lines(*Ids.of(["a"]).columns(), np.zeros(2), b"", b"", b"", 0)
     for values, ends in ((np.zeros(2), [0, 1]), (np.zeros(1), [0, 2]), (np.zeros(1), [0, 2, 1])):

@@ -112,9 +112,7 @@ def test_ids_with_one_hash(monkeypatch, tmp_path, of, compiled_core):
         path = tmp_path / f"{count}.run"
         path.write_bytes(
             b"".join(
-                b"%b Q0 %b 1 %f t\n" % (query, doc, score)
-                for query, docs in run.items()
-                for doc, score in docs.items()
+                b"%b Q0 %b 1 %f t\n" % (query, doc, score) for query, docs in run.items() for doc, score in docs.items()
             )
         )
 
@@ -164,15 +162,14 @@ def long_calls():
     yield "group", lambda: core.group(numbers, np.arange(many), values, into)
     yield "rank_rows", lambda: core.rank_rows(data, starts, lengths, values, everything, 0)
     third = many // 3
-    yield "rank_rows, ties", lambda: core.rank_rows(
-        *different[:1], *(column[:third] for column in different[1:]), np.ones(third),
-        np.array([0, third]), 1,
-    )  # fmt: skip
-    yield "judgments", lambda: core.judgments(*different, hashes, everything)
     yield (
-        "row_lines",
-        lambda: core.row_lines(data, starts, lengths, values, b"q Q0 ", b"\t", b" t\n", 1),
+        "rank_rows, ties",
+        lambda: core.rank_rows(
+            *different[:1], *(column[:third] for column in different[1:]), np.ones(third), np.array([0, third]), 1
+        ),
     )
+    yield "judgments", lambda: core.judgments(*different, hashes, everything)
+    yield ("row_lines", lambda: core.row_lines(data, starts, lengths, values, b"q Q0 ", b"\t", b" t\n", 1))
     ones = [1.0] * 200_000
     program = np.array([compiled.step("AP", None)] * 50)
     discounts = np.ones(len(ones) + 1)
@@ -185,20 +182,14 @@ def long_calls():
     padded = text + bytes(16)
     rows = text.count(b"\n")
     arrays = [np.empty(rows, kind) for kind in ("i8", "i8", "u8", "f8", "i4", "f8")]
-    yield (
-        "scan",
-        lambda: core.scan(core.numbering(), padded, 0, len(text), (6, 0, 2, 4, -1), 0, *arrays),
-    )
+    yield ("scan", lambda: core.scan(core.numbering(), padded, 0, len(text), (6, 0, 2, 4, -1), 0, *arrays))
     docs = Ids.of([f"d{n}" for n in range(third)])
     columns = (*docs.columns(), docs.hashes())
     one, all_rows = np.zeros(2, np.int64), np.full(2, third)
     yield "align", lambda: core.align([columns, columns], one, all_rows)
     known = core.judgments(*columns, offsets_of([third]))
     of_run = np.zeros(1, np.int64)
-    yield (
-        "join",
-        lambda: core.join(known, *columns, np.ones(third), offsets_of([third]), of_run, 1),
-    )
+    yield ("join", lambda: core.join(known, *columns, np.ones(third), offsets_of([third]), of_run, 1))
 
 
 @pytest.mark.slow

@@ -11,33 +11,24 @@ from hypothesis import given, strategies as st
 from rankgauge.core.ids import Ids
 from rankgauge.core.pair_table import PairTable, distinct, offsets_of, pair_keys
 
-ROWS = st.lists(
-    st.tuples(st.sampled_from("pqr"), st.sampled_from(["a", "b", "cc"]), st.integers(0, 9))
-)
+ROWS = st.lists(st.tuples(st.sampled_from("pqr"), st.sampled_from(["a", "b", "cc"]), st.integers(0, 9)))
 
 
 def table(rows: list[tuple[str, str, int]]) -> PairTable:
     queries, docs, values = zip(*rows, strict=True) if rows else ((), (), ())
     return PairTable.of_rows(
-        Ids.of(queries),
-        Ids.of(docs),
-        np.array(values, dtype=np.float64),
-        lines=np.arange(1, len(rows) + 1),
+        Ids.of(queries), Ids.of(docs), np.array(values, dtype=np.float64), lines=np.arange(1, len(rows) + 1)
     )
 
 
 @given(ROWS)
-def test_rows_of_a_query_are_contiguous_in_the_given_order(
-    rows: list[tuple[str, str, int]],
-) -> None:
+def test_rows_of_a_query_are_contiguous_in_the_given_order(rows: list[tuple[str, str, int]]) -> None:
     made = table(rows)
     queries = made.queries.tolist()
     assert queries == list(dict.fromkeys(query.encode() for query, _, _ in rows))
     got = [
         (queries[number].decode(), doc.decode(), int(value))
-        for number, doc, value in zip(
-            made.query_numbers(), made.docs.tolist(), made.values, strict=True
-        )
+        for number, doc, value in zip(made.query_numbers(), made.docs.tolist(), made.values, strict=True)
     ]
     assert got == sorted(rows, key=lambda row: queries.index(row[0].encode()))
     assert made.lines is not None
@@ -50,10 +41,7 @@ def test_repeats_are_all_found(rows: list[tuple[str, str, int]]) -> None:
     pairs = [row[:2] for row in rows]
     expected = {pair: pairs.count(pair) for pair in pairs if pairs.count(pair) > 1}
     queries, docs, numbers = made.queries.tolist(), made.docs.tolist(), made.query_numbers()
-    found = {
-        (queries[numbers[group[0]]].decode(), docs[group[0]].decode()): len(group)
-        for group in made.repeats()
-    }
+    found = {(queries[numbers[group[0]]].decode(), docs[group[0]].decode()): len(group) for group in made.repeats()}
     assert found == expected
 
 
@@ -70,9 +58,7 @@ def test_repeats_come_in_the_order_of_their_first_row_whatever_a_hash_is_worth(b
 
 @pytest.mark.parametrize("place", [None, 0, 7, 59])
 @pytest.mark.parametrize("lengths", [(4,), (3, 5)], ids=["alike", "of two lengths"])
-def test_a_repeat_is_found_among_many_queries_of_like_length(
-    lengths: tuple[int, ...], place: int | None
-) -> None:
+def test_a_repeat_is_found_among_many_queries_of_like_length(lengths: tuple[int, ...], place: int | None) -> None:
     rows = [
         (f"q{query}", f"d{0 if query == place and doc < 2 else doc}", 1)
         for query in range(60)

@@ -19,15 +19,30 @@ import rankgauge
 from rankgauge import Evaluation, History, InputError, Run, evaluate, parse
 
 CLOSED = [
-    "nDCG@3", "AP", "RR", "P@2", "R@3", "Bpref", "RBP(p=0.8)", "Success@2", "FirstRel", "AP(rel=2)",
-    "AP@3", "GMAP", "GMBpref", "F1@3", "Rprec", "DCG", "Judged@3", "NumRet", "SetP",
-]  # fmt: skip
+    "nDCG@3",
+    "AP",
+    "RR",
+    "P@2",
+    "R@3",
+    "Bpref",
+    "RBP(p=0.8)",
+    "Success@2",
+    "FirstRel",
+    "AP(rel=2)",
+    "AP@3",
+    "GMAP",
+    "GMBpref",
+    "F1@3",
+    "Rprec",
+    "DCG",
+    "Judged@3",
+    "NumRet",
+    "SetP",
+]
 OPEN = ["ERR(top=3)@3", "IPrec@0.5", "infAP"]
 TOGETHER = [
     {"ties": ties, "unjudged": unjudged, **drawn}
-    for ties, unjudged in itertools.product(
-        ("trec", "input", "best", "worst", "mean"), ("not relevant", "removed")
-    )
+    for ties, unjudged in itertools.product(("trec", "input", "best", "worst", "mean"), ("not relevant", "removed"))
     for drawn in ({}, {"draws": 40, "seed": 5})
     if ties == "mean" or not drawn
 ]
@@ -80,23 +95,25 @@ def blocks() -> Any:
 
 def written(folder: Any) -> Any:
     path = folder / "a.run"
-    path.write_text("".join(
-        f"{query} Q0 {doc} {rank} {score} t\n"
-        for query, docs in MADE.run.items()
-        for rank, (doc, score) in enumerate(sorted(docs.items(), key=lambda d: -d[1]), 1)
-    ))  # fmt: skip
+    path.write_text(
+        "".join(
+            f"{query} Q0 {doc} {rank} {score} t\n"
+            for query, docs in MADE.run.items()
+            for rank, (doc, score) in enumerate(sorted(docs.items(), key=lambda d: -d[1]), 1)
+        )
+    )
     return path
 
 
 @pytest.mark.parametrize("unjudged", ["not relevant", "removed"])
 @pytest.mark.parametrize("given", ["dicts", "a run", "blocks", "a file"])
-def test_the_mean_over_orders_of_what_stays_is_that_of_each_one(
-    unjudged: Any, given: str, tmp_path: Any
-) -> None:
+def test_the_mean_over_orders_of_what_stays_is_that_of_each_one(unjudged: Any, given: str, tmp_path: Any) -> None:
     run: Any = {
-        "dicts": lambda: MADE.run, "a run": lambda: Run.of(MADE.run), "blocks": blocks,
+        "dicts": lambda: MADE.run,
+        "a run": lambda: Run.of(MADE.run),
+        "blocks": blocks,
         "a file": lambda: written(tmp_path),
-    }[given]()  # fmt: skip
+    }[given]()
     found = evaluate(MADE.qrels, run, CLOSED, ties="mean", unjudged=unjudged)
     for query in found.query_ids:
         for name in CLOSED:
@@ -106,8 +123,7 @@ def test_the_mean_over_orders_of_what_stays_is_that_of_each_one(
 
 def test_what_is_removed_changes_means_over_orders() -> None:
     one, other = (
-        evaluate(MADE.qrels, MADE.run, CLOSED, ties="mean", unjudged=how).mean()
-        for how in ("not relevant", "removed")
+        evaluate(MADE.qrels, MADE.run, CLOSED, ties="mean", unjudged=how).mean() for how in ("not relevant", "removed")
     )
     changed = {name for name in one if abs(one[name] - other[name]) > 1e-6}
     assert changed >= {"nDCG@3", "AP", "RR", "P@2", "FirstRel"}
@@ -133,10 +149,9 @@ def test_the_ends_of_what_stays_are_those_of_all_its_orders(ties: Any, name: str
         levels = sorted(set(scores.values()), reverse=True)
         groups = [[doc for doc in scores if scores[doc] == level] for level in levels]
         values = [
-            by_loop(measure, Seen([doc for part in parts for doc in part
-                                   if grades.get(doc, -1) >= 0], grades))
+            by_loop(measure, Seen([doc for part in parts for doc in part if grades.get(doc, -1) >= 0], grades))
             for parts in itertools.product(*(itertools.permutations(group) for group in groups))
-        ]  # fmt: skip
+        ]
         known = [value for value in values if value is not None]
         wanted = (max if ties == "best" else min)(known) if known else math.nan
         assert same(found.value(query, name), wanted), query

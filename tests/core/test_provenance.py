@@ -31,9 +31,7 @@ def test_a_checkout_has_a_commit_and_says_whether_files_changed(tmp_path):
     assert commit_of(tmp_path) == Commit(head, dirty=True)
 
 
-def test_without_a_checkout_without_a_folder_and_without_git_there_is_no_commit(
-    tmp_path, monkeypatch
-):
+def test_without_a_checkout_without_a_folder_and_without_git_there_is_no_commit(tmp_path, monkeypatch):
     assert commit_of(tmp_path) is None
     assert commit_of(tmp_path / "gone") is None
     monkeypatch.setenv("PATH", str(tmp_path))

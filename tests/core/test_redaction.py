@@ -16,9 +16,7 @@ FORMS = {
     "raw": str,
     "in a sentence": lambda value: f"no access with {value}, sorry",
     "percent": lambda value: quote(value, safe=""),
-    "percent, small letters": lambda value: (
-        quote(value, safe="").lower() if value.islower() else quote(value)
-    ),
+    "percent, small letters": lambda value: quote(value, safe="").lower() if value.islower() else quote(value),
     "query": quote_plus,
     "twice percent": lambda value: quote(quote(value, safe=""), safe=""),
     "base64": lambda value: base64.b64encode(value.encode()).decode(),
@@ -182,9 +180,25 @@ def test_ordinary_messages_stay_as_they_are(text):
 
 @pytest.mark.parametrize(
     "part",
-    ["token=", "password='", 'secret="\\"', "sk-", "-eyJhbGciOi", ":/a:", "bearer ", "?a;", "\\",
-     "key", "token=a(", "token=[", "&quot;", "api_key=,", "http://a@", "cookie: "],
-)  # fmt: skip
+    [
+        "token=",
+        "password='",
+        'secret="\\"',
+        "sk-",
+        "-eyJhbGciOi",
+        ":/a:",
+        "bearer ",
+        "?a;",
+        "\\",
+        "key",
+        "token=a(",
+        "token=[",
+        "&quot;",
+        "api_key=,",
+        "http://a@",
+        "cookie: ",
+    ],
+)
 def test_a_long_text_takes_time_in_proportion_to_its_length(part):
     assert_linear(lambda length: part * (length // len(part)), redact, 50_000)
 
@@ -221,10 +235,27 @@ def test_empty_text_is_no_secret():
 
 @pytest.mark.parametrize(
     ("name", "secret"),
-    [("token", True), ("X-Api-Key", True), ("apikey", True), ("password", True), ("auth", True),
-     ("sig", True), ("client_secret", True), ("pass", True), ("x-functions-key", True),
-     ("userkey", True), ("x-pin", True), ("sid", True), ("keywords", False), ("author", False),
-     ("lang", False), ("k", False), ("monkey", False), ("inside", False), ("language_code", False)],
-)  # fmt: skip
+    [
+        ("token", True),
+        ("X-Api-Key", True),
+        ("apikey", True),
+        ("password", True),
+        ("auth", True),
+        ("sig", True),
+        ("client_secret", True),
+        ("pass", True),
+        ("x-functions-key", True),
+        ("userkey", True),
+        ("x-pin", True),
+        ("sid", True),
+        ("keywords", False),
+        ("author", False),
+        ("lang", False),
+        ("k", False),
+        ("monkey", False),
+        ("inside", False),
+        ("language_code", False),
+    ],
+)
 def test_names_of_secrets(name, secret):
     assert bool(SECRET_NAME.search(name)) is secret

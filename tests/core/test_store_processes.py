@@ -13,17 +13,15 @@ from stores import AT_ONCE, DATABASES, ORDERS, STORES, start, visit, wait_for
 
 resource = pytest.importorskip("resource", reason="limits of files are those of POSIX")
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(os.name == "nt", reason="processes end by POSIX signals"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="processes end by POSIX signals")]
 
 
 @pytest.fixture(
-    params=[(kind, where) for kind in STORES for where in ("sqlite", "postgres")
-            if where == "sqlite" or kind in DATABASES],
+    params=[
+        (kind, where) for kind in STORES for where in ("sqlite", "postgres") if where == "sqlite" or kind in DATABASES
+    ],
     ids="-".join,
-)  # fmt: skip
+)
 def store(request, tmp_path):
     """Return the kind and the location of an empty store."""
     kind, where = request.param
@@ -56,9 +54,7 @@ class Writer:
             self.process.wait(60)
             self._reader.join(60)
             errors = self.process.stderr.read()
-            stopped = how == signal.SIGINT and re.search(
-                "KeyboardInterrupt|Query interrupt", errors
-            )
+            stopped = how == signal.SIGINT and re.search("KeyboardInterrupt|Query interrupt", errors)
             assert not errors or stopped, errors
 
 
@@ -109,10 +105,13 @@ def test_a_full_disk_is_reported_and_loses_nothing(kind, started, tmp_path):
     size = max((each.stat().st_size for each in tmp_path.iterdir()), default=0)
     most = 2_000 if kind == "log" else size + 60_000  # each import writes new files
     full = start(
-        "write", kind, where, "one",
+        "write",
+        kind,
+        where,
+        "one",
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
         env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},  # it would be cut off, too
-    )  # fmt: skip
+    )
     out, errors = full.communicate(timeout=100)
     assert full.returncode == 1
     assert "InputError" in errors or "StorageError" in errors, errors

@@ -9,17 +9,10 @@ import rankgauge
 from rankgauge.core.text import Ratio, shortened
 
 
-@pytest.mark.parametrize(
-    ("form", "digits", "scale"), [(".3f", 3, 1), (".0%", 0, 100), (".1%", 1, 100)]
-)
+@pytest.mark.parametrize(("form", "digits", "scale"), [(".3f", 3, 1), (".0%", 0, 100), (".1%", 1, 100)])
 def test_only_exact_limits_print_as_limits(form, digits, scale):
     rng = random.Random(16)
-    near = [
-        limit + sign * 10.0**-power
-        for limit in (-1, 0, 1)
-        for sign in (-1, 1)
-        for power in range(1, 12)
-    ]
+    near = [limit + sign * 10.0**-power for limit in (-1, 0, 1) for sign in (-1, 1) for power in range(1, 12)]
     for value in [-1.0, 0.0, 1.0, *near, *(rng.uniform(-1, 1) for _ in range(2_000))]:
         shown = f"{Ratio(value):{form}}"
         printed = Decimal(shown.strip("<>%"))
@@ -35,9 +28,7 @@ def test_only_exact_limits_print_as_limits(form, digits, scale):
             assert printed == nearest
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"), [(1 - 1e-15, "1.000"), (0.1 + 0.2 - 0.3, "0.000"), (float("nan"), "nan")]
-)
+@pytest.mark.parametrize(("value", "shown"), [(1 - 1e-15, "1.000"), (0.1 + 0.2 - 0.3, "0.000"), (float("nan"), "nan")])
 def test_rounding_errors_of_sums_are_exact(value, shown):
     assert f"{Ratio(value):.3f}" == shown
 

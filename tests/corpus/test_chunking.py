@@ -27,10 +27,7 @@ TEXT = (
     "Für Bücher: 文書 😀 at the desk, (or by post).\r\n\tSundays closed.\n"
 )
 # Texts of words, whitespace, and punctuation.
-_PARTS = (
-    "open", "a", "Bücher", "文書", "😀", ".", ". ", "? ", " ", "  ", "\n", "\n\n", "\t", ",",
-    "\ud800",
-)  # fmt: skip
+_PARTS = ("open", "a", "Bücher", "文書", "😀", ".", ". ", "? ", " ", "  ", "\n", "\n\n", "\t", ",", "\ud800")
 texts = st.lists(st.sampled_from(_PARTS)).map("".join)
 sizes = st.integers(1, 12).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n - 1)))
 
@@ -178,9 +175,7 @@ def test_chunks_of_documents_have_their_offsets():
 
 def test_titles_can_be_left_out():
     documents = [Document("d7", "Hours", "We open."), Document("d8", "Only a title")]
-    assert [c.full_text for c in chunk_documents(documents, FixedChunker(9), titles=False)] == [
-        "We open."
-    ]
+    assert [c.full_text for c in chunk_documents(documents, FixedChunker(9), titles=False)] == ["We open."]
     with_titles = chunk_documents(documents, FixedChunker(9))
     assert [c.full_text for c in with_titles] == ["Hours. We open.", "Only a title"]
 

@@ -31,10 +31,7 @@ def _wrote(folder, name, text):
 )
 def test_documents_are_read_from_lines_of_json_and_from_tables(tmp_path, name, text):
     found = read_documents(_wrote(tmp_path, name, text))
-    assert [(doc.id, doc.title, doc.text) for doc in found.values()] == [
-        ("d1", "T", "one"),
-        ("2", "", "two"),
-    ]
+    assert [(doc.id, doc.title, doc.text) for doc in found.values()] == [("d1", "T", "one"), ("2", "", "two")]
     packed = tmp_path / (name + ".gz")
     packed.write_bytes(gzip.compress(text.encode()))
     assert read_documents(packed) == found
@@ -157,9 +154,7 @@ def test_the_fingerprint_of_documents_is_what_its_definition_says():
     first = one("d1", "T", "ä", '{"a": 2, "n": [1]}')
     second = one("d2", "", "two", "")
     added = sum(int.from_bytes(digest, "little") for digest in (first, second)) % 2**256
-    wanted = hashlib.sha256(
-        b"rankgauge documents 1\n" + (2).to_bytes(8, "little") + added.to_bytes(32, "little")
-    )
+    wanted = hashlib.sha256(b"rankgauge documents 1\n" + (2).to_bytes(8, "little") + added.to_bytes(32, "little"))
     made = [
         Document("d2", text="two", fields={"metadata": {}, "url": ""}),
         Document("d1", "T", "ä", {"n": [1], "a": 2}),
@@ -170,10 +165,13 @@ def test_the_fingerprint_of_documents_is_what_its_definition_says():
 @pytest.mark.parametrize(
     "other",
     [
-        Document("d", "a", "bc"), Document("e", "ab", "c"), Document("d", "ab", "c", {"x": 0}),
-        Document("d", "", "abc"), Document("d", "ab", "c "),
+        Document("d", "a", "bc"),
+        Document("e", "ab", "c"),
+        Document("d", "ab", "c", {"x": 0}),
+        Document("d", "", "abc"),
+        Document("d", "ab", "c "),
     ],
-)  # fmt: skip
+)
 def test_documents_that_differ_have_another_fingerprint(other):
     one = fingerprint_documents([Document("d", "ab", "c")])
     assert fingerprint_documents([other]) != one
@@ -215,17 +213,19 @@ FIELDS = {"lang": "de", "tags": ["a", {"b": [1]}], "set": {1}, "pair": ([1], 2)}
 @pytest.mark.parametrize(
     "change",
     [
-        lambda fields: fields.pop("lang"), lambda fields: fields.update(lang="en"),
-        lambda fields: fields.__setitem__("lang", "en"), lambda fields: fields.clear(),
-        lambda fields: fields.__ior__({"lang": "en"}), lambda fields: fields["tags"].append("c"),
-        lambda fields: fields["tags"].reverse(), lambda fields: fields["tags"][1].popitem(),
-        lambda fields: fields["tags"][1]["b"].clear(), lambda fields: fields["pair"][0].pop(),
+        lambda fields: fields.pop("lang"),
+        lambda fields: fields.update(lang="en"),
+        lambda fields: fields.__setitem__("lang", "en"),
+        lambda fields: fields.clear(),
+        lambda fields: fields.__ior__({"lang": "en"}),
+        lambda fields: fields["tags"].append("c"),
+        lambda fields: fields["tags"].reverse(),
+        lambda fields: fields["tags"][1].popitem(),
+        lambda fields: fields["tags"][1]["b"].clear(),
+        lambda fields: fields["pair"][0].pop(),
     ],
-    ids=[
-        "pop", "update", "set", "clear", "or", "append", "reverse", "inner dict", "inner list",
-        "list in a tuple",
-    ],
-)  # fmt: skip
+    ids=["pop", "update", "set", "clear", "or", "append", "reverse", "inner dict", "inner list", "list in a tuple"],
+)
 def test_fields_are_read_only_down_to_the_last(kind, change):
     row = kind("d1", fields=copy.deepcopy(FIELDS))
     with pytest.raises(TypeError, match="read-only"):

@@ -7,15 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from rankgauge import (
-    Collection,
-    FormatError,
-    InputError,
-    Qrels,
-    Run,
-    describe_collection,
-    sample_path,
-)
+from rankgauge import Collection, FormatError, InputError, Qrels, Run, describe_collection, sample_path
 from rankgauge.checks import FINDING_KINDS
 from rankgauge.core.findings import FindingKind
 from rankgauge.corpus import description
@@ -30,10 +22,7 @@ DOCUMENTS = {
     "d5": "Late book",
     "q4": "else",
 }
-QUERIES = {
-    "q1": "what DOES a late-book cost", "q2": "late book", "q3": " Late  Book", "q4": "",
-    "q5": "x y z",
-}  # fmt: skip
+QUERIES = {"q1": "what DOES a late-book cost", "q2": "late book", "q3": " Late  Book", "q4": "", "q5": "x y z"}
 JUDGED = {"q1": {"d1": 2, "d2": 1, "d9": 1}, "q2": {"d3": 0, "d1": -1}, "q9": {"d1": 1}}
 
 
@@ -43,8 +32,7 @@ def plain_words(text):
 
 def remarks(info):
     return {
-        found.message: (found.evidence.count, found.evidence.of, found.evidence.examples)
-        for found in info.findings
+        found.message: (found.evidence.count, found.evidence.of, found.evidence.examples) for found in info.findings
     }
 
 
@@ -90,11 +78,7 @@ def test_missing_judgments_give_no_findings():
 def test_runs_are_compared_with_the_documents():
     run = Run.of({"q1": ["d1", "gone"], "q2": ["gone", "d3"]}, name="bm25")
     info = describe_collection(Collection.of(DOCUMENTS, QUERIES), runs=[run])
-    assert remarks(info)["documents of the run bm25 that are not in the collection"] == (
-        1,
-        4,
-        ("gone",),
-    )
+    assert remarks(info)["documents of the run bm25 that are not in the collection"] == (1, 4, ("gone",))
 
 
 def test_queries_that_are_in_two_splits_are_named(tmp_path):
@@ -134,14 +118,14 @@ def test_a_text_in_pieces_folds_as_a_whole(seed, monkeypatch):
 @pytest.mark.parametrize("piece", [1, 2, 3, 7, 50, 1000])
 def test_a_query_is_found_wherever_pieces_end(piece, monkeypatch):
     monkeypatch.setattr("rankgauge.corpus.scan._PIECE", piece)
-    texts = {
-        "d": "first , one two-three  FOUR, last",
-        "e": "one two threefour none two three fours",
-    }
+    texts = {"d": "first , one two-three  FOUR, last", "e": "one two threefour none two three fours"}
     for asked, count in {
-        "one two three four": 1, "two three four last": 1, "ne two three four": 0,
-        "one two three fou": 0, "first one two three": 1,
-    }.items():  # fmt: skip
+        "one two three four": 1,
+        "two three four last": 1,
+        "ne two three four": 0,
+        "one two three fou": 0,
+        "first one two three": 1,
+    }.items():
         found = remarks(describe_collection(Collection.of(texts, {"q": asked})))
         assert found.get("queries whose text occurs in a document", (0,))[0] == count
 
@@ -165,14 +149,9 @@ def test_real_collections_are_counted_as_a_plain_script_counts_them(data_folder)
         folder = data_folder / name
         docs = [json.loads(line) for line in (folder / "corpus.jsonl").read_text().splitlines()]
         asked = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
-        rows = [
-            line.split("\t") for line in (folder / "qrels/test.tsv").read_text().splitlines()[1:]
-        ]
+        rows = [line.split("\t") for line in (folder / "qrels/test.tsv").read_text().splitlines()[1:]]
         info = describe_collection(folder)
-        whole = [
-            d["text"] if d["text"].startswith(d["title"]) else f"{d['title']} {d['text']}"
-            for d in docs
-        ]
+        whole = [d["text"] if d["text"].startswith(d["title"]) else f"{d['title']} {d['text']}" for d in docs]
         lengths = [len(text.split()) for text in whole]
         assert info.spreads["words of a document"].mean == pytest.approx(np.mean(lengths))
         assert info.judgments == len(rows)

@@ -30,9 +30,12 @@ def wrote(folder, **files):
 @pytest.fixture
 def beir(tmp_path):
     return wrote(
-        tmp_path / "mini", corpus_jsonl=CORPUS, queries_jsonl=QUERIES,
-        qrels__test_tsv=HEAD + "q1\td1\t2\n", qrels__dev_tsv=HEAD + "q2\td2\t1\n",
-    )  # fmt: skip
+        tmp_path / "mini",
+        corpus_jsonl=CORPUS,
+        queries_jsonl=QUERIES,
+        qrels__test_tsv=HEAD + "q1\td1\t2\n",
+        qrels__dev_tsv=HEAD + "q2\td2\t1\n",
+    )
 
 
 def packed(folder, target, inside="mini/"):
@@ -105,10 +108,7 @@ def test_an_archive_that_is_broken_is_named(beir, tmp_path):
     path.write_bytes(b"PK\x03\x04 and no more")
     with pytest.raises(InputError, match="the archive cannot be read"):
         Collection.load(path)
-    lines = [
-        json.dumps({"_id": str(n), "text": random.Random(n).randbytes(40).hex()})
-        for n in range(999)
-    ]
+    lines = [json.dumps({"_id": str(n), "text": random.Random(n).randbytes(40).hex()}) for n in range(999)]
     (beir / "corpus.jsonl").write_text("\n".join(lines))
     data = bytearray(packed(beir, path).read_bytes())
     data[300:340] = b"\0" * 40
@@ -120,18 +120,20 @@ def test_an_archive_that_is_broken_is_named(beir, tmp_path):
 def test_the_same_content_has_one_fingerprint_in_every_format(beir, tmp_path):
     one = Collection.load(beir)
     other = wrote(
-        tmp_path / "other", documents_csv="text,id,title\ntwo,d2,\none,d1,T\n",
-        queries_tsv="q1\twhy\n", qrels_txt="q1 0 d1 2\n",
-    )  # fmt: skip
+        tmp_path / "other",
+        documents_csv="text,id,title\ntwo,d2,\none,d1,T\n",
+        queries_tsv="q1\twhy\n",
+        qrels_txt="q1 0 d1 2\n",
+    )
     (other / "queries.tsv").rename(other / "topics.tsv")
     found = Collection.load(other)
     assert found.fingerprint == one.fingerprint
     assert found.documents_fingerprint == one.documents_fingerprint
     assert found.qrels == one.qrels
     assert Collection.load(beir, split="dev").fingerprint != one.fingerprint
-    assert Collection.of(
-        {"d2": "two", "d1": {"title": "T", "text": "one"}}
-    ).documents_fingerprint == (one.documents_fingerprint)
+    assert Collection.of({"d2": "two", "d1": {"title": "T", "text": "one"}}).documents_fingerprint == (
+        one.documents_fingerprint
+    )
 
 
 TREC = """<DOC>
@@ -203,9 +205,7 @@ def test_topics_of_every_kind_are_read(data_folder):
 
 
 def test_real_collections_come_with_their_judgments(data_folder):
-    for name, counts in (
-        ("cranfield", (1400, 225, 1837)), ("cisi", (1460, 112, 3114)), ("npl", (11429, 93, 2083)),
-    ):  # fmt: skip
+    for name, counts in (("cranfield", (1400, 225, 1837)), ("cisi", (1460, 112, 3114)), ("npl", (11429, 93, 2083))):
         found = Collection.load(data_folder / name)
         assert (len(found.documents), len(found.queries), len(found.qrels.table)) == counts
     mini = data_folder / "formats" / "beir-mini"
@@ -218,11 +218,7 @@ def test_malformed_rows_are_skipped_and_counted_on_request(tmp_path):
     found = Collection.load(path, invalid="skip")
     assert [(doc.id, doc.text) for doc in found.documents.values()] == [("d1", "x"), ("2", "")]
     assert found.faults.count == 3
-    assert [fault.split(", ")[1][:6] for fault in found.faults.first] == [
-        "line 2",
-        "line 3",
-        "line 5",
-    ]
+    assert [fault.split(", ")[1][:6] for fault in found.faults.first] == ["line 2", "line 3", "line 5"]
     with pytest.raises(FormatError):
         Collection.load(path)
     with pytest.raises(UnknownName, match="invalid='all'"):
@@ -231,11 +227,7 @@ def test_malformed_rows_are_skipped_and_counted_on_request(tmp_path):
 
 @pytest.mark.parametrize(
     ("source", "said"),
-    [
-        ("gone", "no such file or folder"),
-        (3, "int, which is not a collection"),
-        ("empty", "neither"),
-    ],
+    [("gone", "no such file or folder"), (3, "int, which is not a collection"), ("empty", "neither")],
 )
 def test_a_path_without_a_collection_is_refused(tmp_path, monkeypatch, source, said):
     monkeypatch.chdir(tmp_path)

@@ -40,11 +40,7 @@ def by_loop(found, wanted, texts, repeats):
     retrieved = set().union(*lists)
     total = sum(map(len, lists)) if repeats == "counted" else len(retrieved)
     common = len(relevant & retrieved)
-    return (
-        common / total if total else 0.0,
-        common / len(relevant),
-        common / (len(relevant) + total - common),
-    )
+    return (common / total if total else 0.0, common / len(relevant), common / (len(relevant) + total - common))
 
 
 @given(
@@ -71,15 +67,12 @@ def test_ranges_count_what_a_loop_over_positions_counts(found, wanted, texts, re
 
 def test_a_worked_example_of_letters():
     scores = span_scores(
-        {"q": [Span("d1", 0, 10), Span("d1", 5, 15), Span("d2", 0, 5)]},
-        {"q": [Span("d1", 8, 20), Span("d1", 18, 20)]},
+        {"q": [Span("d1", 0, 10), Span("d1", 5, 15), Span("d2", 0, 5)]}, {"q": [Span("d1", 8, 20), Span("d1", 18, 20)]}
     )
     # 12 are relevant, 25 are retrieved (5 of them twice), and 7 are both.
     assert scores.mean() == {"precision": 7 / 25, "recall": 7 / 12, "iou": 7 / 30}
     once = span_scores(
-        {"q": [Span("d1", 0, 10), Span("d1", 5, 15), Span("d2", 0, 5)]},
-        {"q": [Span("d1", 8, 20)]},
-        repeats="once",
+        {"q": [Span("d1", 0, 10), Span("d1", 5, 15), Span("d2", 0, 5)]}, {"q": [Span("d1", 8, 20)]}, repeats="once"
     )
     assert once.mean() == {"precision": 7 / 20, "recall": 7 / 12, "iou": 7 / 25}
 
@@ -107,17 +100,12 @@ def test_the_mean_is_over_queries_with_relevant_spans():
 def test_other_ids_change_nothing():
     found = {"q": [Span("d1", 0, 9), Span("d2", 3, 5)]}
     wanted = {"q": [Span("d1", 4, 12)]}
-    renamed = [
-        {"x": [Span("z" + one.document, one.start, one.end) for one in of["q"]]}
-        for of in (found, wanted)
-    ]
+    renamed = [{"x": [Span("z" + one.document, one.start, one.end) for one in of["q"]]} for of in (found, wanted)]
     assert span_scores(found, wanted).mean() == span_scores(*renamed).mean()
 
 
 def test_a_collection_has_the_texts():
-    scores = span_scores(
-        {"q": [Span("d2", 0, 3)]}, {"q": [Span("d2", 0, 1)]}, texts=Collection.of(TEXTS)
-    )
+    scores = span_scores({"q": [Span("d2", 0, 3)]}, {"q": [Span("d2", 0, 1)]}, texts=Collection.of(TEXTS))
     assert scores.mean()["precision"] == 0.5
     assert "by token" in repr(scores)
     assert "IoU" in scores._repr_html_()

@@ -16,9 +16,22 @@ from rankgauge import Qrels, RankgaugeError, Run, evaluate, parse
 from rankgauge.data.source_joins import join_dicts
 
 MEASURES = [
-    "nDCG@3", "nDCG(gain=exp)", "AP", "RR", "RR(rel=2)", "P@2", "R@5", "Success@1", "infAP",
-    "Bpref", "Judged@3", "NumRet", "FirstRel", "IPrecAvg", "P(judged_only=True)@2",
-]  # fmt: skip
+    "nDCG@3",
+    "nDCG(gain=exp)",
+    "AP",
+    "RR",
+    "RR(rel=2)",
+    "P@2",
+    "R@5",
+    "Success@1",
+    "infAP",
+    "Bpref",
+    "Judged@3",
+    "NumRet",
+    "FirstRel",
+    "IPrecAvg",
+    "P(judged_only=True)@2",
+]
 
 
 class Doc(str):
@@ -35,18 +48,14 @@ class Doc(str):
 
 A, B = Doc("d1"), Doc("d2")
 QUERIES = st.sampled_from(["q1", "q2", "q3", "é", "Q1"])
-DOCS = st.sampled_from(
-    ["d1", "d2", "d3", "d10", "D1", " d1", "é", "dé", "\uffff", "\U0001f600", "a\nb", "\x7f"]
-)
+DOCS = st.sampled_from(["d1", "d2", "d3", "d10", "D1", " d1", "é", "dé", "\uffff", "\U0001f600", "a\nb", "\x7f"])
 SCORES = st.one_of(
     st.sampled_from([0.0, -0.0, 0.5, 0.25, 1, True, 2, 1e308, -1e308, 1.7e308, 1e-320]),
     st.floats(allow_nan=False, allow_infinity=False),
     st.sampled_from([np.float32(0.1), np.float64(0.1), np.int64(2), np.float16(0.5), 0.1]),
     st.sampled_from([2**53, 2**53 + 2, float(2**53), -(2**53) - 2, int(1e300)]),
 )
-JUDGMENTS = st.dictionaries(
-    QUERIES, st.dictionaries(DOCS, st.integers(-1, 3), max_size=8), min_size=1, max_size=4
-)
+JUDGMENTS = st.dictionaries(QUERIES, st.dictionaries(DOCS, st.integers(-1, 3), max_size=8), min_size=1, max_size=4)
 RUNS = st.dictionaries(QUERIES, st.dictionaries(DOCS, SCORES, max_size=12), max_size=5)
 
 
@@ -80,19 +89,12 @@ def same(qrels: Any, run: Any, **options: Any) -> Any:
 def test_a_run_of_dicts_evaluates_as_its_table_does(
     qrels: Any, run: Any, ties: Any, duplicates: Any, undefined: Any, queries: Any, weights: Any
 ) -> None:
-    same(
-        qrels, run, ties=ties, duplicates=duplicates, undefined=undefined, queries=queries,
-        weights=weights,
-    )  # fmt: skip
+    same(qrels, run, ties=ties, duplicates=duplicates, undefined=undefined, queries=queries, weights=weights)
 
 
 LISTS = st.dictionaries(
     st.sampled_from(["q1", "q2", "é", "query_id", "doc_id", "score"]),
-    st.lists(
-        st.sampled_from(
-            ["d1", "d2", "d3", "é", "", "\0", "\ud800", 1, 2.5, None, ("d1", 1.0), ["d1"]]
-        )
-    ),
+    st.lists(st.sampled_from(["d1", "d2", "d3", "é", "", "\0", "\ud800", 1, 2.5, None, ("d1", 1.0), ["d1"]])),
     min_size=1,
 )
 PLAIN = st.dictionaries(QUERIES, st.lists(DOCS, unique=True), min_size=1)
@@ -103,9 +105,7 @@ def test_a_run_of_lists_evaluates_as_its_table_does(qrels: Any, run: Any, ties: 
     same(qrels, run, ties=ties)
 
 
-@given(
-    st.randoms(use_true_random=False), st.sampled_from(["trec", "input", "best", "worst", "mean"])
-)
+@given(st.randoms(use_true_random=False), st.sampled_from(["trec", "input", "best", "worst", "mean"]))
 def test_ties_of_many_documents_are_ordered_as_in_the_table(rng: random.Random, ties: Any) -> None:
     docs = [f"d{number}" for number in range(60)]
     judged = {doc: rng.randint(-1, 3) for doc in rng.sample(docs, 30)}
@@ -114,19 +114,50 @@ def test_ties_of_many_documents_are_ordered_as_in_the_table(rng: random.Random, 
 
 
 UNUSUAL: list[Any] = [
-    {"": 1.0}, {"a": 1.0, "": 0.5}, {"a\0": 1.0}, {"\ud800": 1.0, "b": 0.5}, {1: 0.5},
-    {"a": 1.0, 1: 0.5}, {b"a": 0.5}, {None: 0.5}, {("a",): 0.5},
-    {A: 0.5}, {"a": 0.75, B: 0.5}, {A: 1.0, "d1": 0.5}, {np.str_("d1"): 0.5},
-    {"a": float("nan")}, {"a": 0.5, "b": float("nan"), "c": 0.25}, {"a": float("inf")},
-    {"a": float("inf"), "b": float("-inf")}, {"a": None}, {"a": 0.5, "b": None},
-    {"a": "0.5"}, {"a": 0.5, "b": "x"}, {"a": 1j}, {"a": 0.5, "b": np.complex64(1)},
-    {"a": 10**400}, {"a": 10**400, "b": -(10**400)}, {"a": 0.5, "b": 10**400},
-    {"a": [0.5]}, {"a": np.array(0.5)}, {"a": 0.5, "b": np.array([0.5, 1])},
-    {"a": np.array(1, bool)[()]}, {"a": np.datetime64("2020-01-01")}, {"a": Fraction(1, 3)},
-    {"d1": Fraction(1, 3), "d2": 0.0}, {"d1": 1.0, "d2": Fraction(1, 2)},
-    {"a": 2**53 + 1}, {"a": 2**53, "b": 2**53 + 1, "c": 0.5}, {"a": 10**300, "b": 1e300},
-    ["d2", "d1"], [("d2", 0.5), ("d1", 0.75)], {"d1", "d2"}, None, 3, "d1",
-]  # fmt: skip
+    {"": 1.0},
+    {"a": 1.0, "": 0.5},
+    {"a\0": 1.0},
+    {"\ud800": 1.0, "b": 0.5},
+    {1: 0.5},
+    {"a": 1.0, 1: 0.5},
+    {b"a": 0.5},
+    {None: 0.5},
+    {("a",): 0.5},
+    {A: 0.5},
+    {"a": 0.75, B: 0.5},
+    {A: 1.0, "d1": 0.5},
+    {np.str_("d1"): 0.5},
+    {"a": float("nan")},
+    {"a": 0.5, "b": float("nan"), "c": 0.25},
+    {"a": float("inf")},
+    {"a": float("inf"), "b": float("-inf")},
+    {"a": None},
+    {"a": 0.5, "b": None},
+    {"a": "0.5"},
+    {"a": 0.5, "b": "x"},
+    {"a": 1j},
+    {"a": 0.5, "b": np.complex64(1)},
+    {"a": 10**400},
+    {"a": 10**400, "b": -(10**400)},
+    {"a": 0.5, "b": 10**400},
+    {"a": [0.5]},
+    {"a": np.array(0.5)},
+    {"a": 0.5, "b": np.array([0.5, 1])},
+    {"a": np.array(1, bool)[()]},
+    {"a": np.datetime64("2020-01-01")},
+    {"a": Fraction(1, 3)},
+    {"d1": Fraction(1, 3), "d2": 0.0},
+    {"d1": 1.0, "d2": Fraction(1, 2)},
+    {"a": 2**53 + 1},
+    {"a": 2**53, "b": 2**53 + 1, "c": 0.5},
+    {"a": 10**300, "b": 1e300},
+    ["d2", "d1"],
+    [("d2", 0.5), ("d1", 0.75)],
+    {"d1", "d2"},
+    None,
+    3,
+    "d1",
+]
 
 
 @pytest.mark.parametrize("ranking", UNUSUAL, ids=map(str, range(len(UNUSUAL))))
@@ -139,10 +170,15 @@ def test_unusual_dicts_are_left_to_the_table(ranking: Any, known: bool) -> None:
 
 
 UNUSUAL_RUNS: list[Any] = [
-    {"": {"d1": 1.0}}, {"q1": {"d1": 1.0}, "": {}}, {"q1\0": {"d1": 0.5}},
-    {"\udc80": {"d1": 0.5}}, {1: {"d1": 0.5}}, {"q1": {"d1": 0.5}, 2: {}}, {b"q1": {"d1": 0.5}},
+    {"": {"d1": 1.0}},
+    {"q1": {"d1": 1.0}, "": {}},
+    {"q1\0": {"d1": 0.5}},
+    {"\udc80": {"d1": 0.5}},
+    {1: {"d1": 0.5}},
+    {"q1": {"d1": 0.5}, 2: {}},
+    {b"q1": {"d1": 0.5}},
     {A: {"d1": 0.5}},
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("run", UNUSUAL_RUNS, ids=map(str, range(len(UNUSUAL_RUNS))))
@@ -154,12 +190,19 @@ def test_unusual_queries_are_left_to_the_table(run: Any) -> None:
 @pytest.mark.parametrize(
     "scores",
     [
-        (3.0, 2.0, 1.0), (3, 2, 1), (True, 0.5, 0), (np.float32(0.3), np.float32(0.2), 0.1),
-        (1e308, 1.7e308, 1e308), (2**53 + 2, 2**53, 2**53 - 1), (float(2**53), 2**53 + 2, 0.0),
-        (np.float64(0.5), 0.5, np.int8(1)), (-0.0, 0.0, 0), (1e17, 2**53 + 2, float(2**53), 0.5),
+        (3.0, 2.0, 1.0),
+        (3, 2, 1),
+        (True, 0.5, 0),
+        (np.float32(0.3), np.float32(0.2), 0.1),
+        (1e308, 1.7e308, 1e308),
+        (2**53 + 2, 2**53, 2**53 - 1),
+        (float(2**53), 2**53 + 2, 0.0),
+        (np.float64(0.5), 0.5, np.int8(1)),
+        (-0.0, 0.0, 0),
+        (1e17, 2**53 + 2, float(2**53), 0.5),
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_numbers_of_any_kind_need_no_table(scores: Any) -> None:
     run = {"q1": dict(zip(("d1", "d2", "d3", "d4"), scores, strict=False)), "q2": {}}
     qrels = {"q1": {"d1": 1, "d3": 2}, "q2": {"d1": 1}}

@@ -11,10 +11,36 @@ from hypothesis import given, strategies as st
 from rankgauge.core.ids import Ids
 from rankgauge.data.id_spelling import _WAYS, matches, spelled, way_of
 
-_BIT = st.sampled_from([
-    "0", "0", "1", "7", "a", "A", "b", "B", "_", "-", ".", "/", ":", " ", "%41", "%2F", "%00",
-    ".0", "'", '"', "é", "É", "ß", "\u212a", "k", "\u00a0",
-])  # fmt: skip
+_BIT = st.sampled_from(
+    [
+        "0",
+        "0",
+        "1",
+        "7",
+        "a",
+        "A",
+        "b",
+        "B",
+        "_",
+        "-",
+        ".",
+        "/",
+        ":",
+        " ",
+        "%41",
+        "%2F",
+        "%00",
+        ".0",
+        "'",
+        '"',
+        "é",
+        "É",
+        "ß",
+        "\u212a",
+        "k",
+        "\u00a0",
+    ]
+)
 _ID = st.lists(_BIT, min_size=1, max_size=6).map("".join).map(str.encode)
 
 

@@ -32,13 +32,7 @@ def _entries(found: Joined) -> Ranks:
     """Return rank, first and last rank of the tie group, and grade, by query."""
     ends = found.offsets.tolist()
     rows = list(
-        zip(
-            found.rank.tolist(),
-            found.tie_first.tolist(),
-            found.tie_last.tolist(),
-            found.grade.tolist(),
-            strict=True,
-        )
+        zip(found.rank.tolist(), found.tie_first.tolist(), found.tie_last.tolist(), found.grade.tolist(), strict=True)
     )
     queries = found.qrels.table.queries.tolist()
     entries: Ranks = {query: [] for query in queries}
@@ -104,9 +98,7 @@ def _by_grade(made: Batch, policy: str) -> dict[bytes, list[tuple[int, float]]]:
         worth = {doc: grades.get(doc, -math.inf) for doc in scores}
         sign = -1 if policy != "worst" else 1
         order = sorted(scores, key=lambda doc: (-scores[doc], sign * worth[doc]))
-        found[query.encode()] = [
-            (rank, grades[doc]) for rank, doc in enumerate(order, start=1) if doc in grades
-        ]
+        found[query.encode()] = [(rank, grades[doc]) for rank, doc in enumerate(order, start=1) if doc in grades]
     return found
 
 
@@ -124,8 +116,7 @@ def test_rankings_without_scores_keep_their_order() -> None:
     lists = {"q1": ["b", "a", "c", "d"], "q2": ["z", "y"]}
     qrels = {"q1": {"a": 1, "d": 2}, "q2": {"y": 1}}
     for ties in ("trec", "input"):
-        ranks = {query: [row[0] for row in rows]
-                 for query, rows in _entries(joined(qrels, lists, ties)).items()}  # fmt: skip
+        ranks = {query: [row[0] for row in rows] for query, rows in _entries(joined(qrels, lists, ties)).items()}
         assert ranks == {b"q1": [2, 4], b"q2": [2]}
 
 
@@ -198,10 +189,7 @@ def test_queries_of_very_different_depth_do_not_affect_each_other() -> None:
         for query, depth in depths.items()
         if depth
     }
-    qrels = {
-        query: {f"d{rng.randrange(max(depth, 1) + 2)}": 1 for _ in range(30)}
-        for query, depth in depths.items()
-    }
+    qrels = {query: {f"d{rng.randrange(max(depth, 1) + 2)}": 1 for _ in range(30)} for query, depth in depths.items()}
     together = joined(qrels, run)
     assert together.numbers.tolist() == [q for q, depth in enumerate(depths.values()) if depth]
     assert together.retrieved.tolist() == [depth for depth in depths.values() if depth]
@@ -213,11 +201,7 @@ def test_queries_of_very_different_depth_do_not_affect_each_other() -> None:
 def test_the_same_document_in_two_queries_is_judged_in_each_by_itself() -> None:
     qrels = {"q1": {"d": 1}, "q2": {"d": 3, "e": 0}, "q3": {"e": 2}}
     run = {"q3": {"d": 2.0, "e": 1.0}, "q2": {"e": 2.0, "d": 1.0}, "q1": {"e": 1.0}}
-    assert _entries(joined(qrels, run)) == {
-        b"q1": [],
-        b"q2": [(1, 1, 1, 0.0), (2, 2, 2, 3.0)],
-        b"q3": [(2, 2, 2, 2.0)],
-    }
+    assert _entries(joined(qrels, run)) == {b"q1": [], b"q2": [(1, 1, 1, 0.0), (2, 2, 2, 3.0)], b"q3": [(2, 2, 2, 2.0)]}
 
 
 # ---- hash collisions are resolved by comparing ids
@@ -255,9 +239,7 @@ def test_a_weak_hash_changes_no_number(bits: int, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("bits", [0, 2])
-def test_a_weak_hash_finds_the_same_repeated_documents(
-    bits: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_weak_hash_finds_the_same_repeated_documents(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     _weaken(monkeypatch, bits)
     lines = [("q", f"d{number % 40}", float(number)) for number in range(43)]
     run = Run.of([*lines, ("p", "d1", 1.0), ("p", "d2", 1.0)])
@@ -337,9 +319,7 @@ def test_queries_of_one_side_only_are_known() -> None:
 
 
 @given(batches(scores=few_scores), st.randoms(use_true_random=False))
-def test_a_query_that_no_tie_can_change_is_changed_by_no_tie(
-    made: Batch, rng: random.Random
-) -> None:
+def test_a_query_that_no_tie_can_change_is_changed_by_no_tie(made: Batch, rng: random.Random) -> None:
     """Compare all other orders of equal scores, for measures that depend on relevance."""
     found = joined(made.qrels, made.run)
     calm = np.setdiff1d(np.arange(len(found.qrels)), found.tied())

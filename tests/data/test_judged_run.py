@@ -25,15 +25,11 @@ def _only_block(made: Batch) -> JudgedRun:
 
 @given(
     st.integers(1, 4).flatmap(
-        lambda width: st.lists(
-            st.lists(st.floats(-1e6, 1e6), min_size=width, max_size=width), min_size=1, max_size=5
-        )
+        lambda width: st.lists(st.lists(st.floats(-1e6, 1e6), min_size=width, max_size=width), min_size=1, max_size=5)
     ),
     st.integers(0, 40),
 )
-def test_a_total_is_added_from_left_to_right_whatever_the_padding(
-    rows: list[list[float]], padding: int
-) -> None:
+def test_a_total_is_added_from_left_to_right_whatever_the_padding(rows: list[list[float]], padding: int) -> None:
     padded = np.pad(np.array(rows), ((0, 0), (0, padding)))
     for row, total in zip(rows, JudgedRun.total(padded).tolist(), strict=True):
         wanted = 0.0
@@ -70,11 +66,7 @@ def test_discounts_are_the_same_from_many_threads() -> None:
 @given(batches())
 def test_the_judged_list_is_the_run_without_the_rest(made: Batch) -> None:
     run = {
-        query: {
-            doc: score
-            for doc, score in scores.items()
-            if made.qrels.get(query, {}).get(doc, -1) >= 0
-        }
+        query: {doc: score for doc, score in scores.items() if made.qrels.get(query, {}).get(doc, -1) >= 0}
         for query, scores in made.run.items()
     }
     only, wanted = _only_block(made).judged_only(), _only_block(Batch(made.qrels, run))
@@ -98,9 +90,7 @@ def test_a_pooled_document_does_not_lengthen_a_tie_of_judged_ones() -> None:
 
 
 @given(batches(scores=few_scores), st.sampled_from((0.5, 1, 2, 3, 9)), st.integers(1, 9))
-def test_counts_of_relevant_documents_come_from_the_judgments(
-    made: Batch, rel: float, k: int
-) -> None:
+def test_counts_of_relevant_documents_come_from_the_judgments(made: Batch, rel: float, k: int) -> None:
     block = _only_block(made)
     grades = [list(pairs.values()) for pairs in made.qrels.values()]
     depths = [len(made.run.get(query, {})) for query in made.qrels]
@@ -139,10 +129,25 @@ def test_equal_runs_are_equal_and_travel_by_pickle() -> None:
 def test_cached_arrays_of_a_measure_change_no_value_of_another(made: Batch) -> None:
     run = _only_block(made)
     names = (
-        "nDCG", "nDCG(gain=exp)", "nDCG(gain={1:5,2:1})@2", "DCG@3", "DCG(gain=exp)@3", "P@2",
-        "P(rel=2)@2", "P@5", "R@2", "R(rel=2)@5", "RR", "RR(rel=2)@2", "AP", "AP(rel=2)@3",
-        "P(judged_only=True)@2", "IPrec(rel=2)@0.5", "Judged@2", "Success(rel=2)@5",
-    )  # fmt: skip
+        "nDCG",
+        "nDCG(gain=exp)",
+        "nDCG(gain={1:5,2:1})@2",
+        "DCG@3",
+        "DCG(gain=exp)@3",
+        "P@2",
+        "P(rel=2)@2",
+        "P@5",
+        "R@2",
+        "R(rel=2)@5",
+        "RR",
+        "RR(rel=2)@2",
+        "AP",
+        "AP(rel=2)@3",
+        "P(judged_only=True)@2",
+        "IPrec(rel=2)@0.5",
+        "Judged@2",
+        "Success(rel=2)@5",
+    )
     for name in (*names, *reversed(names)):
         fresh = JudgedRun(**run.__getstate__())
         wanted = parse(name).values(fresh)

@@ -18,11 +18,7 @@ from rankgauge.evaluation.evaluation import evaluate
 
 JUDGED = {"q1": {"d1": 2.0, "d2": 0.0}, "q2": {"d1": 1.0}}
 RANKED = {"q1": {"d2": 0.5, "d1": 0.25}, "q2": {"d9": 1.0}}
-NOUNS = [
-    Qrels.of(JUDGED),
-    Run.of(RANKED, name="bm25", settings={"k1": 0.9}),
-    Policies(ties="input"),
-]
+NOUNS = [Qrels.of(JUDGED), Run.of(RANKED, name="bm25", settings={"k1": 0.9}), Policies(ties="input")]
 
 
 @pytest.mark.parametrize("noun", NOUNS, ids=lambda noun: type(noun).__name__)
@@ -127,8 +123,7 @@ def test_repeated_documents_are_kept_until_a_policy_decides() -> None:
 
 def test_unknown_policies_are_refused() -> None:
     with pytest.raises(
-        UnknownName,
-        match="ties='heap' is not valid\nfix: choose one of: trec, input, best, worst, mean",
+        UnknownName, match="ties='heap' is not valid\nfix: choose one of: trec, input, best, worst, mean"
     ):
         Policies(ties="heap")  # type: ignore[arg-type]
 
@@ -146,9 +141,7 @@ def test_unknown_policies_are_refused() -> None:
     ],
     ids=["negative", "part", "flag", "one", "no mean", "seed", "no draws"],
 )
-def test_draws_are_refused_for_policies_without_sampling(
-    given: dict[str, Any], message: str
-) -> None:
+def test_draws_are_refused_for_policies_without_sampling(given: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Policies(**given)
 
@@ -157,10 +150,7 @@ def test_eight_threads_share_one_set_of_judgments() -> None:
     rng = np.random.default_rng(0)
     grades = {f"q{q}": {f"d{d}": int(rng.integers(0, 3)) for d in range(60)} for q in range(40)}
     runs = [
-        {
-            f"q{q}": {f"d{d}": float(rng.integers(0, 9)) for d in rng.permutation(90)[:50]}
-            for q in range(40)
-        }
+        {f"q{q}": {f"d{d}": float(rng.integers(0, 9)) for d in rng.permutation(90)[:50]} for q in range(40)}
         for _ in range(16)
     ]
     expected = [evaluate(grades, run, ["nDCG@10", "AP", "Bpref"]).mean() for run in runs]

@@ -13,10 +13,7 @@ from rankgauge import InputError, PreferenceQrels, Qrels, Run, evaluate
 from rankgauge.data import fingerprint, read_preference_qrels
 from rankgauge.evaluation import read_judgments
 
-JUDGED = {
-    "q1": {"ann": {"1": {"d1": 2.0, "d2": 1.0}, "2": {"d2": 3.0, "d3": 0.0}}},
-    "q2": {"bob": {"0": {"d1": 0.0}}},
-}
+JUDGED = {"q1": {"ann": {"1": {"d1": 2.0, "d2": 1.0}, "2": {"d2": 3.0, "d3": 0.0}}}, "q2": {"bob": {"0": {"d1": 0.0}}}}
 LINES = "q1 ann 1 d1 2\nq1 ann 1 d2 1\nq1 ann 2 d2 3\nq1 ann 2 d3 0\nq2 bob 0 d1 0\n"
 NAMES = ("query_id", "group_id", "subgroup_id", "doc_id", "relevance")
 ROWS = [(*line.split()[:4], float(line.split()[4])) for line in LINES.splitlines()]
@@ -29,10 +26,16 @@ def as_dicts(judged: PreferenceQrels) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "source",
-    [JUDGED, {"q1": JUDGED["q1"], "q2": {"bob": {"d1": 0}}}, COLUMNS, ROWS,
-     [dict(zip(NAMES, row, strict=True)) for row in ROWS], [*ROWS[1:4], ROWS[0], ROWS[4]]],
+    [
+        JUDGED,
+        {"q1": JUDGED["q1"], "q2": {"bob": {"d1": 0}}},
+        COLUMNS,
+        ROWS,
+        [dict(zip(NAMES, row, strict=True)) for row in ROWS],
+        [*ROWS[1:4], ROWS[0], ROWS[4]],
+    ],
     ids=["mapping", "no-subgroup", "columns", "rows", "dicts", "other-order"],
-)  # fmt: skip
+)
 def test_all_sources_give_the_same_judgments(source: Any) -> None:
     judged = PreferenceQrels.of(source)
     assert as_dicts(judged) == JUDGED
@@ -93,19 +96,25 @@ def test_they_are_immutable_compared_by_content_and_pickled() -> None:
 @pytest.mark.parametrize(
     ("source", "what"),
     [
-        ({"q": {"g": {"1": {"a": 2, "b": 1}, "2": {"b": 2, "a": 1}}}},
-         "group 'g' of query 'q' contradicts itself: 'a' and 'b' are each preferred"),
-        ({"q": {"g": {"1": {"a": 2, "b": 1}, "2": {"b": 2, "c": 1}, "3": {"c": 2, "a": 1}}}},
-         "'a' and 'b' are each preferred to the other"),
+        (
+            {"q": {"g": {"1": {"a": 2, "b": 1}, "2": {"b": 2, "a": 1}}}},
+            "group 'g' of query 'q' contradicts itself: 'a' and 'b' are each preferred",
+        ),
+        (
+            {"q": {"g": {"1": {"a": 2, "b": 1}, "2": {"b": 2, "c": 1}, "3": {"c": 2, "a": 1}}}},
+            "'a' and 'b' are each preferred to the other",
+        ),
         ({"q": {"g": {"1": {"a": 1}, "2": {"a": 0}}}}, "'a' has both grade 0 and a higher one"),
-        ([("q", "g", "1", "a", 1), ("q", "g", "1", "a", 2)],
-         "duplicate document 'a' for subgroup '1' of group 'g' of query 'q'"),
+        (
+            [("q", "g", "1", "a", 1), ("q", "g", "1", "a", 2)],
+            "duplicate document 'a' for subgroup '1' of group 'g' of query 'q'",
+        ),
         ({"q": {"g": {"1": {"a": "good"}}}}, "grade 'good' is text"),
         (Run.of({"q": ["a"]}), "got the run"),
         (7, "got int, expected preferences"),
     ],
     ids=["conflict", "circle", "zero", "twice", "text", "run", "number"],
-)  # fmt: skip
+)
 def test_invalid_judgments_are_refused_with_a_fix(source: Any, what: str) -> None:
     with pytest.raises(InputError) as error:
         PreferenceQrels.of(source)
@@ -116,9 +125,7 @@ def test_invalid_judgments_are_refused_with_a_fix(source: Any, what: str) -> Non
 def test_a_file_that_does_not_fit_names_the_line(tmp_path: Path) -> None:
     path = tmp_path / "prefs"
     path.write_text("q a 1 d1 1\nq a 1 d2\n", encoding="utf-8")
-    with pytest.raises(
-        InputError, match="prefs, line 2: got 4 fields, expected 5: query group sub"
-    ):
+    with pytest.raises(InputError, match="prefs, line 2: got 4 fields, expected 5: query group sub"):
         read_preference_qrels(path)
 
 

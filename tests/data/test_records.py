@@ -98,10 +98,10 @@ class Named(NamedTuple):
 
 
 @pytest.mark.parametrize(
-    "make", [Plain, Slots, Computed, Named, lambda *v: SimpleNamespace(id=v[0], retrieved=v[1],
-                                                                      relevant=v[2])],
+    "make",
+    [Plain, Slots, Computed, Named, lambda *v: SimpleNamespace(id=v[0], retrieved=v[1], relevant=v[2])],
     ids=["dataclass", "slots", "properties", "namedtuple", "namespace"],
-)  # fmt: skip
+)
 def test_records_are_objects_with_such_attributes(make):
     found = same([make("q1", ["d2", "d1"], {"d1"}), make("q2", ["d3"], {"d9"})])
     assert found.notes == ()
@@ -118,32 +118,19 @@ def test_records_are_tuples():
 
 
 def test_records_are_parallel_lists():
-    columns = {
-        "id": ["q1", "q2"],
-        "retrieved": [["d2", "d1"], ["d3"]],
-        "relevant": [["d1"], {"d9"}],
-    }
+    columns = {"id": ["q1", "q2"], "retrieved": [["d2", "d1"], ["d3"]], "relevant": [["d1"], {"d9"}]}
     same(columns)
     same({**columns, "relevance_scores": [None, {"d9": 1}]})
     same({**columns, "retrieved": (("d2", "d1"), ["d3"])})
 
 
 def test_records_are_mapped_by_query_id():
-    same(
-        {
-            "q1": {"retrieved": ["d2", "d1"], "relevant": ["d1"]},
-            "q2": {"retrieved": ["d3"], "relevant": ["d9"]},
-        }
-    )
+    same({"q1": {"retrieved": ["d2", "d1"], "relevant": ["d1"]}, "q2": {"retrieved": ["d3"], "relevant": ["d9"]}})
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "polars lazy", "pyarrow", "duckdb"])
 def test_records_are_a_data_frame_with_columns_of_lists(library):
-    columns = {
-        "qid": ["q1", "q2"],
-        "retrieved": [["d2", "d1"], ["d3"]],
-        "relevant": [["d1"], ["d9"]],
-    }
+    columns = {"qid": ["q1", "q2"], "retrieved": [["d2", "d1"], ["d3"]], "relevant": [["d1"], ["d9"]]}
     arrow = pa.table(columns)
     frame = {
         "pandas": lambda: pd.DataFrame(columns),
@@ -167,9 +154,8 @@ def test_a_data_frame_may_hold_grades_and_arrays():
     assert dict(found.graded) == {"1": {"d1": 1.0}, "2": {"d9": 1.0}}
     # A struct column has every field in every row, empty where a row lacks it.
     polars = pl.DataFrame(
-        {"retrieved": [["d1"], ["d3"]], "relevance_scores": [{"d1": 3, "d3": None},
-                                                             {"d1": None, "d3": 2}]}
-    )  # fmt: skip
+        {"retrieved": [["d1"], ["d3"]], "relevance_scores": [{"d1": 3, "d3": None}, {"d1": None, "d3": 2}]}
+    )
     assert dict(Records.of(polars).graded) == {"1": {"d1": 3.0}, "2": {"d3": 2.0}}
 
 
@@ -183,9 +169,7 @@ def test_records_come_from_any_iterable_and_pass_through():
 @pytest.mark.parametrize("ids", [(1, 2), (b"q1", b"\xff"), ("ä", "雪")])
 def test_ids_are_text_whole_numbers_or_bytes(ids):
     found = Records.of([{"id": q, "retrieved": [7, 8], "relevant": [8]} for q in ids])
-    assert list(found.qrels.query_index) == [
-        q if isinstance(q, bytes) else str(q).encode() for q in ids
-    ]
+    assert list(found.qrels.query_index) == [q if isinstance(q, bytes) else str(q).encode() for q in ids]
     assert evaluate(found, measures="RR").mean() == {"RR": 0.5}
 
 
@@ -252,31 +236,31 @@ def test_a_broken_gzip_file_is_an_error_whatever_its_name(tmp_path):
 
 
 def test_ids_that_are_numbers_meet_the_keys_of_json():
-    found = Records.of(
-        [{"retrieved": [7, 8], "relevant": [8], "relevance_scores": {"8": 2, "9": 0}}]
-    )
+    found = Records.of([{"retrieved": [7, 8], "relevant": [8], "relevance_scores": {"8": 2, "9": 0}}])
     assert found.graded is found.qrels
     assert evaluate(found, measures=["RR", "DCG@1"]).mean() == {"RR": 0.5, "DCG@1": 0.0}
 
 
 BAD_FILES = {
-    "a broken line": (
-        "r.jsonl", json.dumps(LINES[0]) + '\n\n{"id": "q2", \n', "r.jsonl, line 3: not valid JSON",
-    ),
+    "a broken line": ("r.jsonl", json.dumps(LINES[0]) + '\n\n{"id": "q2", \n', "r.jsonl, line 3: not valid JSON"),
     "a part that is missing": (
-        "r.jsonl", json.dumps(LINES[0]) + '\n{"id": "q2", "retrieved": ["d1"]}\n',
+        "r.jsonl",
+        json.dumps(LINES[0]) + '\n{"id": "q2", "retrieved": ["d1"]}\n',
         "r.jsonl, line 2: there is no 'relevant'; its fields are 'id', 'retrieved'",
     ),
     "the same query again": (
-        "r.jsonl", json.dumps(LINES[0]) + "\n" + json.dumps(LINES[0]),
+        "r.jsonl",
+        json.dumps(LINES[0]) + "\n" + json.dumps(LINES[0]),
         "r.jsonl, line 2: query 'q1' is already in r.jsonl, line 1",
     ),
     "an id that is no id": (
-        "r.jsonl", json.dumps(LINES[0]) + '\n{"id": "b", "retrieved": ["d1", 2.5], "relevant": []}',
+        "r.jsonl",
+        json.dumps(LINES[0]) + '\n{"id": "b", "retrieved": ["d1", 2.5], "relevant": []}',
         "r.jsonl, line 2: document id 2.5 is",
     ),
     "a score that is text": (
-        "r.jsonl", '{"retrieved": ["d1"], "scores": ["high"], "relevant": []}',
+        "r.jsonl",
+        '{"retrieved": ["d1"], "scores": ["high"], "relevant": []}',
         "r.jsonl, line 1: score 'high' is text, not a number",
     ),
     "a list of numbers": ("r.json", "[1, 2]", "r.json, record 1: got 1, expected a record"),
@@ -288,7 +272,7 @@ BAD_FILES = {
     "nested too deeply": ("r.json", "[" * 100_000, "r.json: the JSON is nested too deeply"),
     "an empty list": ("r.json", "[]", "r.json: there are no records"),
     "an empty file": ("r.jsonl", "", "r.jsonl: there are no records"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
@@ -364,10 +348,7 @@ def test_a_relevant_document_with_a_fraction_of_a_grade_stays_relevant():
     found = graded_record(relevant=["a"], relevance_scores={"a": 0.5, "b": 0})
     assert evaluate(found, measures=["P@1", "DCG@1"]).mean() == {"P@1": 1.0, "DCG@1": 0.5}
     assert found.notes == (
-        (
-            "records: 1 query with grades between 0 and 1; binary measures use 'relevant', "
-            "gains use the grades"
-        ),
+        ("records: 1 query with grades between 0 and 1; binary measures use 'relevant', gains use the grades"),
     )
 
 
@@ -375,9 +356,7 @@ def test_a_relevant_document_with_a_fraction_of_a_grade_stays_relevant():
 def test_scores_rule_over_the_order_of_the_list_and_a_note_says_so(name):
     told = graded_record(relevant=["c"], **{name: [0.1, 0.2, 0.9]})
     assert evaluate(told, measures="RR").mean() == {"RR": 1.0}
-    assert told.notes == (
-        "records: 1 query whose list order and retrieval scores disagree: the scores are used",
-    )
+    assert told.notes == ("records: 1 query whose list order and retrieval scores disagree: the scores are used",)
     quiet = graded_record(relevant=["c"], **{name: [0.9, 0.9, -1]})
     assert quiet.notes == ()
     assert quiet.run["q"] == {"a": 0.9, "b": 0.9, "c": -1.0}
@@ -415,18 +394,21 @@ DOCS = [f"d{number}" for number in range(8)]
     st.dictionaries(
         st.sampled_from(["q1", "q2", "q3"]),
         st.tuples(
-            st.lists(st.sampled_from(DOCS), unique=True),
-            st.dictionaries(st.sampled_from(DOCS), st.integers(0, 3)),
+            st.lists(st.sampled_from(DOCS), unique=True), st.dictionaries(st.sampled_from(DOCS), st.integers(0, 3))
         ),
         min_size=1,
     )
 )
 def test_records_give_bit_for_bit_what_judgments_and_a_run_give(data):
     records = [
-        {"id": q, "retrieved": docs, "relevance_scores": grades,
-         "relevant": [doc for doc, grade in grades.items() if grade > 0]}
+        {
+            "id": q,
+            "retrieved": docs,
+            "relevance_scores": grades,
+            "relevant": [doc for doc, grade in grades.items() if grade > 0],
+        }
         for q, (docs, grades) in data.items()
-    ]  # fmt: skip
+    ]
     apart = evaluate({q: g for q, (_, g) in data.items()}, {q: d for q, (d, _) in data.items()})
     assert np.array_equal(evaluate(records).per_query, apart.per_query, equal_nan=True)
     assert evaluate(records).query_ids == apart.query_ids
@@ -437,11 +419,7 @@ def test_records_give_bit_for_bit_what_judgments_and_a_run_give(data):
 GOOD = {"id": "q1", "retrieved": ["d1"], "relevant": ["d1"]}
 BAD = {
     "nothing": ([], "records: there are no records", f"pass at least one: {EXAMPLE}"),
-    "None": (
-        None,
-        "records: got NoneType, expected records",
-        f"pass a list of records: [{EXAMPLE}, ...]",
-    ),
+    "None": (None, "records: got NoneType, expected records", f"pass a list of records: [{EXAMPLE}, ...]"),
     "judgments alone": (
         {"q1": {"d1": 3}},
         "records: a mapping without columns 'retrieved' and 'relevant' has no records",
@@ -594,9 +572,7 @@ def test_a_key_is_taken_for_a_misspelling_only_if_it_is_near():
         with pytest.raises(UnknownName, match="did you mean"):
             Records.of([{**GOOD, key: 1}])
     for key in ("retrieved_at", "category", "n", 7):
-        assert Records.of([{**GOOD, key: 1}]).notes == (
-            f"records: unknown fields ignored: {str(key)!r}",
-        )
+        assert Records.of([{**GOOD, key: 1}]).notes == (f"records: unknown fields ignored: {str(key)!r}",)
 
 
 def test_a_series_with_documents_as_labels_holds_their_grades_or_scores():
@@ -639,11 +615,9 @@ def test_broken_gzip_data_is_reported_wherever_it_breaks(tmp_path, monkeypatch, 
     rows = [{**LINES[0], "id": f"q{n * 7919 % 10_007}"} for n in range(3000)]
     text = json.dumps(rows, indent=0) if "json." in name else "\n".join(map(json.dumps, rows))
     packed = gzip.compress(text.encode())
-    data = {
-        "cut": packed[:-100],
-        "overwritten": packed[:20] + b"\xff" * 200 + packed[220:],
-        "two bytes": packed[:2],
-    }[damage]
+    data = {"cut": packed[:-100], "overwritten": packed[:20] + b"\xff" * 200 + packed[220:], "two bytes": packed[:2]}[
+        damage
+    ]
     (tmp_path / name).write_bytes(data)
     with pytest.raises(InputError, match=f"^{name}.*: the gzip data is corrupt or truncated"):
         Records.of(name)

@@ -12,17 +12,9 @@ from rankgauge.core.ids import Ids
 from rankgauge.core.policies import Policies
 from rankgauge.data import source_joins
 from rankgauge.data.run import map_blocks, run_name
-from rankgauge.evaluation.blocks import (
-    measure_block,
-    measure_part,
-    merge_blocks,
-)
-from rankgauge.evaluation.context import (
-    make_context,
-)
-from rankgauge.evaluation.plan import (
-    make_plan,
-)
+from rankgauge.evaluation.blocks import measure_block, measure_part, merge_blocks
+from rankgauge.evaluation.context import make_context
+from rankgauge.evaluation.plan import make_plan
 from rankgauge.formats import fast_trec, pieces
 
 pytestmark = pytest.mark.skipif(native.core is None, reason="the compiled core was not built")
@@ -43,9 +35,7 @@ def run_file(path, seed, *, queries=120, docs=30, line="q{} Q0 d{} {} {!r} tag\n
     path.write_text(text)
     judged = rng.sample(range(2 * queries), queries)
     pools = {
-        f"q{query}": {
-            f"d{doc}": rng.choice([-1, 0, 0, 1, 2]) for doc in range(rng.randint(1, docs))
-        }
+        f"q{query}": {f"d{doc}": rng.choice([-1, 0, 0, 1, 2]) for doc in range(rng.randint(1, docs))}
         for query in judged
     }
     return rg.Qrels.of(pools)
@@ -58,9 +48,7 @@ def measure_file(path, context, memory=None):
         return measure_part(part, context, run_name(path))
 
     try:
-        return source_joins.join_file(
-            context.qrels, path, measure, ties=context.policies.ties, memory=memory
-        )
+        return source_joins.join_file(context.qrels, path, measure, ties=context.policies.ties, memory=memory)
     except InputError:
         return None
 
@@ -72,12 +60,19 @@ def outcome(parts):
     flags = [bool(count) for count in (tally.longer, tally.uneven, tally.unpaired)]
     counts = (tally.documents, tally.removed, tally.unknown, tally.rising, tally.varied)
     return (
-        [(column.shape, column.tobytes("A")) for column in measured], tied,
-        summary.numbers.tolist(), summary.ends.tolist(), counts, flags,
-        summary.unknown, summary.source,
+        [(column.shape, column.tobytes("A")) for column in measured],
+        tied,
+        summary.numbers.tolist(),
+        summary.ends.tolist(),
+        counts,
+        flags,
+        summary.unknown,
+        summary.source,
         [(number, [*map(bytes, docs)]) for number, docs in summary.rankings.items()],
-        dict(summary.notes), name, dict(settings),
-    )  # fmt: skip
+        dict(summary.notes),
+        name,
+        dict(settings),
+    )
 
 
 @pytest.mark.parametrize("ties", ["trec", "input", "best", "worst", "mean"])
@@ -99,8 +94,7 @@ def test_a_file_is_measured_as_its_blocks_are(tmp_path, monkeypatch, ties, piece
 
 
 @pytest.mark.parametrize(
-    "line",
-    ["q{}\tQ0\td{}\t{}\t{!r}\ttag\n", " q{}  Q0 d{} {} {!r} tag \r\n", "q{} Q0 d{} {} {!r}\n"],
+    "line", ["q{}\tQ0\td{}\t{}\t{!r}\ttag\n", " q{}  Q0 d{} {} {!r} tag \r\n", "q{} Q0 d{} {} {!r}\n"]
 )
 def test_lines_of_other_forms_are_joined_alike(tmp_path, line):
     path = tmp_path / "a.run"
@@ -116,9 +110,7 @@ def test_a_query_with_more_lines_than_a_piece_gets_more_memory(tmp_path, monkeyp
     path = tmp_path / "a.run"
     path.write_text("".join(f"q1 Q0 d{rank} {rank} {900 - rank}.5 t\n" for rank in range(1, 800)))
     monkeypatch.setattr(source_joins, "DOCUMENTS", 2)
-    found = source_joins.join_file(
-        rg.Qrels.of({"q1": {"d790": 1}}), path, lambda part: part, ties="trec"
-    )
+    found = source_joins.join_file(rg.Qrels.of({"q1": {"d790": 1}}), path, lambda part: part, ties="trec")
     assert found[0].joined.rank.tolist() == [790]
     assert found[0].summary.rankings == {0: [b"d1", b"d2"]}
     monkeypatch.setattr(fast_trec, "_BLOCK", 4_000)
@@ -153,17 +145,9 @@ def as_table(path, kind, *, queries=str, odd=""):
 @pytest.mark.parametrize("memory", [None, 10**8])
 @pytest.mark.parametrize(
     ("kind", "queries", "odd"),
-    [
-        ("parquet", str, ""),
-        ("parquet", int, " é\n"),
-        ("arrow", str, " "),
-        ("csv", str, ""),
-        ("csv", str, " é"),
-    ],
+    [("parquet", str, ""), ("parquet", int, " é\n"), ("arrow", str, " "), ("csv", str, ""), ("csv", str, " é")],
 )
-def test_a_table_is_measured_as_its_blocks_are(
-    tmp_path, monkeypatch, ties, memory, kind, queries, odd
-):
+def test_a_table_is_measured_as_its_blocks_are(tmp_path, monkeypatch, ties, memory, kind, queries, odd):
     pytest.importorskip("pyarrow")
     monkeypatch.setattr(pieces, "_LEAST", 1)
     monkeypatch.setattr(pieces, "_MOST", 100_000)
@@ -189,9 +173,12 @@ def test_a_table_is_measured_as_its_blocks_are(
 
 @pytest.mark.parametrize(
     "rows",
-    [[("q1", "d1", 1), ("q2", "d1", 1), ("q1", "d2", 0)], [("q1", "d1", 1), ("q1", "d1", 0)],
-     [("q1", "d1", float("nan"))]],
-)  # fmt: skip
+    [
+        [("q1", "d1", 1), ("q2", "d1", 1), ("q1", "d2", 0)],
+        [("q1", "d1", 1), ("q1", "d1", 0)],
+        [("q1", "d1", float("nan"))],
+    ],
+)
 def test_unusual_tables_are_read_in_blocks(tmp_path, monkeypatch, rows):
     parquet = pytest.importorskip("pyarrow.parquet")
     import pyarrow as pa
@@ -199,9 +186,7 @@ def test_unusual_tables_are_read_in_blocks(tmp_path, monkeypatch, rows):
     monkeypatch.setattr(pieces, "_LEAST", 1)
     monkeypatch.setattr(pieces, "_ROW", 1 << 22)
     names = ("query_id", "doc_id", "score")
-    parquet.write_table(
-        pa.table(dict(zip(names, zip(*rows, strict=True), strict=True))), tmp_path / "a.parquet"
-    )
+    parquet.write_table(pa.table(dict(zip(names, zip(*rows, strict=True), strict=True))), tmp_path / "a.parquet")
     qrels = rg.Qrels.of({"q1": {"d2": 1}})
     context = make_context(qrels, make_plan(MEASURES), Policies(), None)
     assert measure_file(tmp_path / "a.parquet", context) is None
@@ -212,10 +197,18 @@ LINE = "q2 Q0 d4 4 0.25 t\n"
 
 @pytest.mark.parametrize(
     "more",
-    ["q1 Q0 d9 9 0.1 t\n", "q3 Q0 d3 2 1 t\nq3 Q0 d3 3 0 t\n", "q3 Q0 d\xe9 1 1 t\n",
-     "\nq3 Q0 d 1 1 t\n", "# end\nq3 Q0 d 1 1 t\n", "q3 Q0 d 1 nan t\n", "q3 Q0 d 1 x t\n",
-     "q3 Q0 d 1 1\n", "q3 Q0 \x01 1 1 t\n"],
-)  # fmt: skip
+    [
+        "q1 Q0 d9 9 0.1 t\n",
+        "q3 Q0 d3 2 1 t\nq3 Q0 d3 3 0 t\n",
+        "q3 Q0 d\xe9 1 1 t\n",
+        "\nq3 Q0 d 1 1 t\n",
+        "# end\nq3 Q0 d 1 1 t\n",
+        "q3 Q0 d 1 nan t\n",
+        "q3 Q0 d 1 x t\n",
+        "q3 Q0 d 1 1\n",
+        "q3 Q0 \x01 1 1 t\n",
+    ],
+)
 def test_unusual_lines_are_left_to_the_table_reader(tmp_path, more):
     path = tmp_path / "a.run"
     path.write_text("q1 Q0 d1 1 1.5 t\nq1 Q0 d2 2 0.5 t\nq2 Q0 d3 3 0.5 t\n" + LINE + more)
@@ -248,10 +241,14 @@ def test_wrong_columns_of_a_table_are_refused():
     infinite = (names, docs, np.array([1.0, np.inf]), offsets)
     assert native.core.join_table(lines_run("q1"), qrels.judged, *infinite, 1) is None
     for place, wrong in [
-        (0, (names[0], names[1] + 99, names[2])), (1, (docs[0], docs[1], docs[2] + 99)),
-        (1, (docs[0], -docs[1] - 1, docs[2])), (2, values[:1]), (3, np.array([0, 3])),
-        (3, np.array([0, 1, 2])), (3, np.array([2, 0])),
-    ]:  # fmt: skip
+        (0, (names[0], names[1] + 99, names[2])),
+        (1, (docs[0], docs[1], docs[2] + 99)),
+        (1, (docs[0], -docs[1] - 1, docs[2])),
+        (2, values[:1]),
+        (3, np.array([0, 3])),
+        (3, np.array([0, 1, 2])),
+        (3, np.array([2, 0])),
+    ]:
         columns = [*good]
         columns[place] = wrong
         with pytest.raises(ValueError, match="invalid table"):

@@ -30,8 +30,9 @@ def test_files_come_back_as_they_were(data, form, kind, tmp_path_factory):
     levels = 2 if kind is PreferenceQrels else 1
     rows = data.draw(nested(names, *range(levels + 1)))
     if kind is SampledQrels:
-        rows = {q: {s: {f"{s}{d}": g for d, g in own.items()} for s, own in strata.items()}
-                for q, strata in rows.items()}  # fmt: skip
+        rows = {
+            q: {s: {f"{s}{d}": g for d, g in own.items()} for s, own in strata.items()} for q, strata in rows.items()
+        }
     try:
         held = kind.of(rows)
     except InputError:

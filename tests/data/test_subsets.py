@@ -6,16 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 from strategies import batches
 
-from rankgauge import (
-    InputError,
-    MismatchError,
-    Qrels,
-    Run,
-    UnknownName,
-    cut,
-    keep_queries,
-    sample_queries,
-)
+from rankgauge import InputError, MismatchError, Qrels, Run, UnknownName, cut, keep_queries, sample_queries
 
 RUN = Run.of({f"q{n}": {"d1": 1.0, "d2": 2.0, "d3": 1.0} for n in range(20)}, name="bm25")
 
@@ -28,9 +19,7 @@ def top(scores, k):
 @given(batches(ids=st.text("abcé", min_size=1, max_size=4)), st.integers(1, 14))
 def test_cut_keeps_the_first_k_of_each_query(made, k):
     found = cut(made.run, k)
-    assert {q: list(docs) for q, docs in found.items()} == {
-        q: top(scores, k) for q, scores in made.run.items()
-    }
+    assert {q: list(docs) for q, docs in found.items()} == {q: top(scores, k) for q, scores in made.run.items()}
     assert all(found[q][doc] == made.run[q][doc] for q in found for doc in found[q])
 
 
@@ -57,9 +46,7 @@ def test_a_run_with_a_duplicate_document_is_not_cut():
         cut([("q", "d", 1.0), ("q", "d", 0.5)], 1)
 
 
-@pytest.mark.parametrize(
-    ("policy", "wanted"), [("first", {"a": 2.0, "b": 1.0}), ("best", {"b": 3.0, "a": 2.0})]
-)
+@pytest.mark.parametrize(("policy", "wanted"), [("first", {"a": 2.0, "b": 1.0}), ("best", {"b": 3.0, "a": 2.0})])
 def test_one_of_two_is_kept_before_ranks_are_counted(policy, wanted):
     rows = [("q", "b", 1.0), ("q", "a", 2.0), ("q", "b", 3.0), ("q", "c", 0.5)]
     assert list(cut(rows, 2, duplicates=policy)["q"].items()) == list(wanted.items())
@@ -86,9 +73,7 @@ def test_the_same_queries_are_drawn_from_files_in_any_order():
 def test_a_larger_sample_holds_the_smaller():
     for seed in range(5):
         for n in range(1, 20):
-            assert set(sample_queries(RUN, n, seed=seed)) < set(
-                sample_queries(RUN, n + 1, seed=seed)
-            )
+            assert set(sample_queries(RUN, n, seed=seed)) < set(sample_queries(RUN, n + 1, seed=seed))
 
 
 def test_every_query_is_drawn_about_as_often_as_another():

@@ -21,9 +21,11 @@ JUDGED = {"q1": {"d1": {"a": 1.0}, "d2": {"a": 0.0, "b": 2.0}}, "q2": {"x": {"b"
 LINES = "q1 a d1 1\nq1 a d2 0\nq1 b d2 2\nq2 b x 1\n"
 RUN = {"q1": ["d2", "d1"], "q2": ["y", "x"]}
 COLUMNS = {
-    "query_id": ["q1", "q1", "q1", "q2"], "subtopic_id": ["a", "a", "b", "b"],
-    "doc_id": ["d1", "d2", "d2", "x"], "relevance": [1, 0, 2, 1],
-}  # fmt: skip
+    "query_id": ["q1", "q1", "q1", "q2"],
+    "subtopic_id": ["a", "a", "b", "b"],
+    "doc_id": ["d1", "d2", "d2", "x"],
+    "relevance": [1, 0, 2, 1],
+}
 ROWS = list(zip(*COLUMNS.values(), strict=True))
 
 
@@ -43,10 +45,16 @@ class Judgment:
 
 @pytest.mark.parametrize(
     "source",
-    [JUDGED, COLUMNS, ROWS, [dict(zip(COLUMNS, row, strict=True)) for row in ROWS],
-     [Judgment(*row) for row in ROWS], ROWS[::-1][1:] + ROWS[::-1][:1]],
+    [
+        JUDGED,
+        COLUMNS,
+        ROWS,
+        [dict(zip(COLUMNS, row, strict=True)) for row in ROWS],
+        [Judgment(*row) for row in ROWS],
+        ROWS[::-1][1:] + ROWS[::-1][:1],
+    ],
     ids=["mapping", "columns", "rows", "dicts", "objects", "other-order"],
-)  # fmt: skip
+)
 def test_all_sources_give_the_same_judgments(source: Any) -> None:
     assert as_dicts(SubtopicQrels.of(source)) == JUDGED
 
@@ -100,9 +108,8 @@ def test_a_list_of_subtopics_means_grade_1() -> None:
         (Qrels.of({"q": {"d"}}), "these judgments have no subtopics", "pass judgments by subtopic"),
         (Run.of({"q": ["d"]}), "got the run 'run', expected judgments", "by subtopic"),
     ],
-    ids=["grade", "list", "pairs", "text", "nan", "twice", "ordinary", "columns", "number", "none",
-         "qrels", "run"],
-)  # fmt: skip
+    ids=["grade", "list", "pairs", "text", "nan", "twice", "ordinary", "columns", "number", "none", "qrels", "run"],
+)
 def test_invalid_judgments_are_refused_with_a_fix(source: Any, what: str, fix: str) -> None:
     with pytest.raises(InputError) as error:
         SubtopicQrels.of(source)
@@ -122,9 +129,7 @@ def test_invalid_judgments_are_refused_with_a_fix(source: Any, what: str, fix: s
         ("a.jsonl", '{"query": 1}\n', "expected query, subtopic, document, grade"),
     ],
 )
-def test_a_file_that_does_not_fit_names_the_line(
-    name: str, text: str, message: str, tmp_path: Path
-) -> None:
+def test_a_file_that_does_not_fit_names_the_line(name: str, text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as error:
@@ -174,9 +179,7 @@ def test_ordinary_measures_can_be_combined_with_those_of_subtopics() -> None:
     judged = SubtopicQrels.of(JUDGED)
     names = ["alpha_nDCG@10", "nDCG@10", "AP"]
     both = evaluate(judged, RUN, names)
-    assert (
-        evaluate(judged.qrels, RUN, names[1:]).per_query.tolist() == both.per_query[:, 1:].tolist()
-    )
+    assert evaluate(judged.qrels, RUN, names[1:]).per_query.tolist() == both.per_query[:, 1:].tolist()
     assert evaluate(judged, RUN, names[1:]).mean() == evaluate(judged.qrels, RUN, names[1:]).mean()
     assert any("judged by subtopic" in note for note in both.notes)
 
@@ -189,14 +192,14 @@ def test_every_way_to_give_a_run_gives_the_same_bits(tmp_path: Path) -> None:
     path, qrels = tmp_path / "a.run", tmp_path / "qrels.div"
     run = {query: scores for query, scores in run.items() if scores}
     path.write_text(
-        "".join(f"{q} Q0 {d} 0 {s!r} t\n" for q, own in run.items() for d, s in own.items()),
-        encoding="utf-8",
+        "".join(f"{q} Q0 {d} 0 {s!r} t\n" for q, own in run.items() for d, s in own.items()), encoding="utf-8"
     )
     qrels.write_text(
-        "".join(f"{q} {s} {d} {g!r}\n" for q, docs in judged.items()
-                for d, own in docs.items() for s, g in own.items()),
+        "".join(
+            f"{q} {s} {d} {g!r}\n" for q, docs in judged.items() for d, own in docs.items() for s, g in own.items()
+        ),
         encoding="utf-8",
-    )  # fmt: skip
+    )
     blocks = ({query: scores} for query, scores in run.items())
     for given in (path, Run.of(run), blocks):
         found = evaluate(str(qrels), given, names).per_query
@@ -240,9 +243,7 @@ def test_where_grades_alone_would_decide_ties_it_is_refused(ties: Any) -> None:
     assert evaluate(SubtopicQrels.of(JUDGED), RUN, "AP", ties=ties).mean()
 
 
-def test_judgments_without_subtopics_are_refused_where_a_measure_reads_them(
-    tmp_path: Path,
-) -> None:
+def test_judgments_without_subtopics_are_refused_where_a_measure_reads_them(tmp_path: Path) -> None:
     path = tmp_path / "qrels.txt"
     path.write_text("q1 0 d1 1\n", encoding="utf-8")
     for source in ({"q1": {"d1": 1}}, Qrels.of({"q1": {"d1": 1}}), path, {"q1": {"d1"}}):
@@ -320,8 +321,12 @@ def test_an_evaluation_is_kept_with_the_fingerprint_of_its_subtopics(tmp_path: P
 
 def test_names_of_ndeval_and_ir_measures_parse() -> None:
     for name, ours in (
-        ("alpha-nDCG@20", "alpha_nDCG@20"), ("ERR-IA@20", "ERR_IA@20"), ("MAP-IA", "AP_IA"),
-        ("strec@10", "StRecall@10"), ("nNRBP(alpha=0.9,beta=0.8)", "nNRBP(alpha=0.9,p=0.8)"),
-        ("P-IA@5", "P_IA@5"), ("alpha_nDCG(alpha=0.5,rel=2)@20", "alpha_nDCG(rel=2)@20"),
-    ):  # fmt: skip
+        ("alpha-nDCG@20", "alpha_nDCG@20"),
+        ("ERR-IA@20", "ERR_IA@20"),
+        ("MAP-IA", "AP_IA"),
+        ("strec@10", "StRecall@10"),
+        ("nNRBP(alpha=0.9,beta=0.8)", "nNRBP(alpha=0.9,p=0.8)"),
+        ("P-IA@5", "P_IA@5"),
+        ("alpha_nDCG(alpha=0.5,rel=2)@20", "alpha_nDCG(rel=2)@20"),
+    ):
         assert str(rankgauge.parse(name)) == ours

@@ -9,10 +9,7 @@ from rankgauge.diagnosis import CAUSES, Diagnosis, QueryDiagnosis
 from rankgauge.diagnosis.patterns import by_chance
 
 FILLER = {
-    f"f{n}": " ".join(
-        f"{word}{n}" for word in ("alpha", "beta", "gamma", "delta", "epsilon", "eta")
-    )
-    for n in range(8)
+    f"f{n}": " ".join(f"{word}{n}" for word in ("alpha", "beta", "gamma", "delta", "epsilon", "eta")) for n in range(8)
 }
 
 
@@ -82,9 +79,7 @@ def test_no_term_in_common_is_a_vocabulary_gap():
 
 @pytest.mark.parametrize("text", ["Umbrellas are kept", "", "We forgot"])
 def test_a_term_in_common_or_no_text_is_no_gap(text):
-    assert "vocabulary gap" not in claimed(
-        ["f1", "f2", "d"], {"d": 1}, {"d": text}, "I forgot my umbrella"
-    )
+    assert "vocabulary gap" not in claimed(["f1", "f2", "d"], {"d": 1}, {"d": text}, "I forgot my umbrella")
 
 
 def test_a_title_counts_as_text():
@@ -104,9 +99,7 @@ def test_terms_that_the_ranking_ignored_are_found():
     texts = {"d": "Error code E4711 on the printer", "a": "printer problems", "b": "printers"}
     found = finding(["a", "b", "d"], {"d": 1}, texts, "printer error E4711")
     assert found.primary == "terms ignored"
-    assert found.missed[0].evidence[0] == (
-        "has 3 of 3 terms of the query; documents ranked above it have at most 1"
-    )
+    assert found.missed[0].evidence[0] == ("has 3 of 3 terms of the query; documents ranked above it have at most 1")
 
 
 @pytest.mark.parametrize(
@@ -157,9 +150,7 @@ def test_long_documents_that_are_missed_more_often_are_found():
     assert found.of("l0").missed[0].evidence[0].startswith("very long: 2,")
     assert "very long or short" not in found.of("u0").causes
     chunking = next(fix for fix in found.fixes if fix.name == "chunking")
-    assert chunking.evidence[0] == (
-        "missed: 6 of 6 very long relevant documents, and 1 of 6 of usual length"
-    )
+    assert chunking.evidence[0] == ("missed: 6 of 6 very long relevant documents, and 1 of 6 of usual length")
 
 
 def test_more_than_chance_is_as_scipy_has_it():
@@ -172,9 +163,7 @@ def test_more_than_chance_is_as_scipy_has_it():
 
 
 @pytest.mark.parametrize(("missed_long", "missed_usual"), [(4, 4), (4, 5), (2, 0), (4, 1), (3, 0)])
-def test_length_is_not_claimed_where_long_documents_are_not_missed_more_often(
-    missed_long, missed_usual
-):
+def test_length_is_not_claimed_where_long_documents_are_not_missed_more_often(missed_long, missed_usual):
     found = lengths(missed_long, missed_usual)
     assert not any("very long or short" in one.causes for one in found.diagnoses)
     assert next(fix for fix in found.fixes if fix.name == "chunking").evidence == ()
@@ -209,16 +198,12 @@ def cut(run: dict[str, list[str]], **options: Any) -> Diagnosis:
 def test_rankings_that_end_at_one_rank_are_cut_and_no_model_is_blamed():
     found = cut({f"q{n}": ["x", "y", "z", "w"] for n in range(4)})
     assert {one.primary for one in found.diagnoses} == {"rankings cut"}
-    assert found.of("q0").missed[0].evidence == (
-        "may be below rank 4, at which the rankings are cut",
-    )
+    assert found.of("q0").missed[0].evidence == ("may be below rank 4, at which the rankings are cut",)
     assert found.fixes[0].evidence[0] == (
         "rankings are cut at 4: 4 missed documents in 4 queries may be below; retrieve deeper"
     )
     assert "embedding model" not in {fix.name for fix in found.fixes if fix.evidence}
-    assert found.summary().endswith(
-        "likely cause: rankings cut (in 4 of them); suggested fix: retrieve deeper"
-    )
+    assert found.summary().endswith("likely cause: rankings cut (in 4 of them); suggested fix: retrieve deeper")
 
 
 def test_rankings_of_one_document_are_cut_and_empty_ones_are_not():
@@ -242,9 +227,7 @@ def test_the_depth_is_no_cause_below_the_cutoff_or_if_both_runs_are_cut():
     for options in ({"measure": "P@3"}, {"also": better}):
         found = cut(run, **options)
         assert found.first_cause.cause.name == "ranked below k"
-        assert found.of("q0").missed[0].evidence == (
-            "may be below rank 4, at which the rankings are cut",
-        )
+        assert found.of("q0").missed[0].evidence == ("may be below rank 4, at which the rankings are cut",)
         evidence = {fix.name: fix.evidence for fix in found.fixes if fix.evidence}
         assert list(evidence)[-1] == "reranking"
         assert "retrieve deeper" not in evidence
@@ -261,8 +244,9 @@ def test_rankings_that_end_at_different_ranks_or_deep_enough_are_not_cut():
     assert cut({"q": ranking}).first_cause.cause.name == "not retrieved"
     few = {f"q{n}": ranking if n else ["x"] for n in range(5)}
     assert {one.query_id: one.primary for one in cut(few).diagnoses} == {
-        "q0": "not retrieved", **dict.fromkeys(["q1", "q2", "q3", "q4"], "rankings cut")
-    }  # fmt: skip
+        "q0": "not retrieved",
+        **dict.fromkeys(["q1", "q2", "q3", "q4"], "rankings cut"),
+    }
 
 
 def test_unjudged_documents_at_the_top_are_listed_and_come_first():
@@ -295,12 +279,20 @@ def test_negative_grades_count_as_unjudged():
         (["f1", "f2"], {"gone": 1}, {}, "relevant, but not in the collection: gone"),
         (["f1", "f2"], {"d": 1}, {"d": " "}, "relevant, but without a text: d"),
         (["x1", "f2"], {"d": 1}, {"d": "a"}, "in the first 2, but not in the collection: x1"),
-        (["f1", "f2", "d"], {"d": 2, "e": 0}, {"d": COPY, "e": COPY},
-         "same words, different grades: e (grade 0) and d (grade 2)"),
-        (["f1", "f2"], {"d": 2, "e": 1}, {"d": COPY, "e": COPY},
-         "same words, different grades: e (grade 1) and d (grade 2)"),
+        (
+            ["f1", "f2", "d"],
+            {"d": 2, "e": 0},
+            {"d": COPY, "e": COPY},
+            "same words, different grades: e (grade 0) and d (grade 2)",
+        ),
+        (
+            ["f1", "f2"],
+            {"d": 2, "e": 1},
+            {"d": COPY, "e": COPY},
+            "same words, different grades: e (grade 1) and d (grade 2)",
+        ),
     ],
-)  # fmt: skip
+)
 def test_suspicious_judgments_are_reported_first(run, judged, texts, said):
     found = finding(run, judged, texts)
     assert found.primary == "judgments suspicious"
@@ -328,14 +320,16 @@ def test_a_query_whose_documents_all_have_one_grade_is_suspected_where_others_di
 def test_without_texts_only_ranks_and_judgments_are_checked():
     found = diagnose({"q": {"d": 1, "e": 0}}, {"q": ["e", "x", "d"]}, k=2)
     assert {t.cause.name for t in found.totals if t.checked} == {
-        "rankings cut", "unjudged at the top", "no order at the top", "not retrieved",
-        "ranked below k", "low in the top k",
-    }  # fmt: skip
+        "rankings cut",
+        "unjudged at the top",
+        "no order at the top",
+        "not retrieved",
+        "ranked below k",
+        "low in the top k",
+    }
     (said,) = found.not_checked
     assert said.endswith(": no texts of documents were given")
-    assert said.startswith(
-        "judgments suspicious (except for equal grades), duplicates crowd the top, in"
-    )
+    assert said.startswith("judgments suspicious (except for equal grades), duplicates crowd the top, in")
     half = diagnose({"q": {"d": 1, "e": 0}}, {"q": ["e", "d"]}, Collection.of({"d": "a"}), k=1)
     assert half.not_checked == ("vocabulary gap, terms ignored: no texts of queries were given",)
 
@@ -381,8 +375,7 @@ def filtered(*, fields: bool) -> list[str]:
     topics = {f"d{n}": "tax" if n % 3 else "travel" for n in range(12)}
     word = {"tax": "customs", "travel": "voyage"}
     documents = {
-        doc: {"text": f"shared {'plain' if fields else word[topic]} word{doc}"}
-        | ({"topic": topic} if fields else {})
+        doc: {"text": f"shared {'plain' if fields else word[topic]} word{doc}"} | ({"topic": topic} if fields else {})
         for doc, topic in topics.items()
     }
     qrels = {f"q{n}": {doc: 1} for n, doc in enumerate(topics)}
@@ -395,8 +388,6 @@ def filtered(*, fields: bool) -> list[str]:
 
 
 def test_documents_in_no_ranking_are_described_by_the_field_or_term_that_they_share():
-    message = (
-        "8 of 8 documents in no ranking have {}, and 0 of 4 other relevant ones: check for a filter"
-    )
+    message = "8 of 8 documents in no ranking have {}, and 0 of 4 other relevant ones: check for a filter"
     assert filtered(fields=True) == [message.format("topic = 'tax'")]
     assert filtered(fields=False) == [message.format("the term 'custom'")]

@@ -33,9 +33,12 @@ from rankgauge.formats import fast_trec
 
 FOLDER = sample_path("qrels.txt").parent
 SAMPLE = diagnose(
-    FOLDER / "qrels.txt", FOLDER / "runs/bm25.run", Collection.read(FOLDER), group_by="type",
+    FOLDER / "qrels.txt",
+    FOLDER / "runs/bm25.run",
+    Collection.read(FOLDER),
+    group_by="type",
     also=FOLDER / "runs/keyword.run",
-)  # fmt: skip
+)
 SCHEMA = strict("diagnosis-1")
 
 
@@ -47,9 +50,7 @@ def test_the_worst_queries_have_the_lowest_values_and_a_cause():
     assert all(one.value == values[one.query_id] for one in SAMPLE.diagnoses)
     perfect = {q for q, value in values.items() if value == 1}
     assert perfect.isdisjoint(one.query_id for one in SAMPLE.diagnoses)
-    assert {q for q, value in values.items() if value < 1 - 1e-9} <= {
-        one.query_id for one in SAMPLE.diagnoses
-    }
+    assert {q for q, value in values.items() if value < 1 - 1e-9} <= {one.query_id for one in SAMPLE.diagnoses}
 
 
 def test_the_sample_has_the_gaps_of_its_description():
@@ -86,15 +87,18 @@ def test_another_cut_off_is_offered_with_its_effect():
     ten = dict.fromkeys("abcdefghij", 1)
     found = diagnose({"q": ten}, {"q": [*"abcde", "x", "f", *"ywvu"]})
     assert found.precision_recall.sentences[-1] == (
-        "k = 10 instead of 5 would raise recall from 0.50 to 0.60, and precision would fall from "
-        "1.00 to 0.60"
+        "k = 10 instead of 5 would raise recall from 0.50 to 0.60, and precision would fall from 1.00 to 0.60"
     )
 
 
 def test_suggested_fixes_are_in_their_usual_order():
     assert [fix.name for fix in SAMPLE.fixes] == [
-        "embedding model", "chunking", "metadata filter", "hybrid search", "reranking",
-    ]  # fmt: skip
+        "embedding model",
+        "chunking",
+        "metadata filter",
+        "hybrid search",
+        "reranking",
+    ]
 
 
 def test_documents_found_by_the_other_run_are_counted():
@@ -104,8 +108,7 @@ def test_documents_found_by_the_other_run_are_counted():
     at_100 = sum(doc in list(other[query])[:100] for query, doc in missed)
     hybrid = next(fix for fix in SAMPLE.fixes if fix.name == "hybrid search")
     assert (
-        f"of {len(missed)} missed documents, keyword ranks {at_5} in the top 5 and {at_100} in the "
-        "top 100"
+        f"of {len(missed)} missed documents, keyword ranks {at_5} in the top 5 and {at_100} in the top 100"
     ) in hybrid.evidence
 
 
@@ -116,9 +119,7 @@ def test_slices_have_the_mean_and_the_t_interval_of_their_queries():
     found = next(one for one in SAMPLE.slices if one.label == "how-to")
     assert (found.by, found.queries) == ("type", len(values))
     assert found.mean == pytest.approx(fmean(values))
-    low, high = scipy_stats.t.interval(
-        0.95, len(values) - 1, loc=fmean(values), scale=scipy_stats.sem(values)
-    )
+    low, high = scipy_stats.t.interval(0.95, len(values) - 1, loc=fmean(values), scale=scipy_stats.sem(values))
     assert (found.low, found.high) == pytest.approx((low, high))
     few = next(one for one in SAMPLE.slices if one.label == "problem")
     assert (few.queries, few.low, few.high) == (7, None, None)
@@ -139,9 +140,12 @@ def test_json_is_by_the_schema_and_the_same_each_time():
     jsonschema.validate(json.loads(text), SCHEMA)
     assert pickle.loads(pickle.dumps(SAMPLE)) == SAMPLE
     again = diagnose(
-        FOLDER / "qrels.txt", FOLDER / "runs/bm25.run", Collection.read(FOLDER), group_by="type",
+        FOLDER / "qrels.txt",
+        FOLDER / "runs/bm25.run",
+        Collection.read(FOLDER),
+        group_by="type",
         also=FOLDER / "runs/keyword.run",
-    )  # fmt: skip
+    )
     assert again.to_json() == text
 
 
@@ -163,9 +167,7 @@ ASKED = {"q1": "t0 t1 t2", "q2": "t7", "q3": "the"}
 
 
 def possible(qrels, run) -> bool:
-    return bool(qrels.keys() & run.keys()) and any(
-        grade >= 1 for grades in qrels.values() for grade in grades.values()
-    )
+    return bool(qrels.keys() & run.keys()) and any(grade >= 1 for grades in qrels.values() for grade in grades.values())
 
 
 def test_a_document_at_the_top_pushes_no_better_one_down():
@@ -208,9 +210,7 @@ def test_names_of_documents_and_the_order_of_queries_change_nothing(qrels, run, 
     if not any(run.values()):
         return
     new = dict(zip([f"d{n}" for n in range(9)], names, strict=True))
-    other_qrels = {
-        q: {new[d]: g for d, g in docs.items()} for q, docs in reversed(list(qrels.items()))
-    }
+    other_qrels = {q: {new[d]: g for d, g in docs.items()} for q, docs in reversed(list(qrels.items()))}
     other_run = {q: {new[d]: s for d, s in docs.items()} for q, docs in reversed(list(run.items()))}
     texts = {new[d]: text for d, text in TEXTS.items()}
     one = diagnose(qrels, run, Collection.of(TEXTS, ASKED), k=2)
@@ -228,9 +228,7 @@ def test_shifting_all_scores_changes_nothing_but_the_thresholds(qrels, run, shif
         return
     shifted = {q: {d: s + shift for d, s in docs.items()} for q, docs in run.items()}
     one, other = diagnose(qrels, run, k=2), diagnose(qrels, shifted, k=2)
-    assert (one.diagnoses, one.gains, one.cutoffs) == (
-        other.diagnoses, other.gains, other.cutoffs,
-    )  # fmt: skip
+    assert (one.diagnoses, one.gains, one.cutoffs) == (other.diagnoses, other.gains, other.cutoffs)
     assert [t.f for t in one.sweep.thresholds] == [t.f for t in other.sweep.thresholds]
 
 
@@ -268,9 +266,7 @@ def test_judgments_and_run_without_a_query_in_common_are_refused():
         diagnose(Q, {"other": ["d"]})
 
 
-@pytest.mark.parametrize(
-    "run", [{"q": []}, {"q": ["d"]}, {"q": {"d": 1.0, "x": 1.0}}, {"q": {7: 1.0}}]
-)
+@pytest.mark.parametrize("run", [{"q": []}, {"q": ["d"]}, {"q": {"d": 1.0, "x": 1.0}}, {"q": {7: 1.0}}])
 def test_small_runs_are_diagnosed(run):
     found = diagnose(Q, run, Collection.of({"d": ""}, {"q": ""}))
     assert json.loads(found.to_json())["queries"] == 1
@@ -324,9 +320,7 @@ def test_means_now_are_those_of_trec_eval(data_folder, run):
 
 def test_a_smaller_k_is_suggested_only_if_it_raises_precision():
     late = diagnose({"q": {"d": 1, "e": 1}}, {"q": ["x", "y", "z", "d", "e"]})
-    assert not any(
-        "instead of 5 would raise precision" in text for text in late.precision_recall.sentences
-    )
+    assert not any("instead of 5 would raise precision" in text for text in late.precision_recall.sentences)
     early = diagnose({"q": {"d": 1, "e": 1}}, {"q": ["d", "x", "e", "y", "z"]})
     assert (
         "k = 3 instead of 5 would raise precision from 0.40 to 0.67, and leave recall at 1.00"
@@ -347,8 +341,7 @@ def test_a_threshold_is_suggested_only_if_it_raises_precision():
 
 def test_recall_is_reported_at_four_times_k():
     assert (
-        "k = 20 instead of 5 would raise recall from 0.57 to 0.71, and precision would fall from "
-        "0.28 to 0.09"
+        "k = 20 instead of 5 would raise recall from 0.57 to 0.71, and precision would fall from 0.28 to 0.09"
     ) in SAMPLE.precision_recall.sentences
 
 
@@ -409,9 +402,14 @@ def test_drift_is_the_third_failure_mode_beside_precision_and_recall():
 
 def test_the_evidence_of_drift_follows_the_schema():
     evidence = Evidence(
-        "log", 3, 10, "query", (Location("log", query="q"),),
-        (Effect("run", "RR", math.nan, 0.5, "weighted by traffic"),), ("fees",),
-    )  # fmt: skip
+        "log",
+        3,
+        10,
+        "query",
+        (Location("log", query="q"),),
+        (Effect("run", "RR", math.nan, 0.5, "weighted by traffic"),),
+        ("fees",),
+    )
     drifted = rankgauge.Finding("", "info", "drift: mixed", evidence=evidence)
     found = diagnose({"q": {"d": 1}}, {"q": ["d"]}, drift=drifted).to_dict()
     jsonschema.validate(found, SCHEMA)
@@ -428,10 +426,7 @@ def test_a_drift_argument_of_the_wrong_type_is_refused():
 def test_ids_below_the_cut_off_and_blocks_change_no_diagnosis(words, more, tmp_path, monkeypatch):
     dice = random.Random(2)
     docs = [f"d{n}" for n in range(60)]
-    qrels = {
-        f"q{q}": {doc: dice.choice((-1, 0, 1, 1, 2)) for doc in dice.sample(docs, 8)}
-        for q in range(40)
-    }
+    qrels = {f"q{q}": {doc: dice.choice((-1, 0, 1, 1, 2)) for doc in dice.sample(docs, 8)} for q in range(40)}
     run = {
         query: {doc: dice.choice((dice.random(), 0.5)) for doc in dice.sample(docs, 25)}
         for query in [*qrels, "unknown"]

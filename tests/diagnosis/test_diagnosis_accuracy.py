@@ -36,9 +36,7 @@ def test_a_run_without_a_fault_gets_none(data_folder):
 def test_the_page_names_each_seeded_fault_first():
     planted = rows("Seeded faults")
     assert [(row[0], row[1], row[2]) for row in planted] == [
-        (fault.name, f"{strength:g}", fault.cause)
-        for fault in accuracy.FAULTS
-        for strength in fault.strengths
+        (fault.name, f"{strength:g}", fault.cause) for fault in accuracy.FAULTS for strength in fault.strengths
     ]
     assert min(float(row[3].rstrip("%")) for row in planted) >= 85
     unmodified = rows("Unmodified runs")

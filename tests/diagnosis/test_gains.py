@@ -19,9 +19,7 @@ def made(seed: int = 3, queries: int = 12) -> tuple[dict, dict, dict]:
     runs: tuple[dict, dict] = ({}, {})
     for q in range(queries):
         docs = [f"d{n}" for n in range(40)]
-        qrels[f"q{q}"] = {
-            d: int(rng.choice([0, 0, 1, 2])) for d in rng.choice(docs, 14, replace=False)
-        }
+        qrels[f"q{q}"] = {d: int(rng.choice([0, 0, 1, 2])) for d in rng.choice(docs, 14, replace=False)}
         qrels[f"q{q}"]["d0"] = 1
         for run in runs:
             found = rng.choice(docs, 25, replace=False)
@@ -92,28 +90,24 @@ def test_hybrid_search_is_not_given_what_a_reranker_of_the_run_alone_reaches():
     assert told.endswith(f"(at most; of this run alone to {alone:.2f})")
 
 
-def test_no_fusion_of_both_runs_gains_more_than_the_best_order_of_all_that_they_retrieved(
-    data_folder,
-):
+def test_no_fusion_of_both_runs_gains_more_than_the_best_order_of_all_that_they_retrieved(data_folder):
     runs = data_folder / "cranfield/runs"
     qrels = Qrels.of(data_folder / "cranfield/trec/qrels.txt")
     found = diagnose(
-        qrels, runs / "bm25-lucene-k0.9-b0.4-stem.run.gz",
-        Collection.read(data_folder / "cranfield"), also=runs / "minilm-l6-v2-cosine.run.gz",
-    )  # fmt: skip
+        qrels,
+        runs / "bm25-lucene-k0.9-b0.4-stem.run.gz",
+        Collection.read(data_folder / "cranfield"),
+        also=runs / "minilm-l6-v2-cosine.run.gz",
+    )
     fused = evaluate(qrels, runs / "rrf-bm25-minilm-k60.run.gz", "nDCG@10").mean()["nDCG@10"]
     gains = [gain for gain in found.gains if gain.fix == "hybrid search"]
     assert {gain.kind for gain in gains} == {"at most", "if retrieved"}
     assert all(gain.means["nDCG@10"] >= fused for gain in gains if gain.kind == "at most")
     everything = gains[-1]
     assert everything.what == "a perfect reranker of everything that either run retrieved"
-    both = [ranked(Run.of(runs / f"{name}.run.gz")) for name in (
-        "bm25-lucene-k0.9-b0.4-stem", "minilm-l6-v2-cosine",
-    )]  # fmt: skip
+    both = [ranked(Run.of(runs / f"{name}.run.gz")) for name in ("bm25-lucene-k0.9-b0.4-stem", "minilm-l6-v2-cosine")]
     best = {
-        q: sorted(
-            {**both[0].get(q, {}), **both[1].get(q, {})}, key=lambda d, q=q: -qrels[q].get(d, 0)
-        )
+        q: sorted({**both[0].get(q, {}), **both[1].get(q, {})}, key=lambda d, q=q: -qrels[q].get(d, 0))
         for q in qrels.query_ids
     }
     assert everything.means["nDCG@10"] == evaluate(qrels, best, "nDCG@10").mean()["nDCG@10"]
@@ -125,9 +119,7 @@ def test_a_reranker_of_hardly_more_documents_is_left_out():
         return [gain.what for gain in diagnose({"q": {"d": 1}}, run).gains]
 
     assert depths(21) == ["a perfect reranker of the first 21"]
-    assert depths(40) == [
-        "a perfect reranker of the first 20", "a perfect reranker of the first 40",
-    ]  # fmt: skip
+    assert depths(40) == ["a perfect reranker of the first 20", "a perfect reranker of the first 40"]
 
 
 def test_nothing_retrieved_is_nothing_to_rerank():
@@ -141,17 +133,12 @@ def test_nothing_retrieved_is_nothing_to_rerank():
 def missed(query: str) -> list[str]:
     """Return relevant documents below rank 5 that are better than one of the first 5."""
     least = min(grade(query, d) for d in RANKING[query][:5])
-    return [
-        d for d, g in QRELS[query].items()
-        if g >= 1 and d not in RANKING[query][:5] and g > least
-    ]  # fmt: skip
+    return [d for d, g in QRELS[query].items() if g >= 1 and d not in RANKING[query][:5] and g > least]
 
 
 def test_missed_documents_are_those_that_would_improve_the_first_k():
     found = {one.query_id: {doc.doc_id for doc in one.missed} for one in FOUND.diagnoses}
-    assert {q: docs for q, docs in found.items() if docs} == {
-        q: set(missed(q)) for q in QRELS if missed(q)
-    }
+    assert {q: docs for q, docs in found.items() if docs} == {q: set(missed(q)) for q in QRELS if missed(q)}
     assert FOUND.failing == sum(bool(missed(q)) for q in QRELS)
 
 
@@ -166,10 +153,7 @@ def test_documents_never_retrieved_take_the_places_of_worse_ones():
                 moved, lifted[q][worse[0]] = lifted[q][worse[0]], moved
             lifted[q].append(moved)
         before = [grade(q, doc) for doc in docs]
-        assert all(
-            now >= then
-            for now, then in zip((grade(q, doc) for doc in lifted[q]), before, strict=False)
-        )
+        assert all(now >= then for now, then in zip((grade(q, doc) for doc in lifted[q]), before, strict=False))
     one = potential("(not retrieved)")
     close(one.means, oracle(lifted))
     assert one.what.startswith(f"{sum(map(len, gone.values()))} missed documents")
@@ -215,17 +199,11 @@ def test_thresholds_keep_what_reaches_them_of_the_first_k():
         hits = {q: sum(grade(q, d) >= 1 for d in docs) for q, docs in kept.items()}
         relevant = {q: sum(g >= 1 for g in QRELS[q].values()) for q in QRELS}
         assert row.shown == pytest.approx(fmean(map(len, kept.values())))
-        assert row.precision == pytest.approx(
-            fmean(hits[q] / len(kept[q]) for q in kept if kept[q])
-        )
+        assert row.precision == pytest.approx(fmean(hits[q] / len(kept[q]) for q in kept if kept[q]))
         assert row.recall == pytest.approx(fmean(hits[q] / relevant[q] for q in kept))
-        assert row.f == pytest.approx(
-            fmean(2 * hits[q] / (len(kept[q]) + relevant[q]) for q in kept)
-        )
+        assert row.f == pytest.approx(fmean(2 * hits[q] / (len(kept[q]) + relevant[q]) for q in kept))
         assert row.empty == sum(not docs for docs in kept.values())
-        assert row.lost == sum(
-            not kept[q] and any(grade(q, d) >= 1 for d in RANKING[q][:5]) for q in kept
-        )
+        assert row.lost == sum(not kept[q] and any(grade(q, d) >= 1 for d in RANKING[q][:5]) for q in kept)
     assert FOUND.sweep.best.f == max(row.f for row in FOUND.sweep.thresholds)
 
 
@@ -262,15 +240,14 @@ def test_a_filter_on_a_field_of_queries_and_documents_is_measured(nested):
         return {"metadata": {"language": language}} if nested else {"language": language}
 
     documents = {
-        "a": {"text": "one", **fields("de")}, "b": {"text": "two", **fields(["en", "fr"])},
-        "c": {"text": "three"}, "d": {"text": "four", **fields("en")},
-    }  # fmt: skip
+        "a": {"text": "one", **fields("de")},
+        "b": {"text": "two", **fields(["en", "fr"])},
+        "c": {"text": "three"},
+        "d": {"text": "four", **fields("en")},
+    }
     queries = {"q": {"text": "number", **fields("en")}, "r": {"text": "no language"}}
     run = {"q": ["a", "b", "c", "d"], "r": ["a", "b"]}
-    found = diagnose(
-        {"q": {"d": 1, "a": 1}, "r": {"b": 1}}, run, Collection.of(documents, queries), k=3,
-        measure="P@3",
-    )  # fmt: skip
+    found = diagnose({"q": {"d": 1, "a": 1}, "r": {"b": 1}}, run, Collection.of(documents, queries), k=3, measure="P@3")
     one = potential("documents of another language removed (1, 1 relevant)", found)
     assert one.kind == "measured"
     assert one.means["P@3"] == pytest.approx((1 / 3 + 1 / 3) / 2)
@@ -283,9 +260,7 @@ def test_a_filter_that_helps_is_evidence_and_without_fields_there_is_none():
     run = {"q": ["a", "d"]}
     found = diagnose({"q": {"d": 1}}, run, Collection.of(documents, queries), k=1, measure="RR")
     fix = next(c for c in found.fixes if c.name == "metadata filter")
-    assert fix.evidence == (
-        "documents of another year removed (1, 0 relevant): RR 0.50 to 1.00 (measured)",
-    )
+    assert fix.evidence == ("documents of another year removed (1, 0 relevant): RR 0.50 to 1.00 (measured)",)
     assert not any(one.fix == "metadata filter" for one in FOUND.gains)
 
 

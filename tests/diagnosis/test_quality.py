@@ -63,9 +63,17 @@ def test_given_bands_replace_or_extend_the_defaults(tmp_path):
 
 @pytest.mark.parametrize(
     "values",
-    [[0.5, 0.3, 0.7], [0.3, 0.3, 0.7], [0.1, 0.2], 0.5, ["a", "b", "c"], [0.1, 0.2, math.nan],
-     [0.1, 0.2, math.inf], None],
-)  # fmt: skip
+    [
+        [0.5, 0.3, 0.7],
+        [0.3, 0.3, 0.7],
+        [0.1, 0.2],
+        0.5,
+        ["a", "b", "c"],
+        [0.1, 0.2, math.nan],
+        [0.1, 0.2, math.inf],
+        None,
+    ],
+)
 def test_bounds_that_do_not_increase_are_refused_with_their_position(values):
     with pytest.raises(InputError, match="bands of P"):
         Bands.of({"P": values})

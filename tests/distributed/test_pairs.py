@@ -13,13 +13,7 @@ from hypothesis import given, settings, strategies as st
 import rankgauge
 from rankgauge.comparison.differences import Design
 from rankgauge.distributed.comparison import compare_sums, spread_job
-from rankgauge.distributed.pairs import (
-    PairJob,
-    read_spreads,
-    read_sums,
-    sum_pairs,
-    sum_spreads,
-)
+from rankgauge.distributed.pairs import PairJob, read_spreads, read_sums, sum_pairs, sum_spreads
 from rankgauge.errors import InputError
 from rankgauge.evaluation import Evaluation
 from rankgauge.stats import poisson_bootstrap_interval
@@ -66,13 +60,9 @@ def compared(values, measures=MEASURES, cuts=(), *, skip=False, **words):
     job = PairJob(shown, names, tuple(design.pairs_of(names)), skip)
     parts = list(parts_of(values, measures, cuts))
     random.Random(len(cuts)).shuffle(parts)
-    found, sums = read_sums(
-        text for part in parts for b in sum_pairs(part, job) for text in b["sums"].to_pylist()
-    )
+    found, sums = read_sums(text for part in parts for b in sum_pairs(part, job) for text in b["sums"].to_pylist())
     around = spread_job(job, sums, design)
-    spreads = read_spreads(
-        text for part in parts for b in sum_spreads(part, around) for text in b["sums"].to_pylist()
-    )
+    spreads = read_spreads(text for part in parts for b in sum_spreads(part, around) for text in b["sums"].to_pylist())
     return compare_sums(names, design, found, sums, spreads, skip_undefined=skip)
 
 
@@ -91,13 +81,15 @@ def random_values(queries, seed, runs=("b", "a", "c")):
     return {
         run: {
             f"q{n}": (
-                rng.choice(steps), 1 / rng.randint(1, 9),
-                math.nan if rng.random() < 0.2 else float(rng.randint(1, 5)), rng.random() ** 4,
+                rng.choice(steps),
+                1 / rng.randint(1, 9),
+                math.nan if rng.random() < 0.2 else float(rng.randint(1, 5)),
+                rng.random() ** 4,
             )
             for n in range(queries)
         }
         for run in runs
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("skip", [False, True])
@@ -112,10 +104,26 @@ def test_numbers_are_those_of_compare_to_the_last_bit(queries, skip):
         # NumPy's logarithms may differ in the last bit.
         exact = str(one.measure) != "GMAP"
         for name in (
-            "run", "baseline", "measure", "mean", "baseline_mean", "difference", "low", "high", "p",
-            "corrected", "sd", "effect", "queries", "wins", "ties", "losses", "verdict", "alpha",
+            "run",
+            "baseline",
+            "measure",
+            "mean",
+            "baseline_mean",
+            "difference",
+            "low",
+            "high",
+            "p",
+            "corrected",
+            "sd",
+            "effect",
+            "queries",
+            "wins",
+            "ties",
+            "losses",
+            "verdict",
+            "alpha",
             "unit",
-        ):  # fmt: skip
+        ):
             a, b = getattr(one, name), getattr(other, name)
             close = not exact and isinstance(a, float) and a == pytest.approx(b, rel=1e-13)
             assert a == b or close or (a != a and b != b), name  # noqa: PLR0124 - NaN
@@ -125,16 +133,11 @@ def test_numbers_are_those_of_compare_to_the_last_bit(queries, skip):
 
 @settings(max_examples=25)
 @given(
-    st.lists(
-        st.tuples(*[st.sampled_from([0.0, 0.1, 0.3, 1 / 3, 1.0])] * 2), min_size=2, max_size=40
-    ),
+    st.lists(st.tuples(*[st.sampled_from([0.0, 0.1, 0.3, 1 / 3, 1.0])] * 2), min_size=2, max_size=40),
     st.lists(st.integers(0, 40), max_size=5),
 )
 def test_no_split_of_queries_changes_anything(pairs, cuts):
-    values = {
-        run: {f"q{n}": (pair[place],) for n, pair in enumerate(pairs)}
-        for place, run in enumerate("ab")
-    }
+    values = {run: {f"q{n}": (pair[place],) for n, pair in enumerate(pairs)} for place, run in enumerate("ab")}
     words = {"interval": "percentile", "draws": 50}
     whole = compared(values, ("RR",), **words)
     assert compared(values, ("RR",), cuts, **words).to_dict() == whole.to_dict()
@@ -154,9 +157,7 @@ def test_moments_are_those_of_the_definition():
 def test_the_bootstrap_is_that_of_one_machine():
     values = random_values(500, 4, ("a", "b"))
     for baseline in "ab":
-        mine = compared(
-            values, cuts=(3, 77), interval="percentile", draws=64, seed=9, baseline=baseline
-        )
+        mine = compared(values, cuts=(3, 77), interval="percentile", draws=64, seed=9, baseline=baseline)
         found = mine.differences[0]
         other = "b" if baseline == "a" else "a"
         queries = list(values["a"])

@@ -13,15 +13,7 @@ from hypothesis import given, strategies as st
 
 import rankgauge
 from rankgauge.core.policies import Policies
-from rankgauge.distributed.partition import (
-    Job,
-    Sum,
-    mean_of,
-    measure_batches,
-    sum_batches,
-    sum_of,
-    whole_queries,
-)
+from rankgauge.distributed.partition import Job, Sum, mean_of, measure_batches, sum_batches, sum_of, whole_queries
 from rankgauge.errors import InputError
 
 pa = pytest.importorskip("pyarrow", reason="without pyarrow no batch is made")
@@ -34,9 +26,14 @@ JUDGED = st.dictionaries(st.sampled_from(DOCS), st.sampled_from([0, 1, 2, 3]), m
 QRELS = st.dictionaries(st.sampled_from(["q1", "q2", "é", "q4", "q6"]), JUDGED, min_size=1)
 
 SCHEMA = pa.schema(
-    [("query_id", pa.string()), ("doc_id", pa.string()), ("value", pa.float64()),
-     ("run", pa.string()), ("judged", pa.bool_())]
-)  # fmt: skip
+    [
+        ("query_id", pa.string()),
+        ("doc_id", pa.string()),
+        ("value", pa.float64()),
+        ("run", pa.string()),
+        ("judged", pa.bool_()),
+    ]
+)
 
 
 def rows_of(qrels, runs):
@@ -50,10 +47,7 @@ def batches_of(rows, cuts=()):
     bounds = [0, *sorted({cut % (len(rows) + 1) for cut in cuts}), len(rows)]
     return [
         pa.RecordBatch.from_arrays(
-            [
-                pa.array(column, kind.type)
-                for column, kind in zip(zip(*part, strict=True), SCHEMA, strict=True)
-            ],
+            [pa.array(column, kind.type) for column, kind in zip(zip(*part, strict=True), SCHEMA, strict=True)],
             schema=SCHEMA,
         )
         for part in (rows[a:b] for a, b in pairwise(bounds))
@@ -89,8 +83,7 @@ def test_any_split_of_the_rows_gives_the_values_of_evaluate(qrels, a, b, cuts, s
 
 
 @pytest.mark.parametrize(
-    "policies",
-    [{"ties": "best"}, {"ties": "worst"}, {"queries": "intersection"}, {"unjudged": "removed"}],
+    "policies", [{"ties": "best"}, {"ties": "worst"}, {"queries": "intersection"}, {"unjudged": "removed"}]
 )
 @given(QRELS, RUN)
 def test_policies_are_those_of_evaluate(policies, qrels, run):
@@ -128,21 +121,14 @@ def test_means_of_parts_are_the_mean_of_the_whole(measure, values, cut, skip):
     cut = min(cut, len(values))
     total = sum_of(measure, values[cut:]) + sum_of(measure, values[:cut])
     expected = rankgauge.parse(measure).mean(values, skip_undefined=skip)
-    assert mean_of(measure, total, skip_undefined=skip) == pytest.approx(
-        expected, rel=0, abs=0, nan_ok=True
-    )
+    assert mean_of(measure, total, skip_undefined=skip) == pytest.approx(expected, rel=0, abs=0, nan_ok=True)
 
 
 def test_sums_of_a_partition_are_by_run_and_measure():
-    batch = pa.RecordBatch.from_pydict(
-        {"run": ["b", "a", "a"], "query_id": ["q1", "q1", "q2"], "RR": [0.5, 0.1, None]}
-    )
+    batch = pa.RecordBatch.from_pydict({"run": ["b", "a", "a"], "query_id": ["q1", "q1", "q2"], "RR": [0.5, 0.1, None]})
     rows = [row for part in sum_batches([batch, batch], ["RR"]) for row in part.to_pylist()]
     found = {row["run"]: Sum(int(row["whole"], 16), row["defined"], row["queries"]) for row in rows}
-    assert found == {
-        "b": Sum(2**1074, 2, 2),
-        "a": sum_of("RR", [0.1, 0.1, math.nan, math.nan]),
-    }
+    assert found == {"b": Sum(2**1074, 2, 2), "a": sum_of("RR", [0.1, 0.1, math.nan, math.nan])}
 
 
 @pytest.mark.parametrize(
@@ -187,9 +173,12 @@ def test_code_is_pickled_for_processes_without_the_package(tmp_path):
     site = sysconfig.get_paths()["purelib"]  # without -S, links there are followed
     done = subprocess.run(
         [sys.executable, "-S", "-c", code, str(packed)],
-        env={"PYTHONPATH": site, "PATH": os.environ["PATH"]}, cwd=tmp_path,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env={"PYTHONPATH": site, "PATH": os.environ["PATH"]},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     same, rows = done.stdout.splitlines()
     assert same == "True"

@@ -137,9 +137,7 @@ def test_runs_are_compared_as_on_one_machine_for_any_partitioning(session):
 
 
 def test_two_queries_with_equal_differences_are_compared_as_on_one_machine(session):
-    rows = [
-        (run, query, value) for run, value in (("a", 1.0), ("b", 0.5)) for query in ("q1", "q2")
-    ]
+    rows = [(run, query, value) for run, value in (("a", 1.0), ("b", 0.5)) for query in ("q1", "q2")]
     values = session.createDataFrame(rows, "run string, query_id string, RR double")
     local = rankgauge.compare(list(spark.to_evaluations(values).values()), test="t", interval="t")
     assert spark.compare(values).differences == local.differences
@@ -169,16 +167,17 @@ def test_one_run_needs_no_name_and_columns_may_have_others(session):
     run, qrels = frames(session, {"run": RUNS["a"]})
     values = spark.evaluate(
         run.drop("run").withColumnRenamed("score", "s"),
-        qrels.withColumnRenamed("grade", "my relevance"), "AP", partitions=2,
-        columns={"score": "s", "grade": "my relevance"}, queries="intersection",
-    )  # fmt: skip
+        qrels.withColumnRenamed("grade", "my relevance"),
+        "AP",
+        partitions=2,
+        columns={"score": "s", "grade": "my relevance"},
+        queries="intersection",
+    )
     expected = rankgauge.evaluate(QRELS, RUNS["a"], "AP", queries="intersection")
     assert_equal(spark.to_evaluations(values)["run"], expected)
 
 
-@pytest.mark.parametrize(
-    "name", ["r.run", "r.trec.gz", "r.csv", "r.tsv.bz2", "r.jsonl", "r.parquet", "folder/r.txt"]
-)
+@pytest.mark.parametrize("name", ["r.run", "r.trec.gz", "r.csv", "r.tsv.bz2", "r.jsonl", "r.parquet", "folder/r.txt"])
 def test_files_are_read_by_their_endings(session, tmp_path, name):
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -205,9 +204,7 @@ def test_columns_have_the_names_that_evaluate_knows(session, tmp_path):
         spark.read_files(session, str(run), "qrels")
 
 
-@pytest.mark.parametrize(
-    "name", ["run[1].txt", "run{1,2}.csv", "run*.parquet", "r?n1.jsonl", "a\\b.run"]
-)
+@pytest.mark.parametrize("name", ["run[1].txt", "run{1,2}.csv", "run*.parquet", "r?n1.jsonl", "a\\b.run"])
 def test_a_local_file_is_read_as_it_is_named(session, tmp_path, name):
     plain = Path(name).suffix
     for other in ("run1", "run2", "runs", "a", "ab"):
@@ -234,13 +231,23 @@ def test_the_command_names_a_file_that_spark_ignores(tmp_path):
     assert "Spark finds no file: it ignores names that begin with _ or ." in done.stderr
 
 
-VALID = (
-    "5", "5.", ".5", "+5", "-5e-1", "5E2", "9007199254740992", "9007199254740993.5", "00012",
-)  # fmt: skip
+VALID = ("5", "5.", ".5", "+5", "-5e-1", "5E2", "9007199254740992", "9007199254740993.5", "00012")
 INVALID = (
-    "5f", "5d", "0x1p3", "1_0", "NaN", "inf", "1,5", "five", "\u0663", "9007199254740993",
-    "-9007199254740993.0", "1e400", "9223372036854775807", "1" + "0" * 41,
-)  # fmt: skip
+    "5f",
+    "5d",
+    "0x1p3",
+    "1_0",
+    "NaN",
+    "inf",
+    "1,5",
+    "five",
+    "\u0663",
+    "9007199254740993",
+    "-9007199254740993.0",
+    "1e400",
+    "9223372036854775807",
+    "1" + "0" * 41,
+)
 
 
 def lines_of(path, kind, numbers):
@@ -364,9 +371,7 @@ def test_a_row_without_a_run_is_refused(session):
 )
 def test_only_the_rows_of_the_named_runs_count(session, names, column):
     run, qrels = frames(session)
-    found = spark.to_evaluations(
-        spark.evaluate(run.withColumnRenamed("run", column), qrels, MEASURES, runs=names)
-    )
+    found = spark.to_evaluations(spark.evaluate(run.withColumnRenamed("run", column), qrels, MEASURES, runs=names))
     assert list(found) == names
     for name in names:
         assert_equal(found[name], rankgauge.evaluate(QRELS, RUNS[name], MEASURES))
@@ -401,22 +406,15 @@ def test_runs_without_a_query_of_the_judgments_are_refused(session):
 
 
 @pytest.mark.parametrize(
-    "url",
-    ["spark://127.0.0.1:{}", "spark://127.0.0.1:{0},127.0.0.1:{0}", "sc://127.0.0.1:{}/;token=x"],
+    "url", ["spark://127.0.0.1:{}", "spark://127.0.0.1:{0},127.0.0.1:{0}", "sc://127.0.0.1:{}/;token=x"]
 )
 def test_a_master_that_does_not_answer_is_refused_within_seconds(url):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))  # no process listens there
         master = url.format(probe.getsockname()[1])
-        with (
-            pytest.raises(InputError, match=r"master: no Spark master at .*refused"),
-            spark.open_session(master),
-        ):
+        with pytest.raises(InputError, match=r"master: no Spark master at .*refused"), spark.open_session(master):
             pass
-    with (
-        pytest.raises(InputError, match="no Spark master at host"),
-        spark.open_session("spark://host"),
-    ):
+    with pytest.raises(InputError, match="no Spark master at host"), spark.open_session("spark://host"):
         pass
 
 
@@ -427,11 +425,7 @@ def test_impossible_arguments_are_refused_before_a_job_starts(session):
     for column, kind, message in (
         ("query_id", "double", "'query_id' has values of type double, which cannot be ids"),
         ("doc_id", "array<string>", "'doc_id' has values of type array<string>, which cannot be"),
-        (
-            "query_id",
-            "decimal(9,2)",
-            r"'query_id' has values of type decimal\(9,2\), which cannot be",
-        ),
+        ("query_id", "decimal(9,2)", r"'query_id' has values of type decimal\(9,2\), which cannot be"),
         ("score", "date", "'score' has values of type date, which are not numbers"),
     ):
         wrong = run.withColumn(column, pyspark.sql.functions.lit(None).cast(kind))
@@ -496,8 +490,11 @@ def test_connect_gives_the_same_bits(tmp_path):
     pytest.importorskip("grpc", reason="without grpc there is no Spark Connect")
     done = subprocess.run(
         [sys.executable, str(JOB), "connect", str(tmp_path), "3000"],
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     check_result(tmp_path, json.loads(done.stdout.splitlines()[-1]))
 
@@ -506,8 +503,11 @@ def command(*words, master="local[2]"):
     """Run `rankgauge spark` in a separate process, which ends its session."""
     return subprocess.run(
         [sys.executable, "-m", "rankgauge", "spark", *map(str, words), "--master", master],
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
 
 
 @pytest.mark.slow
@@ -537,8 +537,7 @@ def test_the_command_prints_the_means_of_evaluate_and_writes_the_values(tmp_path
     assert done.returncode == 0, done.stderr
     printed = json.loads(done.stdout)
     expected = {
-        name: rankgauge.evaluate(QRELS, run, MEASURES, ties="worst", undefined="skip")
-        for name, run in RUNS.items()
+        name: rankgauge.evaluate(QRELS, run, MEASURES, ties="worst", undefined="skip") for name, run in RUNS.items()
     }
     assert printed == [{"run": name, **one.mean()} for name, one in expected.items()]
     assert done.stderr.splitlines()[-2:] == [
@@ -580,9 +579,7 @@ def test_the_command_says_that_workers_lack_arrow_and_that_ids_do_not_match(tmp_
     fake.parent.mkdir(parents=True)
     fake.write_text("raise ModuleNotFoundError(\"No module named 'pyarrow'\", name='pyarrow')\n")
     python = tmp_path / "python"
-    python.write_text(
-        f'#!/bin/sh\nPYTHONPATH={fake.parents[1]}:$PYTHONPATH exec {sys.executable} "$@"\n'
-    )
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={fake.parents[1]}:$PYTHONPATH exec {sys.executable} "$@"\n')
     python.chmod(0o755)
     monkeypatch.setenv("PYSPARK_PYTHON", str(python))
     done = command(tmp_path / "qrels.txt", tmp_path / "a.run", "-m", "RR")
@@ -599,13 +596,24 @@ def cluster(folder):
         port = probe.getsockname()[1]
     url = f"spark://127.0.0.1:{port}"
     deploy = "org.apache.spark.deploy"
-    commands = [[f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port),
-                 "--webui-port", "0"]]  # fmt: skip
+    commands = [[f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]]
     commands += [
-        [f"{deploy}.worker.Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1g",
-         "--webui-port", "0", "--work-dir", str(folder / f"work{n}"), url]
+        [
+            f"{deploy}.worker.Worker",
+            "--host",
+            "127.0.0.1",
+            "--cores",
+            "1",
+            "--memory",
+            "1g",
+            "--webui-port",
+            "0",
+            "--work-dir",
+            str(folder / f"work{n}"),
+            url,
+        ]
         for n in range(2)
-    ]  # fmt: skip
+    ]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     processes = []
     with (folder / "cluster.log").open("wb") as log:
@@ -646,10 +654,9 @@ def test_a_worker_that_is_killed_in_the_last_stage_changes_nothing(tmp_path):
         cluster(tmp_path) as (url, workers),
         (tmp_path / "job.log").open("wb") as log,
         subprocess.Popen(
-            [sys.executable, str(JOB), url, str(tmp_path), "100000"],
-            stdout=subprocess.PIPE, stderr=log, text=True,
+            [sys.executable, str(JOB), url, str(tmp_path), "100000"], stdout=subprocess.PIPE, stderr=log, text=True
         ) as job,
-    ):  # fmt: skip
+    ):
         evaluating = killed = False
         last = ""
         for line in job.stdout:

@@ -15,18 +15,37 @@ duckdb = pytest.importorskip("duckdb", reason="without duckdb no query is run")
 sqlglot = pytest.importorskip("sqlglot", reason="without sqlglot no query is written")
 
 MEASURES = (
-    "P@5", "P(rel=2)@3", "R@10", "R(rel=2)@3", "RelP@5", "F1@5", "F2@3", "Success@3",
-    "Success(rel=3)@1", "RR", "RR@3", "RR(rel=2)@10", "AP", "AP@4", "AP(rel=1.5)", "Rprec",
-    "DCG@5", "DCG(gain=exp)", "nDCG", "nDCG@3", "nDCG@10", "nDCG(gain=exp)@10", "nDCG(rel=2)@5",
-    "RBP(p=0.8)", "RBP(p=0.5)@3",
-)  # fmt: skip
+    "P@5",
+    "P(rel=2)@3",
+    "R@10",
+    "R(rel=2)@3",
+    "RelP@5",
+    "F1@5",
+    "F2@3",
+    "Success@3",
+    "Success(rel=3)@1",
+    "RR",
+    "RR@3",
+    "RR(rel=2)@10",
+    "AP",
+    "AP@4",
+    "AP(rel=1.5)",
+    "Rprec",
+    "DCG@5",
+    "DCG(gain=exp)",
+    "nDCG",
+    "nDCG@3",
+    "nDCG@10",
+    "nDCG(gain=exp)@10",
+    "nDCG(rel=2)@5",
+    "RBP(p=0.8)",
+    "RBP(p=0.5)@3",
+)
 
 QUERIES, DOCS = [f"q{n}" for n in range(6)], ["a", "B", "ä", "10", "9", "Z", "aa", "z", "_"]
 PER_QUERY, MEANS = sql_query(MEASURES, per_query=True), sql_query(MEASURES)
 RANKINGS = st.dictionaries(st.sampled_from(DOCS), st.sampled_from([0.0, 0.5, 1.0, 2.5]), min_size=1)
-JUDGED = st.dictionaries(
-    st.sampled_from([*DOCS, "never"]), st.sampled_from([-1, 0, 0, 1, 2, 3]), min_size=1
-)
+JUDGED = st.dictionaries(st.sampled_from([*DOCS, "never"]), st.sampled_from([-1, 0, 0, 1, 2, 3]), min_size=1)
 
 
 def rows_of(table):
@@ -54,10 +73,7 @@ def assert_equal(rows, run, qrels, measures=MEASURES):
         for measure, value in zip(measures, values, strict=True):
             expected = evaluation.value(query_id, measure)
             found = math.nan if value is None else value
-            assert found == pytest.approx(expected, rel=1e-12, abs=1e-15, nan_ok=True), (
-                query_id,
-                measure,
-            )
+            assert found == pytest.approx(expected, rel=1e-12, abs=1e-15, nan_ok=True), (query_id, measure)
 
 
 @settings(max_examples=40)
@@ -78,14 +94,10 @@ def test_duckdb_computes_the_values_of_the_kernels(run, qrels):
 
 def drawn_measure(random):
     """Return a measure with random parameters, as a user would write it."""
-    name = random.choice(
-        ["P", "R", "RelP", "F", "Success", "RR", "AP", "Rprec", "DCG", "nDCG", "RBP"]
-    )
+    name = random.choice(["P", "R", "RelP", "F", "Success", "RR", "AP", "Rprec", "DCG", "nDCG", "RBP"])
     params = []
     if random.random() < 0.7:
-        level = random.choice(
-            [2, 3, 2.5, 25, 1e-5, 1e16, 1e-16, random.uniform(1, 4), random.random() / 1e5]
-        )
+        level = random.choice([2, 3, 2.5, 25, 1e-5, 1e16, 1e-16, random.uniform(1, 4), random.random() / 1e5])
         params.append(f"rel={level}")
     if name == "F":
         params.append(f"beta={random.choice([1, 2, 0.5, random.random() / 1e5])}")
@@ -103,11 +115,15 @@ def test_different_measures_have_different_columns():
     drawn = random.Random(0)
     names = {}
     keywords = {
-        *(word for (word,) in duckdb.sql(
-            "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
-        ).fetchall()),
-        "queries", "query_id",
-    }  # fmt: skip
+        *(
+            word
+            for (word,) in duckdb.sql(
+                "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
+            ).fetchall()
+        ),
+        "queries",
+        "query_id",
+    }
     for draw in range(2000):
         chosen = {str(rankgauge.parse(drawn_measure(drawn))) for _ in range(drawn.randint(1, 6))}
         measures = ["AP(rel=2)@5", "AP(rel=2.5)", *chosen - {"AP(rel=2)@5", "AP(rel=2.5)"}]
@@ -150,9 +166,7 @@ def test_postgresql_computes_the_values_of_the_kernels(postgres):
             cursor.executemany("INSERT INTO qrels VALUES (%s, %s, %s)", rows_of(QRELS))
         query = sql_query(MEASURES, dialect="postgres", per_query=True)
         assert_equal(connection.execute(query).fetchall(), RUN, QRELS)
-        assert connection.execute(sql_checks(dialect="postgres")).fetchall() == [
-            (0, 0, 0, 0, 0, 0, 3)
-        ]
+        assert connection.execute(sql_checks(dialect="postgres")).fetchall() == [(0, 0, 0, 0, 0, 0, 3)]
         for number in ("NaN", "Infinity", "-Infinity", None):
             connection.execute("INSERT INTO run VALUES ('q1', %s, %s)", (str(number), number))
         counts = connection.execute(sql_checks(dialect="postgres")).fetchone()
@@ -182,10 +196,14 @@ def test_checks_count_what_an_evaluation_refuses():
     found = connection.execute(sql_checks())
     names = [column[0] for column in found.description]
     assert dict(zip(names, found.fetchall()[0], strict=True)) == {
-        "ids_missing_in_run": 1, "scores_not_finite": 4, "duplicates_in_run": 1,
-        "ids_missing_in_qrels": 1, "grades_not_finite": 1, "duplicates_in_qrels": 1,
+        "ids_missing_in_run": 1,
+        "scores_not_finite": 4,
+        "duplicates_in_run": 1,
+        "ids_missing_in_qrels": 1,
+        "grades_not_finite": 1,
+        "duplicates_in_qrels": 1,
         "judged_queries_in_run": 1,
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -195,17 +213,12 @@ def test_each_dialect_reads_its_query(dialect):
         numbers = parsed.find_all(sqlglot.exp.Literal)
         # A bare 1.0 is a decimal in some warehouses, with decimal division.
         decimals = [n for n in numbers if not n.is_string and "." in n.name]
-        assert all(
-            isinstance(number.parent, sqlglot.exp.Cast) or "grade" in number.parent.sql()
-            for number in decimals
-        )
+        assert all(isinstance(number.parent, sqlglot.exp.Cast) or "grade" in number.parent.sql() for number in decimals)
         assert ('COLLATE "C"' in text) == (dialect == "postgres" and "ROW_NUMBER" in text)
 
 
 def test_names_of_tables_and_columns_are_kept_as_the_dialect_writes_them():
-    text = sql_query(
-        "P@5", dialect="bigquery", run="`my-project`.logs.run", columns={"grade": "relevance"}
-    )
+    text = sql_query("P@5", dialect="bigquery", run="`my-project`.logs.run", columns={"grade": "relevance"})
     assert "`my-project`.logs.run" in text
     assert "CAST(relevance AS FLOAT64) AS grade" in text
 

@@ -20,17 +20,9 @@ from rankgauge import (
     evaluate,
     gate,
 )
-from rankgauge.evaluation.blocks import (
-    build_evaluation,
-    measure_block,
-    merge_blocks,
-)
-from rankgauge.evaluation.context import (
-    make_context,
-)
-from rankgauge.evaluation.plan import (
-    make_plan,
-)
+from rankgauge.evaluation.blocks import build_evaluation, measure_block, merge_blocks
+from rankgauge.evaluation.context import make_context
+from rankgauge.evaluation.plan import make_plan
 
 MEASURES = ("nDCG@5", "AP", "RR", "R@2", "P@3", "Bpref", "FirstRel")
 DOCS = [f"d{number}" for number in range(12)]
@@ -87,9 +79,7 @@ def evaluated(qrels, blocks, policies, measures=MEASURES):
     tables=st.booleans(),
     rng=st.randoms(use_true_random=False),
 )
-def test_no_split_and_no_order_of_blocks_changes_anything(
-    given, ties, unjudged, queries, tables, rng
-):
+def test_no_split_and_no_order_of_blocks_changes_anything(given, ties, unjudged, queries, tables, rng):
     qrels, run = given
     policies = Policies(ties=ties, unjudged=unjudged, queries=queries)
     whole, blocks = [run], split(run, rng)
@@ -120,10 +110,7 @@ def test_faults_are_found_whatever_the_blocks_are():
     qrels = {f"q{n}": {f"{n}{place}": place % 3 for place in range(20)} for n in range(80)}
     faulty = {
         "ids": {q: {f"doc_{doc}": rng.random() for doc in judged} for q, judged in qrels.items()},
-        "distances": {
-            q: {doc: -grade + rng.random() for doc, grade in judged.items()}
-            for q, judged in qrels.items()
-        },
+        "distances": {q: {doc: -grade + rng.random() for doc, grade in judged.items()} for q, judged in qrels.items()},
     }
     for run, code in zip(faulty.values(), ("P103", "R104"), strict=True):
         whole = evaluated(qrels, [run], Policies(), ("nDCG@10",))
@@ -151,9 +138,7 @@ def test_a_query_in_two_blocks_is_refused():
 
 
 def test_values_computed_elsewhere_are_an_evaluation():
-    made = Evaluation.from_values(
-        "judge", ["q1", 2], {"RR": [1.0, 0.5], "FirstRel": [1, float("nan")]}
-    )
+    made = Evaluation.from_values("judge", ["q1", 2], {"RR": [1.0, 0.5], "FirstRel": [1, float("nan")]})
     assert made.mean() == {"RR": 0.75, "FirstRel": 1.0}
     assert made.query_ids == ("q1", "2")
     assert made.undefined.tolist() == [[False, False], [False, True]]
@@ -186,10 +171,7 @@ def test_values_computed_elsewhere_are_compared():
     ids = [f"q{number}" for number in range(40)]
     worse = rng.random(40) / 2
     found = compare(
-        [
-            Evaluation.from_values("old", ids, {"RR": worse}),
-            Evaluation.from_values("new", ids, {"RR": worse + 0.4}),
-        ]
+        [Evaluation.from_values("old", ids, {"RR": worse}), Evaluation.from_values("new", ids, {"RR": worse + 0.4})]
     )
     assert found.difference("new").verdict == "better"
 

@@ -47,9 +47,7 @@ def test_a_query_missing_from_the_run_counts_as_an_empty_ranking():
 
 
 def test_intersection_averages_what_is_in_both():
-    ev = evaluate(
-        {"q1": {"a"}, "q2": {"b"}}, {"q1": ["a"], "q9": ["z"]}, "RR", queries="intersection"
-    )
+    ev = evaluate({"q1": {"a"}, "q2": {"b"}}, {"q1": ["a"], "q9": ["z"]}, "RR", queries="intersection")
     assert ev.query_ids == ("q1",)
     assert ev.mean() == {"RR": 1.0}
     assert ev.counts["without_judgments"] == 1
@@ -119,10 +117,7 @@ def test_the_geometric_mean_has_a_floor():
 def test_blocks_of_queries_give_the_same_as_all_at_once():
     rng = np.random.default_rng(7)
     qrels = {f"q{q}": {f"d{d}": int(rng.integers(-1, 4)) for d in range(8)} for q in range(40)}
-    run = {
-        f"q{q}": {f"d{d}": float(rng.integers(0, 5)) for d in rng.permutation(20)[: q % 13]}
-        for q in range(45)
-    }
+    run = {f"q{q}": {f"d{d}": float(rng.integers(0, 5)) for d in rng.permutation(20)[: q % 13]} for q in range(45)}
     whole = evaluate(qrels, run)
     items = list(run.items())
     for size in (1, 7, 50):
@@ -169,9 +164,7 @@ def test_ties_that_could_matter_are_counted():
     assert "could change 1 query" in ev.notes[1]
 
 
-@pytest.mark.parametrize(
-    "copied", [copy.copy, copy.deepcopy, lambda e: pickle.loads(pickle.dumps(e))]
-)
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda e: pickle.loads(pickle.dumps(e))])
 def test_an_evaluation_pickles_and_compares(copied):
     ev = evaluate(QRELS, RUN)
     assert copied(ev) == ev
@@ -186,9 +179,11 @@ def test_an_evaluation_cannot_be_changed():
 
 def test_json_is_by_its_published_schema_and_comes_back_the_same():
     ev = evaluate(
-        QRELS, Run.of(RUN, name="mine", settings={"k1": 0.9}),
-        weights={"q1": 1, "q2": 2, "q3": 0.5}, groups={"q1": "x", "q2": "y", "q3": "x"},
-    )  # fmt: skip
+        QRELS,
+        Run.of(RUN, name="mine", settings={"k1": 0.9}),
+        weights={"q1": 1, "q2": 2, "q3": 0.5},
+        groups={"q1": "x", "q2": "y", "q3": "x"},
+    )
     text = ev.to_json()
     jsonschema.validate(json.loads(text, parse_constant=pytest.fail), strict("evaluation-1"))
     assert Evaluation.from_json(text) == ev
@@ -199,9 +194,7 @@ def test_json_is_by_its_published_schema_and_comes_back_the_same():
     assert Evaluation.from_json(json.dumps({**data, "findings": findings, "new": 1})) == ev
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"schema": "rankgauge/evaluation/9"}', '{"schema": "x"', "null"]
-)
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "rankgauge/evaluation/9"}', '{"schema": "x"', "null"])
 def test_an_invalid_result_file_is_refused(text):
     with pytest.raises(InputError):
         Evaluation.from_json(text)
@@ -249,9 +242,7 @@ def test_threads_share_judgments_and_get_the_same_values():
     rng = np.random.default_rng(3)
     qrels = Qrels.of({f"q{q}": {f"d{d}": d % 3 for d in range(30)} for q in range(50)})
     runs = [
-        Run.of(
-            {f"q{q}": {f"d{d}": float(s) for d, s in enumerate(rng.random(40))} for q in range(50)}
-        )
+        Run.of({f"q{q}": {f"d{d}": float(s) for d, s in enumerate(rng.random(40))} for q in range(50)})
         for _ in range(8)
     ]
     alone = [evaluate(qrels, run) for run in runs]
@@ -272,14 +263,7 @@ def test_measures_are_written_as_in_ir_measures():
 
 
 def test_ties_are_counted_for_separate_grades_too():
-    records = [
-        {
-            "retrieved": ["x", "y"],
-            "relevant": ["c"],
-            "relevance_scores": {"x": 3, "y": 1},
-            "scores": [1, 1],
-        }
-    ]
+    records = [{"retrieved": ["x", "y"], "relevant": ["c"], "relevance_scores": {"x": 3, "y": 1}, "scores": [1, 1]}]
     assert evaluate(records, None, "nDCG@1").counts["tied"] == 1
 
 
@@ -332,9 +316,7 @@ def test_weights_come_as_a_series_too_and_every_query_needs_a_group():
 def test_each_level_of_relevance_has_its_first_ranks():
     ev = evaluate(QRELS, RUN, ["RR", "RR(rel=2)", "RR@1"])
     notes = [note for note in ev.notes if note.startswith("first relevant")]
-    assert [note.partition(":")[0] for note in notes] == [
-        "first relevant document", "first relevant document (rel=2)",
-    ]  # fmt: skip
+    assert [note.partition(":")[0] for note in notes] == ["first relevant document", "first relevant document (rel=2)"]
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"schema": 3}'])

@@ -25,9 +25,7 @@ FIELDS = {
 
 
 def test_group_means_are_those_of_a_slow_loop():
-    made = evaluate(
-        QRELS, RUN, "RR", questions=FIELDS, weights="weight", groups="part", mix_origins=True
-    )
+    made = evaluate(QRELS, RUN, "RR", questions=FIELDS, weights="weight", groups="part", mix_origins=True)
     found = {(m.group, m.weighted): m for m in group_means(made).means}
     groups = {
         "all": NAMES,
@@ -48,22 +46,19 @@ def test_group_means_are_those_of_a_slow_loop():
     assert made.by_group()["core"]["RR"] == pytest.approx(found["core", True].mean)
     text = str(made)
     assert "all, unweighted" in text
-    assert any(
-        f"(Kish): {found['all', True].effective:.1f} of 40 queries" in note for note in made.notes
-    )
+    assert any(f"(Kish): {found['all', True].effective:.1f} of 40 queries" in note for note in made.notes)
 
 
 def test_eight_queries_have_the_interval_of_student_within_the_bounds_of_the_measure():
     scipy_stats = pytest.importorskip("scipy.stats")
     # Reciprocal ranks: seven times 1, and once 1/3.
     run = {name: ["d1"] if place else ["x", "y", "d1"] for place, name in enumerate(NAMES[:8])}
-    made = evaluate({name: QRELS[name] for name in NAMES[:8]}, run, ["RR", "GMAP", "NumRet"],
-                    weights=dict.fromkeys(NAMES[:8], 3))  # fmt: skip
+    made = evaluate(
+        {name: QRELS[name] for name in NAMES[:8]}, run, ["RR", "GMAP", "NumRet"], weights=dict.fromkeys(NAMES[:8], 3)
+    )
     found = {(each.measure, each.weighted): each for each in group_means(made).means}
     values = [1] * 7 + [1 / 3]
-    low, high = scipy_stats.t.interval(
-        0.95, 7, sum(values) / 8, scipy_stats.sem(values)
-    )  # fmt: skip
+    low, high = scipy_stats.t.interval(0.95, 7, sum(values) / 8, scipy_stats.sem(values))
     assert high > 1
     for weighted in (True, False):
         one = found["RR", weighted]

@@ -41,26 +41,19 @@ FAULTS = {
     "path": (lambda q, d, s: (q, f"corpus/{d}", s), "P103", "without the prefix 'corpus/'"),
     "suffix": (lambda q, d, s: (q, f"{d}.txt", s), "P103", "without the suffix '.txt'"),
     "path and suffix": (
-        lambda q, d, s: (q, f"corpus/{d}.txt", s), "P103",
+        lambda q, d, s: (q, f"corpus/{d}.txt", s),
+        "P103",
         "without the prefix 'corpus/' and the suffix '.txt'",
     ),
     "chunk": (lambda q, d, s: (q, f"{d}#3", s), "P103", "without the suffix '#3'"),
-    "documents one higher": (
-        lambda q, d, s: (q, str(int(d) + 1), s), "P109", "if those of the run are one lower",
-    ),
-    "documents one lower": (
-        lambda q, d, s: (q, str(int(d) - 1), s), "P109", "if those of the run are one higher",
-    ),
+    "documents one higher": (lambda q, d, s: (q, str(int(d) + 1), s), "P109", "if those of the run are one lower"),
+    "documents one lower": (lambda q, d, s: (q, str(int(d) - 1), s), "P109", "if those of the run are one higher"),
     "queries one higher": (lambda q, d, s: (str(int(q) + 1), d, s), "P109", "more query ids match"),
-    "some queries": (
-        lambda q, d, s: (q if int(q) % 2 else f"q_{q}", d, s), "P103", "query ids match only",
-    ),
+    "some queries": (lambda q, d, s: (q if int(q) % 2 else f"q_{q}", d, s), "P103", "query ids match only"),
     "other ids": (lambda q, d, s: (q, f"{hash(d):x}x", s), "P102", "no retrieved document"),
     "distances": (lambda q, d, s: (q, d, -s), "R104", "look like distances"),
-    "mostly empty": (
-        lambda q, d, s: (q if int(q) % 3 == 0 else f"x{q}y", d, s), "P104", "have no results",
-    ),
-}  # fmt: skip
+    "mostly empty": (lambda q, d, s: (q if int(q) % 3 == 0 else f"x{q}y", d, s), "P104", "have no results"),
+}
 
 
 def changed(run, change):
@@ -184,8 +177,12 @@ def test_a_gate_calls_ids_that_do_not_match_not_comparable(tmp_path, write, said
     words = ["gate", "qrels", "bad.run", "--baseline", "base.json", "--junit", "x", "--json", "j"]
     done = subprocess.run(
         [sys.executable, "-m", "rankgauge", *words],
-        capture_output=True, text=True, check=False, encoding="utf-8", cwd=tmp_path,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        encoding="utf-8",
+        cwd=tmp_path,
+    )
     assert done.returncode == 4, done.stderr
     assert json.loads((tmp_path / "j").read_text())["verdict"] == "NOT COMPARABLE"
     assert (tmp_path / "x").is_file()
@@ -261,9 +258,7 @@ def test_a_strict_retriever_is_distinguished_from_an_empty_one(cranfield, share,
     empty = int(share * len(run))
     strict = {q: {} if n < empty else dict(run[q]) for n, q in enumerate(run)}
     found = compare(qrels, {"good": run, "strict": strict}, "nDCG@10", draws=99)
-    assert [one.severity for one in found.evaluations[1].input_findings] == [severity] * bool(
-        severity
-    )
+    assert [one.severity for one in found.evaluations[1].input_findings] == [severity] * bool(severity)
     verdict = found.difference("strict").verdict
     assert (verdict == "withheld") is (severity == "error")
     said = any(text.startswith("strict: 67 of 225 queries have no") for text in found.warnings)
@@ -290,9 +285,7 @@ def test_the_ids_of_chunks_are_recognized_by_their_documents(good, name):
     bad = changed(run, lambda q, d, s: (q, name.format(d, rng.randrange(1, 40)), s))
     found = evaluate(qrels, bad, "nDCG@10").input_findings[0]
     assert found.code == "P103"
-    ours, theirs = re.search(
-        "the run has '(.*?)', the judgments have '(.*?)'", found.message
-    ).groups()
+    ours, theirs = re.search("the run has '(.*?)', the judgments have '(.*?)'", found.message).groups()
     assert ours.startswith(theirs)
     assert f"without the chunk number, such as '{ours.removeprefix(theirs)}'" in found.message
     assert "of documents instead of chunks" in found.fix
@@ -324,9 +317,11 @@ def test_a_prefix_of_a_part_of_the_ids_is_found(good, prefix, percent):
 def test_half_of_the_ids_written_differently_are_found_on_either_side(good, name):
     qrels, run = good
     other = random.Random(5)
-    half = {d: name.format(d) for d in sorted({d for q in run for d in run[q]} | {
-        d for q in qrels for d in qrels[q]
-    }) if other.random() < 0.5}  # fmt: skip
+    half = {
+        d: name.format(d)
+        for d in sorted({d for q in run for d in run[q]} | {d for q in qrels for d in qrels[q]})
+        if other.random() < 0.5
+    }
     bad = changed(run, lambda q, d, s: (q, half.get(d, d), s))
     judged = {q: {half.get(d, d): g for d, g in qrels[q].items()} for q in qrels}
     for truth, found in ((qrels, bad), (judged, run)):
@@ -415,15 +410,20 @@ def test_lists_in_ascending_order_get_no_verdict_with_enough_queries():
 @pytest.mark.parametrize(
     "run",
     [
-        {"q1": DOWN, "q2": DOWN}, {"q1": UP, "q2": DOWN}, {"q1": [("d1", 0.5)]},
-        {"q1": [("d1", 0.5), ("d2", 0.5)]}, {"q1": dict(UP), "q2": dict(UP)},
-        {"q1": UP, "q2": dict(UP)}, {"q1": ["d1", "d2"]}, {"q1": []},
+        {"q1": DOWN, "q2": DOWN},
+        {"q1": UP, "q2": DOWN},
+        {"q1": [("d1", 0.5)]},
+        {"q1": [("d1", 0.5), ("d2", 0.5)]},
+        {"q1": dict(UP), "q2": dict(UP)},
+        {"q1": UP, "q2": dict(UP)},
+        {"q1": ["d1", "d2"]},
+        {"q1": []},
         {"q1": pd.Series([0.1, 0.9], index=["d1", "d2"])},
         {f"q{n}": dict(UP if n else DOWN) for n in range(8)},
         {f"q{n}": dict(UP[:2]) for n in range(8)},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_rankings_in_another_order_have_no_finding(run):
     assert order_found(run) == []
 
@@ -498,8 +498,12 @@ def test_commands_name_the_fault_and_the_command_that_fixes_it(tmp_path, words, 
     Baseline.from_run(qrels, run).write(paths["BASE"])
     done = subprocess.run(
         [sys.executable, "-m", "rankgauge", *(paths.get(word, word) for word in words)],
-        capture_output=True, text=True, check=False, encoding="utf-8", cwd=tmp_path,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        encoding="utf-8",
+        cwd=tmp_path,
+    )
     assert done.returncode == code, done.stderr
     shown = " ".join(done.stdout.split())
     assert "without the prefix 'docs/'" in shown

@@ -12,15 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from rankgauge import (
-    FormatError,
-    InputError,
-    MismatchError,
-    Qrels,
-    Run,
-    evaluate,
-    read_run,
-)
+from rankgauge import FormatError, InputError, MismatchError, Qrels, Run, evaluate, read_run
 from rankgauge.core.progress import showing
 from rankgauge.data import buckets, stored_qrels
 from rankgauge.data.stored_qrels import StoredQrels
@@ -91,9 +83,7 @@ def inputs(draw):
     docs = [f"d{number}" for number in range(14)] + ["d\xe9", "a-rather-long-document-id"]
     judged = [f"q{number}" for number in range(draw(st.integers(1, 14)))]
     qrels = [
-        (query, doc, rng.choice([-1, 0, 0, 1, 2]))
-        for query in judged
-        for doc in rng.sample(docs, rng.randint(1, 9))
+        (query, doc, rng.choice([-1, 0, 0, 1, 2])) for query in judged for doc in rng.sample(docs, rng.randint(1, 9))
     ]
     levels = draw(st.sampled_from([2, 5, 1000]))
     names = [*judged, "other", "another"]
@@ -141,14 +131,17 @@ def outcome(*args, **kwargs):
     except InputError as error:
         return type(error), error.what
     return (
-        found.query_ids, found.per_query.tobytes(), found.undefined.tobytes(), str(found.mean()),
-        dict(found.counts), dict(found.coverage), [(n.code, n.severity) for n in found.findings],
-    )  # fmt: skip
+        found.query_ids,
+        found.per_query.tobytes(),
+        found.undefined.tobytes(),
+        str(found.mean()),
+        dict(found.counts),
+        dict(found.coverage),
+        [(n.code, n.severity) for n in found.findings],
+    )
 
 
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(inputs())
 def test_parts_and_buckets_and_memory_give_the_same_bits(tmp_path, given_inputs):
     qrels, run, policies, sizes, (form, other) = given_inputs
@@ -164,14 +157,10 @@ def test_parts_and_buckets_and_memory_give_the_same_bits(tmp_path, given_inputs)
 
 
 @pytest.mark.slow
-@settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(inputs())
 def test_parts_of_many_files_give_the_same_bits(tmp_path, given_inputs):
-    test_parts_and_buckets_and_memory_give_the_same_bits.hypothesis.inner_test(
-        tmp_path, given_inputs
-    )
+    test_parts_and_buckets_and_memory_give_the_same_bits.hypothesis.inner_test(tmp_path, given_inputs)
 
 
 ROWS = [(f"q{n % 40}", f"d{n // 40}", round(1 / (1 + n), 6)) for n in range(2000)]
@@ -181,9 +170,7 @@ GRADES = [(query, doc, 1 + len(query) % 2) for query, doc, _ in ROWS[:600]]
 @pytest.mark.usefixtures("parts")
 @pytest.mark.parametrize("form", [".txt", ".csv", ".jsonl", ".parquet", ".arrow"])
 def test_several_runs_are_evaluated_with_judgments_that_stay_on_disk(tmp_path, form):
-    judged = read_judgments(
-        write_rows(tmp_path / f"qrels{form}", GRADES, "relevance"), "AP", memory=LIMIT
-    )
+    judged = read_judgments(write_rows(tmp_path / f"qrels{form}", GRADES, "relevance"), "AP", memory=LIMIT)
     assert isinstance(judged, StoredQrels)
     assert repr(judged) == "<StoredQrels: 40 queries, 600 judgments>"
     for rows in (ROWS, sorted(ROWS), ROWS[::-1]):
@@ -318,16 +305,13 @@ def test_a_pipe_is_split_while_it_is_read(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = subprocess.Popen(
-        [sys.executable, "-c", "import sys; open(sys.argv[1], 'w').write(sys.stdin.read())",
-         str(pipe)],
-        stdin=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [sys.executable, "-c", "import sys; open(sys.argv[1], 'w').write(sys.stdin.read())", str(pipe)],
+        stdin=subprocess.PIPE,
+        text=True,
+    )
     writer.stdin.write(text)
     writer.stdin.close()
-    assert (
-        evaluate(GRADES, pipe, "AP", memory=LIMIT).mean()
-        == evaluate(GRADES, Run.of(ROWS), "AP").mean()
-    )
+    assert evaluate(GRADES, pipe, "AP", memory=LIMIT).mean() == evaluate(GRADES, Run.of(ROWS), "AP").mean()
     assert writer.wait(10) == 0
 
 
@@ -427,9 +411,7 @@ def test_ids_of_different_types_are_the_same_ids_and_decimals_are_refused(tmp_pa
     texts = [(str(query), str(doc), 1) for query, doc, _ in numbers[:500]]
     run = write_rows(tmp_path / "a.parquet", numbers, "score")
     qrels = write_rows(tmp_path / "q.parquet", texts, "relevance")
-    assert evaluate(qrels, run, "AP", memory=LIMIT).to_columns() == (
-        evaluate(texts, numbers, "AP").to_columns()
-    )
+    assert evaluate(qrels, run, "AP", memory=LIMIT).to_columns() == (evaluate(texts, numbers, "AP").to_columns())
     floats = write_rows(tmp_path / "b.parquet", [(float(q), d, s) for q, d, s in numbers], "score")
     with pytest.raises(InputError, match="decimal number"):
         evaluate(qrels, floats, "AP", memory=LIMIT)
@@ -453,8 +435,7 @@ def test_constant_hashes_change_only_the_time(tmp_path, monkeypatch, bits):
     path = write_rows(tmp_path / "a.parquet", ROWS, "score")
     expected = evaluate(judged, path, MEASURES)
     monkeypatch.setattr(
-        "rankgauge.core.ids.Ids.hashes",
-        lambda self: (self.lengths & ((1 << bits) - 1)).astype(np.uint64),
+        "rankgauge.core.ids.Ids.hashes", lambda self: (self.lengths & ((1 << bits) - 1)).astype(np.uint64)
     )
     assert evaluate(judged, path, MEASURES, memory=LIMIT) == expected
 
@@ -470,9 +451,11 @@ def test_every_row_is_in_one_bucket_once(monkeypatch):
             seen.update(
                 zip(
                     np.repeat(table.queries.tolist(), np.diff(table.offsets)).tolist(),
-                    table.docs.tolist(), table.values.tolist(), strict=True,
+                    table.docs.tolist(),
+                    table.values.tolist(),
+                    strict=True,
                 )
-            )  # fmt: skip
+            )
         assert seen == Counter((q.encode(), d.encode(), s) for q, d, s in ROWS)
         assert set(queries.values()) == {1}
 
@@ -509,9 +492,12 @@ def process(tmp_path, *words, then, first="", **more):
     folder.mkdir(exist_ok=True)
     return subprocess.Popen(
         [sys.executable, "-c", first + SCRIPT + then, *map(str, words)],
-        env={**os.environ, "TMPDIR": str(folder)}, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more,
-    )  # fmt: skip
+        env={**os.environ, "TMPDIR": str(folder)},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **more,
+    )
 
 
 EVALUATE = "print(rankgauge.evaluate(judged, path, 'AP', memory=memory).mean())\n"

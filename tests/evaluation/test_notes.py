@@ -57,8 +57,7 @@ def test_the_lowest_level_that_is_asked_for_counts():
 def test_negative_grades_are_counted_as_before():
     qrels = {"q": {"a": 1, "b": -1, "c": -2, "d": 0.5}}
     assert (
-        "2 judgments with a negative grade: pooled but not judged"
-        in evaluate(qrels, {"q": {"a": 1.0}}, SEVERAL).notes
+        "2 judgments with a negative grade: pooled but not judged" in evaluate(qrels, {"q": {"a": 1.0}}, SEVERAL).notes
     )
 
 
@@ -91,9 +90,7 @@ def test_one_query_that_was_not_found_among_those_without_takes_the_code_away():
 
 def test_a_run_that_ends_above_the_deepest_cut_off_is_named():
     qrels, run = {"q1": {"a"}, "q2": {"a"}}, {"q1": {"a": 3.0, "b": 2.0}, "q2": {"a": 1.0}}
-    assert noted("R105", qrels, run, ["P@1", "R@3"]) == [
-        "rankings have at most 2 documents, cut-offs go to 3 (R105)"
-    ]
+    assert noted("R105", qrels, run, ["P@1", "R@3"]) == ["rankings have at most 2 documents, cut-offs go to 3 (R105)"]
     assert not noted("R105", qrels, run, ["P@1", "R@2"])
     assert not noted("R105", qrels, run, ["AP", "RR"])
 
@@ -138,9 +135,16 @@ def test_recall_at_another_level_counts_by_that_level():
         ({"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 2.0, "b": 2.0}}, False),
         ({"q1": {"a": 0, "b": 0.0}, "q2": {}}, True),
     ],
-    ids=["all", "single documents beside", "single documents only", "the second query",
-         "the last document", "the first query", "zeros of two kinds"],
-)  # fmt: skip
+    ids=[
+        "all",
+        "single documents beside",
+        "single documents only",
+        "the second query",
+        "the last document",
+        "the first query",
+        "zeros of two kinds",
+    ],
+)
 def test_constant_scores_are_named(run, constant):
     said = noted("R106", {"q1": {"a"}, "q2": {"a"}}, run)
     assert len(said) == constant
@@ -170,9 +174,7 @@ def test_all_judged_at_k_needs_no_code():
 # ---- measures
 
 
-@pytest.mark.parametrize(
-    ("measure", "other"), [("nDCG@5", "R@5"), ("R@20", "nDCG@20"), ("AP", "R@10")]
-)
+@pytest.mark.parametrize(("measure", "other"), [("nDCG@5", "R@5"), ("R@20", "nDCG@20"), ("AP", "R@10")])
 def test_a_single_measure_gets_a_suggestion_for_a_second(measure, other):
     (said,) = noted("M101", *perfect(3), measure)
     assert said == f"{measure} is the only measure: {other} would show other aspects (M101)"
@@ -221,11 +223,18 @@ def test_compressed_judgments_keep_their_description(tmp_path):
 @pytest.mark.parametrize(
     "about",
     [
-        "", "[]", "{", "null", '{"warnings": 5}', '{"warnings": [5, null, ""]}',
+        "",
+        "[]",
+        "{",
+        "null",
+        '{"warnings": 5}',
+        '{"warnings": [5, null, ""]}',
         '{"origin": ["x"]}',
-        '{"guidelines": {"version": "1"}, "criteria": [["name"]]}', "\udcff", "[" * 100_000,
+        '{"guidelines": {"version": "1"}, "criteria": [["name"]]}',
+        "\udcff",
+        "[" * 100_000,
     ],
-)  # fmt: skip
+)
 def test_a_description_that_is_not_ours_is_ignored(tmp_path, about):
     path = tmp_path / "qrels.txt"
     path.write_text("q1 0 d1 1\n")

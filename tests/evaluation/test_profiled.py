@@ -11,18 +11,8 @@ import rankgauge
 from rankgauge import Evaluation, History, InputError, MismatchError, UnknownName, compare, evaluate
 from rankgauge.profiles import PROFILES
 
-QRELS = {
-    "q1": {"a": 1, "b": 2},
-    "q2": {"a": 1, "q2": 3},
-    "q3": {"a": 1},
-    "q4": {"x": 0},
-}
-RUN = {
-    "q1": {"a": 1.0, "x": 1.0, "b": 0.5},
-    "q2": {"q2": 3.0, "a": 2.0},
-    "q4": {"x": 1.0},
-    "not judged": {"a": 1.0},
-}
+QRELS = {"q1": {"a": 1, "b": 2}, "q2": {"a": 1, "q2": 3}, "q3": {"a": 1}, "q4": {"x": 0}}
+RUN = {"q1": {"a": 1.0, "x": 1.0, "b": 0.5}, "q2": {"q2": 3.0, "a": 2.0}, "q4": {"x": 1.0}, "not judged": {"a": 1.0}}
 
 
 def test_every_measure_is_averaged_over_the_queries_that_the_tool_averages():
@@ -86,15 +76,11 @@ def test_the_profile_is_noted_below_the_table():
 def test_deviations_shared_by_measures_are_noted_once():
     ev = evaluate(QRELS, RUN, ["RR@10", "nDCG@10", "AP@10"], profile="beir")
     undefined = [note for note in ev.notes if "undefined for" in note]
-    assert undefined == [
-        "RR@10, nDCG@10, AP@10: undefined for 1 query, counted 0 in the mean (J103)"
-    ]
+    assert undefined == ["RR@10, nDCG@10, AP@10: undefined for 1 query, counted 0 in the mean (J103)"]
     assert sum("(P106)" in note for note in ev.notes) == 1
 
 
-@pytest.mark.parametrize(
-    "given", [{"ties": "input"}, {"queries": "intersection"}, {"undefined": "skip"}], ids=str
-)
+@pytest.mark.parametrize("given", [{"ties": "input"}, {"queries": "intersection"}, {"undefined": "skip"}], ids=str)
 def test_a_policy_that_contradicts_the_profile_is_refused(given):
     with pytest.raises(InputError, match="contradicts the profile trec_eval-10") as caught:
         evaluate(QRELS, RUN, "RR", profile="trec_eval-10", **given)
@@ -103,9 +89,7 @@ def test_a_policy_that_contradicts_the_profile_is_refused(given):
 
 def test_a_policy_that_the_profile_has_too_may_be_given():
     asked = {"queries": "intersection"}
-    assert evaluate(QRELS, RUN, "RR", profile="trec_eval-9", **asked).policies.queries == (
-        "intersection"
-    )
+    assert evaluate(QRELS, RUN, "RR", profile="trec_eval-9", **asked).policies.queries == ("intersection")
     assert evaluate(QRELS, RUN, "RR", profile="ranx", ties="input").mean() == {"RR": 0.5}
 
 
@@ -148,8 +132,7 @@ def test_an_evaluation_without_a_profile_is_written_as_it_was():
 
 def test_other_profiles_are_not_compared():
     one, other = (
-        evaluate(QRELS, rankgauge.Run.of(RUN, name=name), "nDCG@10", profile=name)
-        for name in ("pytrec_eval", "mteb")
+        evaluate(QRELS, rankgauge.Run.of(RUN, name=name), "nDCG@10", profile=name) for name in ("pytrec_eval", "mteb")
     )
     with pytest.raises(InputError, match="differ in their profile"):
         compare([one, other])

@@ -9,18 +9,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from rankgauge import (
-    MismatchError,
-    Qrels,
-    RankgaugeError,
-    Run,
-    compare,
-    diff,
-    evaluate,
-    gate,
-    read_qrels,
-    read_run,
-)
+from rankgauge import MismatchError, Qrels, RankgaugeError, Run, compare, diff, evaluate, gate, read_qrels, read_run
 from rankgauge.core.ids import Ids
 from rankgauge.data import cut, run as runs
 from rankgauge.data.run import run_blocks
@@ -91,9 +80,7 @@ def streamed(monkeypatch, blocks):
 @pytest.mark.parametrize("queries", [1, 2, 7, 60])
 @pytest.mark.parametrize("places", [0, 6])
 @pytest.mark.usefixtures("small_blocks")
-def test_blocks_give_the_same_evaluation_to_the_last_bit(
-    tmp_path, qrels, streamed, queries, places
-):
+def test_blocks_give_the_same_evaluation_to_the_last_bit(tmp_path, qrels, streamed, queries, places):
     path = written(tmp_path, rows_of(queries, 90, places=places))
     one, other = evaluate(qrels, path, MEASURES), evaluate(qrels, read_run(path), MEASURES)
     assert streamed == [True]
@@ -200,9 +187,7 @@ def test_a_truncated_compressed_file_is_reported_as_when_read_whole(tmp_path, qr
 def test_a_line_longer_than_a_piece_is_read_whole(tmp_path, qrels, streamed, monkeypatch):
     parts = []
     read = fast_trec.read_into
-    monkeypatch.setattr(
-        fast_trec, "read_into", lambda *args: parts.append(read(*args)) or parts[-1]
-    )
+    monkeypatch.setattr(fast_trec, "read_into", lambda *args: parts.append(read(*args)) or parts[-1])
     rows = [*rows_of(3, 20), f"q2 Q0 d{'x' * 60_000} 99 -9 t\n"]
     path = written(tmp_path, rows)
     assert evaluate(qrels, path, MEASURES) == evaluate(qrels, read_run(path), MEASURES)
@@ -243,9 +228,18 @@ def test_faults_are_reported_as_when_the_run_is_read_whole(tmp_path, qrels, faul
     assert said(lambda: path) == said(lambda: read_run(path))
 
 
-@pytest.mark.parametrize("choice", [{"duplicates": "first"}, {"duplicates": "best"},
-                                    {"queries": "intersection"}, {"queries": ["q1", "q3"]},
-                                    {"ties": "input"}, {"undefined": "skip"}], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"duplicates": "first"},
+        {"duplicates": "best"},
+        {"queries": "intersection"},
+        {"queries": ["q1", "q3"]},
+        {"ties": "input"},
+        {"undefined": "skip"},
+    ],
+    ids=str,
+)
 @pytest.mark.usefixtures("small_blocks")
 def test_policies_are_those_of_a_run_read_whole(tmp_path, qrels, choice):
     path = written(tmp_path, spoilt(ROWS, 40, ROWS[3]) if "duplicates" in choice else ROWS)
@@ -292,15 +286,10 @@ def pair(tmp_path):
     return qrels, *paths
 
 
-RULES = {
-    "measures": {"nDCG@10": {"margin": 0.001}},
-    "contracts": [{"query": "q3", "must_include": ["d1"], "k": 500}],
-}
+RULES = {"measures": {"nDCG@10": {"margin": 0.001}}, "contracts": [{"query": "q3", "must_include": ["d1"], "k": 500}]}
 OF_FILES = {
     "compare": lambda qrels, a, b: compare(qrels, {"a": a, "b": b}, ["nDCG@10", "AP"], draws=100),
-    "compare common": lambda qrels, a, b: compare(
-        qrels, {"a": a, "b": b}, "AP", draws=100, queries="intersection"
-    ),
+    "compare common": lambda qrels, a, b: compare(qrels, {"a": a, "b": b}, "AP", draws=100, queries="intersection"),
     "gate": lambda qrels, a, b: gate(qrels, b, RULES, baseline=Baseline.from_run(qrels, a, RULES)),
     "diff": lambda qrels, a, b: diff(qrels, a, b, n=2),
     "cut": lambda qrels, a, b: cut(a, 10),

@@ -50,8 +50,7 @@ def test_the_standard_error_of_the_estimate_is_reported() -> None:
     text = "estimated from 400 orders drawn at random (seed 3), with the standard error of the mean"
     assert note.startswith(f"{text}: ERR(top=4)@3 0.00")
     assert "RR" not in note.removeprefix(text).replace("ERR", "")
-    spread = [evaluate(JUDGED, RUN, "ERR@3", ties="mean", draws=400, seed=seed).mean()
-              for seed in range(30)]  # fmt: skip
+    spread = [evaluate(JUDGED, RUN, "ERR@3", ties="mean", draws=400, seed=seed).mean() for seed in range(30)]
     seen = float(np.std([mean["ERR(top=4)@3"] for mean in spread]))
     assert float(note.split()[-1]) == pytest.approx(seen, rel=0.5)
 

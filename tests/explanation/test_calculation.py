@@ -20,25 +20,100 @@ FAMILIES = (binary, graded, preferences, user_models)
 RUN = {"q": ["d3", "d1", "d7", "d2", "d5", "d8", "d4"]}
 # Measures that cover every branch of the calculations; a calculation without one gets its example.
 _CHOSEN = (
-    "P@5", "P(judged_only=true,rel=2)@3", "R@5", "F1@5", "F2@10", "Success@3", "RR", "RR(rel=2)@4",
-    "FirstRel", "AP", "AP(rel=3)", "AP@5", "AP(norm=k)@5", "AP(norm='min(k,R)')@5",
-    "AP(norm=retrieved)", "AP(judged_only=true)", "GMAP", "Rprec", "SetP", "SetR",
-    "SetF(beta=2)", "SetAP", "IPrec@0.3", "IPrec@1", "IPrecAvg", "RBP(p=0.7)@20", "RBP(p=0.5)",
-    "RBPres(p=0.5)@10", "Judged@10", "NumRet", "NumRel(rel=2)", "NumRelRet@5", "Bpref",
-    "Bpref(rel=2)", "infAP", "DCG@10", "DCG(gain=exp)", "nDCG", "nDCG@5", "nDCG(gain=exp)@10",
-    "nDCG(gain={1:2,2:7})@10", "nDCG(ideal=retrieved)@5", "nDCG(ideal=topk)@5",
-    "nDCG(judged_only=true)@5", "nDCG(rel=2)@5", "nDCG(b=2)@5", "DCG(b=3,gain=exp,rel=1.5)",
-    "ERR@10", "ERR(top=6)", "nERR(top=5)@10", "nERR", "NCG@10", "NCG(gain=exp,rel=2)@3", "binG",
-    "RelP@5", "RelP(rel=2)@10", "SetRelP", "RprecMult@0.4", "RprecMult(rel=2)@1.4", "YAAP",
-    "Unjudged@10", "NumNonrelRet@5", "Utility(hit=2,noise=-0.5,miss=-1)", "GMBpref", "PairAcc",
-    "PairAcc@5", "PairAcc(among=retrieved)@20", "PairAcc(rel=best)", "Compat(p=0.9)",
-    "Compat(p=0.5)@3", "Compat(p=0.8,normalize=false)@10", "INST(goal=2)", "INST(goal=1)@20",
-    "INST(goal=3,top=4)", "INST(goal=2,top=4,rel=2)@30", "INSQ(goal=1)", "INSQ(goal=2.5,top=5)@10",
-    "BPM(goal=2)@10", "BPM(goal=1.5,top=4)@20", "SDCG@10", "SDCG(top=4)@50", "NERR8@10",
-    "NERR8(top=4)@10", "NERR9(top=5)@100", "NERR10(p=0.8)", "NERR10(p=0.9,top=4)@7",
-    "NERR11(goal=2)", "NERR11(goal=1,top=8,judged_only=true)", "P(rel=2)@3", "PairAcc(rel=best)@4",
-    "IPrec(points=nearest)@0.3", "IPrecAvg(points=nearest)", "nDCG(rel=best)@5",
-)  # fmt: skip
+    "P@5",
+    "P(judged_only=true,rel=2)@3",
+    "R@5",
+    "F1@5",
+    "F2@10",
+    "Success@3",
+    "RR",
+    "RR(rel=2)@4",
+    "FirstRel",
+    "AP",
+    "AP(rel=3)",
+    "AP@5",
+    "AP(norm=k)@5",
+    "AP(norm='min(k,R)')@5",
+    "AP(norm=retrieved)",
+    "AP(judged_only=true)",
+    "GMAP",
+    "Rprec",
+    "SetP",
+    "SetR",
+    "SetF(beta=2)",
+    "SetAP",
+    "IPrec@0.3",
+    "IPrec@1",
+    "IPrecAvg",
+    "RBP(p=0.7)@20",
+    "RBP(p=0.5)",
+    "RBPres(p=0.5)@10",
+    "Judged@10",
+    "NumRet",
+    "NumRel(rel=2)",
+    "NumRelRet@5",
+    "Bpref",
+    "Bpref(rel=2)",
+    "infAP",
+    "DCG@10",
+    "DCG(gain=exp)",
+    "nDCG",
+    "nDCG@5",
+    "nDCG(gain=exp)@10",
+    "nDCG(gain={1:2,2:7})@10",
+    "nDCG(ideal=retrieved)@5",
+    "nDCG(ideal=topk)@5",
+    "nDCG(judged_only=true)@5",
+    "nDCG(rel=2)@5",
+    "nDCG(b=2)@5",
+    "DCG(b=3,gain=exp,rel=1.5)",
+    "ERR@10",
+    "ERR(top=6)",
+    "nERR(top=5)@10",
+    "nERR",
+    "NCG@10",
+    "NCG(gain=exp,rel=2)@3",
+    "binG",
+    "RelP@5",
+    "RelP(rel=2)@10",
+    "SetRelP",
+    "RprecMult@0.4",
+    "RprecMult(rel=2)@1.4",
+    "YAAP",
+    "Unjudged@10",
+    "NumNonrelRet@5",
+    "Utility(hit=2,noise=-0.5,miss=-1)",
+    "GMBpref",
+    "PairAcc",
+    "PairAcc@5",
+    "PairAcc(among=retrieved)@20",
+    "PairAcc(rel=best)",
+    "Compat(p=0.9)",
+    "Compat(p=0.5)@3",
+    "Compat(p=0.8,normalize=false)@10",
+    "INST(goal=2)",
+    "INST(goal=1)@20",
+    "INST(goal=3,top=4)",
+    "INST(goal=2,top=4,rel=2)@30",
+    "INSQ(goal=1)",
+    "INSQ(goal=2.5,top=5)@10",
+    "BPM(goal=2)@10",
+    "BPM(goal=1.5,top=4)@20",
+    "SDCG@10",
+    "SDCG(top=4)@50",
+    "NERR8@10",
+    "NERR8(top=4)@10",
+    "NERR9(top=5)@100",
+    "NERR10(p=0.8)",
+    "NERR10(p=0.9,top=4)@7",
+    "NERR11(goal=2)",
+    "NERR11(goal=1,top=8,judged_only=true)",
+    "P(rel=2)@3",
+    "PairAcc(rel=best)@4",
+    "IPrec(points=nearest)@0.3",
+    "IPrecAvg(points=nearest)",
+    "nDCG(rel=best)@5",
+)
 _OTHERS = sorted({*CALCULATIONS} - {parse(name).name for name in _CHOSEN})
 NAMES = (*_CHOSEN, *(str(completed(Measure(name))) for name in _OTHERS))
 
@@ -73,9 +148,20 @@ def test_a_step_by_step_value_is_that_of_the_kernel(name, ties):
 
 
 AVERAGED = (
-    "P@3", "P(rel=2)@5", "R@3", "RelP@4", "RBP(p=0.5)", "RBP(p=0.8)@3", "DCG", "DCG(b=2)@3",
-    "DCG(gain=exp,rel=2)@4", "nDCG@3", "nDCG", "nDCG(ideal=retrieved)@4", "nDCG(judged_only=true)",
-)  # fmt: skip
+    "P@3",
+    "P(rel=2)@5",
+    "R@3",
+    "RelP@4",
+    "RBP(p=0.5)",
+    "RBP(p=0.8)@3",
+    "DCG",
+    "DCG(b=2)@3",
+    "DCG(gain=exp,rel=2)@4",
+    "nDCG@3",
+    "nDCG",
+    "nDCG(ideal=retrieved)@4",
+    "nDCG(judged_only=true)",
+)
 
 
 @pytest.mark.parametrize("name", AVERAGED)
@@ -115,10 +201,7 @@ def test_means_over_orders_without_an_equivalent_ranking_are_noted():
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    batches(),
-    st.sampled_from([m for m in list_measures() if m.name in CALCULATIONS]).flatmap(bound),
-)
+@given(batches(), st.sampled_from([m for m in list_measures() if m.name in CALCULATIONS]).flatmap(bound))
 def test_with_any_parameters_too(drawn, measure):
     assert differing(drawn.qrels, drawn.run, [measure], Policies()) == []
 
@@ -171,7 +254,7 @@ def test_unjudged_documents_that_are_removed_first_are_so_by_hand_too(name):
         ("RBP(p=0.5)", "1 3 5 2 7", {"1": 1, "2": 1}, 0.5 * (1 + 0.125)),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_the_calculation_agrees_with_a_manual_one(name, ranking, grades, value):
     found = explain({"q": grades}, {"q": ranking.split()}, name, "q")
     assert found.value == pytest.approx(value, abs=5e-4 if value in {0.972, 0.566} else 5.1e-5)
@@ -238,13 +321,7 @@ def test_ties_and_unjudged_documents_are_marked():
     run = {"q": {"a": 1.0, "b": 1.0, "c": 0.5}}
     found = explain({"q": {"a": 1, "c": -1}}, run, "P@2", "q")
     first, second = (row.ranked for row in found.rows)
-    assert (first.document, first.tied, first.first, first.last, first.grade) == (
-        "b",
-        True,
-        1,
-        2,
-        None,
-    )
+    assert (first.document, first.tied, first.first, first.last, first.grade) == ("b", True, 1, 2, None)
     assert (second.document, second.judged) == ("a", True)
     assert not found.ranking.documents[2].judged
 

@@ -28,8 +28,7 @@ FILES = {
     "plain json": json.dumps(VALUES),
     "records": json.dumps([{"query_id": q, "nDCG@10": v} for q, v in VALUES.items()]),
     "json lines": "".join(
-        json.dumps({"query_id": q, "measure": "nDCG@10", "value": v}) + "\n"
-        for q, v in VALUES.items()
+        json.dumps({"query_id": q, "measure": "nDCG@10", "value": v}) + "\n" for q, v in VALUES.items()
     ),
 }
 
@@ -62,10 +61,16 @@ def test_values_in_memory_need_no_file():
 
 @pytest.mark.parametrize(
     ("source", "digits", "slack"),
-    [("0.41", 2, 0.005), ("0.4100", 4, 0.00005), (0.4123, 4, 0.00005),
-     ({"q1": 0.5, "q2": 0.333}, 3, 0.0005), ({"q1": 1 / 3}, 16, 1e-6), ({"q1": 1}, 1, 0.05)],
+    [
+        ("0.41", 2, 0.005),
+        ("0.4100", 4, 0.00005),
+        (0.4123, 4, 0.00005),
+        ({"q1": 0.5, "q2": 0.333}, 3, 0.0005),
+        ({"q1": 1 / 3}, 16, 1e-6),
+        ({"q1": 1}, 1, 0.05),
+    ],
     ids=["text", "zeros", "number", "values", "whole", "one"],
-)  # fmt: skip
+)
 def test_as_many_digits_count_as_were_given(source, digits, slack):
     given = GivenValues.of(source, "AP")
     assert given.digits == digits

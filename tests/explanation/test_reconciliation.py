@@ -86,26 +86,19 @@ def test_many_queries_agree_and_the_other_side_equals_evaluate(seed):
     steps = (DEVIATIONS[0], DEVIATIONS[3], DEVIATIONS[1])
     found = reconcile(drawn.qrels, drawn.run, "nDCG@5", profile(*steps))
     assert abs(summed(found) - found.difference) <= 1e-12
-    there = evaluate(
-        drawn.qrels, drawn.run, "nDCG(ideal=retrieved)@5", ties="input", queries="intersection"
-    )
+    there = evaluate(drawn.qrels, drawn.run, "nDCG(ideal=retrieved)@5", ties="input", queries="intersection")
     assert found.ours == evaluate(drawn.qrels, drawn.run, "nDCG@5").mean()["nDCG@5"]
     assert found.theirs == there.mean()["nDCG(ideal=retrieved)@5"]
     assert found.queries == (len(drawn.qrels), len(there.query_ids))
     for one in found.moved[:20]:
         if one.theirs is not None:
-            assert one.theirs == pytest.approx(
-                np.nan_to_num(there.value(one.query, "nDCG(ideal=retrieved)@5"))
-            )
+            assert one.theirs == pytest.approx(np.nan_to_num(there.value(one.query, "nDCG(ideal=retrieved)@5")))
 
 
 def test_the_other_side_of_pytrec_eval_is_what_it_says_itself():
     rng = np.random.default_rng(7)
     qrels = {f"q{n}": {f"d{d}": int(rng.integers(0, 3)) for d in range(12)} for n in range(40)}
-    run = {
-        f"q{n}": {f"d{d}": 0.5 + float(rng.integers(0, 9)) * 1e-9 for d in range(20)}
-        for n in range(35)
-    }
+    run = {f"q{n}": {f"d{d}": 0.5 + float(rng.integers(0, 9)) * 1e-9 for d in range(20)} for n in range(35)}
     found = reconcile(qrels, run, "nDCG@10", "pytrec_eval")
     said = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10"}).evaluate(run)
     values = {query: value["ndcg_cut_10"] for query, value in said.items()}

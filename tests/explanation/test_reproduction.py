@@ -36,8 +36,7 @@ def values(evaluation, digits=None):
         ("nDCG@10", "nDCG@9", "trec", "cut-off 9"),
         ("nDCG@10", "nDCG(judged_only=true)@10", "trec", "judged documents only"),
         ("nDCG@10", "nDCG@10", "input", "ties as given"),
-        ("nDCG@10", "nDCG(ideal=retrieved)@10", "input",
-         "ties as given + ideal of retrieved documents"),
+        ("nDCG@10", "nDCG(ideal=retrieved)@10", "input", "ties as given + ideal of retrieved documents"),
         ("AP@10", "AP(norm='min(k,R)')@10", "trec", "divided by min(k, R)"),
         ("AP@10", "AP(norm=retrieved)@10", "trec", "divided by those found"),
         ("P@5", "P(rel=2)@5", "trec", "relevant from grade 2"),
@@ -45,7 +44,7 @@ def values(evaluation, digits=None):
         ("ERR(top=4)@10", "ERR(top=3)@10", "trec", "top grade 3"),
     ],
     ids=str,
-)  # fmt: skip
+)
 @pytest.mark.parametrize("digits", [None, 4])
 def test_the_source_of_the_values_is_found(asked, made, ties, found, digits, data):
     there = evaluate(*data, made, ties=ties)
@@ -76,8 +75,7 @@ def test_judgments_read_in_another_way_are_found(change, found, data):
 
 def test_documents_by_ascending_id_and_upside_down_are_found(data):
     qrels, run = data
-    up = {q: dict(sorted(docs.items(), key=lambda p: (-p[1], p[0].encode())))
-          for q, docs in run.items()}  # fmt: skip
+    up = {q: dict(sorted(docs.items(), key=lambda p: (-p[1], p[0].encode()))) for q, docs in run.items()}
     found = reproduce(qrels, run, "nDCG@10", values(evaluate(qrels, up, "nDCG@10", ties="input")))
     assert found.best.name == "ties by ascending id"
     down = {q: {d: -s for d, s in docs.items()} for q, docs in run.items()}

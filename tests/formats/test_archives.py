@@ -60,9 +60,7 @@ def test_a_file_in_an_archive_may_be_packed_or_a_table(tmp_path: Path) -> None:
     assert read_qrels(zipped(tmp_path / "q.zip", {"a.tsv": JUDGED}))["q1"] == {"d1": 2.0}
 
 
-def test_an_archive_is_read_from_standard_input(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_archive_is_read_from_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for texts, read in (({"a.run": RUN}, read_run), (beir("test"), read_qrels)):
         path = zipped(tmp_path / "a.zip", texts)
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
@@ -101,9 +99,7 @@ def test_judgments_are_those_of_the_split(place: str, tmp_path: Path) -> None:
     found = read_qrels(path)
     assert found == Collection.load(path).qrels
     assert found["q2"] == {"test": 1.0}
-    assert found.table.notes[-1] == (
-        f"{path}: judgments from qrels/test.tsv; there are also: dev, train"
-    )
+    assert found.table.notes[-1] == (f"{path}: judgments from qrels/test.tsv; there are also: dev, train")
     assert read_qrels(path, split="dev")["q2"] == {"dev": 1.0}
     with pytest.raises(InputError, match="no judgments of a split 'x'") as caught:
         read_qrels(path, split="x")
@@ -231,10 +227,7 @@ def test_other_malformed_archives_are_refused_with_a_message(tmp_path: Path) -> 
         (lzma, "compressed by method 14"),
         (tmp_path / "twice.zip", "2 files of this name"),
         (zipped(tmp_path / "none.zip", {}), "no file in this archive"),
-        (
-            zipped(tmp_path / "x.xlsx", {"[Content_Types].xml": "", "x": ""}),
-            "an Excel or Word file",
-        ),
+        (zipped(tmp_path / "x.xlsx", {"[Content_Types].xml": "", "x": ""}), "an Excel or Word file"),
         (tmp_path / "a.npz", "2 NumPy arrays"),
     ):
         with pytest.raises(FormatError, match=said) as caught:
@@ -283,9 +276,7 @@ def test_files_that_are_no_text_are_refused_with_what_to_do(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("source", ["ir_datasets:vaswani", "hf:BeIR/scifact"])
-def test_datasets_are_for_judgments_and_need_their_library(
-    source: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_datasets_are_for_judgments_and_need_their_library(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("ir_datasets", "datasets"):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtra, match="which is not installed"):
@@ -294,9 +285,7 @@ def test_datasets_are_for_judgments_and_need_their_library(
         read_run(source)
 
 
-def test_a_file_that_is_called_like_a_dataset_is_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_is_called_like_a_dataset_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("hf:mine").write_text("q1 0 d1 1\n")
     assert read_qrels("hf:mine")["q1"] == {"d1": 1.0}

@@ -61,17 +61,13 @@ OF_TEXT: dict[str, Callable[[list[Any]], Any]] = {
     "numpy, U of the other byte order": lambda v: np.array(plain(v), dtype="U301").astype(">U301"),
     "numpy, every other U": lambda v: np.repeat(np.array(plain(v), dtype="U"), 2)[::2],
     "numpy, S": lambda v: np.array(encoded(plain(v)), dtype="S"),
-    "numpy, every other S, backwards": lambda v: np.repeat(
-        np.array(encoded(plain(v))[::-1], dtype="S"), 2
-    )[::-2],
+    "numpy, every other S, backwards": lambda v: np.repeat(np.array(encoded(plain(v))[::-1], dtype="S"), 2)[::-2],
     "numpy, objects": lambda v: np.array(v, dtype=object),
     "pandas": pd.Series,
     "pandas, string": lambda v: pd.Series(v, dtype="string"),
     "pandas, string of Python": lambda v: pd.Series(v, dtype="string[python]"),
     "pandas, string of arrow": lambda v: pd.Series(v, dtype="string[pyarrow]"),
-    "pandas, string of arrow, sliced": lambda v: pd.Series(
-        [None, "", *v, "\0"], dtype="string[pyarrow]"
-    ).iloc[2:-1],
+    "pandas, string of arrow, sliced": lambda v: pd.Series([None, "", *v, "\0"], dtype="string[pyarrow]").iloc[2:-1],
     "pandas, a type of arrow": lambda v: pd.Series(v, dtype=pd.ArrowDtype(pa.string())),
     "pandas, a dictionary of arrow": lambda v: pd.Series(
         pa.array(v, pa.string()).dictionary_encode().to_pylist(),
@@ -100,18 +96,14 @@ OF_TEXT: dict[str, Callable[[list[Any]], Any]] = {
     "pyarrow, sliced": lambda v: pa.array([None, "", *v, "\0"], pa.string()).slice(2, len(v)),
     "pyarrow, in chunks": lambda v: chunked(v, pa.string()),
     "pyarrow, a dictionary": lambda v: pa.array(v, pa.string()).dictionary_encode(),
-    "pyarrow, a dictionary, sliced": lambda v: (
-        pa.array(["", "\0", None, *v, ""]).dictionary_encode().slice(3, len(v))
-    ),
+    "pyarrow, a dictionary, sliced": lambda v: pa.array(["", "\0", None, *v, ""]).dictionary_encode().slice(3, len(v)),
     "pyarrow, dictionaries in chunks": lambda v: pa.chunked_array(
         [pa.array(part, pa.string()).dictionary_encode() for part in (v[:2], v[2:])],
         pa.dictionary(pa.int32(), pa.string()),
     ),
 }
 if hasattr(np.dtypes, "StringDType"):
-    OF_TEXT["numpy, texts of any length"] = lambda v: np.array(
-        plain(v), dtype=np.dtypes.StringDType()
-    )
+    OF_TEXT["numpy, texts of any length"] = lambda v: np.array(plain(v), dtype=np.dtypes.StringDType())
 if hasattr(pa, "string_view"):
     OF_TEXT["pyarrow, views"] = lambda v: pa.array(v, pa.string_view())
     OF_TEXT["pyarrow, views of bytes"] = lambda v: pa.array(encoded(v), pa.binary_view())
@@ -160,9 +152,7 @@ def test_columns_of_text_are_the_list_of_their_values(column: Any, values: list[
     values=st.lists(st.sampled_from(TEXT) | st.sampled_from(TEXT + ODD), max_size=5),
     sizes=st.lists(st.integers(1, 9), min_size=5, max_size=5),
 )
-def test_contiguous_values_are_those_of_the_list(
-    column: Any, values: list[Any], sizes: list[int]
-) -> None:
+def test_contiguous_values_are_those_of_the_list(column: Any, values: list[Any], sizes: list[int]) -> None:
     made = column([value for value, size in zip(values, sizes, strict=False) for _ in range(size)])
     wanted = outcome(listed(made), [str(row) for row in range(len(made))])
     with pytest.MonkeyPatch.context() as patched:
@@ -174,14 +164,8 @@ def test_contiguous_values_are_those_of_the_list(
 
 @pytest.mark.parametrize("column", OF_WHOLE.values(), ids=OF_WHOLE)
 @settings(max_examples=30, deadline=None)
-@given(
-    values=st.lists(
-        st.sampled_from(WHOLE) | st.integers(-(2**63), 2**63 - 1) | st.just(None), max_size=9
-    )
-)
-def test_columns_of_whole_numbers_are_the_list_of_their_values(
-    column: Any, values: list[Any]
-) -> None:
+@given(values=st.lists(st.sampled_from(WHOLE) | st.integers(-(2**63), 2**63 - 1) | st.just(None), max_size=9))
+def test_columns_of_whole_numbers_are_the_list_of_their_values(column: Any, values: list[Any]) -> None:
     made = column(values)
     assert outcome(made, made) == outcome(listed(made), listed(made))
 
@@ -217,9 +201,7 @@ def test_whole_numbers_are_read_out_of_their_buffers(name: str) -> None:
 @pytest.mark.parametrize("kind", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
 def test_whole_numbers_of_every_width_are_written_to_the_end_of_their_range(kind: str) -> None:
     bounds = np.iinfo(kind)
-    near = {
-        sign * 10**power + step for power in range(20) for step in (-1, 0, 1) for sign in (1, -1)
-    }
+    near = {sign * 10**power + step for power in range(20) for step in (-1, 0, 1) for sign in (1, -1)}
     values = [bounds.min, bounds.max, 0, *(n for n in near if bounds.min <= n <= bounds.max)]
     random.Random(7).shuffle(values)
     # Each alone and with the others: the number of digits depends on the longest.
@@ -255,9 +237,7 @@ FRAMES: dict[str, Callable[[pd.DataFrame], Any]] = {
     "pandas, string of arrow": lambda frame: frame.astype(dict.fromkeys(NAMES, "string[pyarrow]")),
     "pandas, category": lambda frame: frame.astype(dict.fromkeys(NAMES, "category")),
     "polars": pl.from_pandas,
-    "polars, categorical": lambda frame: pl.from_pandas(frame).with_columns(
-        pl.col(NAMES).cast(pl.Categorical)
-    ),
+    "polars, categorical": lambda frame: pl.from_pandas(frame).with_columns(pl.col(NAMES).cast(pl.Categorical)),
     "pyarrow": lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
     "numpy": lambda frame: {name: np.array(frame[name].tolist()) for name in frame},
 }
@@ -381,9 +361,7 @@ def test_arrays_may_change_afterwards() -> None:
 
 @pytest.mark.parametrize("hidden", [True, False], ids=["not installed", "not loaded"])
 @pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(["b", "é", "cc"])], ids=str)
-def test_polars_needs_no_pyarrow(
-    kind: Any, *, hidden: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_polars_needs_no_pyarrow(kind: Any, *, hidden: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if hidden:
         monkeypatch.setitem(sys.modules, "pyarrow", None)
     else:
@@ -409,7 +387,5 @@ def test_arrays_of_pyarrow_hold_numbers(kind: str) -> None:
 def test_a_relation_of_duckdb_is_read_like_the_list_of_its_rows() -> None:
     rows = [("q1", 7, 0.5), ("q2", -8, 0.25), ("q1", 9, 0.75)]
     with duckdb.connect() as connection:
-        relation = connection.sql(
-            f"select * from (values {', '.join(map(str, rows))}) as t(query_id, doc_id, score)"
-        )
+        relation = connection.sql(f"select * from (values {', '.join(map(str, rows))}) as t(query_id, doc_id, score)")
         assert Run.of(relation) == Run.of(rows)

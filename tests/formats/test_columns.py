@@ -13,10 +13,7 @@ from rankgauge.errors import FormatError, InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, columns_of
 
 QUERIES = ["query_id", "qid", "query-id", "q_id", "QueryID", "Topic", "topic_id", "Query Text"]
-DOCUMENTS = [
-    "doc_id", "docno", "DocID", "corpus-id", "pid", "passage_id", "Doc-ID", "Doc ID",
-    '"docid"',
-]  # fmt: skip
+DOCUMENTS = ["doc_id", "docno", "DocID", "corpus-id", "pid", "passage_id", "Doc-ID", "Doc ID", '"docid"']
 GRADES = ["relevance", "rel", "grade", "Label", "rating", "judgment", "judgement", "gain", "score"]
 SCORES = ["score", "sim", "Similarity", "_score", "cosine"]
 RANKS = ["rank", "position", "Doc Position"]
@@ -40,9 +37,15 @@ def table(names: list[str], by: str, order: list[int]) -> str:
     mark=st.sampled_from(["", "\ufeff"]),
 )
 def test_names_and_order_of_columns_change_nothing(
-    query: str, doc: str, number: str, order: list[int], by: str, ending: str, mark: str,
+    query: str,
+    doc: str,
+    number: str,
+    order: list[int],
+    by: str,
+    ending: str,
+    mark: str,
     tmp_path_factory: pytest.TempPathFactory,
-) -> None:  # fmt: skip
+) -> None:
     path = tmp_path_factory.mktemp("columns") / f"a{ending}"
     path.write_text(mark + table([query, doc, number, "title"], by, order), encoding="utf-8")
     usual = {".csv": ",", ".tsv": "\t"}.get(ending)
@@ -98,9 +101,7 @@ def test_a_run_reads_the_score_and_judgments_the_relevance_of_one_file(tmp_path:
 
 
 @pytest.mark.parametrize("header", ["qid,docno,rel,Rel", "doc-id,doc_id,qid,rel"])
-def test_names_that_are_one_but_for_case_and_dashes_are_an_error(
-    header: str, tmp_path: Path
-) -> None:
+def test_names_that_are_one_but_for_case_and_dashes_are_an_error(header: str, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(f"{header}\n1,1,1,1\n")
     with pytest.raises(InputError, match="have the same name except for case"):
@@ -115,13 +116,15 @@ def test_a_distance_is_no_score() -> None:
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
-        (["1e+05", "d2"], "1e+05"), (["1.23E+15", "d2"], "1.23E+15"), (["7.0", "8.0"], "7.0"),
-        (["7.0", "7.1"], ""), (["e5", "1e"], ""), (["7", "8"], ""),
+        (["1e+05", "d2"], "1e+05"),
+        (["1.23E+15", "d2"], "1.23E+15"),
+        (["7.0", "8.0"], "7.0"),
+        (["7.0", "7.1"], ""),
+        (["e5", "1e"], ""),
+        (["7", "8"], ""),
     ],
-)  # fmt: skip
-def test_ids_damaged_by_a_spreadsheet_are_a_warning(
-    ids: list[str], message: str, tmp_path: Path
-) -> None:
+)
+def test_ids_damaged_by_a_spreadsheet_are_a_warning(ids: list[str], message: str, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("query_id,doc_id,score\n" + "".join(f"q1,{doc},1\n" for doc in ids))
     said = [note for note in read_run(path).table.notes if note.startswith("WARNING")]

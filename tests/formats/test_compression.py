@@ -41,9 +41,7 @@ UNPACK = {
     "zstd": lambda data: zstandard.ZstdDecompressor().stream_reader(data).read(),
     "lz4": lz4.frame.decompress,
 }
-LINES = b"".join(
-    b"q%d Q0 d%d 0 %d t\n" % (q, d * 7919 % 1009, -d) for q in range(90) for d in range(99)
-)
+LINES = b"".join(b"q%d Q0 d%d 0 %d t\n" % (q, d * 7919 % 1009, -d) for q in range(90) for d in range(99))
 EACH = pytest.mark.parametrize("name", NAMES)
 
 
@@ -189,9 +187,7 @@ def test_small_data_with_a_high_compression_ratio_are_read() -> None:
     assert unpacked("xz", bomb("xz", 60 << 20)) == bytes(60 << 20)
 
 
-def test_a_bomb_stops_every_reader_and_standard_input(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bomb_stops_every_reader_and_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = bomb("lz4", 80 << 20)
     path = tmp_path / "a.lz4"
     path.write_bytes(data)
@@ -239,9 +235,7 @@ def test_a_library_that_is_missing_is_named(
 
 @EACH
 @given(cut=st.integers(0, 200), junk=st.binary(max_size=40))
-def test_any_bytes_after_the_signature_are_read_or_refused(
-    name: str, cut: int, junk: bytes
-) -> None:
+def test_any_bytes_after_the_signature_are_read_or_refused(name: str, cut: int, junk: bytes) -> None:
     packing: Packing = PACKING[name]
     data = PACK[name](LINES[:400])
     for start in (packing.starts[0], data[:cut]):

@@ -61,7 +61,7 @@ def test_rows_are_those_that_were_written(rows: list[list[str]], by: str) -> Non
         ("questions.csv", 'question,relevant\n"a,d\nb,d\n', 2, "a quote that opens", "close"),
         ("questions.tsv", "question\trelevant\na\td\te\n", 2, "got 3 columns", "by spaces"),
     ],
-)  # fmt: skip
+)
 def test_a_row_that_would_lose_cells_is_refused(
     name: str, text: str, line: int, message: str, fix: str, tmp_path: Path
 ) -> None:
@@ -111,9 +111,7 @@ def test_a_value_without_a_header_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "by"), [("a.csv", ","), ("a.tsv", "\t")])
 @pytest.mark.parametrize("twice", ["query", "note"])
-def test_a_header_of_texts_that_names_a_column_twice_is_refused(
-    name: str, by: str, twice: str, tmp_path: Path
-) -> None:
+def test_a_header_of_texts_that_names_a_column_twice_is_refused(name: str, by: str, twice: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(f"\nqid,query,{twice},note\n1,a,b,c\n".replace(",", by))
     with pytest.raises(FormatError, match=f"line 2: the header names column '{twice}' twice"):
@@ -127,18 +125,26 @@ def test_a_header_of_texts_that_names_a_column_twice_is_refused(
 
 # Cells that are plain, and others, which only the csv module reads.
 _PLAIN = st.sampled_from(["a", "b7", "d-1", "x.y", "e5", "q1", "1e", "0", "7.50", "1e5x", "12e4"])
-_OTHER = st.sampled_from(
-    ['"a"', "a b", "", "é", "1e5", "3.2E+10", "7.0", "a\tb", '"a,b"', "#1", "a\r", "nan", "\v"]
-)
+_OTHER = st.sampled_from(['"a"', "a b", "", "é", "1e5", "3.2E+10", "7.0", "a\tb", '"a,b"', "#1", "a\r", "nan", "\v"])
 _SCORE = st.one_of(
     st.floats(-9, 9).map(repr),
     st.sampled_from(["1", "2e5", "1e-5", " 1", "", "nan", "x", "1_0", "1e999", "0x1", "9" * 20]),
 )
 _HEADER = st.sampled_from(
-    ["query_id,doc_id,score", "qid,docno,score,name", "name,score,doc_id,qid", "qid,doc_id,rank",
-     "qid,docno,rank,score", "qid,Qid,doc_id,score", "qid;doc_id;score", "qid,doc_id,grade",
-     '"qid",doc_id,score', "qid,doc_id,text", "a,b,c"]
-)  # fmt: skip
+    [
+        "query_id,doc_id,score",
+        "qid,docno,score,name",
+        "name,score,doc_id,qid",
+        "qid,doc_id,rank",
+        "qid,docno,rank,score",
+        "qid,Qid,doc_id,score",
+        "qid;doc_id;score",
+        "qid,doc_id,grade",
+        '"qid",doc_id,score',
+        "qid,doc_id,text",
+        "a,b,c",
+    ]
+)
 
 
 @st.composite
@@ -151,10 +157,7 @@ def _tables(draw: st.DrawFn) -> bytes:
     lines = [header]
     for row in range(draw(st.integers(0, 30))):
         numbers = {"score", "rank", "grade"}
-        cells = [
-            repr(draw(st.floats(-9, 9))) if name in numbers else f"{draw(_PLAIN)}.{row}"
-            for name in names
-        ]
+        cells = [repr(draw(st.floats(-9, 9))) if name in numbers else f"{draw(_PLAIN)}.{row}" for name in names]
         if odd and odd[0] == row:
             place = odd[1] % len(cells)
             cells[place] = draw(_SCORE if names[place] in numbers else _OTHER | _PLAIN)
@@ -172,9 +175,22 @@ def test_plain_cells_are_read_like_others(content: bytes, layout: Layout) -> Non
 
 @pytest.mark.parametrize(
     "row",
-    ["q1,,d,0.5", ",q1,d,0.5", "q1,d,0.5,", "#1,d,0.5", "q1,1e5,0.5", "3.2E+10,d,0.5",
-     "q1,\udce9,0.5", "q1,d\r,0.5", 'q1,"d",0.5', "q1,d x,0.5", "", "q1,d,nan", "q1,d,1e5"],
-)  # fmt: skip
+    [
+        "q1,,d,0.5",
+        ",q1,d,0.5",
+        "q1,d,0.5,",
+        "#1,d,0.5",
+        "q1,1e5,0.5",
+        "3.2E+10,d,0.5",
+        "q1,\udce9,0.5",
+        "q1,d\r,0.5",
+        'q1,"d",0.5',
+        "q1,d x,0.5",
+        "",
+        "q1,d,nan",
+        "q1,d,1e5",
+    ],
+)
 def test_one_cell_that_is_not_plain_is_read_like_others(row: str) -> None:
     # In every position relative to the ends of the pieces.
     for length in range(1, 40):
@@ -233,9 +249,7 @@ def _outcome(
 
 
 @pytest.mark.parametrize("core", ["compiled", "NumPy"])
-def test_plain_cells_are_read_as_arrays(
-    core: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plain_cells_are_read_as_arrays(core: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if core == "NumPy":
         monkeypatch.setattr(native, "core", None)
     read = []
@@ -246,10 +260,7 @@ def test_plain_cells_are_read_as_arrays(
     (found,) = pieces.read_blocks(path, RUN)
     assert (len(found), found.docs[1], found.values[1]) == (180_000, b"d2", 1e-5)
     assert found.source == str(path)
-    assert found.notes == (
-        f"{path}: columns 'qid', 'docno', 'score'",
-        f"{path}: read with ';' between columns",
-    )
+    assert found.notes == (f"{path}: columns 'qid', 'docno', 'score'", f"{path}: read with ';' between columns")
     # Only the first row.
     assert len(read) == 1
 
@@ -263,9 +274,7 @@ def test_plain_cells_are_read_as_arrays(
     ],
     ids=["a long cell", "NUL", "cut"],
 )
-def test_plain_cells_have_the_errors_of_others(
-    content: bytes, message: str, tmp_path: Path
-) -> None:
+def test_plain_cells_have_the_errors_of_others(content: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(content)
     whole, parts, blocks = _outcomes(path, RUN)
@@ -298,9 +307,7 @@ def test_rows_after_plain_cells_keep_their_line_numbers(
         list(pieces.Pieces(path, RUN, 1))
 
 
-def test_only_blank_lines_may_follow_plain_cells(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_blank_lines_may_follow_plain_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces, "_LEAST", 200)
     monkeypatch.setattr(fast_trec, "_PIECE", 150)
     path = tmp_path / "a.csv"
@@ -313,7 +320,6 @@ def test_only_blank_lines_may_follow_plain_cells(
 def test_wide_tables_are_read(columns: int, tmp_path: Path) -> None:
     names = [f"x{n}" for n in range(columns - 3)]
     path = tmp_path / "a.csv"
-    path.write_text(",".join(["score", *names, "doc_id", "query_id"]) + "\n" + "7,"
-                    + ",".join(names) + ",d1,q1\n")  # fmt: skip
+    path.write_text(",".join(["score", *names, "doc_id", "query_id"]) + "\n" + "7," + ",".join(names) + ",d1,q1\n")
     assert dict(rankgauge.Run.of(path)["q1"]) == {"d1": 7.0}
     assert rankgauge.evaluate({"q1": {"d1"}}, path, "P@1").mean() == {"P@1": 1.0}

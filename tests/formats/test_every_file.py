@@ -75,7 +75,7 @@ KINDS = (
     ("rag/ragchecker_human_labeled.json.gz", "refused", "the keys are"),
     ("rag/*.json*", "refused", ""),
     ("*README.md", "refused", "fields, expected"),
-)  # fmt: skip
+)
 
 
 def said_in_the_page() -> list[str]:
@@ -155,9 +155,7 @@ def test_every_file_is_read_or_refused_as_documented(data_folder: Path) -> None:
         if not path.is_file():
             continue
         name = path.relative_to(data_folder).as_posix()
-        kind, how = next(
-            ((kind, how) for pattern, kind, how in KINDS if fnmatch(name, pattern)), ("", "")
-        )
+        kind, how = next(((kind, how) for pattern, kind, how in KINDS if fnmatch(name, pattern)), ("", ""))
         assert kind, f"nobody says what {name} is"
         messages = looked_at(path, kind, how)
         unsaid += [(name, said) for said in messages if not any(one in said for one in known)]
@@ -202,9 +200,7 @@ MADE = {
 
 
 @pytest.mark.parametrize("message", MADE)
-def test_errors_without_an_example_in_the_data_are_as_documented(
-    message: str, tmp_path: Path
-) -> None:
+def test_errors_without_an_example_in_the_data_are_as_documented(message: str, tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(MADE[message])
     assert any(message.startswith(one) or one == message for one in said_in_the_page())

@@ -26,11 +26,14 @@ def outcome(text, layout, name="a.run"):
     except RankgaugeError as error:
         return str(error)
     return (
-        table.queries.tolist(), table.offsets.tolist(), table.docs.tolist(),
+        table.queries.tolist(),
+        table.offsets.tolist(),
+        table.docs.tolist(),
         [value.hex() for value in table.values.tolist()],
         None if table.lines is None else table.lines.tolist(),  # JSON has no lines
-        table.notes, table.source,
-    )  # fmt: skip
+        table.notes,
+        table.source,
+    )
 
 
 def watch(monkeypatch):
@@ -67,30 +70,45 @@ def line_by_line(monkeypatch):
     return run
 
 
-IDS = [
-    "q1",
-    "1",
-    "q2",
-    "doc-17",
-    "d\xe9",
-    "a.b",
-    "x" * 9,
-    "y" * 17,
-    "z" * 40,
-    "0",
-    "#d",
-    "-",
-    "1_0",
-]
+IDS = ["q1", "1", "q2", "doc-17", "d\xe9", "a.b", "x" * 9, "y" * 17, "z" * 40, "0", "#d", "-", "1_0"]
 NUMBERS = [
-    "1", "0.5", "-0.25", "+3", "12.345678", "29.599124163736157", "1e5", "-1E-7", "1.", ".5", "-0",
-    "0.1", "340282366920938463463374607431768211456", "1e-320", "1234567890123456768",
-    "9007199254740994", "0.000000000000000000000000001", "1700000000.123456",
-]  # fmt: skip
+    "1",
+    "0.5",
+    "-0.25",
+    "+3",
+    "12.345678",
+    "29.599124163736157",
+    "1e5",
+    "-1E-7",
+    "1.",
+    ".5",
+    "-0",
+    "0.1",
+    "340282366920938463463374607431768211456",
+    "1e-320",
+    "1234567890123456768",
+    "9007199254740994",
+    "0.000000000000000000000000001",
+    "1700000000.123456",
+]
 ODD = [
-    "nan", "inf", "-inf", "1e999", "1_0", "x", "", "--1", "1..2", "0x10", "1,5", "+-1", "\u0663",
-    "9007199254740993", "-1234567890123456789", "179769313486231570000000000000000000000",
-]  # fmt: skip
+    "nan",
+    "inf",
+    "-inf",
+    "1e999",
+    "1_0",
+    "x",
+    "",
+    "--1",
+    "1..2",
+    "0x10",
+    "1,5",
+    "+-1",
+    "\u0663",
+    "9007199254740993",
+    "-1234567890123456789",
+    "179769313486231570000000000000000000000",
+]
 
 
 def made(rng, layout, odd):
@@ -110,18 +128,14 @@ def made(rng, layout, odd):
             fields = [query, "0", doc, rng.choice(NUMBERS[:4]) if rng.random() > odd else number]
         if rng.random() < odd:
             fields = rng.choice([fields[:-1], [*fields, "more"], ["#", *fields], [""], fields[:3]])
-        gaps = [
-            rng.choice([" ", "\t", "  ", " \t"]) if rng.random() < odd else apart for _ in fields
-        ]
+        gaps = [rng.choice([" ", "\t", "  ", " \t"]) if rng.random() < odd else apart for _ in fields]
         line = "".join(f + g for f, g in zip(fields, gaps, strict=True))
         line = line if rng.random() < odd else line.rstrip()
         ends = ["\r\n", "\r", " \n", "\n\n", "\x0c\n", "\x00\n", "\x1f\n"]
         lines.append(before + line + (rng.choice(ends) if rng.random() < odd else end))
     text = "".join(lines).encode("latin-1", "replace" if rng.random() < 0.5 else "ignore")
     if rng.random() < odd:
-        text = rng.choice(
-            [b"\xef\xbb\xbf" + text, b"\n# c\n" + text, text.rstrip(), text + b"\n \n"]
-        )
+        text = rng.choice([b"\xef\xbb\xbf" + text, b"\n# c\n" + text, text.rstrip(), text + b"\n \n"])
     return text
 
 
@@ -215,11 +229,7 @@ def test_any_bytes_are_read_alike(text):
 
 def test_a_plain_file_is_taken_and_not_declined(monkeypatch):
     seen = watch(monkeypatch)
-    for text in (
-        b"q1 Q0 d1 1 0.5 t\nq2 Q0 d1 1 0.5 t\n",
-        b"q1\tQ0\td1\t1\t0.5\tt",
-        b"# c\nq Q0 d 1 2 t",
-    ):
+    for text in (b"q1 Q0 d1 1 0.5 t\nq2 Q0 d1 1 0.5 t\n", b"q1\tQ0\td1\t1\t0.5\tt", b"# c\nq Q0 d 1 2 t"):
         outcome(text, RUN)
     for text in (
         b"q1 Q0 d1 1 0.5 t\r\nq2 Q0 d1 1 0.5 t\r\n",
@@ -234,9 +244,7 @@ def test_a_plain_file_is_taken_and_not_declined(monkeypatch):
 
 @pytest.mark.parametrize("cut", [0, 1, 7, 30, 200, 20_000])
 def test_packed_files_are_read_alike_also_where_they_end_early(tmp_path, monkeypatch, cut):
-    rows = "".join(
-        f"q{n // 100} Q0 d{n * 7919 % 100_003} {n} {100 - n / 977:.6f} t\n" for n in range(9000)
-    )
+    rows = "".join(f"q{n // 100} Q0 d{n * 7919 % 100_003} {n} {100 - n / 977:.6f} t\n" for n in range(9000))
     path = tmp_path / "a.run.gz"
     packed = gzip.compress(rows.encode())
     path.write_bytes(packed[: len(packed) - cut])
@@ -333,9 +341,7 @@ def test_interleaved_queries_are_grouped(line_by_line):
 # ---- numbers
 
 
-@pytest.mark.parametrize(
-    "last", [b"q", b"q" * 31, b"q" * 9001, b"q" * 8999 + b"r"], ids=["1", "31", "9001", "another"]
-)
+@pytest.mark.parametrize("last", [b"q", b"q" * 31, b"q" * 9001, b"q" * 8999 + b"r"], ids=["1", "31", "9001", "another"])
 def test_a_query_of_any_length_is_read_alike_at_any_position(line_by_line, last):
     long = [b"q" * 9000, b"q" * 8999 + b"r", b"q" * 9000, last]
     text = b"".join(b"%s Q0 d%d 1 2.5 t\n" % (query, n) for n, query in enumerate(long))

@@ -17,16 +17,10 @@ from rankgauge.data.run import Run, read_run, write_run
 from rankgauge.errors import InputError
 from rankgauge.formats.registry import format_of
 
-SUFFIXES = [
-    form + pack for form in (".run", ".csv", ".tsv", ".json", ".jsonl") for pack in ("", ".gz")
-]
-IDS = st.text(
-    st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=9
-)
+SUFFIXES = [form + pack for form in (".run", ".csv", ".tsv", ".json", ".jsonl") for pack in ("", ".gz")]
+IDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=9)
 # No ASCII whitespace, no comment, and no mark of another format at the start of the file.
-PLAIN = IDS.map(lambda text: "".join(c for c in text if c not in string.whitespace)).map(
-    lambda text: "d" + text
-)
+PLAIN = IDS.map(lambda text: "".join(c for c in text if c not in string.whitespace)).map(lambda text: "d" + text)
 SCORES = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-9, 9).map(float)
 GRADES = st.floats(-1e100, 1e100) | st.integers(-9, 9).map(float)
 
@@ -34,27 +28,32 @@ GRADES = st.floats(-1e100, 1e100) | st.integers(-9, 9).map(float)
 def rankings(
     ids: st.SearchStrategy[str], numbers: st.SearchStrategy[float] = SCORES
 ) -> st.SearchStrategy[dict[str, dict[str, float]]]:
-    return st.dictionaries(
-        ids, st.dictionaries(ids, numbers, min_size=1, max_size=5), min_size=1, max_size=4
-    )
+    return st.dictionaries(ids, st.dictionaries(ids, numbers, min_size=1, max_size=5), min_size=1, max_size=4)
 
 
 def sorted_by_score(data: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
-    return {
-        query: dict(sorted(docs.items(), key=lambda pair: -pair[1])) for query, docs in data.items()
-    }
+    return {query: dict(sorted(docs.items(), key=lambda pair: -pair[1])) for query, docs in data.items()}
 
 
 @pytest.mark.parametrize(
     ("name", "form"),
     [
-        ("a.csv", "csv"), ("A.CSV", "csv"), ("a.ndjson.GZ", "jsonl"), ("folder.json/a.run", None),
-        (".csv", None), ("a.csv.txt", None), ("a.gz", None), ("a", None), ("a.tsv.xz", "tsv"),
-        ("a.csv.bz2", "csv"), ("a.json.zst", "json"), ("a.jsonl.LZ4", "jsonl"),
+        ("a.csv", "csv"),
+        ("A.CSV", "csv"),
+        ("a.ndjson.GZ", "jsonl"),
+        ("folder.json/a.run", None),
+        (".csv", None),
+        ("a.csv.txt", None),
+        ("a.gz", None),
+        ("a", None),
+        ("a.tsv.xz", "tsv"),
+        ("a.csv.bz2", "csv"),
+        ("a.json.zst", "json"),
+        ("a.jsonl.LZ4", "jsonl"),
         ("a.csv.gz.xz", None),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_the_suffix_of_a_name_determines_its_format(name: str, form: str | None) -> None:
     assert format_of(name) == form
 

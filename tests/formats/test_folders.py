@@ -16,12 +16,8 @@ def pages(tmp_path):
     (folder / ".git").mkdir()
     (folder / "refunds.md").write_text("# Refunds #\n\nWithin a week.\n", encoding="utf-8")
     (folder / "orders" / "late-order.txt").write_text("Ask us.\r\n", encoding="utf-8", newline="")
-    (folder / "front.md").write_text(
-        "---\ntitle: 'In front'\n---\nText\n# Later\n", encoding="utf-8"
-    )
-    (folder / "code.md").write_text(
-        "Intro\n```\n# no heading\n```\n## Real one\n", encoding="utf-8"
-    )
+    (folder / "front.md").write_text("---\ntitle: 'In front'\n---\nText\n# Later\n", encoding="utf-8")
+    (folder / "code.md").write_text("Intro\n```\n# no heading\n```\n## Real one\n", encoding="utf-8")
     (folder / ".hidden.md").write_text("# no", encoding="utf-8")
     (folder / ".git" / "x.md").write_text("# no", encoding="utf-8")
     (folder / "logo.png").write_bytes(b"\x89PNG")
@@ -51,26 +47,24 @@ def test_each_file_of_text_is_a_document_named_by_its_path(pages):
         ("q.csv", "question,relevant\nlong?,refunds.md; orders/late-order.txt\nwho,code.md\n"),
         ("q.csv", "Query,doc_id\nlong?,refunds.md\nlong?,./orders/late-order.txt\nwho,code.md\n"),
         ("q.tsv", "question\tsource\nlong?\trefunds.md;orders\\late-order.txt\nwho\tcode.md\n"),
-        ("q.jsonl", """{"query": "long?", "expected": ["refunds.md", "orders/late-order.txt"]}
+        (
+            "q.jsonl",
+            """{"query": "long?", "expected": ["refunds.md", "orders/late-order.txt"]}
 
 {"query": "who", "expected": "code.md"}
-"""),
+""",
+        ),
     ],
-)  # fmt: skip
+)
 def test_questions_name_their_documents(pages, tmp_path, name, text):
     found = Collection.load(pages, queries=asked(tmp_path, text, name))
-    assert {key: query.text for key, query in found.queries.items()} == {
-        "q1": "long?", "q2": "who",
-    }  # fmt: skip
+    assert {key: query.text for key, query in found.queries.items()} == {"q1": "long?", "q2": "who"}
     assert found.qrels["q1"] == {"refunds.md": 1.0, "orders/late-order.txt": 1.0}
     assert found.qrels["q2"] == {"code.md": 1.0}
 
 
 def test_questions_may_have_ids_grades_and_fields(pages):
-    asked(
-        pages,
-        "id,question,relevant,grade,kind\n7,who,code.md,2,how-to\n7,who,refunds.md,1,\n8,x,,,\n",
-    )
+    asked(pages, "id,question,relevant,grade,kind\n7,who,code.md,2,how-to\n7,who,refunds.md,1,\n8,x,,,\n")
     found = Collection.load(pages)
     assert found.queries["7"].fields == {"kind": "how-to"}
     assert found.qrels["7"] == {"code.md": 2.0, "refunds.md": 1.0}
@@ -89,12 +83,7 @@ def test_questions_may_have_ids_grades_and_fields(pages):
         ('question,relevant\nwho,"code.md, refunds.md"\n', 2, "no document 'code", "with ';'"),
         ("question,relevant\n,code.md\n", 2, "no question", "question,relevant"),
         ("id,question,relevant\n1,a,code.md\n1,b,code.md\n", 3, "with another text", "a unique id"),
-        (
-            "question,relevant,grade\na,code.md,much\n",
-            2,
-            "got 'much', expected a grade",
-            "a number",
-        ),
+        ("question,relevant,grade\na,code.md,much\n", 2, "got 'much', expected a grade", "a number"),
         ("question,relevant,grade\na,code.md,nan\n", 2, "got 'nan', expected a grade", "a number"),
     ],
 )
@@ -144,6 +133,4 @@ def test_an_id_can_contain_the_separator_of_ids(tmp_path):
     path = tmp_path / "questions.csv"
     path.write_text('question,relevant\nwhich,a;b\nboth,"a; b"\n')
     found = Collection.load(documents, queries=path)
-    assert {query: set(found.qrels[query]) for query in found.qrels} == {
-        "q1": {"a;b"}, "q2": {"a", "b"},
-    }  # fmt: skip
+    assert {query: set(found.qrels[query]) for query in found.qrels} == {"q1": {"a;b"}, "q2": {"a", "b"}}

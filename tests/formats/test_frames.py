@@ -16,11 +16,7 @@ from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 
 # Queries are not contiguous, and the order differs from that of the scores.
-COLUMNS = {
-    "query_id": ["q1", "q2", "q1"],
-    "doc_id": ["d1", "dé", "d2"],
-    "score": [0.5, -1.0, 2.0],
-}
+COLUMNS = {"query_id": ["q1", "q2", "q1"], "doc_id": ["d1", "dé", "d2"], "score": [0.5, -1.0, 2.0]}
 RUN = Run.of({"q1": {"d1": 0.5, "d2": 2.0}, "q2": {"dé": -1.0}})
 NUMBERED = Run.of({"7": {"1": 0.5, "3": 2.0}, "8": {"2": -1.0}})
 IDS = {**COLUMNS, "query_id": [7, 8, 7], "doc_id": [1, 2, 3]}
@@ -51,9 +47,7 @@ FRAMES = {
     "pandas, float32": PANDAS.astype({"score": "float32"}),
     "pandas, nullable Float64": PANDAS.astype({"score": "Float64"}),
     "pandas, objects as scores": PANDAS.astype({"score": object}),
-    "pandas, bytes": PANDAS.assign(
-        query_id=[b"q1", b"q2", b"q1"], doc_id=[b"d1", "dé".encode(), b"d2"]
-    ),
+    "pandas, bytes": PANDAS.assign(query_id=[b"q1", b"q2", b"q1"], doc_id=[b"d1", "dé".encode(), b"d2"]),
     "polars": POLARS,
     "polars, lazy": POLARS.lazy(),
     "polars, categorical": POLARS.with_columns(pl.col(NAMES).cast(pl.Categorical)),
@@ -144,18 +138,12 @@ def test_an_empty_frame_holds_nothing(library: Any) -> None:
         ("query_id", ["q1", None], "run, row 2: the query id is missing"),
         ("doc_id", [1.0, 2.0], "run, row 1: document id 1.0 is a decimal number"),
         ("doc_id", ["d1", ""], "run, row 2: the document id is empty"),
-        (
-            "score",
-            [1.0, None],
-            "(run, row 2: the score is missing|run: score NaN of document 'd2')",
-        ),
+        ("score", [1.0, None], "(run, row 2: the score is missing|run: score NaN of document 'd2')"),
         ("score", [float("inf"), 1], "run: score inf of document 'd1' for query 'q1'"),
         ("score", ["1", "2"], "run, row 1: score '1' is text, not a number"),
     ],
 )
-def test_invalid_cells_are_reported_with_their_row(
-    library: Any, column: str, values: list[Any], message: str
-) -> None:
+def test_invalid_cells_are_reported_with_their_row(library: Any, column: str, values: list[Any], message: str) -> None:
     data = {"query_id": ["q1", "q1"], "doc_id": ["d1", "d2"], "score": [1.0, 2.0], column: values}
     with pytest.raises(InputError, match=f"^{message}"):
         Run.of(library(data))
@@ -163,16 +151,12 @@ def test_invalid_cells_are_reported_with_their_row(
 
 def test_ids_that_pandas_converted_to_floats_are_refused_with_a_fix() -> None:
     frame = pd.DataFrame({"query_id": [1, None], "doc_id": [1, 2], "score": [1, 2]})
-    with pytest.raises(
-        InputError, match=r"query id 1\.0 is a decimal number(.|\n)*astype\('int64'\)"
-    ):
+    with pytest.raises(InputError, match=r"query id 1\.0 is a decimal number(.|\n)*astype\('int64'\)"):
         Run.of(frame)
 
 
 def test_mixed_ids_in_a_column_of_objects_are_refused() -> None:
-    frame = pd.DataFrame(
-        {"query_id": ["q", "q"], "doc_id": [1, "2"], "score": [1, 2]}, dtype=object
-    )
+    frame = pd.DataFrame({"query_id": ["q", "q"], "doc_id": [1, "2"], "score": [1, 2]}, dtype=object)
     with pytest.raises(InputError, match="row 2: document id '2' is text, but 1 is a whole number"):
         Run.of(frame)
 

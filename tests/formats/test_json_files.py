@@ -17,8 +17,7 @@ RUN = Run.of({"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d1": 1.0}}, name="a")
 SHAPES: dict[str, tuple[str, list[Any], str]] = {
     "objects": (
         "results",
-        [[{"docid": "d1", "score": 2.0}, {"docid": "d2", "score": 1.0}],
-         [{"docid": "d1", "score": 1}]],
+        [[{"docid": "d1", "score": 2.0}, {"docid": "d2", "score": 1.0}], [{"docid": "d1", "score": 1}]],
         "'docid', 'score'",
     ),
     "ids alone": ("hits", [["d1", "d2"], ["d1"]], "'doc_id', 'score'"),
@@ -26,11 +25,10 @@ SHAPES: dict[str, tuple[str, list[Any], str]] = {
     "mappings": ("ranking", [{"d1": 2, "d2": 1}, {"d1": 1}], "'doc_id', 'score'"),
     "id": (
         "ctxs",
-        [[{"id": "d1", "score": 2.0, "text": "x"}, {"id": "d2", "score": 1.0}],
-         [{"id": "d1", "score": 1}]],
+        [[{"id": "d1", "score": 2.0, "text": "x"}, {"id": "d2", "score": 1.0}], [{"id": "d1", "score": 1}]],
         "'id', 'score'",
     ),
-}  # fmt: skip
+}
 
 
 def rows(inner: str, held: list[Any]) -> list[dict[str, Any]]:
@@ -61,8 +59,10 @@ def test_ranks_alone_give_the_order(tmp_path: Path) -> None:
 
 def test_judgments_have_separate_names(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
-    path.write_text('{"qid": "q", "ratings": [{"doc_id": "d", "grade": 2}]}\n'
-                    '{"qid": "p", "ratings": [{"doc_id": "d", "grade": 0}]}\n')  # fmt: skip
+    path.write_text(
+        '{"qid": "q", "ratings": [{"doc_id": "d", "grade": 2}]}\n'
+        '{"qid": "p", "ratings": [{"doc_id": "d", "grade": 0}]}\n'
+    )
     assert read_qrels(path) == Qrels.of({"q": {"d": 2}, "p": {"d": 0}})
     with pytest.raises(FormatError, match="the keys are 'qid', 'ratings'; a run needs"):
         read_run(path)
@@ -84,9 +84,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("line", "message"), FAULTS.values(), ids=FAULTS)
-def test_a_row_unlike_the_first_is_refused_with_its_line(
-    line: str, message: str, tmp_path: Path
-) -> None:
+def test_a_row_unlike_the_first_is_refused_with_its_line(line: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"qid": "q1", "results": ["d1", "d2"]}\n' + line)
     with pytest.raises(InputError, match=message) as caught:

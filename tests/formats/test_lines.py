@@ -27,11 +27,7 @@ def lines(data: bytes) -> list[tuple[int, bytes]]:
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 def test_lines_end_in_any_way_and_count_from_one(end: bytes) -> None:
     got = lines(end.join([b"one", b"", b"three"]))
-    assert [(number, line.strip()) for number, line in got] == [
-        (1, b"one"),
-        (2, b""),
-        (3, b"three"),
-    ]
+    assert [(number, line.strip()) for number, line in got] == [(1, b"one"), (2, b""), (3, b"three")]
 
 
 def test_a_lone_return_inside_a_line_ends_it() -> None:
@@ -82,10 +78,7 @@ def test_a_disk_error_is_reported_with_its_line() -> None:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_standard_input_is_read_and_left_open(
-    packed: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_standard_input_is_read_and_left_open(packed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     data = b"a\nb\n"
     stdin = io.TextIOWrapper(io.BytesIO(gzip.compress(data) if packed else data))
     monkeypatch.setattr(sys, "stdin", stdin)
@@ -108,18 +101,13 @@ def test_standard_input_is_read_and_left_open(
         (b"PAR1\x15", "a Parquet file"),
     ],
 )
-def test_binary_files_are_recognized_by_their_first_bytes(
-    start: bytes, what: str, tmp_path: Path
-) -> None:
+def test_binary_files_are_recognized_by_their_first_bytes(start: bytes, what: str, tmp_path: Path) -> None:
     assert mistaken_for(start) == what
     path = tmp_path / "a.run"
     path.write_bytes(start)
     if what == "" or what.endswith(" data"):
         return
-    with (
-        pytest.raises(FormatError, match=f"this is {what}, expected plain text"),
-        opened(path),
-    ):
+    with pytest.raises(FormatError, match=f"this is {what}, expected plain text"), opened(path):
         pass
 
 
@@ -130,9 +118,7 @@ def test_a_line_for_a_message_is_short_and_printable() -> None:
 
 @pytest.mark.parametrize("blank", [b"\n", b" \n", b"\r\n"])
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
-def test_runs_of_blank_lines_take_linear_time_and_keep_the_numbers(
-    blank: bytes, name: str, tmp_path: Path
-) -> None:
+def test_runs_of_blank_lines_take_linear_time_and_keep_the_numbers(blank: bytes, name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     one, other = b'{"_id": "d1", "text": "a"}\n', b'{"_id": "d2", "text": "b"}\n'
 
@@ -170,8 +156,11 @@ def test_devices_without_an_end_are_refused():
     with Path("/dev/zero").open("rb") as endless:
         done = subprocess.run(
             [sys.executable, "-m", "rankgauge", "check", "-"],
-            capture_output=True, text=True, check=False, stdin=endless,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=endless,
+        )
     assert done.returncode == 2
     assert "this is a device, not a file" in done.stderr
     assert "bug" not in done.stderr

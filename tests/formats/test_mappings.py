@@ -114,11 +114,10 @@ class Lowercase(Mapping[str, Any]):
         {"query_id": ["q1", "q1", "q2"], "doc_id": ["d2", "d1", "d1"], "score": [2, 1, 1]},
         {"score": np.array([2, 1, 1]), "qid": ("q1", "q1", "q2"), "doc": ["d2", "d1", "d1"]},
         np.array(
-            [("q1", "d2", 2), ("q1", "d1", 1), ("q2", "d1", 1)],
-            dtype=[("qid", "U2"), ("docno", "S2"), ("score", "f4")],
+            [("q1", "d2", 2), ("q1", "d1", 1), ("q2", "d1", 1)], dtype=[("qid", "U2"), ("docno", "S2"), ("score", "f4")]
         ),
     ],
-)  # fmt: skip
+)
 def test_a_run_is_read_from_whatever_holds_it(source: Any) -> None:
     assert Run.of(source) == RUN
 
@@ -131,11 +130,7 @@ def test_a_run_is_read_from_whatever_holds_it(source: Any) -> None:
         {"q1": ["d2", "d1"], "q2": ("d1",)},
         {"q1": [("d2", 1), ("d1", np.True_)], "q2": {"d1": np.True_}},
         [("q1", "d2", 1), ("q2", "d1", 1), ("q1", "d1", 1)],
-        [
-            ir_measures.Qrel("q1", "d2", 1, "0"),
-            ir_measures.Qrel("q1", "d1", 1),
-            ir_measures.Qrel("q2", "d1", 1),
-        ],
+        [ir_measures.Qrel("q1", "d2", 1, "0"), ir_measures.Qrel("q1", "d1", 1), ir_measures.Qrel("q2", "d1", 1)],
         ir_measures.read_trec_qrels("q1 0 d2 1\nq1 0 d1 1\nq2 0 d1 1\n"),
     ],
 )
@@ -146,10 +141,18 @@ def test_judgments_are_read_from_whatever_holds_them(source: Any) -> None:
 @pytest.mark.parametrize(
     "number",
     [
-        2, 2.0, np.float32(2), np.float16(2), np.int64(2), np.uint8(2), np.longdouble(2),
-        Decimal(2), Fraction(4, 2), Scalar(2.0),
+        2,
+        2.0,
+        np.float32(2),
+        np.float16(2),
+        np.int64(2),
+        np.uint8(2),
+        np.longdouble(2),
+        Decimal(2),
+        Fraction(4, 2),
+        Scalar(2.0),
     ],
-)  # fmt: skip
+)
 def test_whatever_is_a_number_is_one(number: Any) -> None:
     assert Run.of({"q": {"d": number}})["q"] == {"d": 2.0}
     assert Run.of([("q", "d", number)])["q"] == {"d": 2.0}
@@ -157,10 +160,7 @@ def test_whatever_is_a_number_is_one(number: Any) -> None:
 
 def test_grades_of_true_and_false_are_one_and_zero() -> None:
     assert Qrels.of({"q": {"a": True, "b": np.False_}})["q"] == {"a": 1.0, "b": 0.0}
-    assert Qrels.from_columns(["q"] * 2, ["a", "b"], np.array([True, False]))["q"] == {
-        "a": 1.0,
-        "b": 0.0,
-    }
+    assert Qrels.from_columns(["q"] * 2, ["a", "b"], np.array([True, False]))["q"] == {"a": 1.0, "b": 0.0}
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int64", "uint64", "U3", "S3", "O", ">i4", ">U3"])
@@ -201,8 +201,7 @@ def test_queries_named_like_columns_are_queries() -> None:
 def test_a_table_that_pandas_made_a_mapping_is_the_table(key: type) -> None:
     # With numbers as ids, it would be read as three queries named query_id, doc_id, and score.
     columns = {"qid": [7, 7, 8], "docno": [1, 2, 1], "score": [0.5, 0.25, 2.0], "rank": [1, 2, 1]}
-    made = {name: {key(row): cell for row, cell in enumerate(cells)}
-            for name, cells in columns.items()}  # fmt: skip
+    made = {name: {key(row): cell for row, cell in enumerate(cells)} for name, cells in columns.items()}
     assert Run.of(made) == Run.of({"7": {"1": 0.5, "2": 0.25}, "8": {"1": 2.0}})
     assert Run.of(made).table.notes == ("run: columns 'qid', 'docno', 'score'",)
     assert Qrels.of(made)["8"] == {"1": 2.0}
@@ -300,12 +299,8 @@ DOCS = {"a": 1.0, "b": 2.0}
 
 @pytest.mark.parametrize("kind", [rankgauge.Run, rankgauge.Qrels])
 @pytest.mark.parametrize("compiled_core", [True, False])
-@pytest.mark.parametrize(
-    "docs", [LyingDict(DOCS), Lying(DOCS, 7), Lying(DOCS, 0), Lying(DOCS, 10**9), LyingList("ab")]
-)
-def test_a_container_with_a_wrong_length_is_read_as_it_iterates(
-    monkeypatch, kind, docs, compiled_core
-):
+@pytest.mark.parametrize("docs", [LyingDict(DOCS), Lying(DOCS, 7), Lying(DOCS, 0), Lying(DOCS, 10**9), LyingList("ab")])
+def test_a_container_with_a_wrong_length_is_read_as_it_iterates(monkeypatch, kind, docs, compiled_core):
     if not compiled_core:
         monkeypatch.setattr(native, "core", None)
     for data in ({"q": docs}, Lying({"q": docs}, 3), LyingDict({"q": docs})):
@@ -336,7 +331,5 @@ def test_documents_that_change_while_scores_are_read_are_refused():
             later.clear()
             return 1.0
 
-    with pytest.raises(
-        InputError, match=r"query 'q2': the number of documents changed during reading"
-    ):
+    with pytest.raises(InputError, match=r"query 'q2': the number of documents changed during reading"):
         rankgauge.Run.of({"q1": {f"e{n}": Score(1.0) for n in range(20_000)}, "q2": later})

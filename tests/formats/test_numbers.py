@@ -70,16 +70,13 @@ FILES: dict[str, Callable[[int, int], str | bytes]] = {
     "a.tsv": lambda a, b: f"query_id\tdoc_id\tscore\nq1\td1\t{a}\nq1\td2\t{b}\n",
     "a.json": lambda a, b: json.dumps({"q1": {"d1": a, "d2": b}}),
     "a.jsonl": lambda a, b: "".join(
-        json.dumps({"query_id": "q1", "doc_id": doc, "score": score}) + "\n"
-        for doc, score in (("d1", a), ("d2", b))
+        json.dumps({"query_id": "q1", "doc_id": doc, "score": score}) + "\n" for doc, score in (("d1", a), ("d2", b))
     ),
 }
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_an_integer_score_that_no_float_represents_is_refused_in_a_file(
-    name: str, tmp_path: Path
-) -> None:
+def test_an_integer_score_that_no_float_represents_is_refused_in_a_file(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(str(FILES[name](LOW, HIGH)), encoding="utf-8")
     with pytest.raises(rg.InputError, match=SAID) as caught:
@@ -92,18 +89,14 @@ def test_an_integer_score_that_no_float_represents_is_refused_in_a_file(
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.uint64(), pa.decimal128(20, 0)])
-def test_an_integer_score_that_no_float_represents_is_refused_in_parquet(
-    kind: Any, tmp_path: Path
-) -> None:
+def test_an_integer_score_that_no_float_represents_is_refused_in_parquet(kind: Any, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table(columns(pa.array([LOW, HIGH]).cast(kind))), path)
     with pytest.raises(rg.InputError, match=SAID):
         evaluated(path)
 
 
-@pytest.mark.parametrize(
-    "found", [[("d1", LOW), ("d2", HIGH)], {"d1": LOW, "d2": HIGH}, [{"id": "d1", "score": HIGH}]]
-)
+@pytest.mark.parametrize("found", [[("d1", LOW), ("d2", HIGH)], {"d1": LOW, "d2": HIGH}, [{"id": "d1", "score": HIGH}]])
 def test_an_integer_score_that_no_float_represents_is_refused_from_a_retriever(found: Any) -> None:
     with pytest.raises(rg.InputError, match=SAID):
         hits_of(found, 10)
@@ -119,9 +112,7 @@ def test_scores_with_a_fraction_are_rounded_as_ever(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("zeros", [".", ".0", ".000", ".0000000"])
 @pytest.mark.parametrize("name", ["a.trec", "odd.trec", "a.csv", "a.tsv"])
-def test_zeros_behind_the_point_make_no_float_of_a_whole_score(
-    name: str, zeros: str, tmp_path: Path
-) -> None:
+def test_zeros_behind_the_point_make_no_float_of_a_whole_score(name: str, zeros: str, tmp_path: Path) -> None:
     path = tmp_path / name
     for low, high in ((LOW, HIGH), (-HIGH, -LOW)):
         lost = low if abs(low) == HIGH else high

@@ -27,9 +27,7 @@ ROWS = [(f"q{n // 7}", f"d{n * 31 % 97}", n / 8) for n in range(97)]
 SCORES: dict[str, dict[str, float]] = {}
 for q, d, s in ROWS:
     SCORES.setdefault(q, {})[d] = s
-TABLE = pa.table(
-    dict(zip(("query_id", "doc_id", "score"), map(list, zip(*ROWS, strict=True)), strict=True))
-)
+TABLE = pa.table(dict(zip(("query_id", "doc_id", "score"), map(list, zip(*ROWS, strict=True)), strict=True)))
 
 
 def dictionary(table: pa.Table) -> pa.Table:
@@ -94,13 +92,15 @@ def test_every_kind_of_file_reads_by_name_or_not(
 
 
 @EACH
-def test_other_names_and_types_of_columns_are_noted(
-    writer: Callable[[pa.Table], bytes], tmp_path: Path
-) -> None:
-    table = pa.table({
-        "text": pa.array([["x"], []]), "rel": pa.array([2, 0], pa.int8()),
-        "corpus-id": pa.array([7, 9]), "qid": pa.array(["a", "a"], pa.large_string()),
-    })  # fmt: skip
+def test_other_names_and_types_of_columns_are_noted(writer: Callable[[pa.Table], bytes], tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "text": pa.array([["x"], []]),
+            "rel": pa.array([2, 0], pa.int8()),
+            "corpus-id": pa.array([7, 9]),
+            "qid": pa.array(["a", "a"], pa.large_string()),
+        }
+    )
     path = tmp_path / "q"
     path.write_bytes(writer(table))
     found = read_qrels(path)
@@ -110,12 +110,8 @@ def test_other_names_and_types_of_columns_are_noted(
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no document": ({"query_id": ["q"], "score": [1.0]}, "the columns are 'query_id', 'score'"),
-    "lists": (
-        {"query_id": ["q"], "doc_id": [["a", "b"]], "score": [1.0]}, "'doc_id' has type list",
-    ),
-    "structs": (
-        {"query_id": ["q"], "doc_id": ["d"], "score": [{"a": 1.0}]}, "'score' has type struct",
-    ),
+    "lists": ({"query_id": ["q"], "doc_id": [["a", "b"]], "score": [1.0]}, "'doc_id' has type list"),
+    "structs": ({"query_id": ["q"], "doc_id": ["d"], "score": [{"a": 1.0}]}, "'score' has type struct"),
     "nothing": ({"query_id": ["q"], "doc_id": ["d"], "score": [None]}, "'score' has type null"),
     "times": (
         {"query_id": pa.array([1], pa.timestamp("s")), "doc_id": ["d"], "score": [1.0]},
@@ -123,20 +119,16 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a gap": ({"query_id": ["q", None], "doc_id": ["d", "e"], "score": [1.0, 2.0]}, "row 2"),
     "text for a score": ({"query_id": ["q"], "doc_id": ["d"], "score": ["x"]}, "is text"),
-    "no row": (
-        {name: pa.array([], pa.string()) for name in ("query_id", "doc_id", "score")},
-        "there are no rows",
-    ),
+    "no row": ({name: pa.array([], pa.string()) for name in ("query_id", "doc_id", "score")}, "there are no rows"),
     "NaN": ({"query_id": ["q"], "doc_id": ["d"], "score": [float("nan")]}, "NaN of document 'd'"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("columns", "message"), BAD.values(), ids=BAD)
 @pytest.mark.parametrize("library", ["pyarrow", "polars"])
 def test_columns_of_the_wrong_type_are_refused_with_a_message(
-    columns: dict[str, Any], message: str, library: str, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    columns: dict[str, Any], message: str, library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "a.parquet"
     path.write_bytes(parquet(pa.table(columns)))
     if library == "polars":
@@ -187,9 +179,7 @@ def test_few_bytes_do_not_become_many_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["file", "stream"])
 @pytest.mark.parametrize("packing", ["zstd", "lz4"])
 @pytest.mark.parametrize("coded", [False, True], ids=["plain", "coded"])
-def test_one_long_text_does_not_fill_the_memory(
-    kind: str, packing: str, coded: Any, tmp_path: Path
-) -> None:
+def test_one_long_text_does_not_fill_the_memory(kind: str, packing: str, coded: Any, tmp_path: Path) -> None:
     text = "d" * (80 << 20)
     table = pa.table({"query_id": ["q"], "doc_id": [text], "score": [1.0]})
     made = pa.ipc.new_file if kind == "file" else pa.ipc.new_stream
@@ -208,9 +198,7 @@ def test_one_long_text_does_not_fill_the_memory(
 
 
 @EACH
-def test_a_broken_file_is_refused_wherever_it_is_broken(
-    writer: Callable[[pa.Table], bytes], tmp_path: Path
-) -> None:
+def test_a_broken_file_is_refused_wherever_it_is_broken(writer: Callable[[pa.Table], bytes], tmp_path: Path) -> None:
     whole = writer(TABLE)
     rng = random.Random(7)
     path = tmp_path / "a.arrow"

@@ -35,11 +35,14 @@ def test_a_folder_of_questions_gives_the_judgments_of_its_collection(notes):
         ("a.csv", "question,relevant\nlong?,refunds.md;late.txt\nwho is it,late.txt\n"),
         ("a.csv", "Query,expected\nlong?,refunds.md;late.txt\nwho is it,late.txt\n"),
         ("a.tsv", "question\tsource\nlong?\trefunds.md\nlong?\tlate.txt\nwho is it\tlate.txt\n"),
-        ("a.jsonl", """{"question": "long?", "relevant": ["refunds.md", "late.txt"]}
+        (
+            "a.jsonl",
+            """{"question": "long?", "relevant": ["refunds.md", "late.txt"]}
 {"question": "who is it", "relevant": "late.txt"}
-"""),
+""",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_file_of_questions_is_read_as_judgments(tmp_path, name, text):
     (tmp_path / name).write_text(text)
     assert grades(read_qrels(tmp_path / name)) == GRADES
@@ -82,8 +85,7 @@ def test_every_function_takes_questions_and_their_folder(notes):
 
 
 @pytest.mark.parametrize(
-    ("target", "kind"),
-    [("qrels.txt", "qrels"), ("queries.jsonl", "queries"), ("corpus.jsonl", "documents")],
+    ("target", "kind"), [("qrels.txt", "qrels"), ("queries.jsonl", "queries"), ("corpus.jsonl", "documents")]
 )
 def test_the_name_of_a_file_determines_the_part_written(notes, tmp_path, target, kind):
     assert convert(notes, tmp_path / target).kind == kind
@@ -103,13 +105,8 @@ def test_an_ambiguous_part_must_be_named(notes, tmp_path):
 
 def test_a_collection_of_other_documents_is_not_silently_ignored(notes, tmp_path):
     (tmp_path / "a.run").write_text("q1 Q0 d1 1 2.0 a\nq1 Q0 d2 2 1.0 a\n")
-    printed = run(
-        "diff", notes / "questions.csv", tmp_path / "a.run", tmp_path / "a.run",
-        "--collection", notes,
-    )  # fmt: skip
-    assert "none of the 2 documents of the run is in the collection, such as 'd1'" in " ".join(
-        printed.stdout.split()
-    )
+    printed = run("diff", notes / "questions.csv", tmp_path / "a.run", tmp_path / "a.run", "--collection", notes)
+    assert "none of the 2 documents of the run is in the collection, such as 'd1'" in " ".join(printed.stdout.split())
 
 
 def test_a_plan_or_a_folder_is_gated_by_the_name_of_a_retriever(notes, tmp_path):

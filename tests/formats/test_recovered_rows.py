@@ -23,8 +23,7 @@ def test_every_line_is_in_one_row_and_valid_tables_are_read_as_by_the_csv_module
     made = io.StringIO()
     writer = csv.writer(made, lineterminator="\n")
     rows = [
-        [str(i), f"2026-05-01 {i % 24:02}", "".join(draw.choices(pieces[:-1], k=draw.randrange(9)))]
-        for i in range(30)
+        [str(i), f"2026-05-01 {i % 24:02}", "".join(draw.choices(pieces[:-1], k=draw.randrange(9)))] for i in range(30)
     ]
     for row in rows:
         if any(line.count(",") > 1 for line in row[2].split("\n")[1:]):  # as wide as the header
@@ -52,13 +51,13 @@ def test_every_line_is_in_one_row_and_valid_tables_are_read_as_by_the_csv_module
 def test_a_quote_closed_in_a_later_row_loses_no_row(day, end):
     lines = [f'{day}0Z,s1,"open', f"{day}1Z,s2,lost{end}", f'{day}2Z,s3,close"']
     assert [row.text.decode() for row in read("\n".join([HEADER, *lines]))] == [
-        f"{lines[0]}\n", f"{lines[1]}\n", lines[2],
-    ]  # fmt: skip
+        f"{lines[0]}\n",
+        f"{lines[1]}\n",
+        lines[2],
+    ]
 
 
-@pytest.mark.parametrize(
-    "line", ['b","c', 'a,"', '"', ',"""', '""",', 'x,2026-05-01 12,"', '"a""b']
-)
+@pytest.mark.parametrize("line", ['b","c', 'a,"', '"', ',"""', '""",', 'x,2026-05-01 12,"', '"a""b'])
 def test_lines_are_read_a_bounded_number_of_times(line):
     count, read_times = 5_000, 0
 

@@ -67,8 +67,7 @@ def quepid_list() -> dict[str, Any]:
     return {
         "case_name": "shop",
         "queries": [
-            {"query_text": q, "ratings": [{"doc_id": d, "rating": g} for d, g in of(q)]}
-            for q in ("red dress", "jeans")
+            {"query_text": q, "ratings": [{"doc_id": d, "rating": g} for d, g in of(q)]} for q in ("red dress", "jeans")
         ],
     }
 
@@ -100,10 +99,7 @@ def rre_of_quepid() -> dict[str, Any]:
     return {
         "id_field": "id",
         "queries": [
-            {
-                "placeholders": {"$query": query},
-                "relevant_documents": {str(grade): [doc] for doc, grade in of(query)},
-            }
+            {"placeholders": {"$query": query}, "relevant_documents": {str(grade): [doc] for doc, grade in of(query)}}
             for query in ("red dress", "jeans")
         ],
     }
@@ -191,9 +187,7 @@ def test_hits_without_scores_keep_their_order(tmp_path: Path) -> None:
 def test_the_ratings_of_a_response_are_judgments_of_what_was_retrieved(tmp_path: Path) -> None:
     path = written(tmp_path / "a.json", response())
     qrels = read_qrels(path)
-    assert {query: dict(docs) for query, docs in qrels.items()} == {
-        "red dress": {"B07": 3.0}, "jeans": {},
-    }  # fmt: skip
+    assert {query: dict(docs) for query, docs in qrels.items()} == {"red dress": {"B07": 3.0}, "jeans": {}}
     message = "\n".join(qrels.table.notes)
     assert "only ratings of retrieved documents" in message
     assert "recall, AP, and nDCG are too high" in message
@@ -238,9 +232,7 @@ KEYS = ["requests", "details", "judgmentRatings", "queries", "topics", "hits", "
 
 
 @given(
-    data=st.dictionaries(
-        st.sampled_from(KEYS), st.dictionaries(st.sampled_from(KEYS), st.integers(0, 3)), min_size=1
-    )
+    data=st.dictionaries(st.sampled_from(KEYS), st.dictionaries(st.sampled_from(KEYS), st.integers(0, 3)), min_size=1)
 )
 def test_ids_that_are_keys_of_a_tool_are_ids(
     data: dict[str, dict[str, int]], tmp_path_factory: pytest.TempPathFactory
@@ -257,22 +249,34 @@ TREES = st.recursive(
         | st.dictionaries(
             st.sampled_from(
                 [
-                    *KEYS, "id", "ratings", "query", "docId", "_id", "_index", "rating", "hit",
-                    "_score", "_source", "relevant_documents", "placeholders", "$query", "gain",
+                    *KEYS,
+                    "id",
+                    "ratings",
+                    "query",
+                    "docId",
+                    "_id",
+                    "_index",
+                    "rating",
+                    "hit",
+                    "_score",
+                    "_source",
+                    "relevant_documents",
+                    "placeholders",
+                    "$query",
+                    "gain",
                     "query_groups",
                 ]
             ),
-            inner, max_size=3,
+            inner,
+            max_size=3,
         )
     ),
     max_leaves=12,
-)  # fmt: skip
+)
 
 
 @given(tree=TREES)
-def test_any_other_tree_is_read_or_refused(
-    tree: Any, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_any_other_tree_is_read_or_refused(tree: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = written(tmp_path_factory.mktemp("trees") / "a.json", tree)
     for read in (read_qrels, read_run):
         # Any other exception is a failure.

@@ -14,9 +14,8 @@ from rankgauge.formats.texts import Faults, StoredTexts, TextReader, TextSource,
 
 _BLANK = st.text(" \t\n\r", max_size=4)
 _WORDS = st.lists(
-    st.sampled_from(["fees", "5 < 6", "7 > 3", "a<3", "&", "<DOC>", "</topic>", "<!--", "]]>"]),
-    min_size=1, max_size=6,
-).map(" ".join)  # fmt: skip
+    st.sampled_from(["fees", "5 < 6", "7 > 3", "a<3", "&", "<DOC>", "</topic>", "<!--", "]]>"]), min_size=1, max_size=6
+).map(" ".join)
 
 
 def read(path, data):
@@ -25,18 +24,12 @@ def read(path, data):
 
 
 def document(key, title, text, blank=""):
-    parts = (
-        "<DOC>", f"<DOCNO> {key} </DOCNO>", f"<TITLE>{title}</TITLE>",
-        f"<TEXT>{text}</TEXT>", "</DOC>",
-    )  # fmt: skip
+    parts = ("<DOC>", f"<DOCNO> {key} </DOCNO>", f"<TITLE>{title}</TITLE>", f"<TEXT>{text}</TEXT>", "</DOC>")
     return blank.join(parts)
 
 
 def topic(key, title, text, blank=""):
-    parts = (
-        f'<topic number="{key}">', f"<query>{title}</query>",
-        f"<narrative>{text}</narrative>", "</topic>",
-    )  # fmt: skip
+    parts = (f'<topic number="{key}">', f"<query>{title}</query>", f"<narrative>{text}</narrative>", "</topic>")
     return blank.join(parts)
 
 
@@ -47,10 +40,7 @@ def test_the_layout_of_documents_and_topics_changes_nothing(tmp_path_factory, da
     made = data.draw(st.sampled_from([document, topic]))
     root = "docs" if made is document else "topics"
     rows = [(f"x{n}", title, text) for n, (title, text) in enumerate(texts)]
-    coded = [
-        made(key, *(html.escape(part, quote=False) for part in parts), data.draw(_BLANK))
-        for key, *parts in rows
-    ]
+    coded = [made(key, *(html.escape(part, quote=False) for part in parts), data.draw(_BLANK)) for key, *parts in rows]
     between = _BLANK | st.just("<!-- <DOC> <topic>\n -->")
     text = data.draw(_BLANK) + "".join(one + data.draw(between) for one in coded)
     if data.draw(st.booleans()):
@@ -71,9 +61,7 @@ def test_the_layout_of_documents_and_topics_changes_nothing(tmp_path_factory, da
 
 @given(
     st.lists(
-        st.sampled_from(
-            ["<DOC>", "</DOC>", "<doc >", "<DOCNO>a</DOCNO>", "<topic", "\n", "<", "--", "x ", "\r"]
-        ),
+        st.sampled_from(["<DOC>", "</DOC>", "<doc >", "<DOCNO>a</DOCNO>", "<topic", "\n", "<", "--", "x ", "\r"]),
         max_size=12,
     ).map("".join),
     st.integers(1, 9),
@@ -153,14 +141,15 @@ def test_no_text_of_a_document_is_lost_or_read_twice(tmp_path, inside, title, te
     [
         ("<top><num>Number: a&amp;b<title>x<title>y</top>", "x y", {}),
         ("<top><num>a&b</num><title>x</title><own>k</own></top>", "x", {"own": "k"}),
-        ('<topic number="a&amp;b" type="n"><wrap><type>t</type><query>x</query></wrap></topic>',
-         "x", {"type": "n\nt"}),
-        ("<top><num>a&b<title>x<desc>a<b and b>c<smry>s</top>",
-         "x", {"description": "a<b and b>c", "smry": "s"}),
-        ('<topic number="a&b"><query>x</query><subtopic>s</subtopic><subtopic>t</subtopic></topic>',
-         "x", {"subtopic": "s\nt"}),
+        ('<topic number="a&amp;b" type="n"><wrap><type>t</type><query>x</query></wrap></topic>', "x", {"type": "n\nt"}),
+        ("<top><num>a&b<title>x<desc>a<b and b>c<smry>s</top>", "x", {"description": "a<b and b>c", "smry": "s"}),
+        (
+            '<topic number="a&b"><query>x</query><subtopic>s</subtopic><subtopic>t</subtopic></topic>',
+            "x",
+            {"subtopic": "s\nt"},
+        ),
     ],
-)  # fmt: skip
+)
 def test_no_text_of_a_topic_is_lost(tmp_path, topic, text, fields):
     path = tmp_path / "a.xml"
     path.write_text(topic)
@@ -176,12 +165,7 @@ def test_a_comment_that_one_document_does_not_close_hides_no_other(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "between",
-    [
-        '<?xml version="1.0"?>\n<!DOCTYPE a [\n <!ELEMENT b (c)>\n ]>\n<DOCS a="b">',
-        "<!-- x -->",
-        "\x1a",
-    ],
+    "between", ['<?xml version="1.0"?>\n<!DOCTYPE a [\n <!ELEMENT b (c)>\n ]>\n<DOCS a="b">', "<!-- x -->", "\x1a"]
 )
 def test_declarations_roots_and_comments_may_occur_between_documents(tmp_path, between):
     text = "<!-- -->" + between + document("d1", "T", "a") + between

@@ -54,10 +54,7 @@ def test_judgments_of_trec_stay_judgments_of_trec(tmp_path: Path) -> None:
 
 def test_texts_of_smart_have_sections(tmp_path: Path) -> None:
     path = tmp_path / "docs.all"
-    path.write_text(
-        ".I 1\n.T\nA title\n.A\nSome One\n.W\nFirst line\nsecond .W line\n.X\n1\t5\t1\n"
-        ".I 002\n.W\nmore\n"
-    )
+    path.write_text(".I 1\n.T\nA title\n.A\nSome One\n.W\nFirst line\nsecond .W line\n.X\n1\t5\t1\n.I 002\n.W\nmore\n")
     found = read_documents(path)
     assert list(found) == ["1", "002"]
     assert found["1"].title == "A title"
@@ -66,12 +63,8 @@ def test_texts_of_smart_have_sections(tmp_path: Path) -> None:
     assert read_queries(path)["002"].text == "more"
 
 
-@pytest.mark.parametrize(
-    ("text", "message"), [(".I 1\n.T\n.W\n", "no text"), (".I \n.W\nmore\n", "no id")]
-)
-def test_a_smart_text_without_id_or_text_is_reported(
-    text: str, message: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("text", "message"), [(".I 1\n.T\n.W\n", "no text"), (".I \n.W\nmore\n", "no id")])
+def test_a_smart_text_without_id_or_text_is_reported(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "a.qry"
     path.write_text(text)
     with pytest.raises(FormatError, match=message):

@@ -15,19 +15,11 @@ JUDGED = Qrels.of({"q1": {"d1": 2, "d2": 0}, "q2": {"d1": 1}})
 
 
 @pytest.mark.parametrize(
-    "header",
-    [
-        "query_id,doc_id,relevance",
-        "query-id,corpus-id,score",
-        "QID, Docno ,LABEL",
-        "topic,docid,rel",
-    ],
+    "header", ["query_id,doc_id,relevance", "query-id,corpus-id,score", "QID, Docno ,LABEL", "topic,docid,rel"]
 )
 @pytest.mark.parametrize("delimiter", [",", "\t"])
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "txt", "qrels"])
-def test_a_header_names_the_columns(
-    header: str, delimiter: str, suffix: str, tmp_path: Path
-) -> None:
+def test_a_header_names_the_columns(header: str, delimiter: str, suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"a.{suffix}"
     text = f"{header}\nq1,d1,2\nq1,d2,0\n\nq2,d1,1\n"
     path.write_bytes(b"\xef\xbb\xbf" + text.replace(",", delimiter).replace("\n", "\r\n").encode())
@@ -94,9 +86,7 @@ def test_json_is_a_mapping_of_queries_or_of_columns(text: str, suffix: str, tmp_
 def test_a_decimal_comma_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("qid;docno;score\nq1;d1;0,5\n")
-    with pytest.raises(
-        FormatError, match=r"line 2, column 3: score '0,5' .*\nfix: .*with a decimal point"
-    ):
+    with pytest.raises(FormatError, match=r"line 2, column 3: score '0,5' .*\nfix: .*with a decimal point"):
         read_run(path)
 
 

@@ -13,24 +13,14 @@ import pytest
 
 from rankgauge import FormatError, InputError
 from rankgauge.formats.lines import opened
-from rankgauge.formats.texts import (
-    Faults,
-    HashIndex,
-    StoredTexts,
-    TextReader,
-    TextSource,
-    kept,
-    read_texts,
-)
+from rankgauge.formats.texts import Faults, HashIndex, StoredTexts, TextReader, TextSource, kept, read_texts
 
 
 def stored(path, faults=None):
     return StoredTexts(TextReader(TextSource.of(path)), faults)
 
 
-ROWS = [
-    {"_id": f"d{n}", "title": "T" * (n % 3), "text": f"text {n} ä\u2028\r" * n} for n in range(50)
-]
+ROWS = [{"_id": f"d{n}", "title": "T" * (n % 3), "text": f"text {n} ä\u2028\r" * n} for n in range(50)]
 JSONL = "\n".join(json.dumps(row, ensure_ascii=n % 2 == 0) for n, row in enumerate(ROWS))
 SGML = "".join(f"<DOC>\n<DOCNO>d{n}</DOCNO>\n<TEXT>\nä {n}\n</TEXT>\n</DOC>\n" for n in range(50))
 
@@ -79,13 +69,7 @@ def test_a_duplicate_id_is_refused_with_both_lines(tmp_path):
 @pytest.mark.parametrize("ending", ["", ".gz"])
 def test_invalid_texts_are_skipped_each_time(tmp_path, ending):
     path = tmp_path / f"a.jsonl{ending}"
-    lines = [
-        "no",
-        *JSONL.split("\n"),
-        '{"_id": "d7", "text": "again"}',
-        "{}",
-        '{"_id": "z", "text": ""}',
-    ]
+    lines = ["no", *JSONL.split("\n"), '{"_id": "d7", "text": "again"}', "{}", '{"_id": "z", "text": ""}']
     data = "\n".join(lines).encode()
     path.write_bytes(gzip.compress(data) if ending else data)
     faults = Faults()
@@ -151,8 +135,11 @@ def test_a_large_corpus_does_not_fill_the_memory(tmp_path):
     assert path.stat().st_size > 120 << 20
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(_MEASURED), str(path)],
-        capture_output=True, text=True, check=True, timeout=120,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
     documents, grown = map(int, done.stdout.split())
     assert documents == 6000
     assert grown < 60

@@ -21,8 +21,9 @@ ANNOUNCED = "the third column counts from 1 to n in every query, so it is read a
 RANKINGS = st.dictionaries(
     st.integers(0, 9).map("q{}".format),
     st.lists(st.integers(0, 99).map("d{}".format), min_size=1, max_size=6, unique=True),
-    min_size=1, max_size=4,
-)  # fmt: skip
+    min_size=1,
+    max_size=4,
+)
 
 
 def lines_of(data: dict[str, list[str]], between: str = "\t") -> list[str]:
@@ -40,11 +41,7 @@ def ranked(run: Run) -> dict[str, list[str]]:
 @given(data=RANKINGS, between=st.sampled_from(["\t", " ", "   "]), seed=st.integers(0, 9))
 @pytest.mark.parametrize("name", ["a.tsv", "a.run"])
 def test_a_third_column_of_1_to_n_is_a_rank_in_any_order_of_lines(
-    name: str,
-    data: dict[str, list[str]],
-    between: str,
-    seed: int,
-    tmp_path_factory: pytest.TempPathFactory,
+    name: str, data: dict[str, list[str]], between: str, seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     lines = lines_of(data, "\t" if name == "a.tsv" else between)
     random.Random(seed).shuffle(lines)
@@ -63,10 +60,16 @@ def test_a_third_column_of_1_to_n_is_a_rank_in_any_order_of_lines(
 @pytest.mark.parametrize(
     "text",
     [
-        "q1 d1 1\nq1 d2 1\n", "q1 d1 0\nq1 d2 1\n", "q1 d1 1\nq1 d2 3\n", "q1 d1 1\nq1 d2 1.5\n",
-        "q1 d1 1.5\nq1 d2 2\n", "q2 d1 1\nq1 d1 0.5\n", "q1 d1 2\n", "q1 d1 -1\n",
+        "q1 d1 1\nq1 d2 1\n",
+        "q1 d1 0\nq1 d2 1\n",
+        "q1 d1 1\nq1 d2 3\n",
+        "q1 d1 1\nq1 d2 1.5\n",
+        "q1 d1 1.5\nq1 d2 2\n",
+        "q2 d1 1\nq1 d1 0.5\n",
+        "q1 d1 2\n",
+        "q1 d1 -1\n",
     ],
-)  # fmt: skip
+)
 def test_any_other_third_column_must_be_named(text: str, tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     path.write_text(text)

@@ -85,15 +85,9 @@ OTHERS: dict[str, Callable[[Path], Rows]] = {
     "quepid": lambda path: _of_table(path.read_bytes().decode(), ","),
     "tsv": lambda path: _of_table(path.read_bytes().decode(), "\t"),
     "beir": lambda path: _of_table(path.read_bytes().decode(), "\t"),
-    "jsonl": lambda path: [
-        tuple(json.loads(line).values()) for line in path.read_bytes().split(b"\n")[:-1]
-    ],
-    "json": lambda path: [
-        (q, d, v) for q, docs in json.loads(path.read_bytes()).items() for d, v in docs.items()
-    ],
-    "rank-eval": lambda path: _of_lists(
-        json.loads(path.read_bytes())["requests"], ("id", "_id", "rating")
-    ),
+    "jsonl": lambda path: [tuple(json.loads(line).values()) for line in path.read_bytes().split(b"\n")[:-1]],
+    "json": lambda path: [(q, d, v) for q, docs in json.loads(path.read_bytes()).items() for d, v in docs.items()],
+    "rank-eval": lambda path: _of_lists(json.loads(path.read_bytes())["requests"], ("id", "_id", "rating")),
     "opensearch": lambda path: _of_lists(
         json.loads(path.read_bytes())["judgmentRatings"], ("query", "docId", "rating")
     ),
@@ -102,15 +96,10 @@ OTHERS: dict[str, Callable[[Path], Rows]] = {
 }
 
 
-IDS = st.text(
-    st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1, max_size=6
-)
-HARD = st.sampled_from(
-    ["q 1", 'a"b', "a,b", "a\tb", "a\nb", "a\rb", "é", "文", "1", "01", " d", "#"]
-)
+IDS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1, max_size=6)
+HARD = st.sampled_from(["q 1", 'a"b', "a,b", "a\tb", "a\nb", "a\rb", "é", "文", "1", "01", " d", "#"])
 GRADES = st.one_of(
-    st.integers(-2, 4).map(float),
-    st.sampled_from([0.5, -0.0, 2.0**53, 2.0**53 + 2, 2.0**31, 1e22, 5e-324, 1 / 3]),
+    st.integers(-2, 4).map(float), st.sampled_from([0.5, -0.0, 2.0**53, 2.0**53 + 2, 2.0**31, 1e22, 5e-324, 1 / 3])
 )
 SCORES = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -198,9 +187,7 @@ def test_ranks_of_ms_marco_give_equal_scores_the_order_of_trec_eval(tmp_path):
 def test_ranks_in_trec_format_follow_the_scores_with_equal_ones_as_given(tmp_path):
     run = Run.of({"q": {"a": 1.0, "c": 2.0, "b": 2.0}})
     write_table(run.table, tmp_path / "r", RUN, "my tag")
-    assert (tmp_path / "r").read_text() == (
-        "q Q0 c 1 2.0 my_tag\nq Q0 b 2 2.0 my_tag\nq Q0 a 3 1.0 my_tag\n"
-    )
+    assert (tmp_path / "r").read_text() == ("q Q0 c 1 2.0 my_tag\nq Q0 b 2 2.0 my_tag\nq Q0 a 3 1.0 my_tag\n")
 
 
 def test_whole_grades_have_no_point_and_a_zero_with_a_sign_keeps_it(tmp_path):
@@ -217,9 +204,12 @@ def _unzstd(data: bytes) -> bytes:
 
 
 UNPACKERS: dict[str, Any] = {
-    "gz": gzip.decompress, "bz2": bz2.decompress, "xz": lzma.decompress, "zst": _unzstd,
+    "gz": gzip.decompress,
+    "bz2": bz2.decompress,
+    "xz": lzma.decompress,
+    "zst": _unzstd,
     "lz4": _unlz4,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("end", UNPACKERS)
@@ -325,10 +315,7 @@ def test_an_opensearch_list_has_the_fields_of_the_api(tmp_path):
         "description": "",
         "type": "IMPORT_JUDGMENT",
         "judgmentRatings": [
-            {
-                "query": "q",
-                "ratings": [{"docId": "d", "rating": "1"}, {"docId": "e", "rating": "0.5"}],
-            }
+            {"query": "q", "ratings": [{"docId": "d", "rating": "1"}, {"docId": "e", "rating": "0.5"}]}
         ],
     }
     write_table(table, tmp_path / "a.csv", JUDGMENTS, form="opensearch")

@@ -43,9 +43,7 @@ def normed(scores, norm):
     if norm == "rank":
         return {doc: 1 - Fraction(rank - 1, n) for doc, rank in ranks(scores).items()}
     if norm == "min-max":
-        return {
-            d: (s - low) / (high - low) if high > low else Fraction(1) for d, s in exact.items()
-        }
+        return {d: (s - low) / (high - low) if high > low else Fraction(1) for d, s in exact.items()}
     whole = sum(s - low for s in exact.values())
     if norm == "sum":
         return {d: (s - low) / whole if whole else Fraction(1, n) for d, s in exact.items()}
@@ -242,9 +240,7 @@ def test_the_order_of_runs_queries_and_documents_changes_nothing(task, rng):
     if "weights" in words:
         other["weights"] = [words["weights"][number] for number in order]
     found, again = fuse(runs, method, **words), fuse(shuffled, method, **other)
-    assert {q: list(docs.items()) for q, docs in found.items()} == {
-        q: list(docs.items()) for q, docs in again.items()
-    }
+    assert {q: list(docs.items()) for q, docs in found.items()} == {q: list(docs.items()) for q, docs in again.items()}
 
 
 @given(tasks())
@@ -358,9 +354,7 @@ def test_a_query_that_a_run_lacks_is_fused_from_the_others():
     assert list(found) == ["q1", "q2"]
 
 
-@pytest.mark.parametrize(
-    ("norm", "score"), [("min-max", 1.0), ("z-score", 0.0), ("sum", 0.5), ("none", 3.0)]
-)
+@pytest.mark.parametrize(("norm", "score"), [("min-max", 1.0), ("z-score", 0.0), ("sum", 0.5), ("none", 3.0)])
 def test_equal_scores_are_normalized_as_documented(norm, score):
     found = fuse([{"q": {"a": 3, "b": 3}}, {"q": {"c": 1, "d": 0}}], "combmax", norm=norm)["q"]
     assert found["a"] == found["b"] == score
@@ -425,9 +419,7 @@ def test_the_run_records_its_method_and_sources():
     runs = {"bm25": {"q": ["a"]}, "dense": {"q": ["b"]}}
     found = fuse(runs, "CombSUM", norm="zmuv", name="both")
     assert found.name == "both"
-    assert found.settings["fusion"] == {
-        "method": "combsum", "norm": "z-score", "runs": ["bm25", "dense"]
-    }  # fmt: skip
+    assert found.settings["fusion"] == {"method": "combsum", "norm": "z-score", "runs": ["bm25", "dense"]}
     assert fuse(runs, weights={"dense": 1, "bm25": 2}).settings["fusion"]["weights"] == [2.0, 1.0]
     assert fuse(runs).name == "rrf"
 
@@ -464,7 +456,7 @@ A, B = {"q": ["a", "b"]}, {"q": ["b", "c"]}
         ([A, B], {"ties": "best"}, UnknownName, "ties='best'"),
         ([[("q", "d", 1.0), ("q", "d", 2.0)], B], {}, InputError, "occurs twice for query 'q'"),
     ],
-)  # fmt: skip
+)
 def test_impossible_fusions_are_refused(runs, words, error, said):
     with pytest.raises(error, match=said.replace("(", r"\(")):
         fuse(runs, **words)
@@ -495,9 +487,7 @@ def test_the_median_of_two_scores_is_between_them():
 
 @pytest.mark.parametrize("method", ["rrf", "combsum", "borda", "rbc"])
 @pytest.mark.parametrize("seed", range(6))
-def test_files_are_fused_some_queries_at_a_time_as_runs_in_memory(
-    method, seed, tmp_path, monkeypatch
-):
+def test_files_are_fused_some_queries_at_a_time_as_runs_in_memory(method, seed, tmp_path, monkeypatch):
     dice = random.Random(seed)
     monkeypatch.setattr(fast_trec, "_BLOCK", 2000)
     monkeypatch.setattr(fast_trec, "_PIECE", 400)

@@ -53,9 +53,7 @@ def test_the_folds_are_every_fifth_query_by_sha_256():
 def test_each_fold_has_what_is_best_on_the_others():
     grid = weight_grid(2)
     for fold in FOUND.folds:
-        best, mean = chosen_by_loop(
-            grid, fold.train, lambda weights: fuse(RUNS, "wsum", weights=weights)
-        )
+        best, mean = chosen_by_loop(grid, fold.train, lambda weights: fuse(RUNS, "wsum", weights=weights))
         assert fold.chosen.weights == best
         assert fold.train_value == pytest.approx(mean, abs=1e-12)
 
@@ -100,10 +98,7 @@ def test_it_describes_how_the_parameters_were_chosen():
     assert "11 choices for wsum: norm min-max; weights 0.5/0.5, 0.6/0.4" in message
     assert "5 folds of the 30 judged queries, seed 0" in message
     assert "no query was fused with parameters chosen on it" in message
-    assert (
-        f"over 30 queries not used to choose it: {FOUND.evaluation.mean()['nDCG@10']:.4f}"
-        in message
-    )
+    assert f"over 30 queries not used to choose it: {FOUND.evaluation.mean()['nDCG@10']:.4f}" in message
 
 
 def test_a_fixed_list_is_trained_on_and_left_out(tmp_path):
@@ -158,21 +153,18 @@ def test_of_equal_candidates_the_first_is_chosen():
 
 
 def test_a_grid_is_tried_in_every_combination():
-    found = tune_fusion(
-        QRELS, RUNS, method="WSUM", grid={"norm": ["sum", "zmuv"], "weights": [(1, 1), (3, 1)]}
-    )
+    found = tune_fusion(QRELS, RUNS, method="WSUM", grid={"norm": ["sum", "zmuv"], "weights": [(1, 1), (3, 1)]})
     assert [str(how) for how in found.candidates] == [
-        "wsum(norm=sum, weights=1/1)", "wsum(norm=z-score, weights=1/1)",
-        "wsum(norm=sum, weights=3/1)", "wsum(norm=z-score, weights=3/1)",
-    ]  # fmt: skip
+        "wsum(norm=sum, weights=1/1)",
+        "wsum(norm=z-score, weights=1/1)",
+        "wsum(norm=sum, weights=3/1)",
+        "wsum(norm=z-score, weights=3/1)",
+    ]
 
 
 def test_the_order_of_everything_changes_nothing():
     turned = {query: dict(reversed(docs.items())) for query, docs in [*QRELS.items()][::-1]}
-    runs = [
-        Run.of({q: dict(reversed(d.items())) for q, d in [*run.items()][::-1]}, name=run.name)
-        for run in RUNS
-    ]
+    runs = [Run.of({q: dict(reversed(d.items())) for q, d in [*run.items()][::-1]}, name=run.name) for run in RUNS]
     again = tune_fusion(turned, runs, method="wsum")
     assert again.run == FOUND.run
     assert [fold.chosen for fold in again.folds] == [fold.chosen for fold in FOUND.folds]

@@ -8,17 +8,7 @@ import jsonschema
 import pytest
 from schemas import strict
 
-from rankgauge import (
-    Baseline,
-    FormatError,
-    InputError,
-    Run,
-    evaluate,
-    gate,
-    read_qrels,
-    read_run,
-    sample_path,
-)
+from rankgauge import Baseline, FormatError, InputError, Run, evaluate, gate, read_qrels, read_run, sample_path
 
 QRELS = read_qrels(sample_path("qrels.txt"))
 RUN = read_run(sample_path("runs/bm25.run"))
@@ -132,13 +122,21 @@ def test_a_damaged_file_is_refused_with_the_command_to_renew_it(tmp_path, text, 
 @pytest.mark.parametrize(
     "path",
     [
-        ("run",), ("rankgauge",), ("depth",), ("measures", "nDCG@10"), ("noise", "runs"),
-        ("noise", "bands", "nDCG@10"), ("queries", "q01", "jitter", "nDCG@10"),
-        ("queries", "q01", "values", "nDCG@10"), ("queries", "q01", "judgments"),
-        ("fingerprints", "file"), ("comment",), ("queries", "q01", "comment"),
+        ("run",),
+        ("rankgauge",),
+        ("depth",),
+        ("measures", "nDCG@10"),
+        ("noise", "runs"),
+        ("noise", "bands", "nDCG@10"),
+        ("queries", "q01", "jitter", "nDCG@10"),
+        ("queries", "q01", "values", "nDCG@10"),
+        ("queries", "q01", "judgments"),
+        ("fingerprints", "file"),
+        ("comment",),
+        ("queries", "q01", "comment"),
     ],
     ids=".".join,
-)  # fmt: skip
+)
 def test_whatever_is_edited_by_hand_is_refused(tmp_path, path):
     made = Baseline.from_run(QRELS, RUN, noise=[RUN, read_run(sample_path("runs/keyword.run"))])
     data = json.loads(made.to_json())

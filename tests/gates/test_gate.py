@@ -68,19 +68,15 @@ def test_bounds_and_p_value_allow_for_every_share_of_unseen_queries():
     # At the level of the p-value, the upper bound is 0.
     assert _bounds(apart, upper=1 - numbers.p_worse)[1] == pytest.approx(0, abs=2e-4)
     assert (numbers.wins, numbers.ties, numbers.losses) == (
-        (apart > 1e-12).sum(), (abs(apart) <= 1e-12).sum(), (apart < -1e-12).sum(),
-    )  # fmt: skip
+        (apart > 1e-12).sum(),
+        (abs(apart) <= 1e-12).sum(),
+        (apart < -1e-12).sum(),
+    )
 
 
 @pytest.mark.slow
 @settings(max_examples=25)
-@given(
-    st.integers(0, 2**32 - 1),
-    st.integers(1, 5),
-    st.integers(3, 60),
-    st.floats(-0.1, 0.1),
-    st.floats(0.001, 0.1),
-)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(3, 60), st.floats(-0.1, 0.1), st.floats(0.001, 0.1))
 def test_decisions_use_the_correction_of_statsmodels(seed, measures, queries, shift, margin):
     rng = np.random.default_rng(seed)
     columns = [rng.normal(shift, 0.1, queries) for _ in range(measures)]
@@ -239,10 +235,7 @@ def test_an_anchor_is_written_with_the_first_baseline_and_sums_up_losses(tmp_pat
 
 @pytest.mark.parametrize(
     ("worse", "shown"),
-    [
-        (0.0, "between {0.lower_unless_rare:.3f} worse and {0.upper:.3f} better"),
-        (3.0, "at least {0.upper:.3f} worse"),
-    ],
+    [(0.0, "between {0.lower_unless_rare:.3f} worse and {0.upper:.3f} better"), (3.0, "at least {0.upper:.3f} worse")],
 )
 def test_an_unbounded_loss_is_not_shown_as_infinite(worse, shown):
     before = np.random.default_rng(1).integers(1, 10, 60)
@@ -467,27 +460,19 @@ def test_a_measure_that_the_baseline_lacks_is_not_comparable():
 
 def test_a_measure_that_was_defined_otherwise_is_not_comparable():
     old = json.loads(OLD.to_json())
-    changed = Baseline(
-        OLD.run_name, "0.0.1", OLD.depth, {"nDCG@10": "0123456789abcdef"}, OLD.queries
-    )
+    changed = Baseline(OLD.run_name, "0.0.1", OLD.depth, {"nDCG@10": "0123456789abcdef"}, OLD.queries)
     assert old["measures"] != changed.measures
     found = gate(QRELS, RUNS["s1"], baseline=changed)
     assert "nDCG@10 was defined differently in rankgauge 0.0.1" in found.checks[0].sentence
 
 
 def test_rankings_cut_above_the_cut_off_are_not_comparable():
-    short = {
-        q: dict(sorted(docs.items(), key=lambda d: -d[1])[:5]) for q, docs in RUNS["s1"].items()
-    }
+    short = {q: dict(sorted(docs.items(), key=lambda d: -d[1])[:5]) for q, docs in RUNS["s1"].items()}
     found = _against(QRELS, short)
     assert found.verdict == "NOT COMPARABLE"
-    assert (
-        "the longest ranking has 5 documents, that of the baseline 30" in found.checks[0].sentence
-    )
+    assert "the longest ranking has 5 documents, that of the baseline 30" in found.checks[0].sentence
     assert _against(QRELS, short, depth="any").verdict != "NOT COMPARABLE"
-    deep = {
-        q: dict(sorted(docs.items(), key=lambda d: -d[1])[:12]) for q, docs in RUNS["s1"].items()
-    }
+    deep = {q: dict(sorted(docs.items(), key=lambda d: -d[1])[:12]) for q, docs in RUNS["s1"].items()}
     assert _against(QRELS, deep).verdict == "IDENTICAL"
 
 
@@ -508,10 +493,7 @@ def test_too_many_queries_without_a_ranking_are_not_comparable():
     [
         ({"must_rank_at_most": {"b": 2}}, None),
         ({"must_rank_at_most": {"c": 2}}, "document 'c' is at rank 3, but its contract requires 2"),
-        (
-            {"must_rank_at_most": {"z": 2}},
-            "document 'z' was not retrieved, but its contract requires 2",
-        ),
+        ({"must_rank_at_most": {"z": 2}}, "document 'z' was not retrieved, but its contract requires 2"),
         ({"must_include": ["a", "c"]}, None),
         ({"must_include": ["c"], "k": 2}, "document 'c' is at rank 3, but must be in the first"),
         ({"forbidden": ["z"]}, None),
@@ -582,9 +564,7 @@ def test_the_worst_verdict_is_the_verdict_and_gives_the_exit_code():
 def test_small_moves_of_few_queries_pass_only_unless_rare_queries_collapse():
     ids = [f"q{n}" for n in range(50)]
     old, new = (
-        Evaluation.from_values(
-            name, ids, {"RR": [0.5 + sign * 0.01 * (-1) ** n for n in range(50)]}
-        )
+        Evaluation.from_values(name, ids, {"RR": [0.5 + sign * 0.01 * (-1) ** n for n in range(50)]})
         for name, sign in (("old", 1), ("new", -1))
     )
     found = gate(new, rules=RR, baseline=Baseline.from_evaluation(old))
@@ -610,9 +590,7 @@ def test_a_small_loss_of_every_query_does_not_fail_while_rare_gains_could_balanc
     verdicts = []
     for queries in (40, 400):
         old, new = (
-            Evaluation.from_values(
-                name, ids[:queries], {"RR": [0.5 - loss + 0.01 * (-1) ** n for n in range(queries)]}
-            )
+            Evaluation.from_values(name, ids[:queries], {"RR": [0.5 - loss + 0.01 * (-1) ** n for n in range(queries)]})
             for name, loss in (("old", 0.0), ("new", 0.05))
         )
         stored = Baseline.from_evaluation(old)
@@ -681,10 +659,7 @@ def test_noise_may_be_given_as_evaluations():
 
 @pytest.mark.parametrize(
     ("choices", "said"),
-    [
-        ({"undefined": "skip"}, "weight queries differently"),
-        ({"weights": {"q00": 2.0}}, "weight queries differently"),
-    ],
+    [({"undefined": "skip"}, "weight queries differently"), ({"weights": {"q00": 2.0}}, "weight queries differently")],
 )
 def test_values_whose_mean_is_another_are_refused(choices, said):
     if "weights" in choices:

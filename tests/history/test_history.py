@@ -19,17 +19,7 @@ from growth import assert_linear
 from hypothesis import given, strategies as st
 
 import rankgauge
-from rankgauge import (
-    Evaluation,
-    Finding,
-    History,
-    InputError,
-    MismatchError,
-    Policies,
-    Run,
-    evaluate,
-    parse,
-)
+from rankgauge import Evaluation, Finding, History, InputError, MismatchError, Policies, Run, evaluate, parse
 from rankgauge.answers import (
     AnswerEvaluation,
     AnswerRecord,
@@ -41,9 +31,7 @@ from rankgauge.answers import (
 )
 
 QRELS = {f"q{n}": {"d1": 1, "d2": 3} for n in range(6)} | {"empty": {"d1": 0}}
-RUN = Run.of(
-    {f"q{n}": ["d2", "x", "d1"][n % 3 :] for n in range(6)}, name="mine", settings={"k1": [0.9]}
-)
+RUN = Run.of({f"q{n}": ["d2", "x", "d1"][n % 3 :] for n in range(6)}, name="mine", settings={"k1": [0.9]})
 MEASURES = ["nDCG@10", "RR", "GMAP", "NumRet", "FirstRel"]
 
 
@@ -78,27 +66,20 @@ def test_an_evaluation_round_trips_bit_for_bit(where):
 
 def of_answers():
     """Return an evaluation of five answers: one is judged, one partly, and one is undefined."""
-    texts = (
-        "It is 1 meters high. It is old.",
-        "It is 2 meters high. It is new.",
-        "",
-        "It is 4 meters high.",
-        None,
-    )
+    texts = ("It is 1 meters high. It is old.", "It is 2 meters high. It is new.", "", "It is 4 meters high.", None)
     records = tuple(
         AnswerRecord(f"q{n}", "How high?", text, (Context("d", "It is 1 meters high."),), group="g")
         for n, text in enumerate(texts)
     )
     items = [i for record in records for i in items_of(record, sentence_claims(record))]
     labels = {
-        item.key: "supported" for item in items
-        if item.relation == "answer-context" and (item.record, item.row) in {("q0", 0), ("q0", 1),
-                                                                             ("q1", 0)}
-    }  # fmt: skip
+        item.key: "supported"
+        for item in items
+        if item.relation == "answer-context" and (item.record, item.row) in {("q0", 0), ("q0", 1), ("q1", 0)}
+    }
     return evaluate_answers(
-        AnswerSet("a", records), labels, ["Faithfulness", "NotStated", "TokenF1"],
-        judge={"name": "ann", "person": True},
-    )  # fmt: skip
+        AnswerSet("a", records), labels, ["Faithfulness", "NotStated", "TokenF1"], judge={"name": "ann", "person": True}
+    )
 
 
 def test_bounds_and_missing_verdicts_of_answers_are_saved(where):
@@ -127,16 +108,13 @@ def test_answers_that_an_earlier_version_saved_have_their_values_alone(tmp_path)
 
 
 @pytest.mark.parametrize(
-    "body",
-    [b"[]", b'{"scores": [[1]], "judge": {}}', b'{"scores": 1, "judge": {}}', b'{"sc', b"3"],
+    "body", [b"[]", b'{"scores": [[1]], "judge": {}}', b'{"scores": 1, "judge": {}}', b'{"sc', b"3"]
 )
 def test_scores_that_are_not_those_of_the_values_are_damage(tmp_path, body):
     with History.open(tmp_path / "h.db") as history:
         entry = history.add(of_answers())
         with closing(sqlite3.connect(tmp_path / "h.db")) as connection, connection:
-            connection.execute(
-                "UPDATE rankgauge_values SET body = ? WHERE kind = 'own'", [zlib.compress(body)]
-            )
+            connection.execute("UPDATE rankgauge_values SET body = ? WHERE kind = 'own'", [zlib.compress(body)])
         with pytest.raises(InputError, match="damaged"):
             history.load(entry)
 
@@ -154,9 +132,7 @@ def test_metadata_of_an_evaluation_are_those_given(where):
         )
         assert history.entry(entry.id) == entry == history.entries()[0]
     assert entry.time == datetime(2026, 1, 5, 10, 30, tzinfo=UTC)
-    assert (entry.run, entry.label, entry.queries, entry.weighted) == (
-        "mine", "release 2.1", 7, True,
-    )  # fmt: skip
+    assert (entry.run, entry.label, entry.queries, entry.weighted) == ("mine", "release 2.1", 7, True)
     assert dict(entry.settings) == {"latency_ms": 12.5, "models": ["e5", "bge"]}
     assert dict(entry.run_settings) == {"k1": [0.9]}
     assert dict(entry.means) == full().mean()
@@ -189,9 +165,7 @@ def test_entries_keep_the_order_in_which_they_were_saved_whatever_the_clock_says
         trend = history.trend("RR")
         assert [point.entry.id for point in trend.points] == [1, 2, 3, 4, 5]
         assert [row[0] for row in trend.table(1).rows] == [5]
-        shown = rankgauge.reports.render(
-            entries, "csv", rankgauge.reports.Options(last=2)
-        ).splitlines()
+        shown = rankgauge.reports.render(entries, "csv", rankgauge.reports.Options(last=2)).splitlines()
         assert [line.split(",")[0] for line in shown] == ["id", "4", "5"]
 
 
@@ -214,15 +188,11 @@ def test_a_time_may_be_a_datetime_a_date_or_text(where, given):
         assert history.entry(entry.id) == entry
 
 
-@pytest.mark.parametrize(
-    "given", ["yesterday", 1767571200, "2026-13-01", "", "0001-01-01T00:00:00+02:00"]
-)
+@pytest.mark.parametrize("given", ["yesterday", 1767571200, "2026-13-01", "", "0001-01-01T00:00:00+02:00"])
 def test_an_invalid_time_is_refused_with_valid_forms(tmp_path, given):
     with (
         History.open(tmp_path / "history.db") as history,
-        pytest.raises(
-            InputError, match="expected a time\\nfix: pass a datetime, a date, or ISO text"
-        ),
+        pytest.raises(InputError, match="expected a time\\nfix: pass a datetime, a date, or ISO text"),
     ):
         history.add(made(), QRELS, time=given)
 
@@ -355,11 +325,10 @@ def test_grades_of_records_are_part_of_their_judgments(tmp_path):
     # d2 has a grade and is not relevant: only measures of gains read it.
     kept = [
         rankgauge.Records.of(
-            [{"id": "q", "retrieved": ["d1", "d2"], "relevant": {"d1"},
-              "relevance_scores": {"d1": 1, "d2": top}}]
+            [{"id": "q", "retrieved": ["d1", "d2"], "relevant": {"d1"}, "relevance_scores": {"d1": 1, "d2": top}}]
         )
         for top in (2, 3)
-    ]  # fmt: skip
+    ]
     assert rankgauge.data.fingerprint(kept[0].qrels) == rankgauge.data.fingerprint(kept[1].qrels)
     with History.open(tmp_path / "h.db") as history:
         one, other = (history.add(evaluate(each, measures="RR"), each) for each in kept)

@@ -9,13 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from rankgauge import (
-    History,
-    InputError,
-    MismatchError,
-    compare,
-    evaluate,
-)
+from rankgauge import History, InputError, MismatchError, compare, evaluate
 
 QRELS = {f"q{n:02}": {"d1": 1} for n in range(12)}
 
@@ -92,10 +86,7 @@ def test_swapping_the_evaluations_flips_the_sign(tmp_path_factory, to, order):
         names = list(QRELS)
         mixed = {names[n]: QRELS[names[n]] for n in order}
         third = keep(history, at(to), qrels=mixed)
-        there, back = (
-            history.compare(one, other).differences[0],
-            history.compare(other, one).differences[0],
-        )
+        there, back = (history.compare(one, other).differences[0], history.compare(other, one).differences[0])
         assert back.difference == pytest.approx(-there.difference, abs=1e-15)
         assert (back.wins, back.losses) == (there.losses, there.wins)
         assert back.low == pytest.approx(-there.high, abs=1e-12, nan_ok=True)
@@ -113,12 +104,7 @@ def test_an_evaluation_is_identical_with_itself(history):
 
 
 @pytest.mark.parametrize(
-    ("to", "verdict"),
-    [
-        ([2] * 12, "worse"),
-        ([1] * 11 + [0], "cannot tell"),
-        ([1] * 12, "identical"),
-    ],
+    ("to", "verdict"), [([2] * 12, "worse"), ([1] * 11 + [0], "cannot tell"), ([1] * 12, "identical")]
 )
 def test_verdicts_need_agreement_of_interval_and_test(to, verdict, history):
     change = history.compare(keep(history, at([1] * 12)), keep(history, at(to)))
@@ -150,9 +136,7 @@ def test_the_numbers_are_those_of_compare(history):
     rng = np.random.default_rng(3)
     qrels = {f"q{n}": {"d1": 1, "d2": 2} for n in range(40)}
     runs = {
-        name: {
-            q: rng.permutation(["d1", "d2", *(f"x{i}" for i in range(8))]).tolist() for q in qrels
-        }
+        name: {q: rng.permutation(["d1", "d2", *(f"x{i}" for i in range(8))]).tolist() for q in qrels}
         for name in ("old", "new")
     }
     measures = ("RR", "nDCG@10", "FirstRel", "NumRet")
@@ -162,8 +146,7 @@ def test_the_numbers_are_those_of_compare(history):
         shown = [tested, *(m for m in measures if m != tested)]
         change = history.compare(1, 2, shown)
         compared = compare(
-            [replace(history.load(n), run_name=name) for n, name in ((1, "old"), (2, "new"))],
-            tested=tested,
+            [replace(history.load(n), run_name=name) for n, name in ((1, "old"), (2, "new"))], tested=tested
         )
         assert 0 < change.differences[0].p < 1
         assert compared.design.describe().replace("old", "before") == change.notes[-1]
@@ -172,9 +155,7 @@ def test_the_numbers_are_those_of_compare(history):
             assert (step.baseline_mean, step.mean) == (found.baseline_mean, found.mean)
             ends = (step.low, step.high)
             assert ends == pytest.approx((found.low, found.high), abs=0, nan_ok=True)
-            for name in (
-                "difference", "p", "queries", "wins", "ties", "losses", "verdict",
-            ):  # fmt: skip
+            for name in ("difference", "p", "queries", "wins", "ties", "losses", "verdict"):
                 assert getattr(step, name) == getattr(found, name)
     same = compare(qrels, runs, measures, tested=["nDCG@10"])
     assert history.compare(1, 2).differences[0].p == same.difference("new").p
@@ -201,9 +182,7 @@ def test_equal_names_with_different_definitions_are_compared_separately(history)
     one = keep(history, at(BEFORE), ("nDCG@10",), qrels=graded)
     other = keep(history, at(AFTER), ("nDCG@10", "nDCG(gain=exp)@10"), qrels=graded)
     change = history.compare(one, other, ["nDCG@10", "nDCG(gain=exp)@10"], force=True)
-    assert [step.mean for step in change.differences] == [
-        other.means["nDCG@10"], other.means["nDCG(gain=exp)@10"],
-    ]  # fmt: skip
+    assert [step.mean for step in change.differences] == [other.means["nDCG@10"], other.means["nDCG(gain=exp)@10"]]
 
 
 # ---- incomparable evaluations
@@ -222,9 +201,7 @@ def test_different_judgments_are_refused_or_compared_with_a_warning(history):
     said = refused(history, one, other)
     assert f"different judgments ({one.qrels[:8]} in 1, {other.qrels[:8]} in 2)" in said
     change = history.compare(one, other, force=True)
-    assert change.differs == (
-        f"different judgments ({one.qrels[:8]} in 1, {other.qrels[:8]} in 2)",
-    )
+    assert change.differs == (f"different judgments ({one.qrels[:8]} in 1, {other.qrels[:8]} in 2)",)
     assert change.table().notes[0].startswith("WARNING: not comparable: different judgments")
     assert change.data_table().rows[0][-1].startswith("different judgments")
 

@@ -422,11 +422,7 @@ except MissingExtra as error:
 )
 def test_a_missing_library_is_named_with_the_line_that_installs_it(library, where, extra, tmp_path):
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT, library, where],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", WITHOUT, library, where], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stderr == ""
     assert f"fix: pip install 'rankgauge[{extra}]'" in done.stdout

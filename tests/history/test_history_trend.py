@@ -64,9 +64,7 @@ def test_there_is_no_interval_of_one_query_of_weights_or_of_a_geometric_mean(his
     assert all(map(math.isnan, history.trend("RR").lows))
     keep(history, lost(1), ("GMAP",))
     assert all(map(math.isnan, history.trend("GMAP").highs))
-    assert "no interval: a single query, weighted means, or a geometric mean" in (
-        history.trend("GMAP").notes
-    )
+    assert "no interval: a single query, weighted means, or a geometric mean" in (history.trend("GMAP").notes)
 
 
 def test_runs_of_other_names_are_no_change_in_time(history):
@@ -93,9 +91,7 @@ def test_points_keep_their_order_and_a_run_can_be_picked(history):
         )
     assert [date.day for date in history.trend("RR").dates] == [3, 2, 1]
     assert [date.day for date in history.trend("RR", run="a").dates] == [3, 2]
-    assert "2 runs, each tracked separately ('a', 'b'); choose one with --run" in (
-        history.trend("RR").notes
-    )
+    assert "2 runs, each tracked separately ('a', 'b'); choose one with --run" in (history.trend("RR").notes)
     with pytest.raises(InputError, match=r"no saved evaluation of a run 'c'\nfix: runs are: a, b"):
         history.trend("RR", run="c")
 
@@ -123,8 +119,10 @@ def test_other_judgments_policies_and_queries_break_the_line(history):
     trend = history.trend("RR")
     assert trend.breaks == (1, 2, 3)
     assert [text.partition(" (")[0] for point in trend.points for text in point.breaks] == [
-        "different judgments", "different policies", "different queries",
-    ]  # fmt: skip
+        "different judgments",
+        "different policies",
+        "different queries",
+    ]
     assert [point.change is None for point in trend.points] == [True, True, True, True, False]
     assert "4 segments that are not comparable with each other" in trend.notes
     assert sum("not comparable" in str(row) for row in trend.table().rows) == 3
@@ -158,9 +156,7 @@ def test_a_decline_from_the_best_is_corrected_for_the_number_of_entries(history)
     (warning,) = trend.warnings
     moved = [-0.5] * 10 + [0.0] * 30
     low, high = stats.mean_interval(moved, 1 - 0.025 / 3)
-    assert f"is worse than 2 (run) by RR: -0.125 (99.17% interval {low:+.3f} to {high:+.3f})" in (
-        warning
-    )
+    assert f"is worse than 2 (run) by RR: -0.125 (99.17% interval {low:+.3f} to {high:+.3f})" in (warning)
 
 
 def test_a_significant_step_is_named(history):

@@ -11,8 +11,7 @@ from rankgauge.judging import Choice, GoldTask, Judge, Presentation, judgments_o
 from rankgauge.stats import cohen_kappa, krippendorff_alpha
 
 JUDGES = {
-    name: Judge(name, name.title(), kind="model" if name == "gpt" else "person")
-    for name in ("ann", "bob", "cy", "gpt")
+    name: Judge(name, name.title(), kind="model" if name == "gpt" else "person") for name in ("ann", "bob", "cy", "gpt")
 }
 
 
@@ -25,9 +24,7 @@ def judged(*rows):
             given |= each
         reason = given.pop("reason", "")
         name = str(number)
-        presentations.append(
-            Presentation(name, documents=tuple(documents), judge=judge, sequence=number, **given)
-        )
+        presentations.append(Presentation(name, documents=tuple(documents), judge=judge, sequence=number, **given))
         if isinstance(said, int):
             choice = Choice(name, name, judge, "graded", grades=(said,))
         elif len(said) > 1:
@@ -53,8 +50,7 @@ def simulate(rng, tasks, none, right, *, judges=("ann", "bob", "cy")):
 
         truth = guess()
         rows += [
-            (judge, rng.permutation(documents).tolist(), truth if rng.random() < right else guess())
-            for judge in judges
+            (judge, rng.permutation(documents).tolist(), truth if rng.random() < right else guess()) for judge in judges
         ]
     return rows
 
@@ -71,8 +67,14 @@ def judged_long(rows):
 
 
 def test_two_judges_agree_on_documents_and_not_on_positions():
-    found = measured(("ann", "abc", "a"), ("bob", "cba", "a"), ("ann", "de", "none"),
-                     ("bob", "ed", "none"), ("ann", "fg", "f"), ("bob", "gf", "g"))  # fmt: skip
+    found = measured(
+        ("ann", "abc", "a"),
+        ("bob", "cba", "a"),
+        ("ann", "de", "none"),
+        ("bob", "ed", "none"),
+        ("ann", "fg", "f"),
+        ("bob", "gf", "g"),
+    )
     assert found.estimate("percent agreement").value == pytest.approx(2 / 3)
     assert found.tasks == 3
     assert found.people == 2
@@ -116,10 +118,7 @@ def test_each_judge_is_compared_with_the_others():
     ann, cy = (found.estimate("alpha", "judge", name) for name in ("Ann", "Cy"))
     assert ann.value > 0.3 > cy.high
     share = found.estimate("percent agreement", "judge", "Cy")
-    same = [
-        sum(said == mine[2] for _, _, said in rows[2 * n : 2 * n + 2]) / 2
-        for n, mine in enumerate(rows[120:])
-    ]
+    same = [sum(said == mine[2] for _, _, said in rows[2 * n : 2 * n + 2]) / 2 for n, mine in enumerate(rows[120:])]
     assert share.value == pytest.approx(sum(same) / 60)
 
 
@@ -142,9 +141,13 @@ def test_of_two_judges_alpha_of_one_with_the_other_is_alpha():
 def test_repeats_are_compared_with_the_first_answer_of_the_same_judge():
     again = {"purpose": "repeat"}
     found = measured(
-        ("ann", "ab", "a"), ("ann", "cd", "c"), ("bob", "cd", "c"),
-        ("ann", "ba", "b", again), ("ann", "cd", "c", again), ("bob", "xy", "x", again),
-    )  # fmt: skip
+        ("ann", "ab", "a"),
+        ("ann", "cd", "c"),
+        ("bob", "cd", "c"),
+        ("ann", "ba", "b", again),
+        ("ann", "cd", "c", again),
+        ("bob", "xy", "x", again),
+    )
     same = found.estimate("percent agreement", "repeats")
     assert (same.value, same.units) == (0.5, 2)
     assert found.tasks == 1
@@ -154,10 +157,14 @@ def test_hidden_tests_count_the_answers_that_were_accepted():
     hidden = {"purpose": "gold"}
     gold = [GoldTask("q", ("a", "b"), ("a",)), GoldTask("q", ("c", "d"))]
     found = measured(
-        ("ann", "ab", "a", hidden), ("ann", "dc", "d", hidden), ("bob", "cd", "none", hidden),
-        ("bob", "ba", "none", hidden), ("bob", "xy", "x", hidden), ("cy", "ba", "a", hidden),
+        ("ann", "ab", "a", hidden),
+        ("ann", "dc", "d", hidden),
+        ("bob", "cd", "none", hidden),
+        ("bob", "ba", "none", hidden),
+        ("bob", "xy", "x", hidden),
+        ("cy", "ba", "a", hidden),
         gold=gold,
-    )  # fmt: skip
+    )
     rows = [r for r in found.rows if r.measure == "accepted answers"]
     assert [(r.name, r.estimate.value, r.estimate.units) for r in rows] == [
         ("Ann", 0.5, 2),
@@ -170,9 +177,12 @@ def test_hidden_tests_count_the_answers_that_were_accepted():
 def test_criteria_split_the_tasks_that_they_decided():
     correct, dense = {"reason": "correctness"}, {"reason": "information density"}
     found = measured(
-        ("ann", "ab", "a", correct), ("bob", "ab", "a"),
-        ("ann", "cd", "c", dense), ("bob", "cd", "d", dense), ("cy", "ef", "e", dense),
-    )  # fmt: skip
+        ("ann", "ab", "a", correct),
+        ("bob", "ab", "a"),
+        ("ann", "cd", "c", dense),
+        ("bob", "cd", "d", dense),
+        ("cy", "ef", "e", dense),
+    )
     assert found.estimate("percent agreement", "criterion", "correctness").value == 1
     density = found.estimate("percent agreement", "criterion", "information density")
     assert (density.value, density.units) == (0, 1)
@@ -181,8 +191,9 @@ def test_criteria_split_the_tasks_that_they_decided():
 
 def test_answers_before_an_adjudication_count_and_the_verdict_does_not():
     final = {"purpose": "adjudication"}
-    found = measured(("ann", "ab", "a"), ("bob", "ab", "b"), ("cy", "ab", "b", final),
-                     ("ann", "cd", "c"), ("bob", "cd", "d"))  # fmt: skip
+    found = measured(
+        ("ann", "ab", "a"), ("bob", "ab", "b"), ("cy", "ab", "b", final), ("ann", "cd", "c"), ("bob", "cd", "d")
+    )
     assert found.estimate("percent agreement").value == 0
     assert [each.verdict is None for each in found.disagreements] == [True, False]
 

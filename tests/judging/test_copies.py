@@ -188,19 +188,34 @@ def _changed(line, **values):
         (lambda lines: [*lines[:5], lines[5][:-9], *lines[6:]], "", 6),
         (lambda lines: [*lines[:3], '{"table": "sqlite_master"}', *lines[3:]], "no table", 4),
         (lambda lines: [lines[0], _changed(lines[1], extra=1), *lines[2:]], "it has", 2),
-        (lambda lines: [*lines[:-2], _changed(lines[-2], presentation="x"), lines[-1]],
-         "there is no presentation 'x'", -2),
-        (lambda lines: [*lines[:-2], _changed(lines[-2], outcome="great"), lines[-1]],
-         "'great' is not an outcome of the mode choice", -2),
+        (
+            lambda lines: [*lines[:-2], _changed(lines[-2], presentation="x"), lines[-1]],
+            "there is no presentation 'x'",
+            -2,
+        ),
+        (
+            lambda lines: [*lines[:-2], _changed(lines[-2], outcome="great"), lines[-1]],
+            "'great' is not an outcome of the mode choice",
+            -2,
+        ),
         (lambda lines: [*lines[:-2], _changed(lines[-2], body={}), lines[-1]], "documents", -2),
         (lambda lines: [*lines[:-2], _changed(lines[-2], time=7), lines[-1]], "time is 7", -2),
         (lambda lines: [], "this is not a copy of a judging project", 0),
     ],
     ids=[
-        "cut", "a row missing", "no head", "no JSON", "unknown table", "extra key",
-        "no presentation", "unknown outcome", "empty body", "wrong type", "empty",
+        "cut",
+        "a row missing",
+        "no head",
+        "no JSON",
+        "unknown table",
+        "extra key",
+        "no presentation",
+        "unknown outcome",
+        "empty body",
+        "wrong type",
+        "empty",
     ],
-)  # fmt: skip
+)
 def test_a_broken_copy_names_its_line_and_leaves_nothing(change, said, at, tmp_path):
     lines = change(_lines(tmp_path))
     (tmp_path / "broken.jsonl").write_text("".join(f"{line}\n" for line in lines))
@@ -257,7 +272,9 @@ except InputError as error:
     for name in ("copy.db", "copy.jsonl"):
         done = subprocess.run(
             [sys.executable, "-c", code, str(tmp_path / "a.db"), str(tmp_path / name)],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         assert "fix: " in done.stdout, done
         assert sorted(each.name for each in tmp_path.iterdir()) == ["a.db"]

@@ -38,8 +38,7 @@ def judged(where, *rows, settings=None, sources=()):
     project.add_questions([Question(name, text) for name, text in TEXTS.items()])
     pool = dict.fromkeys((q, d) for q, documents, *_ in rows for d in documents)
     project.add_candidates(
-        [Candidate(*pair, sources or (Source("bm25"),)) for pair in pool],
-        [Document(d, {"text": d}) for _, d in pool],
+        [Candidate(*pair, sources or (Source("bm25"),)) for pair in pool], [Document(d, {"text": d}) for _, d in pool]
     )
     with project.writing() as stored:
         for name in ("ann", "bob"):
@@ -79,10 +78,12 @@ def counted_by_hand(project):
 
 def test_grades_follow_the_places_of_rankings_and_documents_not_ranked_stay_unjudged(tmp_path):
     rows = [
-        ("q1", "abcde", "ca", {"mode": "ranking"}), ("q1", "abcdf", "cba", {"mode": "ranking"}),
-        ("q1", "afgh", "none", {"mode": "ranking"}), ("q2", "abcd", "d", {"mode": "ranking"}),
+        ("q1", "abcde", "ca", {"mode": "ranking"}),
+        ("q1", "abcdf", "cba", {"mode": "ranking"}),
+        ("q1", "afgh", "none", {"mode": "ranking"}),
+        ("q2", "abcd", "d", {"mode": "ranking"}),
         ("q2", "bc", "cannot tell", {"mode": "ranking"}),
-    ]  # fmt: skip
+    ]
     project = judged(tmp_path / "a.db", *rows)
     # By hand: place 1 is grade 3, as three documents were placed at most; the lower median.
     places = defaultdict(list)
@@ -97,35 +98,34 @@ def test_grades_follow_the_places_of_rankings_and_documents_not_ranked_stay_unju
     assert wanted["q1", "a"] == 1
     assert wanted["q2", "d"] == 3
     assert {"d", "e"}.isdisjoint(export.judgments["q1"])
-    assert [each["means"] for each in export.about["scale"]] == [
-        "none is appropriate", "place 3", "place 2", "place 1",
-    ]  # fmt: skip
+    assert [each["means"] for each in export.about["scale"]] == ["none is appropriate", "place 3", "place 2", "place 1"]
     assert "5 documents shown but never ranked: unjudged" in export.about["notes"]
     # All rules and the relevance agree on which documents are judged.
     for rule in ("share", "fit"):
         by_rule = export_judgments(project, relevance=rule).grades
         assert {(q, d) for q, own in by_rule.items() for d in own} == set(wanted)
     found = measure_relevance(project.judgments(), project.pools)
-    assert {(each.question, each.document) for each in found.documents if each.judged} == set(
-        wanted
-    )
+    assert {(each.question, each.document) for each in found.documents if each.judged} == set(wanted)
     assert found.question("q1")[0].document == "c"
 
 
 def test_choices_and_rankings_together_are_graded_by_share(tmp_path):
     rows = [("q1", "abc", "ba", {"mode": "ranking"}), ("q1", "ab", "a"), ("q1", "cd", "none")]
     export = export_judgments(judged(tmp_path / "a.db", *rows))
-    assert (export.about["relevance"], dict(export.judgments["q1"])) == (
-        "share", {"a": 2, "b": 1, "c": 0, "d": 0},
-    )  # fmt: skip
+    assert (export.about["relevance"], dict(export.judgments["q1"])) == ("share", {"a": 2, "b": 1, "c": 0, "d": 0})
 
 
 def test_shares_become_places_and_never_chosen_is_0(tmp_path):
     project = judged(
         tmp_path / "a.db",
-        ("q1", "abc", "a"), ("q1", "abd", "a"), ("q1", "bcd", "b"), ("q1", "bce", "none"),
-        ("q1", "cf", "cannot tell"), ("q1", "eg", "g", {"judge": "gpt"}), ("q2", "ab", "b"),
-    )  # fmt: skip
+        ("q1", "abc", "a"),
+        ("q1", "abd", "a"),
+        ("q1", "bcd", "b"),
+        ("q1", "bce", "none"),
+        ("q1", "cf", "cannot tell"),
+        ("q1", "eg", "g", {"judge": "gpt"}),
+        ("q2", "ab", "b"),
+    )
     held = export_judgments(project).judgments
     # a 2/2, b 1/4, c 0/3, d 0/2, e 0/1; f and g were never shown to a person who decided.
     assert dict(held) == {"q1": {"a": 2, "b": 1, "c": 0, "d": 0, "e": 0}, "q2": {"a": 0, "b": 1}}
@@ -184,9 +184,10 @@ def test_the_fit_is_cut_and_documents_on_a_cut_are_listed(tmp_path):
 def test_grades_are_the_lower_median_of_those_of_people(tmp_path):
     graded = {"mode": "graded"}
     rows = [("q1", "a", [g], graded) for g in (3, 1, 2)] + [
-        ("q1", "b", [2], graded), ("q1", "b", [1], graded),
+        ("q1", "b", [2], graded),
+        ("q1", "b", [1], graded),
         ("q1", "c", [3], graded | {"judge": "gpt"}),
-    ]  # fmt: skip
+    ]
     export = export_judgments(judged(tmp_path / "a.db", *rows, settings=Settings(mode="graded")))
     assert export.about["relevance"] == "grade"
     assert dict(export.judgments["q1"]) == {"a": 2, "b": statistics.median_low([2, 1])}
@@ -210,13 +211,18 @@ def test_a_project_without_judgments_says_what_to_do(tmp_path):
 def test_a_chosen_document_is_preferred_to_each_other_one_shown(tmp_path):
     project = judged(
         tmp_path / "a.db",
-        ("q1", "abc", "b"), ("q1", "ab", "none"), ("q1", "a", "a", {"mode": "yes-no"}),
-        ("q1", "abcd", "ca", {"mode": "ranking"}), ("q1", "abc", "c", {"purpose": "repeat"}),
-    )  # fmt: skip
+        ("q1", "abc", "b"),
+        ("q1", "ab", "none"),
+        ("q1", "a", "a", {"mode": "yes-no"}),
+        ("q1", "abcd", "ca", {"mode": "ranking"}),
+        ("q1", "abc", "c", {"purpose": "repeat"}),
+    )
     groups = export_judgments(project, "preferences").judgments["q1"]
     assert [each["0"] for each in groups.values()] == [
-        {"a": 1, "b": 2, "c": 1}, {"a": 0, "b": 0}, {"a": 2, "b": 1, "c": 3, "d": 1},
-    ]  # fmt: skip
+        {"a": 1, "b": 2, "c": 1},
+        {"a": 0, "b": 0},
+        {"a": 2, "b": 1, "c": 3, "d": 1},
+    ]
     # The first choice gives b > a and b > c, the ranking c > a > (b, d): 7 preferences.
     values = rankgauge.evaluate(
         export_judgments(project, "preferences").judgments, {"q1": ["b", "c", "a", "d"]}, "Prefs"
@@ -242,10 +248,7 @@ def test_the_pool_and_the_random_tail_are_strata(tmp_path):
             stored.append_choice(Choice(f"c{number}", shown.id, "ann", "chosen", (best,)))
     held = export_judgments(project, "sampled", documents=collection).judgments
     assert isinstance(held, SampledQrels)
-    assert held["q1"] == {
-        "1": {"a": 1, "b": 0, "c": -1},
-        "0.25": {"t": 1, "u": -1} | {f"x{n}": -1 for n in range(6)},
-    }
+    assert held["q1"] == {"1": {"a": 1, "b": 0, "c": -1}, "0.25": {"t": 1, "u": -1} | {f"x{n}": -1 for n in range(6)}}
     assert rankgauge.evaluate(held, {"q1": ["a", "t"]}, ["infNDCG@2"]).mean()["infNDCG@2"] > 0
     with pytest.raises(InputError, match="--collection"):
         export_judgments(project, "sampled")
@@ -261,10 +264,18 @@ def test_a_sample_needs_random_documents(tmp_path):
 
 
 FORMATS = {
-    "trec": "q.txt", "csv": "q.csv", "tsv": "q.tsv", "jsonl": "q.jsonl", "json": "q.json",
-    "parquet": "q.parquet", "arrow": "q.arrow", "beir": "q.tsv", "quepid": "q.csv",
-    "opensearch": "q.json", "rank-eval": "q.json",
-}  # fmt: skip
+    "trec": "q.txt",
+    "csv": "q.csv",
+    "tsv": "q.tsv",
+    "jsonl": "q.jsonl",
+    "json": "q.json",
+    "parquet": "q.parquet",
+    "arrow": "q.arrow",
+    "beir": "q.tsv",
+    "quepid": "q.csv",
+    "opensearch": "q.json",
+    "rank-eval": "q.json",
+}
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -290,16 +301,17 @@ def test_an_export_is_imported_and_exported_as_it_was(form, tmp_path):
 @pytest.mark.parametrize("name", ["p.txt", "p.csv", "p.json", "p.jsonl"])
 def test_preferences_are_imported_and_exported_as_they_were(name, tmp_path):
     rows = [
-        ("q1", "abc", "b"), ("q1", "ab", "none"), ("q1", "abcd", "ca", {"mode": "ranking"}),
-        ("q2", "abc", "cab", {"mode": "ranking"}), ("q1", "abcd", "none", {"mode": "ranking"}),
-    ]  # fmt: skip
+        ("q1", "abc", "b"),
+        ("q1", "ab", "none"),
+        ("q1", "abcd", "ca", {"mode": "ranking"}),
+        ("q2", "abc", "cab", {"mode": "ranking"}),
+        ("q1", "abcd", "none", {"mode": "ranking"}),
+    ]
     project = judged(tmp_path / "a.db", *rows)
     first = export_judgments(project, "preferences")
     first.write(tmp_path / name)
     other = JudgingProject.create(tmp_path / "b.db")
-    assert import_judgments(
-        other, tmp_path / name, "Ann", preferences=True, add_questions=True
-    ).new == len(rows)
+    assert import_judgments(other, tmp_path / name, "Ann", preferences=True, add_questions=True).new == len(rows)
     assert export_judgments(other, "preferences").judgments == first.judgments
     # The original project knows them.
     assert import_judgments(project, tmp_path / name, "Ann", preferences=True).known == len(rows)
@@ -307,17 +319,13 @@ def test_preferences_are_imported_and_exported_as_they_were(name, tmp_path):
     def numbers(found):
         return {(e.question, e.document): (e.shown, e.chosen, e.fit) for e in found.documents}
 
-    assert numbers(measure_relevance(other.judgments())) == numbers(
-        measure_relevance(project.judgments())
-    )
+    assert numbers(measure_relevance(other.judgments())) == numbers(measure_relevance(project.judgments()))
 
 
 @settings(deadline=None, max_examples=8)
 @given(
     qrels=st.dictionaries(
-        st.sampled_from("qrs"),
-        st.dictionaries(st.sampled_from("abc"), st.integers(0, 3), min_size=1),
-        min_size=1,
+        st.sampled_from("qrs"), st.dictionaries(st.sampled_from("abc"), st.integers(0, 3), min_size=1), min_size=1
     )
 )
 def test_any_qrels_come_back(qrels, tmp_path_factory):
@@ -337,9 +345,7 @@ def test_the_file_beside_says_guideline_criteria_and_scale(tmp_path):
         export_judgments(project, to).write(tmp_path / f"{to}.txt")
         about = json.loads((tmp_path / f"{to}.txt.about.json").read_text())
         jsonschema.validate(about, strict("judging-export-1"))
-        assert [(each["version"], each["judgments"]) for each in about["guidelines"]] == [
-            ("1", 2), ("2", 1),
-        ]  # fmt: skip
+        assert [(each["version"], each["judgments"]) for each in about["guidelines"]] == [("1", 2), ("2", 1)]
         assert about["guidelines"][1]["text"] == "Correct comes first."
         assert about["criteria"][0] == {"name": "correctness", "decided": 1}
         assert about["judges"] == 1
@@ -357,9 +363,7 @@ def test_two_questions_of_one_text_cannot_be_told_apart_by_text(tmp_path):
 def test_a_pool_of_a_language_model_is_never_without_its_warning(tmp_path):
     rows = [("q1", "ab", "a")]
     export = export_judgments(judged(tmp_path / "a.db", *rows, sources=(Source("m", "model"),)))
-    assert "a document that looks relevant need not be relevant or correct" in " ".join(
-        export.about["warnings"]
-    )
+    assert "a document that looks relevant need not be relevant or correct" in " ".join(export.about["warnings"])
     assert "looks relevant" in str(export)
 
 
@@ -378,7 +382,5 @@ def test_identifiers_that_are_not_printable_are_not_changed(to, tmp_path):
     project = judged(tmp_path / "a.db", ("q1", odd, tuple(odd[:1])))
     export_judgments(project, to).write(tmp_path / "q.json")
     other = JudgingProject.create(tmp_path / "b.db")
-    import_judgments(
-        other, tmp_path / "q.json", preferences=to == "preferences", add_questions=True
-    )
+    import_judgments(other, tmp_path / "q.json", preferences=to == "preferences", add_questions=True)
     assert set(export_judgments(other, to).grades["q1"]) == set(odd)

@@ -32,10 +32,11 @@ def grades_of(project):
     """Return the grades that count, by judge, question, and document."""
     names = {each.id: each.name for each in project.judges.values()}
     return {
-        (names[each.presentation.judge], each.presentation.question, *each.presentation.documents):
-            each.choice.grades[0]
+        (names[each.presentation.judge], each.presentation.question, *each.presentation.documents): each.choice.grades[
+            0
+        ]
         for each in project.judgments()
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("name", ["r.csv", "r.tsv", "r.jsonl"])
@@ -50,9 +51,7 @@ def test_a_column_of_judges_is_found(name, project, tmp_path):
     (tmp_path / name).write_text(text)
     done = import_judgments(project, tmp_path / name)
     assert (done.new, done.judges) == (3, ("Ann", "Bob"))
-    assert grades_of(project) == {
-        ("Ann", "q1", "a"): 2, ("Bob", "q1", "a"): 0, ("Ann", "q2", "b"): 1,
-    }  # fmt: skip
+    assert grades_of(project) == {("Ann", "q1", "a"): 2, ("Bob", "q1", "a"): 0, ("Ann", "q2", "b"): 1}
     assert {each.status for each in project.judgments()} == {"counted"}
     assert {each.presentation.purpose for each in project.judgments()} == {"import"}
 
@@ -74,9 +73,7 @@ def test_a_corrected_file_corrects_and_keeps_what_was(project):
 
 
 def test_questions_are_found_by_text_and_labels_are_grades(project, tmp_path):
-    (tmp_path / "r.csv").write_text(
-        "question,url,stars\nHow are ties broken?,a,perfect\nq2,b,not relevant\n"
-    )
+    (tmp_path / "r.csv").write_text("question,url,stars\nHow are ties broken?,a,perfect\nq2,b,not relevant\n")
     names = {"query": "question", "document": "url", "grade": "stars"}
     import_judgments(project, tmp_path / "r.csv", "Ann", columns=names)
     assert grades_of(project) == {("Ann", "q1", "a"): 3, ("Ann", "q2", "b"): 0}
@@ -90,9 +87,7 @@ def test_negative_grades_are_no_judgments(project):
 
 def test_a_broken_row_stores_nothing_and_may_be_left_out(project, tmp_path):
     path = tmp_path / "q.txt"
-    path.write_text(
-        "q1 0 a 2\nq1 0 b two\nq9 0 a 1\nq1 0 c 7\nq1 0 d 0.5\nq1 0 a 1\nq1 0\nq2 0 a 1\n"
-    )
+    path.write_text("q1 0 a 2\nq1 0 b two\nq9 0 a 1\nq1 0 c 7\nq1 0 d 0.5\nq1 0 a 1\nq1 0\nq2 0 a 1\n")
     with pytest.raises(FormatError) as caught:
         import_judgments(project, path)
     assert (caught.value.line, caught.value.path) == (2, str(path))
@@ -130,13 +125,13 @@ def test_pairs_with_a_winner_are_choices(project, tmp_path):
         import_judgments(project, tmp_path / "p.csv", columns=columns)
     done = import_judgments(project, tmp_path / "p.csv", columns=columns, skip_bad=True)
     assert (done.new, len(done.skipped)) == (4, 1)
-    said = [
-        (each.choice.outcome, each.choice.documents, each.status) for each in project.judgments()
-    ]
+    said = [(each.choice.outcome, each.choice.documents, each.status) for each in project.judgments()]
     assert said == [
-        ("chosen", ("x",), "counted"), ("chosen", ("y",), "counted"),
-        ("cannot tell", (), "cannot tell"), ("none", (), "counted"),
-    ]  # fmt: skip
+        ("chosen", ("x",), "counted"),
+        ("chosen", ("y",), "counted"),
+        ("cannot tell", (), "cannot tell"),
+        ("none", (), "counted"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -194,9 +189,7 @@ def test_codesearchnet_is_imported_whole(data_folder, tmp_path):
     with JudgingProject.create(tmp_path / "csn.db", Settings(mode="graded")) as project:
         with pytest.raises(FormatError, match="the project has no question"):
             import_judgments(project, path, columns=columns)
-        done = import_judgments(
-            project, path, "annotator", columns=columns, several=True, add_questions=True
-        )
+        done = import_judgments(project, path, "annotator", columns=columns, several=True, add_questions=True)
         assert done.new == len(rows) == 4006
         assert done.questions == len({row["Query"] for row in rows})
         given = defaultdict(list)
@@ -219,9 +212,7 @@ def test_llmfao_is_imported_whole(data_folder, tmp_path):
     path = data_folder / "preferences" / "llmfao.csv"
     with path.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
-    columns = {
-        "query": "prompt", "left": "left", "right": "right", "winner": "winner", "judge": "worker",
-    }  # fmt: skip
+    columns = {"query": "prompt", "left": "left", "right": "right", "winner": "winner", "judge": "worker"}
     with JudgingProject.create(tmp_path / "llmfao.db") as project:
         done = import_judgments(project, path, columns=columns, add_questions=True, skip_bad=True)
         assert done.new + len(done.skipped) == len(rows)

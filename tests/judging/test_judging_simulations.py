@@ -20,8 +20,7 @@ def share(text: str) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("design", "tasks"), [("balanced", 16), ("active", 16), ("active", 32),
-                                               ("adaptive", 60)])  # fmt: skip
+@pytest.mark.parametrize(("design", "tasks"), [("balanced", 16), ("active", 16), ("active", 32), ("adaptive", 60)])
 def test_intervals_of_relevance_cover_also_after_adaptive_stopping(design, tasks):
     found = simulations.simulate(design, tasks, simulations.by_model, 300, seed=11)
     assert 0.925 <= found.coverage() <= 0.975  # 2,400 documents, correlated within a question
@@ -57,8 +56,7 @@ def test_the_page_shows_fewer_tasks_to_be_enough_when_the_model_holds():
     for tasks, columns in (("20", (2, 3)), ("16", (3,))):
         for column in columns:
             active, full = (
-                float(table[key][column].split(" / ")[0])
-                for key in (("active", tasks), ("balanced", "32"))
+                float(table[key][column].split(" / ")[0]) for key in (("active", tasks), ("balanced", "32"))
             )
             assert active > full - 0.005
     assert all(0.93 <= share(row[5]) <= 0.97 for row in rows("model"))
@@ -84,8 +82,6 @@ def test_the_page_has_the_numbers_of_the_real_judgments(data_folder):
 
 
 def test_draws_of_utilities_are_those_described():
-    drawn = np.concatenate(
-        [simulations.draw_utilities(np.random.default_rng(n)) for n in range(500)]
-    )
+    drawn = np.concatenate([simulations.draw_utilities(np.random.default_rng(n)) for n in range(500)])
     assert np.mean(np.abs(drawn - 0.7) < 1.1) == pytest.approx(2 / 8, abs=0.01)
     assert np.mean(drawn > 1.9) == pytest.approx(2.5 / 8, abs=0.02)

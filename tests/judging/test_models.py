@@ -25,11 +25,16 @@ from rankgauge.llm import ChatModel, ModelError
 def completion(data, usage=(100, 20)):
     text = data if isinstance(data, str) else json.dumps(data)
     message = {"role": "assistant", "content": text}
-    return 200, {}, {
-        "object": "chat.completion", "model": "m-1",
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": usage[0], "completion_tokens": usage[1]},
-    }  # fmt: skip
+    return (
+        200,
+        {},
+        {
+            "object": "chat.completion",
+            "model": "m-1",
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": usage[0], "completion_tokens": usage[1]},
+        },
+    )
 
 
 def told(body):
@@ -62,9 +67,7 @@ def project(tmp_path):
     settings = Settings(shown=3, overlap=0.0, repeats=0.0, gold=0.0)
     with JudgingProject.create(tmp_path / "judging.db", settings) as made:
         made.add_questions([Question("q1", "how much?", need="the value")])
-        made.add_candidates(
-            [Candidate("q1", each.id, (Source("a"),)) for each in DOCUMENTS], DOCUMENTS
-        )
+        made.add_candidates([Candidate("q1", each.id, (Source("a"),)) for each in DOCUMENTS], DOCUMENTS)
         yield made
 
 
@@ -81,9 +84,7 @@ def judged(project, tasks=5):
 
 def asked(project, answer, **options):
     with serving(answer) as server:
-        model = ChatModel(
-            server.url, "judge-1", retries=0, concurrency=1, input_price=1.0, output_price=2.0
-        )
+        model = ChatModel(server.url, "judge-1", retries=0, concurrency=1, input_price=1.0, output_price=2.0)
         try:
             return ask_model(project, model, **options), server
         finally:
@@ -193,9 +194,7 @@ def test_a_model_takes_no_overlapping_task_of_a_person(tmp_path):
     settings = Settings(shown=2, overlap=1.0, judges=2, repeats=0.0, gold=0.0, random=0.0)
     with JudgingProject.create(tmp_path / "both.db", settings) as made:
         made.add_questions([Question("q1", "how much?")])
-        made.add_candidates(
-            [Candidate("q1", each.id, (Source("a"),)) for each in DOCUMENTS], DOCUMENTS
-        )
+        made.add_candidates([Candidate("q1", each.id, (Source("a"),)) for each in DOCUMENTS], DOCUMENTS)
         (first,) = judged(made, 1)
         assert first.purpose == "overlap"
         asked(made, best_first)
@@ -209,23 +208,15 @@ def test_a_model_takes_no_overlapping_task_of_a_person(tmp_path):
         ("yes-no", 1, {"outcome": "none"}, {"answer": "yes"}, ("chosen", 1, ())),
         ("yes-no", 1, {"outcome": "none"}, {"answer": "no"}, ("none", 0, ())),
         ("yes-no", 1, {"outcome": "none"}, {"answer": "cannot tell"}, ("cannot tell", 0, ())),
-        (
-            "graded", 1, {"outcome": "graded", "grades": (0,)},
-            {"answer": "graded", "grades": [2]}, ("graded", 0, (2,)),
-        ),
-        (
-            "ranking", 4, {"outcome": "none"},
-            {"answer": "ranked", "ranking": [3, 1, 3, 9]}, ("chosen", 2, ()),
-        ),
+        ("graded", 1, {"outcome": "graded", "grades": (0,)}, {"answer": "graded", "grades": [2]}, ("graded", 0, (2,))),
+        ("ranking", 4, {"outcome": "none"}, {"answer": "ranked", "ranking": [3, 1, 3, 9]}, ("chosen", 2, ())),
     ],
     ids=["yes", "no", "cannot tell", "grade", "ranking"],
-)  # fmt: skip
+)
 def test_every_mode_has_its_answers(tmp_path, mode, shown, person, data, expected):
     with JudgingProject.create(tmp_path / "mode.db", Settings(mode=mode, shown=shown)) as made:
         made.add_questions([Question("q1", "how much?")])
-        made.add_candidates(
-            [Candidate("q1", each.id, (Source("a"),)) for each in DOCUMENTS], DOCUMENTS
-        )
+        made.add_candidates([Candidate("q1", each.id, (Source("a"),)) for each in DOCUMENTS], DOCUMENTS)
         ann = made.add_judge("Ann")[0]
         task = made.next_task(ann.id).presentation
         made.record(Choice("c1", task.id, ann.id, **person))
@@ -270,9 +261,7 @@ def test_sliding_windows_bring_the_best_of_a_long_list_to_the_top():
 
 
 def test_numbers_that_a_reply_leaves_out_keep_their_order():
-    found, _ = ranked(
-        {"q1": documents(range(5))}, lambda *_: completion({"ranking": [4, 4, 99, 2]})
-    )
+    found, _ = ranked({"q1": documents(range(5))}, lambda *_: completion({"ranking": [4, 4, 99, 2]}))
     assert found.ranked["q1"] == ("d3", "d1", "d0", "d2", "d4")
 
 
@@ -299,9 +288,7 @@ def test_a_model_adds_its_top_of_deeper_rankings_to_the_pool(tmp_path):
     assert set(sources) == {"d0", "d1", "d2", "d3", "d11", "d10", "d9", "d8"}
     assert sources["d11"] == (Source("ranker", "model", rank=1),)
     assert {each.name: each.unique for each in report.sources} == {"run": 4, "ranker": 4}
-    assert "a document that looks relevant need not be relevant or correct" in " ".join(
-        str(report).split()
-    )
+    assert "a document that looks relevant need not be relevant or correct" in " ".join(str(report).split())
     assert "1 call," in str(report)
 
 

@@ -48,10 +48,7 @@ def test_graded_tasks_have_the_answers_of_their_scale():
 def test_the_spread_is_the_largest_of_two_evaluated_runs():
     rng = np.random.default_rng(0)
     qrels = {f"q{n}": {f"d{n}": 1} for n in range(30)}
-    runs = [
-        {q: rng.permutation([f"d{n}", "x", "y", "z"]).tolist() for n, q in enumerate(qrels)}
-        for _ in range(3)
-    ]
+    runs = [{q: rng.permutation([f"d{n}", "x", "y", "z"]).tolist() for n, q in enumerate(qrels)} for _ in range(3)]
     evaluations = [rankgauge.evaluate(qrels, run, ["nDCG@10", "P@1"]) for run in runs]
     values = [each.per_query[:, 0] for each in evaluations]
     spreads = [np.std(values[i] - values[j], ddof=1) for i, j in ((0, 1), (0, 2), (1, 2))]

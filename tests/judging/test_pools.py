@@ -72,17 +72,13 @@ def test_the_pool_is_the_union_of_the_top_of_all_runs(project):
             for rank, document in enumerate(documents, 1):
                 sources.setdefault((query, document), {})[name] = rank
     found = stored(project)
-    assert {
-        pair: {source.name: source.rank for source in each.sources} for pair, each in found.items()
-    } == sources
+    assert {pair: {source.name: source.rank for source in each.sources} for pair, each in found.items()} == sources
     assert report.documents == report.new == len(sources)
     sizes = sorted(Counter(query for query, _ in sources).values())
     assert report.per_question == (sizes[0], (sizes[14] + sizes[15]) / 2, sizes[-1])
     for each in report.sources:
         mine = [names for names in sources.values() if each.name in names]
-        assert (each.total, each.unique, each.new) == (
-            len(mine), sum(len(names) == 1 for names in mine), len(mine),
-        )  # fmt: skip
+        assert (each.total, each.unique, each.new) == (len(mine), sum(len(names) == 1 for names in mine), len(mine))
         assert (each.kind, each.questions) == ("run", 30)
 
 
@@ -126,9 +122,7 @@ def test_a_text_that_was_judged_is_not_replaced(small):
 
 def test_searches_are_sources_beside_runs(project):
     report = build_pool(project, SAMPLE, {"bm25": BM25_RUN}, retrievers={"bm25": BM25()}, k=3)
-    assert {(each.name, each.kind) for each in report.sources} == {
-        ("bm25", "run"), ("bm25", "search"),
-    }  # fmt: skip
+    assert {(each.name, each.kind) for each in report.sources} == {("bm25", "run"), ("bm25", "search")}
     collection = rankgauge.Collection.read(SAMPLE)
     bm25 = BM25()
     bm25.index(collection.documents.values())
@@ -243,11 +237,7 @@ def test_the_draw_has_the_recorded_probability_for_every_document(tmp_path):
         made.add_questions([Question(f"q{number}", "x") for number in range(questions)])
         pool = {f"q{number}": ["d0", "d1", "d2", "d3"] for number in range(questions)}
         build_pool(made, documents, [pool], random=3, seed=7)
-        drawn = Counter(
-            document
-            for (_, document), each in stored(made).items()
-            if each.sources[0].kind == "random"
-        )
+        drawn = Counter(document for (_, document), each in stored(made).items() if each.sources[0].kind == "random")
     p = 3 / 8
     deviation = (questions * p * (1 - p)) ** 0.5
     assert set(drawn) == {f"d{number}" for number in range(4, 12)}
@@ -275,23 +265,15 @@ def test_the_tail_estimates_how_many_relevant_documents_the_pool_misses(tmp_path
 
 def test_every_pool_that_a_model_took_part_in_has_the_warning(small):
     assert pool_warning(["run", "search"]) == ""
-    assert "a document that looks relevant need not be relevant or correct" in pool_warning(
-        ["run", "model"]
-    )
-    small.add_candidates(
-        [Candidate("q1", "d7", (Source("gpt", "model", rank=1),))], [Document("d7")]
-    )
+    assert "a document that looks relevant need not be relevant or correct" in pool_warning(["run", "model"])
+    small.add_candidates([Candidate("q1", "d7", (Source("gpt", "model", rank=1),))], [Document("d7")])
     report = build_pool(small, DOCUMENTS, [{"q1": ["d1"]}])
     for text in (str(report), report.to_markdown(), report.to_html()):
-        assert "a document that looks relevant need not be relevant or correct" in " ".join(
-            text.split()
-        )
+        assert "a document that looks relevant need not be relevant or correct" in " ".join(text.split())
 
 
 def test_few_questions_are_called_enough_for_a_first_look(project, small):
-    assert "20 are enough for a first look; aim for 100" in str(
-        build_pool(small, DOCUMENTS, [{"q1": ["d1"]}])
-    )
+    assert "20 are enough for a first look; aim for 100" in str(build_pool(small, DOCUMENTS, [{"q1": ["d1"]}]))
     assert "30 questions: enough for a first look" in str(build_pool(project, SAMPLE, [BM25_RUN]))
 
 
@@ -305,11 +287,7 @@ def test_a_pool_of_long_runs_takes_linear_time(tmp_path):
     def make(queries):
         columns = (
             [f"q{query}" for query in range(queries) for _ in range(depth)],
-            [
-                ids[(query * 37 + rank) % len(ids)]
-                for query in range(queries)
-                for rank in range(depth)
-            ],
+            [ids[(query * 37 + rank) % len(ids)] for query in range(queries) for rank in range(depth)],
             [float(depth - rank) for _ in range(queries) for rank in range(depth)],
         )
         made = JudgingProject.create(tmp_path / f"{uuid.uuid4()}.db")

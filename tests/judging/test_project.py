@@ -30,10 +30,13 @@ def project_at(where, questions=3, documents=8, **settings):
     project = JudgingProject.create(where, Settings(**settings))
     project.add_questions([Question(f"q{n}", f"Question {n}?") for n in range(questions)])
     project.add_candidates(
-        [Candidate(f"q{n}", f"d{m}", (Source("bm25", rank=m + 1),))
-         for n in range(questions) for m in range(documents)],
+        [
+            Candidate(f"q{n}", f"d{m}", (Source("bm25", rank=m + 1),))
+            for n in range(questions)
+            for m in range(documents)
+        ],
         [Document(f"d{m}", {"text": f"Text {m}"}) for m in range(documents)],
-    )  # fmt: skip
+    )
     return project
 
 
@@ -87,9 +90,7 @@ def test_a_choice_sent_again_with_other_values_is_another_choice(where):
     ann, _ = project.add_judge("Ann")
     choice = said(project.next_task(ann.id).presentation)
     changed = replace(choice, comment="on second thought")
-    assert [project.record(one) for one in (choice, choice, changed, changed)] == [
-        True, False, True, False
-    ]  # fmt: skip
+    assert [project.record(one) for one in (choice, choice, changed, changed)] == [True, False, True, False]
     assert [each.choice.comment for each in project.judgments()] == ["on second thought"]
 
 
@@ -98,9 +99,7 @@ def test_no_set_is_shown_twice_to_one_judge_but_repeats_and_gold(where):
     project.add_gold([GoldTask("q0", ("d0", "d1", "d2"), ("d0",))])
     ann, _ = project.add_judge("Ann")
     shown = judge_all(project, ann.id, 60)
-    sets = Counter(
-        (each.question, each.items) for each in shown if each.purpose not in {"repeat", "gold"}
-    )
+    sets = Counter((each.question, each.items) for each in shown if each.purpose not in {"repeat", "gold"})
     assert max(sets.values()) == 1
     statuses = Counter(each.status for each in project.judgments())
     purposes = Counter(each.purpose for each in shown)
@@ -200,9 +199,7 @@ def test_undo_opens_the_last_task_and_later_puts_it_off(where):
     ],
     ids=str,
 )
-def test_an_impossible_choice_is_refused_with_its_fix_and_nothing_is_stored(
-    change, said_of_it, tmp_path
-):
+def test_an_impossible_choice_is_refused_with_its_fix_and_nothing_is_stored(change, said_of_it, tmp_path):
     project = project_at(tmp_path / "a.db")
     ann, _ = project.add_judge("Ann")
     choice = said(project.next_task(ann.id).presentation)
@@ -306,7 +303,7 @@ def test_racing_judges_all_finish_and_the_limit_holds(shared, where):
             "seed": st.integers(),
         },
     )
-)  # fmt: skip
+)
 def test_settings_are_refused_or_stored_as_they_are(given_settings, tmp_path_factory):
     try:
         made = Settings(**given_settings)
@@ -318,10 +315,15 @@ def test_settings_are_refused_or_stored_as_they_are(given_settings, tmp_path_fac
         assert Settings(**{name: getattr(made, name) for name in made.__slots__}) == made
 
 
-@pytest.mark.parametrize(("mode", "words"), [
-    ("choice", "Choose the document"), ("ranking", "Rank the documents"),
-    ("graded", "Grade how well"), ("yes-no", "Decide whether"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [
+        ("choice", "Choose the document"),
+        ("ranking", "Rank the documents"),
+        ("graded", "Grade how well"),
+        ("yes-no", "Decide whether"),
+    ],
+)
 def test_each_mode_has_a_guideline_of_its_own(tmp_path, mode, words):
     made = JudgingProject.create(tmp_path / "j.db", Settings(mode=mode))
     assert made.guideline()[1].startswith(words)

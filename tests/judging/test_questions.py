@@ -19,8 +19,7 @@ from rankgauge.judging import (
 def test_questions_carry_need_author_and_answering_documents(tmp_path):
     file = tmp_path / "questions.csv"
     file.write_text(
-        "question,relevant,need,author\nhow late,d1;d2,opening hours on Sundays,Bo\nhow much,,,\n",
-        encoding="utf-8",
+        "question,relevant,need,author\nhow late,d1;d2,opening hours on Sundays,Bo\nhow much,,,\n", encoding="utf-8"
     )
     first, second = load_questions(file, author="Ann")
     assert (first.id, first.text, first.need) == ("q1", "how late", "opening hours on Sundays")

@@ -7,20 +7,10 @@ import pytest
 from statsmodels.stats.proportion import proportion_confint
 
 from rankgauge.errors import InputError
-from rankgauge.judging import (
-    Choice,
-    Judge,
-    Presentation,
-    judgments_of,
-    measure_relevance,
-)
+from rankgauge.judging import Choice, Judge, Presentation, judgments_of, measure_relevance
 from rankgauge.stats import fit_plackett_luce
 
-JUDGES = {
-    "ann": Judge("ann", "Ann"),
-    "bob": Judge("bob", "Bob"),
-    "gpt": Judge("gpt", "gpt", kind="model"),
-}
+JUDGES = {"ann": Judge("ann", "Ann"), "bob": Judge("bob", "Bob"), "gpt": Judge("gpt", "gpt", kind="model")}
 
 
 def judged(*rows):
@@ -29,9 +19,7 @@ def judged(*rows):
     for number, (documents, said, more) in enumerate(rows, 1):
         given = {"question": "q", "judge": "ann", "mode": "choice"} | more
         name, judge = str(number), given["judge"]
-        presentations.append(
-            Presentation(name, documents=tuple(documents), sequence=number, **given)
-        )
+        presentations.append(Presentation(name, documents=tuple(documents), sequence=number, **given))
         if isinstance(said, list):
             choices.append(Choice(name, name, judge, "graded", grades=tuple(said)))
         elif said in {"none", "cannot tell", "later", "undone", "both good"}:
@@ -68,8 +56,13 @@ def test_uncounted_judgments_are_listed():
     found = measure_relevance(judged(*rows))
     alone = measure_relevance(judged(rows[0]))
     assert by_document(found)["a"].excluded == {
-        "cannot tell": 1, "expired": 1, "open": 1, "repeat": 1, "gold": 1, "model": 1,
-    }  # fmt: skip
+        "cannot tell": 1,
+        "expired": 1,
+        "open": 1,
+        "repeat": 1,
+        "gold": 1,
+        "model": 1,
+    }
     assert found.excluded == {**by_document(found)["a"].excluded, "vote": 1}
     assert found.counted == 1
     assert (by_document(found)["b"].chosen, by_document(found)["b"].shown) == (0, 1)
@@ -89,8 +82,7 @@ def test_an_adjudication_replaces_the_judgments_of_its_set():
 
 def test_documents_are_in_the_order_of_the_share_then_of_times_shown_then_of_the_identifier():
     found = measure_relevance(
-        judged(("ab", "a", {}), ("ac", "c", {}), ("cb", "none", {}), ("zb", "none", {})),
-        {"q": "yab"},
+        judged(("ab", "a", {}), ("ac", "c", {}), ("cb", "none", {}), ("zb", "none", {})), {"q": "yab"}
     )
     # a and c: 1 of 2; b: 0 of 3; z: 0 of 1; y was never shown.
     assert [each.document for each in found.documents] == ["a", "c", "b", "z", "y"]
@@ -111,9 +103,7 @@ def test_the_fit_and_its_interval_are_of_each_question_alone():
 
 
 def test_rankings_and_choices_join_one_fit():
-    found = measure_relevance(
-        judged(("abc", "ba", {"mode": "ranking"}), ("c", "none", {"mode": "yes-no"}))
-    )
+    found = measure_relevance(judged(("abc", "ba", {"mode": "ranking"}), ("c", "none", {"mode": "yes-no"})))
     fit = fit_plackett_luce(3, [[0, 1, 2], [0, 2, -1], [2, -1, -1]], [1, 0, -1])
     assert {name: each.fit for name, each in by_document(found).items()} == pytest.approx(
         dict(zip("abc", fit.relevance, strict=True))

@@ -99,9 +99,7 @@ def test_graded_documents_are_shown_evenly():
 
 
 def test_the_fit_is_that_of_the_choices():
-    names, fit = fit_question(
-        QuestionState(("a", "b"), ((("a", "b"), ("b",)), (("b", "x"), ("x", "b")), (("a",), ())))
-    )
+    names, fit = fit_question(QuestionState(("a", "b"), ((("a", "b"), ("b",)), (("b", "x"), ("x", "b")), (("a",), ()))))
     assert names == ("a", "b", "x")
     wanted = fit_plackett_luce(3, [[0, 1], [1, 2], [1, -1], [0, -1]], [1, 2, 1, -1])
     np.testing.assert_allclose(fit.utilities, wanted.utilities)

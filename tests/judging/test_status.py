@@ -29,11 +29,7 @@ def project(tmp_path):
 
 def test_the_next_step_follows_the_project(project):
     assert "judge pool" in project_status(project).next_step
-    pool = [
-        Candidate(query, name, (Source("bm25", rank=1),))
-        for query in ("q1", "q2")
-        for name in ("a", "b", "c")
-    ]
+    pool = [Candidate(query, name, (Source("bm25", rank=1),)) for query in ("q1", "q2") for name in ("a", "b", "c")]
     project.add_candidates(pool, [Document(name) for name in "abc"])
     found = project_status(project)
     assert (found.pooled, found.candidates, found.judged, found.left) == (2, 6, 0, 8)
@@ -42,8 +38,7 @@ def test_the_next_step_follows_the_project(project):
 
 def test_counts_times_and_judges_are_those_of_the_choices(project):
     project.add_candidates(
-        [Candidate("q1", name, (Source("bm25", rank=1),)) for name in "abc"],
-        [Document(name) for name in "abc"],
+        [Candidate("q1", name, (Source("bm25", rank=1),)) for name in "abc"], [Document(name) for name in "abc"]
     )
     ann, _ = project.add_judge("Ann")
     project.add_judge("Bo", role="lead")
@@ -72,8 +67,7 @@ def test_many_judges_are_listed_in_full_only(project):
 
 def test_a_question_at_its_budget_is_complete_and_not_resolved(project):
     project.add_candidates(
-        [Candidate("q1", name, (Source("bm25", rank=1),)) for name in "abc"],
-        [Document(name) for name in "abc"],
+        [Candidate("q1", name, (Source("bm25", rank=1),)) for name in "abc"], [Document(name) for name in "abc"]
     )
     project.change_settings(replace(project.settings, budget=3))
     ann, _ = project.add_judge("Ann")

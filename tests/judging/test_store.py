@@ -56,13 +56,9 @@ def choices_of(project):
 
 def test_stored_records_round_trip(where):
     project = small(where)
-    question = Question(
-        "q\u00fc 1", "Wie? \u202e", "need", "me", "log", "2026-01-01T00:00:00+00:00", 0.25, ("a",)
-    )
+    question = Question("q\u00fc 1", "Wie? \u202e", "need", "me", "log", "2026-01-01T00:00:00+00:00", 0.25, ("a",))
     shown = Presentation("p1", "q1", ("b", "a"), "ann", "ranking", "random", seed=2**40)
-    choice = Choice(
-        "c1", "p1", "ann", "chosen", ("a",), reason="more detail", comment="\0\ud800", seconds=1.5
-    )
+    choice = Choice("c1", "p1", "ann", "chosen", ("a",), reason="more detail", comment="\0\ud800", seconds=1.5)
     with project.writing() as stored:
         stored.add_questions([question])
         stored.add_gold([GoldTask("q1", ("a", "b"), ("a",))])
@@ -300,9 +296,7 @@ print(json.dumps({"killed": killed, "recorded": recorded}))
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a process is killed at each statement")
 def test_a_kill_at_any_statement_loses_no_recorded_choice(where):
     small(where, 200).close()
-    done = subprocess.run(
-        [sys.executable, "-c", _DRILL, where, "400"], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", _DRILL, where, "400"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["killed"] > 40  # it ends normally only after that many kills
@@ -343,9 +337,8 @@ project.record(Choice("after", task.presentation.id, "ann", "none"))
 print(json.dumps({"recorded": recorded, "said": said}))
 """
     done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "a.db")],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", code, str(tmp_path / "a.db")], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert "fix: check the disk; earlier records are unchanged" in told["said"]

@@ -36,9 +36,7 @@ def project(where):
 def choose(project, judge, *documents, number=1):
     task = project.next_task(judge.id)
     outcome = "chosen" if documents else "none"
-    project.record(
-        Choice(f"{judge.id}-{number}", task.presentation.id, judge.id, outcome, documents)
-    )
+    project.record(Choice(f"{judge.id}-{number}", task.presentation.id, judge.id, outcome, documents))
     return task.presentation
 
 
@@ -101,9 +99,7 @@ def test_the_origins_of_an_application_outlive_a_new_token(project):
         assert shop.id not in stored.origins()
 
 
-@pytest.mark.parametrize(
-    "origin", ["shop.example", "ftp://x", "https://x/path", "*", "https://[", ""]
-)
+@pytest.mark.parametrize("origin", ["shop.example", "ftp://x", "https://x/path", "*", "https://[", ""])
 def test_an_invalid_origin_is_refused(project, origin):
     with pytest.raises(InputError, match="is not an origin"):
         project.add_judge("shop", kind="application", origins=[origin])
@@ -112,9 +108,7 @@ def test_an_invalid_origin_is_refused(project, origin):
 def test_a_written_question_has_author_and_date(project):
     asked = write_question(project, " Why? ", need="to know", answers=["a", "a"], author="Ann")
     stored = project.questions[asked.id]
-    assert (stored.text, stored.need, stored.author, stored.origin) == (
-        "Why?", "to know", "Ann", "page",
-    )  # fmt: skip
+    assert (stored.text, stored.need, stored.author, stored.origin) == ("Why?", "to know", "Ann", "page")
     assert stored.answers == ("a",)
     assert datetime.fromisoformat(stored.time).date() == datetime.now(UTC).date()
 
@@ -153,13 +147,9 @@ def test_the_latest_of_two_final_verdicts_counts(project):
     project.record(Choice("v1", first.id, eve.id, "chosen", ("b",)))
     second = project.adjudicate("q1", POOL, ken.id).presentation
     project.record(Choice("v2", second.id, ken.id, "chosen", ("c",)))
-    assert [each.status for each in project.judgments()] == [
-        "adjudicated", "adjudicated", "counted",
-    ]  # fmt: skip
+    assert [each.status for each in project.judgments()] == ["adjudicated", "adjudicated", "counted"]
     project.record(Choice("v3", first.id, eve.id, "none"))
-    assert [each.status for each in project.judgments()] == [
-        "adjudicated", "counted", "adjudicated",
-    ]  # fmt: skip
+    assert [each.status for each in project.judgments()] == ["adjudicated", "counted", "adjudicated"]
 
 
 def test_unjudged_items_are_not_adjudicated(project):

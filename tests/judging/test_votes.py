@@ -65,9 +65,7 @@ def wilson(wins, n):
 
 def test_win_rate_counts_wins_and_losses_and_reports_the_rest():
     made = ["new", "new", "new", "old", "both good", "both bad", "both bad", "cannot tell", "later"]
-    report = summarize_votes(
-        [vote(n, "old", "new", outcome) for n, outcome in enumerate(made)], answers_of(OLD, NEW)
-    )
+    report = summarize_votes([vote(n, "old", "new", outcome) for n, outcome in enumerate(made)], answers_of(OLD, NEW))
     (pair,) = report.pairs
     assert (pair.system, pair.other) == ("bm25 / p1 / m1", "dense / p1 / m1")
     assert (pair.wins, pair.losses, pair.both_good, pair.both_bad) == (1, 3, 1, 2)
@@ -79,21 +77,14 @@ def test_votes_of_people_applications_and_models_are_separate():
     votes = [vote(1, "old", "new", "new", "ann"), vote(2, "new", "old", "old", "shop")]
     kinds = {"ann": "person", "shop": "application"}
     report = summarize_votes(votes, answers_of(OLD, NEW), kinds)
-    assert [(each.kind, each.wins, each.losses) for each in report.pairs] == [
-        ("application", 1, 0),
-        ("person", 0, 1),
-    ]
-    assert [(each.kind, each.left, each.right) for each in report.sides] == [
-        ("application", 0, 1),
-        ("person", 0, 1),
-    ]
+    assert [(each.kind, each.wins, each.losses) for each in report.pairs] == [("application", 1, 0), ("person", 0, 1)]
+    assert [(each.kind, each.left, each.right) for each in report.sides] == [("application", 0, 1), ("person", 0, 1)]
 
 
 def test_a_vote_credits_documents_that_only_one_answer_was_made_from():
     outcomes = ["new", "new", "old", "both good", "both bad", "cannot tell"]
     report = summarize_votes(
-        [vote(n, "new", "old", outcome) for n, outcome in enumerate(outcomes)],
-        answers_of(OLD, NEW),
+        [vote(n, "new", "old", outcome) for n, outcome in enumerate(outcomes)], answers_of(OLD, NEW)
     )
     found = {each.document: (each.chosen, each.shown) for each in report.credits}
     assert found == {"d1": (1, 5), "d3": (2, 5)}
@@ -274,8 +265,7 @@ def test_a_broken_line_of_votes_is_named_and_nothing_is_imported(tmp_path, row, 
 
 
 @pytest.mark.parametrize(
-    "line",
-    ['{"id": "a"}', '{"id": 7, "question": "q1"}', '{"id": "a", "question": "q", "sources": 3}'],
+    "line", ['{"id": "a"}', '{"id": 7, "question": "q1"}', '{"id": "a", "question": "q", "sources": 3}']
 )
 def test_a_broken_line_of_answers_is_named(tmp_path, line):
     path = tmp_path / "answers.jsonl"
@@ -298,9 +288,7 @@ def test_the_votes_of_llmfao_are_counted_as_by_a_slow_loop(tmp_path):
             names = [f"{each['prompt']}/{each[side]}" for side in ("left", "right")]
             writer.writerow([each["prompt"], *names, each["winner"], each["worker"]])
     answers = {
-        (each["prompt"], each[side]): Answer(
-            f"{each['prompt']}/{each[side]}", each["prompt"], model=each[side]
-        )
+        (each["prompt"], each[side]): Answer(f"{each['prompt']}/{each[side]}", each["prompt"], model=each[side])
         for each in rows
         for side in ("left", "right")
     }

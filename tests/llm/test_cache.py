@@ -55,13 +55,22 @@ def test_a_reply_is_paid_once(make):
 @pytest.mark.parametrize(
     "change",
     [
-        {"model": "large"}, {"temperature": 1}, {"temperature": None}, {"seed": 1},
-        {"max_tokens": 5}, {"parameters": {"top_p": 1}}, {"headers": {"x-tenant": "b"}},
-        {"url": "/v2"}, {"messages": "b"}, {"sample": 1}, {"schema": SCHEMA | {"title": "x"}},
-        {"schema": None}, {"messages": [{"role": "system", "content": "a"}]},
+        {"model": "large"},
+        {"temperature": 1},
+        {"temperature": None},
+        {"seed": 1},
+        {"max_tokens": 5},
+        {"parameters": {"top_p": 1}},
+        {"headers": {"x-tenant": "b"}},
+        {"url": "/v2"},
+        {"messages": "b"},
+        {"sample": 1},
+        {"schema": SCHEMA | {"title": "x"}},
+        {"schema": None},
+        {"messages": [{"role": "system", "content": "a"}]},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_options_that_change_a_reply_send_a_new_request(make, change):
     """A key without the model or its parameters would mix up the replies of models."""
     with serving(counting) as server:
@@ -86,9 +95,7 @@ def test_options_that_change_no_reply_reuse_the_cache(make):
 def test_refresh_asks_again_and_replaces_the_reply(make):
     with serving(counting) as server:
         model = make(server)
-        replies = [
-            model.complete("a", schema=SCHEMA, refresh=refresh) for refresh in (False, True, False)
-        ]
+        replies = [model.complete("a", schema=SCHEMA, refresh=refresh) for refresh in (False, True, False)]
         (last,) = model.complete_all([ChatRequest("a", SCHEMA)], refresh=True)
     assert [reply.data["n"] for reply in replies] == [0, 1, 1]
     assert [reply.cached for reply in replies] == [False, False, True]
@@ -203,9 +210,8 @@ print([result.text or str(result) for result in results])
 
 def process(*words, program=WORK):
     return subprocess.Popen(
-        [sys.executable, "-c", program, *map(str, words)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [sys.executable, "-c", program, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def echo(body, _before):
@@ -320,9 +326,7 @@ def test_processes_that_embed_the_same_texts_in_another_order_pay_once(tmp_path)
         return 200, {}, {"data": rows}
 
     with serving(vectors) as server:
-        workers = [
-            process(server.url, tmp_path / "replies.db", step, program=EMBED) for step in (1, -1, 2)
-        ]
+        workers = [process(server.url, tmp_path / "replies.db", step, program=EMBED) for step in (1, -1, 2)]
         for worker in workers:
             assert worker.communicate(timeout=60) == ("True\n", "")
     sent = [text for body in server.bodies for text in body["input"]]
@@ -331,9 +335,8 @@ def test_processes_that_embed_the_same_texts_in_another_order_pay_once(tmp_path)
 
 @pytest.mark.parametrize(
     "how",
-    [pytest.param(signal.SIGKILL, id="kill -9", marks=pytest.mark.slow),
-     pytest.param(signal.SIGINT, id="Ctrl-C")],
-)  # fmt: skip
+    [pytest.param(signal.SIGKILL, id="kill -9", marks=pytest.mark.slow), pytest.param(signal.SIGINT, id="Ctrl-C")],
+)
 def test_a_process_that_is_killed_has_paid_only_calls_under_way_in_vain(make, tmp_path, how):
     half = threading.Event()
 

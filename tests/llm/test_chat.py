@@ -50,9 +50,8 @@ def ask(answer, *, schema=None, **options):
 def test_a_reply_has_its_text_its_tokens_and_its_cost(monkeypatch):
     monkeypatch.setenv("CHAT_KEY", "secret-key")
     reply, server, model = ask(
-        in_order(completion(" Yes. ")), key_env="CHAT_KEY", seed=7, max_tokens=50,
-        parameters={"top_p": 0.5}, **PRICES,
-    )  # fmt: skip
+        in_order(completion(" Yes. ")), key_env="CHAT_KEY", seed=7, max_tokens=50, parameters={"top_p": 0.5}, **PRICES
+    )
     assert (reply.text, reply.model, reply.data, reply.cached) == ("Yes.", "m-1", None, False)
     # 100 input tokens at 2 and 20 output tokens at 10 per million.
     assert reply.usage.cost == pytest.approx(0.0004, rel=1e-12)
@@ -61,10 +60,14 @@ def test_a_reply_has_its_text_its_tokens_and_its_cost(monkeypatch):
     assert server.paths == ["/v1/chat/completions"]
     assert server.bodies == [
         {
-            "model": "small", "messages": [{"role": "user", "content": "How relevant?"}],
-            "temperature": 0, "seed": 7, "max_tokens": 50, "top_p": 0.5,
+            "model": "small",
+            "messages": [{"role": "user", "content": "How relevant?"}],
+            "temperature": 0,
+            "seed": 7,
+            "max_tokens": 50,
+            "top_p": 0.5,
         }
-    ]  # fmt: skip
+    ]
     assert server.headers[0]["authorization"] == "Bearer secret-key"
     assert "secret-key" not in json.dumps(model.settings) + repr(model)
 
@@ -96,10 +99,21 @@ def test_a_sample_has_a_seed_of_its_own():
         (refusal("no such model", 404), "server", "answered 404"),
     ],
     ids=[
-        "cut off", "empty", "null", "only reasoning", "refusal", "filter", "no choices",
-        "no message", "a list", "no JSON", "huge", "error with status 200", "404",
+        "cut off",
+        "empty",
+        "null",
+        "only reasoning",
+        "refusal",
+        "filter",
+        "no choices",
+        "no message",
+        "a list",
+        "no JSON",
+        "huge",
+        "error with status 200",
+        "404",
     ],
-)  # fmt: skip
+)
 def test_a_missing_reply_says_why_and_is_not_asked_for_again(answer, code, message):
     error, server, model = ask(in_order(answer), schema=SCHEMA)
     assert isinstance(error, ModelError)
@@ -125,11 +139,7 @@ def test_reasoning_is_no_part_of_a_reply_and_parts_are_joined():
 
 @pytest.mark.parametrize(
     "first",
-    [
-        (500, SOON, {"error": "no"}),
-        (200, {}, {"error": {"message": "busy", "code": 503}}),
-        (200, {}, None),
-    ],
+    [(500, SOON, {"error": "no"}), (200, {}, {"error": {"message": "busy", "code": 503}}), (200, {}, None)],
     ids=["500", "error with status 200", "connection cut"],
 )
 def test_a_busy_server_is_asked_again(first):
@@ -197,15 +207,20 @@ def test_a_secret_in_an_error_is_not_shown(monkeypatch):
 @pytest.mark.parametrize(
     ("answer", "parameter", "not_applied"),
     [
-        (refusal("Unsupported value: 'temperature' does not support 0", param="temperature"),
-         "temperature", ("temperature",)),
-        ((422, {}, {"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs not permitted"}]}),
-         "seed", ("seed",)),
-        (refusal("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.",
-                 param="max_tokens"), "max_tokens", ()),
+        (
+            refusal("Unsupported value: 'temperature' does not support 0", param="temperature"),
+            "temperature",
+            ("temperature",),
+        ),
+        ((422, {}, {"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs not permitted"}]}), "seed", ("seed",)),
+        (
+            refusal("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", param="max_tokens"),
+            "max_tokens",
+            (),
+        ),
     ],
     ids=["temperature", "seed", "max_tokens"],
-)  # fmt: skip
+)
 def test_a_parameter_that_is_refused_is_left_out_and_reported(answer, parameter, not_applied):
     def server(body, _before):
         return answer if parameter in body else completion("x")
@@ -260,9 +275,8 @@ def test_the_format_of_replies_falls_back_and_is_remembered():
 
 def test_an_invalid_reply_is_repaired_and_the_repair_is_counted():
     reply, server, model = ask(
-        in_order(completion('{"grade": "high"}'), completion('{"grade": 3}')),
-        schema=SCHEMA, **PRICES,
-    )  # fmt: skip
+        in_order(completion('{"grade": "high"}'), completion('{"grade": 3}')), schema=SCHEMA, **PRICES
+    )
     assert (reply.data, reply.repairs) == ({"grade": 3}, 1)
     assert (reply.usage.calls, reply.usage.input_tokens) == (2, 200)
     assert reply.usage.cost == model.usage().cost == pytest.approx(0.0008, rel=1e-12)
@@ -294,8 +308,16 @@ def test_results_keep_the_order_of_requests_and_failures_lose_nothing():
         results = model.complete_all([str(n) for n in range(9)], progress=seen.append)
         model.close()
     assert [r.text if isinstance(r, Reply) else r.code for r in results] == [
-        "0", "1", "2", "3", "server", "5", "6", "7", "8",
-    ]  # fmt: skip
+        "0",
+        "1",
+        "2",
+        "3",
+        "server",
+        "5",
+        "6",
+        "7",
+        "8",
+    ]
     assert sorted(map(id, seen)) == sorted(map(id, results))
     assert (model.usage().calls, model.usage().failed) == (8, 1)
 
@@ -321,9 +343,7 @@ def test_equal_requests_that_fail_count_each():
     assert model.usage().failed == 2
     assert [result.usage.calls for result in results] == [1, 0]
     again = pickle.loads(pickle.dumps(results[0]))
-    assert (again.code, again.usage, str(again)) == (
-        "truncated", results[0].usage, str(results[0])
-    )  # fmt: skip
+    assert (again.code, again.usage, str(again)) == ("truncated", results[0].usage, str(results[0]))
 
 
 @pytest.mark.parametrize("limit", [{"requests_per_minute": 1}, {"tokens_per_minute": 140}], ids=str)
@@ -479,13 +499,22 @@ def test_an_error_of_the_progress_ends_the_run():
 @pytest.mark.parametrize(
     "options",
     [
-        {"temperature": -1}, {"max_tokens": 0}, {"seed": 1.5}, {"concurrency": 0},
-        {"requests_per_minute": 0}, {"tokens_per_minute": 0}, {"max_cost": 1.0},
-        {"max_cost": 0, **PRICES}, {"input_price": 1.0}, {"output_price": -1, "input_price": 1},
-        {"parameters": {"stream": True}}, {"parameters": {"x": {1}}}, {"repairs": -1},
+        {"temperature": -1},
+        {"max_tokens": 0},
+        {"seed": 1.5},
+        {"concurrency": 0},
+        {"requests_per_minute": 0},
+        {"tokens_per_minute": 0},
+        {"max_cost": 1.0},
+        {"max_cost": 0, **PRICES},
+        {"input_price": 1.0},
+        {"output_price": -1, "input_price": 1},
+        {"parameters": {"stream": True}},
+        {"parameters": {"x": {1}}},
+        {"repairs": -1},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_invalid_options_are_named(options):
     with pytest.raises(InputError) as caught:
         ChatModel("http://localhost", "small", **options)
@@ -495,13 +524,17 @@ def test_invalid_options_are_named(options):
 @pytest.mark.parametrize(
     ("messages", "schema"),
     [
-        ([], None), ([{"role": "user"}], None), ([{"role": "tool", "content": "x"}], None),
-        (7, None), ("x", {"type": "array"}), ("x", "y"),
+        ([], None),
+        ([{"role": "user"}], None),
+        ([{"role": "tool", "content": "x"}], None),
+        (7, None),
+        ("x", {"type": "array"}),
+        ("x", "y"),
         ("x", {"type": "object", "required": 7}),
         ("x", {"type": "object", "properties": {"a": {"$ref": "https://example.org"}}}),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_invalid_requests_are_named_before_any_call(messages, schema):
     with serving(in_order(completion("x"))) as server:
         model = ChatModel(server.url, "small")
@@ -518,10 +551,15 @@ def test_settings_contain_all_options_that_change_a_reply():
         return json.loads(json.dumps(model.settings))
 
     others = [
-        {"url": "http://localhost/v2"}, {"model": "large"}, {"temperature": 1}, {"seed": 1},
-        {"max_tokens": 9}, {"parameters": {"top_p": 1}}, {"headers": {"x-team": "a"}},
+        {"url": "http://localhost/v2"},
+        {"model": "large"},
+        {"temperature": 1},
+        {"seed": 1},
+        {"max_tokens": 9},
+        {"parameters": {"top_p": 1}},
+        {"headers": {"x-team": "a"}},
         {"repairs": 2},
-    ]  # fmt: skip
+    ]
     assert settings() == settings(concurrency=9, timeout=1, retries=0, max_cost=1, **PRICES)
     assert all(settings() != settings(**other) for other in others)
 

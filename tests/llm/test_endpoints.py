@@ -29,9 +29,8 @@ def test_vectors_come_in_the_order_of_the_texts(monkeypatch):
     monkeypatch.setenv("EMBEDDING_KEY", "secret-key")
     with serving(vectors) as server:
         encoder = EmbeddingEndpoint(
-            server.url + "/v1", "small", key_env="EMBEDDING_KEY", batch=2, dimensions=2,
-            query_prompt="query: ",
-        )  # fmt: skip
+            server.url + "/v1", "small", key_env="EMBEDDING_KEY", batch=2, dimensions=2, query_prompt="query: "
+        )
         rows = encoder.encode_documents(["a", "bb", "", "ccc", " "])
         assert rows.tolist() == [[1, 97], [2, 98], [0, 0], [3, 99], [0, 0]]
         assert encoder.encode_queries(["a"]).tolist() == [[8, 113]]
@@ -69,12 +68,7 @@ def test_a_collection_of_empty_texts_asks_once_how_long_vectors_are():
 def test_vectors_in_the_cache_are_not_requested_again(tmp_path):
     def rows(model="small", prompt="", **more):
         encoder = EmbeddingEndpoint(
-            server.url,
-            model,
-            cache=tmp_path / "replies.db",
-            document_prompt=prompt,
-            batch=2,
-            **more,
+            server.url, model, cache=tmp_path / "replies.db", document_prompt=prompt, batch=2, **more
         )
         try:
             return encoder.encode_documents(["a", "bb", "", "a", "ccc"]).tolist(), encoder.usage()
@@ -192,9 +186,7 @@ def test_vectors_that_change_their_length_are_refused():
 
 
 def test_numbers_without_an_index_are_in_order():
-    with serving(
-        lambda *_: (200, {}, {"data": [{"embedding": [1]}, {"embedding": [2]}]})
-    ) as server:
+    with serving(lambda *_: (200, {}, {"data": [{"embedding": [1]}, {"embedding": [2]}]})) as server:
         encoder = EmbeddingEndpoint(server.url, "small")
         rows = encoder.encode_documents(["a", "b"])
         encoder.close()

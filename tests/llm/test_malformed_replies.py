@@ -50,22 +50,22 @@ def test_a_malformed_chat_completion_is_an_error_of_its_call(schema, seed):
     sent = [malformed(completion(text)[2], f"{seed} {n}") for n in range(CASES)]
     with serving(lambda _, before: (200, {}, sent[before])) as server:
         model = ChatModel(
-            server.url, "m", retries=0, repairs=0, max_tokens=50, concurrency=1, max_cost=1e12,
-            input_price=1.0, output_price=1.0,
-        )  # fmt: skip
+            server.url,
+            "m",
+            retries=0,
+            repairs=0,
+            max_tokens=50,
+            concurrency=1,
+            max_cost=1e12,
+            input_price=1.0,
+            output_price=1.0,
+        )
         replies = 0
         for raw in sent:
             before = model.usage()
             (reply,) = model.complete_all([ChatRequest("How relevant?", schema)])
             if isinstance(reply, ModelError):
-                assert reply.code in {
-                    "server",
-                    "protocol",
-                    "refused",
-                    "truncated",
-                    "empty",
-                    "invalid",
-                }
+                assert reply.code in {"server", "protocol", "refused", "truncated", "empty", "invalid"}
                 assert reply.what
                 assert reply.fix
                 assert len(str(reply)) < 6000

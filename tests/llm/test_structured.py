@@ -91,24 +91,30 @@ def test_the_format_names_the_schema():
 
 
 LISTED = {
-    "type": "object", "required": ["entries"], "additionalProperties": False,
-    "properties": {"entries": {
-        "type": "array", "minItems": 1, "maxItems": 2,
-        "items": {
-            "type": "object", "required": ["id", "vital"], "additionalProperties": False,
-            "properties": {"id": {"type": "string", "enum": ["1", "2"]},
-                           "vital": {"type": "boolean"}},
-        },
-    }},
-}  # fmt: skip
+    "type": "object",
+    "required": ["entries"],
+    "additionalProperties": False,
+    "properties": {
+        "entries": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 2,
+            "items": {
+                "type": "object",
+                "required": ["id", "vital"],
+                "additionalProperties": False,
+                "properties": {"id": {"type": "string", "enum": ["1", "2"]}, "vital": {"type": "boolean"}},
+            },
+        }
+    },
+}
 ENTRY = st.fixed_dictionaries(
     {"id": st.sampled_from(["1", "2", "3", 1, None])},
     optional={"vital": st.sampled_from([True, False, 0, "true"]), "more": st.just(1)},
 )
 VALUES = st.fixed_dictionaries(
-    {}, optional={"entries": st.lists(ENTRY, max_size=3) | ENTRY | st.text(max_size=2),
-                  "other": st.none()},
-)  # fmt: skip
+    {}, optional={"entries": st.lists(ENTRY, max_size=3) | ENTRY | st.text(max_size=2), "other": st.none()}
+)
 
 
 @settings(max_examples=200, deadline=None)
@@ -128,8 +134,12 @@ def test_a_reply_is_valid_where_jsonschema_says_so(value):
 
 @pytest.mark.parametrize("part", [True, {"type": ["string", "null"]}, {"type": "integer"}, {}])
 def test_schemas_of_any_kind_are_checked(part):
-    schema = {"type": "object", "properties": {"a": part, "b": {"type": "array", "items": part}},
-              "required": ["a", "b"], "additionalProperties": False}  # fmt: skip
+    schema = {
+        "type": "object",
+        "properties": {"a": part, "b": {"type": "array", "items": part}},
+        "required": ["a", "b"],
+        "additionalProperties": False,
+    }
     assert read_reply('{"a": 1, "b": []}', schema | {"properties": {"a": True, "b": True}})
     with pytest.raises(InvalidReply):
         read_reply('{"a": 1, "b": 2}', schema)

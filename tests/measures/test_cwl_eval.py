@@ -36,9 +36,7 @@ def _rankings() -> dict[str, list[float | None]]:
     for number in range(60):
         share = rng.choice((0.1, 0.5, 1))
         length = rng.choice((1, 3, 30, 200, 1200))
-        found[f"q{number}"] = [
-            rng.choice((0, 0, 1, 2, 3, 4)) if rng.random() < share else None for _ in range(length)
-        ]
+        found[f"q{number}"] = [rng.choice((0, 0, 1, 2, 3, 4)) if rng.random() < share else None for _ in range(length)]
     return found
 
 

@@ -70,7 +70,5 @@ def test_the_identity_of_a_measure_loads_no_run() -> None:
         "print([name for name in sys.modules if name.startswith(('rankgauge.data', "
         "'rankgauge.formats'))])"
     )
-    found = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"

@@ -86,10 +86,16 @@ def test_the_batch_contains_the_difficult_cases() -> None:
 
 
 _NDEVAL = {
-    "alpha_DCG": "alpha-DCG", "alpha_nDCG": "alpha-nDCG", "ERR_IA": "ERR-IA",
-    "nERR_IA": "nERR-IA", "P_IA": "P-IA", "StRecall": "strec",
-    "NRBP": "NRBP", "nNRBP": "nNRBP", "AP_IA": "MAP-IA",
-}  # fmt: skip
+    "alpha_DCG": "alpha-DCG",
+    "alpha_nDCG": "alpha-nDCG",
+    "ERR_IA": "ERR-IA",
+    "nERR_IA": "nERR-IA",
+    "P_IA": "P-IA",
+    "StRecall": "strec",
+    "NRBP": "NRBP",
+    "nNRBP": "nNRBP",
+    "AP_IA": "MAP-IA",
+}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -102,8 +108,7 @@ def test_a_measure_agrees_with_ndeval(name: str, alpha: float) -> None:
         query: {doc: {s: math.floor(g) for s, g in own.items()} for doc, own in docs.items()}
         for query, docs in judged.items()
     }
-    rows = [(q, s, doc, g) for q, docs in whole.items() for doc, own in docs.items()
-            for s, g in own.items()]  # fmt: skip
+    rows = [(q, s, doc, g) for q, docs in whole.items() for doc, own in docs.items() for s, g in own.items()]
     # ndeval orders ties differently, so it gets ranks.
     lines = [(q, d, -i) for q, own in run.items() for i, d in enumerate(ranked(own))]
     bare, compared = Measure(name), 0
@@ -113,9 +118,9 @@ def test_a_measure_agrees_with_ndeval(name: str, alpha: float) -> None:
         for k in (2, 5, 20) if bare.declaration.required else (None,):
             measure = bare(**words, rel=rel, **({} if k is None else {"k": k}))
             theirs = _NDEVAL[name] + ("" if k is None else f"@{k}")
-            answers = pyndeval.RelevanceEvaluator(
-                rows, [theirs], relevance_level=rel, alpha=alpha, beta=0.7
-            ).evaluate(lines)
+            answers = pyndeval.RelevanceEvaluator(rows, [theirs], relevance_level=rel, alpha=alpha, beta=0.7).evaluate(
+                lines
+            )
             found = evaluate(SubtopicQrels.of(whole), run, measure)
             for query, ours in zip(found.query_ids, found.per_query[:, 0].tolist(), strict=True):
                 if query in answers:
@@ -141,39 +146,57 @@ def test_ndeval_does_not_divide_at_the_first_rank() -> None:
 
 # Clarke et al. (2008), section 3.3: documents a to j and the nuggets of each.
 _PAPER = {
-    "a": ["2", "5"], "b": ["2", "5", "6"], "c": ["2"], "d": [], "e": ["1", "6"], "f": ["1"],
-    "g": ["1", "3", "4"], "h": [], "i": [], "j": [],
-}  # fmt: skip
+    "a": ["2", "5"],
+    "b": ["2", "5", "6"],
+    "c": ["2"],
+    "d": [],
+    "e": ["1", "6"],
+    "f": ["1"],
+    "g": ["1", "3", "4"],
+    "h": [],
+    "i": [],
+    "j": [],
+}
 
 
 def test_values_agree_with_manual_calculations() -> None:
     """Gains of b a g e: 3, 1/2 + 1/2, 3, 1/2 + 1/2; of the ideal g b e a: 3, 3, 1/2 + 1/2, 1."""
     judged = {"q": {doc: own for doc, own in _PAPER.items() if own}}
-    asked = ["alpha_nDCG@2", "alpha_DCG@2", "P_IA@4", "StRecall@2", "StRecall@3", "ERR_IA@2",
-             "nERR_IA@4", "NRBP", "AP_IA"]  # fmt: skip
+    asked = [
+        "alpha_nDCG@2",
+        "alpha_DCG@2",
+        "P_IA@4",
+        "StRecall@2",
+        "StRecall@3",
+        "ERR_IA@2",
+        "nERR_IA@4",
+        "NRBP",
+        "AP_IA",
+    ]
     mean = evaluate(SubtopicQrels.of(judged), {"q": ["b", "a", "g", "e"]}, asked).mean()
     second = 1 / math.log2(3)
-    assert mean == pytest.approx({
-        "alpha_nDCG@2": (3 + second) / (3 + 3 * second),
-        "alpha_DCG@2": (3 + second) / (6 + 3 * second),
-        # Relevant in the first four: 1, 2, 5, and 6 twice; 3 and 4 once.
-        "P_IA@4": 10 / 24,
-        "StRecall@2": 3 / 6,
-        "StRecall@3": 1.0,
-        "ERR_IA@2": (3 + 1 / 2) / (6 + 3 / 2),
-        "nERR_IA@4": (3 + 1 / 2 + 3 / 3 + 1 / 4) / (3 + 3 / 2 + 1 / 3 + 1 / 4),
-        "NRBP": (3 + 1 / 2 + 3 / 4 + 1 / 8) * 0.75 / 6,
-        # Subtopic 1: g e f; 2: a b c; 3, 4: g; 5: a b; 6: b e.
-        "AP_IA": ((1 / 3 + 2 / 4) / 3 + (1 + 1) / 3 + 1 / 3 + 1 / 3 + 1 + (1 + 2 / 4) / 2) / 6,
-    })  # fmt: skip
+    assert mean == pytest.approx(
+        {
+            "alpha_nDCG@2": (3 + second) / (3 + 3 * second),
+            "alpha_DCG@2": (3 + second) / (6 + 3 * second),
+            # Relevant in the first four: 1, 2, 5, and 6 twice; 3 and 4 once.
+            "P_IA@4": 10 / 24,
+            "StRecall@2": 3 / 6,
+            "StRecall@3": 1.0,
+            "ERR_IA@2": (3 + 1 / 2) / (6 + 3 / 2),
+            "nERR_IA@4": (3 + 1 / 2 + 3 / 3 + 1 / 4) / (3 + 3 / 2 + 1 / 3 + 1 / 4),
+            "NRBP": (3 + 1 / 2 + 3 / 4 + 1 / 8) * 0.75 / 6,
+            # Subtopic 1: g e f; 2: a b c; 3, 4: g; 5: a b; 6: b e.
+            "AP_IA": ((1 / 3 + 2 / 4) / 3 + (1 + 1) / 3 + 1 / 3 + 1 / 3 + 1 + (1 + 2 / 4) / 2) / 6,
+        }
+    )
 
 
 def test_the_ideal_ranking_of_the_paper_is_worth_1() -> None:
     judged = {"q": {doc: own for doc, own in _PAPER.items() if own}}
     found = evaluate(
-        SubtopicQrels.of(judged), {"q": ["g", "b", "e", "a", "f", "c"]},
-        ["alpha_nDCG@10", "nERR_IA@10", "nNRBP"],
-    )  # fmt: skip
+        SubtopicQrels.of(judged), {"q": ["g", "b", "e", "a", "f", "c"]}, ["alpha_nDCG@10", "nERR_IA@10", "nNRBP"]
+    )
     assert found.per_query.tolist() == [[1.0, 1.0, 1.0]]
 
 
@@ -226,17 +249,14 @@ def test_any_cut_into_blocks_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch
 
 
 @given(st.integers(0, 1000), st.randoms(use_true_random=False))
-def test_the_order_of_the_input_and_the_names_of_subtopics_change_nothing(
-    seed: int, rng: random.Random
-) -> None:
+def test_the_order_of_the_input_and_the_names_of_subtopics_change_nothing(seed: int, rng: random.Random) -> None:
     judged, run = diverse.batch(seed, queries=4)
     asked = [bare(**dict.fromkeys(bare.declaration.required, 5)) for bare in CATALOGUE]
     wanted = values(judged, run, asked)
     others = [f"s{place}" for place in range(12)]
     rng.shuffle(others)
     names = dict(zip(map(str, range(12)), others, strict=True))
-    rows = [(q, names[s], doc, g) for q, docs in judged.items() for doc, own in docs.items()
-            for s, g in own.items()]  # fmt: skip
+    rows = [(q, names[s], doc, g) for q, docs in judged.items() for doc, own in docs.items() for s, g in own.items()]
     rng.shuffle(rows)
     other = evaluate(SubtopicQrels.of(rows), run, asked)
     back = [other.query_ids.index(query) for query in judged]
@@ -245,9 +265,7 @@ def test_the_order_of_the_input_and_the_names_of_subtopics_change_nothing(
 
 
 @given(st.integers(0, 1000), st.sampled_from((-3.0, 2.0**20)), st.sampled_from((0.5, 4.0)))
-def test_exact_shifts_and_scales_of_the_scores_change_nothing(
-    seed: int, shift: float, scale: float
-) -> None:
+def test_exact_shifts_and_scales_of_the_scores_change_nothing(seed: int, shift: float, scale: float) -> None:
     judged, run = diverse.batch(seed, queries=4)
     asked = [bare(**dict.fromkeys(bare.declaration.required, 5)) for bare in CATALOGUE]
     moved = {q: {d: s * scale + shift for d, s in own.items()} for q, own in run.items()}
@@ -256,13 +274,12 @@ def test_exact_shifts_and_scales_of_the_scores_change_nothing(
 
 def test_with_one_subtopic_they_are_the_ordinary_measures() -> None:
     judged, run = diverse.batch(8)
-    one = {q: {doc: {"1": max(own.values())} for doc, own in docs.items()}
-           for q, docs in judged.items()}  # fmt: skip
+    one = {q: {doc: {"1": max(own.values())} for doc, own in docs.items()} for q, docs in judged.items()}
     found = evaluate(
-        SubtopicQrels.of(one), run,
-        ["P_IA@5", "AP_IA", "StRecall@3", "NRBP(alpha=0,p=0.8)", "P@5", "AP", "Success@3",
-         "RBP(p=0.8)"],
-    ).per_query  # fmt: skip
+        SubtopicQrels.of(one),
+        run,
+        ["P_IA@5", "AP_IA", "StRecall@3", "NRBP(alpha=0,p=0.8)", "P@5", "AP", "Success@3", "RBP(p=0.8)"],
+    ).per_query
     known = ~np.isnan(found[:, 0])
     np.testing.assert_allclose(found[known, :4], found[known, 4:], rtol=1e-14)
     assert 0 < known.sum() < len(known)
@@ -278,8 +295,17 @@ def test_a_cut_off_without_an_end_is_added_up_as_far_as_it_counts() -> None:
 
 def test_the_best_grade_of_each_query_is_its_level() -> None:
     judged, run = diverse.batch(31)
-    asked = ["alpha_nDCG({})@5", "ERR_IA({})@5", "NRBP({})", "AP_IA({})", "P_IA({})@5",
-             "StRecall({})@5", "alpha_DCG({})@5", "nERR_IA({})@5", "nNRBP({})"]  # fmt: skip
+    asked = [
+        "alpha_nDCG({})@5",
+        "ERR_IA({})@5",
+        "NRBP({})",
+        "AP_IA({})",
+        "P_IA({})@5",
+        "StRecall({})@5",
+        "alpha_DCG({})@5",
+        "nERR_IA({})@5",
+        "nNRBP({})",
+    ]
     names = [name.format("rel=best") for name in asked]
     found = evaluate(SubtopicQrels.of(judged), run, names).per_query
     best = [max(g for own in docs.values() for g in own.values()) for docs in judged.values()]

@@ -21,17 +21,41 @@ from rankgauge import parse
 
 _NAMES = {
     "pytrec_eval": (
-        "P@5", "P(rel=2)@10", "P(judged_only=True)@5", "R@10", "R(rel=2)@3", "RR", "RR(rel=3)",
-        "AP", "AP@5", "AP(rel=2)", "Rprec", "Rprec(rel=2)", "Bpref", "Bpref(rel=2)", "infAP",
-        "nDCG", "nDCG@5", "nDCG(gains={1:2,2:5,3:9})@10", "Success@1", "Success(rel=2)@5",
-        "SetP", "SetR", "SetF", "SetAP", "IPrec@0.1", "IPrec@0.5", "NumRet", "NumRel",
+        "P@5",
+        "P(rel=2)@10",
+        "P(judged_only=True)@5",
+        "R@10",
+        "R(rel=2)@3",
+        "RR",
+        "RR(rel=3)",
+        "AP",
+        "AP@5",
+        "AP(rel=2)",
+        "Rprec",
+        "Rprec(rel=2)",
+        "Bpref",
+        "Bpref(rel=2)",
+        "infAP",
+        "nDCG",
+        "nDCG@5",
+        "nDCG(gains={1:2,2:5,3:9})@10",
+        "Success@1",
+        "Success(rel=2)@5",
+        "SetP",
+        "SetR",
+        "SetF",
+        "SetAP",
+        "IPrec@0.1",
+        "IPrec@0.5",
+        "NumRet",
+        "NumRel",
         "NumRet(rel=1)",
     ),
     "judged": ("Judged@1", "Judged@5", "Judged@10"),
     "msmarco": ("RR", "RR@1", "RR@5", "RR(rel=2)@10"),
     "gdeval": ("ERR@5", "ERR@10", "nDCG(dcg='exp-log2')@5", "nDCG(dcg='exp-log2')@20"),
     "cwl_eval": ("RBP(rel=1,p=0.8)", "RBP(rel=2,p=0.5)", "RBP(rel=1,p=0.95)", "P@5", "RR"),
-}  # fmt: skip
+}
 # NumRet with a level counts relevant documents.
 _OURS = {"NumRet(rel=1)": "NumRelRet"}
 _QUERIES = 300
@@ -41,13 +65,9 @@ def _without_ties(made: Batch) -> Batch:
     """Return a batch that every provider accepts: numeric query ids, whole grades, no ties."""
     numbers = {query: str(number) for number, query in enumerate(made.qrels, start=1)}
     qrels: Judgments = {
-        numbers[query]: {doc: int(grade) for doc, grade in grades.items()}
-        for query, grades in made.qrels.items()
+        numbers[query]: {doc: int(grade) for doc, grade in grades.items()} for query, grades in made.qrels.items()
     }
-    run = {
-        numbers[query]: {doc: float(-place) for place, doc in enumerate(made.run[query])}
-        for query in made.qrels
-    }
+    run = {numbers[query]: {doc: float(-place) for place, doc in enumerate(made.run[query])} for query in made.qrels}
     return Batch(qrels, run)
 
 

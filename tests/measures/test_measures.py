@@ -14,18 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from oracles import ORACLES
-from strategies import (
-    Batch,
-    batch,
-    batches,
-    bound,
-    by_loop,
-    differs,
-    few_scores,
-    joined,
-    many_scores,
-    values,
-)
+from strategies import Batch, batch, batches, bound, by_loop, differs, few_scores, joined, many_scores, values
 
 from rankgauge import list_measures, measures, parse
 from rankgauge.measures.declaration import SPECIAL
@@ -62,9 +51,7 @@ _GRID: dict[str, tuple[Any, ...]] = {
 
 def variants(bare: Measure) -> list[Measure]:
     """Return a measure with each value of each parameter."""
-    base: dict[str, Any] = {
-        word: {"k": 4, "mult": 0.5, "recall": 0.35}[word] for word in bare.declaration.required
-    }
+    base: dict[str, Any] = {word: {"k": 4, "mult": 0.5, "recall": 0.35}[word] for word in bare.declaration.required}
     found = [bare(**base)]
     for word in bare.declaration.words:
         for given_value in _GRID[word]:
@@ -124,9 +111,7 @@ def test_every_measure_has_a_loop_and_every_loop_a_measure() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", ["whole_grades", "float_grades"])
-def test_a_measure_agrees_with_its_loop(
-    name: str, kind: str, request: pytest.FixtureRequest
-) -> None:
+def test_a_measure_agrees_with_its_loop(name: str, kind: str, request: pytest.FixtureRequest) -> None:
     case: Case = request.getfixturevalue(kind)
     compared = 0
     for measure in variants(Measure(name)):
@@ -163,14 +148,10 @@ def test_values_stay_within_the_declared_bounds(made: Batch, chosen: tuple[Measu
 
 
 @given(batches(), bound(Measure("nDCG")))
-def test_an_ideal_of_what_was_retrieved_never_lowers_the_value(
-    made: Batch, chosen: Measure
-) -> None:
+def test_an_ideal_of_what_was_retrieved_never_lowers_the_value(made: Batch, chosen: Measure) -> None:
     chosen = chosen(k=5)
     found = joined(made.qrels, made.run)
-    honest, retrieved, topk = values(
-        found, [chosen(ideal=ideal) for ideal in ("judged", "retrieved", "topk")]
-    ).T
+    honest, retrieved, topk = values(found, [chosen(ideal=ideal) for ideal in ("judged", "retrieved", "topk")]).T
     known = ~np.isnan(honest)
     assert (np.isnan(retrieved) == ~known).all()
     assert (np.isnan(topk) == ~known).all()
@@ -192,12 +173,9 @@ def test_each_query_is_independent_of_the_others(whole_grades: Case) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "cells"),
-    [("few", 1), ("few", 7), ("few", 50), ("whole_grades", 900), ("whole_grades", 10**9)],
+    ("kind", "cells"), [("few", 1), ("few", 7), ("few", 50), ("whole_grades", 900), ("whole_grades", 10**9)]
 )
-def test_any_cut_into_blocks_gives_the_same_bits(
-    kind: str, cells: int, request: pytest.FixtureRequest
-) -> None:
+def test_any_cut_into_blocks_gives_the_same_bits(kind: str, cells: int, request: pytest.FixtureRequest) -> None:
     found = request.getfixturevalue(kind).joined
     wanted = values(found, ALL_VARIANTS)
     assert np.array_equal(values(found, ALL_VARIANTS, cells=cells), wanted, equal_nan=True)
@@ -205,9 +183,7 @@ def test_any_cut_into_blocks_gives_the_same_bits(
 
 @pytest.mark.slow
 @given(batches(), st.tuples(*map(bound, CATALOGUE)), st.randoms(use_true_random=False))
-def test_the_order_of_the_input_changes_nothing(
-    made: Batch, chosen: tuple[Measure, ...], rng: random.Random
-) -> None:
+def test_the_order_of_the_input_changes_nothing(made: Batch, chosen: tuple[Measure, ...], rng: random.Random) -> None:
     wanted = values(joined(made.qrels, made.run), chosen)
     rows = list(made.qrels)
     rng.shuffle(rows)
@@ -226,15 +202,10 @@ def _shuffled(given_dict: dict[str, Any], rng: random.Random) -> dict[str, Any]:
 
 @pytest.mark.slow
 @given(batches(scores=many_scores), st.tuples(*map(bound, CATALOGUE)))
-def test_other_ids_change_nothing_where_there_is_no_tie(
-    made: Batch, chosen: tuple[Measure, ...]
-) -> None:
+def test_other_ids_change_nothing_where_there_is_no_tie(made: Batch, chosen: tuple[Measure, ...]) -> None:
     # Without ties, whatever the scores were.
     run = {
-        query: {
-            doc: scores[doc] + place
-            for place, doc in enumerate(sorted(scores, key=scores.__getitem__))
-        }
+        query: {doc: scores[doc] + place for place, doc in enumerate(sorted(scores, key=scores.__getitem__))}
         for query, scores in made.run.items()
     }
     names: dict[str, str] = {}
@@ -253,13 +224,8 @@ def hash_like(doc: str) -> int:
     return sum((place + 1) * byte for place, byte in enumerate(doc.encode())) * 7919 % 1009
 
 
-def _renamed(
-    given_pairs: dict[str, dict[str, float]], names: dict[str, str]
-) -> dict[str, dict[str, float]]:
-    return {
-        query: {names[doc]: number for doc, number in pairs.items()}
-        for query, pairs in given_pairs.items()
-    }
+def _renamed(given_pairs: dict[str, dict[str, float]], names: dict[str, str]) -> dict[str, dict[str, float]]:
+    return {query: {names[doc]: number for doc, number in pairs.items()} for query, pairs in given_pairs.items()}
 
 
 @pytest.mark.slow
@@ -272,10 +238,7 @@ def _renamed(
 def test_exact_shifts_and_scales_of_the_scores_change_nothing(
     made: Batch, chosen: tuple[Measure, ...], shift: float, scale: float
 ) -> None:
-    run = {
-        query: {doc: score * scale + shift for doc, score in scores.items()}
-        for query, scores in made.run.items()
-    }
+    run = {query: {doc: score * scale + shift for doc, score in scores.items()} for query, scores in made.run.items()}
     wanted = values(joined(made.qrels, made.run), chosen)
     assert np.array_equal(values(joined(made.qrels, run), chosen), wanted, equal_nan=True)
 
@@ -292,21 +255,11 @@ def test_a_longer_look_never_finds_less(made: Batch, k: int) -> None:
 
 @pytest.mark.slow
 @given(batches(), st.tuples(*map(bound, CATALOGUE)))
-def test_judged_only_is_to_remove_the_documents_beforehand(
-    made: Batch, chosen: tuple[Measure, ...]
-) -> None:
-    only = [
-        measure(judged_only=True)
-        for measure in chosen
-        if "judged_only" in measure.declaration.words
-    ]
+def test_judged_only_is_to_remove_the_documents_beforehand(made: Batch, chosen: tuple[Measure, ...]) -> None:
+    only = [measure(judged_only=True) for measure in chosen if "judged_only" in measure.declaration.words]
     assert len(only) > 15
     run = {
-        query: {
-            doc: score
-            for doc, score in scores.items()
-            if made.qrels.get(query, {}).get(doc, -1) >= 0
-        }
+        query: {doc: score for doc, score in scores.items() if made.qrels.get(query, {}).get(doc, -1) >= 0}
         for query, scores in made.run.items()
     }
     wanted = values(joined(made.qrels, run), [measure(judged_only=False) for measure in only])
@@ -383,12 +336,13 @@ def test_the_mean_is_arithmetic_geometric_or_a_sum_as_declared(given_values: lis
             product = math.fsum(math.log(max(value, 0.00001)) for value in given_values)
             wanted = math.exp(product / len(given_values))
         assert found == pytest.approx(wanted, rel=1e-12, abs=1e-15)
-    assert {bare.name for bare in CATALOGUE if bare.declaration.mean == "geometric"} == {
-        "GMAP", "GMBpref",
-    }  # fmt: skip
+    assert {bare.name for bare in CATALOGUE if bare.declaration.mean == "geometric"} == {"GMAP", "GMBpref"}
     assert {bare.name for bare in CATALOGUE if bare.declaration.mean == "sum"} == {
-        "NumNonrelRet", "NumRel", "NumRelRet", "NumRet",
-    }  # fmt: skip
+        "NumNonrelRet",
+        "NumRel",
+        "NumRelRet",
+        "NumRet",
+    }
 
 
 # ---- summation in kernels
@@ -403,10 +357,28 @@ def _kernels() -> Iterator[tuple[str, ast.AST]]:
 def test_kernels_add_floats_only_from_left_to_right() -> None:
     """Other sums of NumPy add in an order that depends on the padding: see JudgedRun.total."""
     banned = {
-        "average", "convolve", "correlate", "dot", "einsum", "inner", "matmul", "mean", "nanmean",
-        "nansum", "outer", "reduce", "reduceat", "std", "sum", "tensordot", "trace", "trapezoid",
-        "var", "vdot", "vecdot",
-    }  # fmt: skip
+        "average",
+        "convolve",
+        "correlate",
+        "dot",
+        "einsum",
+        "inner",
+        "matmul",
+        "mean",
+        "nanmean",
+        "nansum",
+        "outer",
+        "reduce",
+        "reduceat",
+        "std",
+        "sum",
+        "tensordot",
+        "trace",
+        "trapezoid",
+        "var",
+        "vdot",
+        "vecdot",
+    }
     files = set()
     for name, node in _kernels():
         files.add(name)

@@ -36,9 +36,7 @@ def _theirs(provider: str, name: str, made: Batch) -> dict[str, float]:
 
 @pytest.mark.parametrize("p", [0.5, 0.8, 0.95])
 @pytest.mark.parametrize("normalize", [True, False])
-def test_compat_agrees_with_ir_measures_at_its_depth(
-    p: float, *, normalize: bool, made: Batch
-) -> None:
+def test_compat_agrees_with_ir_measures_at_its_depth(p: float, *, normalize: bool, made: Batch) -> None:
     """Named exception: its depth is the longer of ranking and ideal, so rankings have one length.
 
     Not tested: with negative scores, it ranks documents that were not retrieved first.

@@ -18,12 +18,7 @@ from rankgauge.data.join import join
 from rankgauge.data.run import Run
 
 # By their names in trec_eval, which the loops use, too.
-NAMES = [
-    name
-    for bare in list_measures()
-    if bare.declaration.reads == "preferences"
-    for name in bare.declaration.trec
-]
+NAMES = [name for bare in list_measures() if bare.declaration.reads == "preferences" for name in bare.declaration.trec]
 SHARES = [name for name in NAMES if "num" not in name]
 
 
@@ -61,9 +56,7 @@ def test_every_number_that_comes_with_trec_eval(
     folder = data_folder / "trec-eval-sample"
     expected = _expected(folder / output)
     assert set(expected) == set(NAMES)
-    found = evaluate(
-        folder / judgments, _other_way_round(folder / run), list(expected), queries="intersection"
-    )
+    found = evaluate(folder / judgments, _other_way_round(folder / run), list(expected), queries="intersection")
     assert len(found.query_ids) == queries
     for column, name in enumerate(expected):
         ours = dict(zip(found.query_ids, found.per_query[:, column].tolist(), strict=True))
@@ -122,8 +115,13 @@ def test_any_cut_into_blocks_and_any_order_gives_the_same_bits() -> None:
             for column, measure in enumerate(wanted.measures):
                 rows = measure.values(block)
                 assert np.array_equal(rows, wanted.per_query[places, column], equal_nan=True)
-    rows_of = [(q, g, s, d, grade) for q, groups in judged.items() for g, own in groups.items()
-               for s, docs in own.items() for d, grade in docs.items()]  # fmt: skip
+    rows_of = [
+        (q, g, s, d, grade)
+        for q, groups in judged.items()
+        for g, own in groups.items()
+        for s, docs in own.items()
+        for d, grade in docs.items()
+    ]
     random.Random(1).shuffle(rows_of)
     other = evaluate(PreferenceQrels.of(rows_of), run, NAMES)
     back = [other.query_ids.index(query) for query in judged]
@@ -146,8 +144,13 @@ def test_a_count_that_trec_eval_lacks_is_refused() -> None:
 
 def test_only_the_order_of_grades_matters_and_whether_they_are_0() -> None:
     judged, run = preferred.batch(4)
-    other = {q: {g: {s: {d: grade**3 * 7 for d, grade in docs.items()} for s, docs in own.items()}
-                 for g, own in groups.items()} for q, groups in judged.items()}  # fmt: skip
+    other = {
+        q: {
+            g: {s: {d: grade**3 * 7 for d, grade in docs.items()} for s, docs in own.items()}
+            for g, own in groups.items()
+        }
+        for q, groups in judged.items()
+    }
     found = [evaluate(PreferenceQrels.of(one), run, NAMES).per_query for one in (judged, other)]
     assert np.array_equal(*found, equal_nan=True)
 

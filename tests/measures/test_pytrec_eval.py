@@ -20,9 +20,7 @@ _TREC_LEVELS = (1, 2, 3, 4, 5)
 _RECALLS = tuple(tenth / 10 for tenth in range(11))
 # Measures of version 10, which pytrec_eval lacks: test_oracle_files.py compares trec_eval itself.
 _OF_TREC_EVAL_ONLY = {"Unjudged", "YAAP"}
-TWINS = [
-    bare.name for bare in CATALOGUE if bare.declaration.trec and bare.name not in _OF_TREC_EVAL_ONLY
-]
+TWINS = [bare.name for bare in CATALOGUE if bare.declaration.trec and bare.name not in _OF_TREC_EVAL_ONLY]
 # The relevance level of trec_eval does not affect gains.
 LEVELLED = {bare.name for bare in CATALOGUE if bare.declaration.defaults.get("rel") == 1}
 
@@ -63,10 +61,7 @@ class Twin:
                 grades["never-but-judged"] = 0
         self.made = made
         self.joined = joined(made.qrels, made.run)
-        self.whole = {
-            query: {doc: int(grade) for doc, grade in grades.items()}
-            for query, grades in made.qrels.items()
-        }
+        self.whole = {query: {doc: int(grade) for doc, grade in grades.items()} for query, grades in made.qrels.items()}
         self._known: dict[tuple[int, bool], Answers] = {}
 
     def answers(self, rel: int, *, judged_only: bool = False) -> Answers:
@@ -102,9 +97,7 @@ def _compared_with_pytrec_eval(case: Twin, name: str, measure: Measure, answers:
             assert measure.name in {"IPrec", "IPrecAvg"}
             assert not case.made.seen(query).judged_only().ranking
             theirs = 0.0
-        assert not differs(counted, theirs), (
-            f"{measure} of {query}: {ours!r}, pytrec_eval {theirs!r}"
-        )
+        assert not differs(counted, theirs), f"{measure} of {query}: {ours!r}, pytrec_eval {theirs!r}"
         compared += 1
     return compared
 

@@ -29,8 +29,7 @@ Strata = Mapping[str, Mapping[str, float]]
 def _sizes(strata: Strata) -> dict[str, Fraction]:
     """Return the number of documents in each stratum per judged document."""
     return {
-        name: Fraction(len(docs), max(sum(grade >= 0 for grade in docs.values()), 1))
-        for name, docs in strata.items()
+        name: Fraction(len(docs), max(sum(grade >= 0 for grade in docs.values()), 1)) for name, docs in strata.items()
     }
 
 
@@ -121,9 +120,7 @@ def test_a_measure_agrees_with_its_loop(name: str) -> None:
     compared = 0
     for query, ours in zip(found.query_ids, found.per_query[:, 0].tolist(), strict=True):
         measure = found.measures[0]
-        theirs = LOOPS[measure.name](
-            ranked(run.get(query, {})), judged[query], **dict(measure.params)
-        )
+        theirs = LOOPS[measure.name](ranked(run.get(query, {})), judged[query], **dict(measure.params))
         assert math.isnan(ours) if theirs is None else ours == pytest.approx(theirs, rel=1e-12)
         compared += theirs is not None
     assert compared > 30
@@ -155,11 +152,8 @@ def test_where_grades_alone_would_decide_ties_it_is_refused(ties: Any) -> None:
 
 def test_where_all_was_judged_it_is_ndcg() -> None:
     judged, run = batch(2)
-    whole = {q: {s: {d: abs(g) for d, g in docs.items()} for s, docs in strata.items()}
-             for q, strata in judged.items()}  # fmt: skip
-    found = evaluate(
-        judged_of(whole), run, ["infNDCG", "nDCG", "infNDCG@5", "nDCG@5"]
-    ).per_query  # fmt: skip
+    whole = {q: {s: {d: abs(g) for d, g in docs.items()} for s, docs in strata.items()} for q, strata in judged.items()}
+    found = evaluate(judged_of(whole), run, ["infNDCG", "nDCG", "infNDCG@5", "nDCG@5"]).per_query
     np.testing.assert_allclose(found[:, [0, 2]], found[:, [1, 3]], rtol=1e-13)
 
 
@@ -208,10 +202,12 @@ def test_the_estimate_is_right_in_the_mean() -> None:
     for _ in range(300):
         docs = list(grades)
         drawn = {*docs[:15], *rng.sample(docs[15:], 25)}
-        judged = {"q": {
-            "top": {d: grades[d] for d in docs[:15]},
-            "deep": {d: grades[d] if d in drawn else -1 for d in docs[15:]},
-        }}  # fmt: skip
+        judged = {
+            "q": {
+                "top": {d: grades[d] for d in docs[:15]},
+                "deep": {d: grades[d] if d in drawn else -1 for d in docs[15:]},
+            }
+        }
         for name, value in evaluate(judged_of(judged), run, list(found)).mean().items():
             found[name].append(value)
     assert np.mean(found["infNDCG"]) == pytest.approx(truth["nDCG"], abs=0.02)
@@ -230,8 +226,7 @@ def test_any_cut_into_blocks_and_any_order_gives_the_same_bits() -> None:
             for column, measure in enumerate(asked):
                 rows = measure.values(block)
                 assert np.array_equal(rows, wanted[places, column], equal_nan=True)
-    rows = [(q, d, s, g) for q, strata in judged.items() for s, docs in strata.items()
-            for d, g in docs.items()]  # fmt: skip
+    rows = [(q, d, s, g) for q, strata in judged.items() for s, docs in strata.items() for d, g in docs.items()]
     random.Random(1).shuffle(rows)
     other = evaluate(judged_of(rows), run, ASKED)
     back = [other.query_ids.index(query) for query in judged]

@@ -29,10 +29,7 @@ def _closed(measure: Measure) -> bool:
 
 def orders(scores: dict[str, float]) -> Iterator[list[str]]:
     """Yield every order of a ranking: all permutations within groups of equal scores."""
-    groups = [
-        [doc for doc in scores if scores[doc] == score]
-        for score in sorted(set(scores.values()), reverse=True)
-    ]
+    groups = [[doc for doc in scores if scores[doc] == score] for score in sorted(set(scores.values()), reverse=True)]
     for chosen in itertools.product(*(itertools.permutations(group) for group in groups)):
         yield list(itertools.chain.from_iterable(chosen))
 
@@ -70,9 +67,7 @@ def tied(seed: int, queries: int = 30, deepest: int = 9, judged: float = 0.7) ->
         scores = {doc: float(rng.randrange(levels)) for doc in docs}
         if how_many(scores) > _MOST:
             continue
-        grades = {
-            doc: float(rng.choice((-1, 0, 0, 1, 1, 2, 3))) for doc in docs if rng.random() < judged
-        }
+        grades = {doc: float(rng.choice((-1, 0, 0, 1, 1, 2, 3))) for doc in docs if rng.random() < judged}
         grades.update({f"never{n}": 1.0 for n in range(rng.choice((0, 0, 1, 2)))})
         qrels[query] = grades or {"never": 1.0}
         run[query] = scores
@@ -133,22 +128,36 @@ def test_the_mean_over_all_orders_is_that_of_every_order_one_by_one(name: str) -
 
 def test_common_measures_have_a_closed_form() -> None:
     assert set(CLOSED) >= {
-        "AP", "Bpref", "DCG", "F", "FirstRel", "GMAP", "Judged", "NumRel", "NumRelRet", "NumRet",
-        "P", "R", "RBP", "RR", "Rprec", "SetAP", "SetF", "SetP", "SetR", "Success",
+        "AP",
+        "Bpref",
+        "DCG",
+        "F",
+        "FirstRel",
+        "GMAP",
+        "Judged",
+        "NumRel",
+        "NumRelRet",
+        "NumRet",
+        "P",
+        "R",
+        "RBP",
+        "RR",
+        "Rprec",
+        "SetAP",
+        "SetF",
+        "SetP",
+        "SetR",
+        "Success",
         "nDCG",
-    }  # fmt: skip
+    }
 
 
 @settings(max_examples=60)
 @given(batches(scores=few_scores), st.tuples(*map(bound, CATALOGUE)))
-def test_where_nothing_is_tied_the_mean_is_the_value_to_the_last_bit(
-    made: Batch, chosen: tuple[Measure, ...]
-) -> None:
+def test_where_nothing_is_tied_the_mean_is_the_value_to_the_last_bit(made: Batch, chosen: tuple[Measure, ...]) -> None:
     apart = Batch(
-        made.qrels,
-        {query: {doc: -float(place) for place, doc in enumerate(docs)}
-         for query, docs in made.run.items()},
-    )  # fmt: skip
+        made.qrels, {query: {doc: -float(place) for place, doc in enumerate(docs)} for query, docs in made.run.items()}
+    )
     closed = [measure for measure in chosen if _closed(measure)]
     found = joined(apart.qrels, apart.run, "mean")
     for _, block in found.blocks(np.arange(len(found.qrels))):
@@ -162,10 +171,7 @@ def test_a_mean_does_not_depend_on_how_many_other_queries_there_are() -> None:
     chosen = [measure for bare in CATALOGUE for measure in variants(bare)[:6]]
     alone = means(BATCH, chosen)
     others = {f"more{number}": {f"d{place}": 1.0 for place in range(3)} for number in range(400)}
-    many = Batch(
-        {**BATCH.qrels, **others},
-        {**BATCH.run, **{query: {"d9": 0.75, "d1": 0.5} for query in others}},
-    )
+    many = Batch({**BATCH.qrels, **others}, {**BATCH.run, **{query: {"d9": 0.75, "d1": 0.5} for query in others}})
     assert np.array_equal(means(many, chosen)[: len(alone)], alone, equal_nan=True)
 
 
@@ -188,9 +194,25 @@ def _drawn(made: Batch, measure: Measure, draws: int) -> tuple[np.ndarray, np.nd
 
 @pytest.mark.parametrize(
     "name",
-    ["P@10", "R@30", "F@10", "Success@3", "RR", "RR@7", "AP", "AP@20", "AP(norm=retrieved)@20",
-     "nDCG@10", "nDCG(gain=exp)@5", "RBP", "Bpref", "FirstRel", "Rprec", "RR(judged_only=true)"],
-)  # fmt: skip
+    [
+        "P@10",
+        "R@30",
+        "F@10",
+        "Success@3",
+        "RR",
+        "RR@7",
+        "AP",
+        "AP@20",
+        "AP(norm=retrieved)@20",
+        "nDCG@10",
+        "nDCG(gain=exp)@5",
+        "RBP",
+        "Bpref",
+        "FirstRel",
+        "Rprec",
+        "RR(judged_only=true)",
+    ],
+)
 def test_groups_of_many_documents_agree_with_orders_drawn_at_random(name: str) -> None:
     made = tied_deep()
     measure = parse(name)
@@ -219,9 +241,11 @@ def test_a_group_of_a_million_documents_keeps_its_digits() -> None:
     size = 1_000_000
     docs = [f"d{number}" for number in range(size)]
     found = evaluate(
-        {"q": {"d7": 1}}, {"q": dict.fromkeys(docs, 0.5)}, ["RR", "AP", "RR@10", "Success@10",
-        "P@10", "FirstRel", "AP(norm=retrieved)@10"], ties="mean",
-    ).per_query[0]  # fmt: skip
+        {"q": {"d7": 1}},
+        {"q": dict.fromkeys(docs, 0.5)},
+        ["RR", "AP", "RR@10", "Success@10", "P@10", "FirstRel", "AP(norm=retrieved)@10"],
+        ties="mean",
+    ).per_query[0]
     harmonic = math.fsum(1 / rank for rank in range(1, size + 1)) / size
     first_ten = math.fsum(1 / rank for rank in range(1, 11)) / size
     wanted = [harmonic, harmonic, first_ten, 10 / size, 1 / size, (size + 1) / 2, first_ten]

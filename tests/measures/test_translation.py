@@ -25,10 +25,7 @@ from rankgauge.measures.translation import DIALECTS, is_offered, tool_names, tra
 # Names of ir_measures that need a dialect, since other tools use them with another meaning.
 CLASHES = {"Accuracy"}
 # Names of ir_measures that need a cut-off here, which is optional there.
-NEED_A_CUT = {
-    "alpha_DCG", "alpha_nDCG", "\u03b1_DCG", "\u03b1_nDCG", "ERR_IA", "nERR_IA", "P_IA",
-    "StRecall",
-}  # fmt: skip
+NEED_A_CUT = {"alpha_DCG", "alpha_nDCG", "\u03b1_DCG", "\u03b1_nDCG", "ERR_IA", "nERR_IA", "P_IA", "StRecall"}
 # Families of trec_eval that are not implemented.
 OPEN_TREC_EVAL: set[str] = set()
 # Measures of version 10 that pytrec_eval, based on version 9, lacks.
@@ -47,18 +44,24 @@ def refusal(text: str, dialect: str | None = None) -> str:
 def _spellings_of_ir_measures() -> list[Any]:
     """Return each registered name, alone and with each parameter value, as it is written."""
     others: dict[str, list[Any]] = {
-        "cutoff": [1, 20], "rel": [2], "judged_only": [True, False], "recall": [0.1, 0.55],
-        "gains": [{1: 2, 3: 7}], "dcg": ["log2"], "beta": [0.5], "p": [0.95],
-        "relative": [True, False], "T": [2.0], "min_rel": [0], "max_rel": [3], "alpha": [0.25],
+        "cutoff": [1, 20],
+        "rel": [2],
+        "judged_only": [True, False],
+        "recall": [0.1, 0.55],
+        "gains": [{1: 2, 3: 7}],
+        "dcg": ["log2"],
+        "beta": [0.5],
+        "p": [0.95],
+        "relative": [True, False],
+        "T": [2.0],
+        "min_rel": [0],
+        "max_rel": [3],
+        "alpha": [0.25],
         "normalize": [True, False],
-    }  # fmt: skip
+    }
     found = []
     for name, measure in ir_measures.measures.registry.items():
-        wanted = {
-            word: others[word][0]
-            for word, info in measure.SUPPORTED_PARAMS.items()
-            if info.required
-        }
+        wanted = {word: others[word][0] for word, info in measure.SUPPORTED_PARAMS.items() if info.required}
         whole = [measure(**wanted)]
         for word, info in measure.SUPPORTED_PARAMS.items():
             # BPM has a parameter that ir_measures does not write as it reads it.
@@ -189,9 +192,7 @@ def test_a_name_of_trec_eval_means_our_measures(text: str, ours: str) -> None:
 
 def test_a_bare_family_name_means_all_its_measures_only_in_trec_eval() -> None:
     assert "P needs k" in refusal("P")
-    assert [measure.k for measure in parse_all("P", "trec_eval")] == [
-        5, 10, 15, 20, 30, 100, 200, 500, 1000,
-    ]  # fmt: skip
+    assert [measure.k for measure in parse_all("P", "trec_eval")] == [5, 10, 15, 20, 30, 100, 200, 500, 1000]
     assert [measure.k for measure in parse_all("success", "trec_eval")] == [1, 5, 10]
     assert parse("rbp") == parse("RBP(p=0.8)")
     assert parse("rbp", "trec_eval-10") == parse("RBP(p=0.9)")
@@ -219,57 +220,100 @@ def test_a_nickname_of_trec_eval_means_its_measures(nickname: str) -> None:
 
 BY_HAND = {
     "ranx": {
-        "hits@5": "NumRelRet@5", "hits": "NumRelRet", "hit_rate@5": "Success@5",
-        "precision@5": "P@5", "precision@5-l2": "P(rel=2)@5", "precision": "SetP",
-        "recall@100": "R@100", "recall": "SetR", "recall-l2": "SetR(rel=2)", "f1@5": "F1@5",
-        "f1": "SetF", "r-precision": "Rprec", "r-precision-l2": "Rprec(rel=2)", "mrr": "RR",
-        "mrr@10": "RR@10", "map": "AP", "map@10-l3": "AP(rel=3)@10", "dcg@10": "DCG@10",
-        "dcg_burges": "DCG(gain=exp)", "ndcg@10": "nDCG@10", "ndcg": "nDCG",
-        "ndcg_burges@10": "nDCG(gain=exp)@10", "bpref": "Bpref", "rbp.95": "RBP(p=0.95)",
-        "rbp@8": "RBP(p=0.8)", "rbp.95-l2": "RBP(p=0.95,rel=2)",
+        "hits@5": "NumRelRet@5",
+        "hits": "NumRelRet",
+        "hit_rate@5": "Success@5",
+        "precision@5": "P@5",
+        "precision@5-l2": "P(rel=2)@5",
+        "precision": "SetP",
+        "recall@100": "R@100",
+        "recall": "SetR",
+        "recall-l2": "SetR(rel=2)",
+        "f1@5": "F1@5",
+        "f1": "SetF",
+        "r-precision": "Rprec",
+        "r-precision-l2": "Rprec(rel=2)",
+        "mrr": "RR",
+        "mrr@10": "RR@10",
+        "map": "AP",
+        "map@10-l3": "AP(rel=3)@10",
+        "dcg@10": "DCG@10",
+        "dcg_burges": "DCG(gain=exp)",
+        "ndcg@10": "nDCG@10",
+        "ndcg": "nDCG",
+        "ndcg_burges@10": "nDCG(gain=exp)@10",
+        "bpref": "Bpref",
+        "rbp.95": "RBP(p=0.95)",
+        "rbp@8": "RBP(p=0.8)",
+        "rbp.95-l2": "RBP(p=0.95,rel=2)",
     },
     "beir": {
-        "NDCG@10": "nDCG@10", "MAP@100": "AP@100", "Recall@100": "R@100", "P@1": "P@1",
-        "MRR@10": "RR@10", "Accuracy@5": "Success@5", "top_k_accuracy@5": "Success@5",
+        "NDCG@10": "nDCG@10",
+        "MAP@100": "AP@100",
+        "Recall@100": "R@100",
+        "P@1": "P@1",
+        "MRR@10": "RR@10",
+        "Accuracy@5": "Success@5",
+        "top_k_accuracy@5": "Success@5",
     },
     "mteb": {
-        "ndcg_at_10": "nDCG@10", "map_at_10": "AP@10", "recall_at_100": "R@100",
-        "precision_at_1": "P@1", "mrr_at_10": "RR@10", "hit_rate_at_5": "Success@5",
-        "accuracy": "R@1", "Accuracy@5": "Success@5",
+        "ndcg_at_10": "nDCG@10",
+        "map_at_10": "AP@10",
+        "recall_at_100": "R@100",
+        "precision_at_1": "P@1",
+        "mrr_at_10": "RR@10",
+        "hit_rate_at_5": "Success@5",
+        "accuracy": "R@1",
+        "Accuracy@5": "Success@5",
     },
     "sentence-transformers": {
-        "cosine_ndcg@10": "nDCG@10", "dot_map@100": "AP(norm=min(k,R))@100",
-        "cosine-Accuracy@1": "Success@1", "cosine-MRR@10": "RR@10", "dot-Recall@5": "R@5",
-        "cos_sim-Precision@3": "P@3", "quora-dev_cosine_accuracy@10": "Success@10",
-        "map@100": "AP(norm=min(k,R))@100", "map": "AP", "accuracy@1": "Success@1",
-        "manhattan_mrr@10": "RR@10", "euclidean_recall@1": "R@1",
+        "cosine_ndcg@10": "nDCG@10",
+        "dot_map@100": "AP(norm=min(k,R))@100",
+        "cosine-Accuracy@1": "Success@1",
+        "cosine-MRR@10": "RR@10",
+        "dot-Recall@5": "R@5",
+        "cos_sim-Precision@3": "P@3",
+        "quora-dev_cosine_accuracy@10": "Success@10",
+        "map@100": "AP(norm=min(k,R))@100",
+        "map": "AP",
+        "accuracy@1": "Success@1",
+        "manhattan_mrr@10": "RR@10",
+        "euclidean_recall@1": "R@1",
     },
     "torchmetrics": {
-        "RetrievalMAP": "AP(norm=retrieved)", "RetrievalMAP(top_k=10)": "AP(norm=retrieved)@10",
-        "RetrievalMRR(top_k=5)": "RR@5", "RetrievalPrecision(top_k=5)": "P@5",
-        "RetrievalPrecision": "SetP", "RetrievalRecall(top_k=5)": "R@5",
-        "RetrievalHitRate(top_k=5)": "Success@5", "RetrievalRPrecision": "Rprec",
+        "RetrievalMAP": "AP(norm=retrieved)",
+        "RetrievalMAP(top_k=10)": "AP(norm=retrieved)@10",
+        "RetrievalMRR(top_k=5)": "RR@5",
+        "RetrievalPrecision(top_k=5)": "P@5",
+        "RetrievalPrecision": "SetP",
+        "RetrievalRecall(top_k=5)": "R@5",
+        "RetrievalHitRate(top_k=5)": "Success@5",
+        "RetrievalRPrecision": "Rprec",
         "RetrievalNormalizedDCG": "nDCG(ideal=retrieved)",
         "retrieval_normalized_dcg(top_k=5)": "nDCG(ideal=retrieved)@5",
     },
     "sklearn": {
-        "ndcg_score": "nDCG(ideal=retrieved)", "ndcg_score(k=5)": "nDCG(ideal=retrieved)@5",
-        "dcg_score": "DCG", "average_precision_score": "AP(norm=retrieved)",
-        "top_k_accuracy_score(k=5)": "Success@5", "f1_score": "SetF",
+        "ndcg_score": "nDCG(ideal=retrieved)",
+        "ndcg_score(k=5)": "nDCG(ideal=retrieved)@5",
+        "dcg_score": "DCG",
+        "average_precision_score": "AP(norm=retrieved)",
+        "top_k_accuracy_score(k=5)": "Success@5",
+        "f1_score": "SetF",
         "fbeta_score(beta=2)": "SetF(beta=2)",
     },
     "llama-index": {
-        "hit_rate@5": "Success@5", "mrr": "RR", "precision": "SetP", "recall": "SetR", "ap": "AP",
+        "hit_rate@5": "Success@5",
+        "mrr": "RR",
+        "precision": "SetP",
+        "recall": "SetR",
+        "ap": "AP",
         "ndcg": "nDCG",
     },
-    "haystack": {
-        "DocumentMRREvaluator": "RR", "DocumentMAPEvaluator": "AP",
-        "DocumentNDCGEvaluator": "nDCG",
-    },
+    "haystack": {"DocumentMRREvaluator": "RR", "DocumentMAPEvaluator": "AP", "DocumentNDCGEvaluator": "nDCG"},
     "trectools": {"NDCG_10": "nDCG@10", "P_10": "P@10", "R_100": "R@100", "recip_rank": "RR"},
     "recbole": {"Hit@10": "Success@10", "NDCG@10": "nDCG@10", "MAP@10": "AP(norm=min(k,R))@10"},
     "rectools": {"HitRate@10": "Success@10", "NDCG@10": "nDCG@10", "F1Beta(beta=2)@5": "F2@5"},
-}  # fmt: skip
+}
 _BY_HAND = [
     pytest.param(tool, text, ours, id=f"{tool}: {text}")
     for tool, rows in BY_HAND.items()
@@ -284,13 +328,25 @@ def test_a_name_of_a_tool_means_our_measure(tool: str, text: str, ours: str) -> 
 
 # Without the tool: an error, since tools differ or the cut-off is missing, or another meaning.
 OTHERWISE = {
-    ("ranx", "hits@5"), ("ranx", "hits"), ("ranx", "precision"), ("ranx", "recall"),
-    ("ranx", "recall-l2"), ("ranx", "f1"), ("ranx", "rbp@8"), ("beir", "Accuracy@5"),
-    ("mteb", "accuracy"), ("mteb", "Accuracy@5"), ("sentence-transformers", "map@100"),
-    ("sentence-transformers", "accuracy@1"), ("torchmetrics", "RetrievalPrecision"),
-    ("sklearn", "f1_score"), ("sklearn", "fbeta_score(beta=2)"), ("llama-index", "precision"),
-    ("llama-index", "recall"), ("recbole", "MAP@10"),
-}  # fmt: skip
+    ("ranx", "hits@5"),
+    ("ranx", "hits"),
+    ("ranx", "precision"),
+    ("ranx", "recall"),
+    ("ranx", "recall-l2"),
+    ("ranx", "f1"),
+    ("ranx", "rbp@8"),
+    ("beir", "Accuracy@5"),
+    ("mteb", "accuracy"),
+    ("mteb", "Accuracy@5"),
+    ("sentence-transformers", "map@100"),
+    ("sentence-transformers", "accuracy@1"),
+    ("torchmetrics", "RetrievalPrecision"),
+    ("sklearn", "f1_score"),
+    ("sklearn", "fbeta_score(beta=2)"),
+    ("llama-index", "precision"),
+    ("llama-index", "recall"),
+    ("recbole", "MAP@10"),
+}
 
 
 def test_without_a_dialect_the_same_is_read_where_only_one_thing_can_be_meant() -> None:
@@ -309,15 +365,29 @@ def test_without_a_dialect_the_same_is_read_where_only_one_thing_can_be_meant() 
 @pytest.mark.parametrize(
     ("text", "ours"),
     {
-        "MRR": "RR", "MAP": "AP", "F1@5": "F(beta=1)@5", "Hit@5": "Success@5", "p@5": "P@5",
-        "Recall@5": "R@5", "success@1": "Success@1", "R-Precision": "Rprec",
-        "Precision at 5": "P@5", "precision_at_5": "P@5", "top-5 accuracy": "Success@5",
-        "Top 10 Accuracy": "Success@10", "top_5_accuracy": "Success@5", "top-3 recall": "R@3",
-        "nDCG_10": "nDCG@10", "NDCG @ 10": "nDCG@10", "Hit Ratio@5": "Success@5",
-        "mean average precision": "AP", "Mean Average Precision@10": "AP@10",
-        "Normalized Discounted Cumulative Gain@10": "nDCG@10", "F1-score@5": "F1@5",
+        "MRR": "RR",
+        "MAP": "AP",
+        "F1@5": "F(beta=1)@5",
+        "Hit@5": "Success@5",
+        "p@5": "P@5",
+        "Recall@5": "R@5",
+        "success@1": "Success@1",
+        "R-Precision": "Rprec",
+        "Precision at 5": "P@5",
+        "precision_at_5": "P@5",
+        "top-5 accuracy": "Success@5",
+        "Top 10 Accuracy": "Success@10",
+        "top_5_accuracy": "Success@5",
+        "top-3 recall": "R@3",
+        "nDCG_10": "nDCG@10",
+        "NDCG @ 10": "nDCG@10",
+        "Hit Ratio@5": "Success@5",
+        "mean average precision": "AP",
+        "Mean Average Precision@10": "AP@10",
+        "Normalized Discounted Cumulative Gain@10": "nDCG@10",
+        "F1-score@5": "F1@5",
     }.items(),
-)  # fmt: skip
+)
 def test_informal_names_are_parsed(text: str, ours: str) -> None:
     assert parse(text) == parse(ours)
 
@@ -411,12 +481,19 @@ def test_our_own_names_mean_the_same_in_every_dialect(dialect: str) -> None:
 @pytest.mark.parametrize(
     ("text", "near"),
     {
-        "ndgc@10": "nDCG@10", "preicsion@10": "P@10", "recal_10": "R@10", "ndcg10": "nDCG@10",
-        "map.10": "AP@10", "suces@5": "Success@5", "bperf": "Bpref", "recip_rnak": "RR",
-        "hit_raet@5": "Success@5", "ndcg_burgess@10": "nDCG(gain=exp)@10",
+        "ndgc@10": "nDCG@10",
+        "preicsion@10": "P@10",
+        "recal_10": "R@10",
+        "ndcg10": "nDCG@10",
+        "map.10": "AP@10",
+        "suces@5": "Success@5",
+        "bperf": "Bpref",
+        "recip_rnak": "RR",
+        "hit_raet@5": "Success@5",
+        "ndcg_burgess@10": "nDCG(gain=exp)@10",
         "RetrievalNormalisedDCG": "nDCG(ideal=retrieved)",
     }.items(),
-)  # fmt: skip
+)
 def test_a_near_miss_is_answered_with_the_name(text: str, near: str) -> None:
     said = refusal(text)
     assert f"did you mean {near}" in said
@@ -433,14 +510,36 @@ def test_an_unknown_dialect_names_the_known() -> None:
 
 
 _WORDS = st.sampled_from(
-    [*NAMES, *TREC, *FAMILIES, "cosine_", "top-", "-l", "@", ".", ",", "=", "10", "0.5", "_at_",
-     " at ", "(", ")", "rel", "nauc_", "\u03b1", "rbp", "\ud800", "\0", "9" * 400]
-)  # fmt: skip
+    [
+        *NAMES,
+        *TREC,
+        *FAMILIES,
+        "cosine_",
+        "top-",
+        "-l",
+        "@",
+        ".",
+        ",",
+        "=",
+        "10",
+        "0.5",
+        "_at_",
+        " at ",
+        "(",
+        ")",
+        "rel",
+        "nauc_",
+        "\u03b1",
+        "rbp",
+        "\ud800",
+        "\0",
+        "9" * 400,
+    ]
+)
 
 
 @settings(max_examples=400)
-@given(st.lists(_WORDS, max_size=6).map("".join) | st.text(max_size=30),
-       st.sampled_from([None, *DIALECTS]))  # fmt: skip
+@given(st.lists(_WORDS, max_size=6).map("".join) | st.text(max_size=30), st.sampled_from([None, *DIALECTS]))
 def test_any_text_is_parsed_or_refused_with_a_message(text: str, dialect: str | None) -> None:
     try:
         found = parse_all(text, dialect)
@@ -465,13 +564,12 @@ def test_a_weight_of_trec_eval_is_the_square_of_beta() -> None:
     ("text", "parts"),
     [
         ("nDCG@10,RR, R@5", ["nDCG@10", "RR", "R@5"]),
-        ("AP(norm=min(k,R),rel=2)@5,nDCG(gain={1:2,2:3})@3",
-         ["AP(norm=min(k,R),rel=2)@5", "nDCG(gain={1:2,2:3})@3"]),
+        ("AP(norm=min(k,R),rel=2)@5,nDCG(gain={1:2,2:3})@3", ["AP(norm=min(k,R),rel=2)@5", "nDCG(gain={1:2,2:3})@3"]),
         ("P.5,10,map", ["P@5", "P@10", "AP"]),
         ("MRR@10,hit rate@5", ["RR@10", "Success@5"]),
         (",nDCG@10,,RR,", ["nDCG@10", "RR"]),
     ],
-)  # fmt: skip
+)
 def test_names_may_be_separated_by_commas(text: str, parts: list[str]) -> None:
     assert parse_all(text) == tuple(map(parse, parts))
     with pytest.raises(UnknownName, match="a list of"):

@@ -24,9 +24,7 @@ def write_log(path, events):
         {
             "event_id": [str(number) for number in range(count)],
             "kind": columns[0],
-            "time": pa.array(
-                np.datetime64("2026-03-01", "us") + np.arange(count), pa.timestamp("us", "UTC")
-            ),
+            "time": pa.array(np.datetime64("2026-03-01", "us") + np.arange(count), pa.timestamp("us", "UTC")),
             "question_id": columns[1],
             "text": pa.array(columns[2], pa.string()),
             "documents": pa.array(columns[3], pa.list_(pa.string())),
@@ -53,9 +51,7 @@ def simulated(rng, path, questions=4000):
     events = []
     for number in range(questions):
         order = rng.permutation(list(attraction)).tolist()
-        clicked = [
-            each for rank, each in enumerate(order, 1) if rng.random() < attraction[each] / rank
-        ]
+        clicked = [each for rank, each in enumerate(order, 1) if rng.random() < attraction[each] / rank]
         events += asked(f"q{number}", " Late  fees ", order, clicked)
     return write_log(path, events), attraction
 
@@ -133,14 +129,15 @@ def test_expected_clicks_of_the_position_model_are_those_of_mean_attraction(tmp_
     found = implicit_judgments(write_log(tmp_path / "log.parquet", events), model="position")
     keys = sorted(counts)
     fit = fit_position_model(
-        ["abc".index(document) for document, _ in keys], [rank for _, rank in keys],
-        [counts[key][0] for key in keys], [counts[key][1] for key in keys],
-    )  # fmt: skip
+        ["abc".index(document) for document, _ in keys],
+        [rank for _, rank in keys],
+        [counts[key][0] for key in keys],
+        [counts[key][1] for key in keys],
+    )
     examined = [
-        sum(fit.examination[rank - 1] * counts[document, rank][0] for rank in (1, 2, 3)
-            if (document, rank) in counts)
+        sum(fit.examination[rank - 1] * counts[document, rank][0] for rank in (1, 2, 3) if (document, rank) in counts)
         for document in "abc"
-    ]  # fmt: skip
+    ]
     mean = sum(a * e for a, e in zip(fit.attraction, examined, strict=True)) / sum(examined)
     assert found.documents == ("a", "b", "c")
     assert found.expected == pytest.approx([mean * each for each in examined])
@@ -196,8 +193,7 @@ def test_unsure_documents_can_be_left_unjudged(tmp_path):
     log = write_log(tmp_path / "log.parquet", events)
     assert set(implicit_judgments(log).documents) == {"a", "b"}
     found = implicit_judgments(log, drop_unsure=True)
-    unsure = [d for d, low, high in zip(found.documents, found.low, found.high, strict=True)
-              if low < 0.5 <= high]  # fmt: skip
+    unsure = [d for d, low, high in zip(found.documents, found.low, found.high, strict=True) if low < 0.5 <= high]
     assert unsure == ["b"]
     assert set(found.judgments[found.questions[0]]) == {"a"}
     assert found.data_table().rows[1][-1] is None
@@ -215,10 +211,7 @@ def test_the_file_says_that_its_judgments_come_from_clicks(tmp_path):
     run = {found.questions[0]: ["d0", "d1"]}
     notes = rankgauge.evaluate(str(tmp_path / "clicks.qrels"), run, ["nDCG@5"]).notes
     assert any("judged by clicks" in note for note in notes)
-    assert not any(
-        "judged by clicks" in note
-        for note in rankgauge.evaluate(found.judgments, run, ["nDCG@5"]).notes
-    )
+    assert not any("judged by clicks" in note for note in rankgauge.evaluate(found.judgments, run, ["nDCG@5"]).notes)
 
 
 def test_impossible_arguments_are_refused(tmp_path):

@@ -22,9 +22,7 @@ WORDS = ("fees", "hours", "cards", "wifi", "rooms", "maps")
 def pooled_questions(seed, ours=40, theirs=110):
     """Return three topics, each with a word; the set has few questions of two of them."""
     rng = np.random.default_rng(seed)
-    topics = np.concatenate([
-        rng.choice(3, ours, p=[0.9, 0.06, 0.04]), rng.choice(3, theirs, p=[0.3, 0.3, 0.4]),
-    ])  # fmt: skip
+    topics = np.concatenate([rng.choice(3, ours, p=[0.9, 0.06, 0.04]), rng.choice(3, theirs, p=[0.3, 0.3, 0.4])])
     points = np.eye(3, 6)[topics] * 2 + rng.normal(0, 0.45, (ours + theirs, 6))
     texts = tuple(
         f"{'about ' if n < ours or n % 3 == 0 else ''}{WORDS[topic]} {WORDS[3 + n % 3]} n{n}"
@@ -55,13 +53,9 @@ def test_clusters_are_described_by_counts_of_their_questions():
         assert [each.evaluation, each.log] == counts
         assert each.evaluation_share == counts[0] / 40
         assert each.log_share == counts[1] / 110
-        assert each.traffic_share == pytest.approx(
-            sum(pooled.traffic[n] for n in members) / sum(pooled.traffic)
-        )
+        assert each.traffic_share == pytest.approx(sum(pooled.traffic[n] for n in members) / sum(pooled.traffic))
         # Six simultaneous intervals, so each has the level 1 - 0.05 / 6.
-        for count, size, interval in zip(
-            counts, (40, 110), (each.evaluation_interval, each.log_interval), strict=True
-        ):
+        for count, size, interval in zip(counts, (40, 110), (each.evaluation_interval, each.log_interval), strict=True):
             wilson = scipy_stats.binomtest(count, size).proportion_ci(1 - 0.05 / 6, "wilson")
             assert interval == pytest.approx((wilson.low, wilson.high))
         center = sum(pooled.rows[n] for n in members) / len(members)
@@ -90,8 +84,9 @@ def slow_additions(clusters, numbered, pooled, count):
     """Choose questions to add as `choose_additions` documents, with cosines pair by pair."""
     lacking = {
         each.number: max(0.0, pooled.evaluation * each.traffic_share - each.evaluation)
-        for each in clusters if each.p <= 0.05
-    }  # fmt: skip
+        for each in clusters
+        if each.p <= 0.05
+    }
     exact = {name: amount / sum(lacking.values()) * count for name, amount in lacking.items()}
     wanted = {name: math.floor(amount) for name, amount in exact.items()}
     for name in sorted(exact, key=lambda name: wanted[name] - exact[name]):
@@ -109,9 +104,7 @@ def slow_additions(clusters, numbered, pooled, count):
             free = [n for n in asked if all(cosine[n][c] < 0.9 for c in chosen)]
             if not free:
                 break
-            gains = {
-                n: covered(asked, [*chosen, n]) - covered(asked, chosen) for n in free
-            }  # fmt: skip
+            gains = {n: covered(asked, [*chosen, n]) - covered(asked, chosen) for n in free}
             best = max(gains, key=gains.get)
             chosen.append(best)
             found.append((pooled.texts[best], int(pooled.traffic[best]), number))
@@ -150,9 +143,12 @@ def test_outliers_are_farther_from_the_log_than_99_percent_of_it():
     rows = pooled.rows.copy()
     rows[:5] = -np.abs(rows[:5])  # far from all others; the first may have been asked
     pooled = PooledQuestions(
-        pooled.texts, pooled.ids, 40, np.where(np.arange(150) == 0, 3.0, pooled.traffic * 1.0),
+        pooled.texts,
+        pooled.ids,
+        40,
+        np.where(np.arange(150) == 0, 3.0, pooled.traffic * 1.0),
         Embedding("x", rows, rows),
-    )  # fmt: skip
+    )
 
     def distance(n):
         return min(1 - float(rows[n] @ rows[other]) for other in range(40, 150) if other != n)

@@ -20,17 +20,24 @@ from rankgauge.production.drift import Detectable, Distinction
 from rankgauge.stats.two_sample import LabelScores, unit_rows
 
 PLACES = (
-    "oslo", "rome", "bern", "kyiv", "lima", "doha", "riga", "bonn",
-    "cork", "nice", "graz", "ghent", "turin", "porto", "leeds",
-)  # fmt: skip
-VERBS = (
-    "renew", "return", "reserve", "borrow", "extend", "cancel", "order", "print",
-    "scan", "copy",
-)  # fmt: skip
-THINGS = (
-    "book", "card", "film", "map", "game", "disc", "key", "bag",
-    "lamp", "desk", "chair", "pass",
-)  # fmt: skip
+    "oslo",
+    "rome",
+    "bern",
+    "kyiv",
+    "lima",
+    "doha",
+    "riga",
+    "bonn",
+    "cork",
+    "nice",
+    "graz",
+    "ghent",
+    "turin",
+    "porto",
+    "leeds",
+)
+VERBS = ("renew", "return", "reserve", "borrow", "extend", "cancel", "order", "print", "scan", "copy")
+THINGS = ("book", "card", "film", "map", "game", "disc", "key", "bag", "lamp", "desk", "chair", "pass")
 
 
 def library(count, seed=0):
@@ -104,14 +111,17 @@ def test_how_often_questions_are_asked_does_not_change_the_verdict():
 @pytest.mark.parametrize(
     ("evaluation", "log", "p", "mark"),
     [
-        (0.5, 0.9, 0.05, "too few"), (0.7, 0.9, 0.05, ""), (0.5, 0.9, 0.06, ""),
-        (0.9, 0.5, 0.05, "too many"), (0.9, 0.7, 0.05, ""), (0.9, 0.5, 0.06, ""),
-        (0.0, 0.1, 0.01, "too few"), (0.1, 0.0, 0.01, "too many"),
+        (0.5, 0.9, 0.05, "too few"),
+        (0.7, 0.9, 0.05, ""),
+        (0.5, 0.9, 0.06, ""),
+        (0.9, 0.5, 0.05, "too many"),
+        (0.9, 0.7, 0.05, ""),
+        (0.9, 0.5, 0.06, ""),
+        (0.0, 0.1, 0.01, "too few"),
+        (0.1, 0.0, 0.01, "too many"),
     ],
-)  # fmt: skip
-def test_a_cluster_differs_if_one_share_is_at_most_two_thirds_of_the_other(
-    evaluation, log, p, mark
-):
+)
+def test_a_cluster_differs_if_one_share_is_at_most_two_thirds_of_the_other(evaluation, log, p, mark):
     report = quick(*halves(30))
     cluster = replace(report.clusters[0], evaluation_share=evaluation, log_share=log, p=p)
     assert report.mark(cluster) == mark
@@ -123,9 +133,7 @@ def test_a_cluster_differs_if_one_share_is_at_most_two_thirds_of_the_other(
 def test_detectable_shares_are_detected_at_every_larger_share():
     report = quick(*halves(30))
     shares = [0.05, 0.1, 0.2, 0.3]
-    for powers, least in (
-        ([0.9, 0.7, 0.8, 1.0], 0.2), ([0.8] * 4, 0.05), ([0.9, 0.9, 0.9, 0.79], None),
-    ):  # fmt: skip
+    for powers, least in (([0.9, 0.7, 0.8, 1.0], 0.2), ([0.8] * 4, 0.05), ([0.9, 0.9, 0.9, 0.79], None)):
         found = tuple(map(Detectable, shares, powers))
         assert replace(report, detectable=found).detected_from == least
 
@@ -133,9 +141,7 @@ def test_detectable_shares_are_detected_at_every_larger_share():
 def test_the_classifier_that_differs_most_from_chance_is_reported():
     """In standard deviations of the permutations, not by the area."""
     report = quick(*halves(30))
-    one, other = (
-        Distinction("a", 0.7, 0.6, 0.8, 2.0), Distinction("b", 0.6, 0.5, 0.7, 3.0),
-    )  # fmt: skip
+    one, other = (Distinction("a", 0.7, 0.6, 0.8, 2.0), Distinction("b", 0.6, 0.5, 0.7, 3.0))
     assert replace(report, distinctions=(one, other)).strongest == other
 
 
@@ -178,8 +184,7 @@ def test_questions_of_one_word_do_not_keep_marking_words_from_being_left_out():
     """They have fewer than two words with and without the marking words, so nothing is removed."""
     ours, theirs = halves(120)
     words = [f"{chr(97 + n % 26)}{chr(97 + n // 26)}zq" for n in range(200)]
-    report = quick([f"could you kindly tell me {text}" for text in ours] + words[:60],
-                   [*theirs, *words[60:]])  # fmt: skip
+    report = quick([f"could you kindly tell me {text}" for text in ours] + words[:60], [*theirs, *words[60:]])
     assert "kindly" in {each.word for each in report.words}
     assert not math.isnan(report.p_without_words)
 
@@ -371,10 +376,7 @@ def test_questions_are_read_from_files_collections_and_logs(tmp_path):
     (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)))
     (tmp_path / "log.csv").write_text("question,frequency\nlate fees,3\nLate fees,1\n")
     (tmp_path / "log.txt").write_text("late fees\nwifi\n\nLate  fees\n")
-    read = {
-        name: DistinctQuestions.of(tmp_path / name, "log")
-        for name in ("log.jsonl", "log.csv", "log.txt")
-    }
+    read = {name: DistinctQuestions.of(tmp_path / name, "log") for name in ("log.jsonl", "log.csv", "log.txt")}
     assert (read["log.jsonl"].counts, read["log.jsonl"].ids) == ((3, 1), (("a",), ("b",)))
     assert read["log.csv"].counts == (4,)
     assert read["log.txt"].counts == (2, 1)
@@ -405,9 +407,7 @@ def test_questions_are_read_from_an_event_log(tmp_path):
 def test_the_json_follows_the_published_schema():
     missing = quick(library(60), [*library(120)[60:], *travel(60)])
     alike, small = quick(*halves(120)), quick(library(10), travel(10), additions=0)
-    reworded = quick(
-        [text.replace("how do i", "need to") for text in library(60)], library(120)[60:]
-    )
+    reworded = quick([text.replace("how do i", "need to") for text in library(60)], library(120)[60:])
     for report in (missing, alike, small, reworded):
         data = report.to_dict()
         jsonschema.validate(data, strict("drift-1"))

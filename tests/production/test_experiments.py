@@ -37,19 +37,21 @@ def write_log(path, rows):
         {
             "event_id": [str(number) for number in range(len(events))],
             "time": pa.array(
-                np.datetime64("2026-03-01T12:00", "us") + day * np.timedelta64(1, "D"),
-                pa.timestamp("us", "UTC"),
+                np.datetime64("2026-03-01T12:00", "us") + day * np.timedelta64(1, "D"), pa.timestamp("us", "UTC")
             ),
             **{
                 name: pa.array([each.get(name) for each in events], kind)
                 for name, kind in (
-                    ("kind", pa.string()), ("question_id", pa.string()), ("user_id", pa.string()),
-                    ("arm", pa.string()), ("value", pa.float64()),
+                    ("kind", pa.string()),
+                    ("question_id", pa.string()),
+                    ("user_id", pa.string()),
+                    ("arm", pa.string()),
+                    ("value", pa.float64()),
                     ("documents", pa.list_(pa.string())),
                 )
             },
         }
-    )  # fmt: skip
+    )
     pq.write_table(table, path)
     return path
 
@@ -63,9 +65,14 @@ def simulated(rng, path, *, users=600, up=(0.6, 0.6), clicks=(0.2, 0.2), share=0
             rated = rng.random() < 0.7
             liked = rng.random() < up[arm] + taste
             rows.append(
-                (f"u{user}", ("control", "new")[arm], int(rng.integers(days)),
-                 (1 if liked else -1) if rated else None, rng.random() < clicks[arm])
-            )  # fmt: skip
+                (
+                    f"u{user}",
+                    ("control", "new")[arm],
+                    int(rng.integers(days)),
+                    (1 if liked else -1) if rated else None,
+                    rng.random() < clicks[arm],
+                )
+            )
     return write_log(path, rows), rows
 
 
@@ -89,10 +96,7 @@ def test_sums_by_day_are_those_of_a_slow_loop(tmp_path):
         assert day.difference == pytest.approx(rates[1] - rates[0])
         if math.isfinite(day.low):
             prior = found.mixing**2
-            half = math.sqrt(
-                variance * (variance + prior) / prior
-                * math.log((variance + prior) / variance / 0.05**2)
-            )  # fmt: skip
+            half = math.sqrt(variance * (variance + prior) / prior * math.log((variance + prior) / variance / 0.05**2))
             assert day.high - day.difference == pytest.approx(half)
             known.append(variance * items)
     assert math.isfinite(found.days[-1].low)
@@ -102,9 +106,7 @@ def test_sums_by_day_are_those_of_a_slow_loop(tmp_path):
 
 
 def test_a_metric_that_does_not_decide_has_a_z_interval_by_users_and_says_what_it_needs(tmp_path):
-    log, rows = simulated(
-        np.random.default_rng(8), tmp_path / "log.parquet", users=300, clicks=(0.2, 0.23)
-    )
+    log, rows = simulated(np.random.default_rng(8), tmp_path / "log.parquet", users=300, clicks=(0.2, 0.23))
     found = compare_arms(log, ["citation_ctr"], primary="thumbs_ratio").differences[1]
     rates, variance = [], 0.0
     for arm in ("control", "new"):
@@ -139,15 +141,12 @@ def test_sessions_count_on_their_first_day_with_the_worst_of_their_questions(tmp
             events.append(Event(f"e{n}-{part}", "question", when, f"q{n}-{part}", **shared))
             if handed and part == 1:
                 events.append(Event(f"h{n}", "handover", when, f"q{n}-{part}", **shared))
-    found = compare_arms(
-        write_events(tmp_path / "log.parquet", events), primary="containment_rate"
-    )  # fmt: skip
+    found = compare_arms(write_events(tmp_path / "log.parquet", events), primary="containment_rate")
     assert found.primary.denominators == (120, 120)
     for number, day in enumerate(found.days):
         assert day.day == f"2026-05-{number + 1:02d}"
         contained = [
-            [not handed for own, first, handed, _ in sessions if own == arm and first <= number]
-            for arm in "ab"
+            [not handed for own, first, handed, _ in sessions if own == arm and first <= number] for arm in "ab"
         ]
         base, new = (sum(each) / len(each) for each in contained)
         assert day.difference == pytest.approx(new - base)
@@ -155,9 +154,7 @@ def test_sessions_count_on_their_first_day_with_the_worst_of_their_questions(tmp
 
 
 def test_a_simulated_difference_is_found_and_dated(tmp_path):
-    log, _ = simulated(
-        np.random.default_rng(2), tmp_path / "log.parquet", up=(0.5, 0.75), clicks=(0.3, 0.1)
-    )
+    log, _ = simulated(np.random.default_rng(2), tmp_path / "log.parquet", up=(0.5, 0.75), clicks=(0.3, 0.1))
     found = compare_arms(log, ["citation_ctr"], primary="thumbs_ratio")
     assert found.arms == ("control", "new")
     assert found.primary.verdict == "better"
@@ -199,9 +196,7 @@ def test_users_in_both_arms_are_counted_and_reported(tmp_path):
     assert found.in_both == 1
     few = [(f"v{n}", "ab"[n % 2], 1, 1, False) for n in range(8)]
     few += [("v0", "b", 1, 1, False), ("v1", "a", 1, 1, False)]
-    found_few = compare_arms(
-        write_log(tmp_path / "few.parquet", few), primary="thumbs_ratio"
-    )  # fmt: skip
+    found_few = compare_arms(write_log(tmp_path / "few.parquet", few), primary="thumbs_ratio")
     # 2 of 8 users.
     assert found_few.users == (5, 5)
     assert any("2 users seen in both arms (25.0%)" in n for n in found_few.table().notes)
@@ -209,8 +204,7 @@ def test_users_in_both_arms_are_counted_and_reported(tmp_path):
 
 
 def test_bounds_take_unrated_answers_for_all_up_or_all_down(tmp_path):
-    rows = [(f"u{n}", "a" if n % 2 else "b", 0, [1, -1, None, None][n // 2 % 4], False)
-            for n in range(160)]  # fmt: skip
+    rows = [(f"u{n}", "a" if n % 2 else "b", 0, [1, -1, None, None][n // 2 % 4], False) for n in range(160)]
     found = compare_arms(write_log(tmp_path / "log.parquet", rows), primary="thumbs_ratio")
     # 20 up, 20 down, and 40 without a rating in each arm.
     assert (found.primary.worst, found.primary.best) == pytest.approx((-0.5, 0.5))

@@ -13,8 +13,7 @@ from rankgauge.production import QuestionSet, generate_questions
 
 TOPICS = ("fees", "cards", "wifi", "rooms", "printing", "parking", "lockers", "events")
 DOCUMENTS = {
-    topic: f"The {topic} of our library are managed at the main desk every day from nine to five."
-    for topic in TOPICS
+    topic: f"The {topic} of our library are managed at the main desk every day from nine to five." for topic in TOPICS
 }
 
 
@@ -43,9 +42,8 @@ def kind(body, before):
 def generated(answer, n=8, model=None, **options):
     with serving(answer) as server:
         chat = ChatModel(
-            server.url, "small", retries=0, repairs=0, concurrency=1, input_price=1.0,
-            output_price=2.0, **(model or {}),
-        )  # fmt: skip
+            server.url, "small", retries=0, repairs=0, concurrency=1, input_price=1.0, output_price=2.0, **(model or {})
+        )
         try:
             return generate_questions(COLLECTION, n, chat, date="2026-05-01", **options), server
         finally:
@@ -102,9 +100,7 @@ def test_refused_proposals_are_kept_with_the_reason(tmp_path):
     assert reasons["events"] == ""
     path = tmp_path / "questions.jsonl"
     refused = made.write(path)
-    assert {each.document for each in QuestionSet.read(path).questions} == {
-        each.document for each in made.questions
-    }
+    assert {each.document for each in QuestionSet.read(path).questions} == {each.document for each in made.questions}
     rows = [json.loads(line) for line in refused.read_text().splitlines()]
     assert len(rows) == 6
     assert all(row["refused"] for row in rows)
@@ -194,9 +190,7 @@ def test_a_dry_run_sends_nothing_and_estimates_the_cost():
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.sampled_from("abcd"), max_size=12), st.lists(st.sampled_from("abcd"), max_size=12)
-)
+@given(st.lists(st.sampled_from("abcd"), max_size=12), st.lists(st.sampled_from("abcd"), max_size=12))
 def test_copied_runs_are_those_of_a_slow_loop(own, theirs):
     from rankgauge.production.generation import _copied
 

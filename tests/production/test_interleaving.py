@@ -41,9 +41,7 @@ def all_drafts(a, b, k, monkeypatch):
     found = []
     flips = len(set(a) | set(b)) // 2 + 1
     for coins in itertools.product([0.0, 0.9], repeat=flips):
-        monkeypatch.setattr(
-            "rankgauge.production.interleaving.random.Random", lambda _seed, c=coins: Coins(c)
-        )
+        monkeypatch.setattr("rankgauge.production.interleaving.random.Random", lambda _seed, c=coins: Coins(c))
         found.append(interleave(a, b, seed=1, k=k))
     return found
 
@@ -100,8 +98,7 @@ def test_probabilistic_interleaving_shares_credit_equally_at_each_rank(a, b, k):
 def test_probabilistic_interleaving_draws_as_often_as_its_definition_says():
     a, b = ["a", "b", "c"], ["c", "d"]
     expected = {
-        tuple(shown): (float(p), [float(s) for s in shares])
-        for shown, p, shares in slow_probabilistic(a, b, 2)
+        tuple(shown): (float(p), [float(s) for s in shares]) for shown, p, shares in slow_probabilistic(a, b, 2)
     }
     draws = [interleave(a, b, method="probabilistic", seed=seed, k=2) for seed in range(6000)]
     for shown, (probability, shares) in expected.items():
@@ -172,21 +169,25 @@ def write_log(path, events):
 
     rows = [
         {
-            "event_id": str(number), "kind": each["kind"], "question_id": each["question"],
-            "user_id": each.get("user"), "documents": each.get("documents"),
+            "event_id": str(number),
+            "kind": each["kind"],
+            "question_id": each["question"],
+            "user_id": each.get("user"),
+            "documents": each.get("documents"),
             "attributes": list(each.get("attributes", {}).items()),
         }
         for number, each in enumerate(events)
-    ]  # fmt: skip
+    ]
     types = {
-        "event_id": pa.string(), "kind": pa.string(), "question_id": pa.string(),
-        "user_id": pa.string(), "documents": pa.list_(pa.string()),
+        "event_id": pa.string(),
+        "kind": pa.string(),
+        "question_id": pa.string(),
+        "user_id": pa.string(),
+        "documents": pa.list_(pa.string()),
         "attributes": pa.map_(pa.string(), pa.string()),
-    }  # fmt: skip
+    }
     table = pa.Table.from_pylist(rows, schema=pa.schema(types.items()))
-    times = pa.array(
-        np.datetime64("2026-03-01T10:00", "us") + np.arange(len(rows)), pa.timestamp("us", "UTC")
-    )
+    times = pa.array(np.datetime64("2026-03-01T10:00", "us") + np.arange(len(rows)), pa.timestamp("us", "UTC"))
     pq.write_table(table.append_column("time", times), path)
     return path
 
@@ -205,9 +206,13 @@ def simulated(rng, path, *, method, relevant, users=150, kind="click"):
             shown = interleave(*own, method=method, seed=question, k=6)
             base = {"question": question, "user": f"u{user}"}
             events.append(
-                base | {"kind": "impression", "documents": list(shown.documents),
-                        "attributes": shown.attributes("old", "new")}
-            )  # fmt: skip
+                base
+                | {
+                    "kind": "impression",
+                    "documents": list(shown.documents),
+                    "attributes": shown.attributes("old", "new"),
+                }
+            )
             for rank, document in enumerate(shown.documents):
                 chance = relevant.get(document[0], 0.2) + 0.1 * taste
                 if rng.random() < 0.9**rank * chance:
@@ -241,10 +246,14 @@ def test_no_preference_is_found_in_five_percent_at_most(tmp_path, method):
 
 
 def shown(question, documents, teams, user=None, a="x", b="y", **more):
-    attributes = {"interleaving": "team-draft", "interleaving.a": a, "interleaving.b": b,
-                  "interleaving.teams": teams, **more}  # fmt: skip
-    return {"kind": "impression", "question": question, "user": user, "documents": documents,
-            "attributes": attributes}  # fmt: skip
+    attributes = {
+        "interleaving": "team-draft",
+        "interleaving.a": a,
+        "interleaving.b": b,
+        "interleaving.teams": teams,
+        **more,
+    }
+    return {"kind": "impression", "question": question, "user": user, "documents": documents, "attributes": attributes}
 
 
 def click(question, document, kind="click"):
@@ -254,13 +263,20 @@ def click(question, document, kind="click"):
 def test_clicks_on_results_and_citations_are_credited_once(tmp_path):
     events = [
         shown("q1", ["d1", "d2", "d3"], "AB-", user="u"),
-        click("q1", "d1"), click("q1", "d1"), click("q1", "d1", "citation click"),
-        click("q1", "d3"), click("q1", "unknown"),
-        shown("q2", ["d1", "d2"], "AB", user="u"), click("q2", "d2", "citation click"),
-        shown("q3", ["d1", "d2"], "AB", user="v"), click("q3", "d1"), click("q3", "d2"),
+        click("q1", "d1"),
+        click("q1", "d1"),
+        click("q1", "d1", "citation click"),
+        click("q1", "d3"),
+        click("q1", "unknown"),
+        shown("q2", ["d1", "d2"], "AB", user="u"),
+        click("q2", "d2", "citation click"),
+        shown("q3", ["d1", "d2"], "AB", user="v"),
+        click("q3", "d1"),
+        click("q3", "d2"),
         shown("q4", ["d1", "d2"], "AB", user="w"),
-        shown("q5", ["d1", "d2"], "A", user="w"), click("q5", "d1"),
-    ]  # fmt: skip
+        shown("q5", ["d1", "d2"], "A", user="w"),
+        click("q5", "d1"),
+    ]
     found = analyze_interleaving(write_log(tmp_path / "log.parquet", events))
     assert (found.impressions, found.clicked, found.unusable) == (5, 3, 1)
     assert (found.wins_a, found.wins_b, found.delta) == (1, 1, 0)
@@ -310,8 +326,9 @@ def test_the_users_that_are_needed_give_the_sign_test_its_power(tmp_path):
     assert (found.users_a, found.users_b) == (up, down)
     (more,) = (
         int(re.search(r"about ([\d,]+) more", note)[1].replace(",", ""))
-        for note in found.table().notes if "more" in note
-    )  # fmt: skip
+        for note in found.table().notes
+        if "more" in note
+    )
     decided = round((up + down) * (1 + more / len(gains)))
     share = max(up, down) / (up + down)
     reach = next(n for n in range(decided // 2, decided) if sign_test(n, decided - n) < 0.05)
@@ -321,10 +338,13 @@ def test_the_users_that_are_needed_give_the_sign_test_its_power(tmp_path):
 @pytest.mark.parametrize(
     ("p", "low", "high", "verdict"),
     [
-        (0.01, 0.1, 0.2, "better"), (0.01, -0.2, -0.1, "worse"), (0.01, -0.1, 0.2, "cannot tell"),
-        (0.05, 0.1, 0.2, "cannot tell"), (0.01, 0.0, 0.2, "cannot tell"),
+        (0.01, 0.1, 0.2, "better"),
+        (0.01, -0.2, -0.1, "worse"),
+        (0.01, -0.1, 0.2, "cannot tell"),
+        (0.05, 0.1, 0.2, "cannot tell"),
+        (0.01, 0.0, 0.2, "cannot tell"),
     ],
-)  # fmt: skip
+)
 def test_the_test_and_the_interval_have_to_agree(tmp_path, p, low, high, verdict):
     events = [shown("q1", ["d1", "d2"], "AB"), click("q1", "d1")]
     found = analyze_interleaving(write_log(tmp_path / "log.parquet", events))
@@ -334,9 +354,11 @@ def test_the_test_and_the_interval_have_to_agree(tmp_path, p, low, high, verdict
 def test_an_impression_needs_a_share_for_each_document(tmp_path):
     more = {"interleaving": "probabilistic", "interleaving.shares": "0.75"}
     events = [
-        shown("q1", ["d1", "d2"], "AB", **more), click("q1", "d2"),
-        shown("q2", ["d1", "d2"], "AB"), click("q2", "d2"),
-    ]  # fmt: skip
+        shown("q1", ["d1", "d2"], "AB", **more),
+        click("q1", "d2"),
+        shown("q2", ["d1", "d2"], "AB"),
+        click("q2", "d2"),
+    ]
     found = analyze_interleaving(write_log(tmp_path / "log.parquet", events))
     assert (found.impressions, found.unusable, found.clicked) == (2, 1, 1)
     assert (found.wins_a, found.wins_b) == (0, 1)
@@ -344,9 +366,14 @@ def test_an_impression_needs_a_share_for_each_document(tmp_path):
 
 def test_one_impression_event_for_each_document_is_the_same(tmp_path):
     events = [
-        shown("q1", ["d1"], "A"), shown("q1", ["d2"], "B"), click("q1", "d2"),
-        shown("q2", ["d3"], "A"), shown("q2", ["d4"], "B"), click("q2", "d3"), click("q2", "d4"),
-    ]  # fmt: skip
+        shown("q1", ["d1"], "A"),
+        shown("q1", ["d2"], "B"),
+        click("q1", "d2"),
+        shown("q2", ["d3"], "A"),
+        shown("q2", ["d4"], "B"),
+        click("q2", "d3"),
+        click("q2", "d4"),
+    ]
     found = analyze_interleaving(write_log(tmp_path / "log.parquet", events))
     assert (found.impressions, found.wins_a, found.wins_b) == (2, 0, 1)
     assert found.delta == -0.25

@@ -52,11 +52,15 @@ def questions(log):
 @pytest.mark.parametrize(
     ("one", "other", "cosine"),
     [
-        ("late fees", "Fees, late?", 1), ("late fees", "late", 0.5**0.5),
+        ("late fees", "Fees, late?", 1),
+        ("late fees", "late", 0.5**0.5),
         ("a b c d", "d e f g", 0.25),
-        ("late", "wifi", 0), ("", "late", None), ("?!", "late", None), (None, "late", None),
+        ("late", "wifi", 0),
+        ("", "late", None),
+        ("?!", "late", None),
+        (None, "late", None),
     ],
-)  # fmt: skip
+)
 def test_words_of_two_questions_are_compared(tmp_path, one, other, cosine):
     with EventLog(write(tmp_path / "log.parquet")).connection() as connection:
         query = "SELECT word_similarity(?::VARCHAR, ?::VARCHAR)"
@@ -120,10 +124,14 @@ def test_the_next_question_of_a_session_is_that_of_its_time_not_of_its_name(tmp_
     made = [
         Event(name, "question", start + timedelta(seconds=at), name, session_id=session, text=name)
         for name, at, session in (
-            ("c", 0, "s"), ("a", 60, "s"), ("b", 90, "s"), ("d", 30, "t"), ("e", 40, None),
+            ("c", 0, "s"),
+            ("a", 60, "s"),
+            ("b", 90, "s"),
+            ("d", 30, "t"),
+            ("e", 40, None),
             ("f", 50, None),
         )
-    ]  # fmt: skip
+    ]
     found = questions(write_events(tmp_path / "log.parquet", made))
     following = {q["question_id"]: (q["next_text"], q["next_question_seconds"]) for q in found}
     none = (None, None)
@@ -133,13 +141,14 @@ def test_the_next_question_of_a_session_is_that_of_its_time_not_of_its_name(tmp_
 def test_clicks_are_compared_with_what_was_shown_once_each(tmp_path):
     start = datetime(2026, 5, 1, tzinfo=UTC)
     rows = [
-        ("impression", "q1", ("a", "b")), ("impression", "q1", ("b", "a")), ("click", "q1", ("a",)),
-        ("click", "q1", ("a",)), ("click", "q1", ("x",)), ("click", "q2", ("a",)),
-    ]  # fmt: skip
-    made = [
-        Event(f"e{n}", kind, start, name, documents=documents)
-        for n, (kind, name, documents) in enumerate(rows)
+        ("impression", "q1", ("a", "b")),
+        ("impression", "q1", ("b", "a")),
+        ("click", "q1", ("a",)),
+        ("click", "q1", ("a",)),
+        ("click", "q1", ("x",)),
+        ("click", "q2", ("a",)),
     ]
+    made = [Event(f"e{n}", kind, start, name, documents=documents) for n, (kind, name, documents) in enumerate(rows)]
     joins = EventLog(write_events(tmp_path / "log.parquet", made)).joins()
     # 2 of 4 clicks are on shown documents; q2 has only a click.
     assert (joins["clicks"], joins["unseen_clicks"]) == (4, 2)
@@ -158,10 +167,7 @@ def test_views_have_the_documented_columns(tmp_path):
 
 
 def test_a_click_alone_is_no_question(tmp_path):
-    assert [each["question_id"] for each in questions(write(tmp_path / "log.parquet"))] == [
-        "q1",
-        "q2",
-    ]
+    assert [each["question_id"] for each in questions(write(tmp_path / "log.parquet"))] == ["q1", "q2"]
 
 
 def test_a_pattern_names_several_files(tmp_path):
@@ -173,13 +179,7 @@ def test_a_pattern_names_several_files(tmp_path):
 
 def test_the_summary_counts_events_by_kind(tmp_path):
     summary = EventLog(write(tmp_path / "log.parquet")).summary()
-    assert summary.kinds == {
-        "question": 2,
-        "retrieval": 1,
-        "impression": 1,
-        "click": 4,
-        "thumbs": 2,
-    }
+    assert summary.kinds == {"question": 2, "retrieval": 1, "impression": 1, "click": 4, "thumbs": 2}
     assert summary.questions == 2
     assert f"{summary.last:%H:%M:%S}" == "12:00:31"
 

@@ -13,40 +13,123 @@ pytest.importorskip("duckdb")
 pa = pytest.importorskip("pyarrow")
 
 TEXTS = [
-    "", " ", "a", "\0", "x\0y", "é日本", "\u2028", "a\nb", "a\r", '"', '5" disk', "nan", "inf",
-    "-1", "0", "1", "1e400", "1_000", "5f", "٣", "true", "no", "None", "2026-05-01T12:00:00Z",
-    "9999-12-31T23:59:59-12:00", "10000-01-01T00:00:00Z", "0001-01-01T00:00:00+01:00",
-    "2026-05-01T12:00:00+25:00", "1777636800", "1777636800000", "infinity", "epoch",
-    "2026-05-01 12:00:00 Europe/Berlin", "2026-05-01 12:00:00 A/B", "2026-05-01", "{", "[", "[1",
-    "[]", "{}", '{"a":1,"a":2}', "{bad", "[bad]", '["a",null]', "[[1]]", "click", "thumbs", "label",
-    "preference", "retrieval", "other", "x" * 5000, "a|b", "|", "\ufeff", "'; DROP TABLE known; --",
-]  # fmt: skip
+    "",
+    " ",
+    "a",
+    "\0",
+    "x\0y",
+    "é日本",
+    "\u2028",
+    "a\nb",
+    "a\r",
+    '"',
+    '5" disk',
+    "nan",
+    "inf",
+    "-1",
+    "0",
+    "1",
+    "1e400",
+    "1_000",
+    "5f",
+    "٣",
+    "true",
+    "no",
+    "None",
+    "2026-05-01T12:00:00Z",
+    "9999-12-31T23:59:59-12:00",
+    "10000-01-01T00:00:00Z",
+    "0001-01-01T00:00:00+01:00",
+    "2026-05-01T12:00:00+25:00",
+    "1777636800",
+    "1777636800000",
+    "infinity",
+    "epoch",
+    "2026-05-01 12:00:00 Europe/Berlin",
+    "2026-05-01 12:00:00 A/B",
+    "2026-05-01",
+    "{",
+    "[",
+    "[1",
+    "[]",
+    "{}",
+    '{"a":1,"a":2}',
+    "{bad",
+    "[bad]",
+    '["a",null]',
+    "[[1]]",
+    "click",
+    "thumbs",
+    "label",
+    "preference",
+    "retrieval",
+    "other",
+    "x" * 5000,
+    "a|b",
+    "|",
+    "\ufeff",
+    "'; DROP TABLE known; --",
+]
 EVENT = {
-    "event_id": "e", "kind": "click", "time": "2026-05-01T12:00:00Z", "question_id": "q",
-    "session_id": "s", "user_id": "u", "arm": "A", "text": "t", "documents": ["d1"], "ranks": [1],
-    "scores": [0.5], "value": 1, "label": "l", "latency_ms": 5, "attributes": {"a": "b"},
-}  # fmt: skip
+    "event_id": "e",
+    "kind": "click",
+    "time": "2026-05-01T12:00:00Z",
+    "question_id": "q",
+    "session_id": "s",
+    "user_id": "u",
+    "arm": "A",
+    "text": "t",
+    "documents": ["d1"],
+    "ranks": [1],
+    "scores": [0.5],
+    "value": 1,
+    "label": "l",
+    "latency_ms": 5,
+    "attributes": {"a": "b"},
+}
 UBI = {
-    "action_name": "click", "query_id": "q", "session_id": "s", "user_id": "u", "message": "m",
-    "timestamp": "2026-05-01T12:00:00Z", "user_query": "why", "query_response_hit_ids": ["a"],
-    "query_attributes": {"arm": "A", "x": "y"}, "application": "app",
+    "action_name": "click",
+    "query_id": "q",
+    "session_id": "s",
+    "user_id": "u",
+    "message": "m",
+    "timestamp": "2026-05-01T12:00:00Z",
+    "user_query": "why",
+    "query_response_hit_ids": ["a"],
+    "query_attributes": {"arm": "A", "x": "y"},
+    "application": "app",
     "event_attributes": {
-        "object": {"object_id": "d"}, "position": {"ordinal": 1}, "value": 1, "text": "t",
-        "latency_ms": 3, "documents": ["a"],
+        "object": {"object_id": "d"},
+        "position": {"ordinal": 1},
+        "value": 1,
+        "text": "t",
+        "latency_ms": 3,
+        "documents": ["a"],
     },
-}  # fmt: skip
+}
 ASSESSMENT = {
-    "assessment_id": "m", "assessment_name": "user_feedback", "trace_id": "q", "rationale": "r",
-    "source": {"source_id": "u"}, "create_time": "2026-05-01T12:00:00Z", "feedback": {"value": 1},
-}  # fmt: skip
+    "assessment_id": "m",
+    "assessment_name": "user_feedback",
+    "trace_id": "q",
+    "rationale": "r",
+    "source": {"source_id": "u"},
+    "create_time": "2026-05-01T12:00:00Z",
+    "feedback": {"value": 1},
+}
 SPAN = {
-    "trace_id": "t", "span_id": "s", "parent_id": None, "start_time": "2026-05-01T12:00:00Z",
+    "trace_id": "t",
+    "span_id": "s",
+    "parent_id": None,
+    "start_time": "2026-05-01T12:00:00Z",
     "end_time": "2026-05-01T12:00:01Z",
     "attributes": {
-        "input.value": "q", "output.value": "a", "openinference.span.kind": "RETRIEVER",
-        "retrieval.documents": [{"document.id": "d", "document.score": 1}], "metadata": "{}",
+        "input.value": "q",
+        "output.value": "a",
+        "openinference.span.kind": "RETRIEVER",
+        "retrieval.documents": [{"document.id": "d", "document.score": 1}],
+        "metadata": "{}",
     },
-}  # fmt: skip
+}
 BASES = {"events": EVENT, "ubi": UBI, "mlflow": ASSESSMENT, "spans": SPAN}
 INSERTED = ['"', "\\", "\\ud800", "NaN", "1e999", "\r", "\0", "\x01", '{"a":', "[[", ",", "\n"]
 
@@ -70,9 +153,7 @@ def mutated(draw, base, value=json_value):
     row = json.loads(json.dumps(base))
     for _ in range(draw.randrange(1, 4)):
         inner = row
-        while (
-            isinstance(inner.get(key := draw.choice([*inner, "z"])), dict) and draw.random() < 0.7
-        ):
+        while isinstance(inner.get(key := draw.choice([*inner, "z"])), dict) and draw.random() < 0.7:
             inner = inner[key]
         if draw.random() < 0.1:
             inner.pop(key, None)
@@ -113,9 +194,7 @@ def write_table(draw, path, base, count):
         writer.writeheader()
         flat = {key: json.dumps(v) if isinstance(v, list | dict) else v for key, v in base.items()}
         for number in range(count):
-            writer.writerow(
-                mutated(draw, flat | {"event_id": f"e{number}"}, lambda d: d.choice(TEXTS))
-            )
+            writer.writerow(mutated(draw, flat | {"event_id": f"e{number}"}, lambda d: d.choice(TEXTS)))
     header, _, rest = path.read_bytes().partition(b"\r\n")
     lines = rest.decode().split("\n")
     mixed = "\n".join(cut(draw, line) if line else line for line in lines).encode()
@@ -132,14 +211,20 @@ def column(draw, name, count):
     """Return an Arrow array of any type, or the usual values of a column."""
     moments = [0, 1777636800, -(2**62), 2**62, 2**63 - 1, 253402300800, -62135596801]
     kinds = {
-        pa.string(): TEXTS, pa.int64(): [0, 1, -(2**63), 2**63 - 1], pa.bool_(): [True, False],
-        pa.float64(): [0.5, float("nan"), float("inf"), 1e308], pa.binary(): [b"\xff", b"ok"],
-        pa.list_(pa.string()): [[], ["a"], ["a", None]], pa.list_(pa.int64()): [[1, None], [2**40]],
-        pa.list_(pa.list_(pa.int8())): [[[1]]], pa.date32(): [0, 2**31 - 1, -(2**31)],
+        pa.string(): TEXTS,
+        pa.int64(): [0, 1, -(2**63), 2**63 - 1],
+        pa.bool_(): [True, False],
+        pa.float64(): [0.5, float("nan"), float("inf"), 1e308],
+        pa.binary(): [b"\xff", b"ok"],
+        pa.list_(pa.string()): [[], ["a"], ["a", None]],
+        pa.list_(pa.int64()): [[1, None], [2**40]],
+        pa.list_(pa.list_(pa.int8())): [[[1]]],
+        pa.date32(): [0, 2**31 - 1, -(2**31)],
         pa.map_(pa.string(), pa.string()): [[("a", "b"), ("c", "d")], []],
-        pa.struct([("a", pa.string())]): [{"a": "b"}], pa.null(): [None],
+        pa.struct([("a", pa.string())]): [{"a": "b"}],
+        pa.null(): [None],
         **{pa.timestamp(unit, zone): moments for unit in ("s", "us") for zone in (None, "UTC")},
-    }  # fmt: skip
+    }
     if draw.random() < 0.5:
         usual = [f"e{i}" for i in range(count)] if name == "event_id" else [EVENT[name]] * count
         return pa.array([[*v.items()] for v in usual] if name == "attributes" else usual)
@@ -162,9 +247,10 @@ def write_columns(draw, path, base, count):
 
 CASES = [
     *((write_json, name, suffix) for name in BASES for suffix in ("jsonl", "json")),
-    (write_table, "events", "csv"), (write_table, "events", "tsv"),
+    (write_table, "events", "csv"),
+    (write_table, "events", "tsv"),
     *[(write_columns, "events", "arrow")] * 6,
-]  # fmt: skip
+]
 
 
 def check(write, name, suffix, folder, seed, count):

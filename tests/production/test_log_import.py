@@ -51,9 +51,11 @@ def write(path, rows):
 
 def question(number=1, **more):
     return {
-        "query_id": f"q{number}", "user_query": f"question {number}", "client_id": "u1",
+        "query_id": f"q{number}",
+        "user_query": f"question {number}",
+        "client_id": "u1",
         "timestamp": f"2026-05-01T12:00:{number:02}Z",
-    } | more  # fmt: skip
+    } | more
 
 
 def event(action, number=1, document=None, ordinal=None, **more):
@@ -63,18 +65,18 @@ def event(action, number=1, document=None, ordinal=None, **more):
     if ordinal is not None:
         attributes["position"] = {"ordinal": ordinal}
     return {
-        "action_name": action, "query_id": f"q{number}", "session_id": "s1",
+        "action_name": action,
+        "query_id": f"q{number}",
+        "session_id": "s1",
         "timestamp": f"2026-05-01T12:00:{number:02}.500Z",
         "event_attributes": attributes | more.pop("attributes", {}),
-    } | more  # fmt: skip
+    } | more
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="needs the test data")
 def test_a_whole_log_of_ubi_agrees_with_counting_its_lines(tmp_path):
     queries, events = lines(DATA / "ubi_queries.jsonl.gz"), lines(DATA / "ubi_events.jsonl.gz")
-    report = import_log(
-        [DATA / "ubi_queries.jsonl.gz", DATA / "ubi_events.jsonl.gz"], tmp_path / "log", now=NOW
-    )
+    report = import_log([DATA / "ubi_queries.jsonl.gz", DATA / "ubi_events.jsonl.gz"], tmp_path / "log", now=NOW)
     assert report.rows == len(queries) + len(events) == 3921
     assert not report.refused
     actions = Counter(each["action_name"] for each in events)
@@ -88,9 +90,7 @@ def test_a_whole_log_of_ubi_agrees_with_counting_its_lines(tmp_path):
     }
     assert report.events["question"] == len(asked)
     assert report.events["retrieval"] == len(found)
-    everything = len(events) + len(queries) + sum(
-        q.get("query_response_hit_ids") is not None for q in queries
-    )  # fmt: skip
+    everything = len(events) + len(queries) + sum(q.get("query_response_hit_ids") is not None for q in queries)
     assert sum(report.events.values()) + report.identical == everything
     assert report.duplicates == 0
     shown = {
@@ -108,13 +108,10 @@ def test_a_whole_log_of_ubi_agrees_with_counting_its_lines(tmp_path):
     # One application counts ranks from 0, the other from 1.
     assert report.first_ranks == {"esci_ubi_sample": 0, "Chorus": 1}
     ranks = Counter(
-        e["event_attributes"]["position"]["ordinal"] + (e["application"] == "esci_ubi_sample")
-        for e in clicks
+        e["event_attributes"]["position"]["ordinal"] + (e["application"] == "esci_ubi_sample") for e in clicks
     )
     with EventLog(tmp_path / "log").connection() as connection:
-        counted = connection.execute(
-            "SELECT ranks[1], count(*) FROM events WHERE kind = 'click' GROUP BY 1"
-        ).fetchall()
+        counted = connection.execute("SELECT ranks[1], count(*) FROM events WHERE kind = 'click' GROUP BY 1").fetchall()
     assert dict(counted) == ranks
 
 
@@ -133,9 +130,9 @@ def test_an_event_with_an_unknown_name_is_kept_as_other(tmp_path):
     source = write(tmp_path / "ubi.jsonl", [question(), event("scroll")])
     report = import_log(source, tmp_path / "log")
     assert report.events == {"question": 1, "other": 1}
-    assert rows_of(tmp_path / "log", "kind, label")[-1] == ("other", "scroll") or (
-        "other", "scroll"
-    ) in rows_of(tmp_path / "log", "kind, label")  # fmt: skip
+    assert rows_of(tmp_path / "log", "kind, label")[-1] == ("other", "scroll") or ("other", "scroll") in rows_of(
+        tmp_path / "log", "kind, label"
+    )
     mapped = import_log(source, tmp_path / "mapped", mapping={"kinds": {"scroll": "impression"}})
     assert mapped.events == {"question": 1, "impression": 1}
 
@@ -153,9 +150,7 @@ def test_users_precede_clients_and_sessions_those_of_attributes_in_ubi(tmp_path)
 
 def test_answers_citations_and_feedback_of_ubi(tmp_path):
     made = [
-        question(
-            query_attributes={"arm": "B", "device": "phone"}, query_response_hit_ids=["a", "b"]
-        ),
+        question(query_attributes={"arm": "B", "device": "phone"}, query_response_hit_ids=["a", "b"]),
         event("answer_shown", attributes={"text": "It is 5.", "latency_ms": 812.5}),
         event("citation_impression", document="a", ordinal=1),
         event("citation_click", document="a", ordinal=1),
@@ -186,38 +181,59 @@ def test_answers_citations_and_feedback_of_ubi(tmp_path):
 
 def test_times_need_a_zone(tmp_path):
     times = {
-        "2026-05-01T12:00:00Z": "12:00", "2026-05-01 14:00:00+02:00": "12:00",
-        "2026-05-01T12:00Z": "12:00", "2026-05-01T14:00+02:00": "12:00",
-        "2026-05-01 12:00:00,500 UTC": "12:00", "2026-05-01 12:00": None,
-        "2026-05-01T12:00:00": None, "2026-05-01": None, "yesterday": None, "": None,
-        1777636800000: "12:00", 1777636800: "12:00", "1777636800000000000": "12:00",
-        20260501: None, "20260501120000": None, -5: None, 1e300: None, "nan": None,
-        "9999-12-31T23:59:59Z": "23:59", "9999-12-31T23:59:59-01:00": None,
-        "0001-01-01T00:00:00Z": "00:00", "0001-01-01T00:00:00+00:01": None,
-        "2026-05-01T12:00:00+25:00": None, "2026-05-01T12:00:00+99": None,
-        "2026-05-01T12:00:00+10:60": None, "2026-05-01 12:00:00 CET": None,
-        "2026-05-01T12:00:00+02:00:00": None, "2026-05-01T12:00:00 Mars/Base": None,
-        "26-05-01T12:00:00Z": None, "infinity": None, "2026-02-30T12:00:00Z": None,
+        "2026-05-01T12:00:00Z": "12:00",
+        "2026-05-01 14:00:00+02:00": "12:00",
+        "2026-05-01T12:00Z": "12:00",
+        "2026-05-01T14:00+02:00": "12:00",
+        "2026-05-01 12:00:00,500 UTC": "12:00",
+        "2026-05-01 12:00": None,
+        "2026-05-01T12:00:00": None,
+        "2026-05-01": None,
+        "yesterday": None,
+        "": None,
+        1777636800000: "12:00",
+        1777636800: "12:00",
+        "1777636800000000000": "12:00",
+        20260501: None,
+        "20260501120000": None,
+        -5: None,
+        1e300: None,
+        "nan": None,
+        "9999-12-31T23:59:59Z": "23:59",
+        "9999-12-31T23:59:59-01:00": None,
+        "0001-01-01T00:00:00Z": "00:00",
+        "0001-01-01T00:00:00+00:01": None,
+        "2026-05-01T12:00:00+25:00": None,
+        "2026-05-01T12:00:00+99": None,
+        "2026-05-01T12:00:00+10:60": None,
+        "2026-05-01 12:00:00 CET": None,
+        "2026-05-01T12:00:00+02:00:00": None,
+        "2026-05-01T12:00:00 Mars/Base": None,
+        "26-05-01T12:00:00Z": None,
+        "infinity": None,
+        "2026-02-30T12:00:00Z": None,
         "2026-05-01 14:00:00 Europe/Berlin": "12:00",
-    }  # fmt: skip
+    }
     source = write(
-        tmp_path / "ubi.jsonl",
-        [question(1, query_id=f"t{i}", timestamp=each) for i, each in enumerate(times)],
+        tmp_path / "ubi.jsonl", [question(1, query_id=f"t{i}", timestamp=each) for i, each in enumerate(times)]
     )
     report = import_log(source, tmp_path / "log")
     found = dict(rows_of(tmp_path / "log", "question_id, strftime(time, '%H:%M')"))
     assert found == {f"t{i}": at for i, at in enumerate(times.values()) if at is not None}
     assert {each.reason: each.rows for each in report.refused} == {
-        "a time that cannot be read": 15, "a time without a zone": 3, "no time": 1,
+        "a time that cannot be read": 15,
+        "a time without a zone": 3,
+        "no time": 1,
         "a time outside the years 1 to 9999 in UTC": 2,
-    }  # fmt: skip
+    }
     assert report.refused[1].first.endswith("ubi.jsonl:6")
     assert "9999-12-31" in EventLog(tmp_path / "log").summary().summary()
     with_zone = import_log(source, tmp_path / "zone", timezone="Europe/Berlin")
     assert {each.reason: each.rows for each in with_zone.refused} == {
-        "a time that cannot be read": 15, "no time": 1,
+        "a time that cannot be read": 15,
+        "no time": 1,
         "a time outside the years 1 to 9999 in UTC": 2,
-    }  # fmt: skip
+    }
     assert ("t6", "10:00") in rows_of(tmp_path / "zone", "question_id, strftime(time, '%H:%M')")
     with pytest.raises(InputError, match="not a time zone"):
         import_log(source, tmp_path / "other", timezone="Mars/Base")
@@ -226,10 +242,7 @@ def test_times_need_a_zone(tmp_path):
 @pytest.mark.parametrize("time", ["to_timestamp(253433923200)", "'soon'"])
 def test_a_parquet_file_with_times_that_cannot_be_read_is_no_log(tmp_path, time):
     path = tmp_path / "log.parquet"
-    duckdb.execute(
-        f"COPY (SELECT 'e' AS event_id, 'question' AS kind, 'q' AS question_id, {time} AS time)"
-        f" TO '{path}'"
-    )
+    duckdb.execute(f"COPY (SELECT 'e' AS event_id, 'question' AS kind, 'q' AS question_id, {time} AS time) TO '{path}'")
     with pytest.raises(FormatError, match=r"this is not a log: (.|\n)*fix: import it"):
         EventLog(path).summary()
 
@@ -240,8 +253,14 @@ def test_faults_are_counted_and_written_down(tmp_path):
     source.write_bytes(
         b"\n".join(
             (
-                b"\xef\xbb\xbf" + good.encode(), b"", b"{broken", b"[1, 2]", b'"text"', b"42",
-                '{"query_id": "über"'.encode("latin-1"), b'{"a": 1}',
+                b"\xef\xbb\xbf" + good.encode(),
+                b"",
+                b"{broken",
+                b"[1, 2]",
+                b'"text"',
+                b"42",
+                '{"query_id": "über"'.encode("latin-1"),
+                b'{"a": 1}',
                 json.dumps(event("feedback", attributes={"value": "maybe"})).encode(),
                 json.dumps(event("click", document="a", ordinal=-3)).encode(),
                 json.dumps(event("click", document="a", ordinal=1.5)).encode(),
@@ -249,17 +268,18 @@ def test_faults_are_counted_and_written_down(tmp_path):
                 good.encode()[:30],
             )
         )
-    )  # fmt: skip
+    )
     report = import_log(source, tmp_path / "log", format="ubi", first_rank=1)
     assert report.rows == 12
     assert report.events == {"question": 1}
     assert {each.reason: each.rows for each in report.refused} == {
-        "not a JSON object": 5, "not UTF-8": 1, "neither a query nor an event of UBI": 1,
-        "a value that cannot be read": 1, "an invalid rank": 3,
-    }  # fmt: skip
-    kept = [
-        json.loads(line) for line in (tmp_path / "log" / "refused.jsonl").read_text().splitlines()
-    ]
+        "not a JSON object": 5,
+        "not UTF-8": 1,
+        "neither a query nor an event of UBI": 1,
+        "a value that cannot be read": 1,
+        "an invalid rank": 3,
+    }
+    kept = [json.loads(line) for line in (tmp_path / "log" / "refused.jsonl").read_text().splitlines()]
     assert len(kept) == 11
     assert {"source": f"{source}:3", "reason": "not a JSON object", "row": "{broken"} in kept
 
@@ -274,9 +294,7 @@ def test_refused_rows_have_no_text_if_personal_data_is_not_kept(tmp_path):
 def test_a_truncated_gzip_gives_what_can_be_read(tmp_path):
     whole = tmp_path / "ubi.jsonl.gz"
     with gzip.open(whole, "wt") as stream:
-        stream.writelines(
-            json.dumps(question(i % 60, query_id=f"q{i}")) + "\n" for i in range(9999)
-        )
+        stream.writelines(json.dumps(question(i % 60, query_id=f"q{i}")) + "\n" for i in range(9999))
     content = whole.read_bytes()
     whole.write_bytes(content[: len(content) // 2])
     report = import_log(whole, tmp_path / "log")
@@ -302,13 +320,15 @@ def test_a_log_that_can_only_be_read_once_is_refused(tmp_path, monkeypatch):
 
 def test_duplicates_disorder_future_and_orphans_are_counted(tmp_path):
     made = [
-        question(5), question(4), question(4),
+        question(5),
+        question(4),
+        question(4),
         question(6, timestamp="2030-01-01T00:00:00Z"),
         event("click", 59, document="a", ordinal=1),
         event("impression", 4, document="a", ordinal=1),
         event("click", 4, document="a", ordinal=1),
         event("click", 5, document="b", ordinal=1),
-    ]  # fmt: skip
+    ]
     report = import_log(write(tmp_path / "ubi.jsonl", made), tmp_path / "log", now=NOW)
     assert (report.duplicates, report.identical) == (0, 1)
     # 4 after 5; the first click after the future; the impression of 4 after the click of 59
@@ -324,19 +344,21 @@ def test_events_without_identifier_are_equal_only_if_every_field_is(tmp_path):
     other = {
         "latency": {"event_attributes": {"text": "5", "latency_ms": 2}},
         "text": {"event_attributes": {"text": "6", "latency_ms": 1}},
-        "user": {"user_id": "u2"}, "session": {"session_id": "s2"}, "question": {"query_id": "q2"},
-        "time": {"timestamp": "2026-05-01T12:00:01.501Z"}, "kind": {"action_name": "impression"},
-        "arm": {"query_attributes": {"arm": "B"}}, "attributes": {"application": "a"},
+        "user": {"user_id": "u2"},
+        "session": {"session_id": "s2"},
+        "question": {"query_id": "q2"},
+        "time": {"timestamp": "2026-05-01T12:00:01.501Z"},
+        "kind": {"action_name": "impression"},
+        "arm": {"query_attributes": {"arm": "B"}},
+        "attributes": {"application": "a"},
         "others": {"query_attributes": {"device": "phone"}},
         "empty": {"event_attributes": {"text": "", "latency_ms": 1}},
         "value": {"event_attributes": {"text": "5", "latency_ms": 1, "value": 2}},
         "one": {"event_attributes": {"text": "5", "latency_ms": 1, "documents": ["a, b"]}},
         "two": {"event_attributes": {"text": "5", "latency_ms": 1, "documents": ["a", "b"]}},
-    }  # fmt: skip
+    }
     rows = [made, *(made | each for each in other.values())]
-    again = made | {"session_id": None, "event_attributes": {
-        "latency_ms": 1.0, "text": "5", "session_id": "s1",
-    }}  # fmt: skip
+    again = made | {"session_id": None, "event_attributes": {"latency_ms": 1.0, "text": "5", "session_id": "s1"}}
     report = import_log(write(tmp_path / "ubi.jsonl", [*rows, made, again]), tmp_path / "log")
     assert (sum(report.events.values()), report.identical) == (len(rows), 2)
     named = [each | {"event_id": f"e{i}"} for i, each in enumerate([*rows, rows[0]])]
@@ -346,8 +368,17 @@ def test_events_without_identifier_are_equal_only_if_every_field_is(tmp_path):
 
 
 def test_events_are_not_equal_if_they_differ_in_a_value_that_is_not_stored(tmp_path):
-    made = {"event_id": None, "kind": "other", "time": NOON, "question_id": "q", "value": "x",
-            "documents": ["a"], "ranks": ["1"], "scores": ["1"], "latency_ms": "slow"}  # fmt: skip
+    made = {
+        "event_id": None,
+        "kind": "other",
+        "time": NOON,
+        "question_id": "q",
+        "value": "x",
+        "documents": ["a"],
+        "ranks": ["1"],
+        "scores": ["1"],
+        "latency_ms": "slow",
+    }
     changes = {"value": "y", "ranks": ["2"], "scores": ["2"], "latency_ms": "fast"}
     rows = [made, *(made | {key: value} for key, value in changes.items())]
     source = write(tmp_path / "events.jsonl", [*rows, made])
@@ -370,9 +401,7 @@ def test_a_dry_run_reports_the_same_and_writes_nothing(tmp_path):
 def test_users_are_hashed_or_dropped_and_texts_scrubbed(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     asked = question(user_query="refund for jo@example.org", client_id="jo")
-    source = write(
-        tmp_path / "ubi.jsonl", [asked, question(2, client_id="jo"), question(3, client_id="al")]
-    )
+    source = write(tmp_path / "ubi.jsonl", [asked, question(2, client_id="jo"), question(3, client_id="al")])
     import_log(source, tmp_path / "hash", personal="hash", scrub=True)
     found = rows_of(tmp_path / "hash", "question_id, user_id, text")
     users = {question_id: user for question_id, user, _ in found}
@@ -380,23 +409,28 @@ def test_users_are_hashed_or_dropped_and_texts_scrubbed(tmp_path, monkeypatch):
     assert "jo" not in users.values()
     assert "refund for [email]" in {text for *_, text in found}
     import_log(source, tmp_path / "drop", personal="drop", drop_text=True)
-    assert {row[1:] for row in rows_of(tmp_path / "drop", "question_id, user_id, text")} == {
-        (None, None)
-    }
+    assert {row[1:] for row in rows_of(tmp_path / "drop", "question_id, user_id, text")} == {(None, None)}
     with pytest.raises(InputError, match="other settings for personal data"):
         import_log(source, tmp_path / "drop")
 
 
 MAPPING = {
     "columns": {
-        "event_id": "id", "kind": "type", "time": "ts", "question_id": "q", "user_id": "who",
-        "documents": "docs", "ranks": "places", "value": "rating", "text": "words",
+        "event_id": "id",
+        "kind": "type",
+        "time": "ts",
+        "question_id": "q",
+        "user_id": "who",
+        "documents": "docs",
+        "ranks": "places",
+        "value": "rating",
+        "text": "words",
     },
     "kinds": {"ask": "question", "open": "click", "rate": "thumbs", "show": "impression"},
     "values": {"good": 1, "bad": -1},
     "attributes": ["device"],
     "separator": "|",
-}  # fmt: skip
+}
 TABLE = [
     ("id", "type", "ts", "q", "who", "docs", "places", "rating", "words", "device"),
     ("1", "ask", "2026-05-01T12:00:00Z", "q1", "u1", "", "", "", 'late "fees", why\nnow', "phone"),
@@ -428,9 +462,7 @@ def table(path):
 
         for each in records:
             each["docs"] = each["docs"].split("|") if each["docs"] else None
-            each["places"] = (
-                [int(at) for at in each["places"].split("|")] if each["places"] else None
-            )
+            each["places"] = [int(at) for at in each["places"].split("|")] if each["places"] else None
         parquet.write_table(pa.Table.from_pylist(records), path)
     return path
 
@@ -445,9 +477,7 @@ def test_a_mapping_reads_any_table_alike(tmp_path, suffix):
         "the numbers of ranks and documents differ": 1,
         "a time without a zone": 1,
     }
-    assert rows_of(
-        tmp_path / "log", "event_id, text, documents, ranks, value, label, attributes"
-    ) == [
+    assert rows_of(tmp_path / "log", "event_id, text, documents, ranks, value, label, attributes") == [
         ("1", 'late "fees", why\nnow', None, None, None, None, {"device": "phone"}),
         ("2", None, ["a", "b"], [1, 2], None, None, {"device": "phone"}),
         ("3", None, ["b"], [2], None, None, None),
@@ -484,22 +514,20 @@ def test_a_row_can_tell_of_several_events(tmp_path):
 FLAGS = {
     "columns": {"time": "ts", "question_id": "id"},
     "events": [
-        {"kind": "question", "text": "question"}, {"kind": "answer", "text": "question"},
-        {"kind": "abstention", "label": "abstained"}, {"kind": "handover", "value": "handed_over"},
+        {"kind": "question", "text": "question"},
+        {"kind": "answer", "text": "question"},
+        {"kind": "abstention", "label": "abstained"},
+        {"kind": "handover", "value": "handed_over"},
         {"kind": "thumbs", "value": "helpful"},
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet", ".json"])
 def test_boolean_columns_say_whether_there_is_an_event(tmp_path, suffix):
     draw = random.Random(suffix)
-    yes, no = {
-        ".parquet": ([True], [False, None]),
-        ".jsonl": ([True, 1, "yes"], [False, 0, None, ""]),
-    }.get(
-        suffix,
-        (["true", "True", " yes", "YES", "1", "no source"], ["no", "FALSE", "0", "", " "]),
+    yes, no = {".parquet": ([True], [False, None]), ".jsonl": ([True, 1, "yes"], [False, 0, None, ""])}.get(
+        suffix, (["true", "True", " yes", "YES", "1", "no source"], ["no", "FALSE", "0", "", " "])
     )
     chosen = [[draw.choice([*yes, *no]) for _ in range(3)] for _ in range(300)]
 
@@ -534,9 +562,7 @@ def test_boolean_columns_say_whether_there_is_an_event(tmp_path, suffix):
     assert report.events["handover"] == sum(true(b) for _, b, _ in chosen)
     assert report.events["thumbs"] == len(rated) - len(wrong)
     with EventLog(tmp_path / "log").connection() as connection:
-        [(rate, up)] = connection.execute(
-            "SELECT avg(abstained::INT), sum(thumbs_up) FROM questions"
-        ).fetchall()
+        [(rate, up)] = connection.execute("SELECT avg(abstained::INT), sum(thumbs_up) FROM questions").fetchall()
     assert rate == pytest.approx(sum(true(a) for a, _, _ in chosen) / 300)
     assert up == sum(true(c) for _, _, c in chosen if c != "no source")
 
@@ -587,14 +613,10 @@ def test_a_row_with_none_of_its_events_is_refused(tmp_path):
     }
     asked = {"id": "q1", "ts": "2026-05-01T12:00:00Z", "question": "why?"}
     source = tmp_path / "chats.jsonl"
-    source.write_text(
-        f"{json.dumps(asked)}\n{json.dumps(asked | {'question': None})}\n{json.dumps(asked)[:40]}\n"
-    )
+    source.write_text(f"{json.dumps(asked)}\n{json.dumps(asked | {'question': None})}\n{json.dumps(asked)[:40]}\n")
     report = import_log(source, tmp_path / "log", mapping=mapping)
     assert report.events == {"question": 1}
-    assert {each.reason: each.rows for each in report.refused} == {
-        "none of the events": 1, "not a JSON object": 1,
-    }  # fmt: skip
+    assert {each.reason: each.rows for each in report.refused} == {"none of the events": 1, "not a JSON object": 1}
 
 
 @pytest.mark.parametrize(
@@ -628,9 +650,7 @@ def test_csv_rows_of_another_width_are_refused_with_their_line(tmp_path):
     report = import_log(source, tmp_path / "log", mapping=mapping)
     assert report.rows == 5
     assert report.events == {"question": 2}
-    kept = [
-        json.loads(line) for line in (tmp_path / "log" / "refused.jsonl").read_text().splitlines()
-    ]
+    kept = [json.loads(line) for line in (tmp_path / "log" / "refused.jsonl").read_text().splitlines()]
     assert {(each["source"].rpartition(":")[2], each["reason"]) for each in kept} == {
         ("3", "the number of columns differs from the header"),
         ("4", "not UTF-8"),
@@ -656,16 +676,13 @@ def search(number, text="disk", device="phone"):
 
 def filled_lines(path):
     """Return the number of lines that are not blank, without the header."""
-    return sum(not re.fullmatch(rb"[\s\0]*", line)
-               for line in re.split(rb"\r\n|\n|\r", path.read_bytes())) - 1  # fmt: skip
+    return sum(not re.fullmatch(rb"[\s\0]*", line) for line in re.split(rb"\r\n|\n|\r", path.read_bytes())) - 1
 
 
 def read_ids(path, log):
     report = import_log(path, log, mapping=SEARCHES)
     assert report.lines == filled_lines(path)
-    assert report.rows == sum(report.events.values()) + report.duplicates + sum(
-        each.rows for each in report.refused
-    )
+    assert report.rows == sum(report.events.values()) + report.duplicates + sum(each.rows for each in report.refused)
     return {each for (each,) in rows_of(log, "question_id")}, report
 
 
@@ -684,9 +701,7 @@ def test_quotes_in_csv_lose_no_row(tmp_path):
         "wide": ({7: search(7, "a,b"), 9: "q9,x"}, {"q7", "q9"}),
     }
     for name, (changed, lost) in cases.items():
-        path = searches(
-            tmp_path / f"{name}.csv", [changed.get(i, row) for i, row in enumerate(rows)]
-        )
+        path = searches(tmp_path / f"{name}.csv", [changed.get(i, row) for i, row in enumerate(rows)])
         ids, report = read_ids(path, tmp_path / name)
         assert ids == everything - lost, name
         if lost:
@@ -703,9 +718,7 @@ def test_cells_of_several_lines_are_one_row_and_their_lines_are_counted(tmp_path
     with path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
         writer.writerow(("id", "ts", "text", "device"))
-        writer.writerows(
-            (f"q{i}", f"2026-05-01T12:00:0{i}Z", text, "") for i, text in enumerate(texts)
-        )
+        writer.writerows((f"q{i}", f"2026-05-01T12:00:0{i}Z", text, "") for i, text in enumerate(texts))
     _, report = read_ids(path, tmp_path / "log")
     assert not report.refused
     assert (report.rows, report.lines) == (4, 9)
@@ -736,13 +749,9 @@ def test_a_header_that_is_not_clear_is_refused(tmp_path):
         ('id,"ts,text', "quote that opens in this row is not closed"),
     ):
         with pytest.raises(FormatError, match=message):
-            import_log(
-                searches(tmp_path / "log.csv", [search(1)], header), tmp_path / "log",
-                mapping=SEARCHES,
-            )  # fmt: skip
+            import_log(searches(tmp_path / "log.csv", [search(1)], header), tmp_path / "log", mapping=SEARCHES)
     # SQL ignores case, a log does not; nor are names of the reader special.
-    path = searches(tmp_path / "log.csv", ["q1,2026-05-01T12:00:00Z,no,yes,5,6"],
-                    "id,ts,TEXT,text,line,raw")  # fmt: skip
+    path = searches(tmp_path / "log.csv", ["q1,2026-05-01T12:00:00Z,no,yes,5,6"], "id,ts,TEXT,text,line,raw")
     mapping = SEARCHES | {"attributes": ["line", "raw"]}
     import_log(path, tmp_path / "log", mapping=mapping)
     assert rows_of(tmp_path / "log", "text, attributes") == [("yes", {"line": "5", "raw": "6"})]
@@ -759,9 +768,13 @@ def test_events_of_our_own_schema_are_read_again(tmp_path):
 def test_attributes_of_our_own_events_in_json_are_kept(tmp_path):
     told = {"interleaving.teams": "AB-", "language": "de", "rank": 3}
     row = {
-        "event_id": "e1", "kind": "impression", "time": "2026-05-01T12:00:00Z",
-        "question_id": "q1", "documents": ["d1", "d2"], "attributes": told,
-    }  # fmt: skip
+        "event_id": "e1",
+        "kind": "impression",
+        "time": "2026-05-01T12:00:00Z",
+        "question_id": "q1",
+        "documents": ["d1", "d2"],
+        "attributes": told,
+    }
     path = write(tmp_path / "events.jsonl", [row, row | {"event_id": "e2", "attributes": None}])
     import_log(path, tmp_path / "log")
     with EventLog(tmp_path / "log").connection() as connection:
@@ -771,14 +784,21 @@ def test_attributes_of_our_own_events_in_json_are_kept(tmp_path):
 
 def test_feedback_of_other_tools(tmp_path):
     mlflow = {
-        "assessment_id": "m1", "assessment_name": "user_feedback", "trace_id": "q1",
+        "assessment_id": "m1",
+        "assessment_name": "user_feedback",
+        "trace_id": "q1",
         "source": {"source_type": "HUMAN", "source_id": "u1"},
-        "create_time": "2026-05-01T12:00:00Z", "feedback": {"value": True},
-    }  # fmt: skip
+        "create_time": "2026-05-01T12:00:00Z",
+        "feedback": {"value": True},
+    }
     langfuse = {
-        "id": "l1", "traceId": "q1", "name": "user-feedback", "value": 0, "dataType": "BOOLEAN",
+        "id": "l1",
+        "traceId": "q1",
+        "name": "user-feedback",
+        "value": 0,
+        "dataType": "BOOLEAN",
         "timestamp": "2026-05-01T12:00:09Z",
-    }  # fmt: skip
+    }
     for name, row in (("mlflow.jsonl", mlflow), ("langfuse.jsonl", langfuse)):
         import_log(write(tmp_path / name, [row]), tmp_path / "log")
     assert rows_of(tmp_path / "log", "event_id, kind, question_id, value") == [
@@ -800,10 +820,17 @@ def test_a_log_of_unknown_format_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("name", "other"),
     [
-        ("log[1]", "log1"), ("log*", "log-all"), ("log?", "log1"), ("[!a]", "b"), ("**", "a"),
-        ("arm=B", "arm=A"), ("it's \"one\"", "x"), ("50% #1; é 日本", "x"), ("s3:", "x"),
+        ("log[1]", "log1"),
+        ("log*", "log-all"),
+        ("log?", "log1"),
+        ("[!a]", "b"),
+        ("**", "a"),
+        ("arm=B", "arm=A"),
+        ('it\'s "one"', "x"),
+        ("50% #1; é 日本", "x"),
+        ("s3:", "x"),
     ],
-)  # fmt: skip
+)
 def test_a_log_of_any_name_contains_only_its_own_events(tmp_path, monkeypatch, name, other):
     monkeypatch.chdir(tmp_path)
     import_log(write(tmp_path / "other.jsonl", [question(1), question(2)]), other)
@@ -858,12 +885,8 @@ def many_rows(path, count=400):
     with path.open("w", encoding="utf-8") as stream:
         for i in range(count):
             stream.write(json.dumps(question(i % 60, query_id=f"q{i}")) + "\n")
-            stream.write(
-                json.dumps(event("impression", i % 60, f"d{i}", 0, query_id=f"q{i}")) + "\n"
-            )
-            stream.write(
-                json.dumps(event("click", i % 60, f"d{i}", 0, query_id=f"q{i // 2}")) + "\n"
-            )
+            stream.write(json.dumps(event("impression", i % 60, f"d{i}", 0, query_id=f"q{i}")) + "\n")
+            stream.write(json.dumps(event("click", i % 60, f"d{i}", 0, query_id=f"q{i // 2}")) + "\n")
             if i % 7 == 0:
                 stream.write("nonsense\n" + json.dumps(question(i % 60, query_id=f"q{i}")) + "\n")
     return path
@@ -903,9 +926,7 @@ def test_an_interrupted_import_goes_on_with_equal_results(tmp_path, monkeypatch,
     resumed = import_log(source, tmp_path / "log", now=NOW)
     assert resumed.to_dict() == whole.to_dict() | {"log": str(tmp_path / "log")}
     assert rows_of(tmp_path / "log", "*") == rows_of(complete, "*")
-    assert [p.name for p in sorted((tmp_path / "log").iterdir())] == [
-        p.name for p in sorted((complete).iterdir())
-    ]
+    assert [p.name for p in sorted((tmp_path / "log").iterdir())] == [p.name for p in sorted((complete).iterdir())]
     for name in ("refused.jsonl", "manifest.json"):
         assert (tmp_path / "log" / name).read_bytes() == (complete / name).read_bytes()
 
@@ -949,19 +970,35 @@ def test_a_killed_process_leaves_a_log_that_can_be_resumed(tmp_path):
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
-        st.sampled_from(
-            ["query_id", "action_name", "timestamp", "event_attributes", "position", "ordinal",
-             "object", "object_id", "value", "query_response_hit_ids", "query_attributes", "text"]
-        ) | st.text(max_size=4), inner, max_size=5,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "query_id",
+                    "action_name",
+                    "timestamp",
+                    "event_attributes",
+                    "position",
+                    "ordinal",
+                    "object",
+                    "object_id",
+                    "value",
+                    "query_response_hit_ids",
+                    "query_attributes",
+                    "text",
+                ]
+            )
+            | st.text(max_size=4),
+            inner,
+            max_size=5,
+        )
     ),
     max_leaves=12,
-)  # fmt: skip
-
-
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         JSON.map(lambda row: json.dumps(row).encode())

@@ -36,36 +36,33 @@ def log(path, *, thumbs, abstains, days=28):
             shift = (n + 7 * day) % 40 / 40
             message = "I don't know." if shift < abstains[late] else "It is so."
             events += [
-                Event(f"q{day}-{n}", "question", when, session_id=f"s{day}-{n}", text="Is it?",
-                      **who),
+                Event(f"q{day}-{n}", "question", when, session_id=f"s{day}-{n}", text="Is it?", **who),
                 Event(f"a{day}-{n}", "answer", when, text=message, **who),
-                Event(f"t{day}-{n}", "thumbs", when, value=1 if shift < thumbs[late] else -1,
-                      **who),
-            ]  # fmt: skip
+                Event(f"t{day}-{n}", "thumbs", when, value=1 if shift < thumbs[late] else -1, **who),
+            ]
     return write_events(path, events)
 
 
 HELD = [(START, [0.5, 0.6, 0.7, 0.8]), (START + timedelta(days=25), [0.5, 0.6, 0.71, 0.8])]
 FALLEN = [(START, [0.5, 0.6, 0.7, 0.8]), (START + timedelta(days=25), [0.2, 0.31, 0.4, 0.52])]
-CALM, ANGRY = {"thumbs": (0.8, 0.8), "abstains": (0.1, 0.1)}, {
-    "thumbs": (0.8, 0.5), "abstains": (0.1, 0.1)
-}  # fmt: skip
+CALM, ANGRY = {"thumbs": (0.8, 0.8), "abstains": (0.1, 0.1)}, {"thumbs": (0.8, 0.5), "abstains": (0.1, 0.1)}
 
 
-@pytest.mark.parametrize(("offline", "online", "drift", "verdict", "says"), [
-    (HELD, ANGRY, None, "REFRESH", "metrics look good, but users complain: refresh"),
-    (HELD, {"thumbs": (0.8, 0.8), "abstains": (0.1, 0.4)}, None, "REFRESH", "users complain"),
-    (HELD, CALM, True, "REFRESH", "questions of users differ"),
-    (HELD, CALM, None, "STEADY", "metrics hold"),
-    (HELD, {"thumbs": (0.5, 0.8), "abstains": (0.1, 0.1)}, False, "STEADY", "metrics hold"),
-    (FALLEN, ANGRY, None, "WORSE", "metrics fall and users complain"),
-    (FALLEN, CALM, None, "OFFLINE ONLY", "users show no change"),
-    (HELD[:1], ANGRY, None, "USERS ONLY", "evaluate again"),
-    (HELD[:1], CALM, None, "CANNOT TELL", "too few"),
-])  # fmt: skip
-def test_the_verdict_is_that_of_the_simulated_truth(
-    tmp_path, offline, online, drift, verdict, says
-):
+@pytest.mark.parametrize(
+    ("offline", "online", "drift", "verdict", "says"),
+    [
+        (HELD, ANGRY, None, "REFRESH", "metrics look good, but users complain: refresh"),
+        (HELD, {"thumbs": (0.8, 0.8), "abstains": (0.1, 0.4)}, None, "REFRESH", "users complain"),
+        (HELD, CALM, True, "REFRESH", "questions of users differ"),
+        (HELD, CALM, None, "STEADY", "metrics hold"),
+        (HELD, {"thumbs": (0.5, 0.8), "abstains": (0.1, 0.1)}, False, "STEADY", "metrics hold"),
+        (FALLEN, ANGRY, None, "WORSE", "metrics fall and users complain"),
+        (FALLEN, CALM, None, "OFFLINE ONLY", "users show no change"),
+        (HELD[:1], ANGRY, None, "USERS ONLY", "evaluate again"),
+        (HELD[:1], CALM, None, "CANNOT TELL", "too few"),
+    ],
+)
+def test_the_verdict_is_that_of_the_simulated_truth(tmp_path, offline, online, drift, verdict, says):
     points = [(time, evaluation(values)) for time, values in offline]
     found = production_health(log(tmp_path / "log.parquet", **online), points, "RR", drift=drift)
     assert found.verdict == verdict, str(found)
@@ -93,17 +90,13 @@ def test_weeks_have_the_rates_of_their_days_and_the_latest_evaluation(tmp_path):
     sunday = (START + timedelta(days=2, hours=23), 0.4)
     monday = (START + timedelta(days=3), 0.6)
     edge = production_health(tmp_path / "log.parquet", [monday, sunday], "RR").weeks
-    assert [(week.start, week.offline) for week in edge[:2]] == [
-        ("2026-04-27", 0.4), ("2026-05-04", 0.6),
-    ]  # fmt: skip
+    assert [(week.start, week.offline) for week in edge[:2]] == [("2026-04-27", 0.4), ("2026-05-04", 0.6)]
     assert math.isnan(found.weeks[1].offline)
     assert all(week.online["thumbs_ratio"] == pytest.approx(0.8) for week in found.weeks)
 
 
 def test_small_changes_are_shown_with_significant_digits():
-    assert Signal("AP", "steady", 0.0, 0.0, 0.0).sentence == (
-        "AP: steady: change 0 (no value changed)"
-    )
+    assert Signal("AP", "steady", 0.0, 0.0, 0.0).sentence == ("AP: steady: change 0 (no value changed)")
     assert Signal("AP", "steady", 0.00002, -0.00034, 0.00038).sentence == (
         "AP: steady: change +2e-05 (95% interval -0.0003 to +0.0004)"
     )
@@ -112,32 +105,36 @@ def test_small_changes_are_shown_with_significant_digits():
     )
 
 
-@pytest.mark.parametrize(("before", "after", "state"), [
-    ([0.5] * 10, [0.5] * 10, "steady"),
-    ([0.5] * 10, [0.9] * 10, "better"),
-    ([0.1, 0.9] * 20, [0.9, 0.1] * 20, "cannot tell"),
-    ([0.9, 0.8] * 20, [0.5, 0.6] * 20, "worse"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("before", "after", "state"),
+    [
+        ([0.5] * 10, [0.5] * 10, "steady"),
+        ([0.5] * 10, [0.9] * 10, "better"),
+        ([0.1, 0.9] * 20, [0.9, 0.1] * 20, "cannot tell"),
+        ([0.9, 0.8] * 20, [0.5, 0.6] * 20, "worse"),
+    ],
+)
 def test_the_last_evaluation_is_compared_with_the_first(before, after, state):
     found = offline_signal([evaluation(before), evaluation(after)], parse("RR"), 0.02)
     assert found.state == state
 
 
-@pytest.mark.parametrize(("moves", "state"), [
-    ([0.0, -0.02, 0.02, -0.01, 0.01, 0.0] * 3, "steady"),
-    ([0.05, -0.04, 0.03, -0.06, 0.02, 0.0], "cannot tell"),
-    ([-0.03, -0.005, -0.02, -0.03, -0.01, -0.04], "worse"),  # perhaps by less than the margin
-    ([-0.011, -0.009, -0.01, -0.01, -0.012, -0.008], "steady"),  # certainly by less
-    ([0.03, 0.005, 0.02, 0.03, 0.01, 0.04], "better"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("moves", "state"),
+    [
+        ([0.0, -0.02, 0.02, -0.01, 0.01, 0.0] * 3, "steady"),
+        ([0.05, -0.04, 0.03, -0.06, 0.02, 0.0], "cannot tell"),
+        ([-0.03, -0.005, -0.02, -0.03, -0.01, -0.04], "worse"),  # perhaps by less than the margin
+        ([-0.011, -0.009, -0.01, -0.01, -0.012, -0.008], "steady"),  # certainly by less
+        ([0.03, 0.005, 0.02, 0.03, 0.01, 0.04], "better"),
+    ],
+)
 def test_the_interval_of_the_change_decides(moves, state):
     scipy_stats = pytest.importorskip("scipy.stats")
     first, middle = [0.5] * len(moves), [0.9] * len(moves)
     last = [0.5 + move for move in moves]
     found = offline_signal([evaluation(v) for v in (first, middle, last)], parse("RR"), 0.02)
-    low, high = scipy_stats.t.interval(
-        0.95, len(moves) - 1, np.mean(moves), scipy_stats.sem(moves)
-    )  # fmt: skip
+    low, high = scipy_stats.t.interval(0.95, len(moves) - 1, np.mean(moves), scipy_stats.sem(moves))
     assert (found.low, found.high) == pytest.approx((low, high))
     assert found.state == state
     worse = "worse" if high < 0 else "cannot tell"
@@ -171,13 +168,20 @@ def test_a_change_below_the_margin_counts_as_steady():
     assert large.state == "worse"
 
 
-@pytest.mark.parametrize(("name", "rates", "state"), [
-    ("thumbs_ratio", (0.8, 0.5), "worse"), ("thumbs_ratio", (0.5, 0.8), "better"),
-    ("idk_rate", (0.2, 0.4), "worse"), ("idk_rate", (0.4, 0.2), "better"),
-    ("reformulation_rate", (0.2, 0.4), "worse"), ("reformulation_rate", (0.4, 0.2), "better"),
-    # From first to last: up by .3, and down again by .4.
-    ("idk_rate", (0.3, 0.6, 0.2), "better"), ("thumbs_ratio", (0.3, 0.6, 0.2), "worse"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "rates", "state"),
+    [
+        ("thumbs_ratio", (0.8, 0.5), "worse"),
+        ("thumbs_ratio", (0.5, 0.8), "better"),
+        ("idk_rate", (0.2, 0.4), "worse"),
+        ("idk_rate", (0.4, 0.2), "better"),
+        ("reformulation_rate", (0.2, 0.4), "worse"),
+        ("reformulation_rate", (0.4, 0.2), "better"),
+        # From first to last: up by .3, and down again by .4.
+        ("idk_rate", (0.3, 0.6, 0.2), "better"),
+        ("thumbs_ratio", (0.3, 0.6, 0.2), "worse"),
+    ],
+)
 def test_the_direction_of_a_metric_and_its_last_rate_decide(name, rates, state):
     y = [round(2000 * rate) for rate in rates for _ in range(12)]
     (found,) = online_signals({name: (y, [2000] * len(y))}, 0.05)
@@ -185,13 +189,16 @@ def test_the_direction_of_a_metric_and_its_last_rate_decide(name, rates, state):
     assert found.state == state
 
 
-@pytest.mark.parametrize(("name", "slope", "state"), [
-    ("thumbs_ratio", -0.002, "cannot tell"), ("thumbs_ratio", 0.002, "steady"),
-    ("idk_rate", 0.002, "cannot tell"), ("idk_rate", -0.002, "steady"),
-])  # fmt: skip
-def test_without_a_shift_the_line_says_whether_a_change_for_the_worse_is_excluded(
-    name, slope, state
-):
+@pytest.mark.parametrize(
+    ("name", "slope", "state"),
+    [
+        ("thumbs_ratio", -0.002, "cannot tell"),
+        ("thumbs_ratio", 0.002, "steady"),
+        ("idk_rate", 0.002, "cannot tell"),
+        ("idk_rate", -0.002, "steady"),
+    ],
+)
+def test_without_a_shift_the_line_says_whether_a_change_for_the_worse_is_excluded(name, slope, state):
     """The change from the first to the last day is about .018 in either direction, ± .04."""
     rates = 0.5 + slope * np.arange(10) + 0.0165 * (-1.0) ** np.arange(10)
     (found,) = online_signals({name: (rates * 400, [400] * 10)}, 0.05)
@@ -225,12 +232,15 @@ def test_every_cell_of_the_table_has_words():
                 assert sentence
 
 
-@pytest.mark.parametrize(("points", "says"), [
-    ([], "no evaluation"),
-    ([("2026-05-01", 0.5)], "got '2026-05-01' for time"),
-    ([(datetime(2026, 5, 1), 0.5)], "time zone"),  # noqa: DTZ001 - that is what is refused
-    ([(datetime(2026, 5, 1, tzinfo=UTC), evaluation([0.5], "nDCG@10"))], "was not evaluated"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("points", "says"),
+    [
+        ([], "no evaluation"),
+        ([("2026-05-01", 0.5)], "got '2026-05-01' for time"),
+        ([(datetime(2026, 5, 1), 0.5)], "time zone"),  # noqa: DTZ001 - that is what is refused
+        ([(datetime(2026, 5, 1, tzinfo=UTC), evaluation([0.5], "nDCG@10"))], "was not evaluated"),
+    ],
+)
 def test_impossible_evaluations_are_refused(tmp_path, points, says):
     path = log(tmp_path / "log.parquet", days=1, **CALM)
     with pytest.raises(InputError, match=says):

@@ -35,10 +35,14 @@ def interval(metric, counted):
 
 # Without any such event, a log does not show whether they are recorded.
 NEEDED = {
-    "search_ctr": ["click"], "result_ctr": ["click"], "citation_ctr": ["citation click"],
-    "citation_click_rate": ["citation click"], "containment_rate": ["handover"],
-    "feedback_rate": ["thumbs"], "abandonment_rate": ["click", "citation click"],
-}  # fmt: skip
+    "search_ctr": ["click"],
+    "result_ctr": ["click"],
+    "citation_ctr": ["citation click"],
+    "citation_click_rate": ["citation click"],
+    "containment_rate": ["handover"],
+    "feedback_rate": ["thumbs"],
+    "abandonment_rate": ["click", "citation click"],
+}
 
 
 def agrees(found, expected, events):
@@ -99,10 +103,12 @@ def test_only_questions_of_a_time_and_segment_count(folder):
     since, until = START.date() + timedelta(2), "2026-05-06T12:00:00+02:00"
     found = online_metrics(log, since=since, until=until, where={"language": "de", "arm": "A"})
     questions = [
-        q for q in questions_of(events)
-        if q.asked.attributes.get("language") == "de" and q.asked.arm == "A"
+        q
+        for q in questions_of(events)
+        if q.asked.attributes.get("language") == "de"
+        and q.asked.arm == "A"
         and "2026-05-03" <= q.asked.time.isoformat() < "2026-05-06T10:00:00"
-    ]  # fmt: skip
+    ]
     assert found.questions == len(questions) > 5
     agrees(found.overall, pairs(questions), events)
 
@@ -111,9 +117,7 @@ def test_reformulations_follow_the_stated_rule(folder):
     events = random_events(13, 200, users=3)
     log = write_events(folder / "log.parquet", events)
     for minutes, similarity in ((600, 0.4), (10_000, 1), (0, 0)):
-        found = online_metrics(
-            log, ["reformulation_rate", "abandonment_rate"], minutes=minutes, similarity=similarity
-        )
+        found = online_metrics(log, ["reformulation_rate", "abandonment_rate"], minutes=minutes, similarity=similarity)
         agrees(found.overall, pairs(questions_of(events), minutes, similarity), events)
         assert f"within {minutes} minutes" in found.to_csv()
 
@@ -146,8 +150,9 @@ def test_intervals_of_quantiles_are_those_of_woodruff_by_a_slow_loop(folder, kin
         values[f"u{rng.randrange(70)}"].append(value)
     events = [
         Event(f"{user}-{n}", "answer", START, f"{user}-{n}", user_id=user, latency_ms=value)
-        for user, own in values.items() for n, value in enumerate(own)
-    ]  # fmt: skip
+        for user, own in values.items()
+        for n, value in enumerate(own)
+    ]
     (found,) = online_metrics(write_events(folder / "log.parquet", events), [name]).overall
 
     def at(share):  # the smallest value that at most this share of all values reaches
@@ -168,11 +173,11 @@ def test_a_question_exactly_at_the_limit_is_within_the_time(folder):
         events += [
             Event(f"{session}1", "question", START, f"{session}1", session, text="late fees"),
             Event(f"{session}i", "impression", START, f"{session}1", session, documents=("d",)),
-            Event(f"{session}2", "question", START + timedelta(seconds=seconds), f"{session}2",
-                  session, text="fees late"),
-        ]  # fmt: skip
-    events += [Event(kind, kind, START, "x", documents=("d",))
-               for kind in ("click", "citation click")]  # fmt: skip
+            Event(
+                f"{session}2", "question", START + timedelta(seconds=seconds), f"{session}2", session, text="fees late"
+            ),
+        ]
+    events += [Event(kind, kind, START, "x", documents=("d",)) for kind in ("click", "citation click")]
     found = online_metrics(write_events(folder / "log.parquet", events), minutes=10, similarity=1)
     # One of four questions in sessions, the other one of two searches.
     assert found.value("reformulation_rate").value == 0.25
@@ -188,9 +193,7 @@ def test_more_citations_clicked_than_shown_count_as_those_shown(folder):
 
 
 def test_a_quantile_beyond_the_data_has_no_upper_limit(folder):
-    events = [
-        Event(f"e{n}", "answer", START, f"q{n}", user_id=f"u{n}", latency_ms=n) for n in range(30)
-    ]
+    events = [Event(f"e{n}", "answer", START, f"q{n}", user_id=f"u{n}", latency_ms=n) for n in range(30)]
     found = online_metrics(write_events(folder / "log.parquet", events))
     assert math.isinf(found.value("latency_p95").high)
     assert "no limit" in str(found)
@@ -216,17 +219,10 @@ def test_metrics_of_unlogged_events_are_undefined_and_not_zero(folder):
 
 @pytest.mark.parametrize(
     ("known", "unit"),
-    [
-        ({"user_id": "u", "session_id": "s"}, "1 users"),
-        ({"session_id": "s"}, "1 sessions"),
-        ({}, "3 single questions"),
-    ],
+    [({"user_id": "u", "session_id": "s"}, "1 users"), ({"session_id": "s"}, "1 sessions"), ({}, "3 single questions")],
 )
 def test_the_clusters_of_questions_are_named(folder, known, unit):
-    events = [
-        Event(f"e{n}", "question", START, question_id=f"q{n}", text="why?", **known)
-        for n in range(3)
-    ]
+    events = [Event(f"e{n}", "question", START, question_id=f"q{n}", text="why?", **known) for n in range(3)]
     found = online_metrics(write_events(folder / "log.parquet", events))
     assert found.table().title.startswith(f"3 questions of {unit}, ")
 
@@ -248,17 +244,14 @@ def test_unrated_answers_bound_the_thumbs_ratio(folder):
     each = found.value("thumbs_ratio")
     assert (each.value, each.worst, each.best) == (0.75, 0.03, 0.99)
     assert found.value("feedback_rate").value == 0.04
-    assert "with all others rated down or up it would be 0.030 or 0.990" in " ".join(
-        str(found).split()
-    )
+    assert "with all others rated down or up it would be 0.030 or 0.990" in " ".join(str(found).split())
 
 
 def test_ratings_of_searches_without_an_answer_are_in_the_bounds_too(folder):
     """5 rated, 4 up; of 100 answers 96 are not: from 4 / 101 to 100 / 101."""
     events = [Event(f"a{n}", "answer", START, f"q{n}", text="Yes.") for n in range(100)]
     events += [Event(f"t{n}", "thumbs", START, f"q{n}", value=1 if n else -1) for n in range(4)]
-    events += [Event("s", "retrieval", START, "x", documents=("d",)),
-               Event("t", "thumbs", START, "x", value=1)]  # fmt: skip
+    events += [Event("s", "retrieval", START, "x", documents=("d",)), Event("t", "thumbs", START, "x", value=1)]
     found = online_metrics(write_events(folder / "log.parquet", events)).value("thumbs_ratio")
     assert found.value == 0.8
     assert (found.worst, found.best) == pytest.approx((4 / 101, 100 / 101))
@@ -269,21 +262,40 @@ def test_the_rule_on_texts_is_used_only_without_events(folder):
     plain = write_events(folder / "rule.parquet", events)
     assert online_metrics(plain, "idk_rate").overall[0].value == 1
     assert "abstention-2" in str(online_metrics(plain, "idk_rate"))
-    logged = write_events(
-        folder / "events.parquet", [*events, Event("x", "abstention", START, "q0")]
-    )
+    logged = write_events(folder / "events.parquet", [*events, Event("x", "abstention", START, "q0")])
     assert online_metrics(logged, "idk_rate").overall[0].value == 0.25
     assert online_metrics(logged, "idk_rate", abstention="rule").overall[0].value == 1
     assert not online_metrics(plain, "idk_rate", abstention="events").overall[0].defined
 
 
 PARTS = (
-    "1. ", "... ", "(", "Sorry, ", "I'm afraid\n", "I don't know", "I cannot tell", "unknown",
-    "n/a", "No naïve answer was found", "The provided context doesn't say", "é", "However, yes",
-    ". ", "\n", "! ", "\u00a0", "not stated", "It is not mentioned", "- ", "no answer", "42",
-    "I do not have\u2003any übliche information", "I don\u2019t have any very specific knowledge",
-    "This text doesn\u2019t say", "I have no details",
-)  # fmt: skip
+    "1. ",
+    "... ",
+    "(",
+    "Sorry, ",
+    "I'm afraid\n",
+    "I don't know",
+    "I cannot tell",
+    "unknown",
+    "n/a",
+    "No naïve answer was found",
+    "The provided context doesn't say",
+    "é",
+    "However, yes",
+    ". ",
+    "\n",
+    "! ",
+    "\u00a0",
+    "not stated",
+    "It is not mentioned",
+    "- ",
+    "no answer",
+    "42",
+    "I do not have\u2003any übliche information",
+    "I don\u2019t have any very specific knowledge",
+    "This text doesn\u2019t say",
+    "I have no details",
+)
 
 
 @settings(max_examples=200, deadline=None)
@@ -294,18 +306,17 @@ def test_the_database_passes_on_every_text_that_abstains(text):
     from rankgauge.core.abstention import ABSTENTION_RE2
 
     passed = duckdb.execute(
-        "SELECT regexp_matches($1, $2) OR NOT regexp_matches($1, '\\pL')",
-        [text, ABSTENTION_RE2],
+        "SELECT regexp_matches($1, $2) OR NOT regexp_matches($1, '\\pL')", [text, ABSTENTION_RE2]
     ).fetchone()[0]
     assert passed or not abstains(text)
 
 
 def test_thresholds_fail_only_beyond_the_interval(folder):
     events = [
-        Event(f"e{n}-{k}", "answer", START, f"q{n}-{k}", user_id=f"u{n}",
-              text="I don't know." if k < 3 else "Yes.")
-        for n in range(50) for k in range(10)
-    ]  # fmt: skip
+        Event(f"e{n}-{k}", "answer", START, f"q{n}-{k}", user_id=f"u{n}", text="I don't know." if k < 3 else "Yes.")
+        for n in range(50)
+        for k in range(10)
+    ]
     log = write_events(folder / "log.parquet", events)
     limits = ["idk_rate > 0.2", "idk_rate > .3", "idk_rate > 0.5", "idk_rate < 0.4"]
     found = online_metrics(log, "feedback_rate", thresholds=limits)
@@ -318,42 +329,49 @@ def test_thresholds_fail_only_beyond_the_interval(folder):
     assert undefined.exit_code() == 4
 
 
-@pytest.mark.parametrize(("text", "low", "high", "verdict"), [
-    ("idk_rate > 0.2", 0.21, 0.3, "FAIL"), ("idk_rate > 0.2", 0.2, 0.3, "INCONCLUSIVE"),
-    ("idk_rate > 0.2", 0.1, 0.2, "PASS"), ("idk_rate > 0.2", 0.1, 0.21, "INCONCLUSIVE"),
-    ("idk_rate < 0.2", 0.1, 0.19, "FAIL"), ("idk_rate < 0.2", 0.1, 0.2, "INCONCLUSIVE"),
-    ("idk_rate < 0.2", 0.2, 0.3, "PASS"), ("idk_rate < 0.2", 0.19, 0.3, "INCONCLUSIVE"),
-    ("idk_rate > 0.2", math.nan, math.nan, "INCONCLUSIVE"),
-    ("idk_rate < 0.2", math.nan, math.nan, "INCONCLUSIVE"),
-    ("idk_rate > 0.2", 0.1, math.inf, "INCONCLUSIVE"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "low", "high", "verdict"),
+    [
+        ("idk_rate > 0.2", 0.21, 0.3, "FAIL"),
+        ("idk_rate > 0.2", 0.2, 0.3, "INCONCLUSIVE"),
+        ("idk_rate > 0.2", 0.1, 0.2, "PASS"),
+        ("idk_rate > 0.2", 0.1, 0.21, "INCONCLUSIVE"),
+        ("idk_rate < 0.2", 0.1, 0.19, "FAIL"),
+        ("idk_rate < 0.2", 0.1, 0.2, "INCONCLUSIVE"),
+        ("idk_rate < 0.2", 0.2, 0.3, "PASS"),
+        ("idk_rate < 0.2", 0.19, 0.3, "INCONCLUSIVE"),
+        ("idk_rate > 0.2", math.nan, math.nan, "INCONCLUSIVE"),
+        ("idk_rate < 0.2", math.nan, math.nan, "INCONCLUSIVE"),
+        ("idk_rate > 0.2", 0.1, math.inf, "INCONCLUSIVE"),
+    ],
+)
 def test_a_value_at_the_threshold_is_not_beyond_it(text, low, high, verdict):
     value = OnlineValue(METRICS["idk_rate"], None, 0.2, low, high, 20, 100, 50)
     assert check_threshold(Threshold.of(text), [value]).verdict == verdict
 
 
 def test_since_includes_its_moment_and_until_does_not(folder):
-    events = [
-        Event(f"e{n}", "question", START + timedelta(hours=n), f"q{n}", text="why?")
-        for n in range(5)
-    ]
+    events = [Event(f"e{n}", "question", START + timedelta(hours=n), f"q{n}", text="why?") for n in range(5)]
     log = write_events(folder / "log.parquet", events)
     found = online_metrics(log, since="2026-05-01T01:00:00", until="2026-05-01T03:00:00")
     assert found.questions == 2
     assert (found.first, found.last) == (START + timedelta(hours=1), START + timedelta(hours=2))
 
 
-@pytest.mark.parametrize(("arguments", "error", "says"), [
-    ({"metrics": "thumbs"}, UnknownName, "thumbs_ratio"),
-    ({"by": "langauge"}, UnknownName, "language"),
-    ({"where": {"colour": "red"}}, UnknownName, "segment"),
-    ({"since": "yesterday"}, InputError, "2026-05-31"),
-    ({"thresholds": ["idk_rate >= 2"]}, InputError, "NAME > NUMBER"),
-    ({"thresholds": ["idk > 2"]}, UnknownName, "idk_rate"),
-    ({"minutes": -1}, InputError, "minutes"),
-    ({"abstention": "model"}, UnknownName, "auto"),
-    ({"metrics": []}, InputError, "no metric"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "error", "says"),
+    [
+        ({"metrics": "thumbs"}, UnknownName, "thumbs_ratio"),
+        ({"by": "langauge"}, UnknownName, "language"),
+        ({"where": {"colour": "red"}}, UnknownName, "segment"),
+        ({"since": "yesterday"}, InputError, "2026-05-31"),
+        ({"thresholds": ["idk_rate >= 2"]}, InputError, "NAME > NUMBER"),
+        ({"thresholds": ["idk > 2"]}, UnknownName, "idk_rate"),
+        ({"minutes": -1}, InputError, "minutes"),
+        ({"abstention": "model"}, UnknownName, "auto"),
+        ({"metrics": []}, InputError, "no metric"),
+    ],
+)
 def test_impossible_arguments_are_refused(folder, arguments, error, says):
     log = write_events(folder / "log.parquet", random_events(1, 5))
     with pytest.raises(error, match=says):
@@ -395,10 +413,17 @@ def test_the_overall_table_fits_a_screen(folder):
 def daily(rates, *, answers=60):
     """Return answers by day, with these shares of abstentions."""
     return [
-        Event(f"e{day}-{n}", "answer", START + timedelta(days=day), f"q{day}-{n}",
-              user_id=f"u{day}-{n // 2}", text="I don't know." if n < rate * answers else "Yes.")
-        for day, rate in enumerate(rates) for n in range(answers)
-    ]  # fmt: skip
+        Event(
+            f"e{day}-{n}",
+            "answer",
+            START + timedelta(days=day),
+            f"q{day}-{n}",
+            user_id=f"u{day}-{n // 2}",
+            text="I don't know." if n < rate * answers else "Yes.",
+        )
+        for day, rate in enumerate(rates)
+        for n in range(answers)
+    ]
 
 
 def test_a_simulated_change_is_found_on_its_day(folder):
@@ -424,10 +449,16 @@ def test_p_values_of_changes_are_corrected_by_holm(folder):
     """Of three metrics, the smallest p-value is multiplied by three, the next by two."""
     events = daily([0.1, 0.2, 0.12, 0.18, 0.15, 0.25, 0.2, 0.3, 0.22, 0.28])
     events += [
-        Event(f"t{event.event_id}", "thumbs", event.time, event.question_id, user_id=event.user_id,
-              value=1 if n % 7 < 3 else -1)
+        Event(
+            f"t{event.event_id}",
+            "thumbs",
+            event.time,
+            event.question_id,
+            user_id=event.user_id,
+            value=1 if n % 7 < 3 else -1,
+        )
         for n, event in enumerate(events[::2])
-    ]  # fmt: skip
+    ]
     log = write_events(folder / "log.parquet", events)
     found = online_metrics(log, ["idk_rate", "thumbs_ratio"], by="day")
     plain = {}
@@ -443,9 +474,8 @@ def test_p_values_of_changes_are_corrected_by_holm(folder):
 
 def test_without_a_change_the_table_says_what_could_be_missed(folder):
     log = write_events(folder / "log.parquet", daily([0.1, 0.12] * 5))
-    assert (
-        "no shift found; linear trend from first to last day (95% interval): idk_rate"
-        in " ".join(str(online_metrics(log, "idk_rate", by="day")).split())
+    assert "no shift found; linear trend from first to last day (95% interval): idk_rate" in " ".join(
+        str(online_metrics(log, "idk_rate", by="day")).split()
     )
     assert "too few weeks for a trend: there are fewer than 8" in " ".join(
         str(online_metrics(log, "idk_rate", by="week")).split()

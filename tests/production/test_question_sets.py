@@ -22,9 +22,7 @@ def refreshed(folder):
     first = sample_questions(log_of(folder, **WEEK_1), 2, seed=3)
     core = QuestionSet().refresh(first.questions, part="core", frequencies=first.known).after
     known = (EvaluationQuestion("s1", "Maps?"), EvaluationQuestion("s2", "login fails"))
-    second = sample_questions(
-        log_of(folder, **WEEK_2), 3, exclude=[*core.questions, *known], seed=5
-    )
+    second = sample_questions(log_of(folder, **WEEK_2), 3, exclude=[*core.questions, *known], seed=5)
     return core, core.refresh(second.questions, sentinels=known, frequencies=second.known)
 
 
@@ -36,9 +34,8 @@ def test_a_refresh_keeps_core_and_sentinels_and_replaces_the_rotating_part(tmp_p
     assert len(after.part("rotating")) == 3
     assert (core.version, after.version) == (1, 2)
     third = sample_questions(
-        log_of(tmp_path, zoo=3, hats=2, **WEEK_2), 2, seed=1,
-        exclude=after.part("core", "sentinel"),
-    )  # fmt: skip
+        log_of(tmp_path, zoo=3, hats=2, **WEEK_2), 2, seed=1, exclude=after.part("core", "sentinel")
+    )
     again = after.refresh(third.questions, frequencies=third.known)
     before, now = ({e.id for e in s.questions} for s in (after, again.after))
     assert {each.id for each in again.added} == now - before
@@ -75,15 +72,15 @@ def test_a_question_absent_from_the_log_represents_no_search():
 
 
 def test_a_core_drawn_later_leaves_the_rotating_part_and_questions_that_stay_win():
-    made = QuestionSet((
-        EvaluationQuestion("q1", "fees", version=1), EvaluationQuestion("q2", "hours", version=4),
-    ))  # fmt: skip
+    made = QuestionSet((EvaluationQuestion("q1", "fees", version=1), EvaluationQuestion("q2", "hours", version=4)))
     assert made.version == 4
     drawn = [EvaluationQuestion("q3", "maps"), EvaluationQuestion("q2", "hours", frequency=9)]
     after = made.refresh(drawn, part="core").after
     assert [(each.id, each.part) for each in after.questions] == [
-        ("q1", "rotating"), ("q2", "rotating"), ("q3", "core"),
-    ]  # fmt: skip
+        ("q1", "rotating"),
+        ("q2", "rotating"),
+        ("q3", "core"),
+    ]
     assert after.questions[1].frequency is None
     assert {each.version for each in after.questions} == {5}
 
@@ -111,11 +108,16 @@ def test_a_core_is_drawn_once(tmp_path):
 
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20).filter(str.strip)
 questions = st.builds(
-    EvaluationQuestion, id=st.uuids().map(str), text=texts.map(lambda t: " ".join(t.split())),
-    origin=st.sampled_from(["log", "expert", "generated"]), part=st.sampled_from(["core"]),
-    frequency=st.none() | st.integers(0, 10**9), probability=st.none() | st.floats(0, 1),
-    weight=st.none() | st.floats(0, 1e9), model=st.sampled_from(["", "m"]),
-)  # fmt: skip
+    EvaluationQuestion,
+    id=st.uuids().map(str),
+    text=texts.map(lambda t: " ".join(t.split())),
+    origin=st.sampled_from(["log", "expert", "generated"]),
+    part=st.sampled_from(["core"]),
+    frequency=st.none() | st.integers(0, 10**9),
+    probability=st.none() | st.floats(0, 1),
+    weight=st.none() | st.floats(0, 1e9),
+    model=st.sampled_from(["", "m"]),
+)
 
 
 @settings(max_examples=60, deadline=None)

@@ -41,31 +41,41 @@ def otlp(*spans):
                         "scope": {"name": "s"},
                         "spans": [
                             {
-                                "traceId": trace, "spanId": span, "parentSpanId": parent,
-                                "startTimeUnixNano": str(START), "endTimeUnixNano": str(END),
+                                "traceId": trace,
+                                "spanId": span,
+                                "parentSpanId": parent,
+                                "startTimeUnixNano": str(START),
+                                "endTimeUnixNano": str(END),
                                 "attributes": [
-                                    {"key": key, "value": value(given)}
-                                    for key, given in attributes.items()
+                                    {"key": key, "value": value(given)} for key, given in attributes.items()
                                 ],
-                            } | more
+                            }
+                            | more
                             for trace, span, parent, attributes, more in spans
                         ],
                     }
                 ],
             }
         ]
-    }  # fmt: skip
+    }
 
 
 CHAIN = {
-    "openinference.span.kind": "CHAIN", "input.value": "late fees?", "output.value": "5 euros",
-    "session.id": "s1", "user.id": "u1", "metadata": '{"language": "en", "nested": [1]}',
-}  # fmt: skip
+    "openinference.span.kind": "CHAIN",
+    "input.value": "late fees?",
+    "output.value": "5 euros",
+    "session.id": "s1",
+    "user.id": "u1",
+    "metadata": '{"language": "en", "nested": [1]}',
+}
 RETRIEVER = {
-    "openinference.span.kind": "RETRIEVER", "input.value": "late fees?",
-    "retrieval.documents.0.document.id": "b", "retrieval.documents.0.document.score": 0.9,
-    "retrieval.documents.1.document.id": "a", "retrieval.documents.1.document.score": 0.5,
-}  # fmt: skip
+    "openinference.span.kind": "RETRIEVER",
+    "input.value": "late fees?",
+    "retrieval.documents.0.document.id": "b",
+    "retrieval.documents.0.document.score": 0.9,
+    "retrieval.documents.1.document.id": "a",
+    "retrieval.documents.1.document.score": 0.5,
+}
 
 
 def events(log):
@@ -99,10 +109,13 @@ def test_openinference_spans_of_a_collector(tmp_path):
 def test_spans_of_an_exporter_with_nested_or_flat_names(tmp_path):
     def span(number, parent, attributes):
         return {
-            "name": "x", "context": {"trace_id": "t1", "span_id": number}, "parent_id": parent,
-            "start_time": "2026-05-01T12:00:00.000000Z", "end_time": "2026-05-01T12:00:01.500000Z",
+            "name": "x",
+            "context": {"trace_id": "t1", "span_id": number},
+            "parent_id": parent,
+            "start_time": "2026-05-01T12:00:00.000000Z",
+            "end_time": "2026-05-01T12:00:01.500000Z",
             "attributes": attributes,
-        }  # fmt: skip
+        }
 
     rows = [span("a1", None, CHAIN), span("a2", "a1", RETRIEVER)]
     import_log(write(tmp_path / "flat.jsonl", *rows), tmp_path / "flat")
@@ -120,17 +133,11 @@ def test_one_export_over_many_lines(tmp_path):
 
 
 def test_a_reranker_gives_a_second_ranking(tmp_path):
-    reranker = {
-        "openinference.span.kind": "RERANKER",
-        "reranker.output_documents.0.document.id": "a",
-    }
+    reranker = {"openinference.span.kind": "RERANKER", "reranker.output_documents.0.document.id": "a"}
     row = otlp(("t1", "a2", "a1", RETRIEVER, {}), ("t1", "a3", "a1", reranker, {}))
     import_log(write(tmp_path / "traces.jsonl", row), tmp_path / "log")
     found = [each for each in events(tmp_path / "log") if each["kind"] == "retrieval"]
-    assert {(each["label"], tuple(each["documents"])) for each in found} == {
-        (None, ("b", "a")),
-        ("reranked", ("a",)),
-    }
+    assert {(each["label"], tuple(each["documents"])) for each in found} == {(None, ("b", "a")), ("reranked", ("a",))}
 
 
 def test_a_retriever_that_recorded_nothing_is_not_one_that_found_nothing(tmp_path):
@@ -138,10 +145,7 @@ def test_a_retriever_that_recorded_nothing_is_not_one_that_found_nothing(tmp_pat
     empty = silent | {"output.value": '{"documents": []}'}
     row = otlp(("t1", "a1", "", silent, {}), ("t2", "a2", "", empty, {}))
     import_log(write(tmp_path / "traces.jsonl", row), tmp_path / "log")
-    assert {each["question_id"]: each["documents"] for each in events(tmp_path / "log")} == {
-        "t1": None,
-        "t2": [],
-    }
+    assert {each["question_id"]: each["documents"] for each in events(tmp_path / "log")} == {"t1": None, "t2": []}
     report = import_log(tmp_path / "traces.jsonl", tmp_path / "other")
     assert report.unasked == 2
     assert "WARNING: 2 traces with an answer or documents, but without a question" in str(report)
@@ -158,32 +162,45 @@ def test_documents_without_identifiers_have_a_hash_of_their_text(tmp_path):
     ("asked", "answered"),
     [
         (
-            {"gen_ai.input.messages": json.dumps(
-                [{"role": "user", "parts": [{"type": "text", "content": "late fees?"}]}]
-            )},
-            {"gen_ai.output.messages": json.dumps(
-                [{"role": "assistant", "parts": [{"type": "text", "content": "5 euros"}]}]
-            )},
+            {
+                "gen_ai.input.messages": json.dumps(
+                    [{"role": "user", "parts": [{"type": "text", "content": "late fees?"}]}]
+                )
+            },
+            {
+                "gen_ai.output.messages": json.dumps(
+                    [{"role": "assistant", "parts": [{"type": "text", "content": "5 euros"}]}]
+                )
+            },
         ),
         (
-            {"gen_ai.prompt.0.role": "system", "gen_ai.prompt.0.content": "be kind",
-             "gen_ai.prompt.1.role": "user", "gen_ai.prompt.1.content": "late fees?"},
+            {
+                "gen_ai.prompt.0.role": "system",
+                "gen_ai.prompt.0.content": "be kind",
+                "gen_ai.prompt.1.role": "user",
+                "gen_ai.prompt.1.content": "late fees?",
+            },
             {"gen_ai.completion.0.content": "5 euros"},
         ),
         ({"gen_ai.prompt": "late fees?"}, {"gen_ai.completion": "5 euros"}),
     ],
-)  # fmt: skip
+)
 def test_generative_ai_spans_of_opentelemetry_old_and_new(tmp_path, asked, answered):
-    chat = {
-        "gen_ai.operation.name": "chat", "gen_ai.conversation.id": "s1", "user.id": "u1",
-        "metadata": '{"language": "en"}',
-    } | asked | answered  # fmt: skip
+    chat = (
+        {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.conversation.id": "s1",
+            "user.id": "u1",
+            "metadata": '{"language": "en"}',
+        }
+        | asked
+        | answered
+    )
     search = {
-        "gen_ai.operation.name": "retrieval", "gen_ai.retrieval.query.text": "late fees?",
-        "gen_ai.retrieval.documents": json.dumps(
-            [{"id": "b", "score": 0.9}, {"id": "a", "score": 0.5}]
-        ),
-    }  # fmt: skip
+        "gen_ai.operation.name": "retrieval",
+        "gen_ai.retrieval.query.text": "late fees?",
+        "gen_ai.retrieval.documents": json.dumps([{"id": "b", "score": 0.9}, {"id": "a", "score": 0.5}]),
+    }
     row = otlp(("t1", "a1", "", chat, {}), ("t1", "a2", "a1", search, {}))
     import_log(write(tmp_path / "traces.jsonl", row), tmp_path / "log")
     check_chain(events(tmp_path / "log"))
@@ -199,17 +216,14 @@ def test_feedback_by_a_linked_span_an_event_and_a_log_record(tmp_path):
         "annotations.1.annotation.annotator_kind": "LLM",
     }
     judged = {
-        "name": "gen_ai.evaluation.result", "timeUnixNano": str(END),
+        "name": "gen_ai.evaluation.result",
+        "timeUnixNano": str(END),
         "attributes": [
             {"key": "gen_ai.evaluation.name", "value": value("user_feedback")},
             {"key": "gen_ai.evaluation.score.value", "value": value(1)},
         ],
-    }  # fmt: skip
-    record = {
-        "resourceLogs": [{"scopeLogs": [{"logRecords": [
-            {"traceId": "t3", "spanId": "l1", **judged}
-        ]}]}]
-    }  # fmt: skip
+    }
+    record = {"resourceLogs": [{"scopeLogs": [{"logRecords": [{"traceId": "t3", "spanId": "l1", **judged}]}]}]}
     row = otlp(
         ("t9", "f1", "", linked, {"links": [{"traceId": "t1", "spanId": "a1"}]}),
         ("t2", "a2", "", CHAIN, {"events": [judged]}),
@@ -229,10 +243,7 @@ def test_spans_imported_again_are_duplicates_and_rows_that_are_none_refused(tmp_
     row = otlp(("t1", "a1", "", CHAIN, {}))
     source = write(tmp_path / "traces.jsonl", row, [1], {"a": 1})
     report = import_log(source, tmp_path / "log")
-    assert {each.reason: each.rows for each in report.refused} == {
-        "not a JSON object": 1,
-        "no span": 1,
-    }
+    assert {each.reason: each.rows for each in report.refused} == {"not a JSON object": 1, "no span": 1}
     assert report.rows == 3
     again = import_log(source, tmp_path / "log")
     assert (again.duplicates, again.events) == (2, {})
@@ -269,29 +280,39 @@ TRACES = {
     "a server span without input": ((SERVER, CHAIN_SPAN, *STEPS), "late fees?", 90),
     "a remote parent": ((CHAIN_SPAN, *STEPS), "late fees?", 90),
     "a missing server span below another": (
-        (span("client", "gone", "", (0, 100)), CHAIN_SPAN, *STEPS), "late fees?", 90,
+        (span("client", "gone", "", (0, 100)), CHAIN_SPAN, *STEPS),
+        "late fees?",
+        90,
     ),
-    "a chain without output": (
-        (span("chain", None, "CHAIN", (5, 95), "late fees?"), *STEPS), "late fees?", 85,
-    ),
+    "a chain without output": ((span("chain", None, "CHAIN", (5, 95), "late fees?"), *STEPS), "late fees?", 85),
     "an agent in a chain without input": (
-        (span("outer", None, "CHAIN", (0, 100)),
-         span("chain", "outer", "AGENT", (5, 95), "late fees?", "5 euros"), *STEPS),
-        "late fees?", 90,
+        (
+            span("outer", None, "CHAIN", (0, 100)),
+            span("chain", "outer", "AGENT", (5, 95), "late fees?", "5 euros"),
+            *STEPS,
+        ),
+        "late fees?",
+        90,
     ),
     "calls of models only": ((SERVER, *STEPS), "Rewrite: late fees?", 80),
-}  # fmt: skip
+}
 
 
 def exported(*traces):
     """Return an export of traces, each a list of spans, in this order."""
-    return otlp(*(
-        (trace, f"{trace}-{name}", f"{trace}-{parent}" if parent else "", attributes,
-         {"startTimeUnixNano": str(START + times[0] * 10**6),
-          "endTimeUnixNano": str(START + times[1] * 10**6)})
-        for trace, spans in traces
-        for name, parent, attributes, times in spans
-    ))  # fmt: skip
+    return otlp(
+        *(
+            (
+                trace,
+                f"{trace}-{name}",
+                f"{trace}-{parent}" if parent else "",
+                attributes,
+                {"startTimeUnixNano": str(START + times[0] * 10**6), "endTimeUnixNano": str(START + times[1] * 10**6)},
+            )
+            for trace, spans in traces
+            for name, parent, attributes, times in spans
+        )
+    )
 
 
 @pytest.mark.parametrize("case", TRACES)
@@ -326,18 +347,52 @@ def test_question_answer_and_documents_do_not_depend_on_the_order_of_spans(case,
     assert report.several == (3 if case == "calls of models only" else 0)
 
 
-@pytest.mark.parametrize(("spans", "question", "several"), [
-    ((SERVER, span("one", "server", "CHAIN", (1, 5), "late fees?", "5 euros"),
-      span("title", "server", "CHAIN", (6, 9), "make a title", "A CHAT TITLE")), "late fees?", 1),
-    ((span("one", None, "CHAIN", (1, 5), "late fees?", "5 euros"),
-      span("two", None, "CHAIN", (6, 9), "who pays?", "You.")), "late fees?", 1),
-    ((span("one", None, "CHAIN", (1, 5), "late fees?"),
-      span("two", None, "CHAIN", (6, 9), "late fees?", "5 euros")), "late fees?", 0),
-    ((span("root", None, "CHAIN", (0, 9), None, "5 euros"),
-      span("rewrite", "root", "CHAIN", (1, 2), "late fees?", "REWRITTEN")), "late fees?", 0),
-    ((span("one", None, "LLM", (1, 5), "late fees?", "Let me search."),
-      span("two", None, "LLM", (6, 9), "late fees?", "5 euros")), "late fees?", 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("spans", "question", "several"),
+    [
+        (
+            (
+                SERVER,
+                span("one", "server", "CHAIN", (1, 5), "late fees?", "5 euros"),
+                span("title", "server", "CHAIN", (6, 9), "make a title", "A CHAT TITLE"),
+            ),
+            "late fees?",
+            1,
+        ),
+        (
+            (
+                span("one", None, "CHAIN", (1, 5), "late fees?", "5 euros"),
+                span("two", None, "CHAIN", (6, 9), "who pays?", "You."),
+            ),
+            "late fees?",
+            1,
+        ),
+        (
+            (
+                span("one", None, "CHAIN", (1, 5), "late fees?"),
+                span("two", None, "CHAIN", (6, 9), "late fees?", "5 euros"),
+            ),
+            "late fees?",
+            0,
+        ),
+        (
+            (
+                span("root", None, "CHAIN", (0, 9), None, "5 euros"),
+                span("rewrite", "root", "CHAIN", (1, 2), "late fees?", "REWRITTEN"),
+            ),
+            "late fees?",
+            0,
+        ),
+        (
+            (
+                span("one", None, "LLM", (1, 5), "late fees?", "Let me search."),
+                span("two", None, "LLM", (6, 9), "late fees?", "5 euros"),
+            ),
+            "late fees?",
+            0,
+        ),
+    ],
+)
 def test_the_answer_is_the_output_of_the_span_with_the_question(spans, question, several, tmp_path):
     source = write(tmp_path / "traces.jsonl", exported(("t1", spans)))
     answers = AnswerSet.of(source)
@@ -381,12 +436,16 @@ def test_traces_without_a_question_are_refused_with_their_number():
 def test_spans_with_iso_times_are_ordered_by_time():
     def at(name, kind, second, answered):
         return {
-            "context": {"trace_id": "t1", "span_id": name}, "parent_id": "gone",
+            "context": {"trace_id": "t1", "span_id": name},
+            "parent_id": "gone",
             "start_time": f"2026-05-01T12:00:{second:02}+02:00",
             "end_time": f"2026-05-01T10:00:{second + 1:02}.5Z",
-            "attributes": {"openinference.span.kind": kind, "input.value": f"asked by {name}",
-                           "output.value": answered},
-        }  # fmt: skip
+            "attributes": {
+                "openinference.span.kind": kind,
+                "input.value": f"asked by {name}",
+                "output.value": answered,
+            },
+        }
 
     rows = [at("second", "LLM", 8, "5 euros"), at("first", "LLM", 1, "REWRITTEN QUERY")]
     for order in (rows, rows[::-1]):

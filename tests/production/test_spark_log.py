@@ -88,8 +88,7 @@ def test_arms_are_compared_as_in_files(session, tmp_path):
 
 def test_columns_are_named_in_errors(session):
     frame = session.createDataFrame(
-        [("e", "question", "2026-05-01", "q")],
-        "event_id string, kind string, time string, question_id string",
+        [("e", "question", "2026-05-01", "q")], "event_id string, kind string, time string, question_id string"
     )
     with pytest.raises(FormatError, match="column 'time' has values of type string"):
         SparkLog(frame)

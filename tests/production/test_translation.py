@@ -24,9 +24,7 @@ def read(*rows, shifts=None, timezone=None):
             marks = ", ".join(f"?::{DRAFT[name]}" for name in names)
             connection.execute(f"INSERT INTO draft VALUES ({marks})", [row.get(n) for n in names])
         ranks = {"groups": [*(shifts or {})], "shifts": [*(shifts or {}).values()]}
-        found = connection.execute(
-            statement("events"), {"source": "f.csv", "timezone": timezone, **ranks}
-        )
+        found = connection.execute(statement("events"), {"source": "f.csv", "timezone": timezone, **ranks})
         names = [column[0] for column in found.description]
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
@@ -44,12 +42,15 @@ SINCE = round((WHEN - utc(1970, 1, 1)) / timedelta(microseconds=1))
     [
         (f"{SINCE / 1e6:.3f}", WHEN.replace(microsecond=123000)),
         (f"{SINCE // 1000}", WHEN.replace(microsecond=123000)),
-        (f"{SINCE}", WHEN), (f"{SINCE}000", WHEN),
+        (f"{SINCE}", WHEN),
+        (f"{SINCE}000", WHEN),
         (f"{SINCE // 10**6}", WHEN.replace(microsecond=0)),
-        ("2026-05-01T12:20:30.123456+02:00", WHEN), ("2026-05-01 10:20:30.123456Z", WHEN),
-        ("2026-05-01T05:20:30.123456-05:00", WHEN), (NOON, utc(2026, 5, 1, 12)),
+        ("2026-05-01T12:20:30.123456+02:00", WHEN),
+        ("2026-05-01 10:20:30.123456Z", WHEN),
+        ("2026-05-01T05:20:30.123456-05:00", WHEN),
+        (NOON, utc(2026, 5, 1, 12)),
     ],
-)  # fmt: skip
+)
 def test_times_are_read_in_utc_to_the_microsecond(text, when):
     (found,) = read({"time": text})
     assert found["problem"] is None
@@ -68,11 +69,7 @@ def test_times_without_a_zone_have_that_of_the_import(month):
 
 @pytest.mark.parametrize(
     ("text", "problem"),
-    [
-        (None, "no time"),
-        ("soon", "a time that cannot be read"),
-        ("7", "a time that cannot be read"),
-    ],
+    [(None, "no time"), ("soon", "a time that cannot be read"), ("7", "a time that cannot be read")],
 )
 def test_other_times_are_refused(text, problem):
     assert read({"time": text})[0]["problem"] == problem
@@ -81,14 +78,12 @@ def test_other_times_are_refused(text, problem):
 @pytest.mark.parametrize(
     ("kind", "meanings"),
     [
-        ("thumbs", {"Up ": 1, "1": 1, "1.0": 1, "like": 1, "down": -1, "0": -1,
-                    "-1": -1, "No": -1}),
-        ("preference", {"a": 1, " First": 1, "1": 1, "B": -1, "2": -1, "right": -1, "-1": -1,
-                        "tie": 0, "0": 0}),
+        ("thumbs", {"Up ": 1, "1": 1, "1.0": 1, "like": 1, "down": -1, "0": -1, "-1": -1, "No": -1}),
+        ("preference", {"a": 1, " First": 1, "1": 1, "B": -1, "2": -1, "right": -1, "-1": -1, "tie": 0, "0": 0}),
         ("label", {"answerable": 1, "1": 1, "yes": 1, "0": 0, "Unanswerable": 0, "false": 0}),
         ("click", {"3.5": 3.5, "inf": None, "x": None}),
     ],
-)  # fmt: skip
+)
 def test_values_have_the_meaning_of_their_kind(kind, meanings):
     found = read(*({"kind": kind, "value": text} for text in meanings))
     assert {text: each["value"] for text, each in zip(meanings, found, strict=True)} == meanings
@@ -107,12 +102,13 @@ def test_values_without_a_meaning_are_refused(kind):
 def test_ranks_are_shifted_by_their_group_and_those_of_a_retrieval_begin_with_1():
     shown = {"documents": ["a", "b", "c"]}
     found = read(
-        {"kind": "retrieval", **shown}, {"kind": "impression", **shown},
+        {"kind": "retrieval", **shown},
+        {"kind": "impression", **shown},
         {"kind": "retrieval", **shown, "ranks": ["11", "12", "13"]},
         {"documents": ["a"], "ranks": ["0"], "rank_group": "zero"},
         {"documents": ["a"], "ranks": ["4.0"]},
         shifts={"zero": 1},
-    )  # fmt: skip
+    )
     assert [each["ranks"] for each in found] == [[1, 2, 3], None, [11, 12, 13], [1], [4]]
     assert {each["problem"] for each in found} == {None}
 
@@ -146,13 +142,20 @@ def test_possible_numbers_are_kept():
 def test_events_without_an_identifier_differ_if_any_of_their_fields_differs():
     given = {"documents": ["a"], "ranks": ["1"], "value": "2", "text": "t", "question_id": "q"}
     others = [
-        {"documents": ["b"]}, {"ranks": ["2"]}, {"value": "3"}, {"text": "u"}, {"arm": "A"},
-        {"question_id": "r"}, {"session_id": "s"}, {"user_id": "u"}, {"kind": "citation click"},
-        {"time": "2026-05-01T12:00:00.000001Z"}, {"label": "l"}, {"scores": ["1"]},
-    ]  # fmt: skip
-    first, again, *rest = (
-        each["event_id"] for each in read(given, given, *(given | other for other in others))
-    )
+        {"documents": ["b"]},
+        {"ranks": ["2"]},
+        {"value": "3"},
+        {"text": "u"},
+        {"arm": "A"},
+        {"question_id": "r"},
+        {"session_id": "s"},
+        {"user_id": "u"},
+        {"kind": "citation click"},
+        {"time": "2026-05-01T12:00:00.000001Z"},
+        {"label": "l"},
+        {"scores": ["1"]},
+    ]
+    first, again, *rest = (each["event_id"] for each in read(given, given, *(given | other for other in others)))
     assert first == again
     assert len({first, *rest}) == 1 + len(others)
     assert read({"event_id": "e7"})[0]["event_id"] == "e7"

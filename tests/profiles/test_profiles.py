@@ -5,23 +5,25 @@ import random
 import numpy as np
 import pytest
 
-from rankgauge import (
-    InputError,
-    Policies,
-    Qrels,
-    RankgaugeError,
-    Run,
-    UnknownName,
-    evaluate,
-    list_measures,
-    parse,
-)
+from rankgauge import InputError, Policies, Qrels, RankgaugeError, Run, UnknownName, evaluate, list_measures, parse
 from rankgauge.profiles import PROFILES, Case, profile_of
 from rankgauge.profiles.shared_deviations import ASCENDING_IDS, NO_FIRST
 
 # Common measures of all profiles, and special ones.
-ASKED = ("RR", "RR@10", "nDCG", "nDCG@10", "AP@5", "SetP", "Bpref", "IPrec@0.25", "Rprec",
-         "SetF(beta=2)", "RBP(p=0.8)", "ERR@5")  # fmt: skip
+ASKED = (
+    "RR",
+    "RR@10",
+    "nDCG",
+    "nDCG@10",
+    "AP@5",
+    "SetP",
+    "Bpref",
+    "IPrec@0.25",
+    "Rprec",
+    "SetF(beta=2)",
+    "RBP(p=0.8)",
+    "ERR@5",
+)
 PARTS = {
     "run": {"run"},
     "order": {"run", "policies"},
@@ -34,9 +36,7 @@ PARTS = {
 @pytest.fixture
 def case():
     run = Run.of({"q1": {"z": 0.1234567891, "a": 0.1234567892, "q1": 0.5, "b": -1}, "q3": {"a": 1}})
-    qrels = Qrels.of(
-        {"q1": {"a": 1, "b": 2, "c": 0.5}, "q2": {"b": 1, "a": 0}, "q3": {"a": 0, "d": 1}}
-    )
+    qrels = Qrels.of({"q1": {"a": 1, "b": 2, "c": 0.5}, "q2": {"b": 1, "a": 0}, "q3": {"a": 0, "d": 1}})
     return Case(qrels, run, parse("RR"), Policies())
 
 
@@ -160,7 +160,7 @@ SEVEN = ({"q": dict.fromkeys("abcdefg", 1)}, {"q": ["a", *(f"x{n}" for n in rang
         ("trec_eval-9", "IPrec@0.2", SEVEN, 2 / 11),
         ("trec_eval-10", "IPrec@0.2", SEVEN, 1.0),
     ],
-)  # fmt: skip
+)
 def test_small_inputs_have_the_numbers_that_the_tools_gave(profile, name, inputs, says):
     (mean,) = evaluate(*inputs, parse(name), profile=profile).mean().values()
     assert mean == pytest.approx(says, abs=1e-12)
@@ -171,10 +171,7 @@ def test_small_inputs_have_the_numbers_that_the_tools_gave(profile, name, inputs
 def test_orders_of_equal_scores_and_the_first_result_are_those_of_a_loop(seed, ordered):
     dice = random.Random(seed)
     run = {
-        f"q{q}": [
-            (f"d{doc}", float(dice.randrange(4)))
-            for doc in dice.sample(range(100), dice.randrange(1, 12))
-        ]
+        f"q{q}": [(f"d{doc}", float(dice.randrange(4))) for doc in dice.sample(range(100), dice.randrange(1, 12))]
         for q in range(6)
     }
     if ordered:

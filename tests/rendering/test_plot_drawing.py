@@ -17,13 +17,9 @@ NAN = float("nan")
 TWO = (Series("bm25", (0.25, 0.5)), Series("dense", (0.5, NAN)))
 PANELS = {
     "bars": Panel(
-        "bars",
-        (Series("a", (0.5, NAN), low=(0.25, NAN), high=(0.75, NAN), texts=("0.500", "–")),),
-        ticks=("RR", "AP"),
+        "bars", (Series("a", (0.5, NAN), low=(0.25, NAN), high=(0.75, NAN), texts=("0.500", "–")),), ticks=("RR", "AP")
     ),
-    "columns": Panel(
-        "columns", tuple(replace(s, texts=("1", "2")) for s in TWO), ticks=("1", "none")
-    ),
+    "columns": Panel("columns", tuple(replace(s, texts=("1", "2")) for s in TWO), ticks=("1", "none")),
     "intervals": Panel(
         "intervals",
         (Series("d", (-0.25, 0.5), low=(-0.5, 0.25), high=(0.0, 0.75), texts=("worse", "")),),
@@ -102,9 +98,7 @@ def test_no_information_is_given_by_colour_alone():
 def test_no_text_is_a_command_of_svg_or_of_mathematics():
     evil = '</text><script>alert("1")</script> $\\frac$ \u202e\x00 & _x'
     series = tuple(replace(s, name=f"_{n}{evil}") for n, s in enumerate(TWO))
-    shown = Plot(
-        "lines", evil, evil, (Panel("lines", series, across=evil, ticks=(evil,), at=(0,)),)
-    )
+    shown = Plot("lines", evil, evil, (Panel("lines", series, across=evil, ticks=(evil,), at=(0,)),))
     for svg in (shown.svg(), shown.inline("x")):
         root = ET.fromstring(svg)
         assert not [e for e in root.iter() if e.tag.endswith("script")]
@@ -141,9 +135,12 @@ def test_without_matplotlib_the_line_that_installs_it_is_shown(tmp_path):
     )
     paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-    )  # fmt: skip
+    )
     assert "pip install 'rankgauge[plots]'" in done.stdout
 
 

@@ -45,19 +45,13 @@ def test_means_have_t_intervals():
     for name, y, low, high in zip(names, drawn.y, drawn.low, drawn.high, strict=True):
         known = values(BM25, name)
         assert y == BM25.mean()[name] == pytest.approx(statistics.fmean(known))
-        wanted = scipy.stats.t.interval(
-            0.95, len(known) - 1, statistics.fmean(known), scipy.stats.sem(known)
-        )
+        wanted = scipy.stats.t.interval(0.95, len(known) - 1, statistics.fmean(known), scipy.stats.sem(known))
         assert (low, high) == pytest.approx((max(0, wanted[0]), min(1, wanted[1])))
 
 
 def test_a_mean_that_is_no_plain_mean_has_no_interval():
     weighted = evaluate(QRELS, RUNS[0], ["RR"], weights=dict.fromkeys(QRELS, 2.0))
-    for shown in (
-        weighted,
-        evaluate(QRELS, RUNS[0], ["GMAP"]),
-        evaluate({"q": {"d"}}, {"q": ["d"]}, "RR"),
-    ):
+    for shown in (weighted, evaluate(QRELS, RUNS[0], ["GMAP"]), evaluate({"q": {"d"}}, {"q": ["d"]}, "RR")):
         (drawn,) = plot(shown).panels[0].series
         assert drawn.low == drawn.high == drawn.y
 
@@ -206,12 +200,7 @@ def test_a_history_is_spaced_by_time_and_names_ten_dates_at_most():
 
 @pytest.mark.parametrize(
     ("dates", "means", "low", "high"),
-    [
-        ([], [], [], []),
-        (["a"], [1, 2], [], []),
-        (["a"], [1], [0], []),
-        (["a"], [1], [0, 1], [1, 1]),
-    ],
+    [([], [], [], []), (["a"], [1, 2], [], []), (["a"], [1], [0], []), (["a"], [1], [0, 1], [1, 1])],
 )
 def test_a_history_of_lists_that_do_not_fit_is_refused(dates, means, low, high):
     with pytest.raises(InputError, match="pass one mean per date"):

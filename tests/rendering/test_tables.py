@@ -10,15 +10,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from rankgauge.rendering.tables import (
-    Table,
-    render_table,
-    to_csv,
-    to_html,
-    to_latex,
-    to_markdown,
-    to_terminal,
-)
+from rankgauge.rendering.tables import Table, render_table, to_csv, to_html, to_latex, to_markdown, to_terminal
 
 TABLE = Table(
     columns=("run", "nDCG@10", "NumRet"),
@@ -54,9 +46,8 @@ def test_columns_beyond_the_width_continue_below_and_no_number_is_cut():
 def test_long_texts_in_cells_are_folded_at_spaces():
     said = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
     table = Table(
-        ("query", "what", "value"), (("q1", said, 0.5), ("q2", "short", 0.25)),
-        best=frozenset({(1, 2)}), starred=True,
-    )  # fmt: skip
+        ("query", "what", "value"), (("q1", said, 0.5), ("q2", "short", 0.25)), best=frozenset({(1, 2)}), starred=True
+    )
     lines = to_terminal(table).splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[2].endswith("0.5000")
@@ -71,9 +62,7 @@ def test_a_terminal_table_has_no_colour_unless_asked():
 
 
 LETTERS = st.text("aB1- é–−†²→…日🙂\u0301\t\n[]\\\xa0", max_size=6)
-CELLS = st.one_of(
-    LETTERS, st.none(), st.integers(-9, 10**6), st.floats(-9, 999), st.just(float("nan"))
-)
+CELLS = st.one_of(LETTERS, st.none(), st.integers(-9, 10**6), st.floats(-9, 999), st.just(float("nan")))
 
 
 @st.composite
@@ -83,12 +72,16 @@ def tables(draw):
     rows = draw(st.lists(st.tuples(*kinds), max_size=4))
     places = st.sampled_from([(r, c) for r in range(len(rows) or 1) for c in range(len(names))])
     return Table(
-        tuple(names), tuple(rows), draw(LETTERS), tuple(draw(st.lists(LETTERS, max_size=2))),
-        best=draw(st.frozensets(places)), starred=draw(st.booleans()),
+        tuple(names),
+        tuple(rows),
+        draw(LETTERS),
+        tuple(draw(st.lists(LETTERS, max_size=2))),
+        best=draw(st.frozensets(places)),
+        starred=draw(st.booleans()),
         marks=draw(st.dictionaries(places, st.sampled_from(["†", "a", "‡ab"]), max_size=3)),
         right=draw(st.frozensets(st.sampled_from(range(len(names))), max_size=1)),
         width=draw(st.sampled_from([80, 30, 12, 0])),
-    )  # fmt: skip
+    )
 
 
 @given(tables())
@@ -198,18 +191,19 @@ def test_marks_follow_a_cell_and_decimals_are_aligned():
 
 def test_numbers_of_different_length_keep_their_decimals_in_line_beside_marks():
     table = Table(
-        ("run", "x"), (("a", 10.5), ("b", 2.25), ("c", 123.0)),
-        best=frozenset({(1, 1)}), starred=True, marks={(0, 1): "†"},
-    )  # fmt: skip
+        ("run", "x"),
+        (("a", 10.5), ("b", 2.25), ("c", 123.0)),
+        best=frozenset({(1, 1)}),
+        starred=True,
+        marks={(0, 1): "†"},
+    )
     lines = to_terminal(table).splitlines()[2:]
     assert [line.split()[1] for line in lines] == ["10.5000†", "2.2500*", "123.0000"]
     assert len({line.index(".") for line in lines}) == 1
 
 
 def test_every_space_of_a_fixed_column_counts():
-    plot = Table(
-        ("run", "0    1"), (("a", "  |o|"), ("b", "|`o`"), ("c", "")), fixed=frozenset({1})
-    )
+    plot = Table(("run", "0    1"), (("a", "  |o|"), ("b", "|`o`"), ("c", "")), fixed=frozenset({1}))
     page = to_html(plot)
     assert page.count("white-space: pre") == 4
     assert ">  |o|</td>" in page

@@ -29,9 +29,7 @@ NAMES = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12),
     st.lists(_HOT, min_size=1, max_size=6).map("".join),
 ).filter(lambda name: name.strip())
-IDS = NAMES.filter(
-    lambda name: not re.search(r"[\s\0]", name) and name not in {"q", "d1", "d2", "d9"}
-)
+IDS = NAMES.filter(lambda name: not re.search(r"[\s\0]", name) and name not in {"q", "d1", "d2", "d9"})
 
 
 def inputs(name, query):

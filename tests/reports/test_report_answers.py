@@ -29,9 +29,7 @@ def labels_of(answers, **changed):
     """Return labels without a fault; `changed` has labels by relation and question."""
     good = {"answer-question": "relevant", "context-question": "relevant", "abstention": "answers"}
     return {
-        item.key: changed.get(item.relation.replace("-", "_"), {}).get(
-            each.id, good.get(item.relation, "supported")
-        )
+        item.key: changed.get(item.relation.replace("-", "_"), {}).get(each.id, good.get(item.relation, "supported"))
         for each in answers
         for item in items_of(each, sentence_claims(each))
     }
@@ -39,17 +37,24 @@ def labels_of(answers, **changed):
 
 def tied():
     """Return a diagnosis of two answers: one without a context, one that is incomplete."""
-    answers = AnswerSet("a", tuple(
-        AnswerRecord(name, f"How high is {name}?", f"{name}: {TEXT}",
-                     (Context("1", f"{name}: {TEXT}"),), f"Reference {name}: {TEXT}",
-                     answerable=True)
-        for name in ("q1", "q2")
-    ))  # fmt: skip
+    answers = AnswerSet(
+        "a",
+        tuple(
+            AnswerRecord(
+                name,
+                f"How high is {name}?",
+                f"{name}: {TEXT}",
+                (Context("1", f"{name}: {TEXT}"),),
+                f"Reference {name}: {TEXT}",
+                answerable=True,
+            )
+            for name in ("q1", "q2")
+        ),
+    )
     none = {"q1": "not stated"}
     labels = labels_of(
-        answers, reference_context=none, reference_answer={"q2": "not stated"},
-        answer_reference={"q2": "not stated"},
-    )  # fmt: skip
+        answers, reference_context=none, reference_answer={"q2": "not stated"}, answer_reference={"q2": "not stated"}
+    )
     return diagnose_answers(answers, labels, ["AnswerCorrectness", "Faithfulness"])
 
 
@@ -57,8 +62,7 @@ def test_every_format_names_tied_stages_and_the_next_step_of_each():
     found = tied()
     sentence = "Retrieval and generation limit 1 of 2 answers each"
     steps = "; ".join(
-        f"{CAUSES[cause][1]} ({cause}: 1 answer)"
-        for cause in ("not retrieved", "in the context but not used")
+        f"{CAUSES[cause][1]} ({cause}: 1 answer)" for cause in ("not retrieved", "in the context but not used")
     )
     steps = steps[0].upper() + steps[1:]
     shown = " ".join(render(found, "table").split())
@@ -73,10 +77,12 @@ def test_every_format_names_tied_stages_and_the_next_step_of_each():
 def test_the_mean_excludes_missing_verdicts_and_the_bounds_include_them():
     claims = {"q1": "ss", "q2": "sn", "q3": "s?", "q4": "??", "q5": "n?"}
     contexts = (Context("1", TEXT),)
-    answers = AnswerSet("a", tuple(
-        AnswerRecord(name, "How high?", " ".join(f"{name} has {n}." for n in range(2)), contexts)
-        for name in claims
-    ))  # fmt: skip
+    answers = AnswerSet(
+        "a",
+        tuple(
+            AnswerRecord(name, "How high?", " ".join(f"{name} has {n}." for n in range(2)), contexts) for name in claims
+        ),
+    )
     words = {"s": "supported", "n": "not stated"}
     labels = {
         item.key: words[claims[each.id][item.row]]
@@ -108,11 +114,19 @@ def test_the_mean_excludes_missing_verdicts_and_the_bounds_include_them():
 def test_one_mean_has_one_interval_over_the_questions_with_a_value(tmp_path):
     """Five answers of 30 make no claim; 2 of the other 25 are not faithful."""
     names = [f"q{number}" for number in range(30)]
-    answers = AnswerSet("a", tuple(
-        AnswerRecord(name, "How high?", f"{name} is high." if place < 25 else "I don't know.",
-                     (Context("1", TEXT),), group="one")
-        for place, name in enumerate(names)
-    ))  # fmt: skip
+    answers = AnswerSet(
+        "a",
+        tuple(
+            AnswerRecord(
+                name,
+                "How high?",
+                f"{name} is high." if place < 25 else "I don't know.",
+                (Context("1", TEXT),),
+                group="one",
+            )
+            for place, name in enumerate(names)
+        ),
+    )
     labels = labels_of(answers, answer_context=dict.fromkeys(names[:2], "not stated"))
     experts = {"name": "experts", "person": True}
     found = evaluate_answers(answers, labels, "Faithfulness", judge=experts)
@@ -137,11 +151,15 @@ def test_one_mean_has_one_interval_over_the_questions_with_a_value(tmp_path):
 
 
 def test_rankings_have_one_interval_in_reports_and_diagnoses_of_answers():
-    answers = AnswerSet("a", tuple(
-        AnswerRecord(f"q{n}", "How high?", "High.", (Context("a", TEXT), Context("b", TEXT)),
-                     gold=("ab"[n % 3 == 0],))
-        for n in range(9)
-    ))  # fmt: skip
+    answers = AnswerSet(
+        "a",
+        tuple(
+            AnswerRecord(
+                f"q{n}", "How high?", "High.", (Context("a", TEXT), Context("b", TEXT)), gold=("ab"[n % 3 == 0],)
+            )
+            for n in range(9)
+        ),
+    )
     diagnosis = diagnose_answers(answers, {})
     qrels = {each.id: dict.fromkeys(each.gold, 1) for each in answers}
     made = evaluate(qrels, {each.id: ["a", "b"] for each in answers}, "RR")

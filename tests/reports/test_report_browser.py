@@ -49,9 +49,11 @@ def bench():
         outcome = rankgauge.benchmark.run_plan(plan, store=store, timed=0)
         found = outcome.bench.compare(plan.measures)
         return html_report(
-            outcome.bench.qrels, [run.ranked() for run in found.runs], result=found.comparison,
+            outcome.bench.qrels,
+            [run.ranked() for run in found.runs],
+            result=found.comparison,
             sections=(benchmark_section(found),),
-        )  # fmt: skip
+        )
 
 
 PAGES = {
@@ -62,9 +64,7 @@ PAGES = {
     "bench": bench,
     "answers": lambda: html_report(answers()),
     "drift": lambda: drift_page(drift()),
-    "gate": lambda: gate_page(
-        rankgauge.gate(QRELS, RUNS[1], baseline=rankgauge.Baseline.from_run(QRELS, RUNS[0]))
-    ),
+    "gate": lambda: gate_page(rankgauge.gate(QRELS, RUNS[1], baseline=rankgauge.Baseline.from_run(QRELS, RUNS[0]))),
 }
 
 
@@ -144,8 +144,6 @@ def test_paper_is_light_has_everything_open_and_cuts_no_table_off(opened):
     assert opened.evaluate("document.querySelectorAll('details:not([open])').length") == 0
     background = opened.evaluate("getComputedStyle(document.body).backgroundColor")
     assert background == "rgb(255, 255, 255)"
-    positions = opened.evaluate(
-        "[...document.querySelectorAll('body *')].map(e => getComputedStyle(e).position)"
-    )
+    positions = opened.evaluate("[...document.querySelectorAll('body *')].map(e => getComputedStyle(e).position)")
     assert not {"sticky", "fixed"} & set(positions)
     assert opened.evaluate("document.documentElement.scrollWidth") <= 718

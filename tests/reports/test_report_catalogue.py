@@ -21,9 +21,7 @@ def test_every_measure_is_explained_whole(name):
     for part in ("Use:", "Beware:", "Source:", "Range:", "Parameters:", "Name in trec_eval:"):
         if (
             part != "Parameters:"
-            or rankgauge.parse(
-                rankgauge.reports.catalogue.example(getattr(rankgauge.measures, name))
-            ).declaration.words
+            or rankgauge.parse(rankgauge.reports.catalogue.example(getattr(rankgauge.measures, name))).declaration.words
         ):
             assert part in text
 

@@ -34,8 +34,10 @@ def effect(run="a", now=0.0, then=0.352):
 
 FULL = problem(
     locations=(Location("a.run", 3, "q1", "007"), Location("a.run", 0, "q2"), Location("a.run")),
-    effects=(effect(),), fix="write the ids as in qrels.txt", unit="document",
-)  # fmt: skip
+    effects=(effect(),),
+    fix="write the ids as in qrels.txt",
+    unit="document",
+)
 
 
 def test_a_problem_has_a_message_a_location_an_effect_and_a_fix():
@@ -69,14 +71,16 @@ def test_a_warning_is_short_unless_everything_is_wanted():
 
 
 def test_problems_are_sorted_by_input_and_severity():
-    found = result(
-        problem("P105"), problem("R101"), problem("J103", "qrels.txt"), problem("J101", "qrels.txt")
-    )
+    found = result(problem("P105"), problem("R101"), problem("J103", "qrels.txt"), problem("J101", "qrels.txt"))
     heads = re.findall(r"(?m)^(\S.*|  (?:error|warning|info) .*)$", render(found))
     assert [head.split()[:2] for head in heads[:6]] == [
-        ["qrels.txt"], ["error", "J101"], ["warning", "J103"],
-        ["a.run"], ["error", "R101"], ["info", "P105"],
-    ]  # fmt: skip
+        ["qrels.txt"],
+        ["error", "J101"],
+        ["warning", "J103"],
+        ["a.run"],
+        ["error", "R101"],
+        ["info", "P105"],
+    ]
     assert heads[6] == "2 errors, 1 warning, 1 info in 2 inputs"
 
 
@@ -134,9 +138,12 @@ def test_the_default_fix_is_that_of_the_kind():
 
 def test_no_line_is_wider_than_a_terminal_and_no_control_sign_gets_through():
     long = problem(
-        message=NASTY * 20, fix=NASTY * 20, source=NASTY,
-        locations=(Location(NASTY * 9, 1, NASTY * 9, NASTY * 9),), effects=(effect(NASTY),),
-    )  # fmt: skip
+        message=NASTY * 20,
+        fix=NASTY * 20,
+        source=NASTY,
+        locations=(Location(NASTY * 9, 1, NASTY * 9, NASTY * 9),),
+        effects=(effect(NASTY),),
+    )
     said = render(result(long, inputs=("q", NASTY)))
     assert "\x1b" not in said
     assert "\x00" not in said
@@ -166,25 +173,20 @@ def test_annotations_have_file_and_line_and_are_escaped():
 
 
 def test_annotations_of_a_level_have_a_kind_and_are_at_most_ten():
-    found = result(
-        *[problem("P103")] * 25,
-        *[problem("R105")] * 10,
-        problem("P105", locations=(Location("a.run"),)),
-    )
+    found = result(*[problem("P103")] * 25, *[problem("R105")] * 10, problem("P105", locations=(Location("a.run"),)))
     lines = render(found, "github").splitlines()
-    assert [sum(line.startswith(f"::{kind} ") for line in lines) for kind in (
-        "error", "warning", "notice",
-    )] == [10, 10, 1]  # fmt: skip
+    assert [sum(line.startswith(f"::{kind} ") for line in lines) for kind in ("error", "warning", "notice")] == [
+        10,
+        10,
+        1,
+    ]
     assert lines[9] == "::error title=rankgauge check::+16 more"
     assert lines[-1].startswith("::notice title=P105 query-without-judgments::a.run: 12 ids ")
 
 
 def test_json_is_by_the_schema_whatever_is_in_it():
     nasty = problem(
-        source=NASTY,
-        message=NASTY,
-        locations=(Location(NASTY, 0, NASTY),),
-        effects=(effect(NASTY, math.inf),),
+        source=NASTY, message=NASTY, locations=(Location(NASTY, 0, NASTY),), effects=(effect(NASTY, math.inf),)
     )
     for found in (result(), result(FULL), result(nasty, problem("M101"), notes=(NASTY,))):
         text = render(found, "json")
@@ -194,18 +196,15 @@ def test_json_is_by_the_schema_whatever_is_in_it():
 
 def test_json_has_all_that_was_found():
     data = json.loads(render(result(FULL, notes=("n",)), "json"))
-    assert (data["inputs"], data["measures"], data["notes"]) == (
-        ["qrels.txt", "a.run"], ["nDCG@10"], ["n"],
-    )  # fmt: skip
+    assert (data["inputs"], data["measures"], data["notes"]) == (["qrels.txt", "a.run"], ["nDCG@10"], ["n"])
     (found,) = data["findings"]
     assert (found["code"], found["severity"], found["automatic"]) == ("P103", "error", "safe")
     assert (found["count"], found["of"], found["unit"]) == (12, 40, "document")
     assert found["locations"][0] == {"source": "a.run", "line": 3, "query": "q1", "document": "007"}
     assert found["locations"][1]["line"] is None
     assert found["effects"] == [
-        {"run": "a", "measure": "nDCG@10", "before": 0.0, "after": 0.352,
-         "condition": "ids without leading zeros"},
-    ]  # fmt: skip
+        {"run": "a", "measure": "nDCG@10", "before": 0.0, "after": 0.352, "condition": "ids without leading zeros"}
+    ]
 
 
 def test_tables_have_a_line_for_each_problem_and_escape_every_text():

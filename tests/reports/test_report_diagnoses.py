@@ -12,9 +12,7 @@ from rankgauge.diagnosis import CAUSES
 from rankgauge.reports import Options, render
 
 FOLDER = sample_path("qrels.txt").parent
-SAMPLE = diagnose(
-    FOLDER / "qrels.txt", FOLDER / "runs/bm25.run", Collection.read(FOLDER), group_by="type"
-)
+SAMPLE = diagnose(FOLDER / "qrels.txt", FOLDER / "runs/bm25.run", Collection.read(FOLDER), group_by="type")
 EVIL = "<script>alert(1)</script>"
 PLAIN = diagnose(FOLDER / "qrels.txt", FOLDER / "runs/bm25.run", Collection.read(FOLDER))
 HOSTILE = diagnose(
@@ -28,11 +26,19 @@ HOSTILE = diagnose(
 def test_every_section_is_present_in_reading_order():
     text = render(SAMPLE, "table", Options(full=True))
     heads = (
-        "Diagnosis of bm25: quality", "both are low:", "rule of thumb",
+        "Diagnosis of bm25: quality",
+        "both are low:",
+        "rule of thumb",
         "likely causes of 24 of 30 queries, primary: vocabulary gap (20 miss a relevant",
-        "q03 “my tablet", "suggested fixes", "potential gain", "other cut-offs",
-        "a threshold on the score", "distribution over queries", "groups of queries", "too few",
-    )  # fmt: skip
+        "q03 “my tablet",
+        "suggested fixes",
+        "potential gain",
+        "other cut-offs",
+        "a threshold on the score",
+        "distribution over queries",
+        "groups of queries",
+        "too few",
+    )
     places = [text.index(head) for head in heads]
     assert places == sorted(places)
     assert "\x1b" not in text
@@ -56,9 +62,7 @@ def test_nothing_of_the_page_is_lost_in_full():
 
 
 def test_means_by_a_field_are_shown_since_they_were_asked_for():
-    found = diagnose(
-        FOLDER / "qrels.txt", FOLDER / "runs/bm25.run", Collection.read(FOLDER), group_by="type"
-    )
+    found = diagnose(FOLDER / "qrels.txt", FOLDER / "runs/bm25.run", Collection.read(FOLDER), group_by="type")
     rows = [line.split() for line in render(found).split("groups of queries\n")[1].split("\n")]
     assert [row[1] for row in rows[2:5]] == ["how-to", "policy", "problem"]
     assert rows[5] == []
@@ -67,9 +71,7 @@ def test_means_by_a_field_are_shown_since_they_were_asked_for():
 def test_bands_are_shown_with_attainable_values():
     (line,) = (x for x in render(SAMPLE).splitlines() if x.startswith("P@5  "))
     assert line.split() == ["P@5", "0.2800", "Poor", "0.5267", "Good"]
-    assert "P@5 cannot exceed 0.53 (Good) with these judgments" in render(
-        SAMPLE, "table", Options(full=True)
-    )
+    assert "P@5 cannot exceed 0.53 (Good) with these judgments" in render(SAMPLE, "table", Options(full=True))
 
 
 def test_the_evidence_of_a_query_follows_it():

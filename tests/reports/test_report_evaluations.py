@@ -10,9 +10,7 @@ from rankgauge import InputError, Run, UnknownName, evaluate
 from rankgauge.reports import Options, render
 
 QRELS = {"q1": {"a": 2, "b": 0}, "q2": {"c": 1}}
-ONE = evaluate(
-    QRELS, Run.of({"q1": ["b", "a"], "q2": ["c"]}, name="one"), ["nDCG@5", "RR", "NumRet"]
-)
+ONE = evaluate(QRELS, Run.of({"q1": ["b", "a"], "q2": ["c"]}, name="one"), ["nDCG@5", "RR", "NumRet"])
 TWO = evaluate(QRELS, Run.of({"q1": ["a"], "q2": ["x"]}, name="two"), ["nDCG@5", "RR", "NumRet"])
 
 
@@ -39,9 +37,7 @@ def test_the_best_value_is_marked():
 
 def test_per_query_shows_every_query_of_every_run():
     rows = list(csv.DictReader(io.StringIO(render([ONE, TWO], "csv", Options(per_query=True)))))
-    assert [(row["run"], row["query"]) for row in rows] == [
-        ("one", "q1"), ("one", "q2"), ("two", "q1"), ("two", "q2"),
-    ]  # fmt: skip
+    assert [(row["run"], row["query"]) for row in rows] == [("one", "q1"), ("one", "q2"), ("two", "q1"), ("two", "q2")]
     assert float(rows[0]["nDCG@5"]) == ONE.value("q1", "nDCG@5")
 
 
@@ -103,15 +99,15 @@ def test_the_best_of_several_runs_has_a_star_on_a_terminal_and_a_line_says_so():
     )
     lines = render([one, two], "table", Options(full=True)).splitlines()
     assert [line.split() for line in lines if line.strip()[:1] in {"1", "2"}] == [
-        ["1", "0.5000*", "0.5000*"], ["2", "0.2500*", "0.5000*"],
-        ["1", "0.0000", "0.0000"], ["2", "0.2500*", "0.5000*"],
-    ]  # fmt: skip
+        ["1", "0.5000*", "0.5000*"],
+        ["2", "0.2500*", "0.5000*"],
+        ["1", "0.0000", "0.0000"],
+        ["2", "0.2500*", "0.5000*"],
+    ]
     assert lines.count("• * best run") == 1
     head, _, *rows = [line.split() for line in render([one, two]).splitlines()]
     assert head == ["run", "P@2", "R@2", "RR"]
-    assert rows[:2] == [
-        ["one", "0.2500*", "0.5000*", "0.5000*"], ["two", "0.2500*", "0.5000*", "0.2500"]
-    ]  # fmt: skip
+    assert rows[:2] == [["one", "0.2500*", "0.5000*", "0.5000*"], ["two", "0.2500*", "0.5000*", "0.2500"]]
     assert "• 2 measures at smaller cut-offs: --full (full=True)" in render([one, two])
     assert "*" not in render(one)
     assert "best run" not in render([one, two], "latex")

@@ -72,13 +72,16 @@ def test_labels_are_escaped_in_html_and_defused_in_csv(history):
 def test_the_list_shows_ndcg_at_10_or_the_first_measure_or_what_was_asked_for(history):
     entries = history.entries()
     assert rankgauge.reports.render(entries).splitlines()[0].split() == [
-        "id", "date", "run", "label", "queries", "RR", "judgments",
-    ]  # fmt: skip
+        "id",
+        "date",
+        "run",
+        "label",
+        "queries",
+        "RR",
+        "judgments",
+    ]
     assert (
-        "AP"
-        in rankgauge.reports.render(
-            entries, "table", rankgauge.reports.Options(measures=["map"])
-        ).splitlines()[0]
+        "AP" in rankgauge.reports.render(entries, "table", rankgauge.reports.Options(measures=["map"])).splitlines()[0]
     )
     with pytest.raises(InputError, match=r"has P@1\nfix: saved measures: RR, AP"):
         rankgauge.reports.render(entries, "table", rankgauge.reports.Options(measures=["P@1"]))
@@ -121,6 +124,4 @@ def test_one_entry_shows_what_was_kept_with_it(history):
     assert '{"latency\\_ms": 12}' in text
     assert history.entry(1).qrels in text
     assert "3 queries: all judged queries" in text
-    assert json.loads(rankgauge.reports.render(history.entry(1), "json"))["means"] == {
-        "RR": 0.5, "AP": 0.5,
-    }  # fmt: skip
+    assert json.loads(rankgauge.reports.render(history.entry(1), "json"))["means"] == {"RR": 0.5, "AP": 0.5}

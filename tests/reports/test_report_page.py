@@ -205,8 +205,7 @@ def test_queries_to_look_at_are_those_of_a_plain_count():
     hard = text[text.index("Hard for every run") : text.rindex("Provenance")]
     # Both below their means: every third query has .5, but q3 (better now) and q9 (lost).
     assert (
-        list(dict.fromkeys(re.findall(r"\bq\d+\b", hard)))
-        == [f"q{n}" for n in range(0, 30, 3) if n not in {3, 9}][:8]
+        list(dict.fromkeys(re.findall(r"\bq\d+\b", hard))) == [f"q{n}" for n in range(0, 30, 3) if n not in {3, 9}][:8]
     )
 
 
@@ -290,10 +289,7 @@ def test_no_text_can_become_markup(plots):
     qrels = {f"{n}{EVIL}": {f"d{EVIL}": 1} for n in range(4)}
     good = {query: [f"d{EVIL}"] for query in qrels}
     bad = {query: [f"x{EVIL}", f"d{EVIL}"] for query in qrels}
-    runs = {
-        f"good{EVIL}": rankgauge.Run.of(good, settings={EVIL: EVIL}),
-        f"bad{EVIL}": bad,
-    }
+    runs = {f"good{EVIL}": rankgauge.Run.of(good, settings={EVIL: EVIL}), f"bad{EVIL}": bad}
     lone = f"{EVIL}\x00\ud800"
     section = Section(lone, (lone, Details(lone, (lone,))))
     page = html_report(qrels, runs, "RR", title=lone, date=lone, sections=[section], plots=plots)
@@ -400,13 +396,10 @@ def test_the_table_of_queries_is_sorted_searched_and_changed_by_the_keyboard(tab
     # The first drawing of the script equals the content without it.
     said = [
         re.sub(r"<[^>]*>", "", row)
-        for row in re.findall(
-            r"(?s)<tr>(<th scope=\"row\".*?)</tr>", whole.split('id="by-query"')[1]
-        )
+        for row in re.findall(r"(?s)<tr>(<th scope=\"row\".*?)</tr>", whole.split('id="by-query"')[1])
     ][:30]
     drawn = tab.run(
-        "[...document.querySelectorAll('#by-query tbody tr')]"
-        ".map(r => [...r.cells].map(c => c.textContent).join(''))"
+        "[...document.querySelectorAll('#by-query tbody tr')].map(r => [...r.cells].map(c => c.textContent).join(''))"
     )
     assert len(drawn) == 30
     assert drawn == [text.replace("&#39;", "'").replace("&#x27;", "'") for text in said]
@@ -417,20 +410,14 @@ def test_the_table_of_queries_is_sorted_searched_and_changed_by_the_keyboard(tab
         values = [float(text) for text in tab.run(COLUMN.format(2))]
         assert values == sorted(values, reverse=backwards)
         assert tab.run("document.querySelector('#by-query th:nth-child(3)').ariaSort") == way
-    assert (
-        len(tab.run("[...document.querySelectorAll('#by-query th[aria-sort=none]')].map(t => 1)"))
-        == 4
-    )
+    assert len(tab.run("[...document.querySelectorAll('#by-query th[aria-sort=none]')].map(t => 1)")) == 4
 
     tab.run("document.getElementById('find').focus()")
     tab.type("WiFi")
     assert tab.run(COLUMN.format(0)) == ["q09"]
     assert tab.run("document.getElementById('shown').textContent") == "1 of 30 queries found."
 
-    tab.run(
-        "{ const m = document.getElementById('measure'); m.value = 'RR';"
-        " m.dispatchEvent(new Event('change')); }"
-    )
+    tab.run("{ const m = document.getElementById('measure'); m.value = 'RR'; m.dispatchEvent(new Event('change')); }")
     value = rankgauge.evaluate(QRELS, RUNS[0], "RR").value("q09", "RR")
     assert tab.run(COLUMN.format(2)) == [f"{value:.4f}"]
     assert tab.complaints == []
@@ -455,20 +442,12 @@ def test_other_tables_are_sorted_too_and_missing_values_come_last(tab, whole, tm
 def test_the_page_fits_a_narrow_screen_and_follows_the_dark(tab, whole, tmp_path):
     path = tmp_path / "report.html"
     path.write_text(whole, encoding="utf-8")
-    tab.ask(
-        "Emulation.setDeviceMetricsOverride",
-        width=400,
-        height=800,
-        deviceScaleFactor=1,
-        mobile=False,
-    )
+    tab.ask("Emulation.setDeviceMetricsOverride", width=400, height=800, deviceScaleFactor=1, mobile=False)
     tab.open(path)
     assert tab.run("document.documentElement.scrollWidth") <= 400
     background = "getComputedStyle(document.body).backgroundColor"
     assert tab.run(background) == "rgb(255, 255, 255)"
-    tab.ask(
-        "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}]
-    )
+    tab.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
     assert tab.run(background) == "rgb(22, 24, 29)"
     ink = "getComputedStyle(document.querySelector('svg.plot text')).fill"
     assert tab.run(ink) == "rgb(232, 233, 237)"
@@ -488,10 +467,7 @@ def test_cranfield_takes_less_than_a_megabyte(data_folder):
 def test_a_query_is_hard_only_if_every_run_is_below_its_mean():
     qrels = {f"q{n}": {"d": 1} for n in range(4)}
     good, bad = ["d"], ["x", "y", "d"]
-    runs = {
-        "a": {"q0": bad, "q1": bad, "q2": good, "q3": good},
-        "b": {"q0": bad, "q1": good, "q2": good, "q3": good},
-    }
+    runs = {"a": {"q0": bad, "q1": bad, "q2": good, "q3": good}, "b": {"q0": bad, "q1": good, "q2": good, "q3": good}}
     text = Page(html_report(qrels, runs, "RR", plots=False)).text
     hard = text[text.index("Hard for every run") : text.rindex("Provenance")]
     assert re.findall(r"\bq\d\b", hard)[0] == "q0"
@@ -516,24 +492,22 @@ def test_curves_are_of_the_queries_and_by_the_policies_of_the_result():
     some = [f"q{n}" for n in range(4)]
     for kind in ({"ties": "input"}, {"ties": "trec"}):
         result = rankgauge.compare(qrels, runs, "RR", queries=some, **kind)
-        alts = {a["aria-label"] for a in Page(html_report(qrels, runs, result=result)).all("svg")
-                if a.get("role") == "img"}  # fmt: skip
+        alts = {
+            a["aria-label"] for a in Page(html_report(qrels, runs, result=result)).all("svg") if a.get("role") == "img"
+        }
         for name in ("first-ranks", "cutoffs", "precision-recall"):
             own = [
                 rankgauge.evaluate(
-                    qrels, rankgauge.Run.of(run, name=n), rankgauge.rendering.plot_measures(name),
-                    queries=some, **kind,
+                    qrels, rankgauge.Run.of(run, name=n), rankgauge.rendering.plot_measures(name), queries=some, **kind
                 )
                 for n, run in runs.items()
-            ]  # fmt: skip
+            ]
             assert rankgauge.plot(own, name).alt in alts
 
 
 def test_it_begins_with_result_cause_and_next_step(whole):
     terms = re.findall(r"(?s)<dl class=\"bottom-line\">(.*?)</dl>", whole)[0]
-    assert re.findall(r"<dt>(.*?)</dt>", terms) == [
-        "Result", "Why keyword is worse", "Next step",
-    ]  # fmt: skip
+    assert re.findall(r"<dt>(.*?)</dt>", terms) == ["Result", "Why keyword is worse", "Next step"]
     assert "24 of 30 queries miss a relevant document in the top 5; likely cause: " in terms
     assert "Suggested fix for keyword: " in terms
     assert whole.index("bottom-line") < whole.index('class="warning"')

@@ -33,11 +33,8 @@ def test_a_section_holds_all_tables_of_the_diagnosis(worst):
     titles = list(_titles(section.parts))
     shown = " ".join(text.split())
     assert all(title in shown for title in titles)
-    assert sum(f"“{one.text}”" in t or t.startswith(one.query_id)
-               for t in titles for one in found.worst) == worst  # fmt: skip
-    open_tables = [
-        part.title or part.columns[0] for part in section.parts if isinstance(part, Table)
-    ]
+    assert sum(f"“{one.text}”" in t or t.startswith(one.query_id) for t in titles for one in found.worst) == worst
+    open_tables = [part.title or part.columns[0] for part in section.parts if isinstance(part, Table)]
     assert open_tables[0] == "Diagnosis of bm25: quality"
     assert open_tables[1].startswith("likely causes")
     assert open_tables[2:] == ["potential gain", "suggested fixes"]
@@ -47,8 +44,7 @@ def test_a_section_holds_all_tables_of_the_diagnosis(worst):
 def test_a_report_diagnoses_the_run_that_is_named_or_the_best():
     runs = dict(reversed(RUNS.items()))  # the best run is not the first
     page = {
-        name: html_report(QRELS, runs, "nDCG@10", diagnosed=name, plots=False)
-        for name in ("best", "bm25", "keyword")
+        name: html_report(QRELS, runs, "nDCG@10", diagnosed=name, plots=False) for name in ("best", "bm25", "keyword")
     }
     assert page["best"] == page["bm25"]
     assert "Diagnosis of keyword" in page["keyword"]
@@ -86,9 +82,7 @@ def test_a_trend_has_its_plot_its_numbers_and_its_breaks(tmp_path):
     assert [row[3] for row in table.rows] == list(trend.means)
     assert [row[2] for row in table.rows] == ["v0", "v1", "v2"]
     step = trend.points[1].change
-    assert [row[5] for row in table.rows[:2]] == [
-        "", f"{step.difference:+.3f} ({step.low:+.3f} to {step.high:+.3f})"
-    ]  # fmt: skip
+    assert [row[5] for row in table.rows[:2]] == ["", f"{step.difference:+.3f} ({step.low:+.3f} to {step.high:+.3f})"]
     assert table.rows[2][5].startswith("not comparable: ")
     assert not any(isinstance(part, Plot) for part in trend_section(trend, plots=False).parts)
     page = html_report(QRELS, RUNS, "nDCG@10", sections=[section], plots=False)

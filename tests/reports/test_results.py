@@ -86,15 +86,16 @@ def clicks(folder):
 def answers():
     """Two manually judged answers; one of them abstains."""
     given = [("q1", "It is so.", "It is so."), ("q2", "I don't know.", "It is not.")]
-    made = rankgauge.answers.AnswerSet("a", tuple(
-        rankgauge.answers.AnswerRecord(
-            name, "Is it?", text, (rankgauge.answers.Context("d", "So it is."),), known, gold=("d",)
-        )
-        for name, text, known in given
-    ))  # fmt: skip
-    judged = [
-        rankgauge.answers.items_of(one, rankgauge.answers.sentence_claims(one)) for one in made
-    ]
+    made = rankgauge.answers.AnswerSet(
+        "a",
+        tuple(
+            rankgauge.answers.AnswerRecord(
+                name, "Is it?", text, (rankgauge.answers.Context("d", "So it is."),), known, gold=("d",)
+            )
+            for name, text, known in given
+        ),
+    )
+    judged = [rankgauge.answers.items_of(one, rankgauge.answers.sentence_claims(one)) for one in made]
     return made, {item.key: "supported" for items in judged for item in items}
 
 
@@ -102,11 +103,7 @@ def calibrated():
     """The answers, with verdicts of a judge and of a person on all items."""
     made, _ = answers()
     answered = rankgauge.answers
-    keys = {
-        item.key: item.relation
-        for one in made
-        for item in answered.items_of(one, answered.sentence_claims(one))
-    }
+    keys = {item.key: item.relation for one in made for item in answered.items_of(one, answered.sentence_claims(one))}
     given = [
         [
             answered.Verdict(key, answered.verdicts.LABELS[relation][(at + shift) % 2], name)
@@ -150,8 +147,7 @@ RESULTS = {
     "AnswerDiagnosis": lambda _: rankgauge.answers.diagnose_answers(*answers()),
     "AnswerEvaluation": lambda _: rankgauge.answers.evaluate_answers(*answers()),
     "AnswerJudging": lambda folder: rankgauge.answers.judge_answers(
-        answers()[0], rankgauge.answers.RuleJudge(),
-        rankgauge.answers.VerdictStore(folder / "verdicts.db"),
+        answers()[0], rankgauge.answers.RuleJudge(), rankgauge.answers.VerdictStore(folder / "verdicts.db")
     ),
     "ClaimExtraction": lambda _: rankgauge.answers.ClaimExtraction(
         "small claims-1", 3, 1, {"server": 1}, Usage(calls=1)
@@ -167,9 +163,7 @@ RESULTS = {
     "Diagnosis": lambda _: rankgauge.diagnose(QRELS, BM25),
     "DriftReport": lambda _: drift(),
     "ReweightedMeans": lambda _: drift().reweight(rankgauge.evaluate(QRELS, BM25)),
-    "GateResult": lambda _: rankgauge.gate(
-        QRELS, KEYWORD, baseline=rankgauge.Baseline.from_run(QRELS, BM25)
-    ),
+    "GateResult": lambda _: rankgauge.gate(QRELS, KEYWORD, baseline=rankgauge.Baseline.from_run(QRELS, BM25)),
     "CheckResult": lambda _: rankgauge.check(QRELS, [BM25]),
     "Explanation": lambda _: rankgauge.explain(QRELS, BM25, "nDCG@10"),
     "Reconciliation": lambda _: rankgauge.reconcile(QRELS, BM25, "nDCG@10", "beir"),
@@ -179,32 +173,23 @@ RESULTS = {
     "Reliability": lambda _: rankgauge.reliability(QRELS, [BM25, KEYWORD]),
     "BenchmarkRun": lambda folder: benchmark(folder).runs["bm25"],
     "BenchmarkComparison": lambda folder: benchmark(folder).compare(),
-    "Exploration": lambda _: rankgauge.explore(
-        dict, lambda *_: (BM25, None), QRELS, {"k": [1, 2]}, start={"k": 1}
-    ),
+    "Exploration": lambda _: rankgauge.explore(dict, lambda *_: (BM25, None), QRELS, {"k": [1, 2]}, start={"k": 1}),
     "TunedFusion": lambda _: rankgauge.tune_fusion(QRELS, [BM25, KEYWORD], folds=2),
     "CollectionInfo": lambda _: rankgauge.describe_collection(COLLECTION),
     "HistoryEntries": lambda folder: history(folder).entries(),
     "HistoryEntry": lambda folder: history(folder).entry(1),
     "HistoryComparison": lambda folder: history(folder).compare(1, 2),
     "Trend": lambda folder: history(folder).trend("nDCG@10"),
-    "Conversion": lambda folder: rankgauge.convert(
-        sample_path("qrels.txt"), folder / "qrels.csv"
-    ),
+    "Conversion": lambda folder: rankgauge.convert(sample_path("qrels.txt"), folder / "qrels.csv"),
     "JudgingAgreement": lambda folder: judging.measure_agreement(project(folder).judgments(), {}),
     "JudgingPlan": lambda _: judging.plan_judging(0.05, sd=0.2),
     "JudgmentExport": lambda folder: judging.export_judgments(project(folder)),
-    "JudgmentImport": lambda folder: judging.import_judgments(
-        project(folder), sample_path("qrels.txt")
-    ),
-    "ExperimentResult": lambda folder: production.compare_arms(
-        clicks(folder), primary="search_ctr"
-    ),
+    "JudgmentImport": lambda folder: judging.import_judgments(project(folder), sample_path("qrels.txt")),
+    "ExperimentResult": lambda folder: production.compare_arms(clicks(folder), primary="search_ctr"),
     "ImplicitJudgments": lambda folder: production.implicit_judgments(clicks(folder)),
     "InterleavingResult": lambda folder: production.analyze_interleaving(clicks(folder)),
     "LogSummary": lambda _: rankgauge.production.LogSummary(
-        "log", {"question": 2, "click": 1}, 2, datetime(2026, 5, 1, tzinfo=UTC),
-        datetime(2026, 5, 2, tzinfo=UTC),
+        "log", {"question": 2, "click": 1}, 2, datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 5, 2, tzinfo=UTC)
     ),
     "LogImport": lambda folder: rankgauge.production.import_log(ubi_log(folder), folder / "log"),
     "ModelJudging": lambda _: judging.ModelJudging(
@@ -213,9 +198,7 @@ RESULTS = {
     "OnlineMetrics": lambda folder: rankgauge.production.online_metrics(
         log(folder), thresholds=["thumbs_ratio < 0.5"], by="day"
     ),
-    "PoolReport": lambda folder: judging.build_pool(
-        project(folder), COLLECTION, [sample_path("runs/keyword.run")]
-    ),
+    "PoolReport": lambda folder: judging.build_pool(project(folder), COLLECTION, [sample_path("runs/keyword.run")]),
     "ProductionHealth": lambda folder: rankgauge.production.production_health(
         log(folder), [(datetime(2026, 5, 1, tzinfo=UTC), 0.5)]
     ),
@@ -224,8 +207,15 @@ RESULTS = {
     "Relevance": lambda folder: judging.measure_relevance(project(folder).judgments()),
     "VoteReport": lambda folder: judging.vote_report(project(folder)),
     "GeneratedQuestions": lambda _: production.GeneratedQuestions(
-        (production.ProposedQuestion("d1", "late fees", longest_run=2, overlap=0.1),), "model",
-        {"question": "question-1"}, 0, 1, 10, "BM25", Usage(), "2026-05-01",
+        (production.ProposedQuestion("d1", "late fees", longest_run=2, overlap=0.1),),
+        "model",
+        {"question": "question-1"},
+        0,
+        1,
+        10,
+        "BM25",
+        Usage(),
+        "2026-05-01",
     ),
     "GroupMeans": lambda _: rankgauge.evaluation.group_means(
         rankgauge.evaluate(QRELS, BM25, "RR", groups=dict.fromkeys(QRELS.query_ids, "all of them"))
@@ -236,10 +226,9 @@ RESULTS = {
         production.QuestionSet.read(sample_path("queries.jsonl")).questions
     ),
     "SpanScores": lambda _: rankgauge.corpus.span_scores(
-        {"q": [rankgauge.corpus.Span("d", 0, 5)]},
-        {"q": [rankgauge.corpus.Span("d", 2, 9)]},
+        {"q": [rankgauge.corpus.Span("d", 0, 5)]}, {"q": [rankgauge.corpus.Span("d", 2, 9)]}
     ),
-}  # fmt: skip
+}
 
 
 NO_TABLE = {"CheckResult", "Conversion"}  # texts

@@ -91,9 +91,7 @@ def test_settings_distinguish_judgments():
     assert Random(1).settings != Random(2).settings
 
 
-@pytest.mark.parametrize(
-    "retriever", [Random(), Oracle({"q1": {"d1": 1}})], ids=["random", "oracle"]
-)
+@pytest.mark.parametrize("retriever", [Random(), Oracle({"q1": {"d1": 1}})], ids=["random", "oracle"])
 def test_both_need_indexing_and_accept_empty_collections(retriever):
     with pytest.raises(InputError, match="no documents yet"):
         retriever.search(QUERIES, 1)

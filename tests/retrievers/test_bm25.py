@@ -75,9 +75,7 @@ def test_scores_are_those_of_the_formula(method):
         for name, words in split.items()
         if {"aa", "cc"} & set(words)
     }
-    retriever = indexed(
-        texts, method=method, k1=k1, b=b, delta=delta, stemmer=None, stop_words=None
-    )
+    retriever = indexed(texts, method=method, k1=k1, b=b, delta=delta, stemmer=None, stop_words=None)
     found = dict(retriever.search([Query("q", "aa cc cc zz")], 10)[0])
     assert list(found) == sorted(wanted, key=lambda name: -wanted[name])
     assert found == pytest.approx(wanted, rel=1e-6)
@@ -175,10 +173,7 @@ def test_threads_do_not_disturb_each_other():
     queries = [Query(str(n), f"fees hours reading{n} rooms") for n in range(200)]
     wanted = retriever.search(queries, 3)
     found = {}
-    threads = [
-        threading.Thread(target=lambda n=n: found.update({n: retriever.search(queries, 3)}))
-        for n in range(4)
-    ]
+    threads = [threading.Thread(target=lambda n=n: found.update({n: retriever.search(queries, 3)})) for n in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -99,9 +99,7 @@ def test_chunks_as_long_as_the_documents_change_nothing(texts, roll_up):
 def test_renaming_the_documents_renames_the_ranking():
     named = Chunked(Overlapping(), TokenChunker(3))
     named.index([Document("x#" + d.id, text=d.text) for d in DOCUMENTS])
-    renamed = [
-        [("x#" + name, score) for name, score in row] for row in chunked("max").search(QUERY, 9)
-    ]
+    renamed = [[("x#" + name, score) for name, score in row] for row in chunked("max").search(QUERY, 9)]
     assert named.search(QUERY, 9) == renamed
 
 
@@ -179,9 +177,7 @@ def test_indexing_again_replaces_the_chunks():
 def test_spans_of_chunks_can_be_measured():
     retriever = chunked("max")
     spans = retriever.spans(QUERY, 2)
-    assert [DOCUMENTS[0].text[span.start : span.end] for span in spans[0][:1]] == [
-        "town bike bike "
-    ]
+    assert [DOCUMENTS[0].text[span.start : span.end] for span in spans[0][:1]] == ["town bike bike "]
     assert [span.document for span in spans[0]] == ["d1", "d1"]
     scores = span_scores({"q1": spans[0]}, {"q1": [spans[0][0]]})
     assert scores.mean()["recall"] == 1.0

@@ -165,18 +165,14 @@ def test_the_graph_finds_most_and_tells_how_many():
     assert 0.8 < retriever.recall <= 1.0
     assert retriever.size > flat.size == 2000 * 24 * 4
     # Hits have the scores of the exact search.
-    assert all(
-        dict(a)[n] == s for a, b in zip(true, found, strict=True) for n, s in b if n in dict(a)
-    )
+    assert all(dict(a)[n] == s for a, b in zip(true, found, strict=True) for n, s in b if n in dict(a))
     again, _ = built(vectors, search="usearch")
     assert again.search(queries, 10) == found
 
 
 def test_a_poor_graph_has_a_poor_recall():
     vectors = corpus(3000, 48)
-    poor, queries = built(
-        vectors, search="usearch", connectivity=2, expansion_add=1, expansion_search=1
-    )
+    poor, queries = built(vectors, search="usearch", connectivity=2, expansion_add=1, expansion_search=1)
     good, _ = built(vectors, search="usearch")
     assert poor.recall < 0.6 < good.recall
     assert poor.recall_for(queries) < 0.6
@@ -185,9 +181,7 @@ def test_a_poor_graph_has_a_poor_recall():
     flat, _ = built(vectors)
     for n in np.linspace(0, 2999, 100).astype(int):
         own = [Query("q", f"d{n}")]
-        true, found = (
-            [name for name, _ in r.search(own, 11)[0] if name != f"d{n}"][:10] for r in (flat, poor)
-        )
+        true, found = ([name for name, _ in r.search(own, 11)[0] if name != f"d{n}"][:10] for r in (flat, poor))
         shares.append(len({*true} & {*found}) / 10)
     assert poor.recall == pytest.approx(np.mean(shares))
     unmeasured, _ = built(vectors, search="usearch", recall_sample=0)

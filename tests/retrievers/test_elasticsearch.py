@@ -60,14 +60,15 @@ def test_an_index_is_made_filled_and_refreshed(engine, make):
     retriever = make(fields="title")
     retriever.index(DOCUMENTS)
     assert calls(engine) == [
-        "GET /pages", "PUT /pages", "POST /pages/_bulk", "POST /pages/_refresh",
+        "GET /pages",
+        "PUT /pages",
+        "POST /pages/_bulk",
+        "POST /pages/_refresh",
         "GET /pages/_stats/store",
-    ]  # fmt: skip
+    ]
     found = engine.indexes["pages"]["found"]
     assert list(found) == [one.id for one in DOCUMENTS]
-    assert found[DOCUMENTS[0].id] == {
-        "id": DOCUMENTS[0].id, "title": DOCUMENTS[0].title, "text": DOCUMENTS[0].text,
-    }  # fmt: skip
+    assert found[DOCUMENTS[0].id] == {"id": DOCUMENTS[0].id, "title": DOCUMENTS[0].title, "text": DOCUMENTS[0].text}
     assert retriever.size == sum(len(json.dumps(one)) for one in found.values())
     created = engine.indexes["pages"]["created"]
     assert created["settings"]["index"]["number_of_shards"] == 1
@@ -76,10 +77,14 @@ def test_an_index_is_made_filled_and_refreshed(engine, make):
 
 def test_hits_are_scored_ordered_and_cut(make):
     retriever = make(fields=["title^3", "text"])
-    retriever.index([
-        Document("d3", text="opening"), Document("d1", text="opening"),
-        Document("d2", title="opening hours"), Document("d4", text="books"),
-    ])  # fmt: skip
+    retriever.index(
+        [
+            Document("d3", text="opening"),
+            Document("d1", text="opening"),
+            Document("d2", title="opening hours"),
+            Document("d4", text="books"),
+        ]
+    )
     assert retriever.search(ASKED, 10) == [[("d2", 6.0), ("d1", 1.0), ("d3", 1.0)]]
     assert retriever.search(ASKED, 2) == [[("d2", 6.0), ("d1", 1.0)]]
     assert retriever.search([], 2) == []
@@ -148,8 +153,7 @@ def test_an_index_of_your_own_is_searched_as_it_is(engine, make):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["*", "_all", "a,b", "-a", "A", "..", "a/b", "%2a", "a b", "", "x" * 300, "<a-{now}>", 7],
+    "name", ["*", "_all", "a,b", "-a", "A", "..", "a/b", "%2a", "a b", "", "x" * 300, "<a-{now}>", 7]
 )
 def test_a_name_that_could_be_many_indexes_is_refused(name):
     with pytest.raises(InputError, match="is not a valid index name"):
@@ -165,12 +169,7 @@ def test_a_body_of_your_own(engine, make):
     retriever.index([Document("a", title="opening hours"), Document("b", text="opening")])
     assert retriever.search(ASKED, 5) == [[("a", 2.0)]]
     sent = json.loads(engine.asked[-1].content.splitlines()[1])
-    assert sent == {
-        "size": 2,
-        "_source": False,
-        **body,
-        "query": {"match": {"title": "opening hours"}},
-    }
+    assert sent == {"size": 2, "_source": False, **body, "query": {"match": {"title": "opening hours"}}}
 
 
 def test_one_is_the_fewest_that_is_asked_for(engine, make):
@@ -194,13 +193,11 @@ def test_settings_describe_the_ranking_and_not_the_name(make):
 
 
 def test_a_definition_is_added_to_ours(engine, make):
-    make(definition={
-        "settings": {"analysis": {"x": 1}}, "mappings": {"properties": {"text": {"analyzer": "x"}}}
-    }).index([])  # fmt: skip
+    make(
+        definition={"settings": {"analysis": {"x": 1}}, "mappings": {"properties": {"text": {"analyzer": "x"}}}}
+    ).index([])
     created = engine.indexes["pages"]["created"]
-    assert created["settings"] == {
-        "index": {"number_of_shards": 1, "number_of_replicas": 0}, "analysis": {"x": 1},
-    }  # fmt: skip
+    assert created["settings"] == {"index": {"number_of_shards": 1, "number_of_replicas": 0}, "analysis": {"x": 1}}
     assert created["mappings"]["properties"]["text"] == {"type": "text", "analyzer": "x"}
     assert created["mappings"]["properties"]["id"] == {"type": "keyword"}
 
@@ -275,9 +272,7 @@ def test_a_busy_search_says_so_at_once(engine, make):
 def test_a_query_that_fails_is_named(make):
     retriever = make(body={"query": {"knn": "{query}"}})
     retriever.index(DOCUMENTS)
-    with pytest.raises(
-        EndpointError, match=r"failed on query 'q': parsing_exception: unknown query"
-    ):
+    with pytest.raises(EndpointError, match=r"failed on query 'q': parsing_exception: unknown query"):
         retriever.search(ASKED, 3)
 
 

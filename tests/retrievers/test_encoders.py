@@ -33,20 +33,12 @@ def test_vectors_are_the_same_on_every_machine():
 def test_the_vector_of_a_text_does_not_depend_on_its_batch():
     encoder = HashingEncoder()
     alone = [encoder.encode_queries([text])[0] for text in ("late fees", "hours", "late fees")]
-    assert np.array_equal(
-        alone, HashingEncoder().encode_documents(["late fees", "hours", "late fees"])
-    )
+    assert np.array_equal(alone, HashingEncoder().encode_documents(["late fees", "hours", "late fees"]))
 
 
 def test_related_words_are_near_and_others_far():
     late, same, form, other, many = HashingEncoder().encode_documents(
-        [
-            "renewing loans",
-            "Loans: renewing!",
-            "renewal of a loan",
-            "quiet rooms",
-            "renewing loans " * 9,
-        ]
+        ["renewing loans", "Loans: renewing!", "renewal of a loan", "quiet rooms", "renewing loans " * 9]
     )
     assert late @ same == pytest.approx(1, abs=1e-6)
     assert 0.15 < late @ form < 0.9

@@ -8,8 +8,7 @@ from rankgauge.errors import InputError
 from rankgauge.retrievers import Filtered
 
 DOCUMENTS = [
-    Document(f"d{n}", text="bike " * (100 - n), fields={"year": 2000 + n % 4, "tags": ["a", n % 2]})
-    for n in range(60)
+    Document(f"d{n}", text="bike " * (100 - n), fields={"year": 2000 + n % 4, "tags": ["a", n % 2]}) for n in range(60)
 ]
 QUERY = [Query("q1", "bike", {"when": 2003}), Query("q2", "bike")]
 

@@ -41,9 +41,7 @@ def test_the_id_of_a_document(own, data, key, wanted):
 
 @pytest.mark.parametrize("found", [None, "", True, 1.5, ["a"], {"a": 1}])
 def test_a_missing_id_is_named(found):
-    with pytest.raises(
-        InputError, match=r"LangChain: a document has no source; keys .*: source, n"
-    ):
+    with pytest.raises(InputError, match=r"LangChain: a document has no source; keys .*: source, n"):
         document_id("x", {"source": found, "n": 1}, "source", adapter="LangChain")
 
 
@@ -58,8 +56,11 @@ def test_settings_have_the_declared_values_the_options_and_a_version():
     options = {"id_key": None}
     assert Mine("", settings=None, options=options, depth=5).settings is None
     assert Mine("", settings={"model": "m"}, options=options, depth=5).settings == {
-        "type": "mine", "depth": 5, "model": "m", "versions": {"no-such-library": "unknown"},
-    }  # fmt: skip
+        "type": "mine",
+        "depth": 5,
+        "model": "m",
+        "versions": {"no-such-library": "unknown"},
+    }
 
 
 @pytest.mark.parametrize("depth", [0, -1, 1.5, True, "10"])
@@ -85,9 +86,7 @@ class Store:
     ],
     ids=["langchain", "pyterrier"],
 )
-def test_a_missing_library_is_named_with_the_line_that_installs_it(
-    monkeypatch, missing, make, line
-):
+def test_a_missing_library_is_named_with_the_line_that_installs_it(monkeypatch, missing, make, line):
     for name in [one for one in sys.modules if one.partition(".")[0] == missing]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, missing, None)

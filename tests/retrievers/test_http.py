@@ -84,9 +84,7 @@ def test_an_engine_satisfies_the_retriever_contract(path, options):
 def test_a_template_is_filled_at_any_depth_with_its_types():
     template = {"a": ["{query}", {"b": "{k}"}], "c": "top {k}: {query}", "d": 0.5, "e": "{other}"}
     values = {"query": "a {k}", "k": 3, "id": "q7"}
-    assert filled(template, values) == {
-        "a": ["a {k}", {"b": 3}], "c": "top 3: a {k}", "d": 0.5, "e": "{other}",
-    }  # fmt: skip
+    assert filled(template, values) == {"a": ["a {k}", {"b": 3}], "c": "top 3: a {k}", "d": 0.5, "e": "{other}"}
 
 
 def test_what_is_sent():
@@ -111,10 +109,12 @@ def test_repeated_parameters_of_the_url_are_all_sent():
 def test_a_key_is_sent_and_neither_shown_nor_in_settings(monkeypatch):
     monkeypatch.setenv("ENGINE_KEY", "s3cr3t-word")
     options = {
-        "key_env": "ENGINE_KEY", "version": "1", "headers": {"x-api-key": "other-s3cr3t"},
+        "key_env": "ENGINE_KEY",
+        "version": "1",
+        "headers": {"x-api-key": "other-s3cr3t"},
         "params": {"api_key": "third-s3cr3t", "key": "fourth-s3cr3t", "lang": "en"},
         "body": {"query": "{query}", "filter": {"keywords": "books", "token": "fifth-s3cr3t"}},
-    }  # fmt: skip
+    }
     asked = sent(**options)
     assert asked.headers["authorization"] == "Bearer s3cr3t-word"
     assert asked.headers["x-api-key"] == "other-s3cr3t"
@@ -128,18 +128,36 @@ def test_a_key_is_sent_and_neither_shown_nor_in_settings(monkeypatch):
 
 
 NAMES = [
-    "code", "x-functions-key", "app_key", "userkey", "jwt", "bearer", "pat", "sas", "hmac",
-    "license", "sid", "session", "cred", "k", "appid", "webhook", "pin", "nonce", "whatever",
-]  # fmt: skip
+    "code",
+    "x-functions-key",
+    "app_key",
+    "userkey",
+    "jwt",
+    "bearer",
+    "pat",
+    "sas",
+    "hmac",
+    "license",
+    "sid",
+    "session",
+    "cred",
+    "k",
+    "appid",
+    "webhook",
+    "pin",
+    "nonce",
+    "whatever",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_settings_show_only_text_that_is_known_to_be_harmless(name):
     told = HTTPRetriever(
-        f"http://localhost:9/x?{name}=URLSECRET1", version="1",
+        f"http://localhost:9/x?{name}=URLSECRET1",
+        version="1",
         params={f"x-{name}": "PARAMSECRET1"},
         body={"q": "{query}", "size": "{k}", name: "BODYSECRET1", "in": {name: ["MORESECRET1"]}},
-    ).settings  # fmt: skip
+    ).settings
     assert "SECRET1" not in json.dumps(told)
     assert told["body"] == {"q": "{query}", "size": "{k}", name: "...", "in": {name: ["..."]}}
 
@@ -147,8 +165,11 @@ def test_settings_show_only_text_that_is_known_to_be_harmless(name):
 def test_settings_show_what_makes_a_query():
     body = {
         "query": {"multi_match": {"query": "{query}", "fields": ["title^2", "text"], "boost": 1.5}},
-        "size": "{k}", "explain": False, "lang": "en", "text": "passage: {query}",
-    }  # fmt: skip
+        "size": "{k}",
+        "explain": False,
+        "lang": "en",
+        "text": "passage: {query}",
+    }
     url = "http://localhost:9/x?n=10&index=pages"
     told = HTTPRetriever(url, version="1", body=body).settings
     assert told["body"] == body
@@ -161,9 +182,11 @@ def test_settings_show_what_makes_a_query():
 
 def test_words_of_a_body_stay_in_messages():
     body = {
-        "q": "{query}", "filter": {"status": "published"}, "token": "vexillum",
+        "q": "{query}",
+        "filter": {"status": "published"},
+        "token": "vexillum",
         "prompt": "Find passages: what answers this question?",
-    }  # fmt: skip
+    }
     engine = HTTPRetriever("http://localhost:9", body=body)
     message = "was not published, and no passages answer the question"
     assert redact(f"vexillum {message}") == f"*** {message}"
@@ -211,11 +234,7 @@ def check_retriever_settings(retriever):
     [
         (["d2", "d1"], {"hits": "", "id": "", "score": None}, ["d2", "d1"]),
         ([["d2", 0.5]], {"hits": "", "id": "[0]", "score": "[1]"}, [("d2", 0.5)]),
-        (
-            {"a": [{"b": [{"m": {"n": 7}, "s": 2}]}]},
-            {"hits": "a[0].b", "id": "m.n", "score": "s"},
-            [("7", 2.0)],
-        ),
+        ({"a": [{"b": [{"m": {"n": 7}, "s": 2}]}]}, {"hits": "a[0].b", "id": "m.n", "score": "s"}, [("7", 2.0)]),
         (
             {"hits": [{"id": "a", "d": 0.1}, {"id": "b", "d": 0.4}]},
             {"score": "d", "score_order": "ascending"},
@@ -226,11 +245,7 @@ def check_retriever_settings(retriever):
             {},
             [("b", 3.0), ("a", 2.0), ("c", 1.0)],
         ),
-        (
-            {"hits": [{"id": "a", "score": 2}, {"id": "a", "score": 1}]},
-            {},
-            [("a", 2.0)],
-        ),
+        ({"hits": [{"id": "a", "score": 2}, {"id": "a", "score": 1}]}, {}, [("a", 2.0)]),
         ({"hits": []}, {}, []),
         ({"hits": None}, {}, []),
     ],
@@ -243,11 +258,7 @@ def test_paths_lead_to_hits(said, options, wanted):
 @pytest.mark.parametrize(
     ("said", "options", "message"),
     [
-        (
-            {"results": [], "n": 0},
-            {},
-            r"there is no 'hits' in the response, which is dict with results, n",
-        ),
+        ({"results": [], "n": 0}, {}, r"there is no 'hits' in the response, which is dict with results, n"),
         (
             {"result": {"docs": []}},
             {"hits": "result.hits"},

@@ -12,8 +12,7 @@ from rankgauge.retrievers import BM25, Dense, HashingEncoder, Hybrid, Random, Sa
 from rankgauge.retrievers.protocol import Retriever, search
 
 DOCUMENTS = [
-    Document(f"d{n}", text=text)
-    for n, text in enumerate(["late fees", "fees", "opening hours", "hours of rooms", ""])
+    Document(f"d{n}", text=text) for n, text in enumerate(["late fees", "fees", "opening hours", "hours of rooms", ""])
 ]
 QUERIES = [Query("q1", "late hours"), Query("q2", "fees of rooms"), Query("q3", "xyz")]
 

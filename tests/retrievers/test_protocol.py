@@ -21,17 +21,27 @@ class Document:
 @pytest.mark.parametrize(
     ("found", "ids"),
     [
-        (["a", "b"], ["a", "b"]), ((name for name in "ab"), ["a", "b"]), ([7, 3], ["7", "3"]),
-        (np.array([7, 3]), ["7", "3"]), ([np.str_("a"), np.int64(3)], ["a", "3"]),
-        ([b"a"], ["a"]), ({"a": 2.0, "b": 1.0}, ["a", "b"]), ({"b": 1, "a": 2}.keys(), ["b", "a"]),
-        ([("a", 2), ("b", np.float32(1))], ["a", "b"]), ([["a", 2.0], ["b", 1.0]], ["a", "b"]),
-        ((["a", 2.0], ["b", 1.0]), ["a", "b"]), (([7, 2.5], [3, 1.5]), ["7", "3"]),
+        (["a", "b"], ["a", "b"]),
+        ((name for name in "ab"), ["a", "b"]),
+        ([7, 3], ["7", "3"]),
+        (np.array([7, 3]), ["7", "3"]),
+        ([np.str_("a"), np.int64(3)], ["a", "3"]),
+        ([b"a"], ["a"]),
+        ({"a": 2.0, "b": 1.0}, ["a", "b"]),
+        ({"b": 1, "a": 2}.keys(), ["b", "a"]),
+        ([("a", 2), ("b", np.float32(1))], ["a", "b"]),
+        ([["a", 2.0], ["b", 1.0]], ["a", "b"]),
+        ((["a", 2.0], ["b", 1.0]), ["a", "b"]),
+        (([7, 2.5], [3, 1.5]), ["7", "3"]),
         ([Document(id="a", score=2.0), Document(id="b", score=1.0)], ["a", "b"]),
-        ([Document(doc_id=7)], ["7"]), ([{"_id": "a", "_score": 1.5}], ["a"]),
-        ([(Document(id="a"), 0.5)], ["a"]), (pd.Series(["a", "b"]), ["a", "b"]), ((), []),
+        ([Document(doc_id=7)], ["7"]),
+        ([{"_id": "a", "_score": 1.5}], ["a"]),
+        ([(Document(id="a"), 0.5)], ["a"]),
+        (pd.Series(["a", "b"]), ["a", "b"]),
+        ((), []),
     ],
     ids=lambda value: f"{value!r:.40}" if isinstance(value, list) else type(value).__name__,
-)  # fmt: skip
+)
 def test_responses_of_many_shapes_are_hits(found, ids):
     assert hits_of(found, 10).ids == ids
 
@@ -50,11 +60,8 @@ def test_responses_of_many_shapes_are_hits(found, ids):
         (None, "an empty list for nothing found"),
         ("a", "an empty list for nothing found"),
     ],
-    ids=[
-        "set", "frozenset", "pandas", "polars", "arrays", "lists", "two numbers", "one", "None",
-        "text",
-    ],
-)  # fmt: skip
+    ids=["set", "frozenset", "pandas", "polars", "arrays", "lists", "two numbers", "one", "None", "text"],
+)
 def test_an_invalid_ranking_is_refused_with_the_right_format(found, fix):
     with pytest.raises(InputError, match="the retriever returned") as error:
         hits_of(found, 10)
@@ -64,12 +71,9 @@ def test_an_invalid_ranking_is_refused_with_the_right_format(found, fix):
 
 @pytest.mark.parametrize(
     "found",
-    [
-        ["d1\0", "d2"], [("d\0001", 0.5)], {"d1\0": 0.5}, [{"id": "d1\0", "score": 1}],
-        [b"d1\0"], [("é\0", 1)],
-    ],
+    [["d1\0", "d2"], [("d\0001", 0.5)], {"d1\0": 0.5}, [{"id": "d1\0", "score": 1}], [b"d1\0"], [("é\0", 1)]],
     ids=repr,
-)  # fmt: skip
+)
 def test_an_id_with_a_nul_is_refused_by_its_name(found):
     with pytest.raises(InputError, match=r"document id '.+\\x00.*' contains a NUL byte"):
         hits_of(found, 10)
@@ -99,11 +103,13 @@ class Half:
 @pytest.mark.parametrize(
     ("thing", "fix"),
     [
-        (of_langchain(), "rankgauge.retrievers.LangChain(...)"), (Invoked(), "its method invoke"),
-        (Half(), "index(documents)"), (7, "a function of a query's text, or an object with"),
+        (of_langchain(), "rankgauge.retrievers.LangChain(...)"),
+        (Invoked(), "its method invoke"),
+        (Half(), "index(documents)"),
+        (7, "a function of a query's text, or an object with"),
     ],
     ids=["a class of one's own of a framework", "invoke", "search only", "a number"],
-)  # fmt: skip
+)
 def test_an_incomplete_retriever_is_refused_with_the_missing_method(thing, fix):
     with pytest.raises(InputError, match="expected a retriever") as error:
         responses_of(thing)

@@ -104,9 +104,7 @@ def test_fields_choose_what_the_reranker_reads():
 
 
 @pytest.mark.parametrize(
-    "given",
-    [[1.0], None, [float("nan")] * 5, ["x"] * 5, [float("inf")] * 5, 7, [[1.0]] * 5],
-    ids=str,
+    "given", [[1.0], None, [float("nan")] * 5, ["x"] * 5, [float("inf")] * 5, 7, [[1.0]] * 5], ids=str
 )
 def test_scores_that_are_none_are_named(given):
     with pytest.raises(InputError, match="for 5 texts"):
@@ -156,9 +154,7 @@ def test_servers_of_all_kinds_are_understood(key, score, extra, used, monkeypatc
         assert (usage["calls"], usage["texts"]) == (1, 5)
         reranker.close()
     assert server.paths == ["/v2/rerank"]
-    assert server.bodies[0] == {
-        "model": "large", "query": "numbers", "documents": list(TEXTS.values())
-    }  # fmt: skip
+    assert server.bodies[0] == {"model": "large", "query": "numbers", "documents": list(TEXTS.values())}
     assert server.headers[0]["authorization"] == "Bearer secret-key"
 
 
@@ -210,9 +206,7 @@ def test_a_busy_server_is_reported_to_the_caller():
 
 def test_settings_are_those_of_both_and_hold_no_secret(monkeypatch):
     monkeypatch.setenv("RERANK_KEY", "secret-key")
-    reranker = RerankEndpoint(
-        "http://localhost/v1?sig=of-the-address", "large", key_env="RERANK_KEY"
-    )
+    reranker = RerankEndpoint("http://localhost/v1?sig=of-the-address", "large", key_env="RERANK_KEY")
     settings = Rerank(BM25(), reranker, depth=7).settings
     reranker.close()
     message = json.dumps(settings)

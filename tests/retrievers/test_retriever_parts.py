@@ -75,8 +75,7 @@ def test_every_shape_with_scores_gives_the_same_hits_best_first(found):
     assert hits.scored
 
 
-@given(st.lists(st.tuples(st.sampled_from("abcdefgh"), st.sampled_from([0.0, 0.5, -1.0, 2.0]))),
-       st.integers(1, 9))  # fmt: skip
+@given(st.lists(st.tuples(st.sampled_from("abcdefgh"), st.sampled_from([0.0, 0.5, -1.0, 2.0]))), st.integers(1, 9))
 def test_hits_are_sorted_stably_without_repeats_and_cut(rows, k):
     ordered = sorted(rows, key=lambda row: -row[1])
     whole = list({name: (name, score) for name, score in reversed(ordered)}.values())

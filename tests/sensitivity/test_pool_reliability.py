@@ -26,10 +26,7 @@ def _collection(seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
     rng = random.Random(seed)
     docs = [f"d{n}" for n in range(30)]
     runs = {
-        name: {
-            q: {doc: rng.choice((0.5, rng.random())) for doc in rng.sample(docs, 12)}
-            for q in QUERIES
-        }
+        name: {q: {doc: rng.choice((0.5, rng.random())) for doc in rng.sample(docs, 12)} for q in QUERIES}
         for name in ("a", "b", "c", "d")
     }
     qrels = {}
@@ -71,9 +68,7 @@ def test_a_run_is_measured_without_what_only_it_brought(depth: Any, groups: Any)
             sign = -1 if measure.name == "FirstRel" else 1
             for judged, place in ((qrels, one.ranks), (reduced, one.ranks_without)):
                 mean = _mean(measure, judged, runs[one.run])
-                above = sum(
-                    sign * (_mean(measure, judged, r) - mean) > 1e-12 for r in runs.values()
-                )
+                above = sum(sign * (_mean(measure, judged, r) - mean) > 1e-12 for r in runs.values())
                 assert place[column] == 1 + above
     assert seen or depth is None
 
@@ -82,9 +77,7 @@ def test_tau_and_the_largest_change_describe_the_order_of_the_runs() -> None:
     qrels, runs = _collection(4)
     found = reliability(qrels, runs, MEASURES, k=6)
     for column, measure in enumerate(MEASURES):
-        one, other = (
-            [getattr(r, part)[column] for r in found.runs] for part in ("values", "without")
-        )
+        one, other = ([getattr(r, part)[column] for r in found.runs] for part in ("values", "without"))
         assert found.tau[measure] == pytest.approx(stats.kendalltau(one, other).statistic)
         name, change = found.largest_change(measure)
         changes = {r.run: r.without[column] - r.values[column] for r in found.runs}

@@ -30,17 +30,23 @@ FOUND = tie_report(QRELS, RUN, ASKED)
 
 
 def orders(scores: dict[str, float]) -> Any:
-    groups = [[doc for doc in scores if scores[doc] == level]
-              for level in sorted(set(scores.values()), reverse=True)]  # fmt: skip
+    groups = [[doc for doc in scores if scores[doc] == level] for level in sorted(set(scores.values()), reverse=True)]
     for order in itertools.product(*(itertools.permutations(group) for group in groups)):
         yield list(itertools.chain.from_iterable(order))
 
 
 def test_ties_are_counted_only_in_evaluated_queries() -> None:
     assert dict(FOUND.counts) == {
-        "queries": 4, "tied": 2, "deciding": 1, "documents": 10, "tied_documents": 7,
-        "deciding_documents": 3, "groups": 3, "deciding_groups": 1, "largest": 3,
-    }  # fmt: skip
+        "queries": 4,
+        "tied": 2,
+        "deciding": 1,
+        "documents": 10,
+        "tied_documents": 7,
+        "deciding_documents": 3,
+        "groups": 3,
+        "deciding_groups": 1,
+        "largest": 3,
+    }
     assert dict(FOUND.sizes) == {2: 2, 3: 1}
     part = tie_report(QRELS, RUN, ASKED, queries=["q2"]).counts
     assert (part["queries"], part["tied"], part["deciding"], part["groups"]) == (1, 1, 0, 1)
@@ -49,9 +55,7 @@ def test_ties_are_counted_only_in_evaluated_queries() -> None:
 @pytest.mark.parametrize("name", ["nDCG@2", "RR", "P@1", "ERR@2"])
 def test_the_interval_is_that_of_all_orders_one_by_one(name: str) -> None:
     measure = parse(name)
-    found = [
-        [by_loop(measure, Seen(order, QRELS["q1"])) or 0.0 for order in orders(RUN["q1"])]
-    ][0]  # fmt: skip
+    found = [[by_loop(measure, Seen(order, QRELS["q1"])) or 0.0 for order in orders(RUN["q1"])]][0]
     span = tie_report({"q1": QRELS["q1"]}, {"q1": RUN["q1"]}, name).span(name)
     assert (span.worst, span.best) == pytest.approx((min(found), max(found)), abs=1e-15)
     assert span.whole
@@ -95,9 +99,7 @@ def test_the_table_of_queries_shows_those_that_could_change() -> None:
 
 def test_json_is_by_the_published_schema() -> None:
     for found in (FOUND, tie_report({"q": {"a": 1}}, {"q": ["a"]})):
-        jsonschema.validate(
-            json.loads(found.to_json(), parse_constant=pytest.fail), strict("ties-1")
-        )
+        jsonschema.validate(json.loads(found.to_json(), parse_constant=pytest.fail), strict("ties-1"))
     data = json.loads(FOUND.to_json())
     assert data["values"][3] == [
         {"value": 0.0, "worst": 0.0, "best": 0.0, "mean": 0.0},
@@ -121,8 +123,15 @@ def test_it_has_a_short_repr_and_a_table() -> None:
 # ---- invariants
 
 
-MORE = ["INST(goal=2,top=3)", "INSQ(goal=2,top=3)", "BPM(goal=2,top=3)@4", "NERR8(top=3)@4",
-        "NERR11(goal=2,top=3)", "INSTres(goal=2,top=3)", "BPMres(goal=2,top=3)@4"]  # fmt: skip
+MORE = [
+    "INST(goal=2,top=3)",
+    "INSQ(goal=2,top=3)",
+    "BPM(goal=2,top=3)@4",
+    "NERR8(top=3)@4",
+    "NERR11(goal=2,top=3)",
+    "INSTres(goal=2,top=3)",
+    "BPMres(goal=2,top=3)@4",
+]
 
 
 def short(seed: int, queries: int = 3000) -> Batch:
@@ -147,13 +156,20 @@ def short(seed: int, queries: int = 3000) -> Batch:
 def test_no_order_leads_out_of_worst_to_best(seed: int) -> None:
     """For every measure whose value never falls if a better document moves up."""
     made = short(seed)
-    asked = [*dict.fromkeys(
-        [bare(**params) for bare in list_measures()
-         if bare.declaration.reads not in SPECIAL for params in _params(bare)]
-    )]  # fmt: skip
+    asked = [
+        *dict.fromkeys(
+            [
+                bare(**params)
+                for bare in list_measures()
+                if bare.declaration.reads not in SPECIAL
+                for params in _params(bare)
+            ]
+        )
+    ]
     asked += map(parse, MORE)
-    by = {ties: evaluate(made.qrels, made.run, asked, ties=ties).per_query
-          for ties in ("worst", "trec", "input", "best")}  # fmt: skip
+    by = {
+        ties: evaluate(made.qrels, made.run, asked, ties=ties).per_query for ties in ("worst", "trec", "input", "best")
+    }
     closed = [measure for measure in asked if measure.has_tie_mean]
     mean = evaluate(made.qrels, made.run, closed, ties="mean").per_query
     outside, moved = set(), 0
@@ -209,17 +225,21 @@ def _grade_order(grades: dict[str, float]) -> list[str]:
 def test_no_order_of_few_documents_is_better_than_by_grade_or_worse_than_the_reverse() -> None:
     """The same by enumerating every order, and the measures that violate it for few documents."""
     rng = random.Random(5)
-    asked = [*dict.fromkeys(
-        [bare(**params) for bare in list_measures() if bare.declaration.better != "neither"
-         and bare.declaration.reads not in SPECIAL for params in _params(bare)]
-    )]  # fmt: skip
+    asked = [
+        *dict.fromkeys(
+            [
+                bare(**params)
+                for bare in list_measures()
+                if bare.declaration.better != "neither" and bare.declaration.reads not in SPECIAL
+                for params in _params(bare)
+            ]
+        )
+    ]
     broken: set[str] = set()
     for _ in range(60):
-        grades = {
-            doc: rng.choice((-1, 0, 0, 0.5, 1, 1, 2, 2.5, 3, 4))
-            for doc in "abcdefg"
-                if rng.random() < 0.8
-        } or {"a": 1}  # fmt: skip
+        grades = {doc: rng.choice((-1, 0, 0, 0.5, 1, 1, 2, 2.5, 3, 4)) for doc in "abcdefg" if rng.random() < 0.8} or {
+            "a": 1
+        }
         best = _grade_order(grades)
         ranked = [best, best[::-1], *map(list, itertools.permutations("abcde"))]
         run = {f"q{number:03}": docs for number, docs in enumerate(ranked)}
@@ -238,15 +258,26 @@ def test_no_order_of_few_documents_is_better_than_by_grade_or_worse_than_the_rev
 @pytest.mark.parametrize(
     ("name", "monotone"),
     [
-        ("infAP", False), ("AP", True), ("AP(norm=retrieved)@3", False), ("AP@3", True),
-        ("nDCG@3", True), ("nDCG(ideal=topk)@3", False), ("nDCG(ideal=retrieved)@3", True),
-        ("nDCG(gain=exp)", True), ("nDCG(gain={1:2,2:5,3:0.25})", False),
-        ("nDCG(gain={1:2,2:5,3:9})", False), ("nDCG(gain={1:1,2:3,3:4})", True),
-        ("DCG(gain={0:1,2:0})", False), ("DCG(gain={0:1})", True), ("Bpref", True),
-        ("BPM@3", False), ("PairAcc@3", True), ("PairAcc(among=retrieved)@3", False),
+        ("infAP", False),
+        ("AP", True),
+        ("AP(norm=retrieved)@3", False),
+        ("AP@3", True),
+        ("nDCG@3", True),
+        ("nDCG(ideal=topk)@3", False),
+        ("nDCG(ideal=retrieved)@3", True),
+        ("nDCG(gain=exp)", True),
+        ("nDCG(gain={1:2,2:5,3:0.25})", False),
+        ("nDCG(gain={1:2,2:5,3:9})", False),
+        ("nDCG(gain={1:1,2:3,3:4})", True),
+        ("DCG(gain={0:1,2:0})", False),
+        ("DCG(gain={0:1})", True),
+        ("Bpref", True),
+        ("BPM@3", False),
+        ("PairAcc@3", True),
+        ("PairAcc(among=retrieved)@3", False),
         ("NumNonrelRet", False),
     ],
-)  # fmt: skip
+)
 def test_measures_whose_best_order_is_not_by_grade_are_known(name: str, monotone: bool) -> None:  # noqa: FBT001
     assert parse(name).monotone is monotone
 
@@ -281,9 +312,7 @@ def test_a_constant_scorer_is_detected() -> None:
     }
     assert said["mean"] == pytest.approx(fair, abs=1e-15)
     found = tie_report(qrels, run, ["nDCG@10", "RR", "P@1"])
-    assert [(s.worst, s.best, s.queries) for s in found.spans] == [
-        (0.0, 1.0, 20), (0.01, 1.0, 20), (0.0, 1.0, 20),
-    ]  # fmt: skip
+    assert [(s.worst, s.best, s.queries) for s in found.spans] == [(0.0, 1.0, 20), (0.01, 1.0, 20), (0.0, 1.0, 20)]
     (warning,) = (note for note in found.notes if "R106" in note)
     assert warning.startswith("WARNING: all documents of a query have the same score")
     assert found.counts["tied_documents"] == found.counts["documents"] == 2000
@@ -291,15 +320,10 @@ def test_a_constant_scorer_is_detected() -> None:
 
 def test_a_comparison_of_evaluations_by_two_policies_of_ties_is_refused() -> None:
     qrels, run = constant()
-    one, other = (
-        evaluate(qrels, Run.of(run, name=ties), "RR", ties=ties) for ties in ("trec", "mean")
-    )
+    one, other = (evaluate(qrels, Run.of(run, name=ties), "RR", ties=ties) for ties in ("trec", "mean"))
     with pytest.raises(InputError, match="differ in their policies"):
         rankgauge.compare([one, other])
-    found = rankgauge.compare(
-        qrels, {"a": run, "b": dict(run)}, "RR",
-        ties="mean",
-    )  # fmt: skip
+    found = rankgauge.compare(qrels, {"a": run, "b": dict(run)}, "RR", ties="mean")
     assert found.evaluations[0].policies.ties == "mean"
 
 

@@ -73,9 +73,7 @@ def test_removed_is_a_policy_that_is_noted_and_saved(made: Batch) -> None:
     assert any("are removed from the rankings (unjudged=removed)" in n for n in found.notes)
     assert list(found.mean()) == ["RR", "P@5"]
     # The first ranks are those of the same lists.
-    firsts = column(
-        evaluate(made.qrels, made.run, "FirstRel", unjudged="removed"), parse("FirstRel")
-    )
+    firsts = column(evaluate(made.qrels, made.run, "FirstRel", unjudged="removed"), parse("FirstRel"))
     at_1 = sum(rank == 1 for rank in firsts.values())
     assert any(f"first relevant document: at rank 1 for {at_1}," in note for note in found.notes)
 
@@ -123,9 +121,7 @@ def _all_relevant(seen: Seen, measure: Measure, top: float) -> Seen:
 def test_all_relevant_agrees_with_loops_using_the_top_grade(made: Batch, measure: Measure) -> None:
     found = unjudged_report(made.qrels, made.run, [measure])
     assert found.top == 4
-    values = dict(
-        zip(found.none_relevant.query_ids, found.all_relevant[:, 0].tolist(), strict=True)
-    )
+    values = dict(zip(found.none_relevant.query_ids, found.all_relevant[:, 0].tolist(), strict=True))
     for query in made.qrels:
         wanted = by_loop(measure, _all_relevant(made.seen(query), measure, 4.0))
         assert same(wanted, values[query]), query
@@ -195,9 +191,7 @@ def _expected(prior: Sequence[tuple[float, float]], k: int) -> float:
     ],
     ids=["pool", "run", "run and pool"],
 )
-def test_drawn_grades_have_the_mean_that_all_ways_to_draw_have(
-    prior: Prior, chances: dict[float, float]
-) -> None:
+def test_drawn_grades_have_the_mean_that_all_ways_to_draw_have(prior: Prior, chances: dict[float, float]) -> None:
     how = Drawing(draws=20_000, seed=5, prior=prior)
     found = unjudged_report(SMALL, RANKING, "nDCG@4", drawing=how).bootstrapped[parse("nDCG@4")]
     assert found.mean == pytest.approx(_expected(list(chances.items()), 4), abs=0.004)
@@ -217,9 +211,8 @@ def test_queries_are_drawn_independently_so_that_intervals_narrow_with_their_num
     def width(queries: int) -> float:
         names = [f"q{number}" for number in range(queries)]
         found = unjudged_report(
-            dict.fromkeys(names, SMALL["q1"]), dict.fromkeys(names, RANKING["q1"]), "nDCG@4",
-            drawing=Drawing(400),
-        )  # fmt: skip
+            dict.fromkeys(names, SMALL["q1"]), dict.fromkeys(names, RANKING["q1"]), "nDCG@4", drawing=Drawing(400)
+        )
         (drawn,) = found.bootstrapped.values()
         return drawn.high - drawn.low
 
@@ -248,9 +241,7 @@ def test_draws_of_a_query_do_not_depend_on_other_queries(made: Batch) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
-    [{"draws": 0}, {"draws": 10**9}, {"seed": -1}, {"level": 1.5}, {"prior": "all"}],
-    ids=str,
+    "words", [{"draws": 0}, {"draws": 10**9}, {"seed": -1}, {"level": 1.5}, {"prior": "all"}], ids=str
 )
 def test_a_drawing_that_is_not_possible_is_refused(words: dict[str, Any]) -> None:
     with pytest.raises((InputError, UnknownName)):

@@ -12,12 +12,14 @@ from rankgauge.stats import cohen_kappa, krippendorff_alpha, percent_agreement, 
 
 NAN = math.nan
 # Krippendorff (2011), "Computing Krippendorff's alpha-reliability", section C: observers in rows.
-PAPER = np.array([
-    [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
-    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NAN, 3],
-    [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
-    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
-]).T  # fmt: skip
+PAPER = np.array(
+    [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NAN, 3],
+        [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
+    ]
+).T
 BINARY = [[0, 1, 0, 0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]]
 LETTERS = ["aabbdcccedda", "babbbcccedddd"[:12]]
 
@@ -55,9 +57,7 @@ def ratings(seed, units=30, raters=4, values=4, missing=0.3):
     return np.where(rng.random(table.shape) < missing, NAN, table.astype(float))
 
 
-@pytest.mark.parametrize(
-    ("metric", "printed"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)]
-)
+@pytest.mark.parametrize(("metric", "printed"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
 def test_alpha_of_the_worked_example_is_that_of_the_paper(metric, printed):
     found = krippendorff_alpha(PAPER, metric)
     assert round(found.value, 3) == printed
@@ -95,8 +95,7 @@ def test_interval_alpha_keeps_its_digits_far_from_zero():
     assert krippendorff_alpha(table + 1e7, "interval", draws=0).value == pytest.approx(near)
 
 
-@pytest.mark.parametrize(("weights", "theirs"), [("none", None), ("linear", "linear"),
-                                                 ("quadratic", "quadratic")])  # fmt: skip
+@pytest.mark.parametrize(("weights", "theirs"), [("none", None), ("linear", "linear"), ("quadratic", "quadratic")])
 def test_kappa_is_that_of_statsmodels(weights, theirs):
     for seed in range(10):
         pairs = ratings(seed, raters=2, missing=0)
@@ -173,12 +172,10 @@ def test_raters_who_guess_have_an_alpha_of_0():
     for none in (0.1, 0.5, 0.85):
         values = [
             krippendorff_alpha(
-                np.where(
-                    rng.random((150, 3)) < none, -1, rng.integers(0, 3, (150, 3))
-                ).astype(float), draws=0,
+                np.where(rng.random((150, 3)) < none, -1, rng.integers(0, 3, (150, 3))).astype(float), draws=0
             ).value
             for _ in range(200)
-        ]  # fmt: skip
+        ]
         assert abs(np.mean(values)) < 0.01
 
 

@@ -36,8 +36,7 @@ def p_value(y, x, draws, seed):
         left = [a - ratio * b for a, b in zip(drawn, x, strict=True)]
         whole = sum(x)
         gaps = [
-            abs(sum(left[:k]) - sum(left) * sum(x[:k]) / whole)
-            / math.sqrt(sum(x[:k]) * (whole - sum(x[:k])) / whole)
+            abs(sum(left[:k]) - sum(left) * sum(x[:k]) / whole) / math.sqrt(sum(x[:k]) * (whole - sum(x[:k])) / whole)
             for k in range(3, len(x) - 2)
         ]
         reached += max(gaps) >= largest(y, x)[0] - 1e-9
@@ -64,10 +63,7 @@ def exact_p_value(y, x):
     def statistic(order):
         left = [z * size for z, size in zip(order, sizes, strict=True)]
         sums = list(itertools.accumulate(left))
-        return max(
-            abs(sums[k - 1] - share * sums[-1]) / wide
-            for (k, share), wide in zip(splits, spread, strict=True)
-        )
+        return max(abs(sums[k - 1] - share * sums[-1]) / wide for (k, share), wide in zip(splits, spread, strict=True))
 
     observed = statistic(scaled)
     reached = [statistic(order) >= observed - 1e-9 for order in itertools.permutations(scaled)]

@@ -20,14 +20,14 @@ def table(impressions):
         counts[pair, rank] = (shown + 1, clicks + clicked)
     keys = sorted(counts)
     return (
-        [pair for pair, _ in keys], [rank for _, rank in keys],
-        [counts[key][0] for key in keys], [counts[key][1] for key in keys],
-    )  # fmt: skip
+        [pair for pair, _ in keys],
+        [rank for _, rank in keys],
+        [counts[key][0] for key in keys],
+        [counts[key][1] for key in keys],
+    )
 
 
-impressions = st.lists(
-    st.tuples(st.integers(0, 3), st.integers(1, 4), st.booleans()), min_size=1, max_size=60
-)
+impressions = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 4), st.booleans()), min_size=1, max_size=60)
 
 
 @given(impressions)
@@ -56,13 +56,9 @@ def test_the_strength_and_bounds_are_those_of_a_grid():
     clicked = rng.binomial(shown, np.minimum(1, quality * 0.3 / rank))
     found = expected_clicks(pair, rank, shown, clicked)
     grid = np.geomspace(0.2, 20, 400)
-    likelihood = [
-        scipy_stats.nbinom.logpmf(found.clicks, a, a / (a + found.expected)).sum() for a in grid
-    ]
+    likelihood = [scipy_stats.nbinom.logpmf(found.clicks, a, a / (a + found.expected)).sum() for a in grid]
     assert found.strength == pytest.approx(grid[int(np.argmax(likelihood))], rel=0.02)
-    posterior = scipy_stats.gamma(
-        found.clicks + found.strength, scale=1 / (found.expected + found.strength)
-    )
+    posterior = scipy_stats.gamma(found.clicks + found.strength, scale=1 / (found.expected + found.strength))
     assert found.ratio == pytest.approx(posterior.mean())
     assert found.low == pytest.approx(posterior.ppf(0.025))
     assert found.high == pytest.approx(posterior.ppf(0.975))
@@ -134,9 +130,7 @@ def test_with_many_impressions_the_fit_is_that_of_the_em_algorithm():
 def test_examination_maximizes_the_likelihood_of_the_shares_of_clicks():
     from scipy import optimize
 
-    _, _, (pair, rank, shown, clicked) = simulated(
-        np.random.default_rng(3), pairs=30, ranks=4, shown=3000
-    )
+    _, _, (pair, rank, shown, clicked) = simulated(np.random.default_rng(3), pairs=30, ranks=4, shown=3000)
 
     def loss(logs):
         theta = np.exp(np.concatenate([[0.0], logs]))
@@ -148,9 +142,7 @@ def test_examination_maximizes_the_likelihood_of_the_shares_of_clicks():
         return total
 
     best = np.exp(np.concatenate([[0.0], optimize.minimize(loss, np.zeros(3), tol=1e-10).x]))
-    assert fit_position_model(pair, rank, shown, clicked).examination == pytest.approx(
-        best / best.max(), rel=1e-4
-    )
+    assert fit_position_model(pair, rank, shown, clicked).examination == pytest.approx(best / best.max(), rel=1e-4)
 
 
 def test_examination_and_its_errors_are_those_of_poisson_regression_by_documents():
@@ -163,9 +155,7 @@ def test_examination_and_its_errors_are_those_of_poisson_regression_by_documents
     chance = np.array([0.15, 0.3, 0.1])[rank - 1] * rng.uniform(0.3, 2, 120)
     clicked = rng.binomial(shown, np.minimum(chance, 1))
     found = fit_position_model(pair, rank, shown, clicked)
-    dummies = np.column_stack(
-        [pair[:, None] == np.arange(40), rank[:, None] == np.array([1, 3])]
-    ).astype(float)
+    dummies = np.column_stack([pair[:, None] == np.arange(40), rank[:, None] == np.array([1, 3])]).astype(float)
     fit = api.GLM(clicked, dummies, family=api.families.Poisson(), exposure=shown).fit(
         tol=1e-12, cov_type="cluster", cov_kwds={"groups": pair, "use_correction": False}
     )
@@ -188,11 +178,7 @@ def test_bounds_of_attraction_are_where_the_likelihood_falls_by_its_inflated_qua
         a, examined = found.attraction[each], n1 + n2 * t
 
         def likelihood(a, n1=n1, n2=n2, c1=c1, c2=c2):
-            return (
-                (c1 + c2) * math.log(a)
-                + (n1 - c1) * math.log(1 - a)
-                + (n2 - c2) * math.log(1 - t * a)
-            )
+            return (c1 + c2) * math.log(a) + (n1 - c1) * math.log(1 - a) + (n2 - c2) * math.log(1 - t * a)
 
         # Variance of log a: (1 - a) / (a examined) from clicks, (share of rank 2 * error)² more.
         more = (n2 * t / examined * error) ** 2 * a * examined / (1 - a)
@@ -268,9 +254,7 @@ def test_any_counts_give_bounded_attractions_or_an_error(given_impressions):
 
 
 @pytest.mark.parametrize("function", [expected_clicks, fit_position_model])
-@pytest.mark.parametrize(
-    "rows", [([], [], [], []), ([0], [1], [2], [3]), ([0], [0], [2], [1]), ([0], [1], [0], [0])]
-)
+@pytest.mark.parametrize("rows", [([], [], [], []), ([0], [1], [2], [3]), ([0], [0], [2], [1]), ([0], [1], [0], [0])])
 def test_counts_that_are_not_possible_are_refused(function, rows):
     with pytest.raises(InputError):
         function(*rows)

@@ -47,11 +47,14 @@ def test_the_interval_is_wilson_s_with_the_t_quantile_and_effective_items():
     assert found.high == pytest.approx(optimize.brentq(beyond, sums.ratio, 1 - 1e-9), abs=1e-9)
 
 
-@pytest.mark.parametrize(("hits", "items"), [
-    ([4, 0, 3, 0, 1, 0, 0, 2], [5, 4, 3, 6, 9, 1, 2, 2]),
-    ([9, 8, 9, 6, 5, 9], [9, 9, 9, 9, 5, 9]),  # fewer misses than hits
-    ([2, 2, 2, 2, 1, 2], [4, 4, 4, 4, 4, 4]),  # less spread than independent items
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("hits", "items"),
+    [
+        ([4, 0, 3, 0, 1, 0, 0, 2], [5, 4, 3, 6, 9, 1, 2, 2]),
+        ([9, 8, 9, 6, 5, 9], [9, 9, 9, 9, 5, 9]),  # fewer misses than hits
+        ([2, 2, 2, 2, 1, 2], [4, 4, 4, 4, 4, 4]),  # less spread than independent items
+    ],
+)
 def test_the_design_effect_is_that_of_its_definition(hits, items):
     pairs = list(zip(hits, items, strict=True))
     ratio = sum(hits) / sum(items)
@@ -79,10 +82,14 @@ def test_without_a_hit_the_clusters_are_what_counts():
     assert (all_hits.low, all_hits.high) == pytest.approx((1 - few.high, 1))
 
 
-@pytest.mark.parametrize(("y", "x", "reason"), [
-    ([], [], "nothing to count"), ([0], [0], "nothing to count"),
-    ([1], [2], "a single cluster: the spread is unknown"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("y", "x", "reason"),
+    [
+        ([], [], "nothing to count"),
+        ([0], [0], "nothing to count"),
+        ([1], [2], "a single cluster: the spread is unknown"),
+    ],
+)
 def test_a_single_cluster_has_no_interval(y, x, reason):
     for found in (f(ClusterSums.of(y, x)) for f in (clustered_proportion, clustered_mean)):
         assert found.reason == reason
@@ -99,9 +106,7 @@ def test_a_mean_without_spread_has_no_interval():
 @pytest.mark.parametrize("values", [[1, 4, 2, 2, 9], [100, 101, 100, 101, 101, 100]])
 def test_the_interval_of_a_mean_of_one_item_each_is_student_s(values):
     found = clustered_mean(ClusterSums.of(values, [1] * len(values)), level=0.9)
-    wanted = scipy_stats.t.interval(
-        0.9, len(values) - 1, np.mean(values), scipy_stats.sem(values)
-    )  # fmt: skip
+    wanted = scipy_stats.t.interval(0.9, len(values) - 1, np.mean(values), scipy_stats.sem(values))
     assert (found.low, found.high) == pytest.approx(wanted)
     assert found.reason == ""
 

@@ -13,19 +13,8 @@ from statsmodels.stats.proportion import proportion_confint
 
 import rankgauge
 from rankgauge.errors import InputError
-from rankgauge.stats import (
-    effective_size,
-    ratio_interval,
-    t_interval,
-    weighted_mean_interval,
-    wilson_interval,
-)
-from rankgauge.stats.intervals import (
-    mean_interval,
-    mean_lower_bound,
-    skewness,
-    weighted_mean_cdf,
-)
+from rankgauge.stats import effective_size, ratio_interval, t_interval, weighted_mean_interval, wilson_interval
+from rankgauge.stats.intervals import mean_interval, mean_lower_bound, skewness, weighted_mean_cdf
 
 pairs = st.lists(st.tuples(st.floats(-100, 100), st.floats(0.01, 1000)), min_size=2, max_size=20)
 
@@ -73,11 +62,16 @@ def test_weights_that_are_none_are_refused(weights):
 @pytest.mark.parametrize(
     ("queries", "spread", "linked", "least"),
     [
-        (15, 0.0, True, 0.93), (40, 0.0, True, 0.93), (15, 0.7, False, 0.925),
-        (40, 0.7, False, 0.93), (150, 0.7, False, 0.93), (40, 1.2, False, 0.93),
-        (30, 0.7, True, 0.90), (150, 0.7, True, 0.93),
+        (15, 0.0, True, 0.93),
+        (40, 0.0, True, 0.93),
+        (15, 0.7, False, 0.925),
+        (40, 0.7, False, 0.93),
+        (150, 0.7, False, 0.93),
+        (40, 1.2, False, 0.93),
+        (30, 0.7, True, 0.90),
+        (150, 0.7, True, 0.93),
     ],
-)  # fmt: skip
+)
 def test_intervals_cover_as_documented(queries, spread, linked, least):
     """Values in 0..1, with or without dependence on their weights; 4,000 samples."""
     rng = np.random.default_rng(queries)

@@ -106,8 +106,9 @@ def test_the_interval_has_the_rates_that_a_scan_does_not_reject():
         ]
         added = [
             ((label, more), factors[label] * (more - q[label]) / (len(labels[label]) + 2))
-            for label in (1, 0) for more in (0, 1)
-        ]  # fmt: skip
+            for label in (1, 0)
+            for more in (0, 1)
+        ]
         # 40 clusters have labels; 2.5758 and 1.9600 are normal quantiles of 99% and 95%.
         of_errors = variance([*of_labels, *added]) * (2.5758293 / 1.9599640) ** 2
         gap = mean - q[0] - rate * (q[1] - q[0])
@@ -127,9 +128,7 @@ def test_errors_of_graded_values_are_a_line_by_least_squares():
     x, y = np.append(human, [1, 1, 0, 0]), np.append(judge, [1, 0, 1, 0])
     of = np.append(clusters, 100 + np.arange(4))
     fitted = sm.OLS(y, sm.add_constant(x)).fit()
-    robust = fitted.get_robustcov_results(
-        "cluster", groups=of, df_correction=False, use_correction=False
-    )
+    robust = fitted.get_robustcov_results("cluster", groups=of, df_correction=False, use_correction=False)
     assert found.smoothed == pytest.approx(fitted.params)
     covariance = robust.cov_params() * 104 / 103
     expected = (covariance[0, 0], covariance[0, 1], covariance[1, 1])
@@ -144,8 +143,7 @@ def test_errors_of_labels_are_those_of_counting():
     assert (found.intercept, found.slope, found.count) == (0.25, 0.5, 8)
     assert found.smoothed == pytest.approx((2 / 6, 4 / 6 - 2 / 6))
     variance = 4 / 6 * 2 / 6 / 6
-    assert found.covariance == pytest.approx([each * 12 / 11 for each in (
-        variance, -variance, 2 * variance)])  # fmt: skip
+    assert found.covariance == pytest.approx([each * 12 / 11 for each in (variance, -variance, 2 * variance)])
     assert "same value" in judge_errors([0.2, 0.4], [0.5, 0.5]).reason
 
 
@@ -320,9 +318,8 @@ def test_intervals_cover_where_items_of_a_question_are_alike():
 
 @pytest.mark.parametrize(
     ("rating", "printed"),
-    [("faithfulness", 0.470), ("completeness", 0.264), ("appropriateness", 0.064),
-     ("naturalness", 0.318)],
-)  # fmt: skip
+    [("faithfulness", 0.470), ("completeness", 0.264), ("appropriateness", 0.064), ("naturalness", 0.318)],
+)
 def test_the_raters_of_mtrag_agree_as_is_known(data_folder, rating, printed):
     with gzip.open(data_folder / "rag" / "mtrag" / "answers.jsonl.gz", "rt") as stream:
         rows = [json.loads(line) for line in stream]

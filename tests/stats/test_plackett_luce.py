@@ -38,9 +38,8 @@ def draw(u, sets, rng):
 def test_the_mode_is_that_of_a_generic_optimizer(sd):
     fit = fit_plackett_luce(5, SETS, PICKS, prior_sd=sd)
     found = minimize(
-        lambda u: -log_posterior(u, SETS, PICKS, sd=sd), np.zeros(5), method="BFGS",
-        options={"gtol": 1e-9},
-    )  # fmt: skip
+        lambda u: -log_posterior(u, SETS, PICKS, sd=sd), np.zeros(5), method="BFGS", options={"gtol": 1e-9}
+    )
     np.testing.assert_allclose(fit.utilities, found.x, atol=1e-5)
     prior = float(fit.utilities @ fit.utilities) / (2 * sd**2)
     wanted = log_posterior(fit.utilities, SETS, PICKS, sd=sd)
@@ -62,9 +61,11 @@ def test_weights_and_choices_without_none_are_those_of_the_likelihood():
     sets, picks = [[0, 1], [0, 1], [1, 2], [1, 2], [0, 2]], [0, 1, 1, 2, 0]
     fit = fit_plackett_luce(3, sets, picks, weights=weights, none_offered=False)
     found = minimize(
-        lambda u: -log_posterior(u, sets, picks, none=False, weights=weights), np.zeros(3),
-        method="BFGS", options={"gtol": 1e-9},
-    )  # fmt: skip
+        lambda u: -log_posterior(u, sets, picks, none=False, weights=weights),
+        np.zeros(3),
+        method="BFGS",
+        options={"gtol": 1e-9},
+    )
     np.testing.assert_allclose(fit.utilities, found.x, atol=1e-5)
 
 
@@ -80,10 +81,7 @@ def test_items_never_shown_keep_the_prior():
 def test_a_ranking_is_a_sequence_of_choices_from_what_is_left():
     assert ranking_stages([4, 7, 9], [7]) == ([[4, 7, 9]], [7])
     assert ranking_stages([4, 7, 9], [NONE]) == ([[4, 7, 9]], [NONE])
-    assert ranking_stages([4, 7, 9], [7, 9, 4]) == (
-        [[4, 7, 9], [4, 9, NONE], [4, NONE, NONE]],
-        [7, 9, 4],
-    )
+    assert ranking_stages([4, 7, 9], [7, 9, 4]) == ([[4, 7, 9], [4, 9, NONE], [4, NONE, NONE]], [7, 9, 4])
     assert ranking_stages([4, 7, 9], [7, NONE]) == ([[4, 7, 9], [4, 9, NONE]], [7, NONE])
 
 
@@ -149,12 +147,7 @@ def test_the_information_of_a_set_is_the_loss_of_log_volume():
 
 def test_rates_of_none_are_counted_by_the_prediction():
     rates = none_rates([0.05, 0.1, 0.5, 1.0, 0.2], [False, True, True, True, False])
-    assert [(r.low, r.sets, r.observed) for r in rates] == [
-        (0.0, 2, 0.5),
-        (0.2, 1, 0.0),
-        (0.4, 1, 1.0),
-        (0.8, 1, 1.0),
-    ]
+    assert [(r.low, r.sets, r.observed) for r in rates] == [(0.0, 2, 0.5), (0.2, 1, 0.0), (0.4, 1, 1.0), (0.8, 1, 1.0)]
     assert rates[0].predicted == pytest.approx(0.075)
     far = none_rates([0.5] * 100, [True] * 90 + [False] * 10)[0]
     assert not far.consistent

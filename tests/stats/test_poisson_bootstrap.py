@@ -48,9 +48,7 @@ def test_weights_and_interval_are_those_of_a_slow_loop(seed):
     keys = query_keys(map(str.encode, ids), seed)
     assert poisson_weights(keys, range(30)).tolist() == weights
     assert poisson_weights(keys, range(8, 14)).tolist() == weights[8:14]
-    means = sorted(
-        sum(w * d for w, d in zip(row, moved, strict=True)) / sum(row) for row in weights
-    )
+    means = sorted(sum(w * d for w, d in zip(row, moved, strict=True)) / sum(row) for row in weights)
     found = poisson_bootstrap_interval(moved, ids, 0.9, draws=30, seed=seed)
     # Between the 2nd and 3rd of 30, and the 28th and 29th, by linear interpolation.
     low = means[1] + 0.45 * (means[2] - means[1])

@@ -9,12 +9,7 @@ from hypothesis import given, strategies as st
 from rankgauge.errors import InputError
 from rankgauge.stats import wilson_interval
 from rankgauge.stats.clustered import ClusterSums
-from rankgauge.stats.sequential import (
-    confidence_sequence,
-    difference_variance,
-    mixing_sd,
-    variance_needed,
-)
+from rankgauge.stats.sequential import confidence_sequence, difference_variance, mixing_sd, variance_needed
 
 
 def mixture_ratio(d, v, tau):
@@ -39,10 +34,7 @@ def test_bounds_are_where_the_integrated_likelihood_ratio_is_one_over_alpha(v, t
         assert mixture_ratio(0.2 - bound, v, tau) == pytest.approx(10, rel=1e-6)
 
 
-@given(
-    st.lists(st.tuples(st.floats(-1, 1), st.floats(1e-6, 1)), min_size=1, max_size=20),
-    st.floats(0.001, 1),
-)
+@given(st.lists(st.tuples(st.floats(-1, 1), st.floats(1e-6, 1)), min_size=1, max_size=20), st.floats(0.001, 1))
 def test_p_is_below_alpha_exactly_if_some_interval_excludes_zero(looks, tau):
     d, v = zip(*looks, strict=True)
     found = confidence_sequence(d, v, mixing=tau)
@@ -79,9 +71,7 @@ def test_the_variance_is_the_sum_of_those_of_the_arms():
     rng = np.random.default_rng(1)
     x = rng.integers(1, 5, (2, 60))
     y = rng.binomial(x, 0.4)
-    difference, variance = difference_variance(
-        ClusterSums.of(y[0], x[0]), ClusterSums.of(y[1], x[1])
-    )
+    difference, variance = difference_variance(ClusterSums.of(y[0], x[0]), ClusterSums.of(y[1], x[1]))
     by_hand = 0.0
     for hits, items in zip(y, x, strict=True):
         rate = hits.sum() / items.sum()
@@ -105,9 +95,7 @@ def test_users_with_many_hits_do_not_count_as_many_users():
     # 20 users with 9 hits and 1 miss each: 20² / 20 effective users for misses.
     content = ClusterSums.of([9] * 20, [10] * 20)
     sure = ClusterSums.of([9] * 19 + [8], [10] * 20)
-    for one, other, known in (
-        (busy, balanced, False), (balanced, busy, False), (sure, balanced, True),
-    ):  # fmt: skip
+    for one, other, known in ((busy, balanced, False), (balanced, busy, False), (sure, balanced, True)):
         assert math.isfinite(difference_variance(one, other)[1]) == known
     # Twenty equal users have no variance; that of the other arm remains.
     assert difference_variance(content, balanced)[1] == pytest.approx(0.25 / 99)
@@ -144,9 +132,7 @@ def test_fifty_looks_at_equal_arms_err_in_five_percent_at_most(rate, share):
     assert alarms / repeats <= 0.07
 
 
-@pytest.mark.parametrize(
-    ("arguments", "mixing"), [(([0.1], [0.0]), 1), (([0.1], [0.1, 0.2]), 1), (([0.1], [0.1]), 0)]
-)
+@pytest.mark.parametrize(("arguments", "mixing"), [(([0.1], [0.0]), 1), (([0.1], [0.1, 0.2]), 1), (([0.1], [0.1]), 0)])
 def test_looks_that_do_not_fit_are_refused(arguments, mixing):
     with pytest.raises(InputError):
         confidence_sequence(*arguments, mixing=mixing)

@@ -91,19 +91,14 @@ def test_the_t_test_and_its_interval_are_scipys(queries):
     low, high = expected.confidence_interval(0.9)
     interval = stats.t_interval(differences, 0.9)
     assert (interval.low, interval.high) == pytest.approx((low, high))
-    assert stats.effect_size(differences) == pytest.approx(
-        differences.mean() / differences.std(ddof=1)
-    )
+    assert stats.effect_size(differences) == pytest.approx(differences.mean() / differences.std(ddof=1))
 
 
 @pytest.mark.parametrize("differences", [normal(5), normal(50), normal(51), precision_like(40, 1)])
 def test_wilcoxon_is_scipys(differences):
     differences = np.round(differences.ravel(), 12)
     tied = len(np.unique(np.abs(differences))) < len(differences)
-    expected = scipy_stats.wilcoxon(
-        differences,
-        method="approx" if tied or len(differences) > 50 else "exact",
-    )
+    expected = scipy_stats.wilcoxon(differences, method="approx" if tied or len(differences) > 50 else "exact")
     found = stats.wilcoxon(differences)
     assert (found.statistic, found.p) == pytest.approx((expected.statistic, expected.pvalue))
     assert "not a test of the mean" in found.hypothesis
@@ -175,9 +170,7 @@ def test_equal_differences_have_no_spread_even_after_rounding():
 
 @pytest.mark.parametrize("differences", [normal(11, mean=0.4), precision_like(12, 1)[:, 0]])
 def test_few_differences_go_through_all_patterns_as_scipy_does(differences):
-    expected = scipy_stats.permutation_test(
-        (differences,), np.mean, permutation_type="samples", n_resamples=np.inf
-    )
+    expected = scipy_stats.permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=np.inf)
     found = stats.randomization_test(differences)
     assert found.exact.all()
     assert found.p[0] == pytest.approx(expected.pvalue, abs=1e-12)
@@ -308,11 +301,7 @@ def test_the_number_of_threads_does_not_matter():
         names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         environment = os.environ | dict.fromkeys(names, threads)
         ran = subprocess.run(
-            [sys.executable, "-c", THREADS],
-            env=environment,
-            check=True,
-            capture_output=True,
-            text=True,
+            [sys.executable, "-c", THREADS], env=environment, check=True, capture_output=True, text=True
         )
         said.add(ran.stdout)
     assert len(said) == 1
@@ -406,11 +395,7 @@ def test_the_bootstrap_covers_a_little_too_little_at_50_queries(method):
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
 @settings(max_examples=25)
 def test_corrections_are_those_of_statsmodels(given_p):
-    for correct, name in (
-        (stats.holm, "holm"),
-        (stats.bonferroni, "bonferroni"),
-        (stats.benjamini_hochberg, "fdr_bh"),
-    ):
+    for correct, name in ((stats.holm, "holm"), (stats.bonferroni, "bonferroni"), (stats.benjamini_hochberg, "fdr_bh")):
         assert correct(given_p) == pytest.approx(multipletests(given_p, method=name)[1], abs=1e-12)
 
 
@@ -420,8 +405,7 @@ def test_corrections_are_those_of_statsmodels(given_p):
 # Not for 1,000 queries with 0.3 or more, where statsmodels returns NaN.
 @pytest.mark.parametrize("alpha", [0.05, 0.01])
 @pytest.mark.parametrize(
-    ("queries", "difference"),
-    [*itertools.product([3, 5, 20, 50], [0.0, 0.05, 0.3, -1.0]), (1_000, 0.0), (1_000, 0.05)],
+    ("queries", "difference"), [*itertools.product([3, 5, 20, 50], [0.0, 0.05, 0.3, -1.0]), (1_000, 0.0), (1_000, 0.05)]
 )
 def test_power_is_that_of_statsmodels(queries, difference, alpha):
     expected = TTestPower().power(difference, queries, alpha)
@@ -434,9 +418,7 @@ def test_power_is_that_of_statsmodels(queries, difference, alpha):
         assert ours == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("queries", "difference"), [(3, 0.3), (5, 1.0), (20, 1.0), (50, -1.0), (1_000, 0.05)]
-)
+@pytest.mark.parametrize(("queries", "difference"), [(3, 0.3), (5, 1.0), (20, 1.0), (50, -1.0), (1_000, 0.05)])
 def test_power_is_the_integral_over_the_standard_deviations_that_may_be_seen(queries, difference):
     df, shift = queries - 1, difference * math.sqrt(queries)
     critical = scipy_stats.t.ppf(0.995, df)

@@ -118,14 +118,8 @@ def test_the_interval_has_the_larger_standard_error_of_delong_and_the_permutatio
     points, labels = sample(9, n=80, ours=30, shift=0.5)
     scores = LabelScores(points, 1)
     share = scores.scores(labels)[1]
-    below = [
-        np.mean([(one > other) + 0.5 * (one == other) for other in share[~labels]])
-        for one in share[labels]
-    ]
-    above = [
-        np.mean([(one > other) + 0.5 * (one == other) for one in share[labels]])
-        for other in share[~labels]
-    ]
+    below = [np.mean([(one > other) + 0.5 * (one == other) for other in share[~labels]]) for one in share[labels]]
+    above = [np.mean([(one > other) + 0.5 * (one == other) for one in share[labels]]) for other in share[~labels]]
     test = scores.test(labels, 19)
     error = np.sqrt(np.var(below, ddof=1) / 30 + np.var(above, ddof=1) / 50)
     half = 1.959964 * max(error, test.spread[1])
@@ -158,9 +152,7 @@ def test_intervals_are_those_of_delong_where_permutations_vary_less():
         error = np.sqrt(delong(of, labels[scores.order], group))
         assert error > test.spread[row]
         area, half = test.areas[row], 1.959964 * error
-        assert (area.low, area.high) == pytest.approx(
-            (max(0, area.value - half), min(1, area.value + half)), rel=1e-5
-        )
+        assert (area.low, area.high) == pytest.approx((max(0, area.value - half), min(1, area.value + half)), rel=1e-5)
 
 
 def test_permutations_without_a_pair_in_a_fold_have_an_area_of_one_half():
@@ -228,10 +220,7 @@ def test_a_difference_within_groups_is_distinguished_from_one_between_them():
     assert scores.test(between, 19).areas[0].value > 0.8
     assert scores.area_within(between, groups) == pytest.approx(0.5, abs=0.08)
     # Only points of the same fold have scores from the same fit.
-    cells = [
-        [n for n in fold if groups[scores.order[n]] == name]
-        for fold in scores.folds for name in (0, 1)
-    ]  # fmt: skip
+    cells = [[n for n in fold if groups[scores.order[n]] == name] for fold in scores.folds for name in (0, 1)]
     slow = slow_area(scores.scores(between)[0][scores.order], between[scores.order], cells)
     assert scores.area_within(between, groups) == pytest.approx(slow, abs=1e-12)
 

@@ -64,9 +64,7 @@ def test_a_query_alone_is_that_of_beir():
         inputs = judged(seed)
         ev = evaluate(inputs.qrels, inputs.run, [ours for _, ours in names()], profile="beir")
         for query in inputs.run:
-            one = inputs._replace(
-                qrels={query: inputs.qrels[query]}, run={query: inputs.run[query]}
-            )
+            one = inputs._replace(qrels={query: inputs.qrels[query]}, run={query: inputs.run[query]})
             wanted = reported(one)
             for theirs, ours in names():
                 value = ev.value(query, ours)
@@ -86,9 +84,10 @@ def test_queries_without_a_relevant_document_count_zero():
 
 
 OPTIONS = {
-    "mteb": {}, "mteb-ignore-identical-ids": {"ignore_identical_ids": True},
+    "mteb": {},
+    "mteb-ignore-identical-ids": {"ignore_identical_ids": True},
     "mteb-skip-first-result": {"skip_first_result": True},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("profile", OPTIONS)

@@ -19,8 +19,12 @@ LLAMA = {
     "ap": (metrics.AveragePrecision(), "AP"),
     "ndcg": (metrics.NDCG(), "nDCG"),
 }
-CUT = {"Success@3": metrics.HitRate(), "R@3": metrics.Recall(), "RR@3": metrics.MRR(),
-       "AP@3": metrics.AveragePrecision()}  # fmt: skip
+CUT = {
+    "Success@3": metrics.HitRate(),
+    "R@3": metrics.Recall(),
+    "RR@3": metrics.MRR(),
+    "AP@3": metrics.AveragePrecision(),
+}
 
 
 def by_llama_index(inputs, metric, k=None):
@@ -68,8 +72,7 @@ def by_haystack(inputs, evaluator, k=None):
         for docs in inputs.qrels.values()
     ]
     retrieved = [
-        [Document(id=doc, content=doc) for doc in list(inputs.run.get(query, {}))[:k]]
-        for query in inputs.qrels
+        [Document(id=doc, content=doc) for doc in list(inputs.run.get(query, {}))[:k]] for query in inputs.qrels
     ]
     said = evaluator.run(ground_truth_documents=truth, retrieved_documents=retrieved)
     return dict(zip(inputs.qrels, said["individual_scores"], strict=True))
@@ -86,8 +89,7 @@ def test_a_measure_is_that_of_haystack(name):
 
 
 @pytest.mark.parametrize(
-    ("ours", "name"),
-    [("Success@3", "single hit"), ("R@3", "multi hit"), ("RR@3", "MRR"), ("AP@3", "MAP")],
+    ("ours", "name"), [("Success@3", "single hit"), ("R@3", "multi hit"), ("RR@3", "MRR"), ("AP@3", "MAP")]
 )
 def test_a_measure_is_that_of_haystack_for_a_retriever_of_three(ours, name):
     compared = 0

@@ -11,27 +11,64 @@ from unkind import JUDGED, SEEDS, held, made
 from rankgauge import evaluate, parse
 
 PYTREC_EVAL = (
-    "P@1", "P@5", "P(rel=2)@5", "P(judged_only=True)@5", "R@5", "RR", "RR(rel=2)",
-    "RR(judged_only=True)", "AP", "AP@5", "AP(rel=2)", "Rprec", "Bpref", "infAP", "nDCG", "nDCG@5",
-    "nDCG(gains={1:2,2:5,3:9})@10", "Success@1", "Success(rel=2)@5", "SetP", "SetR", "SetF",
-    "SetF(beta=2.0)", "SetAP", "IPrec@0.1", "IPrec@0.5", "NumRet", "NumRel", "NumRet(rel=1)",
-)  # fmt: skip
-OTHERS = ("RR@1", "RR@5", "RR(rel=2)@5", "Judged@1", "Judged@5", "Judged@10", "RBP(rel=1,p=0.8)",
-          "RBP(rel=2,p=0.5)", "RBP(rel=1,p=0.95)")  # fmt: skip
+    "P@1",
+    "P@5",
+    "P(rel=2)@5",
+    "P(judged_only=True)@5",
+    "R@5",
+    "RR",
+    "RR(rel=2)",
+    "RR(judged_only=True)",
+    "AP",
+    "AP@5",
+    "AP(rel=2)",
+    "Rprec",
+    "Bpref",
+    "infAP",
+    "nDCG",
+    "nDCG@5",
+    "nDCG(gains={1:2,2:5,3:9})@10",
+    "Success@1",
+    "Success(rel=2)@5",
+    "SetP",
+    "SetR",
+    "SetF",
+    "SetF(beta=2.0)",
+    "SetAP",
+    "IPrec@0.1",
+    "IPrec@0.5",
+    "NumRet",
+    "NumRel",
+    "NumRet(rel=1)",
+)
+OTHERS = (
+    "RR@1",
+    "RR@5",
+    "RR(rel=2)@5",
+    "Judged@1",
+    "Judged@5",
+    "Judged@10",
+    "RBP(rel=1,p=0.8)",
+    "RBP(rel=2,p=0.5)",
+    "RBP(rel=1,p=0.95)",
+)
 GDEVAL = ("ERR@1", "ERR@5", "ERR@10", "nDCG(dcg='exp-log2')@5", "nDCG(dcg='exp-log2')@20")
 # Measures of cwl_eval by their names there.
 READERS = {
-    "SDCG(max_rel=3)@5": "SDCG(top=3)@5", "SDCG(max_rel=2)@20": "SDCG(top=2)@20",
-    "INST(T=1.0,max_rel=3)": "INST(goal=1,top=3)", "INST(T=2.5,max_rel=4)": "INST(goal=2.5,top=4)",
-    "INSQ(T=1.0,max_rel=3)": "INSQ(goal=1,top=3)", "INSQ(T=3.0,max_rel=1)": "INSQ(goal=3,top=1)",
+    "SDCG(max_rel=3)@5": "SDCG(top=3)@5",
+    "SDCG(max_rel=2)@20": "SDCG(top=2)@20",
+    "INST(T=1.0,max_rel=3)": "INST(goal=1,top=3)",
+    "INST(T=2.5,max_rel=4)": "INST(goal=2.5,top=4)",
+    "INSQ(T=1.0,max_rel=3)": "INSQ(goal=1,top=3)",
+    "INSQ(T=3.0,max_rel=1)": "INSQ(goal=3,top=1)",
     "BPM(T=1.0,max_rel=3)@5": "BPM(goal=1,top=3)@5",
     "BPM(T=2.0,max_rel=2)@10": "BPM(goal=2,top=2)@10",
-    "NERR8(max_rel=3)@5": "NERR8(top=3)@5", "NERR9(max_rel=4)@50": "NERR9(top=4)@50",
+    "NERR8(max_rel=3)@5": "NERR8(top=3)@5",
+    "NERR9(max_rel=4)@50": "NERR9(top=4)@50",
     "NERR10(p=0.9,max_rel=3)": "NERR10(p=0.9,top=3)",
     "NERR11(T=1.0,max_rel=3)": "NERR11(goal=1,top=3)",
-}  # fmt: skip
-ACCURACY = {"Accuracy": "PairAcc(among=retrieved)", "Accuracy@5": "PairAcc@5",
-            "Accuracy(rel=2)": "PairAcc(rel=2)"}  # fmt: skip
+}
+ACCURACY = {"Accuracy": "PairAcc(among=retrieved)", "Accuracy@5": "PairAcc@5", "Accuracy(rel=2)": "PairAcc(rel=2)"}
 OURS = {"NumRet(rel=1)": "NumRelRet"}
 
 
@@ -47,9 +84,7 @@ def test_a_measure_is_that_of_ir_measures(name):
     compared = 0
     for seed in SEEDS:
         inputs = made(seed, deepest=40)
-        compared += held(
-            "ir_measures", inputs, OURS.get(name, name), theirs(inputs, name), tolerance=1e-9
-        )
+        compared += held("ir_measures", inputs, OURS.get(name, name), theirs(inputs, name), tolerance=1e-9)
     assert compared == JUDGED * len(SEEDS)
 
 

@@ -19,9 +19,12 @@ from rankgauge import evaluate
 
 SINGLE = 2e-6
 TM = {
-    "P@1": (functional.retrieval_precision, 1), "P@5": (functional.retrieval_precision, 5),
-    "P@20": (functional.retrieval_precision, 20), "SetP": (functional.retrieval_precision, None),
-    "R@1": (functional.retrieval_recall, 1), "R@5": (functional.retrieval_recall, 5),
+    "P@1": (functional.retrieval_precision, 1),
+    "P@5": (functional.retrieval_precision, 5),
+    "P@20": (functional.retrieval_precision, 20),
+    "SetP": (functional.retrieval_precision, None),
+    "R@1": (functional.retrieval_recall, 1),
+    "R@5": (functional.retrieval_recall, 5),
     "Success@1": (functional.retrieval_hit_rate, 1),
     "Success@5": (functional.retrieval_hit_rate, 5),
     "RR": (functional.retrieval_reciprocal_rank, None),
@@ -31,7 +34,7 @@ TM = {
     "Rprec": (functional.retrieval_r_precision, None),
     "nDCG": (functional.retrieval_normalized_dcg, None),
     "nDCG@5": (functional.retrieval_normalized_dcg, 5),
-}  # fmt: skip
+}
 # A stable sort, up to 16 documents, or no defined order.
 OF_TIES = ("SetP", "R@1", "R@5", "Success@1", "Success@5", "Rprec", "nDCG", "nDCG@5")
 
@@ -99,8 +102,7 @@ def test_gains_are_those_of_scikit_learn(k):
 # ---- sentence-transformers
 
 CUTS = [1, 3, 5, 10]
-ST = {"accuracy@k": "Success", "precision@k": "P", "recall@k": "R", "ndcg@k": "nDCG",
-      "mrr@k": "RR", "map@k": "AP"}  # fmt: skip
+ST = {"accuracy@k": "Success", "precision@k": "P", "recall@k": "R", "ndcg@k": "nDCG", "mrr@k": "RR", "map@k": "AP"}
 
 
 def evaluator(inputs, **more):
@@ -112,10 +114,17 @@ def evaluator(inputs, **more):
     relevant = {q: {d for d, g in docs.items() if g > 0} for q, docs in inputs.qrels.items()}
     corpus = sorted({doc for scores in inputs.run.values() for doc in scores})
     return module.InformationRetrievalEvaluator(
-        {query: query for query in inputs.run}, {doc: doc for doc in corpus}, relevant,
-        mrr_at_k=CUTS, ndcg_at_k=CUTS, accuracy_at_k=CUTS, precision_recall_at_k=CUTS,
-        map_at_k=CUTS, write_csv=False, **more,
-    )  # fmt: skip
+        {query: query for query in inputs.run},
+        {doc: doc for doc in corpus},
+        relevant,
+        mrr_at_k=CUTS,
+        ndcg_at_k=CUTS,
+        accuracy_at_k=CUTS,
+        precision_recall_at_k=CUTS,
+        map_at_k=CUTS,
+        write_csv=False,
+        **more,
+    )
 
 
 def hits(scores):
@@ -129,9 +138,7 @@ def test_measures_are_those_of_sentence_transformers():
         found = {f"{ours}@{k}": {} for ours in ST.values() for k in CUTS}
         whole = evaluator(inputs)
         for query in whole.queries_ids:
-            one = inputs._replace(
-                qrels={query: inputs.qrels[query]}, run={query: inputs.run[query]}
-            )
+            one = inputs._replace(qrels={query: inputs.qrels[query]}, run={query: inputs.run[query]})
             said = evaluator(one).compute_metrics([hits(inputs.run[query])])
             for theirs, ours in ST.items():
                 for k in CUTS:
@@ -165,15 +172,10 @@ def test_a_search_of_sentence_transformers_is_evaluated_alike():
         corpus = sorted({doc for docs in inputs.qrels.values() for doc in docs})
         rng = np.random.default_rng(seed)
         table = torch.tensor(rng.integers(0, 3, (len(queries), len(corpus))).astype(np.float32))
-        run = {
-            query: dict(zip(corpus, row, strict=True))
-            for query, row in zip(queries, table.tolist(), strict=True)
-        }
+        run = {query: dict(zip(corpus, row, strict=True)) for query, row in zip(queries, table.tolist(), strict=True)}
         asked = inputs._replace(run=run)
         made_of = evaluator(
-            asked,
-            corpus_chunk_size=7,
-            score_functions={"given": lambda q, d, t=table: t[q[:, 0]][:, d[:, 0]]},
+            asked, corpus_chunk_size=7, score_functions={"given": lambda q, d, t=table: t[q[:, 0]][:, d[:, 0]]}
         )
         places = {doc: n for n, doc in enumerate(corpus)}
         queried = {query: n for n, query in enumerate(queries)}

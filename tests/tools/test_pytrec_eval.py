@@ -9,12 +9,45 @@ from unkind import BOTH, SEEDS, held, made
 from rankgauge import UnknownName, evaluate, parse
 
 MEASURES = (
-    "P@1", "P@5", "P@10", "R@1", "R@5", "Success@1", "Success@5", "RR", "AP", "AP@5", "Rprec",
-    "SetP", "SetR", "SetF", "SetAP", "Bpref", "infAP", "nDCG", "nDCG@5", "nDCG@10", "IPrec@0.0",
-    "IPrec@0.25", "IPrec@1.0", "IPrecAvg", "NumRet", "NumRel", "NumRelRet",
-    "NumNonrelRet", "RelP@1", "RelP@5", "SetRelP", "RprecMult@0.4", "RprecMult@2.0", "G", "binG",
-    "RnDCG", "nDCGrel", "Utility",
-)  # fmt: skip
+    "P@1",
+    "P@5",
+    "P@10",
+    "R@1",
+    "R@5",
+    "Success@1",
+    "Success@5",
+    "RR",
+    "AP",
+    "AP@5",
+    "Rprec",
+    "SetP",
+    "SetR",
+    "SetF",
+    "SetAP",
+    "Bpref",
+    "infAP",
+    "nDCG",
+    "nDCG@5",
+    "nDCG@10",
+    "IPrec@0.0",
+    "IPrec@0.25",
+    "IPrec@1.0",
+    "IPrecAvg",
+    "NumRet",
+    "NumRel",
+    "NumRelRet",
+    "NumNonrelRet",
+    "RelP@1",
+    "RelP@5",
+    "SetRelP",
+    "RprecMult@0.4",
+    "RprecMult@2.0",
+    "G",
+    "binG",
+    "RnDCG",
+    "nDCGrel",
+    "Utility",
+)
 WITH_LEVELS = ("P@5", "R@5", "RR", "AP", "Rprec", "Bpref", "SetF", "Success@5", "IPrec@0.25")
 
 
@@ -22,9 +55,7 @@ def theirs(inputs, measure, **options):
     """Return its values of a measure, by the name of its counterpart."""
     name = measure.trec_name()
     asked = name.replace("recall_0.25", "recall.0.25").replace("recall_1.00", "recall.1.0")
-    asked = asked.replace("Rprec_mult_", "Rprec_mult.").replace(
-        "iprec_at_recall_0.00", "iprec_at_recall.0.0"
-    )
+    asked = asked.replace("Rprec_mult_", "Rprec_mult.").replace("iprec_at_recall_0.00", "iprec_at_recall.0.0")
     found = pytrec_eval.RelevanceEvaluator(inputs.qrels, {asked}, **options).evaluate(inputs.run)
     return {query: values[name] for query, values in found.items()}
 

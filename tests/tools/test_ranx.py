@@ -10,19 +10,35 @@ from unkind import JUDGED, SEEDS, held, made
 from rankgauge import evaluate
 
 # Numba's warnings about ranx's code.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaTypeSafetyWarning"),
-]
+pytestmark = [pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaTypeSafetyWarning")]
 
 OURS = {
-    "precision@1": "P@1", "precision@5": "P@5", "precision": "SetP", "recall@1": "R@1",
-    "recall@5": "R@5", "recall": "SetR", "f1@5": "F1@5", "f1": "SetF", "hit_rate@1": "Success@1",
-    "hit_rate@5": "Success@5", "r-precision": "Rprec", "mrr": "RR", "mrr@3": "RR@3", "map": "AP",
-    "map@5": "AP@5", "dcg@5": "DCG@5", "dcg_burges@5": "DCG(gain=exp)@5", "ndcg": "nDCG",
-    "ndcg@5": "nDCG@5", "ndcg@10": "nDCG@10", "ndcg_burges@5": "nDCG(gain=exp)@5",
-    "precision@5-l2": "P(rel=2)@5", "map-l2": "AP(rel=2)", "mrr-l3": "RR(rel=3)",
+    "precision@1": "P@1",
+    "precision@5": "P@5",
+    "precision": "SetP",
+    "recall@1": "R@1",
+    "recall@5": "R@5",
+    "recall": "SetR",
+    "f1@5": "F1@5",
+    "f1": "SetF",
+    "hit_rate@1": "Success@1",
+    "hit_rate@5": "Success@5",
+    "r-precision": "Rprec",
+    "mrr": "RR",
+    "mrr@3": "RR@3",
+    "map": "AP",
+    "map@5": "AP@5",
+    "dcg@5": "DCG@5",
+    "dcg_burges@5": "DCG(gain=exp)@5",
+    "ndcg": "nDCG",
+    "ndcg@5": "nDCG@5",
+    "ndcg@10": "nDCG@10",
+    "ndcg_burges@5": "nDCG(gain=exp)@5",
+    "precision@5-l2": "P(rel=2)@5",
+    "map-l2": "AP(rel=2)",
+    "mrr-l3": "RR(rel=3)",
     "ndcg@5-l2": "nDCG(rel=2)@5",
-}  # fmt: skip
+}
 
 
 def theirs(inputs, names):
@@ -49,9 +65,10 @@ def test_bpref_is_that_of_ranx_where_it_is_a_number():
     for seed in SEEDS:
         inputs = made(seed)
         good = {
-            query: grades for query, grades in inputs.qrels.items()
+            query: grades
+            for query, grades in inputs.qrels.items()
             if any(g >= 1 for g in grades.values()) and any(g < 1 for g in grades.values())
-        }  # fmt: skip
+        }
         inputs = inputs._replace(qrels=good)
         compared += held("ranx", inputs, "Bpref", theirs(inputs, ["bpref"])["bpref"])
     assert compared > 10 * len(SEEDS)

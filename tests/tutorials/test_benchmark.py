@@ -61,13 +61,7 @@ def test_the_values_are_those_of_ir_measures(k):
     assert result.get("p@99") is None
     qrels = {q: dict.fromkeys(docs, 1) for q, docs in RELEVANT.items()}
     run = {q: {d: -float(n) for n, d in enumerate(good(f"text {q}"))} for q in RELEVANT}
-    wanted = {
-        "mrr": RR,
-        f"p@{k}": P @ k,
-        f"r@{k}": R @ k,
-        "hit_rate": Success @ 99,
-        "ndcg": nDCG @ k,
-    }
+    wanted = {"mrr": RR, f"p@{k}": P @ k, f"r@{k}": R @ k, "hit_rate": Success @ 99, "ndcg": nDCG @ k}
     for key, measure in wanted.items():
         values = [m.value for m in iter_calc([measure], qrels, run)]
         assert len(values) == 12
@@ -155,6 +149,4 @@ def test_async_and_scored_retrievers_are_taken_too():
         return [(name, 1 / (n + 1)) for n, name in enumerate(good(text))]
 
     made = bench()
-    assert dict(made.run_evaluation("scored", scored)) == dict(
-        made.run_evaluation("good", good), retriever="scored"
-    )
+    assert dict(made.run_evaluation("scored", scored)) == dict(made.run_evaluation("good", good), retriever="scored")

@@ -18,9 +18,7 @@ def test_scores_by_document_id_are_grades():
     run = {"1": ["d1", "d3", "d2"], "2": ["d4", "d5"]}
     true = evaluate(grades, run, ["R@2", "P@2", "RR", "nDCG@2", "Success@2"]).mean()
     assert found.retriever_name == "A"
-    assert [found.recall[2], found.precision[2], found.mrr, found.ndcg[2], found.hit_rate[2]] == [
-        *true.values()
-    ]
+    assert [found.recall[2], found.precision[2], found.mrr, found.ndcg[2], found.hit_rate[2]] == [*true.values()]
 
 
 def test_records_of_any_shape_are_taken():

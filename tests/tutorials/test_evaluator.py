@@ -31,9 +31,7 @@ records = st.fixed_dictionaries(
 
 
 def test_one_query_has_the_attributes_of_tutorials():
-    result = RetrievalEvaluator(k_values=[1, 3]).evaluate_single(
-        "q1", ["d3", "d1", "d2", "d5"], {"d1", "d2", "d4"}
-    )
+    result = RetrievalEvaluator(k_values=[1, 3]).evaluate_single("q1", ["d3", "d1", "d2", "d5"], {"d1", "d2", "d4"})
     assert result.query_id == "q1"
     assert (result.precision, result.recall) == (2 / 4, 2 / 3)
     assert result.f1 == 2 * 2 / (4 + 3)
@@ -68,12 +66,8 @@ def test_ndcg_counts_what_was_not_retrieved():
 
 def test_one_query_can_be_passed_by_keyword_as_tutorials_do():
     evaluator = RetrievalEvaluator([1])
-    one = evaluator.evaluate_single(
-        query_id=7, retrieved_ids=(1, 2), relevant_ids=[2], relevance_scores={2: 3}
-    )
-    other = evaluator.evaluate_single_query(
-        retrieved_ids=(1, 2), relevant_ids=[2], relevance_scores={2: 3}
-    )
+    one = evaluator.evaluate_single(query_id=7, retrieved_ids=(1, 2), relevant_ids=[2], relevance_scores={2: 3})
+    other = evaluator.evaluate_single_query(retrieved_ids=(1, 2), relevant_ids=[2], relevance_scores={2: 3})
     assert one.query_id == 7
     assert type(other) is MetricValues
     assert {key: one[key] for key in other} == dict(other)
@@ -110,15 +104,24 @@ def test_a_result_is_a_mapping_that_lists_each_key_once():
         assert len(result) == len(list(result)) == len(set(result)) == len(dict(result))
         assert [result[key] for key in result] == list(dict(result).values())
     assert list(many) == [
-        "P@1", "R@1", "F1@1", "NDCG@1", "Hit@1", "P@3", "R@3", "F1@3", "NDCG@3", "Hit@3", "MAP",
+        "P@1",
+        "R@1",
+        "F1@1",
+        "NDCG@1",
+        "Hit@1",
+        "P@3",
+        "R@3",
+        "F1@3",
+        "NDCG@3",
+        "Hit@3",
+        "MAP",
         "MRR",
-    ]  # fmt: skip
+    ]
 
 
 def test_results_compare_and_pickle():
     evaluator = RetrievalEvaluator([1])
-    for made in (lambda: evaluator.evaluate_single("q", ["a"], {"a"}),
-                 lambda: evaluator.evaluate_dataset(QUERIES)):  # fmt: skip
+    for made in (lambda: evaluator.evaluate_single("q", ["a"], {"a"}), lambda: evaluator.evaluate_dataset(QUERIES)):
         result = made()
         assert result == made() == pickle.loads(pickle.dumps(result)) == copy.deepcopy(result)
         with pytest.raises(AttributeError):
@@ -130,16 +133,31 @@ def test_a_batch_has_the_keys_of_tutorials_and_the_means_of_the_single_results()
     evaluator = RetrievalEvaluator(k_values=[1, 3, 5])
     batch = evaluator.evaluate_batch(QUERIES)
     assert list(batch) == [
-        "count", "mean_precision", "mean_recall", "mean_f1", "mrr", "mean_ndcg", "mean_p@1",
-        "mean_r@1", "mean_p@3", "mean_r@3", "mean_p@5", "mean_r@5", "success@1", "hit_rate",
-    ]  # fmt: skip
+        "count",
+        "mean_precision",
+        "mean_recall",
+        "mean_f1",
+        "mrr",
+        "mean_ndcg",
+        "mean_p@1",
+        "mean_r@1",
+        "mean_p@3",
+        "mean_r@3",
+        "mean_p@5",
+        "mean_r@5",
+        "success@1",
+        "hit_rate",
+    ]
     single = [evaluator.evaluate_single(q["id"], q["retrieved"], q["relevant"]) for q in QUERIES]
     assert batch["count"] == 3
     assert type(batch["count"]) is int
     for key, attribute in {
-        "mean_precision": "precision", "mean_recall": "recall", "mean_f1": "f1",
-        "mrr": "reciprocal_rank", "mean_ndcg": "ndcg",
-    }.items():  # fmt: skip
+        "mean_precision": "precision",
+        "mean_recall": "recall",
+        "mean_f1": "f1",
+        "mrr": "reciprocal_rank",
+        "mean_ndcg": "ndcg",
+    }.items():
         assert batch[key] == math.fsum(getattr(s, attribute) for s in single) / 3
     for k in (1, 3, 5):
         assert batch[f"mean_p@{k}"] == math.fsum(s.precision_at_k[k] for s in single) / 3
@@ -157,9 +175,9 @@ def test_evaluate_names_measures_as_papers_do():
     found = RetrievalEvaluator([1, 3]).evaluate(QUERIES)
     assert type(found) is dict
     means = evaluate(
-        QUERIES, measures=["P@1", "R@1", "F1@1", "nDCG@1", "Success@1", "P@3", "R@3", "F1@3",
-                           "nDCG@3", "Success@3", "AP", "RR"],
-    ).mean()  # fmt: skip
+        QUERIES,
+        measures=["P@1", "R@1", "F1@1", "nDCG@1", "Success@1", "P@3", "R@3", "F1@3", "nDCG@3", "Success@3", "AP", "RR"],
+    ).mean()
     assert list(found.values()) == list(means.values())
 
 
@@ -180,47 +198,39 @@ def test_evaluate_takes_rankings_and_judgments_by_query_id():
 @given(st.lists(records, min_size=1, max_size=4))
 def test_every_method_gives_what_evaluate_gives(data):
     evaluator = RetrievalEvaluator([1, 2, 5])
-    names = [
-        "P@2",
-        "R@2",
-        "F1@2",
-        "nDCG@2",
-        "Success@2",
-        "AP",
-        "RR",
-        "SetP",
-        "SetR",
-        "SetF",
-        "nDCG",
-    ]
+    names = ["P@2", "R@2", "F1@2", "nDCG@2", "Success@2", "AP", "RR", "SetP", "SetR", "SetF", "nDCG"]
     means = dict(zip(names, evaluate(data, measures=names).mean().values(), strict=True))
     dataset, batch = evaluator.evaluate_dataset(data), evaluator.evaluate_batch(data)
     assert dict(dataset) == evaluator.evaluate(data)
     for key, name in {
-        "P@2": "P@2", "R@2": "R@2", "F1@2": "F1@2", "NDCG@2": "nDCG@2", "Hit@2": "Success@2",
-        "MAP": "AP", "MRR": "RR",
-    }.items():  # fmt: skip
+        "P@2": "P@2",
+        "R@2": "R@2",
+        "F1@2": "F1@2",
+        "NDCG@2": "nDCG@2",
+        "Hit@2": "Success@2",
+        "MAP": "AP",
+        "MRR": "RR",
+    }.items():
         assert dataset[key] == means[name]
     for key, name in {
-        "mean_precision": "SetP", "mean_recall": "SetR", "mean_f1": "SetF", "mean_ndcg": "nDCG",
-        "mrr": "RR", "mean_p@2": "P@2", "mean_r@2": "R@2",
-    }.items():  # fmt: skip
+        "mean_precision": "SetP",
+        "mean_recall": "SetR",
+        "mean_f1": "SetF",
+        "mean_ndcg": "nDCG",
+        "mrr": "RR",
+        "mean_p@2": "P@2",
+        "mean_r@2": "R@2",
+    }.items():
         assert batch[key] == means[name]
     one = data[0]
-    single = evaluator.evaluate_single(
-        "q", one["retrieved"], one["relevant"], one["relevance_scores"]
-    )
+    single = evaluator.evaluate_single("q", one["retrieved"], one["relevant"], one["relevance_scores"])
     values = evaluate([one], measures=names).per_query[0]
     expected = dict(zip(names, np.nan_to_num(values, nan=0.0).tolist(), strict=True))
-    assert (single.precision, single.recall, single.f1) == tuple(
-        expected[name] for name in ("SetP", "SetR", "SetF")
-    )
+    assert (single.precision, single.recall, single.f1) == tuple(expected[name] for name in ("SetP", "SetR", "SetF"))
     assert (single.ndcg, single.ndcg_at_k[2]) == (expected["nDCG"], expected["nDCG@2"])
     found = [doc for doc in one["retrieved"] if doc in one["relevant"]]
     assert single.relevant_retrieved == len(found)
-    assert single.first_relevant_position == (
-        one["retrieved"].index(found[0]) + 1 if found else None
-    )
+    assert single.first_relevant_position == (one["retrieved"].index(found[0]) + 1 if found else None)
 
 
 def test_records_may_be_objects_and_tuples():
@@ -237,8 +247,11 @@ def test_nothing_retrieved_and_nothing_relevant_are_zero():
     for retrieved, relevant in (([], {"a"}), (["a"], set()), ([], set())):
         result = evaluator.evaluate_single("q", retrieved, relevant)
         assert result.first_relevant_position is None
-        assert {v for key, v in result.items() if key not in {"query_id", "retrieved_count",
-                "relevant_count", "first_relevant_position"}} == {0.0}  # fmt: skip
+        assert {
+            v
+            for key, v in result.items()
+            if key not in {"query_id", "retrieved_count", "relevant_count", "first_relevant_position"}
+        } == {0.0}
 
 
 def test_the_report_has_k_down_and_measures_across(capsys):
@@ -315,18 +328,9 @@ def test_a_batch_may_be_an_iterator():
 
 
 BAD = {
-    "k = 0": (
-        lambda: RetrievalEvaluator([1, 0]),
-        "k_values: k=0 is not valid\nfix: a cut-off is a whole number >= 1",
-    ),
-    "no cut-off": (
-        lambda: RetrievalEvaluator([]),
-        "k_values: there is no cut-off\nfix: write k_values=[1, 3, 5, 10]",
-    ),
-    "a number": (
-        lambda: RetrievalEvaluator(5),
-        "k_values: got 5 for the cut-offs\nfix: write k_values=[1, 3, 5, 10]",
-    ),
+    "k = 0": (lambda: RetrievalEvaluator([1, 0]), "k_values: k=0 is not valid\nfix: a cut-off is a whole number >= 1"),
+    "no cut-off": (lambda: RetrievalEvaluator([]), "k_values: there is no cut-off\nfix: write k_values=[1, 3, 5, 10]"),
+    "a number": (lambda: RetrievalEvaluator(5), "k_values: got 5 for the cut-offs\nfix: write k_values=[1, 3, 5, 10]"),
     "no query": (
         lambda: RetrievalEvaluator().evaluate([]),
         (
@@ -388,8 +392,6 @@ def test_grades_may_be_a_series():
     pd = pytest.importorskip("pandas")
     evaluator, grades = RetrievalEvaluator([1]), pd.Series({"a": 1, "b": 3})
     asked = (["a", "b"], {"a", "b"})
-    assert evaluator.evaluate_single("q", *asked, grades) == evaluator.evaluate_single(
-        "q", *asked, grades.to_dict()
-    )
+    assert evaluator.evaluate_single("q", *asked, grades) == evaluator.evaluate_single("q", *asked, grades.to_dict())
     joined = evaluator.evaluate({"q": asked[0]}, {"q": asked[1]}, {"q": grades})
     assert joined == dict(evaluator.evaluate_single_query(*asked, grades))

@@ -95,9 +95,7 @@ def slow_err(retrieved, grades, k=None, top=4):
 DOCS = [f"d{number}" for number in range(12)]
 rankings = st.lists(st.sampled_from(DOCS), unique=True, max_size=12)
 whole_grades = st.dictionaries(st.sampled_from(DOCS), st.integers(-1, 4), max_size=12)
-any_grades = st.dictionaries(
-    st.sampled_from(DOCS), st.integers(-1, 4) | st.sampled_from([0.5, 1.5, 2.25]), max_size=12
-)
+any_grades = st.dictionaries(st.sampled_from(DOCS), st.integers(-1, 4) | st.sampled_from([0.5, 1.5, 2.25]), max_size=12)
 cutoffs = st.integers(1, 15)
 maybe_cutoffs = st.none() | cutoffs
 
@@ -121,17 +119,11 @@ def test_functions_that_need_no_cutoff_agree_with_slow_loops(retrieved, relevant
 
 
 @given(
-    rankings,
-    any_grades,
-    maybe_cutoffs,
-    st.sampled_from(["linear", "exp"]),
-    st.sampled_from(["judged", "retrieved"]),
+    rankings, any_grades, maybe_cutoffs, st.sampled_from(["linear", "exp"]), st.sampled_from(["judged", "retrieved"])
 )
 def test_graded_functions_agree_with_slow_loops(retrieved, grades, k, gain, ideal):
     ranked = [grades.get(doc, 0) for doc in retrieved]
-    assert fn.dcg_at_k(retrieved, grades, k, gain=gain) == pytest.approx(
-        slow_dcg(ranked, k, gain), abs=1e-12
-    )
+    assert fn.dcg_at_k(retrieved, grades, k, gain=gain) == pytest.approx(slow_dcg(ranked, k, gain), abs=1e-12)
     assert fn.ndcg_at_k(retrieved, grades, k, gain=gain, ideal=ideal) == pytest.approx(
         slow_ndcg(retrieved, grades, k, gain, ideal), abs=1e-12
     )
@@ -139,9 +131,7 @@ def test_graded_functions_agree_with_slow_loops(retrieved, grades, k, gain, idea
     assert fn.ndcg(ranked, k, list(grades.values()), gain=gain) == pytest.approx(
         slow_ndcg(retrieved, grades, k, gain), abs=1e-12
     )
-    assert fn.ndcg(ranked, k, gain=gain) == pytest.approx(
-        slow_ndcg(retrieved, grades, k, gain, "retrieved"), abs=1e-12
-    )
+    assert fn.ndcg(ranked, k, gain=gain) == pytest.approx(slow_ndcg(retrieved, grades, k, gain, "retrieved"), abs=1e-12)
 
 
 @given(rankings, whole_grades, cutoffs)
@@ -182,9 +172,7 @@ def test_every_function_gives_bit_for_bit_what_evaluate_gives(retrieved, grades,
     assert dict(zip(calls, np.nan_to_num(values, nan=0.0).tolist(), strict=True)) == calls
 
 
-@given(
-    st.lists(st.tuples(rankings, st.sets(st.sampled_from(DOCS))), min_size=1, max_size=5), cutoffs
-)
+@given(st.lists(st.tuples(rankings, st.sets(st.sampled_from(DOCS))), min_size=1, max_size=5), cutoffs)
 def test_means_are_those_of_the_single_values_however_the_queries_are_given(pairs, k):
     retrieved, relevant = [r for r, _ in pairs], [j for _, j in pairs]
     rr = math.fsum(slow_reciprocal_rank(r, j) for r, j in pairs) / len(pairs)
@@ -202,10 +190,7 @@ def test_a_query_that_is_missing_from_the_rankings_counts_zero():
     assert fn.mean_hit_rate({"q1": ["d1"]}, {"q1": {"d1"}, "q2": {"d1"}}, 3) == 0.5
 
 
-@pytest.mark.parametrize(
-    "ids",
-    [("a", "b", "c"), (1, 2, 3), (b"a", b"b", b"\xff"), ("ä", "雪", " x y")],
-)
+@pytest.mark.parametrize("ids", [("a", "b", "c"), (1, 2, 3), (b"a", b"b", b"\xff"), ("ä", "雪", " x y")])
 def test_ids_are_text_whole_numbers_or_bytes(ids):
     first, second, third = ids
     assert fn.reciprocal_rank([first, second], {second, third}) == 0.5
@@ -267,10 +252,22 @@ def test_an_empty_ranking_and_an_iterator_are_one_query():
 
 @pytest.mark.parametrize(
     "name",
-    ["precision_at_k", "recall_at_k", "f1_at_k", "hit_rate_at_k", "success_at_k", "reciprocal_rank",
-     "average_precision", "dcg_at_k", "ndcg_at_k", "calculate_ndcg_at_k",
-     "expected_reciprocal_rank", "hit_rate", "mrr"],
-)  # fmt: skip
+    [
+        "precision_at_k",
+        "recall_at_k",
+        "f1_at_k",
+        "hit_rate_at_k",
+        "success_at_k",
+        "reciprocal_rank",
+        "average_precision",
+        "dcg_at_k",
+        "ndcg_at_k",
+        "calculate_ndcg_at_k",
+        "expected_reciprocal_rank",
+        "hit_rate",
+        "mrr",
+    ],
+)
 def test_functions_take_the_keywords_of_tutorials(name):
     function = getattr(fn, name)
     ranking, grades = ["d2", "d1"], {"d1": 1}
@@ -290,8 +287,7 @@ def test_other_functions_take_the_keywords_of_tutorials():
     assert err(max_grade=3) == err(top=3) == 7 / 8
 
 
-@given(st.lists(st.tuples(rankings, st.sets(st.sampled_from(DOCS))), min_size=1, max_size=5),
-       cutoffs)  # fmt: skip
+@given(st.lists(st.tuples(rankings, st.sets(st.sampled_from(DOCS))), min_size=1, max_size=5), cutoffs)
 def test_evaluate_retrieval_has_the_means_of_slow_loops(pairs, k):
     queries = [f"text {number}" for number in range(len(pairs))]
     found = fn.evaluate_retrieval(queries, [r for r, _ in pairs], [j for _, j in pairs], k=k)
@@ -323,8 +319,14 @@ PER_QUERY = [
     fn.ndcg_at_k,
     fn.expected_reciprocal_rank,
 ]
-PEERS = {"P_5": "P@5", "recall_5": "R@5", "recip_rank": "RR", "map": "AP", "ndcg_cut_5": "nDCG@5",
-         "success_5": "Success@5"}  # fmt: skip
+PEERS = {
+    "P_5": "P@5",
+    "recall_5": "R@5",
+    "recip_rank": "RR",
+    "map": "AP",
+    "ndcg_cut_5": "nDCG@5",
+    "success_5": "Success@5",
+}
 
 
 def peers(qrels, run):
@@ -352,9 +354,7 @@ def test_nothing_relevant_is_zero_for_the_peers_or_the_query_is_gone():
     assert peers({"q": {}}, run) == ({}, zeros)
     ours = evaluate({"q": {"d1": 0}}, run, list(PEERS.values()))
     undefined = {"R@5", "RR", "AP", "nDCG@5"}
-    assert {
-        str(m) for m, no in zip(ours.measures, ours.undefined[0], strict=True) if no
-    } == undefined
+    assert {str(m) for m, no in zip(ours.measures, ours.undefined[0], strict=True) if no} == undefined
     assert ours.mean() == zeros
 
 
@@ -406,10 +406,7 @@ def test_a_cutoff_is_a_whole_number_of_at_least_one(k):
 @pytest.mark.parametrize(
     "call",
     [
-        (
-            "import pytrec_eval as p; p.RelevanceEvaluator({'q': {'d': 1}}, {'P_0'})"
-            ".evaluate({'q': {'d': 1.0}})"
-        ),
+        ("import pytrec_eval as p; p.RelevanceEvaluator({'q': {'d': 1}}, {'P_0'}).evaluate({'q': {'d': 1.0}})"),
         "import ir_measures as m; m.calc_aggregate([m.P @ 0], {'q': {'d': 1}}, {'q': {'d': 1.0}})",
     ],
 )
@@ -427,13 +424,11 @@ def test_a_document_twice_in_the_ranking_is_an_error_that_names_it(function):
 
 
 def test_a_document_twice_in_the_ranking_is_kept_at_its_last_score_by_a_peer():
-    docs = [ir_measures.ScoredDoc("q", doc, score) for doc, score in
-            (("d2", 3.0), ("d1", 2.0), ("d2", 1.0))]  # fmt: skip
+    docs = [ir_measures.ScoredDoc("q", doc, score) for doc, score in (("d2", 3.0), ("d1", 2.0), ("d2", 1.0))]
     found = ir_measures.calc_aggregate([ir_measures.RR], [ir_measures.Qrel("q", "d1", 1)], docs)
     assert found == {ir_measures.RR: 1.0}
     # If the first one counts, d1 is second.
-    once = evaluate({"q": {"d1"}}, [("q", "d2", 3), ("q", "d1", 2), ("q", "d2", 1)], "RR",
-                    duplicates="first")  # fmt: skip
+    once = evaluate({"q": {"d1"}}, [("q", "d2", 3), ("q", "d1", 2), ("q", "d2", 1)], "RR", duplicates="first")
     assert once.mean() == {"RR": 0.5}
 
 
@@ -448,24 +443,15 @@ def test_counting_a_document_twice_would_push_recall_above_one():
 BAD = [
     (
         lambda: fn.precision_at_k({"d1", "d2"}, RELEVANT, 1),
-        (
-            "retrieved: a set has no order, so it is not a ranking\n"
-            "fix: pass a list of document ids, best first"
-        ),
+        ("retrieved: a set has no order, so it is not a ranking\nfix: pass a list of document ids, best first"),
     ),
     (
         lambda: fn.precision_at_k("d1", RELEVANT, 1),
-        (
-            "retrieved: got 'd1', expected a ranking\n"
-            'fix: pass a list of document ids, best first: ["d2", "d1"]'
-        ),
+        ('retrieved: got \'d1\', expected a ranking\nfix: pass a list of document ids, best first: ["d2", "d1"]'),
     ),
     (
         lambda: fn.precision_at_k(None, RELEVANT, 1),
-        (
-            "retrieved: got None, expected a ranking\n"
-            'fix: pass a list of document ids, best first: ["d2", "d1"]'
-        ),
+        ('retrieved: got None, expected a ranking\nfix: pass a list of document ids, best first: ["d2", "d1"]'),
     ),
     (
         lambda: fn.precision_at_k(np.array("d1"), RELEVANT, 1),
@@ -483,10 +469,7 @@ BAD = [
     ),
     (
         lambda: fn.precision_at_k(["d1", "d1"], RELEVANT, 1),
-        (
-            "retrieved: document 'd1' occurs twice\n"
-            "fix: list(dict.fromkeys(retrieved)) keeps the first of each"
-        ),
+        ("retrieved: document 'd1' occurs twice\nfix: list(dict.fromkeys(retrieved)) keeps the first of each"),
     ),
     (
         lambda: fn.recall_at_k(TWO, ["d1", "d1"], 1),
@@ -501,17 +484,11 @@ BAD = [
     ),
     (
         lambda: fn.ndcg({"d1": 1}),
-        (
-            "grades: got {'d1': 1}, expected a list of grades\n"
-            "fix: pass the grades in rank order: [3, 0, 2]"
-        ),
+        ("grades: got {'d1': 1}, expected a list of grades\nfix: pass the grades in rank order: [3, 0, 2]"),
     ),
     (
         lambda: fn.ndcg([3, 3], ideal=[1]),
-        (
-            "the ideal lacks grade 3, which was retrieved\n"
-            "fix: pass the grades of all judged documents"
-        ),
+        ("the ideal lacks grade 3, which was retrieved\nfix: pass the grades of all judged documents"),
     ),
     (
         lambda: fn.ndcg([3, 0, 3], ideal=[1, 3]),
@@ -536,10 +513,7 @@ BAD = [
     ),
     (
         lambda: fn.mean_hit_rate([TWO], [RELEVANT]),
-        (
-            "k: there is no cut-off\n"
-            "fix: write mean_hit_rate(retrieved, relevant, 10) or mean_hit_rate(records, 10)"
-        ),
+        ("k: there is no cut-off\nfix: write mean_hit_rate(retrieved, relevant, 10) or mean_hit_rate(records, 10)"),
     ),
     (
         lambda: fn.mean_reciprocal_rank([TWO, TWO], [RELEVANT]),
@@ -557,10 +531,7 @@ BAD = [
     ),
     (
         lambda: fn.expected_reciprocal_rank(TWO, {"d1": 5}),
-        (
-            "grade 5 is above the top grade 4 of ERR\n"
-            "fix: set the top of your scale, top=5 or more, in every comparison"
-        ),
+        ("grade 5 is above the top grade 4 of ERR\nfix: set the top of your scale, top=5 or more, in every comparison"),
     ),
 ]
 

@@ -40,13 +40,36 @@ def test_a_curve_is_calculated_point_by_point() -> None:
 
 
 _LINES = (
-    "nDCG @ 10", "nDCG(gains={1: 2, 2: 5}) @ 5", "nDCG(cutoff=3)", "NDCG", "P @ 1", "P(rel=2) @ 5",
-    "Precision @ 3", "R @ 5", "Recall @ 10", "AP", "AP(rel=2) @ 10", "MAP", "RR", "MRR @ 10",
-    "Rprec", "RPrec", "Bpref", "BPref", "infAP", "Success @ 1", "SetP", "SetR", "SetF",
+    "nDCG @ 10",
+    "nDCG(gains={1: 2, 2: 5}) @ 5",
+    "nDCG(cutoff=3)",
+    "NDCG",
+    "P @ 1",
+    "P(rel=2) @ 5",
+    "Precision @ 3",
+    "R @ 5",
+    "Recall @ 10",
+    "AP",
+    "AP(rel=2) @ 10",
+    "MAP",
+    "RR",
+    "MRR @ 10",
+    "Rprec",
+    "RPrec",
+    "Bpref",
+    "BPref",
+    "infAP",
+    "Success @ 1",
+    "SetP",
+    "SetR",
+    "SetF",
     "Judged @ 5",
-    "IPrec @ 0.5", "NumRet", "NumRel", "NumRet(rel=1)",
+    "IPrec @ 0.5",
+    "NumRet",
+    "NumRel",
+    "NumRet(rel=1)",
     "parse_measure('P(rel=2)@5')",
-)  # fmt: skip
+)
 # NumRet with a level is the number of relevant documents retrieved.
 _NAMED = {"NumRet(rel=1)": "NumRelRet"}
 
@@ -81,11 +104,7 @@ def test_a_measure_has_the_methods_of_ir_measures(line: str) -> None:
 
 
 def test_every_measure_of_ir_measures_is_exported() -> None:
-    named = {
-        name
-        for name in ir_measures.__all__
-        if isinstance(getattr(ir_measures, name), ir_measures.Measure)
-    }
+    named = {name for name in ir_measures.__all__ if isinstance(getattr(ir_measures, name), ir_measures.Measure)}
     assert named - set(ours.__all__) == {"NumQ", "α_DCG", "α_nDCG"}  # noqa: RUF001 - as there
     for name in named & set(ours.__all__):
         assert isinstance(getattr(ours, name), rankgauge.Measure)

@@ -29,11 +29,7 @@ def test_a_record_has_the_values_of_the_functions(retrieved, relevant, k):
         assert getattr(RetrievalMetrics, name)(result) == getattr(fn, name)(retrieved, relevant)
 
 
-@given(
-    rankings,
-    st.dictionaries(st.sampled_from(DOCS), st.integers(0, 3), min_size=1),
-    st.integers(1, 9),
-)
+@given(rankings, st.dictionaries(st.sampled_from(DOCS), st.integers(0, 3), min_size=1), st.integers(1, 9))
 def test_a_graded_record_has_the_values_of_the_functions(retrieved, grades, k):
     result = GradedRetrievalResult("q1", retrieved, grades)
     ndcg = GradedRetrievalMetrics.graded_ndcg_at_k(result, k)

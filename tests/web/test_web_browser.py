@@ -65,9 +65,7 @@ def test_thirty_tasks_by_keyboard_alone(served):
     expected |= {"0": ("none", []), "u": ("cannot tell", [])}
     made = chosen(site.project)
     assert [(outcome, best) for outcome, best, _ in made] == [expected[key] for key in keys]
-    assert [reason == "information density" for *_, reason in made] == [
-        number % 3 == 0 for number in range(30)
-    ]
+    assert [reason == "information density" for *_, reason in made] == [number % 3 == 0 for number in range(30)]
     assert "30 done" in page.locator(".progress").inner_text()
     assert (page.errors, site.foreign) == ([], [])
 
@@ -219,8 +217,11 @@ def test_everything_works_without_a_script(served):
     page.get_by_role("button", name="Document 3").click()
     page.get_by_role("button", name="Judge later").click()
     assert [(outcome, best) for outcome, best, _ in chosen(site.project)] == [
-        ("chosen", [2]), ("none", []), ("chosen", [3]), ("later", []),
-    ]  # fmt: skip
+        ("chosen", [2]),
+        ("none", []),
+        ("chosen", [3]),
+        ("later", []),
+    ]
     page.wait_for_load_state()
     assert not page.locator("kbd").first.is_visible()
     assert site.foreign == []
@@ -237,9 +238,7 @@ def test_a_ranking_by_keys_by_drag_and_without_a_script(served):
     press(page, "Enter")
     before = task(page)
     for number in (5, 3):
-        page.locator(f"#document-{number} header").drag_to(
-            page.locator("#ranking"), target_position={"x": 5, "y": 5}
-        )
+        page.locator(f"#document-{number} header").drag_to(page.locator("#ranking"), target_position={"x": 5, "y": 5})
     assert page.locator("#ranking li").all_inner_texts() == ["1. Document 3", "2. Document 5"]
     page.wait_for_timeout(_GUARD)
     page.get_by_role("button", name="Save the ranking").click()
@@ -287,10 +286,7 @@ def test_documents_cannot_run_or_load_anything(served, tmp_path):
     names = ["a", "b", "c"]
     project.add_candidates(
         [Candidate("q", name, (Source("run"),)) for name in names],
-        [
-            Document(name, {"title": EVIL, EVIL: EVIL, "text": EVIL, "url": "javascript:alert(1)"})
-            for name in names
-        ],
+        [Document(name, {"title": EVIL, EVIL: EVIL, "text": EVIL, "url": "javascript:alert(1)"}) for name in names],
     )
     project.change_guideline(f"{EVIL}\n\n![x](https://evil.example/x.png) [y](javascript:alert(1))")
     site = served(project)
@@ -411,9 +407,7 @@ def test_a_server_killed_at_any_step_loses_no_choice(where, chromium):
             leave(page, tasks[-1])
         made = [each for each in project.judgments() if each.choice]
         assert [each.presentation.id for each in made] == tasks
-        assert [made[:2] for made in chosen(project)] == [
-            ("chosen", [number % 3 + 1]) for number in range(4)
-        ]
+        assert [made[:2] for made in chosen(project)] == [("chosen", [number % 3 + 1]) for number in range(4)]
         with project.reading() as stored:
             assert len(stored.choices()) == 4
     finally:

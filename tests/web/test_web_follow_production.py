@@ -30,9 +30,7 @@ def judge(folder):
             for path in ("/production", "/production/drift", "/production/sample?n=30"):
                 assert client.get(path).status_code == 200
             page = client.get("/judge")
-            while fields := dict(
-                re.findall(r'name="(csrf|choice|opened)" value="(.*?)"', page.text)
-            ):
+            while fields := dict(re.findall(r'name="(csrf|choice|opened)" value="(.*?)"', page.text)):
                 if len(fields) < 3:
                     break
                 question = words(re.search(r"(?s)<h1[^>]*>(.*?)</h1>", page.text)[1])

@@ -35,9 +35,7 @@ def opened(tmp_path, **settings):
 def judged(project):
     """Return outcome, documents, and grades of each judgment with a choice."""
     return [
-        (each.choice.outcome, each.choice.documents, each.choice.grades)
-        for each in project.judgments()
-        if each.choice
+        (each.choice.outcome, each.choice.documents, each.choice.grades) for each in project.judgments() if each.choice
     ]
 
 
@@ -131,17 +129,11 @@ def test_undo_opens_the_last_task_again_however_often_it_is_sent(project, client
     first = client.get("/judge")
     second = post(client, first, pick="1")
     third = post(client, second, pick="1")
-    form = re.search(
-        r'action="(/judge/[^"]+)" id="undo".*?"choice" value="([^"]+)"', third.text, re.DOTALL
-    )
+    form = re.search(r'action="(/judge/[^"]+)" id="undo".*?"choice" value="([^"]+)"', third.text, re.DOTALL)
     for _ in range(2):
-        back = client.post(
-            form[1], data={"csrf": field(third, "csrf"), "choice": form[2], "pick": "undone"}
-        )
+        back = client.post(form[1], data={"csrf": field(third, "csrf"), "choice": form[2], "pick": "undone"})
         assert back.url.path == second.url.path
-    assert [each.choice and each.choice.outcome for each in project.judgments()] == [
-        "chosen", "undone", None,
-    ]  # fmt: skip
+    assert [each.choice and each.choice.outcome for each in project.judgments()] == ["chosen", "undone", None]
     assert post(client, back, pick="2").url.path == third.url.path
 
 
@@ -237,9 +229,7 @@ def test_markup_in_documents_and_questions_is_text(tmp_path, text):
 
 
 def test_terms_of_the_question_are_marked_also_inflected(tmp_path):
-    page = shown_texts(
-        tmp_path, "A tie; ties & tied <b>scores</b>", question="How are ties broken?"
-    )
+    page = shown_texts(tmp_path, "A tie; ties & tied <b>scores</b>", question="How are ties broken?")
     marked = re.findall("<mark>([^<]*)</mark>", page.text)
     assert marked[:3] == ["tie", "ties", "tied"]
     assert "&amp;" in page.text
@@ -278,18 +268,14 @@ def test_other_addresses_are_not_opened(tmp_path, address):
 
 def test_only_configured_fields_are_displayed_in_their_order(tmp_path):
     settings = Settings(fields=("answer", "text"))
-    page = shown_texts(
-        tmp_path, "the body", settings=settings, answer="the answer", secret="hidden"
-    )
+    page = shown_texts(tmp_path, "the body", settings=settings, answer="the answer", secret="hidden")
     assert page.text.index("the answer") < page.text.rindex("the body")
     assert "hidden" not in re.sub("<[^>]*>", "", page.text)
 
 
 def test_html_in_a_guideline_is_text_and_its_version_is_shown(project, client):
     sign_in(client, project)
-    project.change_guideline(
-        "# Rules\n\n<script>alert(1)</script> ![x](http://x.org/a.png) **be fair**"
-    )
+    project.change_guideline("# Rules\n\n<script>alert(1)</script> ![x](http://x.org/a.png) **be fair**")
     page = client.get("/judge").text
     assert "<strong>be fair</strong>" in page
     assert "<script>alert" not in page

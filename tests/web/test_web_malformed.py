@@ -13,29 +13,98 @@ from starlette.testclient import TestClient
 from rankgauge.web import judging_app
 
 FIELDS = (
-    "answers", "choice", "comment", "id", "kind", "name", "need", "opened", "origins", "pick",
-    "presentation", "question", "rank-1", "rank-2", "reason", "role", "seconds", "text", "version",
-)  # fmt: skip
+    "answers",
+    "choice",
+    "comment",
+    "id",
+    "kind",
+    "name",
+    "need",
+    "opened",
+    "origins",
+    "pick",
+    "presentation",
+    "question",
+    "rank-1",
+    "rank-2",
+    "reason",
+    "role",
+    "seconds",
+    "text",
+    "version",
+)
 # Bytes of texts: lone surrogates, NUL, control characters, numbers that are too large, markup.
 TEXTS = (
-    b"", b"\0", b"a\0b", b"\xed\xa0\x80", b"\xed\xb0\x80", b"\xff\xfe", b"\xc3",
+    b"",
+    b"\0",
+    b"a\0b",
+    b"\xed\xa0\x80",
+    b"\xed\xb0\x80",
+    b"\xff\xfe",
+    b"\xc3",
     "\U0010ffff".encode(),
-    b"\x1b[31m", "\u202e".encode(), b"\r\n", b"%", b"../..", b"1e999", b"-1", b"9" * 5_000,
-    "٣".encode(), "²".encode(), b"nan", b"http://[", b"http://a:99999", b"https://a.example",
-    b"'; --", b"<b>", b"x" * 20_000, b"admin", b"person", b"application", b"1", b"2", b"none",
-    b"00000000-0000-4000-8000-000000000001", b"q000",
-)  # fmt: skip
+    b"\x1b[31m",
+    "\u202e".encode(),
+    b"\r\n",
+    b"%",
+    b"../..",
+    b"1e999",
+    b"-1",
+    b"9" * 5_000,
+    "٣".encode(),
+    "²".encode(),
+    b"nan",
+    b"http://[",
+    b"http://a:99999",
+    b"https://a.example",
+    b"'; --",
+    b"<b>",
+    b"x" * 20_000,
+    b"admin",
+    b"person",
+    b"application",
+    b"1",
+    b"2",
+    b"none",
+    b"00000000-0000-4000-8000-000000000001",
+    b"q000",
+)
 VALUES = (
-    None, True, 0, -1, 10**400, 1.5, [], {}, [[]], {"a": []}, ["\ud800"], {"text": "\ud800"},
-    {"text": "a", "id": ["b"]}, {"text": "a\0", "id": "\0"},
+    None,
+    True,
+    0,
+    -1,
+    10**400,
+    1.5,
+    [],
+    {},
+    [[]],
+    {"a": []},
+    ["\ud800"],
+    {"text": "\ud800"},
+    {"text": "a", "id": ["b"]},
+    {"text": "a\0", "id": "\0"},
     {"text": "a", "sources": ["\udfff", 1]},
-    {"text": "a", "retrieval": "v1", "sources": ["\0"]}, {"text": "b", "model": "\ud800"},
-    "", "\ud800", "a\ud800b", "\0", "left", "both good", "q000", "x" * 300_000, "a" * 101,
-)  # fmt: skip
+    {"text": "a", "retrieval": "v1", "sources": ["\0"]},
+    {"text": "b", "model": "\ud800"},
+    "",
+    "\ud800",
+    "a\ud800b",
+    "\0",
+    "left",
+    "both good",
+    "q000",
+    "x" * 300_000,
+    "a" * 101,
+)
 VOTE = {
-    "id": "one", "question": "q000", "vote": "left", "comment": "",
-    "left": {"text": "a", "retrieval": "v1"}, "right": {"text": "b", "retrieval": "v2"},
-}  # fmt: skip
+    "id": "one",
+    "question": "q000",
+    "vote": "left",
+    "comment": "",
+    "left": {"text": "a", "retrieval": "v1"},
+    "right": {"text": "b", "retrieval": "v2"},
+}
 
 
 @pytest.fixture
@@ -49,9 +118,7 @@ def site(where):
 def headers_of(rng):
     """Return a header with a malformed value, or none."""
     name = rng.choice(["Origin", "Cookie", "Host", "Referer", "Content-Type", "Content-Length", ""])
-    value = rng.choice(
-        [b"http://[", b"\xff", b"x" * 5_000, b"http://a:b:c", b"rankgauge_session=\xe9"]
-    )
+    value = rng.choice([b"http://[", b"\xff", b"x" * 5_000, b"http://a:b:c", b"rankgauge_session=\xe9"])
     return {name: value} if name else {}
 
 
@@ -75,9 +142,7 @@ def test_malformed_forms_paths_and_headers_are_refused_with_a_message(site):
             part = re.search(r"\{\w+\}", route)
             path = route
             if part:
-                given = rng.choice(
-                    [own.get(part[0], "x"), quote_from_bytes(rng.choice(TEXTS)[:5_000])]
-                )
+                given = rng.choice([own.get(part[0], "x"), quote_from_bytes(rng.choice(TEXTS)[:5_000])])
                 path = route.replace(part[0], given or "x")
             fields = {name: rng.choice(TEXTS) for name in rng.sample(FIELDS, rng.randrange(8))}
             query = urlencode({name: value[:2_000] for name, value in fields.items()})

@@ -62,8 +62,7 @@ def test_ticked_questions_join_the_project_with_their_probability(lead, project)
     names = re.findall(r'name="(add-[^"]+)"', page.text)
     assert len(names) == 10
     answer = lead.post(
-        "/production/questions",
-        data=fields_of(page, "/production/questions") | dict.fromkeys(names[:4], "on"),
+        "/production/questions", data=fields_of(page, "/production/questions") | dict.fromkeys(names[:4], "on")
     )
     assert answer.url.path == "/questions"
     added = [each for each in project.questions.values() if each.origin == "log"]

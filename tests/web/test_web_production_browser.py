@@ -41,9 +41,10 @@ def test_new_questions_are_added_by_keyboard_alone(served, tmp_path, options):
     page = site.sign_in("Lena", "lead", **options)
     found = []
     for name, path in (
-        ("Production", "/production"), ("Drift", "/production/drift"),
+        ("Production", "/production"),
+        ("Drift", "/production/drift"),
         ("New questions", "/production/sample"),
-    ):  # fmt: skip
+    ):
         follow(page, name)
         page.wait_for_url(f"**{path}")
         found += serious(axe, page)

@@ -24,9 +24,7 @@ with JudgingProject(sys.argv[1]) as project:
 def test_the_link_signs_in_and_an_interrupt_ends_the_server(tmp_path):
     filled(tmp_path / "judging.db").close()
     arguments = [sys.executable, "-c", PROGRAM, str(tmp_path / "judging.db")]
-    with subprocess.Popen(
-        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as server:
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
         link = server.stdout.readline().strip()
         assert link.startswith("http://127.0.0.1:")
         with urllib.request.urlopen(link, timeout=20) as page:
@@ -48,8 +46,5 @@ def test_a_port_in_use_is_reported(tmp_path):
 
 
 def test_an_impossible_port_is_reported(tmp_path):
-    with (
-        filled(tmp_path / "judging.db", 1, 2) as project,
-        pytest.raises(rankgauge.InputError, match="cannot listen"),
-    ):
+    with filled(tmp_path / "judging.db", 1, 2) as project, pytest.raises(rankgauge.InputError, match="cannot listen"):
         serve(project, port=99_999, echo=lambda link: None)

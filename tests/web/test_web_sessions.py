@@ -170,13 +170,7 @@ def test_signing_out_ends_the_session(project, client):
 
 @pytest.mark.parametrize(
     ("token", "headers"),
-    [
-        ("", {}),
-        ("0" * 64, {}),
-        (None, {"Origin": "http://evil.example"}),
-        (None, {"Origin": "null"}),
-        ("é", {}),
-    ],
+    [("", {}), ("0" * 64, {}), (None, {"Origin": "http://evil.example"}), (None, {"Origin": "null"}), ("é", {})],
 )
 def test_forms_of_other_pages_are_refused_and_nothing_is_stored(project, client, token, headers):
     sign_in(client, project)
@@ -236,18 +230,22 @@ def test_no_page_of_a_judge_shows_runs_ranks_scores_or_what_others_chose(project
     """Sources are named `bm25` with scores from 9.5 down; Benedict leaves a comment."""
     project.add_answers(
         [
-            Answer("left", "q000", "text of one answer", "secret-retrieval", "secret-prompt",
-                   "secret-model", ("secret-source",)),
+            Answer(
+                "left",
+                "q000",
+                "text of one answer",
+                "secret-retrieval",
+                "secret-prompt",
+                "secret-model",
+                ("secret-source",),
+            ),
             Answer("right", "q000", "text of another answer", "secret-other"),
         ]
-    )  # fmt: skip
+    )
     ben, _ = project.add_judge("Benedict")
     for number in range(10):
         shown = project.next_task(ben.id).presentation
-        project.record(
-            Choice(f"c{number}", shown.id, ben.id, "chosen", shown.documents[:1],
-                   comment="hidden comment")
-        )  # fmt: skip
+        project.record(Choice(f"c{number}", shown.id, ben.id, "chosen", shown.documents[:1], comment="hidden comment"))
     sign_in(client, project)
     texts = [
         # Seconds of a time may be "8.5".
@@ -256,14 +254,5 @@ def test_no_page_of_a_judge_shows_runs_ranks_scores_or_what_others_chose(project
     ]
     assert "text of one answer" in texts[2]
     for text in texts:
-        for word in (
-            "bm25",
-            "9.5",
-            "8.5",
-            "rank",
-            "score",
-            "secret-",
-            "Benedict",
-            "hidden comment",
-        ):
+        for word in ("bm25", "9.5", "8.5", "rank", "score", "secret-", "Benedict", "hidden comment"):
             assert word not in text.replace("rankgauge", ""), word

@@ -13,10 +13,7 @@ from rankgauge.judging import Answer, Choice, Settings, vote_report
 pytestmark = pytest.mark.slow
 _GUARD = 300  # ms after a new task in which the page accepts no choice, with a reserve
 SCRIPT = "<img src=x onerror=alert(1)><script>alert(2)</script>"
-PAGES = (
-    "/", "/answers", "/questions", "/guideline", "/progress", "/disagreements", "/votes",
-    "/settings", "/people",
-)  # fmt: skip
+PAGES = ("/", "/answers", "/questions", "/guideline", "/progress", "/disagreements", "/votes", "/settings", "/people")
 
 
 def with_team(where):
@@ -46,9 +43,7 @@ def test_answers_are_compared_by_keyboard_alone(served, tmp_path):
         before = page.locator("[data-task]").get_attribute("data-task")
         page.wait_for_timeout(_GUARD)
         page.keyboard.press(key)
-        page.wait_for_function(
-            "before => document.querySelector('[data-task]')?.dataset.task !== before", arg=before
-        )
+        page.wait_for_function("before => document.querySelector('[data-task]')?.dataset.task !== before", arg=before)
     assert "No answers are left" in page.locator("h1").inner_text()
     made = [each.choice.outcome for each in site.project.judgments() if each.status == "vote"]
     assert made == ["chosen", "chosen", "chosen", "both good", "both bad"]

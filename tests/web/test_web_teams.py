@@ -27,10 +27,7 @@ def judged_differently(project):
     for judge, chosen, comment in ((ann, 0, "says why"), (ben, 1, SCRIPT)):
         shown = project.next_task(judge.id).presentation
         first = sorted(shown.documents)
-        choice = Choice(
-            judge.id, shown.id, judge.id, "chosen", (first[chosen],), reason="correctness",
-            comment=comment,
-        )  # fmt: skip
+        choice = Choice(judge.id, shown.id, judge.id, "chosen", (first[chosen],), reason="correctness", comment=comment)
         project.record(choice)
     return shown
 
@@ -95,9 +92,7 @@ def test_experts_write_questions_and_withdraw_their_own(project, client):
     sign_in(client, project, "Ann")
     page = client.get("/questions")
     assert "in case q000" not in page.text
-    page = send(
-        client, page, "/questions", text="Why?", need="to know", answers="q000-1\r\nq000-2, q001-1"
-    )
+    page = send(client, page, "/questions", text="Why?", need="to know", answers="q000-1\r\nq000-2, q001-1")
     assert "Why?" in page.text
     name, asked = list(project.questions.items())[-1]
     assert (asked.text, asked.author, asked.origin) == ("Why?", "Ann", "page")
@@ -204,9 +199,7 @@ def test_an_invalid_vote_is_refused(project, client):
 
 def test_a_lead_sees_win_rates_and_credit(shared, lead):
     assert "no votes yet" in lead.get("/votes").text
-    shared.add_answers(
-        [Answer("a", "q000", "x", f"{SCRIPT} 1", sources=(SCRIPT,)), Answer("b", "q000", "y", "v2")]
-    )
+    shared.add_answers([Answer("a", "q000", "x", f"{SCRIPT} 1", sources=(SCRIPT,)), Answer("b", "q000", "y", "v2")])
     ann, _ = shared.add_judge("Ann")
     shown = shared.next_vote(ann.id).presentation
     shared.record(Choice("c", shown.id, ann.id, "chosen", ("a",)))

@@ -10,25 +10,15 @@ from dataclasses import replace
 import pytest
 from starlette.testclient import TestClient
 
-from rankgauge.answers import (
-    AnswerRecord,
-    Context,
-    Verdict,
-    VerdictStore,
-    items_of,
-    sentence_claims,
-)
+from rankgauge.answers import AnswerRecord, Context, Verdict, VerdictStore, items_of, sentence_claims
 from rankgauge.web import verdict_app
 
 ORIGIN = "http://testserver"
 EVIL = '<script>alert("1")</script>'
 RECORD = AnswerRecord(
-    "q1", f"How high? {EVIL}", f"It is 5 m high. It is new. {EVIL} is so.",
-    (Context("d1", f"5 m {EVIL}"),), "5 m high.",
-)  # fmt: skip
-ITEMS = [
-    item for item in items_of(RECORD, sentence_claims(RECORD)) if item.relation == "answer-context"
-]
+    "q1", f"How high? {EVIL}", f"It is 5 m high. It is new. {EVIL} is so.", (Context("d1", f"5 m {EVIL}"),), "5 m high."
+)
+ITEMS = [item for item in items_of(RECORD, sentence_claims(RECORD)) if item.relation == "answer-context"]
 KEYS = sorted(item.key for item in ITEMS)
 
 
@@ -60,16 +50,13 @@ def test_each_item_is_shown_until_all_have_a_verdict(client, store):
         assert f"{number} of {len(ITEMS)} items" in page.text
         page = give(client, key_of(page), "supported")
     assert f"All {len(ITEMS)} items have a verdict" in page.text
-    assert [(v.key, v.label, v.judge) for v in store.verdicts()] == [
-        (key, "supported", "ann") for key in KEYS
-    ]
+    assert [(v.key, v.label, v.judge) for v in store.verdicts()] == [(key, "supported", "ann") for key in KEYS]
 
 
 def test_a_person_sees_the_conversation_and_the_passages_found(store):
     turns = (("user", f"Tell me of it. {EVIL}"), ("assistant", "Of what?"))
     record = replace(RECORD, history=turns)
-    items = [each for each in items_of(record, sentence_claims(record))
-             if each.relation == "answerability"]  # fmt: skip
+    items = [each for each in items_of(record, sentence_claims(record)) if each.relation == "answerability"]
     app = verdict_app(items, {"q1": record}, store, person="ann")
     with TestClient(app, base_url=ORIGIN) as client:
         page = client.get("/").text
@@ -107,10 +94,12 @@ def test_everything_on_the_page_is_escaped(client):
 @pytest.mark.parametrize(
     ("key", "label", "origin"),
     [
-        (KEYS[0], "perhaps", ORIGIN), ("f" * 64, "supported", ORIGIN), ("", "", ORIGIN),
+        (KEYS[0], "perhaps", ORIGIN),
+        ("f" * 64, "supported", ORIGIN),
+        ("", "", ORIGIN),
         (KEYS[0], "supported", "http://elsewhere.example"),
     ],
-)  # fmt: skip
+)
 def test_an_invalid_verdict_is_not_stored(client, store, key, label, origin):
     done = give(client, key, label, origin=origin)
     assert done.status_code == 400
@@ -128,22 +117,24 @@ def test_without_the_secret_there_is_no_page(client):
 def test_a_person_labels_by_keys_in_a_browser(chromium, tmp_path):
     import json
 
-    rows = [{
-        "id": "q1", "question": "How high?", "answer": RECORD.answer, "reference": "5 m high.",
-        "contexts": [{"id": "d1", "text": "The tower is 5 m high."}],
-    }]  # fmt: skip
+    rows = [
+        {
+            "id": "q1",
+            "question": "How high?",
+            "answer": RECORD.answer,
+            "reference": "5 m high.",
+            "contexts": [{"id": "d1", "text": "The tower is 5 m high."}],
+        }
+    ]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     words = ["answers", "label", "a.jsonl", "--verdicts", "v.db", "--person", "ann", "--port", "0"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "rankgauge", *words],
-        cwd=tmp_path, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "rankgauge", *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
     try:
         link = re.search(r"http://\S+", (process.stderr.readline() or ""))[0]
         for width, scheme in ((1280, "light"), (390, "dark")):
-            context = chromium.new_context(
-                viewport={"width": width, "height": 800}, color_scheme=scheme
-            )
+            context = chromium.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
             page = context.new_page()
             page.goto(link)
             page.screenshot(path=tmp_path / f"verdict-{width}.png", full_page=True)
@@ -167,5 +158,9 @@ def test_a_person_labels_by_keys_in_a_browser(chromium, tmp_path):
         process.communicate(timeout=20)
     with VerdictStore(tmp_path / "v.db") as store:
         assert [v.label for v in store.verdicts("ann")] == [
-            "supported", "contradicted", "supported", "contradicted", "not stated",
-        ]  # fmt: skip
+            "supported",
+            "contradicted",
+            "supported",
+            "contradicted",
+            "not stated",
+        ]

@@ -20,10 +20,7 @@ def send(client, application):
 
     def post(body=None, *, token=token, headers=(), **changes):
         content = json.dumps(vote(**changes)) if body is None else body
-        return client.post(
-            "/api/votes", content=content,
-            headers={"Authorization": f"Bearer {token}", **dict(headers)},
-        )  # fmt: skip
+        return client.post("/api/votes", content=content, headers={"Authorization": f"Bearer {token}", **dict(headers)})
 
     return post
 
@@ -43,9 +40,7 @@ def test_a_vote_is_stored_once_however_often_it_is_sent(project, send):
     report = vote_report(project)
     (pair,) = report.pairs
     assert (pair.kind, pair.system, pair.wins, pair.losses) == ("application", "v1", 1, 0)
-    assert {(each.document, each.chosen, each.shown) for each in report.credits} == {
-        ("a", 1, 1), ("b", 0, 1),
-    }  # fmt: skip
+    assert {(each.document, each.chosen, each.shown) for each in report.credits} == {("a", 1, 1), ("b", 0, 1)}
     assert [each.counted for each in project.judgments()] == [False]
 
 
@@ -96,15 +91,27 @@ def test_a_vote_sets_no_cookie_and_reads_none(send):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"id": None}, {"id": ""}, {"id": "x" * 101}, {"question": ""}, {"question": "x" * 501},
-        {"question": 3}, {"vote": "up"}, {"vote": ["left"]}, {"left": "text"}, {"left": None},
-        {"right": {"text": "A week.", "sources": "b"}}, {"right": {"text": 3}},
-        {"right": {"sources": [1]}}, {"right": {"id": 7}}, {"right": {"id": "x" * 600}},
-        {"left": {"id": "a\nb"}}, {"comment": "x" * 10_001},
+        {"id": None},
+        {"id": ""},
+        {"id": "x" * 101},
+        {"question": ""},
+        {"question": "x" * 501},
+        {"question": 3},
+        {"vote": "up"},
+        {"vote": ["left"]},
+        {"left": "text"},
+        {"left": None},
+        {"right": {"text": "A week.", "sources": "b"}},
+        {"right": {"text": 3}},
+        {"right": {"sources": [1]}},
+        {"right": {"id": 7}},
+        {"right": {"id": "x" * 600}},
+        {"left": {"id": "a\nb"}},
+        {"comment": "x" * 10_001},
         {"left": {"text": "same"}, "right": {"text": "same"}},
         {"left": {"text": "x" * 200_001}},
     ],
-)  # fmt: skip
+)
 def test_an_invalid_vote_is_refused_with_a_fix(project, send, changes):
     answer = send(**changes)
     assert answer.status_code == 400, answer.text

@@ -5,11 +5,7 @@ from __future__ import annotations
 from rankgauge.core.lazy import lazy_imports
 
 with lazy_imports(globals()):
-    from rankgauge.answers.attribution import (
-        Blame as Blame,
-        BlamedAnswer as BlamedAnswer,
-        blame as blame,
-    )
+    from rankgauge.answers.attribution import Blame as Blame, BlamedAnswer as BlamedAnswer, blame as blame
     from rankgauge.answers.calibration import (
         PositionSwap as PositionSwap,
         calibrate as calibrate,
@@ -26,10 +22,7 @@ with lazy_imports(globals()):
         CorrectedMeans as CorrectedMeans,
         correct_means as correct_means,
     )
-    from rankgauge.answers.diagnosis import (
-        AnswerDiagnosis as AnswerDiagnosis,
-        diagnose_answers as diagnose_answers,
-    )
+    from rankgauge.answers.diagnosis import AnswerDiagnosis as AnswerDiagnosis, diagnose_answers as diagnose_answers
     from rankgauge.answers.evaluation import (
         DEFAULT_MEASURES as DEFAULT_MEASURES,
         OVERLAP_MEASURES as OVERLAP_MEASURES,
@@ -43,38 +36,27 @@ with lazy_imports(globals()):
         MissingVerdict as MissingVerdict,
         RuleJudge as RuleJudge,
     )
-    from rankgauge.answers.loading import (
-        answer_questions as answer_questions,
-        read_answers as read_answers,
-    )
+    from rankgauge.answers.loading import answer_questions as answer_questions, read_answers as read_answers
     from rankgauge.answers.model_judge import (
         ClaimExtraction as ClaimExtraction,
         ModelJudge as ModelJudge,
         extract_claims as extract_claims,
     )
-    from rankgauge.answers.overlap import (
-        context_spans as context_spans,
-    )
+    from rankgauge.answers.overlap import context_spans as context_spans
     from rankgauge.answers.records import (
         AnswerRecord as AnswerRecord,
         AnswerSet as AnswerSet,
         Citation as Citation,
         Context as Context,
     )
-    from rankgauge.answers.runner import (
-        AnswerJudging as AnswerJudging,
-        judge_answers as judge_answers,
-    )
+    from rankgauge.answers.runner import AnswerJudging as AnswerJudging, judge_answers as judge_answers
     from rankgauge.answers.scores import (
         JudgedAnswer as JudgedAnswer,
         Score as Score,
         Ternary as Ternary,
         score as score,
     )
-    from rankgauge.answers.store import (
-        VerdictStore as VerdictStore,
-        read_verdicts as read_verdicts,
-    )
+    from rankgauge.answers.store import VerdictStore as VerdictStore, read_verdicts as read_verdicts
     from rankgauge.answers.verdicts import (
         LABELS as LABELS,
         Claim as Claim,

@@ -135,10 +135,7 @@ class Blame(Result):
         """Return one row for each question."""
         return Table(
             columns=("question", "group", "stage", "cause", "correctness", "evidence"),
-            rows=tuple(
-                (a.question, a.group, a.stage, a.cause, a.correctness, a.evidence)
-                for a in self.answers
-            ),
+            rows=tuple((a.question, a.group, a.stage, a.cause, a.correctness, a.evidence) for a in self.answers),
         )
 
     def summary(self) -> str:
@@ -154,11 +151,14 @@ class Blame(Result):
 
     def _data(self) -> dict[str, Any]:
         return {
-            "system": self.system, "totals": self.totals(), "stages": self.stages(),
+            "system": self.system,
+            "totals": self.totals(),
+            "stages": self.stages(),
             "limiting": self.limiting(),
-            "groups": self.by_group(), "gain": {cause: self.gain(cause) for cause in CAUSES},
+            "groups": self.by_group(),
+            "gain": {cause: self.gain(cause) for cause in CAUSES},
             "answers": list(self.answers),
-        }  # fmt: skip
+        }
 
 
 def most_frequent(counts: Mapping[str, int]) -> tuple[str, ...]:
@@ -239,9 +239,7 @@ def _retrieval_fault(judged: JudgedAnswer) -> tuple[str, str] | None:
     if recall.low == 1.0:  # perhaps another document than the known ones has the answer
         return None
     count = len(judged.claims.reference or ())
-    none = (
-        f"the contexts have a known document, but support none of {many(count, 'reference claim')}"
-    )
+    none = f"the contexts have a known document, but support none of {many(count, 'reference claim')}"
     if gold:
         given = [each.id for each in record.contexts]
         if gold & set(given):
@@ -264,8 +262,7 @@ def _partial_retrieval(record: AnswerRecord) -> str:
 
 
 def _generation_fault(judged: JudgedAnswer) -> tuple[str, str]:
-    names = ("Contradicted", "AnswerRelevance", "ContextUtilization", "Completeness", "NotStated",
-             "AnswerCorrectness")  # fmt: skip
+    names = ("Contradicted", "AnswerRelevance", "ContextUtilization", "Completeness", "NotStated", "AnswerCorrectness")
     scores = [score(parse(name), judged) for name in names]
     contradicted, relevance, used, complete, not_stated, correct = scores
     recall = score(parse("ContextRecall"), judged)
@@ -273,22 +270,26 @@ def _generation_fault(judged: JudgedAnswer) -> tuple[str, str]:
     wrong = sum(label == "contradicted" for label in labels) / max(len(labels), 1)
     # A fault is certain if no missing verdict could change it; comparisons with NaN are false.
     steps = (
-        (contradicted.low > 0, "used but contradicted",
-         f"contexts contradict {Ratio(contradicted.low):.0%} of its claims"),
-        (wrong > 0, "used but contradicted",
-         f"the reference contradicts {Ratio(wrong):.0%} of its claims"),
+        (
+            contradicted.low > 0,
+            "used but contradicted",
+            f"contexts contradict {Ratio(contradicted.low):.0%} of its claims",
+        ),
+        (wrong > 0, "used but contradicted", f"the reference contradicts {Ratio(wrong):.0%} of its claims"),
         (relevance.high == 0, "does not address the question", "no claim addresses the question"),
         (used.high == 0, "in the context but not used", "it has no claim of the reference"),
-        (complete.high < 1 and used.low == 1, _partial_retrieval(judged.record),
-         f"it has all claims of the contexts, {Ratio(complete.high):.0%} of the reference claims"),
-        (complete.high < 1, "partly used",
-         f"it has {Ratio(complete.high):.0%} of the reference claims"),
-        (not_stated.low > 0, "unsupported claims",
-         f"no context states {Ratio(not_stated.low):.0%} of its claims"),
-        (correct.high == 0, "in the context but not used",
-         "it has no claim that the reference supports"),
-        (recall.low == 0 < recall.high
-         or any(each.missing and each.low != each.high for each in scores), _UNKNOWN,
-         "verdicts are missing"),
-    )  # fmt: skip
+        (
+            complete.high < 1 and used.low == 1,
+            _partial_retrieval(judged.record),
+            f"it has all claims of the contexts, {Ratio(complete.high):.0%} of the reference claims",
+        ),
+        (complete.high < 1, "partly used", f"it has {Ratio(complete.high):.0%} of the reference claims"),
+        (not_stated.low > 0, "unsupported claims", f"no context states {Ratio(not_stated.low):.0%} of its claims"),
+        (correct.high == 0, "in the context but not used", "it has no claim that the reference supports"),
+        (
+            recall.low == 0 < recall.high or any(each.missing and each.low != each.high for each in scores),
+            _UNKNOWN,
+            "verdicts are missing",
+        ),
+    )
     return next(((cause, why) for fails, cause, why in steps if fails), (_GOOD, ""))

@@ -11,23 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.answers.calibration_result import (
-    Bias,
-    Calibration,
-    MeasureCalibration,
-    RelationCalibration,
-)
+from rankgauge.answers.calibration_result import Bias, Calibration, MeasureCalibration, RelationCalibration
 from rankgauge.answers.records import AnswerRecord, AnswerSet
 from rankgauge.answers.scores import RELATIONS, JudgedAnswer, unit_values
-from rankgauge.answers.verdicts import (
-    LABELS,
-    ClaimSet,
-    Item,
-    Verdict,
-    counted_labels,
-    items_of,
-    sentence_claims,
-)
+from rankgauge.answers.verdicts import LABELS, ClaimSet, Item, Verdict, counted_labels, items_of, sentence_claims
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import parse
 from rankgauge.stats import (
@@ -92,9 +79,10 @@ def calibrate(
     names = sorted({each.judge for each in verdicts})
     if len(names) > 1:
         raise InputError(
-            f"verdicts of {len(names)} judges: {', '.join(names)[:80]}", where="calibrate",
+            f"verdicts of {len(names)} judges: {', '.join(names)[:80]}",
+            where="calibrate",
             fix="pass those of one judge",
-        )  # fmt: skip
+        )
     by_relation: dict[str, list[_Occurrence]] = {}
     truth, _ = labels_of_people(labels)
     for key in truth:
@@ -102,25 +90,16 @@ def calibrate(
             by_relation.setdefault(relation_of(items[key].item), []).append(items[key])
     conversations = conversations_of(sets)
     found = [
-        _calibrated(
-            relation,
-            some,
-            verdicts,
-            labels,
-            conversations=conversations,
-            level=level,
-            draws=draws,
-            seed=seed,
-        )
+        _calibrated(relation, some, verdicts, labels, conversations=conversations, level=level, draws=draws, seed=seed)
         for relation, some in sorted(by_relation.items())
     ]
     found = [each for each in found if each is not None]
     if not found:
         raise InputError(
-            f"no item has a label of people ({len(truth)}) and a verdict of the judge "
-            f"({len(verdicts)})",
-            where="calibrate", fix="pass labels of items in these answers that the judge judged",
-        )  # fmt: skip
+            f"no item has a label of people ({len(truth)}) and a verdict of the judge ({len(verdicts)})",
+            where="calibrate",
+            fix="pass labels of items in these answers that the judge judged",
+        )
     pair = counted_labels(verdicts), truth
     labeled = {items[key].item.record for key in truth if key in items}
     both = [
@@ -154,9 +133,7 @@ class _Occurrence:
 
 
 def items_by_key(
-    answers: Iterable[AnswerSet],
-    claims: Callable[[AnswerRecord], ClaimSet],
-    criteria: Mapping[str, str] | None = None,
+    answers: Iterable[AnswerSet], claims: Callable[[AnswerRecord], ClaimSet], criteria: Mapping[str, str] | None = None
 ) -> dict[str, _Occurrence]:
     """Return the items of answers by key, with their occurrences."""
     found: dict[str, _Occurrence] = {}
@@ -167,9 +144,7 @@ def items_by_key(
                 known = found.get(item.key)
                 systems = frozenset({each.system}) | (known.systems if known else frozenset())
                 place = item.row if item.relation == "context-question" else item.column
-                found[item.key] = _Occurrence(
-                    known.item if known else item, systems, place == 0, place == last > 0
-                )
+                found[item.key] = _Occurrence(known.item if known else item, systems, place == 0, place == last > 0)
     return found
 
 
@@ -181,8 +156,7 @@ def conversations_of(answers: Iterable[AnswerSet]) -> dict[str, str]:
     found: dict[str, str] = {}
     records = {record.id: record for each in answers for record in each}
     turns = {
-        key: next((text for role, text in record.history if role != "system"), "")
-        for key, record in records.items()
+        key: next((text for role, text in record.history if role != "system"), "") for key, record in records.items()
     }
     begun = set(turns.values())
     first: dict[str, str] = {}
@@ -241,11 +215,13 @@ def _calibrated(
     count = Counter((human, judge) for judge, human in pairs)
     options: Any = {"level": level, "draws": draws, "seed": seed}
     return RelationCalibration(
-        relation, some[-1].judge, some[-1].prompt, len(both), len({o.item.record for o in both}),
+        relation,
+        some[-1].judge,
+        some[-1].prompt,
+        len(both),
+        len({o.item.record for o in both}),
         len(items) - len(both),
-        {
-            name: {other: count[codes[name], codes[other]] for other in names} for name in names
-        },
+        {name: {other: count[codes[name], codes[other]] for other in names} for name in names},
         percent_agreement(table, clusters=clusters, **options),
         max(Counter(human.tolist()).values()) / len(both),
         cohen_kappa(judged, human, clusters=clusters, **options),
@@ -256,23 +232,18 @@ def _calibrated(
         _flip_rate(_ratings(repeats, codes, items, conversations), options),
         krippendorff_alpha(_by_person(labels, codes, keys), **options),
         _biases(both, positive[0] * 1.0 - positive[1], clusters, level),
-    )  # fmt: skip
+    )
 
 
 def _errors(
-    name: str,
-    answers: Iterable[Sequence[JudgedAnswer]],
-    conversations: Mapping[str, str],
-    level: float,
+    name: str, answers: Iterable[Sequence[JudgedAnswer]], conversations: Mapping[str, str], level: float
 ) -> MeasureCalibration | None:
     """Return the errors of the judge in the values of a measure; None without common values."""
     measure = parse(name)
     rows = [
         (judged, true, conversations[one.record.id])
         for one, other in answers
-        for judged, true in zip(
-            *(unit_values(measure, each).tolist() for each in (one, other)), strict=True
-        )
+        for judged, true in zip(*(unit_values(measure, each).tolist() for each in (one, other)), strict=True)
         if not math.isnan(judged + true)
     ]
     if not rows:
@@ -281,29 +252,19 @@ def _errors(
     return MeasureCalibration(name, judge_errors(judged, true, clusters, level=level))
 
 
-def _rate(
-    hits: np.ndarray[Any, Any], among: np.ndarray[Any, Any], clusters: Sequence[str], level: float
-) -> Estimate:
+def _rate(hits: np.ndarray[Any, Any], among: np.ndarray[Any, Any], clusters: Sequence[str], level: float) -> Estimate:
     """Return the share of hits among the selected items."""
     some = [cluster for cluster, there in zip(clusters, among.tolist(), strict=True) if there]
     return clustered_rate(hits[among] * 1.0, np.array(some, dtype=str), level=level)
 
 
 def _biases(
-    items: Sequence[_Occurrence],
-    errors: np.ndarray[Any, Any],
-    clusters: Sequence[str],
-    level: float,
+    items: Sequence[_Occurrence], errors: np.ndarray[Any, Any], clusters: Sequence[str], level: float
 ) -> tuple[Bias, ...]:
-    groups = {
-        name: there
-        for name, there in _groups(items)
-        if min(sum(there), len(there) - sum(there)) >= _FEW
-    }
+    groups = {name: there for name, there in _groups(items) if min(sum(there), len(there) - sum(there)) >= _FEW}
     strict = 1 - (1 - level) / max(1, len(groups))
     return tuple(
-        Bias(name, clustered_difference(errors, there, clusters, level=strict))
-        for name, there in groups.items()
+        Bias(name, clustered_difference(errors, there, clusters, level=strict)) for name, there in groups.items()
     )
 
 
@@ -351,28 +312,18 @@ def _ratings(
     """Return the labels by item and replicate, and the conversation of each item."""
     numbers = sorted({number for labels in repeats.values() for number in labels})
     keys = [each for each in items if each.item.key in repeats]
-    table = [
-        [codes.get(repeats[each.item.key].get(number, ""), math.nan) for number in numbers]
-        for each in keys
-    ]
+    table = [[codes.get(repeats[each.item.key].get(number, ""), math.nan) for number in numbers] for each in keys]
     clusters = [conversations[each.item.record] for each in keys]
     return np.array(table, dtype=np.float64), clusters
 
 
-def _flip_rate(
-    ratings: tuple[np.ndarray[Any, Any], list[str]], options: Mapping[str, Any]
-) -> Agreement:
+def _flip_rate(ratings: tuple[np.ndarray[Any, Any], list[str]], options: Mapping[str, Any]) -> Agreement:
     """Return the share of pairs of replicates with different labels."""
     same = percent_agreement(ratings[0], clusters=ratings[1], **options)
-    return Agreement(
-        1 - same.value, 1 - same.high, 1 - same.low, same.level, same.units, same.ratings,
-        same.reason,
-    )  # fmt: skip
+    return Agreement(1 - same.value, 1 - same.high, 1 - same.low, same.level, same.units, same.ratings, same.reason)
 
 
-def _by_person(
-    labels: Sequence[Verdict], codes: Mapping[str, int], keys: Collection[str]
-) -> np.ndarray[Any, Any]:
+def _by_person(labels: Sequence[Verdict], codes: Mapping[str, int], keys: Collection[str]) -> np.ndarray[Any, Any]:
     """Return the labels by item and person."""
     people = {name: column for column, name in enumerate(sorted({v.judge for v in labels}))}
     rows = {key: row for row, key in enumerate(sorted(keys))}
@@ -404,9 +355,7 @@ class PositionSwap:
     first: Estimate
 
 
-def position_swap(
-    forward: Mapping[Any, str], swapped: Mapping[Any, str], *, level: float = 0.95
-) -> PositionSwap:
+def position_swap(forward: Mapping[Any, str], swapped: Mapping[Any, str], *, level: float = 0.95) -> PositionSwap:
     """Compare the choices between two answers with the choices in reversed order.
 
     Args:
@@ -425,9 +374,7 @@ def position_swap(
     wrong = {str(choice) for choice in (*forward.values(), *swapped.values())} - set(_CHOICES)
     if wrong or set(forward) != set(swapped) or not forward:
         raise InputError(
-            f"{min(wrong)!r:.40} is not a valid choice"
-            if wrong
-            else "the pairs differ, or there are none",
+            f"{min(wrong)!r:.40} is not a valid choice" if wrong else "the pairs differ, or there are none",
             where="position_swap",
             fix="pass first, second, or tie for each pair, in both orders",
         )
@@ -442,6 +389,5 @@ def position_swap(
     return PositionSwap(
         {pair: choice if agrees[pair] else "tie" for pair, choice in forward.items()},
         clustered_rate([float(same) for same in agrees.values()], level=level),
-        clustered_rate([hit for hit, _ in shown], [numbers[pair] for _, pair in shown],
-                       level=level),
-    )  # fmt: skip
+        clustered_rate([hit for hit, _ in shown], [numbers[pair] for _, pair in shown], level=level),
+    )

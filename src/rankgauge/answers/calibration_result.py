@@ -138,10 +138,7 @@ class RelationCalibration:
 
 
 def _too_small(gain: Estimate) -> str:
-    return (
-        f"sensitivity + specificity - 1 is {_text(gain)}; its lower bound must be {USABLE:g} or "
-        "more"
-    )
+    return f"sensitivity + specificity - 1 is {_text(gain)}; its lower bound must be {USABLE:g} or more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +172,7 @@ class Calibration(Result):
     relations: tuple[RelationCalibration, ...]
     measures: tuple[MeasureCalibration, ...] = ()
 
-    def quality(
-        self, measure: str, relations: Mapping[str, Collection[tuple[str, str]]]
-    ) -> dict[str, Any]:
+    def quality(self, measure: str, relations: Mapping[str, Collection[tuple[str, str]]]) -> dict[str, Any]:
         """Return the state of the judge of a measure, its reason, and its errors.
 
         Args:
@@ -207,8 +202,7 @@ class Calibration(Result):
                 f"{_text(gain)} of their size; the lower bound must be {USABLE:g} or more"
             )
             return {"state": "not usable", "reason": why}
-        return {"state": "usable", "reason": "", "text": worst.text,
-                "gain": [gain.value, gain.low, gain.high]}  # fmt: skip
+        return {"state": "usable", "reason": "", "text": worst.text, "gain": [gain.value, gain.low, gain.high]}
 
     def errors(self, measure: str | Measure) -> JudgeErrors | None:
         """Return the errors of the judge in the values of a measure, if known."""
@@ -235,11 +229,15 @@ class Calibration(Result):
         """Return one row for each relation, with warnings as notes, for a terminal."""
         rows: list[tuple[Cell, ...]] = [
             (
-                each.relation, each.labels, each.agreement.value, _text(each.kappa),
-                each.sensitivity.value, each.specificity.value,
+                each.relation,
+                each.labels,
+                each.agreement.value,
+                _text(each.kappa),
+                each.sensitivity.value,
+                each.specificity.value,
             )
             for each in self.relations
-        ]  # fmt: skip
+        ]
         bad: dict[str, list[str]] = {}
         for each in self.relations:
             if each.state != "usable":
@@ -252,10 +250,7 @@ class Calibration(Result):
             title=f"Calibration of {self._judges()}",
             digits=3,
             notes=(
-                *(
-                    f"WARNING: the judge is {state} for {', '.join(names)}"
-                    for state, names in bad.items()
-                ),
+                *(f"WARNING: the judge is {state} for {', '.join(names)}" for state, names in bad.items()),
                 f"--full (full=True) shows reasons, {biases}, and alpha",
             ),
         )
@@ -264,22 +259,24 @@ class Calibration(Result):
         """Return one row for each relation, with notes on detected biases."""
         rows: list[tuple[Cell, ...]] = [
             (
-                each.relation, each.labels, each.agreement.value, each.base_rate,
-                _text(each.kappa), _text(each.alpha), _text(each.sensitivity),
+                each.relation,
+                each.labels,
+                each.agreement.value,
+                each.base_rate,
+                _text(each.kappa),
+                _text(each.alpha),
+                _text(each.sensitivity),
                 _text(each.specificity),
             )
             for each in self.relations
-        ]  # fmt: skip
+        ]
         return Table(
-            columns=(
-                "relation", "labels", "agreement", "base rate", "kappa", "alpha", "sensitivity",
-                "specificity",
-            ),
+            columns=("relation", "labels", "agreement", "base rate", "kappa", "alpha", "sensitivity", "specificity"),
             rows=tuple(rows),
             title=f"Calibration of {self._judges()}",
             digits=3,
             notes=tuple(self._notes()),
-        )  # fmt: skip
+        )
 
     def _judges(self) -> str:
         return ", ".join(dict.fromkeys(_named(each.judge, each.prompt) for each in self.relations))
@@ -294,10 +291,7 @@ class Calibration(Result):
                 why = f"{each.state}: {each.reason}" if each.reason else each.warning
                 yield f"WARNING: {each.relation}: {why}"
             if each.unjudged:
-                yield (
-                    f"{each.relation}: the judge has no verdict on "
-                    f"{many(each.unjudged, 'item')} with a label"
-                )
+                yield (f"{each.relation}: the judge has no verdict on {many(each.unjudged, 'item')} with a label")
             if each.flips.defined:
                 flips = Ratio(each.flips.value)
                 yield f"{each.relation}: {flips:.1%} of pairs of replicates differ"
@@ -319,10 +313,16 @@ class Calibration(Result):
                 rows.append((each.relation, name, found.value, found.low, found.high, found.reason))
             for bias in each.biases:
                 found = bias.difference
-                rows.append((
-                    each.relation, f"bias: {bias.group}", found.value, found.low, found.high,
-                    found.reason or bias.verdict,
-                ))  # fmt: skip
+                rows.append(
+                    (
+                        each.relation,
+                        f"bias: {bias.group}",
+                        found.value,
+                        found.low,
+                        found.high,
+                        found.reason or bias.verdict,
+                    )
+                )
         return Table(("relation", "number", "value", "low", "high", "note"), tuple(rows))
 
     def summary(self) -> str:
@@ -375,20 +375,19 @@ class Calibration(Result):
             data = json.loads(text)
             if data["schema"] != _SCHEMA:
                 raise InputError(
-                    f"the schema is {data['schema']!r:.60}, expected {_SCHEMA!r}", where=where,
+                    f"the schema is {data['schema']!r:.60}, expected {_SCHEMA!r}",
+                    where=where,
                     fix="calibrate the judge again: rankgauge answers calibrate -o",
-                )  # fmt: skip
-            return cls(
-                tuple(map(_relation_of, data["relations"])),
-                tuple(map(_measure_of, data["measures"])),
-            )
+                )
+            return cls(tuple(map(_relation_of, data["relations"])), tuple(map(_measure_of, data["measures"])))
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(
-                f"not a calibration in JSON: {error}", where=where,
+                f"not a calibration in JSON: {error}",
+                where=where,
                 fix="use a file written by rankgauge answers calibrate -o",
-            ) from None  # fmt: skip
+            ) from None
 
 
 def _named(name: str, prompt: str) -> str:
@@ -411,8 +410,7 @@ def _relation_of(data: Mapping[str, Any]) -> RelationCalibration:
     for name in ("sensitivity", "specificity", "gain"):
         parts[name] = _known(Estimate, _numbers(parts[name]))
     parts["biases"] = tuple(
-        Bias(each["group"], _known(Estimate, _numbers(each["difference"])))
-        for each in parts["biases"]
+        Bias(each["group"], _known(Estimate, _numbers(each["difference"]))) for each in parts["biases"]
     )
     return _known(RelationCalibration, parts)
 

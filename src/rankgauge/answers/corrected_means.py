@@ -82,15 +82,19 @@ class CorrectedMeans(Result):
             columns=("system", "measure", "judge", "corrected", "95% CI", "method"),
             rows=tuple(
                 (
-                    each.system, each.measure, each.judged.value, each.best.value,
-                    _interval(each.best), each.method or _reason(each),
+                    each.system,
+                    each.measure,
+                    each.judged.value,
+                    each.best.value,
+                    _interval(each.best),
+                    each.method or _reason(each),
                 )
                 for each in self.means
             ),
             title="Means corrected for errors of the judge",
             digits=3,
             notes=(_VALID,),
-        )  # fmt: skip
+        )
 
     def short_table(self) -> Table:
         """Return the first rows, without constant columns, for a terminal."""
@@ -99,16 +103,10 @@ class CorrectedMeans(Result):
         alike = [n for n in (0, 5) if len({row[n] for row in table.rows}) == 1]
         columns = [n for n in range(len(table.columns)) if n not in alike]
         left = len(table.rows) - len(rows)
-        more = (
-            [f"{many(left, 'more mean')}, and conditions for their validity: --full (full=True)"]
-            if left
-            else []
-        )
+        more = [f"{many(left, 'more mean')}, and conditions for their validity: --full (full=True)"] if left else []
         said = ", ".join(str(table.rows[0][n]) for n in alike if table.rows)
         title = f"{table.title} ({said})" if said else table.title
-        return replace(
-            table.part(rows=rows, columns=columns), title=title, notes=tuple(more) or table.notes
-        )
+        return replace(table.part(rows=rows, columns=columns), title=title, notes=tuple(more) or table.notes)
 
     def data_table(self) -> Table:
         """Return one row for each system, measure, and method."""
@@ -116,10 +114,9 @@ class CorrectedMeans(Result):
         for each in self.means:
             for name in ("judged", "prediction_powered", "rogan_gladen", "people"):
                 found: Estimate = getattr(each, name)
-                rows.append((
-                    each.system, each.measure, name, found.value, found.low, found.high,
-                    found.count, found.reason,
-                ))  # fmt: skip
+                rows.append(
+                    (each.system, each.measure, name, found.value, found.low, found.high, found.count, found.reason)
+                )
         columns = ("system", "measure", "method", "value", "low", "high", "count", "reason")
         return Table(columns, tuple(rows))
 
@@ -127,10 +124,13 @@ class CorrectedMeans(Result):
         """Return the first corrected means as text."""
         return "; ".join(
             f"{each.system} {each.measure}: {each.judged.value:.3f} by the judge, "
-            + (f"corrected {each.best.value:.3f} {_interval(each.best)}" if each.method else
-               f"not corrected: {_reason(each)}")
+            + (
+                f"corrected {each.best.value:.3f} {_interval(each.best)}"
+                if each.method
+                else f"not corrected: {_reason(each)}"
+            )
             for each in self.means[:2]
-        )  # fmt: skip
+        )
 
 
 def correct_means(
@@ -167,10 +167,7 @@ def correct_means(
     sets = (answers,) if isinstance(answers, AnswerSet) else tuple(answers)
     by_judge = {each.key: each.label for each in judge}
     by_people, _ = labels_of_people(human)
-    both = [
-        tuple(judged_answers(each, labels, claims) for labels in (by_judge, by_people))
-        for each in sets
-    ]
+    both = [tuple(judged_answers(each, labels, claims) for labels in (by_judge, by_people)) for each in sets]
     conversations = conversations_of(sets)
     found = []
     for number, each in enumerate(sets):
@@ -181,9 +178,7 @@ def correct_means(
         for column, measure in enumerate(judged.measures):
             values = judged.per_query[:, column]
             # Only questions in which people labeled every item count.
-            known = [
-                row[column].value if not row[column].missing else math.nan for row in true.scores
-            ]
+            known = [row[column].value if not row[column].missing else math.nan for row in true.scores]
             there = ~np.isnan(values)
             codes = {name: code for code, name in enumerate(dict.fromkeys(conversations.values()))}
             clusters = np.array([codes[conversations[q]] for q in judged.query_ids])[there]

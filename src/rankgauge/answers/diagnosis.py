@@ -11,13 +11,7 @@ from typing import Any
 
 from rankgauge.answers.attribution import Blame, blame
 from rankgauge.answers.calibration_result import Calibration
-from rankgauge.answers.evaluation import (
-    AnswerEvaluation,
-    evaluate_answers,
-    judged_answers,
-    mean_intervals,
-    span,
-)
+from rankgauge.answers.evaluation import AnswerEvaluation, evaluate_answers, judged_answers, mean_intervals, span
 from rankgauge.answers.records import AnswerRecord, AnswerSet
 from rankgauge.answers.scores import JudgedAnswer
 from rankgauge.answers.verdicts import ClaimSet, Verdict, counted_labels, sentence_claims
@@ -67,10 +61,7 @@ class AnswerDiagnosis(Result):
         intervals = mean_intervals(self.retrieval) if self.retrieval else {}
         for each in self.qualities:
             interval = span(intervals[str(each.measure)])
-            rows.append((
-                "retrieval", str(each.measure), each.mean, interval, None, _band(each),
-                _attainable(each),
-            ))  # fmt: skip
+            rows.append(("retrieval", str(each.measure), each.mean, interval, None, _band(each), _attainable(each)))
         for name, (best, ends, judged) in self.answers.estimates().items():
             rows.append(("generation", name, best, span(ends), judged, None, None))
         return Table(
@@ -120,10 +111,13 @@ class AnswerDiagnosis(Result):
 
     def _data(self) -> dict[str, Any]:
         return {
-            "system": self.answers.run_name, "retrieval_first": self.retrieval_first,
-            "retrieval": self.retrieval, "answers": self.answers, "qualities": self.qualities,
+            "system": self.answers.run_name,
+            "retrieval_first": self.retrieval_first,
+            "retrieval": self.retrieval,
+            "answers": self.answers,
+            "qualities": self.qualities,
             "blame": self.blame,
-        }  # fmt: skip
+        }
 
 
 def _band(quality: Quality) -> str | None:
@@ -181,9 +175,16 @@ def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
     given = verdicts if isinstance(verdicts, Mapping) else tuple(verdicts)
     labels = given if isinstance(given, Mapping) else counted_labels(given)
     evaluation = evaluate_answers(
-        answers, given, measures, claims=claims, judge=judge, calibration=calibration,
-        human=human, encoder=encoder, criteria=criteria,
-    )  # fmt: skip
+        answers,
+        given,
+        measures,
+        claims=claims,
+        judge=judge,
+        calibration=calibration,
+        human=human,
+        encoder=encoder,
+        criteria=criteria,
+    )
     judged = tuple(judged_answers(answers, labels, claims, criteria))
     found = blame(judged, answers.system)
     reasons = {}
@@ -200,9 +201,8 @@ def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
     best = evaluate(qrels, {query: list(gold) for query, gold in qrels.items()}, names)
     rated = qualities(retrieval.mean(), best.mean(), chosen)
     return AnswerDiagnosis(
-        evaluation, retrieval, rated, found, tuple(_retrieval_first(rated, attainable)), judged,
-        reasons,
-    )  # fmt: skip
+        evaluation, retrieval, rated, found, tuple(_retrieval_first(rated, attainable)), judged, reasons
+    )
 
 
 def _ranking(record: AnswerRecord) -> list[str]:
@@ -213,10 +213,7 @@ def _ranking(record: AnswerRecord) -> list[str]:
 def _retrieval_first(rated: Iterable[Quality], attainable: float) -> Iterable[str]:
     for each in rated:
         if each.measure.name == "P" and each.mean < attainable * each.attainable:
-            yield (
-                f"{each.measure} is {each.mean:.2f} of {each.attainable:.2f} attainable, "
-                f"below {attainable:.0%}"
-            )
+            yield (f"{each.measure} is {each.mean:.2f} of {each.attainable:.2f} attainable, below {attainable:.0%}")
         elif each.measure.name in _DECIDING and each.level == "Poor":
             yield f"{each.measure} is {each.mean:.2f}: Poor"
 

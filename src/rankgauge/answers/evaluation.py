@@ -16,14 +16,7 @@ from rankgauge.answers.calibration import conversations_of, labels_of_people, re
 from rankgauge.answers.calibration_result import Calibration, stamp_judge
 from rankgauge.answers.overlap import OVERLAPS, SIMILARITIES, similarities
 from rankgauge.answers.records import AnswerRecord, AnswerSet
-from rankgauge.answers.scores import (
-    CORRECTABLE,
-    RELATIONS,
-    JudgedAnswer,
-    Score,
-    relations_of,
-    score,
-)
+from rankgauge.answers.scores import CORRECTABLE, RELATIONS, JudgedAnswer, Score, relations_of, score
 from rankgauge.answers.verdicts import ClaimSet, Verdict, counted_labels, items_of, sentence_claims
 from rankgauge.core.findings import Finding
 from rankgauge.core.policies import Policies
@@ -37,13 +30,18 @@ from rankgauge.retrievers.protocol import settings_of
 from rankgauge.stats import Estimate, JudgeErrors, prediction_powered_mean
 
 DEFAULT_MEASURES = (
-    "AnswerCorrectness", "Faithfulness", "AnswerRelevance", "Completeness", "Contradicted",
-    "NotStated", "ContextRecall", "ContextPrecision", "Abstention",
-)  # fmt: skip
+    "AnswerCorrectness",
+    "Faithfulness",
+    "AnswerRelevance",
+    "Completeness",
+    "Contradicted",
+    "NotStated",
+    "ContextRecall",
+    "ContextPrecision",
+    "Abstention",
+)
 # Measures without a judge, computed if the records have the required fields.
-OVERLAP_MEASURES = (
-    "TokenF1", "RougeL", "KPrecision", "QuotePrecision", "ContextIdPrecision", "ContextIdRecall",
-)  # fmt: skip
+OVERLAP_MEASURES = ("TokenF1", "RougeL", "KPrecision", "QuotePrecision", "ContextIdPrecision", "ContextIdRecall")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,12 +81,16 @@ class AnswerEvaluation(Evaluation):
         """Return the judge, and bounds, missing verdicts, and reasons by question and measure."""
         scores = [
             [
-                [None if math.isnan(each.low) else each.low,
-                 None if math.isnan(each.high) else each.high, each.missing, each.reason]
+                [
+                    None if math.isnan(each.low) else each.low,
+                    None if math.isnan(each.high) else each.high,
+                    each.missing,
+                    each.reason,
+                ]
                 for each in row
             ]
             for row in self.scores
-        ]  # fmt: skip
+        ]
         return {"judge": dict(self.judge), "scores": scores}
 
     @classmethod
@@ -157,9 +159,7 @@ class AnswerEvaluation(Evaluation):
         about = self.judge.get("measures", {})
         none = (math.nan, math.nan)
         found: dict[str, tuple[float | None, tuple[float, float], float | None]] = {}
-        for (name, mean), ends in zip(
-            self.mean().items(), mean_intervals(self).values(), strict=True
-        ):
+        for (name, mean), ends in zip(self.mean().items(), mean_intervals(self).values(), strict=True):
             if name not in about:
                 found[name] = (mean, ends, None)
             elif "corrected" in about[name]:
@@ -303,16 +303,10 @@ def evaluate_answers(
     for measure, column in columns.items():
         if (about := stamped.get("measures", {}).get(str(measure))) is not None:
             people = {one.record.id: score(measure, one) for one in theirs}
-            about["people"] = {
-                query: each.value
-                for query, each in people.items()
-                if not (each.missing or each.reason)
-            }
+            about["people"] = {query: each.value for query, each in people.items() if not (each.missing or each.reason)}
             values = {r.id: each.value for r, each in zip(answers, column, strict=True)}
             errors = calibration.errors(measure) if calibration is not None else None
-            mean = _corrected(
-                values, about, conversations, errors if measure.name in CORRECTABLE else None
-            )
+            mean = _corrected(values, about, conversations, errors if measure.name in CORRECTABLE else None)
             if mean is not None:
                 about["corrected"] = [mean.value, mean.low, mean.high]
     if talks := {one: first for one, first in conversations.items() if one != first}:
@@ -351,10 +345,7 @@ def evaluate_answers(
 
 
 def _corrected(
-    values: Mapping[str, float],
-    about: Mapping[str, Any],
-    conversations: Mapping[str, str],
-    errors: JudgeErrors | None,
+    values: Mapping[str, float], about: Mapping[str, Any], conversations: Mapping[str, str], errors: JudgeErrors | None
 ) -> Estimate | None:
     """Return the mean corrected for the errors of the judge; None if that is not possible."""
     known = {query: value for query, value in values.items() if not math.isnan(value)}
@@ -378,10 +369,11 @@ def _check_criteria(measures: Iterable[Measure], criteria: Mapping[str, str]) ->
         if measure.name == "Criterion" and measure.arguments["name"] not in criteria:
             name = measure.arguments["name"]
             raise InputError(
-                f"the criterion {name!r} has no wording", where="criteria",
+                f"the criterion {name!r} has no wording",
+                where="criteria",
                 fix=f'pass it: criteria={{"{name}": "The answer ..."}}, or on the command line '
                 f"--criterion {name}='The answer ...'",
-            )  # fmt: skip
+            )
 
 
 def answer_measures(measures: Any) -> tuple[Measure, ...]:
@@ -391,9 +383,10 @@ def answer_measures(measures: Any) -> tuple[Measure, ...]:
     for measure in found:
         if not (_is_judged(measure) or measure.name in {*OVERLAPS, *SIMILARITIES}):
             raise InputError(
-                f"{measure} is not a measure of answers", where="measures",
+                f"{measure} is not a measure of answers",
+                where="measures",
                 fix=f"choose from: {', '.join((*RELATIONS, *OVERLAPS, *SIMILARITIES))}",
-            )  # fmt: skip
+            )
     return found
 
 
@@ -401,18 +394,17 @@ def _is_judged(measure: Measure) -> bool:
     return measure.declaration.reads == "verdicts"
 
 
-def _similar(
-    answers: AnswerSet, measures: Iterable[Measure], encoder: Any
-) -> Mapping[str, Sequence[Score]]:
+def _similar(answers: AnswerSet, measures: Iterable[Measure], encoder: Any) -> Mapping[str, Sequence[Score]]:
     wanted = [str(measure) for measure in measures if measure.name in SIMILARITIES]
     if not wanted:
         return {}
     if encoder is None:
         raise InputError(
-            f"{wanted[0]} needs an encoder", where="measures",
+            f"{wanted[0]} needs an encoder",
+            where="measures",
             fix="pass one: encoder=HashingEncoder(), or a model of sentence-transformers; on the "
             "command line --encoder",
-        )  # fmt: skip
+        )
     return similarities(answers.records, encoder)
 
 
@@ -437,9 +429,7 @@ def _scores(
 def _unjudged(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) -> dict[str, int]:
     """Return the number of questions with an unknown value, by measure, if above 0."""
     found = {
-        f"unjudged {measure}": sum(
-            math.isnan(row[column].value) and not row[column].reason for row in scores
-        )
+        f"unjudged {measure}": sum(math.isnan(row[column].value) and not row[column].reason for row in scores)
         for column, measure in enumerate(measures)
     }
     return {name: count for name, count in found.items() if count}
@@ -490,17 +480,15 @@ def _uncorrected(judge: Mapping[str, Any], measures: Sequence[Measure]) -> Itera
             reasons.setdefault(why, []).append(str(each))
     for why, names in reasons.items():
         yield Finding(
-            "", "info",
+            "",
+            "info",
             f"no mean corrected for the errors of the judge ({why}): {', '.join(names)}; label all "
             f"items of at least {FEWEST_LABELED} questions",
-        )  # fmt: skip
+        )
 
 
 def _lowered(
-    keys: AbstractSet[str],
-    answers: AnswerSet,
-    claims: Callable[[AnswerRecord], ClaimSet],
-    criteria: Mapping[str, str],
+    keys: AbstractSet[str], answers: AnswerSet, claims: Callable[[AnswerRecord], ClaimSet], criteria: Mapping[str, str]
 ) -> Iterable[Finding]:
     """Yield a warning if items of these answers have verdicts without a valid quote."""
     if not keys:
@@ -520,11 +508,7 @@ def _findings(measures: Sequence[Measure], scores: Sequence[Sequence[Score]]) ->
     none = _unjudged(measures, scores)
     parts = [
         f"{measure} {count}"
-        + (
-            f" ({many(unknown, 'question')})"
-            if (unknown := none.get(f"unjudged {measure}"))
-            else ""
-        )
+        + (f" ({many(unknown, 'question')})" if (unknown := none.get(f"unjudged {measure}")) else "")
         for measure, count in missing.items()
         if count
     ]

@@ -22,9 +22,7 @@ from rankgauge.errors import InputError
 
 # Relations in which a text may support a claim.
 SUPPORT = frozenset(
-    relation
-    for relation, labels in LABELS.items()
-    if "supported" in labels and relation != "nugget-answer"
+    relation for relation, labels in LABELS.items() if "supported" in labels and relation != "nugget-answer"
 )
 _Counts: TypeAlias = npt.NDArray[np.intp]
 # Increment with each change of the rules.
@@ -71,9 +69,7 @@ class Judge(Protocol):
         """Return the version of the prompt or rule; items are judged again by a new version."""
         ...
 
-    def judge(
-        self, items: Sequence[Item], replicate: int = 0
-    ) -> Iterator[Verdict | MissingVerdict]:
+    def judge(self, items: Sequence[Item], replicate: int = 0) -> Iterator[Verdict | MissingVerdict]:
         """Yield a verdict on each item or the reason why it is missing, in any order.
 
         Args:
@@ -88,9 +84,7 @@ def verdict_on_blank(item: Item, judge: str, version: str) -> Verdict | None:
     text = item.subject if item.relation in {"abstention", "context-question"} else item.target
     if text.strip() or item.relation == "answerability":
         return None
-    label = {"abstention": "abstains", "criterion": "not met"}.get(
-        item.relation, LABELS[item.relation][-1]
-    )
+    label = {"abstention": "abstains", "criterion": "not met"}.get(item.relation, LABELS[item.relation][-1])
     return Verdict(item.key, label, judge, version, reason="the text is empty")
 
 
@@ -120,11 +114,7 @@ class CallableJudge:
     """
 
     def __init__(
-        self,
-        function: Callable[[Sequence[Item]], Iterable[str | None]],
-        name: str,
-        version: str = "1",
-        batch: int = 64,
+        self, function: Callable[[Sequence[Item]], Iterable[str | None]], name: str, version: str = "1", batch: int = 64
     ) -> None:
         self.name = name
         self._function, self._version = function, version
@@ -134,9 +124,7 @@ class CallableJudge:
         """Return the version of the model."""
         return self._version
 
-    def judge(
-        self, items: Sequence[Item], replicate: int = 0
-    ) -> Iterator[Verdict | MissingVerdict]:
+    def judge(self, items: Sequence[Item], replicate: int = 0) -> Iterator[Verdict | MissingVerdict]:
         """Yield a verdict on each item or the reason why it is missing."""
         for start in range(0, len(items), self._batch):
             some = items[start : start + self._batch]
@@ -146,7 +134,7 @@ class CallableJudge:
                     f"got {many(len(labels), 'label')} for {many(len(some), 'item')}",
                     where=self.name,
                     fix="return one label for each item, None where it cannot be judged",
-                )  # fmt: skip
+                )
             for item, label in zip(some, labels, strict=True):
                 if label in LABELS[item.relation]:
                     yield Verdict(item.key, label, self.name, self._version, replicate=replicate)
@@ -262,9 +250,7 @@ class RuleJudge:
         """Return the version of the rule."""
         return ABSTENTION_RULE if relation == "abstention" else _RULES
 
-    def judge(
-        self, items: Sequence[Item], replicate: int = 0
-    ) -> Iterator[Verdict | MissingVerdict]:
+    def judge(self, items: Sequence[Item], replicate: int = 0) -> Iterator[Verdict | MissingVerdict]:
         """Yield a verdict on each item or the reason why it is missing."""
         for item in items:
             version = self.version(item.relation)
@@ -277,10 +263,7 @@ class RuleJudge:
                 yield MissingVerdict(item.key, "cannot judge", decided)
                 continue
             label, quote, reason = decided
-            yield Verdict(
-                item.key, label, self.name, version, quote, reason, True if quote else None,
-                replicate,
-            )  # fmt: skip
+            yield Verdict(item.key, label, self.name, version, quote, reason, True if quote else None, replicate)
 
 
 def _decide(item: Item) -> tuple[str, str, str] | str:
@@ -318,9 +301,7 @@ def _support(claim: _Content, text: _Text) -> tuple[str, str, str, float]:
     terms, terms_together = text.counts(claim.terms)
     numbers, numbers_together = text.counts(claim.numbers)
     if not claim.terms:  # a claim of numbers only
-        terms, terms_together = (
-            (found == len(claim.numbers)).astype(np.intp) for found in (numbers, numbers_together)
-        )
+        terms, terms_together = ((found == len(claim.numbers)).astype(np.intp) for found in (numbers, numbers_together))
     if not terms.any():
         return "not stated", "", "no sentence has a term of the claim", 0.0
     most = max(1, len(claim.terms))
@@ -348,8 +329,6 @@ def _support(claim: _Content, text: _Text) -> tuple[str, str, str, float]:
         start = int(starts[0])
         count = len(text.sentences[start : start + _WINDOW])
         quote = text.sentences[start + int(np.argmax(terms[start : start + _WINDOW]))]
-        reason = (
-            f"{Ratio(terms_together[start] / most):.0%} of the claim's terms in {count} sentences"
-        )
+        reason = f"{Ratio(terms_together[start] / most):.0%} of the claim's terms in {count} sentences"
         return "supported", quote, reason, covered
     return "not stated", "", reason, 0.0 if differ else covered

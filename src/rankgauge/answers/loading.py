@@ -27,24 +27,43 @@ from rankgauge.formats.spans import is_span, records_of_spans
 __all__ = ["FIELDS", "answer_questions", "read_answers"]
 
 # Names of each field, the recommended name first. The first name found in a record is used.
-FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType({
-    "id": ("id", "question_id", "query_id", "qid", "topic_id", "narrative_id", "_id"),
-    "question": ("question", "query", "user_input", "input", "topic", "narrative"),
-    "contexts": ("contexts", "retrieved_contexts", "retrieval_context", "retrieved_context",
-                 "context", "passages", "documents", "docs"),
-    "context_ids": ("context_ids", "retrieved_context_ids"),
-    "answer": ("answer", "response", "actual_output", "generated_answer", "output", "prediction"),
-    "reference": ("reference", "ground_truth", "ground_truths", "gt_answer", "expected_output",
-                  "reference_answer", "expected_answer", "gold_answer", "references"),
-    "citations": ("citations",),
-    "answerable": ("answerable", "is_answerable", "answerability", "is_impossible"),
-    "gold": ("gold", "gold_ids", "reference_context_ids", "relevant_ids", "relevant"),
-    "gold_texts": ("reference_contexts", "ground_truth_contexts"),
-    "ranking": ("ranking", "retrieved", "retrieved_ids"),
-    "history": ("history",),
-    "group": ("group", "category", "domain"),
-    "system": ("system", "run_id", "run_name", "model"),
-})  # fmt: skip
+FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "id": ("id", "question_id", "query_id", "qid", "topic_id", "narrative_id", "_id"),
+        "question": ("question", "query", "user_input", "input", "topic", "narrative"),
+        "contexts": (
+            "contexts",
+            "retrieved_contexts",
+            "retrieval_context",
+            "retrieved_context",
+            "context",
+            "passages",
+            "documents",
+            "docs",
+        ),
+        "context_ids": ("context_ids", "retrieved_context_ids"),
+        "answer": ("answer", "response", "actual_output", "generated_answer", "output", "prediction"),
+        "reference": (
+            "reference",
+            "ground_truth",
+            "ground_truths",
+            "gt_answer",
+            "expected_output",
+            "reference_answer",
+            "expected_answer",
+            "gold_answer",
+            "references",
+        ),
+        "citations": ("citations",),
+        "answerable": ("answerable", "is_answerable", "answerability", "is_impossible"),
+        "gold": ("gold", "gold_ids", "reference_context_ids", "relevant_ids", "relevant"),
+        "gold_texts": ("reference_contexts", "ground_truth_contexts"),
+        "ranking": ("ranking", "retrieved", "retrieved_ids"),
+        "history": ("history",),
+        "group": ("group", "category", "domain"),
+        "system": ("system", "run_id", "run_name", "model"),
+    }
+)
 _PART_OF = {name: part for part, names in FIELDS.items() for name in names}
 _CONTAINERS = ("results", "records", "data", "samples", "test_cases", "spans", "resourceSpans")
 _CONTEXT_IDS = ("id", "doc_id", "docid", "docno", "_id", "context_id", "passage_id", "chunk_id")
@@ -73,11 +92,7 @@ class _Read:
 
 
 def read_answers(
-    source: Any,
-    *,
-    system: str | None = None,
-    reference: Any = None,
-    texts: Mapping[str, str] | None = None,
+    source: Any, *, system: str | None = None, reference: Any = None, texts: Mapping[str, str] | None = None
 ) -> tuple[AnswerSet, ...]:
     """Read the answers of one or several systems.
 
@@ -113,9 +128,10 @@ def read_answers(
     known = None if reference is None else _records(reference, texts, [], answers=False)
     if known == []:
         raise InputError(
-            "there are no questions", where="reference",
+            "there are no questions",
+            where="reference",
             fix='pass at least one: {"question": "...", "reference": "..."}',
-        )  # fmt: skip
+        )
     rows = _numbered(rows)
     sets = []
     for one, group in _by_system(rows, system, name).items():
@@ -128,9 +144,7 @@ def read_answers(
     return tuple(sets)
 
 
-def answer_questions(
-    function: Callable[[str], Any], questions: Any, *, system: str = "answers"
-) -> AnswerSet:
+def answer_questions(function: Callable[[str], Any], questions: Any, *, system: str = "answers") -> AnswerSet:
     """Ask a system all questions and return its answers.
 
     Args:
@@ -156,9 +170,10 @@ def answer_questions(
             returned = dict(zip(("answer", "contexts"), returned, strict=True))
         if not isinstance(returned, Mapping):
             raise InputError(
-                f"the system returned {short(returned)} for a question", where=each.place,
+                f"the system returned {short(returned)} for a question",
+                where=each.place,
                 fix="return (answer, contexts)",
-            )  # fmt: skip
+            )
         row = {"question": each.record.question, **returned}
         answered = _record(row, each.place, None, {}, answers=True).record
         found.append(replace(each, record=_merged(answered, each.record)))
@@ -170,13 +185,7 @@ def _name(source: Any) -> str:
     return source_name(source) if isinstance(source, str | os.PathLike) else "answers"
 
 
-def _records(
-    source: Any,
-    texts: Mapping[str, str] | None,
-    notes: list[str],
-    *,
-    answers: bool = True,
-) -> list[_Read]:
+def _records(source: Any, texts: Mapping[str, str] | None, notes: list[str], *, answers: bool = True) -> list[_Read]:
     """Return the records of a source, and add notes on parts that were ignored."""
     if isinstance(source, AnswerSet):
         return [_Read(f"record {n}", source.system, each) for n, each in enumerate(source, 1)]
@@ -203,16 +212,14 @@ def _by_system(rows: Sequence[_Read], system: str | None, name: str) -> dict[str
         return {system or stem or "answers": found[""]}
     if "" in found:
         raise InputError(
-            "it has no system, but other records do", where=found[""][0].place,
+            "it has no system, but other records do",
+            where=found[""][0].place,
             fix="give every record a system, or none",
-        )  # fmt: skip
+        )
     if system is None:
         return found
     if system not in found and len(found) > 1:
-        raise InputError(
-            f"no record has the system {system!r}", where=name,
-            fix=f"choose one of: {', '.join(found)}",
-        )  # fmt: skip
+        raise InputError(f"no record has the system {system!r}", where=name, fix=f"choose one of: {', '.join(found)}")
     return {system: found.get(system) or next(iter(found.values()))}
 
 
@@ -223,9 +230,8 @@ def _numbered(rows: Sequence[_Read]) -> list[_Read]:
         return list(rows)
     if len(without) < len(rows):
         raise InputError(
-            "it has no id, but other records do", where=without[0].place,
-            fix="give every record an id, or none",
-        )  # fmt: skip
+            "it has no id, but other records do", where=without[0].place, fix="give every record an id, or none"
+        )
     numbers: dict[object, str] = {}
     found = []
     for each in rows:
@@ -242,20 +248,20 @@ def _check(rows: Iterable[_Read]) -> None:
         key = each.record.id
         if key in first:
             raise InputError(
-                f"duplicate question {key!r:.60} (also {first[key]})", where=each.place,
+                f"duplicate question {key!r:.60} (also {first[key]})",
+                where=each.place,
                 fix="give each question a unique id, or each record a field 'system'",
-            )  # fmt: skip
+            )
         first[key] = each.place
         if not each.record.question.strip():
             raise InputError(
-                f"question {key!r:.60} has no text", where=each.place,
+                f"question {key!r:.60} has no text",
+                where=each.place,
                 fix="add 'question', or pass the questions as reference",
-            )  # fmt: skip
+            )
 
 
-def _joined(
-    rows: Sequence[_Read], known: Sequence[_Read], name: str
-) -> tuple[list[_Read], list[str]]:
+def _joined(rows: Sequence[_Read], known: Sequence[_Read], name: str) -> tuple[list[_Read], list[str]]:
     """Return the answers joined with the reference questions, and notes."""
     _check(known)
     by_id = {each.record.id: each for each in known}
@@ -265,13 +271,11 @@ def _joined(
             raise MismatchError(
                 f"no question of {name} is in the reference: ids such as {rows[0].record.id!r:.40} "
                 f"and {known[0].record.id!r:.40}",
-                where="reference", fix="use the same ids in both files",
-            )  # fmt: skip
+                where="reference",
+                fix="use the same ids in both files",
+            )
         named = [ids.get(each.record.question, each.record.id) for each in rows]
-        rows = [
-            replace(each, record=replace(each.record, id=name))
-            for each, name in zip(rows, named, strict=True)
-        ]
+        rows = [replace(each, record=replace(each.record, id=name)) for each, name in zip(rows, named, strict=True)]
     found = []
     for each in rows:
         other = by_id.pop(each.record.id, None)
@@ -281,8 +285,9 @@ def _joined(
                 raise MismatchError(
                     f"question {record.id!r:.40} is {record.question!r:.60} here and "
                     f"{other.record.question!r:.60} in the reference ({other.place})",
-                    where=each.place, fix="use the same ids in both files",
-                )  # fmt: skip
+                    where=each.place,
+                    fix="use the same ids in both files",
+                )
             record = _merged(record, other.record)
         found.append(replace(each, record=record))
     notes = []
@@ -309,12 +314,7 @@ def _merged(record: AnswerRecord, known: AnswerRecord) -> AnswerRecord:
 
 
 def _record(
-    given: Any,
-    place: str,
-    texts: Mapping[str, str] | None,
-    unread: dict[str, None],
-    *,
-    answers: bool,
+    given: Any, place: str, texts: Mapping[str, str] | None, unread: dict[str, None], *, answers: bool
 ) -> _Read:
     if isinstance(given, AnswerRecord):
         return _Read(place, "", given)
@@ -390,11 +390,7 @@ def _without(wanted: str, named: Mapping[str, Any], place: str) -> InputError:
     near = [key for key in named if difflib.get_close_matches(key, FIELDS[wanted])]
     got = ", ".join(map(repr, list(named)[: 2 * _SHOWN])) or "none"
     hint = f"rename {near[0]!r} to {wanted!r}" if near else f"add {wanted!r}"
-    return InputError(
-        f"there is no {wanted!r}; its fields are {got}",
-        where=place,
-        fix=f"{hint}, as in {_EXAMPLE}",
-    )
+    return InputError(f"there is no {wanted!r}; its fields are {got}", where=place, fix=f"{hint}, as in {_EXAMPLE}")
 
 
 def _text(key: str, value: Any, place: str) -> str:
@@ -402,9 +398,7 @@ def _text(key: str, value: Any, place: str) -> str:
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
-    raise InputError(
-        f"{key!r} is {short(value)}, expected text", where=place, fix=f'write "{key}": "..."'
-    )
+    raise InputError(f"{key!r} is {short(value)}, expected text", where=place, fix=f'write "{key}": "..."')
 
 
 def _text_of(parts: _Parts, part: str, place: str) -> str | None:
@@ -422,9 +416,8 @@ def _question(parts: _Parts, place: str) -> tuple[str, _Turns, str | None]:
     asked = [number for number, (role, _) in enumerate(turns) if role in {"user", "human"}]
     if not asked:
         raise InputError(
-            f"{key!r} has no message with the role user", where=place,
-            fix='write {"role": "user", "content": "..."}',
-        )  # fmt: skip
+            f"{key!r} has no message with the role user", where=place, fix='write {"role": "user", "content": "..."}'
+        )
     last = asked[-1]
     behind = [text for role, text in turns[last + 1 :] if role not in {"system", "tool"}]
     return turns[last][1], turns[:last], behind[-1] if behind else None
@@ -441,18 +434,17 @@ def _history(key: str, value: Any, place: str) -> _Turns:
         text = next((named[name] for name in _TEXTS if named.get(name) is not None), None)
         if role is None or text is None:
             raise InputError(
-                f"{key!r} has a message {short(message)}, expected role and content", where=place,
+                f"{key!r} has a message {short(message)}, expected role and content",
+                where=place,
                 fix='write {"role": "user", "content": "..."}',
-            )  # fmt: skip
+            )
         turns.append((_text(key, role, place).lower(), _text(key, text, place)))
     return tuple(turns)
 
 
 def _list(key: str, value: Any, place: str) -> list[Any]:
     if isinstance(value, str) or not is_list(value):
-        raise InputError(
-            f"{key!r} is {short(value)}, expected a list", where=place, fix=f'write "{key}": [...]'
-        )
+        raise InputError(f"{key!r} is {short(value)}, expected a list", where=place, fix=f'write "{key}": [...]')
     return listed(value)
 
 
@@ -465,10 +457,10 @@ def _contexts(parts: _Parts, texts: Mapping[str, str] | None, place: str) -> tup
     given = [value] if isinstance(value, str) else _list(key, value, place)
     if ids and len(ids) != len(given):
         raise InputError(
-            f"{parts['context_ids'][0]!r} has {many(len(ids), 'id')}, {key!r} has "
-            f"{many(len(given), 'context')}",
-            where=place, fix="pass one id for each context",
-        )  # fmt: skip
+            f"{parts['context_ids'][0]!r} has {many(len(ids), 'id')}, {key!r} has {many(len(given), 'context')}",
+            where=place,
+            fix="pass one id for each context",
+        )
     if texts is not None and not ids and all(isinstance(each, str) for each in given):
         given = [{"id": each} for each in given]
     names = ids or [str(number) for number in range(1, len(given) + 1)]
@@ -480,9 +472,7 @@ def _contexts(parts: _Parts, texts: Mapping[str, str] | None, place: str) -> tup
     )
 
 
-def _context(
-    given: Any, name: str, texts: Mapping[str, str] | None, place: str, *, own: bool
-) -> Context:
+def _context(given: Any, name: str, texts: Mapping[str, str] | None, place: str, *, own: bool) -> Context:
     """Return a context, by default with the identifier `name`."""
     if is_null(given):
         raise InputError("it is null", where=place, fix="omit it, or pass its text")
@@ -495,30 +485,26 @@ def _context(
         text = _look_up_text(name, texts, place)
     if text is None:
         raise InputError(
-            f"it has no text: its fields are {', '.join(map(repr, named))}", where=place,
+            f"it has no text: its fields are {', '.join(map(repr, named))}",
+            where=place,
             fix='write {"id": "...", "text": "..."}, or pass the texts (--collection)',
-        )  # fmt: skip
+        )
     return Context(name, _text("text", text, place))
 
 
 def _look_up_text(key: str, texts: Mapping[str, str], place: str) -> str:
     if key not in texts:
         raise MismatchError(
-            f"context {key!r:.60} is not in the collection", where=place,
-            fix="pass the collection that was searched",
-        )  # fmt: skip
+            f"context {key!r:.60} is not in the collection", where=place, fix="pass the collection that was searched"
+        )
     return texts[key]
 
 
 def _is_segments(value: Any) -> bool:
-    return is_list(value) and all(
-        isinstance(each, Mapping) and "text" in each for each in listed(value)
-    )
+    return is_list(value) and all(isinstance(each, Mapping) and "text" in each for each in listed(value))
 
 
-def _answer(
-    parts: _Parts, contexts: Sequence[Context], place: str
-) -> tuple[str | None, tuple[Citation, ...]]:
+def _answer(parts: _Parts, contexts: Sequence[Context], place: str) -> tuple[str | None, tuple[Citation, ...]]:
     if "answer" not in parts:
         return None, ()
     key, value = parts["answer"]
@@ -539,9 +525,10 @@ def _answer(
         target = next((named[name] for name in _CITED if not is_null(named.get(name))), None)
         if target is None:
             raise InputError(
-                f"a citation is {short(each)}", where=place,
+                f"a citation is {short(each)}",
+                where=place,
                 fix='write ids of contexts, or {"context": "...", "text": "..."}',
-            )  # fmt: skip
+            )
         text = named.get("text") or answer
         found.append(Citation(_cited_context(target, contexts, place), _text("text", text, place)))
     return answer, tuple(found)
@@ -574,9 +561,10 @@ def _answerable(parts: _Parts, place: str) -> bool | None:
     answer = str(value[0] if is_list(value) and len(value) == 1 else value).strip().lower()
     if answer not in _YES | _NO | _UNKNOWN:
         raise InputError(
-            f"{key!r} is {short(value)}, expected true or false", where=place,
+            f"{key!r} is {short(value)}, expected true or false",
+            where=place,
             fix=f'write "{key}": true, or leave it out',
-        )  # fmt: skip
+        )
     return None if answer in _UNKNOWN else (answer in _YES) != (key == "is_impossible")
 
 

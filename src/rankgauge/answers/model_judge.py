@@ -49,9 +49,7 @@ _FILES = (*dict.fromkeys(name for name, _, _ in _PROMPTS.values()), "claims", "n
 # Relations with roles swapped (the subject is the text, the target is listed): one item per call.
 _SWAPPED = frozenset({"abstention", "context-question", "criterion"})
 # Labels that require a quote.
-_NEEDS_QUOTE = frozenset(
-    {"supported", "contradicted", "partly supported", "relevant", "answerable"}
-)
+_NEEDS_QUOTE = frozenset({"supported", "contradicted", "partly supported", "relevant", "answerable"})
 _ELLIPSIS = re.compile(r"\s*\[?(?:\.{3}|…)\]?\s*")
 _CONVERSATION = "The conversation before the question, one turn in each line"
 # Failures that may not occur in a call with fewer items.
@@ -67,9 +65,7 @@ def _shipped(name: str) -> str:
 
 def _verdicts_schema(ids: Mapping[str, Any], label: Mapping[str, Any], most: int) -> dict[str, Any]:
     entry = object_schema(id=ids, quote=_STRING, reason=_STRING, label=label)
-    return object_schema(
-        verdicts={"type": "array", "items": entry, "minItems": 1, "maxItems": most}
-    )
+    return object_schema(verdicts={"type": "array", "items": entry, "minItems": 1, "maxItems": most})
 
 
 class _Prompts:
@@ -255,24 +251,15 @@ class ModelJudge:
         prompt, listed, label = _PROMPTS[relation]
         turned = relation in _SWAPPED
         lines = [
-            json.dumps(
-                {"id": str(n), listed: item.target if turned else item.subject}, ensure_ascii=False
-            )
+            json.dumps({"id": str(n), listed: item.target if turned else item.subject}, ensure_ascii=False)
             for n, item in enumerate(batch, 1)
         ]
         ids = [str(n) for n in range(1, len(batch) + 1)]
-        parts = {
-            f"The {label}": _text(batch[0]),
-            f"What to judge, one {listed} in each line": "\n".join(lines),
-        }
+        parts = {f"The {label}": _text(batch[0]), f"What to judge, one {listed} in each line": "\n".join(lines)}
         if batch[0].history:
             parts[_CONVERSATION] = _conversation(batch[0].history)
-        last = (
-            f"The data has ended. Reply with JSON only: one verdict for each id ({', '.join(ids)})."
-        )
-        schema = _verdicts_schema(
-            _STRING | {"enum": ids}, _STRING | {"enum": list(LABELS[relation])}, len(batch)
-        )
+        last = f"The data has ended. Reply with JSON only: one verdict for each id ({', '.join(ids)})."
+        schema = _verdicts_schema(_STRING | {"enum": ids}, _STRING | {"enum": list(LABELS[relation])}, len(batch))
         return ChatRequest(self._prompts.messages(prompt, parts, last), schema, replicate)
 
     def _read(
@@ -294,9 +281,7 @@ class ModelJudge:
                 verdicts[item.key] = self._verdict(item, own[0], replicate)
         return verdicts, why
 
-    def _verdict(
-        self, item: Item, entry: Mapping[str, str], replicate: int
-    ) -> Verdict | MissingVerdict:
+    def _verdict(self, item: Item, entry: Mapping[str, str], replicate: int) -> Verdict | MissingVerdict:
         label, quote, reason = entry["label"], entry["quote"].strip(), entry["reason"]
         quoted = None
         if item.relation == "answer-question" or label not in _NEEDS_QUOTE:
@@ -320,10 +305,7 @@ class ModelJudge:
         if label == "not answerable" and self._search is None:
             why = "the contexts do not answer it; other documents of the collection may"
             return MissingVerdict(item.key, "cannot judge", why)
-        return Verdict(
-            item.key, label, self.name, self.version(item.relation), quote, reason, quoted,
-            replicate,
-        )  # fmt: skip
+        return Verdict(item.key, label, self.name, self.version(item.relation), quote, reason, quoted, replicate)
 
 
 def _text(item: Item) -> str:
@@ -334,9 +316,7 @@ def _text(item: Item) -> str:
 
 
 def _conversation(history: Iterable[tuple[str, str]]) -> str:
-    return "\n".join(
-        json.dumps({"role": role, "text": text}, ensure_ascii=False) for role, text in history
-    )
+    return "\n".join(json.dumps({"role": role, "text": text}, ensure_ascii=False) for role, text in history)
 
 
 def _complete_entries(text: str) -> list[dict[str, str]]:
@@ -380,8 +360,10 @@ class ClaimExtraction(Result):
         nuggets = self._of(record, "nuggets", record.reference) if self.nuggets else None
         return ClaimSet(
             self._of(record, "claims", record.answer),
-            self._of(record, "claims", record.reference), nuggets, self.extractor,
-        )  # fmt: skip
+            self._of(record, "claims", record.reference),
+            nuggets,
+            self.extractor,
+        )
 
     def _of(self, record: AnswerRecord, prompt: str, text: str | None) -> tuple[Claim, ...] | None:
         if text is None:
@@ -441,15 +423,13 @@ def extract_claims(
         (prompt, _source(record, text)): (record, text)
         for record in answers
         for prompt, text in (
-            ("claims", record.answer), ("claims", record.reference),
+            ("claims", record.answer),
+            ("claims", record.reference),
             *([("nuggets", record.reference)] if nuggets else []),
         )
         if text is not None and not abstains(text)
-    }  # fmt: skip
-    names = {
-        prompt: f"{model.settings['model']} {texts.version(prompt)}"
-        for prompt in ("claims", "nuggets")
     }
+    names = {prompt: f"{model.settings['model']} {texts.version(prompt)}" for prompt in ("claims", "nuggets")}
     found: dict[tuple[str, str], tuple[Claim, ...]] = {}
     for prompt, name in names.items():
         known = store.claims((source for kind, source in wanted if kind == prompt), name)
@@ -486,9 +466,7 @@ def extract_claims(
             raise failures[0]
         usage = model.usage() - start
     missing = Counter(failure.code for failure in failures)
-    return ClaimExtraction(
-        names["claims"], len(wanted), before, dict(missing), usage, dry_run, found, nuggets
-    )
+    return ClaimExtraction(names["claims"], len(wanted), before, dict(missing), usage, dry_run, found, nuggets)
 
 
 def _source(record: AnswerRecord, text: str) -> str:
@@ -503,9 +481,7 @@ def _extraction(prompts: _Prompts, prompt: str, record: AnswerRecord, text: str)
     if record.history:
         parts[_CONVERSATION] = _conversation(record.history)
     last = "The data has ended. Reply with JSON only."
-    items = (
-        _STRING if prompt == "claims" else object_schema(text=_STRING, vital={"type": "boolean"})
-    )
+    items = _STRING if prompt == "claims" else object_schema(text=_STRING, vital={"type": "boolean"})
     schema = object_schema(**{prompt: {"type": "array", "items": items}})
     return ChatRequest(prompts.messages(prompt, parts, last), schema)
 

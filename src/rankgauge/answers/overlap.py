@@ -55,15 +55,11 @@ def _harmonic_mean(common: int, one: int, other: int) -> float:
     return 2 * common / (one + other) if common else 0.0
 
 
-def _against_references(
-    compare: Callable[[str, str], float | str],
-) -> Callable[[AnswerRecord], Score]:
+def _against_references(compare: Callable[[str, str], float | str]) -> Callable[[AnswerRecord], Score]:
     """Return a measure that takes the best value of a comparison over all reference answers."""
 
     def scored(record: AnswerRecord) -> Score:
-        references = [
-            text for text in (record.reference, *record.alternatives) if text and text.strip()
-        ]
+        references = [text for text in (record.reference, *record.alternatives) if text and text.strip()]
         if not references:
             return _undefined("there is no reference answer")
         found = [compare(record.answer or "", text) for text in references]
@@ -165,10 +161,7 @@ def similarities(records: Sequence[AnswerRecord], encoder: Any) -> _Similar:
     """
     made = encoder_of(encoder)
     answers = [(record.answer or "").strip() for record in records]
-    references = [
-        [text for text in (each.reference, *each.alternatives) if text and text.strip()]
-        for each in records
-    ]
+    references = [[text for text in (each.reference, *each.alternatives) if text and text.strip()] for each in records]
     contexts = [[context.text for context in each.contexts] for each in records]
     passages = {*answers, *(t for some in (*references, *contexts) for t in some if t.strip())}
     vectors = _unit_vectors(made.encode_documents, passages - {""})
@@ -206,9 +199,7 @@ def _unit_vectors(encode: Callable[[Sequence[str]], Any], texts: Iterable[str]) 
     return dict(zip(ordered, vectors / np.where(lengths, lengths, 1.0), strict=True))
 
 
-def context_spans(
-    records: Iterable[AnswerRecord], texts: Mapping[str, str]
-) -> dict[str, list[Span]]:
+def context_spans(records: Iterable[AnswerRecord], texts: Mapping[str, str]) -> dict[str, list[Span]]:
     """Return the spans of the contexts of each question in their documents.
 
     Given the spans with the answers, `rankgauge.corpus.span_scores` measures how much of them the
@@ -234,9 +225,9 @@ def context_spans(
             start = texts.get(context.id, "").find(context.text)
             if start < 0 or context.id not in texts:
                 raise MismatchError(
-                    f"context {context.id!r:.60} of question {record.id!r:.60} does not occur in "
-                    "its document",
-                    where="contexts", fix="pass the documents from which the contexts were taken",
-                )  # fmt: skip
+                    f"context {context.id!r:.60} of question {record.id!r:.60} does not occur in its document",
+                    where="contexts",
+                    fix="pass the documents from which the contexts were taken",
+                )
             spans.append(Span(context.id, start, start + len(context.text)))
     return found

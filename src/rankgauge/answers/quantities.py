@@ -48,9 +48,7 @@ _SMALL = """
     sixteen seventeen eighteen nineteen
 """.split()  # noqa: SIM905
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()  # noqa: SIM905
-_WORDS = {word: n for n, word in enumerate(_SMALL)} | {
-    word: 10 * n for n, word in enumerate(_TENS, 2)
-}
+_WORDS = {word: n for n, word in enumerate(_SMALL)} | {word: 10 * n for n, word in enumerate(_TENS, 2)}
 _SCALES = {"dozen": 12, "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9}
 _FIRST = """
     first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth
@@ -90,13 +88,9 @@ _WRITTEN = re.compile(
     rf"\b(?:(?:an?|\d[\d.,]{{0,20}})\s+(?=(?:{'|'.join(_SCALES)})\b))?"
     rf"(?:{_ANY})(?:(?:-|\s+(?:and\s+)?)(?:{_ANY})\b(?!-(?!(?:{_ANY})\b)))*\b"
 )
-_ORDINAL = re.compile(
-    rf"\b(?:(\d+)(?:st|nd|rd|th)|(?:({'|'.join(_TENS)})-)?({'|'.join(_ORDINALS)}))\b"
-)
+_ORDINAL = re.compile(rf"\b(?:(\d+)(?:st|nd|rd|th)|(?:({'|'.join(_TENS)})-)?({'|'.join(_ORDINALS)}))\b")
 _DAYS = "mon tues wednes thurs fri satur sun".split()  # noqa: SIM905
-_WEEKDAY = re.compile(
-    r"\b({0})days?(?:\s*(?:-|–|to|through)\s*({0})days?)?\b".replace("{0}", "|".join(_DAYS))
-)
+_WEEKDAY = re.compile(r"\b({0})days?(?:\s*(?:-|–|to|through)\s*({0})days?)?\b".replace("{0}", "|".join(_DAYS)))
 _TIMES = {"once": "1", "twice": "2", "thrice": "3"}
 # "Once" can be a conjunction.
 _HOW_OFTEN = re.compile(
@@ -136,9 +130,7 @@ def quantities(text: str) -> tuple[str, frozenset[Quantity]]:
     found: set[Quantity] = set()
 
     def date(match: re.Match[str]) -> str:
-        iso, month, day, early, early_month, year, late_month, late, late_year, last, last_year = (
-            match.groups()
-        )
+        iso, month, day, early, early_month, year, late_month, late, late_year, last, last_year = match.groups()
         name = early_month or late_month or last
         number = _MONTH[name] if name else int(month)
         years = [int(each) for each in (iso, year, late_year, last_year) if each]

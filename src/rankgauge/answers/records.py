@@ -88,9 +88,7 @@ class AnswerSet:
         answered = any((record.answer or "").strip() for record in self.records)
         blank = "" if answered else None
         records = tuple(
-            each
-            if each.answer == blank or (each.answer or "").strip()
-            else replace(each, answer=blank)
+            each if each.answer == blank or (each.answer or "").strip() else replace(each, answer=blank)
             for each in self.records
         )
         object.__setattr__(self, "records", records)
@@ -98,9 +96,10 @@ class AnswerSet:
         for number, record in enumerate(self.records, 1):
             if record.id in seen:
                 raise InputError(
-                    f"question {record.id!r:.60} occurs twice", where=f"record {number}",
+                    f"question {record.id!r:.60} occurs twice",
+                    where=f"record {number}",
                     fix="give each question a unique identifier",
-                )  # fmt: skip
+                )
             seen.add(record.id)
 
     def __iter__(self) -> Iterator[AnswerRecord]:
@@ -111,12 +110,7 @@ class AnswerSet:
 
     @classmethod
     def of(
-        cls,
-        source: Any,
-        system: str | None = None,
-        *,
-        reference: Any = None,
-        texts: Mapping[str, str] | None = None,
+        cls, source: Any, system: str | None = None, *, reference: Any = None, texts: Mapping[str, str] | None = None
     ) -> AnswerSet:
         """Read the answers of one system from any supported source.
 
@@ -141,7 +135,8 @@ class AnswerSet:
         if len(sets) > 1:
             names = ", ".join(each.system for each in sets)
             raise InputError(
-                f"there are answers of {len(sets)} systems: {names}", where="system",
+                f"there are answers of {len(sets)} systems: {names}",
+                where="system",
                 fix="name one: system=..., or read all: read_answers(...)",
-            )  # fmt: skip
+            )
         return sets[0]

@@ -15,14 +15,7 @@ from rankgauge.answers.model_judge import ModelJudge
 from rankgauge.answers.records import AnswerRecord, AnswerSet
 from rankgauge.answers.scores import RELATIONS
 from rankgauge.answers.store import VerdictStore, store_in_batches
-from rankgauge.answers.verdicts import (
-    ClaimSet,
-    Item,
-    Verdict,
-    check_verdict,
-    items_of,
-    sentence_claims,
-)
+from rankgauge.answers.verdicts import ClaimSet, Item, Verdict, check_verdict, items_of, sentence_claims
 from rankgauge.core.arguments import integer
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
@@ -89,9 +82,8 @@ class AnswerJudging(Result):
         if self.demoted:
             rows.append(("lowered: no valid quote", self.demoted))
         return Table(
-            ("what", "number"), tuple(rows), title=f"{self.judge}: {self._heading()}",
-            notes=tuple(self._notes()),
-        )  # fmt: skip
+            ("what", "number"), tuple(rows), title=f"{self.judge}: {self._heading()}", notes=tuple(self._notes())
+        )
 
     def summary(self) -> str:
         """Return the numbers of new and missing verdicts, the cost, and the first failure."""
@@ -114,10 +106,7 @@ class AnswerJudging(Result):
             yield "the cost is unknown: give the model input_price and output_price"
         yield from self.failures
         if self.missing:
-            yield (
-                "means exclude questions that depend on missing verdicts; repeat the call to "
-                "request them again"
-            )
+            yield ("means exclude questions that depend on missing verdicts; repeat the call to request them again")
         if self.served:
             yield f"the server reports another model: {', '.join(self.served)}"
 
@@ -176,11 +165,7 @@ def judge_answers(  # noqa: PLR0913 - each is an option of its own
     items = _items(answers, measures, claims, criteria)
     known = {(each.key, each.prompt, each.replicate) for each in store.verdicts(judge.name)}
     todo = [
-        {
-            item.key: item
-            for item in items
-            if (item.key, judge.version(item.relation), replicate) not in known
-        }
+        {item.key: item for item in items if (item.key, judge.version(item.relation), replicate) not in known}
         for replicate in range(integer("replicates", replicates))
     ]
     texts = {item.key: (item.relation, item.record, item.target) for item in items}
@@ -206,19 +191,23 @@ def judge_answers(  # noqa: PLR0913 - each is an option of its own
         parts = [model.estimate(list(some.values()), n) for n, some in enumerate(todo)]
         usage = sum(parts[1:], parts[0])
     return AnswerJudging(
-        judge.name, len(items) * replicates, len(items) * replicates - tally.sent,
+        judge.name,
+        len(items) * replicates,
+        len(items) * replicates - tally.sent,
         {relation: dict(count) for relation, count in sorted(tally.labels.items())},
-        dict(tally.missing), tally.demoted, usage, time.monotonic() - began, dry_run,
-        tuple(tally.failures), () if model is None else model.other_models(),
+        dict(tally.missing),
+        tally.demoted,
+        usage,
+        time.monotonic() - began,
+        dry_run,
+        tuple(tally.failures),
+        () if model is None else model.other_models(),
         replicates * sum(verdict_on_blank(item, judge.name, "") is not None for item in items),
-    )  # fmt: skip
+    )
 
 
 def _items(
-    answers: AnswerSet,
-    measures: Any,
-    claims: Callable[[AnswerRecord], ClaimSet],
-    criteria: Mapping[str, str],
+    answers: AnswerSet, measures: Any, claims: Callable[[AnswerRecord], ClaimSet], criteria: Mapping[str, str]
 ) -> list[Item]:
     """Return the distinct items of the relations that the measures need."""
     relations = {
@@ -245,11 +234,7 @@ class _Tally:
         self.failures: list[str] = []
 
     def verdicts(
-        self,
-        outcomes: Iterator[Verdict | MissingVerdict],
-        waiting: dict[str, Item],
-        judge: Judge,
-        replicate: int,
+        self, outcomes: Iterator[Verdict | MissingVerdict], waiting: dict[str, Item], judge: Judge, replicate: int
     ) -> Generator[Verdict, None, None]:
         """Yield the verdicts among outcomes, and count items without an outcome as missing."""
         try:
@@ -262,30 +247,23 @@ class _Tally:
             self._count_missing("no verdict", "the judge did not return it")
 
     def _checked(
-        self,
-        outcomes: Iterator[Verdict | MissingVerdict],
-        waiting: dict[str, Item],
-        judge: Judge,
-        replicate: int,
+        self, outcomes: Iterator[Verdict | MissingVerdict], waiting: dict[str, Item], judge: Judge, replicate: int
     ) -> Iterator[Verdict]:
         for outcome in outcomes:
             item = waiting.pop(outcome.key, None)
             if item is None:
                 raise InputError(
-                    f"an outcome for {outcome.key!r:.20}, which is not an item to judge or "
-                    "already has one",
-                    where=judge.name, fix="yield one outcome per item key",
-                )  # fmt: skip
+                    f"an outcome for {outcome.key!r:.20}, which is not an item to judge or already has one",
+                    where=judge.name,
+                    fix="yield one outcome per item key",
+                )
             if isinstance(outcome, MissingVerdict):
                 self._count_missing(outcome.code, outcome.reason)
             else:
                 check_verdict(outcome, item)
                 self.labels.setdefault(item.relation, Counter())[outcome.label] += 1
                 self.demoted += outcome.quoted is False
-                yield replace(
-                    outcome, judge=judge.name, prompt=judge.version(item.relation),
-                    replicate=replicate,
-                )  # fmt: skip
+                yield replace(outcome, judge=judge.name, prompt=judge.version(item.relation), replicate=replicate)
             self.done += 1
             if self._progress is not None:
                 self._progress(self.done, self.sent)

@@ -41,10 +41,7 @@ class Ternary(NamedTuple):
 
     def any(self, axis: int = 1) -> Ternary:
         """Return whether any value along an axis of a matrix is true."""
-        return Ternary(
-            np.logical_or.reduce(self.sure, axis=axis),
-            np.logical_or.reduce(self.possible, axis=axis),
-        )
+        return Ternary(np.logical_or.reduce(self.sure, axis=axis), np.logical_or.reduce(self.possible, axis=axis))
 
     @classmethod
     def of(cls, labels: Sequence[str | None], wanted: str) -> Self:
@@ -365,24 +362,29 @@ _ABSTENTIONS = ("abstention", "answerability")
 _SHARES: Mapping[str, tuple[_Units, tuple[str, ...]]] = {
     "ContextRelevance": (_relevant, ("context-question",)),
     "ContextPrecision": (_useful, ("reference-context",)),
-    "ContextRecall": (lambda judged: _supported_by_context(judged, "reference"),
-                      ("reference-context",)),
+    "ContextRecall": (lambda judged: _supported_by_context(judged, "reference"), ("reference-context",)),
     "Faithfulness": (_supported_by_context, ("answer-context",)),
     "Contradicted": (_contradicted_by_context, ("answer-context",)),
-    "NotStated": (lambda judged: ~(_supported_by_context(judged)
-                                   | _contradicted_by_context(judged)), ("answer-context",)),
+    "NotStated": (
+        lambda judged: ~(_supported_by_context(judged) | _contradicted_by_context(judged)),
+        ("answer-context",),
+    ),
     "AnswerRelevance": (_addresses_question, ("answer-question",)),
     "Completeness": (_covered_claims, ("reference-answer",)),
     "AnswerPrecision": (_correct, ("answer-reference",)),
     "NoiseFromUseful": (lambda judged: _noise_sources(judged)[0], _ALL_CLAIMS),
     "NoiseFromOthers": (lambda judged: _noise_sources(judged)[1], _ALL_CLAIMS),
-    "SelfKnowledge": (lambda judged: _correct(judged) & ~_supported_by_context(judged),
-                      ("answer-reference", "answer-context")),
-    "Hallucination": (lambda judged: ~(_correct(judged) | _supported_by_context(judged)),
-                      ("answer-reference", "answer-context")),
+    "SelfKnowledge": (
+        lambda judged: _correct(judged) & ~_supported_by_context(judged),
+        ("answer-reference", "answer-context"),
+    ),
+    "Hallucination": (
+        lambda judged: ~(_correct(judged) | _supported_by_context(judged)),
+        ("answer-reference", "answer-context"),
+    ),
     "CitationRecall": (_supported_by_citation, ("answer-context",)),
     "Abstention": (_abstains, ("abstention",)),
-}  # fmt: skip
+}
 # Other measures, with the relations whose verdicts they need.
 _OTHERS: Mapping[str, tuple[_Scorer, tuple[str, ...]]] = {
     "ContextAP": (_context_ap, ("reference-context",)),
@@ -401,10 +403,19 @@ RELATIONS: Mapping[str, tuple[str, ...]] = {
     name: relations for name, (_, relations) in (*_SHARES.items(), *_OTHERS.items())
 }
 # Shares of units from the verdicts of one relation: they can be corrected for errors of the judge.
-CORRECTABLE = frozenset({
-    "ContextRelevance", "ContextPrecision", "ContextRecall", "Faithfulness", "Contradicted",
-    "AnswerRelevance", "Completeness", "AnswerPrecision", "Abstention",
-})  # fmt: skip
+CORRECTABLE = frozenset(
+    {
+        "ContextRelevance",
+        "ContextPrecision",
+        "ContextRecall",
+        "Faithfulness",
+        "Contradicted",
+        "AnswerRelevance",
+        "Completeness",
+        "AnswerPrecision",
+        "Abstention",
+    }
+)
 
 
 def unit_values(measure: Measure, judged: JudgedAnswer) -> npt.NDArray[np.float64]:

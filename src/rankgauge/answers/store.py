@@ -14,16 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rankgauge.answers.calibration import items_by_key
 from rankgauge.answers.records import AnswerRecord, AnswerSet
-from rankgauge.answers.verdicts import (
-    LABELS,
-    Claim,
-    ClaimSet,
-    Item,
-    Verdict,
-    items_of,
-    label_votes,
-    sentence_claims,
-)
+from rankgauge.answers.verdicts import LABELS, Claim, ClaimSet, Item, Verdict, items_of, label_votes, sentence_claims
 from rankgauge.core.database import NothingStored, Schema, Store
 from rankgauge.errors import InputError
 from rankgauge.formats.frames import short
@@ -67,9 +58,7 @@ def read_verdicts(
         ['abstains']
     """
     sets = (answers,) if isinstance(answers, AnswerSet) else tuple(answers)
-    relations = {
-        key: each.item.relation for key, each in items_by_key(sets, claims, criteria).items()
-    }
+    relations = {key: each.item.relation for key, each in items_by_key(sets, claims, criteria).items()}
     places = _places(sets, claims, criteria or {})
     name = source_name(source) if isinstance(source, str | os.PathLike) else "labels"
     found = []
@@ -80,27 +69,28 @@ def read_verdicts(
         some = known or tuple(dict.fromkeys(one for each in LABELS.values() for one in each))
         if label not in some:
             raise InputError(
-                f"got the label {short(row.get('label'))}", where=place,
-                fix=f"pass one of: {', '.join(some)}",
-            )  # fmt: skip
-        prompt, quote, reason, time = (
-            _text(row, part) for part in ("prompt", "quote", "reason", "time")
-        )
+                f"got the label {short(row.get('label'))}", where=place, fix=f"pass one of: {', '.join(some)}"
+            )
+        prompt, quote, reason, time = (_text(row, part) for part in ("prompt", "quote", "reason", "time"))
         found.append(
             Verdict(
-                key, label, _text(row, "judge") or _UNKNOWN, prompt, quote, reason,
-                replicate=_number(row, "replicate", place), time=time,
+                key,
+                label,
+                _text(row, "judge") or _UNKNOWN,
+                prompt,
+                quote,
+                reason,
+                replicate=_number(row, "replicate", place),
+                time=time,
             )
-        )  # fmt: skip
+        )
     if not found:
         raise InputError("there is no label", where=name, fix="pass at least one")
     return found
 
 
 def _places(
-    sets: Iterable[AnswerSet],
-    claims: Callable[[AnswerRecord], ClaimSet],
-    criteria: Mapping[str, str],
+    sets: Iterable[AnswerSet], claims: Callable[[AnswerRecord], ClaimSet], criteria: Mapping[str, str]
 ) -> dict[_Place, Item]:
     return {
         (each.system, item.record, item.relation, item.row, item.column, item.name): item
@@ -110,9 +100,7 @@ def _places(
     }
 
 
-def _key(
-    row: Mapping[str, Any], place: str, sets: tuple[AnswerSet, ...], places: Mapping[_Place, Item]
-) -> str:
+def _key(row: Mapping[str, Any], place: str, sets: tuple[AnswerSet, ...], places: Mapping[_Place, Item]) -> str:
     """Return the key of the item at the position given in a row."""
     record, relation, system = (_text(row, part) for part in ("record", "relation", "system"))
     at, column = (_number(row, part, place) for part in ("row", "column"))
@@ -139,9 +127,7 @@ def _number(row: Mapping[str, Any], part: str, place: str) -> int:
     try:
         return int(text.removesuffix(".0"))
     except ValueError:
-        raise InputError(
-            f"{part} is {short(text)}, expected a whole number", where=place, fix="count from 0"
-        ) from None
+        raise InputError(f"{part} is {short(text)}, expected a whole number", where=place, fix="count from 0") from None
 
 
 def _text(row: Mapping[str, Any], part: str) -> str:
@@ -180,9 +166,7 @@ def define_tables(tables: MetaData) -> MetaData:
     return tables
 
 
-SCHEMA = Schema(
-    "store of verdicts", define_tables, Path(__file__).parent / "migrations", "0001", "answers"
-)
+SCHEMA = Schema("store of verdicts", define_tables, Path(__file__).parent / "migrations", "0001", "answers")
 
 
 class VerdictStore(Store):
@@ -222,10 +206,16 @@ class VerdictStore(Store):
         for each in verdicts:
             body = {"quote": each.quote, "reason": each.reason, "quoted": each.quoted}
             time = each.time or datetime.now(UTC).isoformat(timespec="milliseconds")
-            rows.append({
-                "key": each.key, "judge": each.judge, "prompt": each.prompt, "label": each.label,
-                "replicate": each.replicate, "body": json.dumps(body | {"time": time}),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "key": each.key,
+                    "judge": each.judge,
+                    "prompt": each.prompt,
+                    "label": each.label,
+                    "replicate": each.replicate,
+                    "body": json.dumps(body | {"time": time}),
+                }
+            )
         if rows:
             with self._database.writing() as connection:
                 connection.execute(self._table("verdicts").insert(), rows)
@@ -242,12 +232,9 @@ class VerdictStore(Store):
             if connection is None:
                 return []
             return [
-                Verdict(
-                    row.key, row.label, row.judge, row.prompt, replicate=row.replicate,
-                    **json.loads(row.body),
-                )
+                Verdict(row.key, row.label, row.judge, row.prompt, replicate=row.replicate, **json.loads(row.body))
                 for row in connection.execute(query)
-            ]  # fmt: skip
+            ]
 
     def labels(self, judge: str | None = None) -> dict[str, str]:
         """Return the counted label by key, of one judge or all judges; see `counted_labels`.
@@ -272,12 +259,13 @@ class VerdictStore(Store):
         known = self.claims(claims, extractor)
         rows = [
             {
-                "text": _hash(text), "extractor": extractor,
+                "text": _hash(text),
+                "extractor": extractor,
                 "body": json.dumps([[claim.text, claim.vital] for claim in some]),
             }
             for text, some in claims.items()
             if text not in known
-        ]  # fmt: skip
+        ]
         if rows:
             with self._database.writing() as connection:
                 connection.execute(self._table("claims").insert(), rows)
@@ -292,9 +280,7 @@ class VerdictStore(Store):
             rows: Iterable[Any] = () if connection is None else connection.execute(query)
             bodies = {row.text: row.body for row in rows}
         found = {text: bodies[_hash(text)] for text in texts if _hash(text) in bodies}
-        return {
-            text: tuple(Claim(*claim) for claim in json.loads(body)) for text, body in found.items()
-        }
+        return {text: tuple(Claim(*claim) for claim in json.loads(body)) for text, body in found.items()}
 
     @contextmanager
     def _reading(self) -> Iterator[Connection | None]:

@@ -177,15 +177,9 @@ def _other_items(record: AnswerRecord, criteria: Mapping[str, str]) -> Iterator[
             text = known[citation.context]
             yield Item("citation-context", record.id, citation.text, text, row)
     for row, context in enumerate(record.contexts):
-        yield Item(
-            "context-question", record.id, context.text, record.question, row,
-            history=record.history,
-        )  # fmt: skip
+        yield Item("context-question", record.id, context.text, record.question, row, history=record.history)
     if record.answerable is None:
-        yield Item(
-            "answerability", record.id, record.question, "", history=record.history,
-            passages=record.contexts,
-        )  # fmt: skip
+        yield Item("answerability", record.id, record.question, "", history=record.history, passages=record.contexts)
     if record.answer is not None:
         yield Item("abstention", record.id, record.answer, record.question, history=record.history)
         for name, wording in criteria.items():
@@ -197,9 +191,10 @@ def check_verdict(verdict: Verdict, item: Item) -> None:
     """Raise InputError unless the label of the verdict is valid for the relation of its item."""
     if verdict.label not in LABELS[item.relation]:
         raise InputError(
-            f"{verdict.label!r:.40} is not a verdict on {item.relation}", where=item.key[:12],
+            f"{verdict.label!r:.40} is not a verdict on {item.relation}",
+            where=item.key[:12],
             fix=f"choose one of: {', '.join(LABELS[item.relation])}",
-        )  # fmt: skip
+        )
 
 
 def counted_labels(verdicts: Iterable[Verdict]) -> dict[str, str]:

@@ -11,7 +11,24 @@ from rankgauge.benchmark.plan_execution import PlanOutcome, explore_plan, repeat
 from rankgauge.benchmark.run import BenchmarkRun, Failure, IndexCost, Tally, write_benchmark_run
 
 __all__ = [
-    "Benchmark", "BenchmarkComparison", "BenchmarkPlan", "BenchmarkRun", "Exploration", "Failure",
-    "IndexCost", "Latency", "Limits", "PlanOutcome", "PlannedRetriever", "Quantile", "Response",
-    "Tally", "Trial", "explore", "explore_plan", "repeat_plan", "run_plan", "write_benchmark_run",
-]  # fmt: skip
+    "Benchmark",
+    "BenchmarkComparison",
+    "BenchmarkPlan",
+    "BenchmarkRun",
+    "Exploration",
+    "Failure",
+    "IndexCost",
+    "Latency",
+    "Limits",
+    "PlanOutcome",
+    "PlannedRetriever",
+    "Quantile",
+    "Response",
+    "Tally",
+    "Trial",
+    "explore",
+    "explore_plan",
+    "repeat_plan",
+    "run_plan",
+    "write_benchmark_run",
+]

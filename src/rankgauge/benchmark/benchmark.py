@@ -110,18 +110,16 @@ class Benchmark:
         of_kind("the text of a query", text, str, "pass it as text", where=f"query {query_id!r}")
         if isinstance(relevant, str | bytes) or not isinstance(relevant, Iterable):
             raise InputError(
-                f"got {relevant!r:.60} for the relevant documents", where=f"query {query_id!r}",
+                f"got {relevant!r:.60} for the relevant documents",
+                where=f"query {query_id!r}",
                 fix='pass a list of ids, ["d1", "d2"], or grades, {"d1": 2, "d2": 1}',
-            )  # fmt: skip
+            )
         graded = relevant if isinstance(relevant, Mapping) else dict.fromkeys(relevant, 1)
         id_bytes(query_id, "query id")
         truth = Qrels.of({query_id: graded})
         name = truth.query_ids[0]
         if name in self._added or name in self.collection.queries or name in (self._given or ()):
-            raise InputError(
-                f"query {name!r} already exists", where="add_query",
-                fix="give every query a unique id",
-            )  # fmt: skip
+            raise InputError(f"query {name!r} already exists", where="add_query", fix="give every query a unique id")
         self._added[name] = Query(name, text)
         self._grades[name] = dict(truth[name])
         self.__dict__.pop("_truth", None)
@@ -138,9 +136,7 @@ class Benchmark:
             qrels = Qrels.of({**{query: given[query] for query in given}, **self._grades})
         texts = self.collection.queries
         asked = {
-            query: self._added.get(query) or texts[query]
-            for query in qrels
-            if query in self._added or query in texts
+            query: self._added.get(query) or texts[query] for query in qrels if query in self._added or query in texts
         }
         if len(asked) < len(qrels):
             qrels = Qrels.of({query: qrels[query] for query in asked})
@@ -169,8 +165,7 @@ class Benchmark:
             bare = [query for query in self._given if query not in self.queries]
             if bare:
                 found.append(
-                    f"WARNING: {many(len(bare), 'query')} with judgments have no text and were "
-                    f"not run: {some(bare)}"
+                    f"WARNING: {many(len(bare), 'query')} with judgments have no text and were not run: {some(bare)}"
                 )
         others = sum(query not in self.queries for query in self.collection.queries)
         if others:
@@ -245,27 +240,20 @@ class Benchmark:
         self._runs.pop(name, None)
 
     def _session(  # noqa: PLR0917 - the inputs of a run
-        self,
-        owners: _Owners,
-        name: str,
-        retriever: Any,
-        limits: Limits,
-        settings: Mapping[str, Any] | None = None,
+        self, owners: _Owners, name: str, retriever: Any, limits: Limits, settings: Mapping[str, Any] | None = None
     ) -> Session:
         """Return the session of a run, unless it would use the responses of another retriever."""
-        options = RunOptions(
-            self.k, self.qrels, self.queries, self.store, self._keeper, self.progress
-        )
+        options = RunOptions(self.k, self.qrels, self.queries, self.store, self._keeper, self.progress)
         session = Session(self._corpus, options, name, retriever, limits, settings)
         if session.identity.declared:
             parts = undescribed(retriever)
             owner, known = owners.setdefault(session.folder, (name, parts))
             if name != owner and not are_same(known, parts):
                 raise InputError(
-                    f"same settings as run {owner!r}, but another object: it would reuse the "
-                    "responses of that run", where=f"run {name!r}",
+                    f"same settings as run {owner!r}, but another object: it would reuse the responses of that run",
+                    where=f"run {name!r}",
                     fix='add the difference to its settings: settings={..., "variant": 2}',
-                )  # fmt: skip
+                )
         return session
 
     def runner(self, *, timed: int = 50) -> Callable[[str, Any], tuple[Run, float | None]]:
@@ -325,9 +313,7 @@ class Benchmark:
         if baseline is not None and baseline not in self._runs:
             raise UnknownName.of("run", baseline, self._runs)
         runs = tuple(self._runs.values())
-        return compare_runs(
-            runs, measures, baseline=baseline, design=design, errors=errors, jobs=jobs
-        )
+        return compare_runs(runs, measures, baseline=baseline, design=design, errors=errors, jobs=jobs)
 
 
 class _Temporary:

@@ -125,9 +125,16 @@ _BATCH = 32
 _QUEUED_AHEAD = 8
 # Programming errors, which a retry would repeat.
 _PROGRAMMING_ERRORS = (
-    ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError,
-    NotImplementedError, SyntaxError, TypeError,
-)  # fmt: skip
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    NameError,
+    NotImplementedError,
+    SyntaxError,
+    TypeError,
+)
 
 # Everything else that a retriever raises is recorded, even if it is not an Exception, such as
 # SystemExit, a panic in a Rust library, or a cancellation.
@@ -186,9 +193,7 @@ def _outcome(ranking: Any, k: int) -> Hits | _InvalidResponse:
 
 def _invalid(error: BaseException) -> _InvalidResponse:
     if isinstance(error, InputError):
-        return _InvalidResponse(
-            f"{error.what}; fix: {error.fix}" if error.fix else error.what, "response"
-        )
+        return _InvalidResponse(f"{error.what}; fix: {error.fix}" if error.fix else error.what, "response")
     return _InvalidResponse(describe_error(error), "error")
 
 
@@ -212,9 +217,7 @@ class _Result(NamedTuple):
     seconds: float
 
 
-def _timed_call(
-    search: Ask, task: _Task, k: int, cancelled: Callable[[], bool] | None = None
-) -> _Result:
+def _timed_call(search: Ask, task: _Task, k: int, cancelled: Callable[[], bool] | None = None) -> _Result:
     """Make a call in this thread; awaitables are cancelled once ``cancelled`` returns True."""
     start = time.perf_counter()
     try:
@@ -298,9 +301,7 @@ class _Recorder:
             raise _TooManyFailures
 
 
-def send_queries(
-    retriever: Any, queries: Iterable[Query], k: int, *, limits: Limits, record: Record
-) -> bool:
+def send_queries(retriever: Any, queries: Iterable[Query], k: int, *, limits: Limits, record: Record) -> bool:
     """Send every query to a retriever; return False after ``stop_after`` consecutive failures."""
     search = responses_of(retriever, batched=limits.batch is not None)
     together = has_index(retriever) and limits.timeout is None
@@ -444,10 +445,7 @@ class _Threads:
         moments = [self._retries[0][0]] if self._retries and retries else []
         if timeout is not None:
             now = time.monotonic()
-            moments += [
-                (now if call.started is None else call.started) + timeout
-                for call in self._pending.values()
-            ]
+            moments += [(now if call.started is None else call.started) + timeout for call in self._pending.values()]
         return max(0.0, min(moments) - time.monotonic()) if moments else None
 
     def _abandon_late_calls(self) -> None:

@@ -58,9 +58,10 @@ def plot_pareto(points: Sequence[ParetoPoint], measure: str, *, lower: bool = Fa
     front = pareto_front(points, lower=lower)
     if not front:
         raise InputError(
-            "no configuration has a quality and a latency", where="plot of the Pareto front",
+            "no configuration has a quality and a latency",
+            where="plot of the Pareto front",
             fix="measure the latency of each query",
-        )  # fmt: skip
+        )
     fast = min(p.latency for p in front)
     known = [p for p in points if not (math.isnan(p.quality) or math.isnan(p.latency))]
     others = [p for p in known if p not in front]
@@ -166,24 +167,22 @@ def compare_runs(
     """Compare the runs of a benchmark with a baseline; arguments as for `Benchmark.compare`."""
     if len(runs) < 2:
         raise InputError(
-            f"got {many(len(runs), 'run')}, expected two or more", where="compare",
-            fix="run another retriever",
-        )  # fmt: skip
+            f"got {many(len(runs), 'run')}, expected two or more", where="compare", fix="run another retriever"
+        )
     for run in runs:
         if run.queries != runs[0].queries:
             raise InputError(
-                f"{run.name!r} and {runs[0].name!r} were run on different queries", where="compare",
+                f"{run.name!r} and {runs[0].name!r} were run on different queries",
+                where="compare",
                 fix="run both again: responses in the store are reused",
-            )  # fmt: skip
+            )
     given = COMPARED if measures is None else measures
     names = (given,) if isinstance(given, str | Measure) else tuple(given)
     shown = tuple(dict.fromkeys(found for name in names for found in parse_all(name)))
     chosen = Design(shown[:1], baseline or runs[0].name) if design is None else design
     comparison = _compared(runs, shown, chosen, errors, jobs=jobs)
     known = {one.run_name: {f.code for f in one.input_findings} for one in comparison.evaluations}
-    found = {
-        run.name: [f for f in run.tally.findings() if f.code not in known[run.name]] for run in runs
-    }
+    found = {run.name: [f for f in run.tally.findings() if f.code not in known[run.name]] for run in runs}
     if any(found.values()):
         comparison = comparison.with_findings(found)
     front = pareto_front(_points(runs, comparison), lower=_lower(comparison))
@@ -212,12 +211,7 @@ def _points(runs: Sequence[BenchmarkRun], comparison: Comparison) -> list[Pareto
 
 
 def _compared(
-    runs: Sequence[BenchmarkRun],
-    shown: Sequence[Measure],
-    design: Design,
-    errors: Errors,
-    *,
-    jobs: int,
+    runs: Sequence[BenchmarkRun], shown: Sequence[Measure], design: Design, errors: Errors, *, jobs: int
 ) -> Comparison:
     wanted = tuple(dict.fromkeys([*design.tested, *shown]))
     hits = max(len(run.queries) * run.settings.get("k", 1) for run in runs)
@@ -296,8 +290,9 @@ def before_after(before: Diagnosis, after: Diagnosis) -> Table:
         if getattr(before, word) != getattr(after, word):
             raise InputError(
                 f"{word} is {getattr(before, word)} before and {getattr(after, word)} after",
-                where="before_after", fix="diagnose both runs with the same judgments and k",
-            )  # fmt: skip
+                where="before_after",
+                fix="diagnose both runs with the same judgments and k",
+            )
     rows: list[tuple[Cell, ...]] = [
         (name, value, after.now[name], f"{after.now[name] - value:+.4f}")
         for name, value in before.now.items()
@@ -305,8 +300,9 @@ def before_after(before: Diagnosis, after: Diagnosis) -> Table:
     ]
     withheld = [f"WARNING: {d.run_name}: {one}" for d in (before, after) for one in d.withheld]
     if before.failing is not None and after.failing is not None:
-        rows.append(_counts(f"queries that miss a relevant document in the top {before.k}",
-                            before.failing, after.failing))  # fmt: skip
+        rows.append(
+            _counts(f"queries that miss a relevant document in the top {before.k}", before.failing, after.failing)
+        )
     # If an input fault explains the numbers of one run, causes are not compared.
     for old, new in () if withheld else zip(before.totals, after.totals, strict=True):
         if not (old.checked and new.checked):
@@ -330,9 +326,7 @@ def _counts(what: str, before: int, after: int) -> tuple[Cell, ...]:
 # ---- latency and cost
 
 
-def cost_table(
-    runs: Sequence[BenchmarkRun], *, pareto: Sequence[str] = (), primary: str = ""
-) -> Table:
+def cost_table(runs: Sequence[BenchmarkRun], *, pareto: Sequence[str] = (), primary: str = "") -> Table:
     """Return latency, throughput, index, and cost, with a row per run and without empty columns."""
     columns: dict[str, list[Cell]] = {"run": [run.name for run in runs]}
     timed = [run.latency for run in runs]
@@ -350,8 +344,7 @@ def cost_table(
         columns["recall@10"] = [None if r is None else _figures(r) for r in recalls]
     for unit in sorted({unit for run in runs for unit, used in run.usage.items() if used}):
         columns[f"{unit}/query"] = [
-            _figures(run.usage[unit] / run.asked) if unit in run.usage and run.asked else None
-            for run in runs
+            _figures(run.usage[unit] / run.asked) if unit in run.usage and run.asked else None for run in runs
         ]
     columns["cost/1,000"] = [None if run.cost is None else _figures(run.cost) for run in runs]
     failed = [run.tally.failed + run.tally.missing for run in runs]
@@ -362,15 +355,17 @@ def cost_table(
     if any(timed):
         counts = sorted({len(one.seconds) for one in timed if one})
         asked = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        notes.append(
-            f"latency: {asked} queries, one at a time; p95 needs 20 queries, p99 needs 100"
-        )
+        notes.append(f"latency: {asked} queries, one at a time; p95 needs 20 queries, p99 needs 100")
     if marks:
         notes.append(f"° no other run has {primary} as high and p50 as low")
     return Table(
-        columns=tuple(kept), rows=tuple(zip(*kept.values(), strict=True)), title="latency and cost",
-        notes=tuple(notes), marks=marks, right=frozenset(range(1, len(kept))),
-    )  # fmt: skip
+        columns=tuple(kept),
+        rows=tuple(zip(*kept.values(), strict=True)),
+        title="latency and cost",
+        notes=tuple(notes),
+        marks=marks,
+        right=frozenset(range(1, len(kept))),
+    )
 
 
 def _mib(size: int | None) -> str | None:

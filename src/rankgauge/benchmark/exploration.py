@@ -162,9 +162,7 @@ class Exploration(Result):
     def table(self) -> Table:
         """Return a table of all trials, best first, with the conclusions as notes."""
         sign = 1 if self.lower else -1
-        order = sorted(
-            self.trials, key=lambda t: (math.isnan(t.value), 0 if t.error else sign * t.value)
-        )
+        order = sorted(self.trials, key=lambda t: (math.isnan(t.value), 0 if t.error else sign * t.value))
         front = {trial.name for trial in self.pareto}
         timed = any(trial.latency is not None for trial in self.trials)
         rows = tuple(
@@ -178,14 +176,11 @@ class Exploration(Result):
             for trial in order
         )
         return Table(
-            columns=(
-                "configuration", *self.settings, f"{self.measure}, tuning",
-                *(("ms/query",) if timed else ()), "",
-            ),
+            columns=("configuration", *self.settings, f"{self.measure}, tuning", *(("ms/query",) if timed else ()), ""),
             rows=rows,
             best=frozenset({(0, len(self.settings) + 1)}),
             notes=(*self.sentences, *(f"WARNING: {text}" for text in self.warnings)),
-        )  # fmt: skip
+        )
 
     def _marks(self, trial: Trial, front: set[str]) -> Iterator[str]:
         if trial is self.best:
@@ -208,11 +203,16 @@ class Exploration(Result):
                 continue
             name = apart[0]
             seen.add(name)
-            rows.append((
-                name, _value_text(self.best.configuration.get(name)),
-                _value_text(trial.configuration.get(name)), trial.value,
-                f"{trial.value - self.best.value:+.4f}", trial.name,
-            ))  # fmt: skip
+            rows.append(
+                (
+                    name,
+                    _value_text(self.best.configuration.get(name)),
+                    _value_text(trial.configuration.get(name)),
+                    trial.value,
+                    f"{trial.value - self.best.value:+.4f}",
+                    trial.name,
+                )
+            )
         rows.sort(key=lambda row: self.settings.index(str(row[0])))
         without = [name for name in self._varied() if name not in seen]
         notes = [f"on {many(len(self.tuning), 'tuning query')}; best: {self.best.value:.4f}"]
@@ -230,9 +230,7 @@ class Exploration(Result):
         apart = {name for trial in self.trials for name in trial.differs(first)}
         return [name for name in self.settings if name in apart]
 
-    def diagnoses(
-        self, collection: Collection | None = None, *, k: int = 5
-    ) -> tuple[Diagnosis, Diagnosis]:
+    def diagnoses(self, collection: Collection | None = None, *, k: int = 5) -> tuple[Diagnosis, Diagnosis]:
         """Return the diagnoses of ``before`` and ``best`` on the test queries.
 
         Args:
@@ -244,10 +242,10 @@ class Exploration(Result):
         """
         if _BEFORE not in self.runs:
             raise InputError(
-                "there is no current configuration to compare the best "
-                "with", where="before and after",
+                "there is no current configuration to compare the best with",
+                where="before and after",
                 fix="give explore() the current configuration: start={...}",
-            )  # fmt: skip
+            )
         old, new = (diagnose(self.qrels, self.runs[n], collection, k=k) for n in (_BEFORE, _BEST))
         return old, new
 
@@ -350,8 +348,9 @@ def explore(  # noqa: PLR0913 - each is a choice that is printed
         raise InputError(
             f"none of {many(len(search.trials), 'configuration')} could be run; the first "
             f"error: {search.trials[0].error:.200}",
-            where="explore", fix="check that build() and run() work with one configuration",
-        )  # fmt: skip
+            where="explore",
+            fix="check that build() and run() work with one configuration",
+        )
     return _exploration(search, search.best, test, method, seed)
 
 
@@ -365,9 +364,8 @@ def _check(method: Any, trials: Any, budget: Any, share: Any) -> None:
     number("tuning_share", share, above=True, high=math.nextafter(1.0, 0.0))
     if method == "optuna" and trials is None and budget is None:
         raise InputError(
-            "a search with Optuna needs a limit", where="explore",
-            fix="pass trials=30, or budget=600 (seconds)",
-        )  # fmt: skip
+            "a search with Optuna needs a limit", where="explore", fix="pass trials=30, or budget=600 (seconds)"
+        )
 
 
 def _split(truth: Qrels, share: float, seed: int) -> tuple[list[bytes], list[bytes]]:
@@ -375,9 +373,8 @@ def _split(truth: Qrels, share: float, seed: int) -> tuple[list[bytes], list[byt
     order = drawn(truth.query_index, seed)
     if len(order) < 2:
         raise InputError(
-            f"{many(len(order), 'judged query')} cannot be split", where="explore",
-            fix="judge more queries",
-        )  # fmt: skip
+            f"{many(len(order), 'judged query')} cannot be split", where="explore", fix="judge more queries"
+        )
     first = min(max(round(share * len(order)), 1), len(order) - 1)
     return order[:first], order[first:]
 
@@ -412,13 +409,7 @@ class _Search:
         self.runs: dict[str, Run] = {}
         self.stopped = ""
 
-    def run(
-        self,
-        proposals: Grid | Sampler,
-        start: Mapping[str, Any] | None,
-        limit: int,
-        budget: float | None,
-    ) -> None:
+    def run(self, proposals: Grid | Sampler, start: Mapping[str, Any] | None, limit: int, budget: float | None) -> None:
         """Try configurations until none is left, the budget is used up, or Ctrl-C is pressed."""
         ends = math.inf if budget is None else time.monotonic() + budget
         known: set[str] = set()
@@ -444,9 +435,7 @@ class _Search:
                 raise
             self.stopped = f"interrupted in {name if name == _BEFORE else f'number {name}'}"
 
-    def _run_trial(
-        self, name: str, configuration: Mapping[str, Any], proposals: Grid | Sampler
-    ) -> None:
+    def _run_trial(self, name: str, configuration: Mapping[str, Any], proposals: Grid | Sampler) -> None:
         """Build and run a configuration, and measure it on the tuning queries."""
         began = time.perf_counter()
         value, latency, error, found = math.nan, None, "", None
@@ -478,15 +467,15 @@ class _Search:
 def _checked_result(given: Any) -> tuple[Run, float | None]:
     if not isinstance(given, tuple) or len(given) != 2:
         raise InputError(
-            f"run() returned {type(given).__name__}, expected a pair", where="explore",
+            f"run() returned {type(given).__name__}, expected a pair",
+            where="explore",
             fix="return (run, seconds per query), or (run, None)",
-        )  # fmt: skip
+        )
     latency = given[1]
     if latency is not None and not (is_number(latency) and latency >= 0):
         raise InputError(
-            f"run() returned {latency!r:.60} for the latency", where="explore",
-            fix="return seconds per query, or None",
-        )  # fmt: skip
+            f"run() returned {latency!r:.60} for the latency", where="explore", fix="return seconds per query, or None"
+        )
     return Run.of(given[0]), None if latency is None else float(latency)
 
 
@@ -505,13 +494,23 @@ def _exploration(  # noqa: PLR0917 - a search and its options
         pair = {_BEFORE: runs[_BEFORE], _BEST: runs[_BEST]}
         comparison = compare(qrels, pair, search.measure, baseline=_BEFORE)
     bare = Exploration(
-        measure=search.measure, method=method, trials=tuple(search.trials),
-        points=search.space.points, best=best, before=search.before,
+        measure=search.measure,
+        method=method,
+        trials=tuple(search.trials),
+        points=search.space.points,
+        best=best,
+        before=search.before,
         values={name: search.mean(runs[name], test) for name in sorted(runs)[::-1]},
-        tuning=tuple(map(show_id, search.tuning)), test=tuple(map(show_id, test)),
-        seed=seed, runs=runs, qrels=qrels, comparison=comparison,
-        sentences=(), warnings=(), settings=search.space.settings,
-    )  # fmt: skip
+        tuning=tuple(map(show_id, search.tuning)),
+        test=tuple(map(show_id, test)),
+        seed=seed,
+        runs=runs,
+        qrels=qrels,
+        comparison=comparison,
+        sentences=(),
+        warnings=(),
+        settings=search.space.settings,
+    )
     sentences, warnings = _sentences(bare, search), _warnings(bare)
     return replace(bare, sentences=tuple(sentences), warnings=tuple(warnings))
 
@@ -534,8 +533,7 @@ def _sentences(found: Exploration, search: _Search) -> Iterator[str]:
     if before is None:
         return
     yield (
-        f"before: {measure} {before.value:.4f} on the tuning queries, "
-        f"{found.values[_BEFORE]:.4f} on the test queries"
+        f"before: {measure} {before.value:.4f} on the tuning queries, {found.values[_BEFORE]:.4f} on the test queries"
     )
     changed = best.differs(before.configuration)
     if not changed:
@@ -565,9 +563,7 @@ def _warnings(found: Exploration) -> Iterator[str]:
         )
     failed = [trial for trial in found.trials if trial.error]
     if failed:
-        yield (
-            f"{many(len(failed), 'configuration')} failed; {failed[0].name}: {failed[0].error:.200}"
-        )
+        yield (f"{many(len(failed), 'configuration')} failed; {failed[0].name}: {failed[0].error:.200}")
     empty = [name for name, run in found.runs.items() if not len(run)]
     if empty:
         yield f"no test query has results in {' and '.join(sorted(empty))}"

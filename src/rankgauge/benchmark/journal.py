@@ -78,9 +78,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=
 
 def _line(response: Response) -> bytes:
     hits = response.hits
-    row: dict[str, Any] = {
-        "query": response.query, "key": response.key, "seconds": round(response.seconds, 7)
-    }  # fmt: skip
+    row: dict[str, Any] = {"query": response.query, "key": response.key, "seconds": round(response.seconds, 7)}
     if response.attempts != 1:
         row["attempts"] = response.attempts
     if hits is None:
@@ -101,9 +99,14 @@ def _response(row: Mapping[str, Any]) -> Response:
         ranks = [float(n) for n in range(len(ids), 0, -1)] if scores is None else scores
         hits = Hits(ids, ranks, scored=scores is not None, **flaws)
     return Response(
-        row["query"], row["key"], hits, row.get("error", ""), row.get("kind", ""),
-        row["seconds"], row.get("attempts", 1),
-    )  # fmt: skip
+        row["query"],
+        row["key"],
+        hits,
+        row.get("error", ""),
+        row.get("kind", ""),
+        row["seconds"],
+        row.get("attempts", 1),
+    )
 
 
 class Journal:
@@ -144,8 +147,7 @@ class Journal:
                 self._clear(RESPONSES, HEAD, _EARLIER)
             elif not self.head and (self.folder / HEAD).exists():
                 self.notes.append(
-                    f"WARNING: {self.folder / HEAD} is damaged: times and costs of earlier "
-                    "responses are unknown"
+                    f"WARNING: {self.folder / HEAD} is damaged: times and costs of earlier responses are unknown"
                 )
             mode = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
             self._file = os.open(path, mode, 0o644)
@@ -378,8 +380,9 @@ def _lock_file(path: Path) -> int:
         os.close(file)
         raise InputError(
             "another process is running this retriever on this collection",
-            where=str(path.parent), fix="wait for it, or use another store",
-        ) from None  # fmt: skip
+            where=str(path.parent),
+            fix="wait for it, or use another store",
+        ) from None
     return file
 
 
@@ -403,7 +406,7 @@ def _open_to_append(path: Path) -> int:
 
 def _unwritable(folder: Path, error: OSError) -> InputError:
     return InputError(
-        f"the journal cannot be written: {error.strerror or error}", where=str(folder),
-        fix="free space, or use a store in a writable folder; then run it again: it continues "
-        "where it stopped",
-    )  # fmt: skip
+        f"the journal cannot be written: {error.strerror or error}",
+        where=str(folder),
+        fix="free space, or use a store in a writable folder; then run it again: it continues where it stopped",
+    )

@@ -127,9 +127,7 @@ class Latency:
         import io
 
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(
-            [("query", "latency"), *self.seconds.items()]
-        )
+        csv.writer(text, lineterminator="\n").writerows([("query", "latency"), *self.seconds.items()])
         with write_atomically(path) as stream:
             stream.write(text.getvalue().encode())
 
@@ -161,13 +159,7 @@ def _ranks(count: int, share: float) -> tuple[int, int]:
 
 
 def measure_latency(
-    retriever: Any,
-    queries: Sequence[Query],
-    k: int,
-    *,
-    limits: Limits,
-    warmup: int = 3,
-    bar: Progress | None = None,
+    retriever: Any, queries: Sequence[Query], k: int, *, limits: Limits, warmup: int = 3, bar: Progress | None = None
 ) -> Latency:
     """Time a retriever: single queries in sequence, after a warm-up, without retries."""
     one = 1 if limits.batch is not None or has_index(retriever) else None

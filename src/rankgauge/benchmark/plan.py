@@ -22,9 +22,7 @@ from rankgauge.errors import FormatError, RankgaugeError, UnknownName
 from rankgauge.measures.measure import parse_all
 from rankgauge.retrievers.protocol import describe_error
 
-_TOP = (
-    "baseline", "collection", "explore", "k", "limits", "measures", "retrievers", "store", "timed",
-)  # fmt: skip
+_TOP = ("baseline", "collection", "explore", "k", "limits", "measures", "retrievers", "store", "timed")
 _COLLECTION = ("source", "documents", "queries", "qrels", "split")
 # Keys in the table of a retriever that are not options of its class.
 _PLAN_KEYS = ("type", "limits", "part", "prices", "settings")
@@ -133,16 +131,15 @@ class BenchmarkPlan:
             )
         if place.suffix.lower() not in {".toml", ""} and place.is_file():
             raise FormatError(
-                "this is not a plan: expected a TOML file or a folder", path=str(path),
+                "this is not a plan: expected a TOML file or a folder",
+                path=str(path),
                 fix=f"pass the folder with the documents and questions: {place.parent}",
-            )  # fmt: skip
+            )
         data = read_toml(path, missing="check the path", fix="fix this line")
         with _in_file(place):
             return _PlanReader(place).plan(data)
 
-    def load(
-        self, *, store: str | os.PathLike[str] | None = None, progress: bool | None = None
-    ) -> Benchmark:
+    def load(self, *, store: str | os.PathLike[str] | None = None, progress: bool | None = None) -> Benchmark:
         """Return the benchmark, with its collection loaded.
 
         Args:
@@ -151,9 +148,7 @@ class BenchmarkPlan:
         """
         given = dict(self.collection)
         collection = Collection.load(given.pop("source"), **given)
-        return Benchmark(
-            collection, k=self.k, store=store or self.store, limits=self.limits, progress=progress
-        )
+        return Benchmark(collection, k=self.k, store=store or self.store, limits=self.limits, progress=progress)
 
     def with_measures(self, measures: Iterable[str]) -> BenchmarkPlan:
         """Return the plan with other measures.
@@ -177,9 +172,7 @@ class BenchmarkPlan:
         for name in wanted:
             if name not in names:
                 raise UnknownName.of("retriever of the plan", name, names)
-        return tuple(
-            one for one in self.retrievers if (one.name in wanted if wanted else not one.part)
-        )
+        return tuple(one for one in self.retrievers if (one.name in wanted if wanted else not one.part))
 
     def options(self, name: str) -> dict[str, Any]:
         """Return the type and options of a retriever as one table, including its parts.
@@ -208,9 +201,7 @@ def _in_file(path: Path, where: str = "") -> Iterator[None]:
         yield
     except RankgaugeError as error:
         if str(path) not in error.where:
-            error.where = ", ".join(filter(None, (str(path), where))) + (
-                f": {error.where}" if error.where else ""
-            )
+            error.where = ", ".join(filter(None, (str(path), where))) + (f": {error.where}" if error.where else "")
         raise
 
 
@@ -228,20 +219,15 @@ class _PlanReader:
             collection = {"source": collection}
         if not isinstance(collection, Mapping) or not isinstance(collection.get("source"), str):
             raise self._error(
-                "the plan has no collection",
-                'write collection = "folder", or pass the folder in place of the plan',
+                "the plan has no collection", 'write collection = "folder", or pass the folder in place of the plan'
             )
         self._check_keys(collection, _COLLECTION, "collection")
         tables = data.get("retrievers")
         if not isinstance(tables, Mapping) or not tables:
-            raise self._error(
-                "the plan has no retrievers", 'write [retrievers.bm25] with type = "bm25"'
-            )
+            raise self._error("the plan has no retrievers", 'write [retrievers.bm25] with type = "bm25"')
         found = tuple(self._retriever(name, table) for name, table in tables.items())
         if all(one.part for one in found):
-            raise self._error(
-                "all retrievers are parts of others", "remove part = true from a retriever to run"
-            )
+            raise self._error("all retrievers are parts of others", "remove part = true from a retriever to run")
         baseline = self._typed(data, "baseline", str, "")
         if baseline and baseline not in tables:
             raise UnknownName.of("retriever", baseline, tables)
@@ -294,15 +280,10 @@ class _PlanReader:
     def _typed(self, data: Mapping[str, Any], key: str, kind: type, *rest: Any) -> Any:
         default, *where = rest
         value = data.get(key, default)
-        if value is default or (
-            isinstance(value, kind) and (kind is bool) == isinstance(value, bool)
-        ):
+        if value is default or (isinstance(value, kind) and (kind is bool) == isinstance(value, bool)):
             return value
-        words = {str: "text in quotes", int: "a whole number", list: "a list", dict: "a table",
-                 bool: "true or false"}  # fmt: skip
-        raise self._error(
-            f"got {value!r:.60} for {key}", f"use {words[kind]}", where[0] if where else ""
-        )
+        words = {str: "text in quotes", int: "a whole number", list: "a list", dict: "a table", bool: "true or false"}
+        raise self._error(f"got {value!r:.60} for {key}", f"use {words[kind]}", where[0] if where else "")
 
     def _check_keys(self, table: Mapping[str, Any], known: Any, where: str) -> None:
         for key in table:
@@ -347,9 +328,7 @@ def _check_options(path: Path, kind: str, options: Mapping[str, Any], where: str
     known: Iterable[str] = _PYTHON_OPTIONS
     if kind != _PYTHON:
         if kind not in retrievers.TYPES:
-            raise UnknownName.of(
-                "type", kind, [*retrievers.TYPES, _PYTHON], where=f"{path}, {where}"
-            )
+            raise UnknownName.of("type", kind, [*retrievers.TYPES, _PYTHON], where=f"{path}, {where}")
         known = inspect.signature(getattr(retrievers, retrievers.TYPES[kind])).parameters
     for key, value in options.items():
         if key not in known:
@@ -361,10 +340,7 @@ def _check_options(path: Path, kind: str, options: Mapping[str, Any], where: str
 
 
 def _cycle_error(path: Path, names: Iterable[str]) -> FormatError:
-    return FormatError(
-        f"retrievers contain each other: {' > '.join(names)}", path=str(path),
-        fix="remove one of them",
-    )  # fmt: skip
+    return FormatError(f"retrievers contain each other: {' > '.join(names)}", path=str(path), fix="remove one of them")
 
 
 class PlanBuilder:
@@ -374,9 +350,7 @@ class PlanBuilder:
     raised for invalid options, and for retrievers that contain each other.
     """
 
-    def __init__(
-        self, plan: BenchmarkPlan, bench: Benchmark, *, making: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, plan: BenchmarkPlan, bench: Benchmark, *, making: Sequence[str] = ()) -> None:
         self._plan = plan
         self._bench = bench
         self._planned = {one.name: one for one in plan.retrievers}
@@ -388,9 +362,7 @@ class PlanBuilder:
         if name in self._made:
             return self._made[name]
         if name not in self._planned:
-            raise UnknownName.of(
-                "retriever of the plan", name, self._planned, where=f"{self._plan.path}, {by}"
-            )
+            raise UnknownName.of("retriever of the plan", name, self._planned, where=f"{self._plan.path}, {by}")
         if name in self._making:
             raise _cycle_error(self._plan.path, [*self._making, name])
         self._making.append(name)
@@ -404,9 +376,7 @@ class PlanBuilder:
     def _create(self, kind: str, options: Mapping[str, Any], where: str) -> Any:
         _check_options(self._plan.path, kind, options, where)
         # A retriever that indexes chunks cannot also index the documents: its parts are not shared.
-        maker = (
-            PlanBuilder(self._plan, self._bench, making=self._making) if kind == _CHUNKED else self
-        )
+        maker = PlanBuilder(self._plan, self._bench, making=self._making) if kind == _CHUNKED else self
         made = {key: maker.value(key, value, f"{where}.{key}") for key, value in options.items()}
         if kind == _PYTHON:
             return self._import_call(made, where)
@@ -424,9 +394,10 @@ class PlanBuilder:
                 return call(**made)
         except TypeError as error:
             raise FormatError(
-                f"{where}: {error}", path=str(self._plan.path),
+                f"{where}: {error}",
+                path=str(self._plan.path),
                 fix=f"the options of {kind} are: {', '.join(parameters)}",
-            ) from None  # fmt: skip
+            ) from None
 
     def value(self, key: str, value: Any, where: str) -> Any:
         """Convert an option to an argument of its class."""
@@ -440,9 +411,10 @@ class PlanBuilder:
                 return [self.value(key, one, where) for one in value]
         if key in _TABLES and isinstance(value, str) and value in retrievers.TYPES:
             raise FormatError(
-                f"{where}: got text, expected a table", path=str(self._plan.path),
+                f"{where}: got text, expected a table",
+                path=str(self._plan.path),
                 fix=f'write {key} = {{ type = "{value}" }}',
-            )  # fmt: skip
+            )
         if key in _PATHS and isinstance(value, str):
             return str(self._plan.path.resolve().parent / value)
         return value
@@ -466,9 +438,8 @@ class PlanBuilder:
             else:
                 fix = f"fix the module {module}: python -c 'import {module}' shows the error"
             raise FormatError(
-                f"{where}: {named!r} cannot be imported: {describe_error(error)}",
-                path=str(self._plan.path), fix=fix,
-            ) from error  # fmt: skip
+                f"{where}: {named!r} cannot be imported: {describe_error(error)}", path=str(self._plan.path), fix=fix
+            ) from error
         arguments = options.get("arguments", {} if isinstance(found, type) else None)
         return found if arguments is None else self._call(found, arguments, where)
 
@@ -476,9 +447,10 @@ class PlanBuilder:
         """Call a user's function or class with its arguments."""
         if not isinstance(arguments, Mapping):
             raise FormatError(
-                f"{where}: got {arguments!r:.60} for arguments", path=str(self._plan.path),
+                f"{where}: got {arguments!r:.60} for arguments",
+                path=str(self._plan.path),
                 fix="use a table: arguments = { name = 1 }",
-            )  # fmt: skip
+            )
         try:
             return found(**arguments)
         except (RankgaugeError, KeyboardInterrupt):
@@ -489,4 +461,4 @@ class PlanBuilder:
                 f"{where}: calling {name} failed: {describe_error(error)}",
                 path=str(self._plan.path),
                 fix=f"add the arguments of {name}: arguments = {{ name = 1 }}",
-            ) from error  # fmt: skip
+            ) from error

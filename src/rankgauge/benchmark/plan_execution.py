@@ -143,8 +143,7 @@ def _repeated(name: str, runs: Sequence[BenchmarkRun], measure: str, errors: Err
     means = [mean for one in evaluations for mean in one.mean().values()]
     first, *others = (evaluation.per_query[:, 0] for evaluation in evaluations)
     changed = sum(
-        any(abs(float(other[row]) - float(value)) > TOLERANCE for other in others)
-        for row, value in enumerate(first)
+        any(abs(float(other[row]) - float(value)) > TOLERANCE for other in others) for row, value in enumerate(first)
     )
     return (
         f"{name}: {measure} between {min(means):.4f} and {max(means):.4f} in {times} "
@@ -153,11 +152,7 @@ def _repeated(name: str, runs: Sequence[BenchmarkRun], measure: str, errors: Err
 
 
 def explore_plan(
-    plan: BenchmarkPlan,
-    *,
-    store: str | os.PathLike[str] | None = None,
-    timed: int = 50,
-    progress: bool | None = None,
+    plan: BenchmarkPlan, *, store: str | os.PathLike[str] | None = None, timed: int = 50, progress: bool | None = None
 ) -> tuple[Exploration, Benchmark]:
     """Search the configurations of a retriever described in the table ``explore`` of a plan.
 
@@ -198,16 +193,18 @@ def explore_plan(
     name, space = settings.get("retriever"), settings.get("space")
     if not isinstance(name, str) or not isinstance(space, Mapping) or not space:
         raise FormatError(
-            "the plan has no [explore]", path=str(plan.path),
+            "the plan has no [explore]",
+            path=str(plan.path),
             fix='write [explore] with retriever = "bm25", and [explore.space] with k1 = [0.9, 1.2]',
-        )  # fmt: skip
+        )
     today = plan.options(name)
     for setting, values in space.items():
         if not isinstance(values, list) or not values:
             raise FormatError(
-                f"explore.space: got {values!r:.60} for {setting}", path=str(plan.path),
+                f"explore.space: got {values!r:.60} for {setting}",
+                path=str(plan.path),
                 fix=f'use a list of values: "{setting}" = [1, 2]',
-            )  # fmt: skip
+            )
     _check_disjoint(plan, space)
     start = {setting: _read(plan, name, today, setting) for setting in space}
     bench = plan.load(store=store, progress=progress)
@@ -236,8 +233,9 @@ def _check_disjoint(plan: BenchmarkPlan, space: Mapping[str, Any]) -> None:
         if other.startswith(f"{one}."):
             raise FormatError(
                 f"explore.space: {other!r} is a part of {one!r}, which is also varied",
-                path=str(plan.path), fix=f"remove one of them, or list whole tables for {one}",
-            )  # fmt: skip
+                path=str(plan.path),
+                fix=f"remove one of them, or list whole tables for {one}",
+            )
 
 
 def _read(plan: BenchmarkPlan, name: str, table: Any, setting: str) -> Any:
@@ -248,8 +246,9 @@ def _read(plan: BenchmarkPlan, name: str, table: Any, setting: str) -> Any:
         if table is None:
             raise FormatError(
                 f"explore.space: {'.'.join(parts[: place + 1])!r} is not part of the retriever",
-                path=str(plan.path), fix="name an option, with dots for parts: part.option",
-            )  # fmt: skip
+                path=str(plan.path),
+                fix="name an option, with dots for parts: part.option",
+            )
     value = _inside(table, last)
     if value is not None:
         return value
@@ -257,8 +256,9 @@ def _read(plan: BenchmarkPlan, name: str, table: Any, setting: str) -> Any:
     if parameter is None or parameter.default is inspect.Parameter.empty:
         raise FormatError(
             f"explore.space: the plan has no current value of {setting!r}",
-            path=str(plan.path), fix=f"also write it in [retrievers.{name}]",
-        )  # fmt: skip
+            path=str(plan.path),
+            fix=f"also write it in [retrievers.{name}]",
+        )
     return parameter.default
 
 

@@ -88,17 +88,18 @@ class _Bar(Progress):
         super().__init__(total, done, _EVERY)
         self._between = between
         columns = (
-            BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(), TextColumn("[red]{task.fields[bad]}[/red]"),
-        )  # fmt: skip
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+            TextColumn("[red]{task.fields[bad]}[/red]"),
+        )
         self._bar = _rich(columns, auto_refresh=not between)
         self._task = self._bar.add_task(what, total=total, completed=done, rate="", bad="")
         self._bar.start()
 
     def _show(self, rate: float, bad: str) -> None:
-        self._bar.update(
-            self._task, completed=self._done, rate=f"{rate:.1f}/s", bad=bad, refresh=self._between
-        )
+        self._bar.update(self._task, completed=self._done, rate=f"{rate:.1f}/s", bad=bad, refresh=self._between)
 
     def end(self) -> None:
         self._bar.update(self._task, completed=self._done)

@@ -19,14 +19,7 @@ from rankgauge.benchmark.journal import Journal, Response, query_key
 from rankgauge.benchmark.latency import Latency, measure_latency, measure_resources
 from rankgauge.benchmark.progress import show_activity, show_progress
 from rankgauge.benchmark.reuse import Rerun, Reuse, identify
-from rankgauge.benchmark.run import (
-    BenchmarkRun,
-    Failure,
-    IndexCost,
-    Tally,
-    TallyCounter,
-    is_response_to,
-)
+from rankgauge.benchmark.run import BenchmarkRun, Failure, IndexCost, Tally, TallyCounter, is_response_to
 from rankgauge.core.arguments import is_number
 from rankgauge.core.provenance import versions
 from rankgauge.core.text import many
@@ -34,13 +27,7 @@ from rankgauge.corpus.collection import Collection, Document, Query
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.subsets import drawn
 from rankgauge.errors import InputError, RankgaugeError
-from rankgauge.retrievers.protocol import (
-    describe_error,
-    has_index,
-    holds,
-    index_documents,
-    indexing_seconds,
-)
+from rankgauge.retrievers.protocol import describe_error, has_index, holds, index_documents, indexing_seconds
 
 _SAVED = "saved-run"  # not timed: it reads rankings from memory
 _MOST_IDS = 5_000_000
@@ -60,9 +47,7 @@ class Corpus:
     def fingerprints(self) -> tuple[str, str]:
         """Fingerprints of the documents and of their order, which may determine ties."""
         found = self.collection
-        return (
-            (found.documents_fingerprint, found.order_fingerprint) if found.documents else ("", "")
-        )
+        return (found.documents_fingerprint, found.order_fingerprint) if found.documents else ("", "")
 
     @cached_property
     def ids(self) -> frozenset[str] | None:
@@ -75,16 +60,15 @@ class Corpus:
         if not has_index(retriever):
             return None
         # Another benchmark or a composite retriever may have indexed other documents with it.
-        if self._indexed and self._indexed[0] is retriever and (
-            holds(retriever, self._source) is not False
-        ):  # fmt: skip
+        if self._indexed and self._indexed[0] is retriever and (holds(retriever, self._source) is not False):
             return self._indexed[1]
         where = f"{type(retriever).__name__}.index"
         if not self._source:
             raise InputError(
-                "the retriever indexes documents, but the benchmark has none", where=where,
+                "the retriever indexes documents, but the benchmark has none",
+                where=where,
                 fix="give the benchmark a collection with documents",
-            )  # fmt: skip
+            )
         what = f"indexing {many(len(self._source), 'document')}"
         try:
             with show_activity(what, wanted=self._progress), measure_resources() as took:
@@ -93,15 +77,17 @@ class Corpus:
             raise
         except TimeLimit:
             raise RankgaugeError(
-                f"indexing took longer than {most:g} s and was abandoned", where=where,
+                f"indexing took longer than {most:g} s and was abandoned",
+                where=where,
                 fix="raise the limit: Limits(index_timeout=...)",
-            ) from None  # fmt: skip
+            ) from None
         except BaseException as error:
             # Even SystemExit must not end the other runs.
             raise RankgaugeError(
-                f"indexing failed: {describe_error(error)}", where=where,
+                f"indexing failed: {describe_error(error)}",
+                where=where,
                 fix="fix the retriever; in Python, the traceback begins with its own error",
-            ) from error  # fmt: skip
+            ) from error
         size, recall = attribute_of(retriever, "size"), attribute_of(retriever, "recall")
         # The time includes parts that were indexed for another retriever; their memory is unknown,
         # because it was measured together with that retriever.
@@ -163,9 +149,12 @@ class Session:
         self.identity = identify(retriever, settings, name)
         documents, order = corpus.fingerprints
         declared = {
-            "documents": documents, "order": order, "k": options.k,
-            "retriever": self.identity.settings, "declared": self.identity.declared,
-        }  # fmt: skip
+            "documents": documents,
+            "order": order,
+            "k": options.k,
+            "retriever": self.identity.settings,
+            "declared": self.identity.declared,
+        }
         text = json.dumps(declared, sort_keys=True, ensure_ascii=False)
         key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
         self.folder = options.store / f"{self.identity.word}-{key}"
@@ -186,8 +175,7 @@ class Session:
                 here, where = Path.cwd(), journal.folder
                 where = where.relative_to(here) if where.is_relative_to(here) else where
                 self._remarks.append(
-                    f"{reused} of {many(len(queries), 'response')} reused from {where}: "
-                    f"{self._reuse.reason}"
+                    f"{reused} of {many(len(queries), 'response')} reused from {where}: {self._reuse.reason}"
                 )
             self._time(timed)
             tally, failures = self._counted(reused)
@@ -224,14 +212,15 @@ class Session:
         if done == len(queries):
             return done
         self._prepare()
-        left = (
-            one for one in queries.values() if not known or (one.id, query_key(one)) not in known
-        )
+        left = (one for one in queries.values() if not known or (one.id, query_key(one)) not in known)
         journal.note(
-            finished=False, name=self._name, retriever=self.identity.settings, k=self._options.k,
+            finished=False,
+            name=self._name,
+            retriever=self.identity.settings,
+            k=self._options.k,
             started=journal.head.get("started") or datetime.now(UTC).isoformat(timespec="seconds"),
             limits=self._limits.to_dict(),
-        )  # fmt: skip
+        )
         costs = _UsageRecorder(self._retriever, journal)
         progress = self._options.progress
         with show_progress(self._name, len(queries), done=done, wanted=progress) as bar:
@@ -243,9 +232,7 @@ class Session:
                 bar.step(failed=response.hits is None)
 
             try:
-                send_queries(
-                    self._retriever, left, self._options.k, limits=self._limits, record=record
-                )
+                send_queries(self._retriever, left, self._options.k, limits=self._limits, record=record)
             finally:
                 costs.note()
         if costs.failure:
@@ -276,9 +263,7 @@ class Session:
         chosen = [queries[query.decode()] for query in lot]
         what, progress = f"{self._name}: latency", self._options.progress
         with show_progress(what, len(chosen), wanted=progress, between=True) as bar:
-            found = measure_latency(
-                self._retriever, chosen, self._options.k, limits=self._limits, bar=bar
-            )
+            found = measure_latency(self._retriever, chosen, self._options.k, limits=self._limits, bar=bar)
         self._journal.note(latency=asdict(found))
 
     def _prepare(self) -> None:
@@ -313,11 +298,8 @@ class Session:
             "started": head.get("started", ""),
             "timing": timing,
             "versions": versions(),
-            "machine": {
-                "system": platform.system(), "processor": platform.machine(),
-                "cores": os.cpu_count(),
-            },
-        }  # fmt: skip
+            "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
+        }
 
 
 class _UsageRecorder:
@@ -347,13 +329,10 @@ class _UsageRecorder:
         self._noted = time.monotonic()
         earlier = self._earlier.get("usage", {})
         used = self._used()
-        facts: dict[str, Any] = {
-            "seconds": self._earlier.get("seconds", 0.0) + self._noted - self._began
-        }
+        facts: dict[str, Any] = {"seconds": self._earlier.get("seconds", 0.0) + self._noted - self._began}
         if not self.failure:
             facts["usage"] = {
-                unit: earlier.get(unit, 0) + amount - self._before.get(unit, 0)
-                for unit, amount in used.items()
+                unit: earlier.get(unit, 0) + amount - self._before.get(unit, 0) for unit, amount in used.items()
             }
             facts["asked"] = self._earlier.get("asked", 0) + self._asked
         self._journal.note(**facts)
@@ -371,9 +350,7 @@ class _UsageRecorder:
             return {}
         for unit, amount in amounts.items():
             if type(unit) is not str or not is_number(amount):
-                self.failure = (
-                    f"usage() failed: got {amount!r:.40} for {unit!r:.40}, expected a number"
-                )
+                self.failure = f"usage() failed: got {amount!r:.40} for {unit!r:.40}, expected a number"
                 return {}
         return amounts
 

@@ -61,9 +61,10 @@ def identify(retriever: Any, settings: Mapping[str, Any] | None, run: str) -> Id
         text = json.dumps({**(own or {}), **({} if partial else settings or {})}, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"the settings of the retriever are not plain values: {error}", where=name,
+            f"the settings of the retriever are not plain values: {error}",
+            where=name,
             fix="use text, finite numbers, lists, and mappings",
-        ) from None  # fmt: skip
+        ) from None
     plain = json.loads(text)
     return Identity(plain, declared=True, word=_word(str(plain.get("type", name))))
 
@@ -98,10 +99,11 @@ def source_of(retriever: Any) -> Source | None:
         files = [path, main] if main.is_file() else [path]  # not within rankgauge.exe
         top = defined.__module__.partition(".")[0]
         if (
-            top == _OWN or top in sys.stdlib_module_names
+            top == _OWN
+            or top in sys.stdlib_module_names
             or {"site-packages", "dist-packages"}.intersection(path.parts)
             or any(file.stat().st_mtime > _STARTED for file in files)
-        ):  # fmt: skip
+        ):
             return None
         parts = [blake2b(file.read_bytes(), digest_size=16).digest() for file in files]
         return Source(path.name, blake2b(b"".join(parts), digest_size=16).hexdigest())
@@ -179,10 +181,7 @@ class Reuse:
         elif source is None:
             why = "the file that defines it is unknown, has just changed, or belongs to a library"
         elif head.get("code") == source.digest:
-            self.reason = (
-                f"unfinished run; {source.name} and the main script are unchanged (nothing else "
-                "was compared)"
-            )
+            self.reason = f"unfinished run; {source.name} and the main script are unchanged (nothing else was compared)"
         else:
             why = f"{source.name}, which defines it, or the main script has changed"
         if why and journal.resumed:

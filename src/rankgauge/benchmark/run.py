@@ -89,36 +89,32 @@ class Tally:
         answered = self.queries - self.failed - self.missing - self.empty
         if self.unknown > _MOST * self.hits:
             yield Finding(
-                "T104", "error",
-                f"{self.unknown} of {many(self.hits, 'hit')} are documents that are not in the "
-                "collection",
+                "T104",
+                "error",
+                f"{self.unknown} of {many(self.hits, 'hit')} are documents that are not in the collection",
                 INPUT_KINDS["T104"].effect,
                 "return the ids of the documents passed to index()",
-            )  # fmt: skip
+            )
         if self.ascending > _MOST * answered:
             yield Finding(
-                "R104", "error",
+                "R104",
+                "error",
                 "the scores look like distances (lower is better): they increase with rank for "
                 f"{self.ascending} of {many(answered, 'query')}",
                 INPUT_KINDS["R104"].effect,
                 "negate them",
-            )  # fmt: skip
+            )
 
     def notes(self) -> Iterator[str]:
         """Yield notes on interpretation."""
         if self.empty:
             yield f"no results for {many(self.empty, 'query')}"
         if self.repeated:
-            yield (
-                f"WARNING: {many(self.repeated, 'hit')} removed: a higher-ranked document repeated"
-            )
+            yield (f"WARNING: {many(self.repeated, 'hit')} removed: a higher-ranked document repeated")
         if self.beyond:
             yield f"{many(self.beyond, 'hit')} removed: ranked below k"
         if self.unknown:
-            yield (
-                f"WARNING: {many(self.unknown, 'hit')} not in the collection; they count as not "
-                "relevant"
-            )
+            yield (f"WARNING: {many(self.unknown, 'hit')} not in the collection; they count as not relevant")
         if self.ascending:
             yield (
                 f"WARNING: the scores of {many(self.ascending, 'query')} increase with rank; "
@@ -213,20 +209,18 @@ class BenchmarkRun(Result):
             "failed": tally.failed,
             "not_asked": tally.missing,
             "failures": self.failures,
-            "latency": None if latency is None else {
-                **quantiles, "queries": len(latency.seconds), "throughput": latency.throughput
-            },
+            "latency": None
+            if latency is None
+            else {**quantiles, "queries": len(latency.seconds), "throughput": latency.throughput},
             "index": self.index,
             "usage": dict(self.usage),
             "cost_per_1000_queries": self.cost,
-        }  # fmt: skip
+        }
 
     @property
     def cost(self) -> float | None:
         """Price of 1,000 queries; None without a price for any of the usage."""
-        priced = [
-            self.usage[unit] * price for unit, price in self.prices.items() if unit in self.usage
-        ]
+        priced = [self.usage[unit] * price for unit, price in self.prices.items() if unit in self.usage]
         return math.fsum(priced) / self.asked * 1000 if priced and self.asked else None
 
     @property
@@ -241,10 +235,7 @@ class BenchmarkRun(Result):
         text = f"{self.tally.failed} of {many(self.tally.queries, 'query')} failed"
         if self.tally.missing:
             missing = self.tally.missing
-            text += (
-                f", {missing} {inflect(missing, 'was', 'were')} not sent after too many "
-                "consecutive failures"
-            )
+            text += f", {missing} {inflect(missing, 'was', 'were')} not sent after too many consecutive failures"
         kinds = {failure.error: failure.query for failure in reversed(self.failures)}
         shown = list(itertools.islice(((q, e) for e, q in reversed(kinds.items())), 2))
         return text + "".join(f"; {query}: {error}" for query, error in shown)
@@ -263,10 +254,10 @@ class BenchmarkRun(Result):
         if lost and (errors == "raise" or lost == self.tally.queries):
             others = ', or count them as empty rankings (errors="empty", --errors empty)'
             raise InputError(
-                self._failure_text(), where=f"run {self.name!r}",
-                fix='run them again (rerun="failed", --failed)'
-                + others * (lost < self.tally.queries),
-            )  # fmt: skip
+                self._failure_text(),
+                where=f"run {self.name!r}",
+                fix='run them again (rerun="failed", --failed)' + others * (lost < self.tally.queries),
+            )
 
     @cached_property
     def run(self) -> Run:
@@ -288,9 +279,7 @@ class BenchmarkRun(Result):
             InputError: If queries failed and `errors` is ``raise``.
         """
         self.check(errors)
-        rankings = {
-            response.query: response.hits.pairs() for response in self._responses() if response.hits
-        }
+        rankings = {response.query: response.hits.pairs() for response in self._responses() if response.hits}
         ordered = {query: rankings.get(query, []) for query in self.queries}
         return Run.of(ordered, name=self.name, settings=self.settings)
 
@@ -312,9 +301,8 @@ class BenchmarkRun(Result):
             yield Run.of(some, name=self.name, settings=self.settings)
 
     def evaluate(
-        self, measures: str | Measure | Iterable[str | Measure] | None = None, *,
-        errors: Errors = "raise",
-    ) -> Evaluation:  # fmt: skip
+        self, measures: str | Measure | Iterable[str | Measure] | None = None, *, errors: Errors = "raise"
+    ) -> Evaluation:
         """Evaluate the rankings in blocks.
 
         Args:
@@ -331,9 +319,10 @@ class BenchmarkRun(Result):
             return
         if self.journal.stamp() != self.stamp:
             raise InputError(
-                "its journal was deleted, or replaced by a later run", where=f"run {self.name!r}",
+                "its journal was deleted, or replaced by a later run",
+                where=f"run {self.name!r}",
                 fix="use the latest run, or run it again",
-            )  # fmt: skip
+            )
         found = 0
         for response in self.journal.responses(is_response_to(self.queries)):
             found += 1
@@ -373,9 +362,7 @@ class TallyCounter:
         if hits is None:
             counts["failed"] += 1
             if len(self._failures) < _LISTED:
-                self._failures.append(
-                    Failure(response.query, response.kind, response.error, response.attempts)
-                )
+                self._failures.append(Failure(response.query, response.kind, response.error, response.attempts))
             return
         counts["empty"] += not hits.ids
         counts["repeated"] += hits.repeated
@@ -442,16 +429,13 @@ def _metadata(run: BenchmarkRun, rankings: Run) -> str:
         },
         "method": {
             "automatic": True,
-            "retrieval": [
-                {"name": run.name, "method": retriever.get("type", "callable"),
-                 "parameters": retriever}
-            ],
+            "retrieval": [{"name": run.name, "method": retriever.get("type", "callable"), "parameters": retriever}],
             "depth": settings.get("k"),
         },
         "data": {"test_collection": settings.get("collection", {})},
         "research goal": {"evaluation": {"timing": settings.get("timing", {})}},
         "run": {"sha256": fingerprint(rankings), "started": settings.get("started", "")},
-    }  # fmt: skip
+    }
     # JSON is valid YAML.
     rows = (f"{key}: {json.dumps(value, default=str)}" for key, value in head.items())
     return "".join(f"# {row}\n" for row in ("ir_metadata.start", *rows, "ir_metadata.end"))

@@ -41,9 +41,10 @@ class Space:
         missing = [] if start is None else [name for name in axes if name not in start]
         if missing:
             raise InputError(
-                f"the current configuration has no {', '.join(missing)}", where="start",
+                f"the current configuration has no {', '.join(missing)}",
+                where="start",
                 fix=f"pass a value for each: {', '.join(axes)}",
-            )  # fmt: skip
+            )
         return cls(axes, fixed)
 
     @property
@@ -58,9 +59,7 @@ class Space:
 
     def holds(self, configuration: Mapping[str, Any]) -> bool:
         """Return whether the values of a configuration are in the space."""
-        return all(
-            _position(values, configuration[name]) >= 0 for name, values in self.axes.items()
-        )
+        return all(_position(values, configuration[name]) >= 0 for name, values in self.axes.items())
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for values in itertools.product(*self.axes.values()):
@@ -79,9 +78,10 @@ class Space:
 def _values(name: str, given: Any) -> tuple[Any, ...]:
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence) or not len(given):
         raise InputError(
-            f"got {given!r:.60} for the values of {name!r}", where="space",
+            f"got {given!r:.60} for the values of {name!r}",
+            where="space",
             fix=f"pass a list; to fix the setting, a list of one value: {{{name!r}: [...]}}",
-        )  # fmt: skip
+        )
     found: dict[str, Any] = {}
     for value in given:
         found.setdefault(key_of({"": value}), value)
@@ -128,9 +128,7 @@ class Sampler:
         level = optuna.logging.get_verbosity()
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         try:
-            self._study = optuna.create_study(
-                direction="minimize" if lower else "maximize", sampler=sampler
-            )
+            self._study = optuna.create_study(direction="minimize" if lower else "maximize", sampler=sampler)
         finally:
             optuna.logging.set_verbosity(level)
         self._known: dict[str, float] = {}
@@ -161,9 +159,7 @@ class Sampler:
         if self._asked is not None and self._asked.params == places:
             self._report_to_optuna(self._asked, value)
         elif not math.isnan(value):
-            made = self._optuna.trial.create_trial(
-                params=places, distributions=self._kinds, value=value
-            )
+            made = self._optuna.trial.create_trial(params=places, distributions=self._kinds, value=value)
             self._study.add_trial(made)
         self._asked = None
 

@@ -67,9 +67,7 @@ def check(
     judged = open_qrels(qrels)
     truth = Qrels(without_repeats(judged.whole, "first"))
     if not len(truth):
-        raise InputError(
-            "the judgments have no queries", where=judged.source, fix="pass at least one"
-        )
+        raise InputError("the judgments have no queries", where=judged.source, fix="pass at least one")
     given = open_runs(runs)
     several = len(given) > 1
     checked = [CheckedRun.of(one, truth, chosen, several=several) for one in given]
@@ -111,8 +109,6 @@ def _codes(given: Iterable[str]) -> frozenset[str]:
     unknown = sorted(codes - FINDING_KINDS.keys())
     if unknown:
         raise UnknownName(
-            f"unknown finding code {unknown[0]!r}",
-            where="ignore",
-            fix=f"codes are {', '.join(FINDING_KINDS)}",
+            f"unknown finding code {unknown[0]!r}", where="ignore", fix=f"codes are {', '.join(FINDING_KINDS)}"
         )
     return codes

@@ -84,9 +84,7 @@ class CheckedRun:
     digest: dict[bytes, int] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls, given: CheckInput, qrels: Qrels, measures: tuple[Measure, ...], *, several: bool
-    ) -> CheckedRun:
+    def of(cls, given: CheckInput, qrels: Qrels, measures: tuple[Measure, ...], *, several: bool) -> CheckedRun:
         """Read a run once; `several` means that other runs may be identical to it."""
         nothing = _concatenated([], qrels)
         found = cls(given, qrels, measures, nothing, nothing)
@@ -118,9 +116,7 @@ class CheckedRun:
         """Number of documents."""
         return int(self.sizes.sum())
 
-    def rejoined(
-        self, change: _Change = without_repeats, *, qrels: Qrels | None = None, ties: str = "trec"
-    ) -> Joined:
+    def rejoined(self, change: _Change = without_repeats, *, qrels: Qrels | None = None, ties: str = "trec") -> Joined:
         """Return the judged documents with ranks, after applying a change to each table."""
         judged = self.qrels if qrels is None else qrels
         parts = []
@@ -141,9 +137,7 @@ class CheckedRun:
         chosen = measures or self.measures
         if now is None:
             now = self.joined if measures else self.now
-        before, after = (
-            means(side, chosen) if isinstance(side, Joined) else side for side in (now, then)
-        )
+        before, after = (means(side, chosen) if isinstance(side, Joined) else side for side in (now, then))
         return tuple(
             Effect(self.name, str(measure), old, new, by)
             for measure, old, new in zip(chosen, before, after, strict=True)
@@ -247,9 +241,7 @@ def _in_32_bits(table: PairTable) -> PairTable:
         return replace(table, values=table.values.astype(np.float32).astype(np.float64))
 
 
-def locations_of(
-    table: PairTable, rows: Sequence[int] | IntArray, source: str
-) -> tuple[Location, ...]:
+def locations_of(table: PairTable, rows: Sequence[int] | IntArray, source: str) -> tuple[Location, ...]:
     """Return the locations of the first of these rows."""
     shown = np.asarray(rows[:SHOWN], dtype=np.int64)
     return tuple(

@@ -41,17 +41,16 @@ def copy_name(source: str, layout: Layout) -> str:
     return name if PurePath(name).suffix else f"{name}.txt"
 
 
-def copy_lines(
-    source: str, target: Path, pair: tuple[PairTable, PairTable], layout: Layout
-) -> bool:
+def copy_lines(source: str, target: Path, pair: tuple[PairTable, PairTable], layout: Layout) -> bool:
     """Write a copy of an input, with its original lines if possible; return whether it was."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(
             f"the folder cannot be created: {error.strerror or error}",
-            where=os.fspath(target.parent), fix="name another folder",
-        ) from None  # fmt: skip
+            where=os.fspath(target.parent),
+            fix="name another folder",
+        ) from None
     edit = _Edit.of(source, pair, layout)
     ranked = edit is not None and _counts_ranks(source, pair[0], layout)
     if edit is None or (ranked and len(pair[0]) != len(pair[1])):
@@ -152,16 +151,10 @@ class _Edit:
             part = slice(start, start + _AT_ONCE)
             values = (
                 number_text(value, self.layout).encode() if other else None
-                for value, other in zip(
-                    self.values[part].tolist(), self.other_value[part].tolist(), strict=True
-                )
+                for value, other in zip(self.values[part].tolist(), self.other_value[part].tolist(), strict=True)
             )
-            fields = zip(
-                self.queries.take(part).tolist(), self.docs.take(part).tolist(), values, strict=True
-            )
-            yield from zip(
-                self.numbers[part].tolist(), self.changed[part].tolist(), fields, strict=True
-            )
+            fields = zip(self.queries.take(part).tolist(), self.docs.take(part).tolist(), values, strict=True)
+            yield from zip(self.numbers[part].tolist(), self.changed[part].tolist(), fields, strict=True)
 
     def _with_fields(self, line: bytes, new: _Fields) -> bytes:
         """Replace the fields of a line, keeping the separators."""

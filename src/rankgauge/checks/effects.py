@@ -71,11 +71,7 @@ _DEPTH = 10
 
 
 def values_of(
-    joined: Joined,
-    measure: Measure,
-    queries: IntArray | None = None,
-    *,
-    view: _View | None = None,
+    joined: Joined, measure: Measure, queries: IntArray | None = None, *, view: _View | None = None
 ) -> Values | None:
     """Return the values of a measure for these queries (default: all judged queries).
 
@@ -93,11 +89,7 @@ def values_of(
 
 
 def means(
-    joined: Joined,
-    measures: Iterable[Measure],
-    queries: IntArray | None = None,
-    *,
-    view: _View | None = None,
+    joined: Joined, measures: Iterable[Measure], queries: IntArray | None = None, *, view: _View | None = None
 ) -> list[float]:
     """Return the mean of each measure over these queries; NaN if it rejects the judgments."""
     columns = [(measure, values_of(joined, measure, queries, view=view)) for measure in measures]

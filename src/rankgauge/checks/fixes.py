@@ -12,12 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rankgauge.checks.copies import copy_lines, copy_name
-from rankgauge.checks.effects import (
-    negated,
-    ranks_as_scores,
-    without_repeats,
-    without_self_retrieved,
-)
+from rankgauge.checks.effects import negated, ranks_as_scores, without_repeats, without_self_retrieved
 from rankgauge.checks.readers import CheckInput, open_qrels, open_runs, read_into_memory
 from rankgauge.checks.result import FINDING_KINDS, CheckResult
 from rankgauge.core.ids import Ids
@@ -125,16 +120,13 @@ class FixedInputs:
                 # Check all targets before writing the first.
                 if path.exists() and any(o.exists() and path.samefile(o) for o in originals):
                     raise InputError(
-                        "the copy would overwrite an input", where=os.fspath(path),
-                        fix="name another folder",
-                    )  # fmt: skip
+                        "the copy would overwrite an input", where=os.fspath(path), fix="name another folder"
+                    )
         sentences = [copy.write(paths.get(number)) for number, copy in enumerate(self._copies)]
         return list(filter(None, sentences)) or ["nothing to fix: no copy written"]
 
 
-def fix_inputs(
-    found: CheckResult, qrels: Any, runs: Any = (), *, also: Iterable[str] = ()
-) -> FixedInputs:
+def fix_inputs(found: CheckResult, qrels: Any, runs: Any = (), *, also: Iterable[str] = ()) -> FixedInputs:
     """Fix the findings of a check in copies of the inputs.
 
     Safe fixes are always applied. Fixes that guess the intention are applied only if their code is
@@ -181,22 +173,16 @@ def fixable_codes(also: Iterable[str]) -> set[str]:
     fixable = [code for code, kind in FINDING_KINDS.items() if kind.automatic]
     for code in sorted(codes.difference(fixable)):
         raise UnknownName(
-            f"{code} cannot be fixed automatically" if code in FINDING_KINDS
-            else f"unknown finding code {code!r}",
-            where="also", fix=f"codes that can be fixed: {', '.join(fixable)}",
-        )  # fmt: skip
+            f"{code} cannot be fixed automatically" if code in FINDING_KINDS else f"unknown finding code {code!r}",
+            where="also",
+            fix=f"codes that can be fixed: {', '.join(fixable)}",
+        )
     return codes
 
 
-def _fixed(
-    found: CheckResult, pair: tuple[CheckInput, Layout], wanted: set[str], judged: PairTable
-) -> _Copy:
+def _fixed(found: CheckResult, pair: tuple[CheckInput, Layout], wanted: set[str], judged: PairTable) -> _Copy:
     given, layout = pair
-    counts = {
-        one.code: one.evidence.count
-        for one in found.findings
-        if one.evidence.source == given.source
-    }
+    counts = {one.code: one.evidence.count for one in found.findings if one.evidence.source == given.source}
     before = table = _all_rows(given)
     # The reader has already dropped unreadable rows.
     fixed = {code: counts[code] for code in _UNREAD if code in counts and code in wanted}
@@ -251,9 +237,7 @@ def _spelling(ours: Ids, theirs: Ids) -> Spelling | None:
         return None
     if any(_turned(way, value) != meant for value, meant in found.names.items()):
         return found
-    names = {
-        value: new for value in mine if value not in known and (new := _turned(way, value)) != value
-    }
+    names = {value: new for value in mine if value not in known and (new := _turned(way, value)) != value}
     # New ids must not equal existing ids.
     new_ids = set(names.values())
     unique = len(new_ids) == len(names) and new_ids.isdisjoint(mine - names.keys())

@@ -46,39 +46,49 @@ _BETTER = 1.5
 _Pair: TypeAlias = tuple[bytes, bytes]
 
 NO_COMMON_QUERY = FindingKind(
-    "P101", "no-common-query", "error",
+    "P101",
+    "no-common-query",
+    "error",
     "judgments and run have no query in common",
     "there is nothing to evaluate",
     "use the query ids of the judgments in the run; check that the files belong together",
-)  # fmt: skip
+)
 
 QUERY_WITHOUT_JUDGMENTS = FindingKind(
-    "P105", "query-without-judgments", "info",
+    "P105",
+    "query-without-judgments",
+    "info",
     "queries of the run have no judgments",
     "they are ignored",
     "none if the judgments are meant to cover only some queries",
-)  # fmt: skip
+)
 
 UNJUDGED_AT_K = FindingKind(
-    "P106", "unjudged-at-k", "warning",
+    "P106",
+    "unjudged-at-k",
+    "warning",
     "documents in the top k have no judgment",
     "they count as not relevant; if some are relevant, the value is too low",
     "judge them, compare only runs with similar judged shares, or use Bpref or nDCG(judged_only)",
-)  # fmt: skip
+)
 
 SUSPICIOUSLY_PERFECT = FindingKind(
-    "P107", "suspiciously-perfect", "warning",
+    "P107",
+    "suspiciously-perfect",
+    "warning",
     "the run may have been made from the judgments",
     "if judgments and run are derived from each other, the value is meaningless",
     "check where the run and the judgments come from",
-)  # fmt: skip
+)
 
 UNRELATED_JUDGMENTS = FindingKind(
-    "P108", "unrelated-judgments", "error",
+    "P108",
+    "unrelated-judgments",
+    "error",
     "the rankings fit the judgments of other queries as well as their own",
     "ids match by chance: the values are random",
     "check whether these judgments belong to this collection, and whether its ids were renumbered",
-)  # fmt: skip
+)
 
 
 def check_pair(run: CheckedRun, *, ascending: bool) -> Iterator[Finding]:
@@ -89,11 +99,13 @@ def check_pair(run: CheckedRun, *, ascending: bool) -> Iterator[Finding]:
     if not len(run.joined.numbers):
         if not reasons:
             yield NO_COMMON_QUERY.finding(
-                f"the run has {some(map(show_id, run.queries))}, the judgments have "
-                f"{some(run.qrels.query_ids)}",
-                run.source, len(run.queries), len(run.queries), "query",
+                f"the run has {some(map(show_id, run.queries))}, the judgments have {some(run.qrels.query_ids)}",
+                run.source,
+                len(run.queries),
+                len(run.queries),
+                "query",
                 locations=_locations(run, run.queries[:1], "query"),
-            )  # fmt: skip
+            )
         return
     yield from _missing(run)
     yield from _unknown(run)
@@ -104,9 +116,12 @@ def check_pair(run: CheckedRun, *, ascending: bool) -> Iterator[Finding]:
             judged_ids = judged.take(np.arange(min(3, len(judged)))).shown()
             yield NO_COMMON_DOCUMENT.finding(
                 f"the run has {some(map(show_id, docs))}, the judgments have {some(judged_ids)}",
-                run.source, run.documents, run.documents, "document",
+                run.source,
+                run.documents,
+                run.documents,
+                "document",
                 locations=_locations(run, docs[:1], "document"),
-            )  # fmt: skip
+            )
         return
     if not reasons and not ascending:
         yield from _unrelated(run)
@@ -134,9 +149,7 @@ def _written_differently(run: CheckedRun) -> Iterator[Finding]:
     found = {unit: spelling for unit, spelling in spellings.items() if spelling is not None}
     if not found:
         return
-    joined = run.rejoined(
-        lambda table: without_repeats(renamed(table, spellings["query"], spellings["document"]))
-    )
+    joined = run.rejoined(lambda table: without_repeats(renamed(table, spellings["query"], spellings["document"])))
     # If this finds no more judged documents, the match is accidental.
     more = len(joined.rank) > len(run.joined.rank)
     if not more and len(joined.numbers) <= len(run.joined.numbers):
@@ -148,12 +161,14 @@ def _written_differently(run: CheckedRun) -> Iterator[Finding]:
         yield IDS_WRITTEN_DIFFERENTLY.finding(
             f"{len(spelling.names)} {unit} ids of the run are ids of the judgments "
             f"{spelling.by}: '{show_id(ours)}' and '{show_id(theirs)}'{ambiguous}",
-            run.source, len(spelling.names), of[unit], unit,
+            run.source,
+            len(spelling.names),
+            of[unit],
+            unit,
             locations=_locations(run, list(spelling.names), unit),
             effects=run.effects(joined, f"{' and '.join(found)} ids {spelling.by}"),
-            fix="" if spelling.one_to_one
-            else "decide which of the ids that would become equal is correct",
-        )  # fmt: skip
+            fix="" if spelling.one_to_one else "decide which of the ids that would become equal is correct",
+        )
 
 
 def _missing(run: CheckedRun) -> Iterator[Finding]:
@@ -165,10 +180,13 @@ def _missing(run: CheckedRun) -> Iterator[Finding]:
         yield QUERY_MISSING.finding(
             f"{len(missing)} of {many(len(run.qrels), 'judged query')} "
             f"{inflect(len(missing), 'is', 'are')} not in the run: {some(map(show_id, names))}",
-            run.source, len(missing), len(run.qrels), "query",
+            run.source,
+            len(missing),
+            len(run.qrels),
+            "query",
             locations=_locations(run, names, "query"),
             effects=run.effects(then, "queries=intersection"),
-        )  # fmt: skip
+        )
 
 
 def _unknown(run: CheckedRun) -> Iterator[Finding]:
@@ -177,9 +195,12 @@ def _unknown(run: CheckedRun) -> Iterator[Finding]:
             f"{len(run.unknown)} of {many(len(run.queries), 'query')} of the run "
             f"{inflect(len(run.unknown), 'has', 'have')} no judgments: "
             f"{some(map(show_id, run.unknown))}",
-            run.source, len(run.unknown), len(run.queries), "query",
+            run.source,
+            len(run.unknown),
+            len(run.queries),
+            "query",
             locations=_locations(run, run.unknown, "query"),
-        )  # fmt: skip
+        )
 
 
 def _unjudged(run: CheckedRun) -> Iterator[Finding]:
@@ -201,10 +222,13 @@ def _unjudged(run: CheckedRun) -> Iterator[Finding]:
     yield UNJUDGED_AT_K.finding(
         f"{unjudged} of {shown} documents in the first {k} of the rankings have no judgment "
         f"({Ratio(unjudged / shown):.0%})",
-        run.source, unjudged, shown, "document",
+        run.source,
+        unjudged,
+        shown,
+        "document",
         effects=run.effects(now, none, now=now, measures=measures)
         + run.effects(filled, every, now=now, measures=measures),
-    )  # fmt: skip
+    )
 
 
 def _perfect(run: CheckedRun) -> Iterator[Finding]:
@@ -215,9 +239,7 @@ def _perfect(run: CheckedRun) -> Iterator[Finding]:
     if reasons or means(run.joined, [parse("nDCG")], queries)[0] >= _HIGH:
         reasons += _scores_are_grades(run)
     if reasons:
-        yield SUSPICIOUSLY_PERFECT.finding(
-            "; ".join(reasons), run.source, len(queries), len(queries), "query"
-        )
+        yield SUSPICIOUSLY_PERFECT.finding("; ".join(reasons), run.source, len(queries), len(queries), "query")
 
 
 def _all_ones(run: CheckedRun) -> Iterator[str]:
@@ -280,8 +302,11 @@ def _unrelated(run: CheckedRun) -> Iterator[Finding]:
     if own <= 1.25 * most:
         yield UNRELATED_JUDGMENTS.finding(
             f"{measure} is {own:.4f}, but up to {most:.4f} with the judgments of other queries",
-            run.source, len(queries), len(queries), "query",
-        )  # fmt: skip
+            run.source,
+            len(queries),
+            len(queries),
+            "query",
+        )
 
 
 def _by_chance(run: CheckedRun) -> bool:
@@ -351,5 +376,9 @@ def _off_by_one(run: CheckedRun) -> Iterator[Finding]:
     if any(effect.after >= _BETTER * effect.before for effect in effects):
         yield IDS_OFF_BY_ONE.finding(
             f"with the {by}, {most} instead of {now} of the first documents are relevant",
-            run.source, len(pairs), len(pairs), "document", effects=effects,
-        )  # fmt: skip
+            run.source,
+            len(pairs),
+            len(pairs),
+            "document",
+            effects=effects,
+        )

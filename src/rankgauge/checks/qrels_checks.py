@@ -12,13 +12,7 @@ import numpy as np
 
 from rankgauge.checks.checked_run import SHOWN, CheckedRun, locations_of
 from rankgauge.checks.effects import least_rel, means, relevant_counts, without_repeats
-from rankgauge.core.findings import (
-    NO_RELEVANT_DOCUMENT,
-    Effect,
-    Finding,
-    FindingKind,
-    Location,
-)
+from rankgauge.core.findings import NO_RELEVANT_DOCUMENT, Effect, Finding, FindingKind, Location
 from rankgauge.core.ids import IntArray, show_id
 from rankgauge.core.pair_table import PairTable
 from rankgauge.core.text import Ratio, inflect, many
@@ -35,62 +29,77 @@ _RARE = 50
 _NEARLY = 0.99
 
 JUDGED_TWICE = FindingKind(
-    "J101", "judged-twice", "error",
+    "J101",
+    "judged-twice",
+    "error",
     "a document is judged more than once for one query, each time with the same grade",
     "an evaluation rejects the judgments; other tools count it once or twice",
     "keep one of the lines",
     "safe",
-)  # fmt: skip
+)
 
 JUDGED_TWICE_DIFFERENTLY = FindingKind(
-    "J102", "judged-twice-differently", "error",
+    "J102",
+    "judged-twice-differently",
+    "error",
     "a document is judged more than once for one query, with different grades",
     "values depend on which of the grades a tool keeps",
     "decide which grade is right (the last, the highest, the majority), and keep only that one",
-)  # fmt: skip
+)
 
 GRADE_BELOW_REL = FindingKind(
-    "J104", "grade-below-rel", "warning",
+    "J104",
+    "grade-below-rel",
+    "warning",
     "grades above 0 that do not reach the relevance level of the measures",
     "P, R, AP, RR, and others count such documents as not relevant; nDCG gives them a small gain",
     "set the level, as in AP(rel=0.5), or use integer grades",
-)  # fmt: skip
+)
 
 GRADE_OUT_OF_SCALE = FindingKind(
-    "J105", "grade-out-of-scale", "warning",
+    "J105",
+    "grade-out-of-scale",
+    "warning",
     "grades outside the scale",
     "one grade far above the others dominates nDCG; one below -2 is usually a typo",
     "check these judgments",
-)  # fmt: skip
+)
 
 GRADE_ABOVE_TOP = FindingKind(
-    "J106", "grade-above-top", "warning",
+    "J106",
+    "grade-above-top",
+    "warning",
     "grades above the top grade of ERR",
     "ERR rejects them; its values depend on the top grade",
     "set the top of the scale, as in ERR(top=5)@20",
-)  # fmt: skip
+)
 
 RECALL_OUT_OF_REACH = FindingKind(
-    "J107", "recall-out-of-reach", "warning",
+    "J107",
+    "recall-out-of-reach",
+    "warning",
     "queries have more relevant documents than the cut-off of R",
     "R@k cannot reach 1 for them, so its mean understates the ranking",
     "use a larger cut-off, Rprec, or nDCG, which can reach 1",
-)  # fmt: skip
+)
 
 ONLY_RELEVANT = FindingKind(
-    "J108", "only-relevant", "info",
+    "J108",
+    "only-relevant",
+    "info",
     "the judgments name relevant documents only",
-    "unjudged documents may be relevant: a new retriever that finds other good documents gets "
-    "no credit",
+    "unjudged documents may be relevant: a new retriever that finds other good documents gets no credit",
     "keep documents that were judged not relevant, with grade 0",
-)  # fmt: skip
+)
 
 SINGLE_MEASURE = FindingKind(
-    "M101", "single-measure", "info",
+    "M101",
+    "single-measure",
+    "info",
     "only one measure is reported",
     "it hides other aspects: nDCG@10 does not show what was missed",
     "report precision, recall, and order: P@10, R@100, nDCG@10",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -110,9 +119,8 @@ class Scale:
             low, high = 1.0, 0.0
         if low > high:
             raise InputError(
-                f"got {text!r} for the scale", where="scale",
-                fix="write the lowest and the highest grade: 0..3",
-            )  # fmt: skip
+                f"got {text!r} for the scale", where="scale", fix="write the lowest and the highest grade: 0..3"
+            )
         return cls(low, high)
 
     def outside(self, grades: np.ndarray) -> IntArray:
@@ -136,37 +144,37 @@ class _Checked:
     def table(self) -> PairTable:
         return self.qrels.table
 
-    def effects(
-        self, then: Callable[[CheckedRun], Joined | Sequence[float]], by: str
-    ) -> list[Effect]:
+    def effects(self, then: Callable[[CheckedRun], Joined | Sequence[float]], by: str) -> list[Effect]:
         """Return the effects on the means of each run."""
         return [effect for run in self.runs for effect in run.effects(then(run), by)]
 
     def judgments(
-        self,
-        kind: FindingKind,
-        message: str,
-        rows: IntArray,
-        effects: Sequence[Effect],
-        *,
-        fix: str = "",
+        self, kind: FindingKind, message: str, rows: IntArray, effects: Sequence[Effect], *, fix: str = ""
     ) -> Finding:
         """Return a finding about these judgments."""
         return kind.finding(
-            message, self.source, len(rows), len(self.table), "judgment",
-            locations=locations_of(self.table, rows, self.source), effects=tuple(effects), fix=fix,
-        )  # fmt: skip
+            message,
+            self.source,
+            len(rows),
+            len(self.table),
+            "judgment",
+            locations=locations_of(self.table, rows, self.source),
+            effects=tuple(effects),
+            fix=fix,
+        )
 
-    def queries(
-        self, kind: FindingKind, message: str, numbers: IntArray, effects: Sequence[Effect]
-    ) -> Finding:
+    def queries(self, kind: FindingKind, message: str, numbers: IntArray, effects: Sequence[Effect]) -> Finding:
         """Return a finding about these queries."""
         names = [show_id(self.table.queries[number]) for number in numbers[:SHOWN].tolist()]
         return kind.finding(
-            message, self.source, len(numbers), len(self.qrels), "query",
+            message,
+            self.source,
+            len(numbers),
+            len(self.qrels),
+            "query",
             locations=tuple(Location(self.source, query=name) for name in names),
             effects=tuple(effects),
-        )  # fmt: skip
+        )
 
 
 def check_qrels(
@@ -200,9 +208,13 @@ def _repeats(table: PairTable, source: str, runs: Sequence[CheckedRun]) -> Itera
     if same:
         yield JUDGED_TWICE.finding(
             f"{many(len(same), 'document')} judged again for the same query, with the same grade",
-            source, len(same), len(table), "judgment", locations=locations_of(table, same, source),
+            source,
+            len(same),
+            len(table),
+            "judgment",
+            locations=locations_of(table, same, source),
             effects=tuple(e for run in runs for e in run.effects_if_read("each judgment once")),
-        )  # fmt: skip
+        )
     if other:
         effects: list[Effect] = []
         for word, keep in (("lowest", "lowest"), ("highest", "best")):
@@ -213,9 +225,13 @@ def _repeats(table: PairTable, source: str, runs: Sequence[CheckedRun]) -> Itera
                 effects += run.effects(then, f"the {word} of the grades", now=refused)
         yield JUDGED_TWICE_DIFFERENTLY.finding(
             f"{many(len(other), 'document')} judged again for the same query, with another grade",
-            source, len(other), len(table), "judgment",
-            locations=locations_of(table, other, source), effects=tuple(effects),
-        )  # fmt: skip
+            source,
+            len(other),
+            len(table),
+            "judgment",
+            locations=locations_of(table, other, source),
+            effects=tuple(effects),
+        )
 
 
 def _no_relevant(judged: _Checked, rel: float) -> Iterator[Finding]:
@@ -227,8 +243,9 @@ def _no_relevant(judged: _Checked, rel: float) -> Iterator[Finding]:
             NO_RELEVANT_DOCUMENT,
             f"{len(without)} of {many(len(counts), 'judged query')} "
             f"{inflect(len(without), 'has', 'have')} no document of grade {rel:g} or more",
-            without, judged.effects(lambda run: means(run.joined, run.measures, rest), by),
-        )  # fmt: skip
+            without,
+            judged.effects(lambda run: means(run.joined, run.measures, rest), by),
+        )
 
 
 def _below_rel(judged: _Checked, rel: float) -> Iterator[Finding]:
@@ -244,11 +261,11 @@ def _below_rel(judged: _Checked, rel: float) -> Iterator[Finding]:
         effects += run.effects(lower, f"rel={lowest:g}", measures=own)
     yield judged.judgments(
         GRADE_BELOW_REL,
-        f"{many(len(rows), 'judgment')} with a grade between 0 and {most:g}, such as {lowest:g}: "
-        "never relevant",
-        rows, effects,
+        f"{many(len(rows), 'judgment')} with a grade between 0 and {most:g}, such as {lowest:g}: never relevant",
+        rows,
+        effects,
         fix=f"set the level, as in AP(rel={lowest:g}), or use integer grades",
-    )  # fmt: skip
+    )
 
 
 def _out_of_scale(judged: _Checked, scale: Scale | None) -> Iterator[Finding]:
@@ -261,9 +278,11 @@ def _out_of_scale(judged: _Checked, scale: Scale | None) -> Iterator[Finding]:
     qrels = Qrels(judged.table.keep(np.delete(np.arange(len(values)), rows)))
     which = "the others" if scale is None else f"the scale {scale.low:g}..{scale.high:g}"
     yield judged.judgments(
-        GRADE_OUT_OF_SCALE, f"{many(len(rows), 'grade')} outside {which}: {shown}", rows,
+        GRADE_OUT_OF_SCALE,
+        f"{many(len(rows), 'grade')} outside {which}: {shown}",
+        rows,
         judged.effects(lambda run: run.rejoined(qrels=qrels), "without these judgments"),
-    )  # fmt: skip
+    )
 
 
 def _outliers(grades: np.ndarray) -> IntArray:
@@ -292,18 +311,15 @@ def _above_top(judged: _Checked, measures: Sequence[Measure]) -> Iterator[Findin
     higher = [measure(top=highest) for measure in own]
     yield judged.judgments(
         GRADE_ABOVE_TOP,
-        f"{many(len(rows), 'grade')} above {top:g}, the top grade of {own[0]}; the highest is "
-        f"{highest:g}",
+        f"{many(len(rows), 'grade')} above {top:g}, the top grade of {own[0]}; the highest is {highest:g}",
         rows,
         [
-            e for run in judged.runs
-            for e in run.effects(
-                means(run.joined, higher), f"top={highest:g}", measures=own,
-                now=[math.nan] * len(own),
-            )
+            e
+            for run in judged.runs
+            for e in run.effects(means(run.joined, higher), f"top={highest:g}", measures=own, now=[math.nan] * len(own))
         ],
         fix=f"write {higher[0]}",
-    )  # fmt: skip
+    )
 
 
 def _out_of_reach(judged: _Checked, measures: Sequence[Measure]) -> Iterator[Finding]:
@@ -323,7 +339,7 @@ def _out_of_reach(judged: _Checked, measures: Sequence[Measure]) -> Iterator[Fin
             f"{measure} can be at most {reach:.4f}",
             over,
             [e for run in judged.runs for e in run.effects([reach], by, measures=[measure])],
-        )  # fmt: skip
+        )
 
 
 def _only_relevant(judged: _Checked, rel: float) -> Iterator[Finding]:
@@ -334,7 +350,9 @@ def _only_relevant(judged: _Checked, rel: float) -> Iterator[Finding]:
     known = [(run.name, means(run.joined, [parse("Judged@10")])[0]) for run in judged.runs]
     shares = ", ".join(f"{name} {Ratio(share):.3f}" for name, share in known)
     yield ONLY_RELEVANT.finding(
-        f"{many(relevant, 'judgment')}, all of relevant "
-        f"documents{shares and '; Judged@10: '}{shares}",
-        judged.source, relevant, len(values), "judgment",
-    )  # fmt: skip
+        f"{many(relevant, 'judgment')}, all of relevant documents{shares and '; Judged@10: '}{shares}",
+        judged.source,
+        relevant,
+        len(values),
+        "judgment",
+    )

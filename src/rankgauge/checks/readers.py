@@ -114,9 +114,7 @@ def open_runs(runs: Any) -> list[CheckInput]:
     return [
         one
         if names.count(one.name) == 1
-        else replace(
-            one, name=one.source if sources.count(one.source) == 1 else f"{one.name} {number}"
-        )
+        else replace(one, name=one.source if sources.count(one.source) == 1 else f"{one.name} {number}")
         for number, one in enumerate(found, start=1)
     ]
 
@@ -179,11 +177,7 @@ def _read(source: Any, layout: Layout) -> tuple[PairTable, RefusedRows | None]:
         refused = error.with_traceback(None)
     faults = RefusedRows()
     try:
-        table = (
-            None
-            if source == "-"
-            else table_of_input(source, layout, ranks=True, on_error=faults.add)
-        )
+        table = None if source == "-" else table_of_input(source, layout, ranks=True, on_error=faults.add)
     except InputError:
         table = None
     # If no row was dropped, the input as a whole is at fault.

@@ -73,10 +73,7 @@ class CheckResult(Result):
     def table(self) -> Table:
         """Return one row for each finding."""
         columns = ("severity", "code", "name", "source", "message", "effects", "fix")
-        rows = (
-            {**_record(found), "effects": "; ".join(map(str, found.evidence.effects))}
-            for found in self.findings
-        )
+        rows = ({**_record(found), "effects": "; ".join(map(str, found.evidence.effects))} for found in self.findings)
         return Table(
             columns=columns,
             rows=tuple(tuple(row[column] for column in columns) for row in rows),
@@ -88,9 +85,7 @@ class CheckResult(Result):
         """Return the number of findings by severity."""
         counts = Counter(found.severity for found in self.findings)
         parts = [
-            f"{counts[name]} {name}{'s' * (counts[name] > 1 and name != 'info')}"
-            for name in SEVERITIES
-            if counts[name]
+            f"{counts[name]} {name}{'s' * (counts[name] > 1 and name != 'info')}" for name in SEVERITIES if counts[name]
         ]
         return ", ".join(parts) or "no problems found"
 

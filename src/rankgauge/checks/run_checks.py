@@ -35,91 +35,111 @@ _VISIBLE = 0.0005
 _UNLIMITED = {"Rprec", "NumRel", "NumRet"}
 
 UNREADABLE_LINE = FindingKind(
-    "F101", "unreadable-line", "error",
+    "F101",
+    "unreadable-line",
+    "error",
     "lines that cannot be read as judgments or as a run",
     "an evaluation rejects the file; tools without this check misread the line",
     "fix these lines, or write a copy without them",
     "on request",
-)  # fmt: skip
+)
 
 IDS_NOT_UTF8 = FindingKind(
-    "F102", "ids-not-utf8", "info",
+    "F102",
+    "ids-not-utf8",
+    "info",
     "ids that are not text in UTF-8",
     "ids are compared byte by byte; the same id in another encoding does not match",
     "write both files in UTF-8",
-)  # fmt: skip
+)
 
 DOCUMENT_TWICE = FindingKind(
-    "R101", "document-twice", "error",
+    "R101",
+    "document-twice",
+    "error",
     "a document occurs more than once in a ranking",
     "an evaluation rejects it; tools without this check count it each time, and push others down",
     "keep its best rank (for chunks of one document: the best chunk)",
     "on request",
-)  # fmt: skip
+)
 
 SCORE_NOT_FINITE = FindingKind(
-    "R102", "score-not-finite", "error",
+    "R102",
+    "score-not-finite",
+    "error",
     "scores that are NaN or infinite",
     "an evaluation rejects them; in other tools their rank depends on the order of the lines",
     "remove such documents, or give them a finite score",
     "on request",
-)  # fmt: skip
+)
 
 RANK_CONTRADICTS_SCORE = FindingKind(
-    "R103", "rank-contradicts-score", "warning",
+    "R103",
+    "rank-contradicts-score",
+    "warning",
     "the rank column contradicts the scores",
     "evaluations use the scores and ignore the ranks; tools that read the ranks see another order",
     "decide which is right, and write scores that decrease with the rank",
     "on request",
-)  # fmt: skip
+)
 
 CUT_BELOW_K = FindingKind(
-    "R105", "cut-below-k", "warning",
+    "R105",
+    "cut-below-k",
+    "warning",
     "rankings are shorter than the cut-off of a measure",
     "documents below the cut count as not retrieved, so a deeper run looks better",
     "retrieve at least as many documents as the largest cut-off, the same number for every run",
-)  # fmt: skip
+)
 
 CONSTANT_SCORES = FindingKind(
-    "R106", "constant-scores", "error",
+    "R106",
+    "constant-scores",
+    "error",
     "all scores of a ranking are equal",
     "documents are ranked by id, not by the retriever",
     "write scores that decrease with the rank, or evaluate with ties=input",
-)  # fmt: skip
+)
 
 SCORES_COLLAPSE = FindingKind(
-    "R107", "scores-collapse-in-32-bits", "warning",
+    "R107",
+    "scores-collapse-in-32-bits",
+    "warning",
     "scores differ by less than the precision of 32-bit floats",
     "trec_eval 9, pytrec_eval, and tools based on them see equal scores",
     "subtract a constant from all scores, or write the negative rank as the score",
-)  # fmt: skip
+)
 
 SELF_RETRIEVED = FindingKind(
-    "R108", "self-retrieved", "warning",
+    "R108",
+    "self-retrieved",
+    "warning",
     "a query retrieves itself: a document has the id of the query",
     "it takes rank 1, and is rarely judged",
     "remove the query's own document from its ranking",
     "on request",
-)  # fmt: skip
+)
 
 TIES_DECIDE = FindingKind(
-    "R109", "ties-decide", "warning",
+    "R109",
+    "ties-decide",
+    "warning",
     "documents of different grades have equal scores",
     "the value depends on the order of equal scores, which differs between tools",
     "write scores with all their digits, or break ties by a second criterion",
-)  # fmt: skip
+)
 
 SAME_AS_ANOTHER_RUN = FindingKind(
-    "R110", "same-as-another-run", "warning",
+    "R110",
+    "same-as-another-run",
+    "warning",
     "two runs have identical documents and scores",
     "comparing them is meaningless",
     "check whether a run was written under two names, or a setting had no effect",
-)  # fmt: skip
+)
 
 
-def check_lines(
-    given: CheckInput, effects: Sequence[Effect], *, graded: bool = False
-) -> Iterator[Finding]:
+def check_lines(given: CheckInput, effects: Sequence[Effect], *, graded: bool = False) -> Iterator[Finding]:
     """Check the lines of judgments (`graded`) or of a run."""
     faults = given.faults
     if faults is None:
@@ -131,9 +151,13 @@ def check_lines(
     if lines:
         yield UNREADABLE_LINE.finding(
             f"{many(lines, 'line')} not readable: {firsts[0].error.what}",
-            given.source, lines, lines + len(given.whole), "line",
-            locations=fault_locations(firsts, given.source), effects=tuple(effects),
-        )  # fmt: skip
+            given.source,
+            lines,
+            lines + len(given.whole),
+            "line",
+            locations=fault_locations(firsts, given.source),
+            effects=tuple(effects),
+        )
 
 
 def check_run(run: CheckedRun) -> Iterator[Finding]:
@@ -165,10 +189,13 @@ def _not_finite(run: CheckedRun) -> Iterator[Finding]:
     if faults is not None and faults.numbers:
         yield SCORE_NOT_FINITE.finding(
             f"{many(faults.numbers, 'score')} not finite: {faults.first_numbers[0].error.what}",
-            run.source, faults.numbers, run.documents + faults.numbers, "document",
+            run.source,
+            faults.numbers,
+            run.documents + faults.numbers,
+            "document",
             locations=fault_locations(faults.first_numbers, run.source),
             effects=run.effects_if_read("without these documents"),
-        )  # fmt: skip
+        )
 
 
 def _repeated(run: CheckedRun) -> Iterator[Finding]:
@@ -180,11 +207,14 @@ def _repeated(run: CheckedRun) -> Iterator[Finding]:
     same = "each time with the same score" if run.alike else "with different scores"
     yield DOCUMENT_TWICE.finding(
         f"{many(run.repeated.count, 'document')} repeated in the same ranking, {same}",
-        run.source, run.repeated.count, run.documents, "document",
+        run.source,
+        run.repeated.count,
+        run.documents,
+        "document",
         locations=run.repeated.locations,
         effects=best + run.effects(first, "duplicates=first", now=now),
         fix="keep its best rank, or evaluate with duplicates=best (--duplicates best)",
-    )  # fmt: skip
+    )
 
 
 def _ascending(run: CheckedRun) -> Iterator[Finding]:
@@ -207,16 +237,11 @@ def _ascending(run: CheckedRun) -> Iterator[Finding]:
     gain = float(then.sum()) / max(float(now.sum()), 1e-12)
     by_ranks = run.ranked > 0 and run.turned >= _MOST * run.ranked
     by_lines = run.rising >= _MOST * run.varied
-    judged = (
-        f"with reversed rankings, judged documents rank higher for {better} of "
-        f"{many(better + worse, 'query')}"
-    )
+    judged = f"with reversed rankings, judged documents rank higher for {better} of {many(better + worse, 'query')}"
     if better >= _ENOUGH and better >= 4 * worse and gain >= 2:
         evidence = judged
     elif by_ranks and worse <= better:
-        evidence = (
-            f"the ranks increase with the scores in {run.turned} of {many(run.ranked, 'query')}"
-        )
+        evidence = f"the ranks increase with the scores in {run.turned} of {many(run.ranked, 'query')}"
     elif by_lines and better >= _ENOUGH and better > 2 * worse and gain >= 1.5:
         evidence = f"scores increase from line to line, and {judged}"
     else:
@@ -224,21 +249,26 @@ def _ascending(run: CheckedRun) -> Iterator[Finding]:
     fixed = run.rejoined(lambda table: without_repeats(negated(table)))
     yield ASCENDING_SCORES.finding(
         f"the lowest scores seem to be the best: {evidence}",
-        run.source, max(better, run.turned if by_ranks else 0), len(run.queries), "query",
+        run.source,
+        max(better, run.turned if by_ranks else 0),
+        len(run.queries),
+        "query",
         effects=run.effects(fixed, "scores negated"),
-    )  # fmt: skip
+    )
 
 
 def _contradicted(run: CheckedRun) -> Iterator[Finding]:
     if run.contradicted.count:
         fixed = run.rejoined(lambda table: without_repeats(ranks_as_scores(table)))
         yield RANK_CONTRADICTS_SCORE.finding(
-            f"the order by rank is not the order by score in {run.contradicted.count} of "
-            f"{many(run.ranked, 'query')}",
-            run.source, run.contradicted.count, run.ranked, "query",
+            f"the order by rank is not the order by score in {run.contradicted.count} of {many(run.ranked, 'query')}",
+            run.source,
+            run.contradicted.count,
+            run.ranked,
+            "query",
             locations=run.contradicted.locations,
             effects=run.effects(fixed, "documents in the order of their ranks"),
-        )  # fmt: skip
+        )
 
 
 def _cut(run: CheckedRun) -> Iterator[Finding]:
@@ -254,33 +284,31 @@ def _cut(run: CheckedRun) -> Iterator[Finding]:
     now = means(run.joined, deep)
     found = tuple(
         effect
-        for measure, other, mean, then in zip(
-            deep, shallow, now, means(run.joined, shallow), strict=True
-        )
-        for effect in run.effects(
-            [then], f"{other}, which the run reaches", now=[mean], measures=[measure]
-        )
+        for measure, other, mean, then in zip(deep, shallow, now, means(run.joined, shallow), strict=True)
+        for effect in run.effects([then], f"{other}, which the run reaches", now=[mean], measures=[measure])
         # Measures that only count retrieved documents, such as R, are equal at both depths.
         if effect.changes()
     )
     yield CUT_BELOW_K.finding(
         f"the rankings of {full} of {many(len(run.sizes), 'query')} end at rank {deepest}; "
         f"{', '.join(map(str, deep))} {inflect(len(deep), 'needs', 'need')} rank {k}",
-        run.source, full, len(run.sizes), "query",
-        effects=found + run.effects(
+        run.source,
+        full,
+        len(run.sizes),
+        "query",
+        effects=found
+        + run.effects(
             best_rankings(run.joined, deepest),
             f"the maximum for rankings of {many(deepest, 'document')}",
-            now=now, measures=deep,
+            now=now,
+            measures=deep,
         ),
         fix=f"retrieve {k} documents for each query, or measure at {deepest}",
-    )  # fmt: skip
+    )
 
 
 def _tie_bounds(run: CheckedRun) -> list[tuple[Effect, ...]]:
-    return [
-        run.effects(run.joined.reordered(ties), f"the {ties} order of equal scores")
-        for ties in ("worst", "best")
-    ]
+    return [run.effects(run.joined.reordered(ties), f"the {ties} order of equal scores") for ties in ("worst", "best")]
 
 
 def _constant(run: CheckedRun) -> Iterator[Finding]:
@@ -288,11 +316,14 @@ def _constant(run: CheckedRun) -> Iterator[Finding]:
         low, high = _tie_bounds(run)
         as_given = run.rejoined(ties="input")
         yield CONSTANT_SCORES.finding(
-            f"all scores are equal in {run.constant.count} of {many(run.several, 'ranking')} of "
-            "two or more documents",
-            run.source, run.constant.count, run.several, "query", locations=run.constant.locations,
+            f"all scores are equal in {run.constant.count} of {many(run.several, 'ranking')} of two or more documents",
+            run.source,
+            run.constant.count,
+            run.several,
+            "query",
+            locations=run.constant.locations,
             effects=run.effects(as_given, "documents in the order given (ties=input)") + low + high,
-        )  # fmt: skip
+        )
 
 
 def _tied(run: CheckedRun) -> Iterator[Finding]:
@@ -303,12 +334,14 @@ def _tied(run: CheckedRun) -> Iterator[Finding]:
     if any(abs(b.after - a.after) >= _VISIBLE for a, b in zip(low, high, strict=True)):
         names = [run.qrels.query_ids[number] for number in tied[:5].tolist()]
         yield TIES_DECIDE.finding(
-            f"equal scores could change a value of {len(tied)} of "
-            f"{many(len(run.joined.numbers), 'judged query')}",
-            run.source, len(tied), len(run.joined.numbers), "query",
+            f"equal scores could change a value of {len(tied)} of {many(len(run.joined.numbers), 'judged query')}",
+            run.source,
+            len(tied),
+            len(run.joined.numbers),
+            "query",
             locations=tuple(Location(run.source, query=name) for name in names),
             effects=low + high,
-        )  # fmt: skip
+        )
 
 
 def _collapsed(run: CheckedRun) -> Iterator[Finding]:
@@ -319,9 +352,13 @@ def _collapsed(run: CheckedRun) -> Iterator[Finding]:
     if count >= _COLLAPSED * run.documents or any(effect.changes() for effect in effects):
         yield SCORES_COLLAPSE.finding(
             f"{many(count, 'score')} equal to the next one above in 32 bits only",
-            run.source, count, run.documents, "document", locations=run.collapsed.locations,
+            run.source,
+            count,
+            run.documents,
+            "document",
+            locations=run.collapsed.locations,
             effects=effects,
-        )  # fmt: skip
+        )
 
 
 def _own(run: CheckedRun) -> Iterator[Finding]:
@@ -337,9 +374,13 @@ def _own(run: CheckedRun) -> Iterator[Finding]:
     yield SELF_RETRIEVED.finding(
         f"{run.own.count} of {many(len(run.queries), 'query')} with a document of the same id "
         f"in the ranking, {run.own_first} of them first",
-        run.source, run.own.count, len(run.queries), "query", locations=run.own.locations,
+        run.source,
+        run.own.count,
+        len(run.queries),
+        "query",
+        locations=run.own.locations,
         effects=run.effects(fixed, "without the query's own document"),
-    )  # fmt: skip
+    )
 
 
 def check_runs(runs: Sequence[CheckedRun]) -> Iterator[Finding]:
@@ -349,15 +390,16 @@ def check_runs(runs: Sequence[CheckedRun]) -> Iterator[Finding]:
         if same:
             yield SAME_AS_ANOTHER_RUN.finding(
                 f"the same documents with the same scores as {same[0].name}",
-                run.source, run.documents, run.documents, "document",
-            )  # fmt: skip
+                run.source,
+                run.documents,
+                run.documents,
+                "document",
+            )
     depths = [_common_depth(run) for run in runs]
     deepest = max(depths, default=0)
     for run, depth in zip(runs, depths, strict=True):
         # Another finding covers rankings that are shorter than the cut-off of a measure.
-        whole = [
-            m for m in run.measures if dict(m.params).get("k") is None and m.name not in _UNLIMITED
-        ]
+        whole = [m for m in run.measures if dict(m.params).get("k") is None and m.name not in _UNLIMITED]
         if not whole or not depth or depth * 2 > deepest:
             continue
         effects: list[Effect] = []
@@ -367,9 +409,13 @@ def check_runs(runs: Sequence[CheckedRun]) -> Iterator[Finding]:
         yield CUT_BELOW_K.finding(
             f"the rankings end at rank {depth}, those of other runs at {deepest}; "
             f"{', '.join(map(str, whole))} {inflect(len(whole), 'needs', 'need')} all ranks",
-            run.source, len(run.sizes), len(run.sizes), "query", effects=tuple(effects),
+            run.source,
+            len(run.sizes),
+            len(run.sizes),
+            "query",
+            effects=tuple(effects),
             fix=f"retrieve {deepest} documents for each query, or cut all runs at {depth}",
-        )  # fmt: skip
+        )
 
 
 def _common_depth(run: CheckedRun) -> int:

@@ -116,14 +116,16 @@ def _empty(checked: _Checked) -> Iterator[Finding]:
         if relevant:
             message += f", {len(relevant)} of them judged relevant"
             without = Qrels(_others(checked.qrels.table, set(relevant)))
-            effects = checked.effects(
-                "no judgments of empty documents", qrels=without, queries=checked.qrels
-            )
+            effects = checked.effects("no judgments of empty documents", qrels=without, queries=checked.qrels)
         yield EMPTY_TEXT.finding(
-            message, checked.collection.name, scanned.empty, len(scanned.characters), "document",
+            message,
+            checked.collection.name,
+            scanned.empty,
+            len(scanned.characters),
+            "document",
             locations=checked.documents(dict.fromkeys([*relevant, *scanned.first_empty])),
             effects=effects,
-        )  # fmt: skip
+        )
 
 
 def _repeated(checked: _Checked) -> Iterator[Finding]:
@@ -135,14 +137,16 @@ def _repeated(checked: _Checked) -> Iterator[Finding]:
     shared, unjudged = _share_grades(checked.qrels, scanned.twins)
     if scanned.twins:
         first = [document for group in scanned.twins for document in group]
-        message += (
-            f"; {len(first)} of them repeat a relevant document, {len(unjudged)} without a judgment"
-        )
+        message += f"; {len(first)} of them repeat a relevant document, {len(unjudged)} without a judgment"
     yield REPEATED_TEXT.finding(
-        message, checked.collection.name, scanned.repeats, len(scanned.characters), "document",
+        message,
+        checked.collection.name,
+        scanned.repeats,
+        len(scanned.characters),
+        "document",
         locations=checked.documents(first),
         effects=checked.effects("duplicates share the grade", qrels=shared),
-    )  # fmt: skip
+    )
 
 
 def _leaks(checked: _Checked) -> Iterator[Finding]:
@@ -154,10 +158,13 @@ def _leaks(checked: _Checked) -> Iterator[Finding]:
     name, queries = checked.collection.name, many(len(leaks), "query")
     yield QUESTION_INSIDE_DOCUMENT.finding(
         f"{queries} whose words occur consecutively in a document; in a relevant one: {found}",
-        name, len(leaks), len(checked.qrels), "query",
+        name,
+        len(leaks),
+        len(checked.qrels),
+        "query",
         locations=tuple(Location(name, query=q, document=d) for q, d in leaks.items())[:_SHOWN],
         effects=checked.effects(f"without {queries}", queries=rest),
-    )  # fmt: skip
+    )
 
 
 def _absent_documents(checked: _Checked, sources: Sequence[str]) -> Iterator[Finding]:
@@ -167,22 +174,26 @@ def _absent_documents(checked: _Checked, sources: Sequence[str]) -> Iterator[Fin
         without = Qrels(_others(qrels.table, set(absent)))
         yield DOCUMENT_NOT_IN_COLLECTION.finding(
             f"{many(len(absent), 'judged document')} without a text in the collection",
-            checked.collection.name, len(absent), len(scanned.judged_ids), "document",
+            checked.collection.name,
+            len(absent),
+            len(scanned.judged_ids),
+            "document",
             locations=checked.documents(absent),
-            effects=checked.effects(
-                "no judgments of these documents", qrels=without, queries=qrels
-            ),
-        )  # fmt: skip
+            effects=checked.effects("no judgments of these documents", qrels=without, queries=qrels),
+        )
     for source, run, missing in zip(sources, checked.runs, scanned.missing, strict=True):
         if missing:
             yield DOCUMENT_NOT_IN_COLLECTION.finding(
                 f"{many(len(missing), 'retrieved document')} without a text in the collection",
-                source, len(missing), len(set(run.table.docs.shown())), "document",
+                source,
+                len(missing),
+                len(set(run.table.docs.shown())),
+                "document",
                 locations=tuple(Location(source, document=doc) for doc in missing[:_SHOWN]),
                 effects=replace(checked, runs=(run,)).effects(
                     "rankings without these documents", without=frozenset(missing)
                 ),
-            )  # fmt: skip
+            )
 
 
 def _absent_queries(checked: _Checked) -> Iterator[Finding]:
@@ -193,10 +204,13 @@ def _absent_queries(checked: _Checked) -> Iterator[Finding]:
         name, queries = checked.collection.name, many(len(absent), "query")
         yield QUERY_NOT_IN_COLLECTION.finding(
             f"{many(len(absent), 'judged query')} without a text in the collection",
-            name, len(absent), len(checked.qrels), "query",
+            name,
+            len(absent),
+            len(checked.qrels),
+            "query",
             locations=tuple(Location(name, query=query) for query in absent[:_SHOWN]),
             effects=checked.effects(f"without {queries}", queries=rest),
-        )  # fmt: skip
+        )
 
 
 def _others(table: PairTable, documents: Container[str]) -> PairTable:
@@ -205,9 +219,7 @@ def _others(table: PairTable, documents: Container[str]) -> PairTable:
     return table.keep(np.flatnonzero(keep))
 
 
-def _share_grades(
-    qrels: Qrels, twins: Iterable[Sequence[str]]
-) -> tuple[Qrels, list[tuple[str, str, float]]]:
+def _share_grades(qrels: Qrels, twins: Iterable[Sequence[str]]) -> tuple[Qrels, list[tuple[str, str, float]]]:
     """Return judgments with equal grades for equal texts, and the added judgments."""
     group_of = {document: group for group in twins for document in group}
     new: dict[tuple[str, str], float] = {}

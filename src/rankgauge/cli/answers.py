@@ -52,8 +52,7 @@ def _wordings(criteria: Mapping[str, str]) -> dict[str, str]:
     from rankgauge.core.files import read_text
 
     wordings = {
-        name: (read_text(text[1:]) if text.startswith("@") else text).strip()
-        for name, text in criteria.items()
+        name: (read_text(text[1:]) if text.startswith("@") else text).strip() for name, text in criteria.items()
     }
     if not all(wordings.values()):
         raise click.BadParameter("a criterion has no words", param_hint="--criterion")
@@ -93,9 +92,7 @@ class _Judging:
         "--encoder).",
         "RETRIEVER",
     )
-    replicates: Positive = option(
-        "Have the model judge each item N times; the majority label counts.", "N", default=1
-    )
+    replicates: Positive = option("Have the model judge each item N times; the majority label counts.", "N", default=1)
     criterion: dict[str, str] = _criterion
 
     @cached_property
@@ -116,8 +113,7 @@ class _Values:
         "FILE|STORE",
     )
     settings: dict[str, str] = option(
-        "A setting of the system, such as prompt=2 or retrieval=bm25; repeat for more.",
-        "--set KEY=VALUE",
+        "A setting of the system, such as prompt=2 or retrieval=bm25; repeat for more.", "--set KEY=VALUE"
     )
     encoder: str | None = option(
         "Also measure similarity of vectors: hashing (words and character n-grams), "
@@ -125,9 +121,7 @@ class _Values:
         "--cache).",
         "ENCODER",
     )
-    encoder_key_env: str | None = option(
-        "The environment variable that holds the key of the encoder's API.", "NAME"
-    )
+    encoder_key_env: str | None = option("The environment variable that holds the key of the encoder's API.", "NAME")
     measures: tuple[str, ...] = options.measures(
         "A measure of answers, such as Faithfulness; repeat for more.  [default: all judged "
         "measures, and overlap where it is defined]"
@@ -187,14 +181,10 @@ def gate(
         "with a margin of 0.02]",
         "FILE",
     ),
-    baseline: str = option(
-        "The baseline to compare with.", "FILE", default="answers-baseline.json"
-    ),
+    baseline: str = option("The baseline to compare with.", "FILE", default="answers-baseline.json"),
     update_baseline: bool = options.update_baseline,
     force: bool = options.force,
-    strict: bool = option(
-        "Exit with 3 if the verdict is INCONCLUSIVE or PASS unless rare collapse."
-    ),
+    strict: bool = option("Exit with 3 if the verdict is INCONCLUSIVE or PASS unless rare collapse."),
     page: str | None = options.gate_report,
     out: Output = output_format("Show rules, margins, and all losses.", None),
     allow_uncalibrated: bool = option(
@@ -214,9 +204,7 @@ def gate(
     """
     own = [f"Criterion(name={name})" for name in judging.criteria]
     chosen = values.measures or ((_PRIMARY,) if not own else ())
-    wanted = rankgauge.GateRules.of(
-        rules or {"measures": {name: {"margin": 0.02} for name in (*chosen, *own)}}
-    )
+    wanted = rankgauge.GateRules.of(rules or {"measures": {name: {"margin": 0.02} for name in (*chosen, *own)}})
     with _judged(file, judging, replace(values, measures=chosen)) as judged:
         if len(judged) > 1:
             raise click.UsageError("FILE has several systems: name one with --system")
@@ -225,9 +213,7 @@ def gate(
         made = rankgauge.Baseline.from_evaluation(found)
         write_baseline(made, baseline, wanted, force=force)
         return 0
-    result = rankgauge.gate(
-        found, rules=wanted, baseline=baseline, allow_uncalibrated=allow_uncalibrated
-    )
+    result = rankgauge.gate(found, rules=wanted, baseline=baseline, allow_uncalibrated=allow_uncalibrated)
     out.print(result, rankgauge.reports.Options(strict=strict))
     if page:
         write_report(page, rankgauge.reports.gate_page(result))
@@ -245,12 +231,8 @@ def calibrate(
         "with label, judge, and either key, or record, relation, row, and column.",
         "FILE|STORE",
     ),
-    output: str | None = option(
-        "Write the calibration to this file, for --calibration.", "-o, --output FILE"
-    ),
-    measures: tuple[str, ...] = options.measures(
-        "A measure to correct for the errors of the judge; repeat for more."
-    ),
+    output: str | None = option("Write the calibration to this file, for --calibration.", "-o, --output FILE"),
+    measures: tuple[str, ...] = options.measures("A measure to correct for the errors of the judge; repeat for more."),
     seed: Count = option("The seed of the intervals of kappa and alpha.", default=0),
     out: Output = output_format("Show alpha, all intervals, and biases."),
 ) -> None:
@@ -268,16 +250,10 @@ def calibrate(
     if output is not None:
         check_writable(output)
     with _judged(file, judging) as judged:
-        sets, claims, criteria = (
-            [each.answers for each in judged],
-            judged[0].claims,
-            judged[0].criteria,
-        )
+        sets, claims, criteria = ([each.answers for each in judged], judged[0].claims, judged[0].criteria)
         verdicts = {verdict: None for each in judged for verdict in each.verdicts}
         people = _people(human, judged, verdicts)
-        found = package.calibrate(
-            sets, verdicts, people, claims=claims, criteria=criteria, seed=seed
-        )
+        found = package.calibrate(sets, verdicts, people, claims=claims, criteria=criteria, seed=seed)
         means = package.correct_means(sets, verdicts, people, measures or None, claims=claims)
     if output is not None:
         found.write(output)
@@ -324,8 +300,7 @@ def label(
 
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise rankgauge.MissingExtra(
-            "the page needs Starlette and uvicorn, which are not installed",
-            fix="pip install 'rankgauge[web]'",
+            "the page needs Starlette and uvicorn, which are not installed", fix="pip install 'rankgauge[web]'"
         )
     from rankgauge.web import label_answers
 
@@ -333,16 +308,19 @@ def label(
     sets = read_answers(file, reference=reference, texts=_texts(collection))
     with VerdictStore(verdicts) as store:
         label_answers(
-            sets, store, person or getpass.getuser(), host=host, port=port, echo=print_message,
+            sets,
+            store,
+            person or getpass.getuser(),
+            host=host,
+            port=port,
+            echo=print_message,
             relations=relations or (() if criteria else ("answer-context", "reference-answer")),
             criteria=criteria,
-        )  # fmt: skip
+        )
 
 
 @answers.command(short_help="Evaluate the sample: two prompts, judged by rules.")
-def demo(
-    *, out: Output = output_format("Show all measures, causes, and groups of each prompt.")
-) -> None:
+def demo(*, out: Output = output_format("Show all measures, causes, and groups of each prompt.")) -> None:
     """Compare the answers of two prompts to 20 questions about the bundled sample.
 
     Rules judge the answers. The output shows the measures of both stages, and the stage that limits
@@ -378,20 +356,32 @@ class _Judged:
         from rankgauge.answers import evaluate_answers
 
         return evaluate_answers(
-            self.answers, self.verdicts, measures or None, claims=self.claims, judge=self.judge,
-            calibration=self.calibration, human=self.human, criteria=self.criteria,
+            self.answers,
+            self.verdicts,
+            measures or None,
+            claims=self.claims,
+            judge=self.judge,
+            calibration=self.calibration,
+            human=self.human,
+            criteria=self.criteria,
             encoder=self.encoder,
-        )  # fmt: skip
+        )
 
     def diagnose(self, measures: Sequence[str]) -> Any:
         """Return the diagnosis of retrieval and generation."""
         from rankgauge.answers import diagnose_answers
 
         return diagnose_answers(
-            self.answers, self.verdicts, measures or None, claims=self.claims, judge=self.judge,
-            calibration=self.calibration, human=self.human, criteria=self.criteria,
+            self.answers,
+            self.verdicts,
+            measures or None,
+            claims=self.claims,
+            judge=self.judge,
+            calibration=self.calibration,
+            human=self.human,
+            criteria=self.criteria,
             encoder=self.encoder,
-        )  # fmt: skip
+        )
 
 
 @contextmanager
@@ -411,12 +401,9 @@ def _judged(
         if model is not None and (judging.verdicts or "").endswith(_ROWS):
             raise click.UsageError("a model needs a store of verdicts: --verdicts verdicts.db")
         searches = judging.search is not None
-        if model is None and (
-            dry_run or judging.claims == "model" or judging.replicates > 1 or searches
-        ):
+        if model is None and (dry_run or judging.claims == "model" or judging.replicates > 1 or searches):
             raise click.UsageError(
-                "--dry-run, --claims model, --replicates, and --search need a model: --url and "
-                "--model"
+                "--dry-run, --claims model, --replicates, and --search need a model: --url and --model"
             )
         if searches and judging.collection is None:
             raise click.UsageError("--search needs the documents: --collection FOLDER")
@@ -424,29 +411,26 @@ def _judged(
             raise click.UsageError("name the store for the model's verdicts: --verdicts FILE")
         with working(f"reading {file}"):
             sets = read_answers(
-                file, system=judging.system, reference=judging.reference,
-                texts=_texts(judging.collection),
-            )  # fmt: skip
+                file, system=judging.system, reference=judging.reference, texts=_texts(judging.collection)
+            )
         settings = settings_of({} if values is None else values.settings)
         measures = () if values is None else values.measures
         with working(f"judging {file}"):
             found = [
-                _judged_by(
-                    model, replace(each, settings=settings), measures, judging, key=key,
-                    dry_run=dry_run,
-                )
+                _judged_by(model, replace(each, settings=settings), measures, judging, key=key, dry_run=dry_run)
                 for each in sets
-            ]  # fmt: skip
+            ]
     found = [replace(each, criteria=judging.criteria, encoder=encoder) for each in found]
     human = values and values.human
     yield [
         replace(
-            each, judge={"person": True} if values and values.person else {},
+            each,
+            judge={"person": True} if values and values.person else {},
             calibration=None if values is None else values.calibration,
             human=_people(human, found, each.verdicts) if human else (),
         )
         for each in found
-    ]  # fmt: skip
+    ]
 
 
 def _people(human: str, judged: Sequence[_Judged], verdicts: Iterable[Any]) -> list[Any]:
@@ -455,9 +439,7 @@ def _people(human: str, judged: Sequence[_Judged], verdicts: Iterable[Any]) -> l
 
     if human.endswith(_ROWS):
         sets = [each.answers for each in judged]
-        people = package.read_verdicts(
-            human, sets, claims=judged[0].claims, criteria=judged[0].criteria
-        )
+        people = package.read_verdicts(human, sets, claims=judged[0].claims, criteria=judged[0].criteria)
     else:
         with package.VerdictStore(human) as store:
             people = store.verdicts()
@@ -473,11 +455,7 @@ def _search(judging: _Judging, key: str | None) -> Callable[[str], list[Context]
     from rankgauge import retrievers
     from rankgauge.answers import Context
 
-    retriever = (
-        retrievers.BM25()
-        if name == "bm25"
-        else retrievers.Dense(encoder_of(name, "--search", key_env=key))
-    )
+    retriever = retrievers.BM25() if name == "bm25" else retrievers.Dense(encoder_of(name, "--search", key_env=key))
     documents = rankgauge.Collection.read(collection).documents
     with working(f"indexing {collection}"):
         retriever.index(documents.values())
@@ -500,24 +478,14 @@ def _judged_by_rules(answers: AnswerSet) -> _Judged:
     from rankgauge import answers as package
 
     judge = package.RuleJudge()
-    items = {
-        item.key: item
-        for record in answers
-        for item in package.items_of(record, package.sentence_claims(record))
-    }
+    items = {item.key: item for record in answers for item in package.items_of(record, package.sentence_claims(record))}
     outcomes = judge.judge(list(items.values()))
     found = [each for each in outcomes if isinstance(each, package.Verdict)]
     return _with_verdicts(answers, found, judge.name)
 
 
 def _judged_by(
-    model: Any,
-    answers: AnswerSet,
-    measures: Sequence[str],
-    judging: _Judging,
-    *,
-    key: str | None,
-    dry_run: bool,
+    model: Any, answers: AnswerSet, measures: Sequence[str], judging: _Judging, *, key: str | None, dry_run: bool
 ) -> _Judged:
     from rankgauge import answers as package
 
@@ -541,15 +509,22 @@ def _judged_by(
             print_message(extracted.summary())
             claims = extracted.claims
         judged = package.judge_answers(
-            answers, asked, store, measures=measures or package.DEFAULT_MEASURES,
-            claims=claims, criteria=criteria, replicates=judging.replicates, dry_run=dry_run,
-        )  # fmt: skip
+            answers,
+            asked,
+            store,
+            measures=measures or package.DEFAULT_MEASURES,
+            claims=claims,
+            criteria=criteria,
+            replicates=judging.replicates,
+            dry_run=dry_run,
+        )
         print_message(judged.summary())
         if judged.is_empty:  # bounds from 0 to 1 are no result
             raise rankgauge.InputError(
-                f"no reply of the model can be used: {judged.failures[0]}", where="model",
+                f"no reply of the model can be used: {judged.failures[0]}",
+                where="model",
                 fix="check --url, --model, and --key-env, and run the command again",
-            )  # fmt: skip
+            )
         if dry_run:
             return _Judged(answers, (), claims)
         # People decide whether the collection can answer; see counted_labels.
@@ -562,9 +537,7 @@ def _judged_by(
         return _with_verdicts(answers, found, None, claims)
 
 
-def _with_verdicts(
-    answers: AnswerSet, verdicts: Sequence[Any], judge: str | None, claims: Any = None
-) -> _Judged:
+def _with_verdicts(answers: AnswerSet, verdicts: Sequence[Any], judge: str | None, claims: Any = None) -> _Judged:
     """Return the answers with the verdicts of one judge, or of all judges."""
     from rankgauge.answers import sentence_claims
 
@@ -572,7 +545,6 @@ def _with_verdicts(
     if not chosen:
         known = ", ".join(dict.fromkeys(each.judge for each in verdicts)) or "none"
         raise rankgauge.InputError(
-            f"there are no verdicts of {judge or 'anyone'}", where="verdicts",
-            fix=f"judges: {known}",
-        )  # fmt: skip
+            f"there are no verdicts of {judge or 'anyone'}", where="verdicts", fix=f"judges: {known}"
+        )
     return _Judged(answers, chosen, claims or sentence_claims)

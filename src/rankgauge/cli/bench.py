@@ -33,8 +33,7 @@ def bench(
     path: str = argument("PLAN"),
     only: tuple[str, ...] = option("Run only this retriever; repeat for more.", "NAME"),
     measures: tuple[str, ...] = options.measures(
-        "A measure; repeat for more. The differences of the first are tested.  [default: "
-        "those of the plan]"
+        "A measure; repeat for more. The differences of the first are tested.  [default: those of the plan]"
     ),
     baseline: str | None = options.baseline,
     resume: bool | None = option(
@@ -48,8 +47,7 @@ def bench(
         "Reject a run with failed queries, or count them as empty rankings.", default="raise"
     ),
     repeat: Positive = option(
-        "Run everything N times without the store, and report whether each retriever returns "
-        "the same rankings.",
+        "Run everything N times without the store, and report whether each retriever returns the same rankings.",
         "N",
         default=1,
     ),
@@ -60,8 +58,7 @@ def bench(
         "The folder in which responses are stored.  [default: as in the plan]", "--store FOLDER"
     ),
     runs_folder: str | None = option(
-        "Write each run to this folder as NAME.run, with a header that describes its origin.",
-        "--runs FOLDER",
+        "Write each run to this folder as NAME.run, with a header that describes its origin.", "--runs FOLDER"
     ),
     plain: bool = option("Write runs without this header, for trec_eval."),
     diagnosed: str | None = option(
@@ -123,9 +120,7 @@ def bench(
     if repeat > 1:
         with working(f"running {repeat} times"):
             measure = str(shown.primary)
-            lines = list(
-                rankgauge.benchmark.repeat_plan(plan, made, repeat, measure, errors=errors)
-            )
+            lines = list(rankgauge.benchmark.repeat_plan(plan, made, repeat, measure, errors=errors))
         print_text("".join(f"{for_terminal(line)}\n" for line in lines))
     out.print_next_step("bench" if diagnosed is None else "bench: diagnosed")
     if runs_folder is not None:
@@ -147,18 +142,15 @@ def _check_targets(page: str | None, folder: str | None) -> None:
         make_folder(folder)
 
 
-def _check_names(
-    plan: rankgauge.BenchmarkPlan, baseline: str | None, diagnosed: str | None
-) -> None:
+def _check_names(plan: rankgauge.BenchmarkPlan, baseline: str | None, diagnosed: str | None) -> None:
     """Reject unknown names before any search."""
     known = [one.name for one in plan.retrievers]
     asked = {"--baseline": baseline, "--diagnose": None if diagnosed == "worst" else diagnosed}
     for place, given in asked.items():
         if given is not None and given not in known:
             raise rankgauge.InputError(
-                f"unknown retriever of the plan {given!r}", where=place,
-                fix=f"retrievers are: {', '.join(known)}",
-            )  # fmt: skip
+                f"unknown retriever of the plan {given!r}", where=place, fix=f"retrievers are: {', '.join(known)}"
+            )
 
 
 def _ran(
@@ -236,12 +228,7 @@ class _PrintedResult:
         means = {one.run_name: sign * one.mean()[str(self.primary)] for one in self.evaluations}
         return min(means, key=means.__getitem__), max(means, key=means.__getitem__)
 
-    def page(
-        self,
-        bench: rankgauge.Benchmark,
-        errors: Literal["raise", "empty"],
-        diagnosed: str | None,
-    ) -> str:
+    def page(self, bench: rankgauge.Benchmark, errors: Literal["raise", "empty"], diagnosed: str | None) -> str:
         found = self.comparison
         return rankgauge.html_report(
             bench.qrels,
@@ -260,22 +247,20 @@ def _diagnosis(
     run = bench.runs.get(worst if name == "worst" else name)
     if run is None:
         raise rankgauge.InputError(
-            f"unknown run {name!r}",
-            where="--diagnose",
-            fix=f"runs are: {', '.join(bench.runs)}",
+            f"unknown run {name!r}", where="--diagnose", fix=f"runs are: {', '.join(bench.runs)}"
         )
     return rankgauge.diagnose(
-        bench.qrels, run.ranked(errors), bench.collection, measure=shown.primary, worst=2,
+        bench.qrels,
+        run.ranked(errors),
+        bench.collection,
+        measure=shown.primary,
+        worst=2,
         also=bench.runs[best].ranked(errors) if run.name != best else None,
-    )  # fmt: skip
+    )
 
 
 def _write(
-    runs: Sequence[rankgauge.benchmark.BenchmarkRun],
-    folder: Path,
-    errors: Literal["raise", "empty"],
-    *,
-    head: bool,
+    runs: Sequence[rankgauge.benchmark.BenchmarkRun], folder: Path, errors: Literal["raise", "empty"], *, head: bool
 ) -> None:
     for run in runs:
         target = folder / f"{run.name.replace('/', '-')}.run"

@@ -19,27 +19,20 @@ def check(
     qrels: str | None = argument("[QRELS]"),
     runs: tuple[str, ...] = argument("[RUN]..."),
     measures: tuple[str, ...] = options.measures(
-        "A measure to check against the data, and in which to show effects; repeat for more.  "
-        "[default: nDCG@10]"
+        "A measure to check against the data, and in which to show effects; repeat for more.  [default: nDCG@10]"
     ),
     collection: str | None = option(
-        "Documents and queries, to check their texts as well: a source as for rankgauge "
-        "collection.",
-        "FOLDER",
+        "Documents and queries, to check their texts as well: a source as for rankgauge collection.", "FOLDER"
     ),
-    scale: str | None = option(
-        "The scale of the grades, such as 0..3; grades outside are reported.", "LOW..HIGH"
-    ),
+    scale: str | None = option("The scale of the grades, such as 0..3; grades outside are reported.", "LOW..HIGH"),
     ignore: tuple[str, ...] = option("Skip this code; repeat for more.", "CODE"),
     select: tuple[str, ...] = option("Check only this code; repeat for more.", "CODE"),
     out: Output = output_format("Show all effects, and the fixes of warnings.", "github"),
     folder: str | None = option(
-        "Write a copy of each file to this folder, with each fault fixed that has one safe fix.",
-        "--fix FOLDER",
+        "Write a copy of each file to this folder, with each fault fixed that has one safe fix.", "--fix FOLDER"
     ),
     also: tuple[str, ...] = option(
-        "Also fix this code, whose fix may be wrong for your data; repeat for more.",
-        "--fix-also CODE",
+        "Also fix this code, whose fix may be wrong for your data; repeat for more.", "--fix-also CODE"
     ),
     fail_on: Literal["error", "warning", "info", "never"] = option(
         "The lowest severity at which the exit code is 1.", default="error"
@@ -83,9 +76,13 @@ def check(
     skipped = {*ignore, *(kinds.keys() ^ {code.upper() for code in select} if select else ())}
     with working(f"checking {', '.join(runs) or qrels}"):
         found = rankgauge.check(
-            judged, given, measures or None, collection=collection,
-            ignore=[code.upper() for code in skipped], scale=scale,
-        )  # fmt: skip
+            judged,
+            given,
+            measures or None,
+            collection=collection,
+            ignore=[code.upper() for code in skipped],
+            scale=scale,
+        )
     out.print(found)
     if folder is not None:
         for line in rankgauge.checks.fix_inputs(found, judged, given, also=fixes).write(folder):

@@ -28,22 +28,17 @@ def info(
     *,
     source: str = argument("COLLECTION"),
     queries: str | None = option(
-        "The queries, or questions with their relevant documents, in place of those of COLLECTION.",
-        "FILE",
+        "The queries, or questions with their relevant documents, in place of those of COLLECTION.", "FILE"
     ),
     qrels: str | None = option("The judgments, in place of those of COLLECTION.", "FILE"),
     split: str | None = option(
         "The split of the judgments: a file in qrels/.  [default: test, or the only one]", "NAME"
     ),
     runs: tuple[str, ...] = option(
-        "A run, to check whether the documents it retrieved are in the collection; repeat for "
-        "more.",
-        "--run FILE",
+        "A run, to check whether the documents it retrieved are in the collection; repeat for more.", "--run FILE"
     ),
     formats: options.Formats,
-    out: Output = output_format(
-        "Show judgments by grade, all lengths, and effects of all problems."
-    ),
+    out: Output = output_format("Show judgments by grade, all lengths, and effects of all problems."),
 ) -> None:
     """Describe COLLECTION, and report problems that distort evaluation.
 

@@ -22,14 +22,12 @@ def compare(
         "RR described]"
     ),
     tested: tuple[str, ...] = option(
-        "A measure whose differences are tested, chosen before seeing results; repeat for more.",
-        "NAME",
+        "A measure whose differences are tested, chosen before seeing results; repeat for more.", "NAME"
     ),
     baseline: str | None = options.baseline,
     all_pairs: bool = option("Also compare every run with every other run."),
     test: Literal["randomization", "t", "wilcoxon", "tukey-hsd"] = option(
-        "The test; wilcoxon does not test the mean, tukey-hsd compares all runs at once.",
-        default="randomization",
+        "The test; wilcoxon does not test the mean, tukey-hsd compares all runs at once.", default="randomization"
     ),
     correction: Literal["holm", "bonferroni", "benjamini-hochberg", "max-t"] = option(
         "The correction over all pairs and tested measures.", default="holm"
@@ -41,8 +39,7 @@ def compare(
     ),
     draws: Positive = option("The number of random draws of tests and bootstraps.", default=10000),
     queries: Literal["all", "intersection"] = option(
-        "The queries to compare: all judged queries, or those that are also in every run.",
-        default="all",
+        "The queries to compare: all judged queries, or those that are also in every run.", default="all"
     ),
     formats: options.Formats,
     out: Output = output_format("Show all measures, and differences that are not tested."),
@@ -65,9 +62,7 @@ def compare(
     with working(f"comparing {len(alone) or len(runs)} runs"):
         judgments: Any = alone
         if not alone and (measures or tested):
-            judgments = rankgauge.evaluation.read_judgments(
-                qrels, (*measures, *tested), format=formats.qrels_format
-            )
+            judgments = rankgauge.evaluation.read_judgments(qrels, (*measures, *tested), format=formats.qrels_format)
         elif not alone:
             judgments = formats.read_qrels(qrels)
         comparison = rankgauge.compare(

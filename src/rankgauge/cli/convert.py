@@ -18,12 +18,10 @@ def convert(
     source: str = argument("IN"),
     target: str = argument("OUT"),
     source_format: str | None = option(
-        "The format of IN, if it is not recognized by name and first line.",
-        "--from, --format FORMAT",
+        "The format of IN, if it is not recognized by name and first line.", "--from, --format FORMAT"
     ),
     target_format: Annotated[str, click.Choice(rankgauge.formats.TARGET_FORMATS)] | None = option(
-        "The format of OUT, if its name does not show it: "
-        f"{', '.join(rankgauge.formats.TARGET_FORMATS)}.",
+        f"The format of OUT, if its name does not show it: {', '.join(rankgauge.formats.TARGET_FORMATS)}.",
         "--to FORMAT",
     ),
     kind: Literal["qrels", "run", "queries", "documents"] | None = option(
@@ -54,7 +52,6 @@ def convert(
         check_writable(target)
     with working(f"converting {source}"):
         done = rankgauge.convert(
-            source, target, kind=kind, source_format=source_format, target_format=target_format,
-            name=name, lossy=lossy,
-        )  # fmt: skip
+            source, target, kind=kind, source_format=source_format, target_format=target_format, name=name, lossy=lossy
+        )
     click.echo(str(done), err=True)

@@ -19,9 +19,7 @@ def diagnose(
     qrels: str,
     run: str,
     collection: str | None = option(
-        "The texts: a source as for rankgauge collection. Without it, only ranks and "
-        "judgments are used.",
-        "FOLDER",
+        "The texts: a source as for rankgauge collection. Without it, only ranks and judgments are used.", "FOLDER"
     ),
     measure: str = options.measure("The measure that ranks the queries."),
     k: Positive = option("The cut-off: a relevant document below it is missed.", default=5),
@@ -29,16 +27,10 @@ def diagnose(
     rel: Annotated[float, click.FloatRange(min=0, min_open=True)] = option(
         "The grade from which a document counts as relevant.", default=1
     ),
-    depth: Positive = option(
-        "The number of documents that a reranker would receive.", "--rerank-depth", default=100
-    ),
-    group_by: str | None = option(
-        "A field of the queries: show a mean for each of its values.", "FIELD"
-    ),
+    depth: Positive = option("The number of documents that a reranker would receive.", "--rerank-depth", default=100),
+    group_by: str | None = option("A field of the queries: show a mean for each of its values.", "FIELD"),
     bands: str | None = option(
-        'A TOML file with [bands], or pyproject.toml with [tool.rankgauge.bands]: "P@5" = '
-        "[0.3, 0.5, 0.7].",
-        "FILE",
+        'A TOML file with [bands], or pyproject.toml with [tool.rankgauge.bands]: "P@5" = [0.3, 0.5, 0.7].', "FILE"
     ),
     also: str | None = option(
         "Another run, to measure the potential of both together. If it is not deeper than "

@@ -19,8 +19,7 @@ def diff(
         "The texts, to show queries and titles: a source as for rankgauge collection.", "FOLDER"
     ),
     queries: tuple[str, ...] = option(
-        "A query to show, changed or not; repeat for more.  [default: those that changed most]",
-        "--query ID",
+        "A query to show, changed or not; repeat for more.  [default: those that changed most]", "--query ID"
     ),
     n: Count = option("The number of losses to show, and of gains, largest first.", default=5),
     k: Positive = option("The number of ranks to show.", default=10),
@@ -41,9 +40,6 @@ def diff(
     with working("reading 2 runs"):
         first, second = formats.run(run_a), formats.run(run_b)
         truth = formats.read_qrels(qrels)
-        found = rankgauge.diff(
-            truth, first, second, measure, collection=collection,
-            queries=queries or None, n=n, k=k,
-        )  # fmt: skip
+        found = rankgauge.diff(truth, first, second, measure, collection=collection, queries=queries or None, n=n, k=k)
     out.print(found)
     out.print_notes(found.notes)

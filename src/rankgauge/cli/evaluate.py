@@ -26,8 +26,7 @@ class _Questions:
         "FILE",
     )
     weights: str | None = option(
-        "Weight queries by a field of the questions (weight: by traffic), or by the column weight "
-        "of a file.",
+        "Weight queries by a field of the questions (weight: by traffic), or by the column weight of a file.",
         "FIELD|FILE",
     )
     group_by: str | None = option(
@@ -36,11 +35,7 @@ class _Questions:
     mix_origins: bool = option("Average generated questions together with the others.")
 
     def evaluated(
-        self,
-        truth: Any,
-        run: Any,
-        measures: Sequence[str] | None,
-        how: Mapping[str, Any],
+        self, truth: Any, run: Any, measures: Sequence[str] | None, how: Mapping[str, Any]
     ) -> dict[str, rankgauge.Evaluation]:
         """Return one evaluation, or separate evaluations of generated and other questions."""
         fields, weights = self._fields
@@ -56,11 +51,12 @@ class _Questions:
         if len(parts) == 1:
             return {"": of(**weighted)}
         finding = rankgauge.core.Finding(
-            "", "info",
+            "",
+            "info",
             f"no mean over {' and '.join(f'{len(q)} {name}' for name, q in parts.items())} "
             "questions: generated questions differ from those of users (--mix-origins averages "
             "both)",
-        )  # fmt: skip
+        )
         made = {name: of(queries=queries, **weighted) for name, queries in parts.items()}
         return {name: replace(one, findings=(finding, *one.findings)) for name, one in made.items()}
 
@@ -139,23 +135,16 @@ def evaluate(
     if not runs and (formats.run_format or formats.qrels_format):
         raise click.UsageError("--format and --qrels-format are for QRELS and RUN, not for records")
     wanted = measures_of(measures)
-    how = {
-        **policies.keywords(), "profile": profile, "draws": draws or 0, "seed": seed,
-        "memory": memory,
-    }  # fmt: skip
+    how = {**policies.keywords(), "profile": profile, "draws": draws or 0, "seed": seed, "memory": memory}
     shares = memory is not None
     with working(f"reading {qrels}", shares=shares):
         truth = (
-            rankgauge.evaluation.read_judgments(
-                qrels, wanted, format=formats.qrels_format, memory=memory
-            )
+            rankgauge.evaluation.read_judgments(qrels, wanted, format=formats.qrels_format, memory=memory)
             if runs
             else rankgauge.Records.of(qrels)
         )
 
-    def evaluated(
-        path: str | None,
-    ) -> tuple[dict[str, rankgauge.Evaluation], rankgauge.Run | None]:
+    def evaluated(path: str | None) -> tuple[dict[str, rankgauge.Evaluation], rankgauge.Run | None]:
         # Saving the fingerprint of a run and evaluating it twice both need the whole run.
         whole = (saving.save or questions.questions) and memory is None
         run = rankgauge.read_run(path, format=formats.run_format) if path and whole else None

@@ -20,9 +20,7 @@ def explain(
     qrels: str,
     run: str,
     measure: str,
-    query: str | None = option(
-        "The query to explain.  [default: one that shows how the measure works]", "ID"
-    ),
+    query: str | None = option("The query to explain.  [default: one that shows how the measure works]", "ID"),
     against: str | None = option(
         "Explain why the value of another tool differs, by its profile, such as pytrec_eval: "
         "the effect of each deviation, and one query computed both ways.",
@@ -35,14 +33,11 @@ def explain(
         "--against-values FILE",
     ),
     mean: str | None = option(
-        "Find how this mean was computed; pass all known digits, such as 0.4123.",
-        "--against-mean NUMBER",
+        "Find how this mean was computed; pass all known digits, such as 0.4123.", "--against-mean NUMBER"
     ),
     policies: options.Policies,
     formats: options.Formats,
-    out: Output = output_format(
-        "Show all ranks, the ideal ranking, scores, and all queries that differ."
-    ),
+    out: Output = output_format("Show all ranks, the ideal ranking, scores, and all queries that differ."),
 ) -> None:
     """Explain the value of MEASURE for one query of RUN, step by step.
 
@@ -63,24 +58,16 @@ def explain(
     if sum(given is not None for given in (against, values, mean)) > 1:
         raise click.UsageError("pass one of --against, --against-values, and --against-mean")
     if mean is not None and not _NUMBER.fullmatch(mean):
-        raise click.BadParameter(
-            f"got {mean!r}, expected a number such as 0.4123", param_hint="--against-mean"
-        )
+        raise click.BadParameter(f"got {mean!r}, expected a number such as 0.4123", param_hint="--against-mean")
     with working(f"explaining {measure}"):
         truth = formats.read_qrels(qrels)
         found = formats.run(run)
         result: rankgauge.rendering.Result
         if against is not None:
-            result = rankgauge.reconcile(
-                truth, found, measure, against, query=query, **policies.keywords()
-            )
+            result = rankgauge.reconcile(truth, found, measure, against, query=query, **policies.keywords())
         elif values is not None or mean is not None:
-            given = rankgauge.explanation.GivenValues.of(
-                mean if values is None else values, measure
-            )
-            result = rankgauge.reproduce(
-                truth, found, measure, given, query=query, **policies.keywords()
-            )
+            given = rankgauge.explanation.GivenValues.of(mean if values is None else values, measure)
+            result = rankgauge.reproduce(truth, found, measure, given, query=query, **policies.keywords())
         else:
             result = rankgauge.explain(truth, found, measure, query, **policies.keywords())
     out.print(result)

@@ -11,18 +11,11 @@ from rankgauge.cli.parameters import Count, Positive, argument, command, option
 def explore(
     *,
     path: str = argument("PLAN"),
-    store: str | None = option(
-        "The folder in which responses are stored.  [default: as in the plan]", "FOLDER"
-    ),
-    timed: Count = option(
-        "Time N queries, one at a time, with each configuration; 0 for none.", "N", default=50
-    ),
-    k: Positive = option(
-        "The cut-off for failure patterns of the current and the best configuration.", default=5
-    ),
+    store: str | None = option("The folder in which responses are stored.  [default: as in the plan]", "FOLDER"),
+    timed: Count = option("Time N queries, one at a time, with each configuration; 0 for none.", "N", default=50),
+    k: Positive = option("The cut-off for failure patterns of the current and the best configuration.", default=5),
     out: Output = output_format(
-        "Show all configurations, failure patterns of the current and the best one, and "
-        "single settings."
+        "Show all configurations, failure patterns of the current and the best one, and single settings."
     ),
 ) -> None:
     """Try the configurations in the table [explore] of PLAN, and choose the best.

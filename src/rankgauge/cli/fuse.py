@@ -19,14 +19,12 @@ def fuse(
     *,
     runs: tuple[str, ...] = argument("RUN RUN [RUN]..."),
     method: str = option(
-        "The method: rrf, isr, rbc, borda, condorcet, combsum, combmnz, combanz, combmin, "
-        "combmax, combmed, wsum.",
+        "The method: rrf, isr, rbc, borda, condorcet, combsum, combmnz, combanz, combmin, combmax, combmed, wsum.",
         "NAME",
         default="rrf",
     ),
     norm: str | None = option(
-        "The normalization of scores: min-max, z-score, sum, rank, none.  [default: min-max]",
-        "NAME",
+        "The normalization of scores: min-max, z-score, sum, rank, none.  [default: min-max]", "NAME"
     ),
     weights: str | None = option(
         "A weight for each run, in order; for wsum, rrf, rbc, borda, and condorcet.", "W,W[,W]..."
@@ -39,12 +37,10 @@ def fuse(
     tune: str | None = option("Judgments, to choose parameters by cross-validation.", "QRELS"),
     measure: str = options.measure("With --tune: the measure to maximize."),
     folds: int = option(
-        "With --tune: the number of folds; each is fused with the best parameters on the others.",
-        default=5,
+        "With --tune: the number of folds; each is fused with the best parameters on the others.", default=5
     ),
     train: str | None = option(
-        "With --tune: choose on the queries in this file, one id per line, and fuse the others.",
-        "FILE",
+        "With --tune: choose on the queries in this file, one id per line, and fuse the others.", "FILE"
     ),
     grids: tuple[str, ...] = option(
         "With --tune: values to try, such as k=10,60,100 or norm=sum,rank or weights=1/1,2/1; "
@@ -84,9 +80,16 @@ def fuse(
             grid |= {word: [value] for word, value in fixed.items() if value is not None}
             truth = formats.read_qrels(tune)
             tuned = rankgauge.tune_fusion(
-                truth, read, measure, method=method, grid=grid, folds=folds,
-                train=None if train is None else Path(train), seed=seed, ties=ties,
-            )  # fmt: skip
+                truth,
+                read,
+                measure,
+                method=method,
+                grid=grid,
+                folds=folds,
+                train=None if train is None else Path(train),
+                seed=seed,
+                ties=ties,
+            )
             made = rankgauge.Run.of(tuned.run, name=name)
             print_text(f"{tuned}\n", err=True)
             rankgauge.write_run(made, output)
@@ -124,6 +127,4 @@ def _numbers(text: str, option: str, between: str) -> list[float]:
     try:
         return [float(part) for part in text.split(between)]
     except ValueError:
-        raise click.BadParameter(
-            f"{text!r}: expected numbers separated by {between!r}", param_hint=option
-        ) from None
+        raise click.BadParameter(f"{text!r}: expected numbers separated by {between!r}", param_hint=option) from None

@@ -34,8 +34,7 @@ def gate(
     qrels: str = argument("QRELS|PLAN|EVALUATION"),
     run: str | None = argument("RUN|NAME"),
     rules: str | None = option(
-        "A TOML file of rules.  [default: [tool.rankgauge.gate] in pyproject.toml, else "
-        "nDCG@10 with a margin of 0.02]",
+        "A TOML file of rules.  [default: [tool.rankgauge.gate] in pyproject.toml, else nDCG@10 with a margin of 0.02]",
         "FILE",
     ),
     baseline: str | None = option(
@@ -51,15 +50,10 @@ def gate(
     allow_uncalibrated: bool = option(
         "Take the verdicts of a judge as true although it is not calibrated or not usable."
     ),
-    strict: bool = option(
-        "Exit with 3 if the verdict is INCONCLUSIVE or PASS unless rare collapse."
-    ),
-    noise: tuple[str, ...] = option(
-        "A repeated run of the baseline's system; pass at least two.", "RUN"
-    ),
+    strict: bool = option("Exit with 3 if the verdict is INCONCLUSIVE or PASS unless rare collapse."),
+    noise: tuple[str, ...] = option("A repeated run of the baseline's system; pass at least two.", "RUN"),
     latency: tuple[str, str] | None = option(
-        "CSV files (query,latency) of both systems, measured alternately in this job.",
-        "BASELINE NEW",
+        "CSV files (query,latency) of both systems, measured alternately in this job.", "BASELINE NEW"
     ),
     formats: options.Formats,
     out: Output = output_format("Show margins, wins, ties, losses, and all listed losses.", None),
@@ -158,9 +152,10 @@ def _run_of_plan(path: str, name: str | None) -> tuple[rankgauge.Qrels, rankgaug
         names = [one.name for one in plan.retrievers]
         if len(names) > 1:
             raise rankgauge.InputError(
-                f"the plan has {len(names)} retrievers", where=path,
+                f"the plan has {len(names)} retrievers",
+                where=path,
                 fix=f"name one of them after the plan: {', '.join(names)}",
-            )  # fmt: skip
+            )
         (name,) = names
     outcome = rankgauge.benchmark.run_plan(plan, only=[name], timed=0)
     return outcome.bench.qrels, outcome.bench.runs[name].ranked()

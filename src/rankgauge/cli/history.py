@@ -6,14 +6,7 @@ import click
 
 import rankgauge
 from rankgauge.cli import options
-from rankgauge.cli.output import (
-    Output,
-    output_format,
-    print_message,
-    print_text,
-    save_plot,
-    working,
-)
+from rankgauge.cli.output import Output, output_format, print_message, print_text, save_plot, working
 from rankgauge.cli.parameters import Group, Positive, argument, option
 from rankgauge.core.escaping import for_terminal
 
@@ -78,9 +71,7 @@ def compare(
         "A measure; repeat for more. The first is tested, the others are described.  "
         "[default: all that both have, nDCG@10 first]"
     ),
-    force: bool = option(
-        "Compare even if judgments, policies, or definitions of a measure differ."
-    ),
+    force: bool = option("Compare even if judgments, policies, or definitions of a measure differ."),
     store: str | None = options.store,
     out: Output = output_format("Show all measures, the test, and its seed."),
 ) -> None:
@@ -112,9 +103,7 @@ def trend(
     measure: str = options.measure("The measure."),
     run: str | None = _run,
     last: Positive | None = option("Show only the latest N; warnings consider all.", "N"),
-    drawn: str | None = option(
-        "Also draw a plot to this .svg or .png file (needs rankgauge[plots]).", "--plot FILE"
-    ),
+    drawn: str | None = option("Also draw a plot to this .svg or .png file (needs rankgauge[plots]).", "--plot FILE"),
     store: str | None = options.store,
     out: Output,
 ) -> None:

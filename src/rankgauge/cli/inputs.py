@@ -17,9 +17,7 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
 def unique_names(names: Sequence[str], paths: Sequence[str]) -> list[str]:
     """Return the names of runs; if several files have the same name, their paths."""
-    return [
-        path if names.count(name) > 1 else name for name, path in zip(names, paths, strict=True)
-    ]
+    return [path if names.count(name) > 1 else name for name, path in zip(names, paths, strict=True)]
 
 
 def located(path: str, format: str | None) -> str | rankgauge.formats.InFormat:
@@ -27,9 +25,7 @@ def located(path: str, format: str | None) -> str | rankgauge.formats.InFormat:
     return path if format is None else rankgauge.formats.InFormat(path, format)
 
 
-def read_runs(
-    paths: Sequence[str], format: str | None = None, *, k: int | None = None
-) -> list[rankgauge.Run]:
+def read_runs(paths: Sequence[str], format: str | None = None, *, k: int | None = None) -> list[rankgauge.Run]:
     """Return the runs of these files with unique names, cut to the first k of each ranking."""
     runs = []
     for path in paths:
@@ -42,16 +38,12 @@ def read_runs(
     return [rankgauge.Run.of(run, name=name) for run, name in zip(runs, names, strict=True)]
 
 
-def named_paths(
-    paths: Sequence[str], format: str | None = None
-) -> dict[str, str | rankgauge.formats.InFormat]:
+def named_paths(paths: Sequence[str], format: str | None = None) -> dict[str, str | rankgauge.formats.InFormat]:
     """Return paths of runs by run name, without reading the files."""
     names = unique_names([rankgauge.data.run_name(path) for path in paths], paths)
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise rankgauge.InputError(
-            f"duplicate run name {twice!r}", where="runs", fix="pass each file once"
-        )
+        raise rankgauge.InputError(f"duplicate run name {twice!r}", where="runs", fix="pass each file once")
     return {name: located(path, format) for name, path in zip(names, paths, strict=True)}
 
 
@@ -95,9 +87,7 @@ def read_drift(path: str) -> dict[str, Any]:
             drift_finding(data)
             return dict(data)
     except OSError as error:
-        raise rankgauge.InputError(
-            f"cannot be read: {error.strerror}", where=path, fix=fix
-        ) from None
+        raise rankgauge.InputError(f"cannot be read: {error.strerror}", where=path, fix=fix) from None
     except (ValueError, LookupError, TypeError):
         pass
     raise rankgauge.FormatError("not a drift report", path=path, fix=fix)
@@ -113,9 +103,7 @@ def drift_finding(data: Mapping[str, Any]) -> rankgauge.Finding:
 _ENCODERS = "hashing, model2vec:NAME, sentence-transformers:NAME, or openai-embeddings:NAME@URL"
 
 
-def encoder_of(
-    text: str, option: str, *, key_env: str | None = None, cache: str | None = None
-) -> Any:
+def encoder_of(text: str, option: str, *, key_env: str | None = None, cache: str | None = None) -> Any:
     """Return the encoder of TYPE:NAME, with the types of plans; --search also accepts bm25."""
     from rankgauge import retrievers
 
@@ -142,9 +130,7 @@ def settings_of(pairs: Mapping[str, str]) -> dict[str, Any]:
         raise click.BadParameter(
             f"got date={pairs['date']}, expected a date such as 2026-05-01", param_hint="--set"
         ) from None
-    return {
-        key: value if key in {"label", "date"} else _value(value) for key, value in pairs.items()
-    }
+    return {key: value if key in {"label", "date"} else _value(value) for key, value in pairs.items()}
 
 
 def _value(text: str) -> str | float | bool:

@@ -17,14 +17,7 @@ from rankgauge.cli.inputs import encoder_of, read_runs
 from rankgauge.cli.judge_files import backup, export, import_, restore
 from rankgauge.cli.judge_generate import generate
 from rankgauge.cli.judge_results import agreement, answers, relevance, size, votes
-from rankgauge.cli.output import (
-    Output,
-    output_format,
-    print_message,
-    print_result,
-    print_text,
-    working,
-)
+from rankgauge.cli.output import Output, output_format, print_message, print_result, print_text, working
 from rankgauge.cli.parameters import Count, Group, Positive, argument, option
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.files import read_text
@@ -48,8 +41,7 @@ class _Settings:
     )
     places: int | None = option("With ranking: the number of documents to rank.", "N")
     fields: tuple[str, ...] = option(
-        "A document field to display; repeat for more, in this order.  [default: all]",
-        "--field NAME",
+        "A document field to display; repeat for more, in this order.  [default: all]", "--field NAME"
     )
     image: str | None = option("The field with the address of an image.", "NAME")
     link: str | None = option("The field with the address of the document.", "NAME")
@@ -83,9 +75,7 @@ class _Address:
 class _Draw:
     """Sample of the questions of a log."""
 
-    sample: Positive | None = option(
-        "The file is a query log: draw N distinct questions from it.", "N"
-    )
+    sample: Positive | None = option("The file is a query log: draw N distinct questions from it.", "N")
     by: Literal["frequency", "uniform", "strata"] = option(
         "With --sample: draw by frequency, all with equal probability, or equally from head, "
         "torso, and tail. Probabilities are recorded.",
@@ -125,14 +115,10 @@ def judge() -> None:
 def create(
     *,
     project: str,
-    questions: str | None = option(
-        "The questions, optionally with the documents that answer them.", "FILE"
-    ),
+    questions: str | None = option("The questions, optionally with the documents that answer them.", "FILE"),
     collection: str | None = _collection,
     draw: _Draw,
-    guideline: str | None = option(
-        "The guideline for judges, in Markdown.  [default: built in]", "FILE"
-    ),
+    guideline: str | None = option("The guideline for judges, in Markdown.  [default: built in]", "FILE"),
     author: str = option("Your name.", "NAME", default=""),
     settings: _Settings,
 ) -> None:
@@ -149,9 +135,7 @@ def create(
 
     read = [] if questions is None else draw.questions(questions, collection, author)
     text = None if guideline is None else read_text(guideline)
-    with JudgingProject.create(
-        project, Settings(**settings.given()), guideline=text, author=author
-    ) as made:
+    with JudgingProject.create(project, Settings(**settings.given()), guideline=text, author=author) as made:
         made.add_questions(read)
         print_result(project_status(made))
 
@@ -203,13 +187,9 @@ def pool(
         is_flag=False,
         flag_value="hashing",
     ),
-    k: Positive = option(
-        "The number of documents to take from the top of each ranking.", default=10
-    ),
+    k: Positive = option("The number of documents to take from the top of each ranking.", default=10),
     random: Count = option(
-        "Draw N documents per question from outside its pool, to estimate what the pool misses.",
-        "N",
-        default=0,
+        "Draw N documents per question from outside its pool, to estimate what the pool misses.", "N", default=0
     ),
     chat: options.LanguageModel,
     run_format: options.RunFormat | None = options.run_format,
@@ -230,11 +210,7 @@ def pool(
     """
     from rankgauge.judging import JudgingProject, build_pool
 
-    with (
-        chat.open() as model,
-        working("building the pool"),
-        JudgingProject(project) as opened,
-    ):
+    with chat.open() as model, working("building the pool"), JudgingProject(project) as opened:
         found = build_pool(
             opened,
             collection,
@@ -249,12 +225,7 @@ def pool(
 
 
 @judge.command(short_help="Show or change the settings of a project.")
-def settings(
-    *,
-    project: str,
-    author: str = option("Your name.", "NAME", default=""),
-    settings: _Settings,
-) -> None:
+def settings(*, project: str, author: str = option("Your name.", "NAME", default=""), settings: _Settings) -> None:
     """Print the settings of PROJECT, after changing those given as options.
 
     Each change creates a new version; existing presentations keep their mode.
@@ -279,10 +250,7 @@ def settings(
 
 @judge.command(short_help="Print the guideline, or store a new version of it.")
 def guideline(
-    *,
-    project: str,
-    file: str | None = argument("[FILE]"),
-    author: str = option("Your name.", "NAME", default=""),
+    *, project: str, file: str | None = argument("[FILE]"), author: str = option("Your name.", "NAME", default="")
 ) -> None:
     """Print the guideline of PROJECT; with FILE, first store its text as the next version.
 
@@ -302,9 +270,12 @@ def _folded(line: str) -> str:
     """Fold a line of Markdown to the width of the screen, with hanging indents in lists."""
     marker = re.match(r"\s*(?:[-*+] |\d+[.)] )?", line)
     return textwrap.fill(
-        line, _WIDTH, subsequent_indent=" " * (marker.end() if marker else 0),
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
+        line,
+        _WIDTH,
+        subsequent_indent=" " * (marker.end() if marker else 0),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 @judge.command(short_help="Add hidden tests: tasks with a known answer.")
@@ -380,8 +351,7 @@ def invite(
     project: str,
     name: str,
     role: Literal["judge", "lead", "admin"] = option(
-        "judge: judges; lead: also sees results and adjudicates; admin: also invites people.",
-        default="judge",
+        "judge: judges; lead: also sees results and adjudicates; admin: also invites people.", default="judge"
     ),
 ) -> None:
     """Add the judge NAME and print the path of the sign-in page.
@@ -418,11 +388,7 @@ def ask_model(
     """
     from rankgauge.judging import JudgingProject, ask_model as ask
 
-    with (
-        chat.open(required=True) as model,
-        JudgingProject(project) as opened,
-        working(f"asking {chat.model}"),
-    ):
+    with chat.open(required=True) as model, JudgingProject(project) as opened, working(f"asking {chat.model}"):
         found = ask(opened, model, name=name, limit=limit)
     out.print(found)
 
@@ -437,18 +403,7 @@ def status(*, project: str, out: Output = output_format("Show all judges.")) -> 
     out.print(found)
 
 
-for _command in (
-    generate,
-    relevance,
-    agreement,
-    size,
-    answers,
-    votes,
-    export,
-    import_,
-    backup,
-    restore,
-):
+for _command in (generate, relevance, agreement, size, answers, votes, export, import_, backup, restore):
     judge.add_command(_command)
 
 

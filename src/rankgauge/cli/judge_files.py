@@ -29,8 +29,7 @@ def export(
     drop_unsure: bool = option("With fit: leave a document unjudged if its interval contains 0.5."),
     collection: str | None = option("With sampled: the collection that was searched.", "FOLDER"),
     form: str | None = option(
-        "The format, if the name of FILE does not show it: "
-        f"{', '.join(rankgauge.formats.TARGET_FORMATS)}.",
+        f"The format, if the name of FILE does not show it: {', '.join(rankgauge.formats.TARGET_FORMATS)}.",
         "--format FORMAT",
     ),
 ) -> None:
@@ -54,9 +53,7 @@ def export(
             print_message(write_events(opened, file).summary())
             return
         documents = None if collection is None else rankgauge.Collection.read(collection).documents
-        made = export_judgments(
-            opened, to, relevance=relevance, drop_unsure=drop_unsure, documents=documents
-        )
+        made = export_judgments(opened, to, relevance=relevance, drop_unsure=drop_unsure, documents=documents)
         notes = made.write(file, form)
     if file == "-":
         print_message(made.summary())
@@ -73,9 +70,7 @@ def import_(
     *,
     project: str,
     file: str,
-    name: str = option(
-        "The judge, if FILE has no column of judges.", "--judge NAME", default="imported"
-    ),
+    name: str = option("The judge, if FILE has no column of judges.", "--judge NAME", default="imported"),
     kind: Literal["person", "model", "application"] = option(
         "The kind of judge; only judgments of people count.", default="person"
     ),
@@ -88,9 +83,7 @@ def import_(
     several: bool = option("Repeated pairs are judgments of different people."),
     add_questions: bool = option("Add questions that PROJECT does not have."),
     skip_bad: bool = option("Skip rows that cannot be imported, and report them."),
-    form: str | None = option(
-        "The format of FILE, if its name does not show it.", "--format FORMAT"
-    ),
+    form: str | None = option("The format of FILE, if its name does not show it.", "--format FORMAT"),
 ) -> None:
     """Add the judgments in FILE to PROJECT; on an error, add none of them.
 
@@ -108,10 +101,16 @@ def import_(
 
     with JudgingProject(project) as opened, working(f"importing {file}"):
         done = import_judgments(
-            opened, file if form is None else rankgauge.formats.InFormat(file, form), name,
-            kind=kind, preferences=preferences, columns=_columns(columns), several=several,
-            add_questions=add_questions, skip_bad=skip_bad,
-        )  # fmt: skip
+            opened,
+            file if form is None else rankgauge.formats.InFormat(file, form),
+            name,
+            kind=kind,
+            preferences=preferences,
+            columns=_columns(columns),
+            several=several,
+            add_questions=add_questions,
+            skip_bad=skip_bad,
+        )
     print_result(done)
 
 

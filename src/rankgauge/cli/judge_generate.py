@@ -18,17 +18,13 @@ def generate(
     *,
     project: str,
     collection: str = options.documents,
-    n: Positive = option(
-        "The number of documents to draw; the model proposes one question for each.", default=30
-    ),
+    n: Positive = option("The number of documents to draw; the model proposes one question for each.", default=30),
     output: str | None = option(
         "The accepted questions (JSON lines); refused questions go to FILE.refused.jsonl.  "
         "[default: PROJECT.generated.jsonl]",
         "-o, --output FILE",
     ),
-    k: Positive = option(
-        "Record the rank of the document in the top K of a BM25 search.", default=10
-    ),
+    k: Positive = option("Record the rank of the document in the top K of a BM25 search.", default=10),
     dry_run: bool = option("Print calls and cost without calling the model."),
     chat: options.LanguageModel,
     seed: Count = option("The seed of the draw.", default=0),
@@ -60,16 +56,12 @@ def generate(
             # Questions of an earlier call with this model and prompt are not duplicates.
             known = [q.text for q in opened.questions.values() if q.origin != "generated"]
             made = generate_questions(
-                rankgauge.Collection.read(collection), n, model, seed=seed, known=known, k=k,
-                dry_run=dry_run,
-            )  # fmt: skip
+                rankgauge.Collection.read(collection), n, model, seed=seed, known=known, k=k, dry_run=dry_run
+            )
         if not dry_run:
             refused = made.write(target)
             stored = opened.questions
             new = [each for each in made.questions if each.id not in stored]
             opened.add_questions(questions_of(new))
-            print_message(
-                f"{counted(len(new), 'question')} added to {project} and {target}; "
-                f"refused: {refused}"
-            )
+            print_message(f"{counted(len(new), 'question')} added to {project} and {target}; refused: {refused}")
     out.print(made)

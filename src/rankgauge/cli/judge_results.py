@@ -19,9 +19,7 @@ def relevance(
     *,
     project: str,
     question: str | None = option("Show only the documents of this question.", "ID"),
-    out: Output = output_format(
-        "Also show unjudged documents, and the judgments that are not counted."
-    ),
+    out: Output = output_format("Also show unjudged documents, and the judgments that are not counted."),
 ) -> None:
     """Print how often each document was shown and chosen, and its estimated relevance.
 
@@ -49,9 +47,7 @@ def relevance(
 def agreement(
     *,
     project: str,
-    out: Output = output_format(
-        "Also show the coefficients of each judge, criterion, and pair of judges."
-    ),
+    out: Output = output_format("Also show the coefficients of each judge, criterion, and pair of judges."),
 ) -> None:
     """Print how well the judges of PROJECT agree.
 
@@ -80,19 +76,11 @@ def size(
     *,
     project: str,
     difference: float = option("The difference of means to detect, such as 0.05.", "X"),
-    sd: float | None = option(
-        "The standard deviation of the differences of two systems over questions.", "X"
-    ),
-    qrels: str | None = option(
-        "Without --sd: the judgments with which to evaluate the runs.", "FILE"
-    ),
-    runs: tuple[str, ...] = option(
-        "Without --sd: two or more runs from which to estimate it.", "--run FILE"
-    ),
+    sd: float | None = option("The standard deviation of the differences of two systems over questions.", "X"),
+    qrels: str | None = option("Without --sd: the judgments with which to evaluate the runs.", "FILE"),
+    runs: tuple[str, ...] = option("Without --sd: two or more runs from which to estimate it.", "--run FILE"),
     measure: str = options.measure("The measure of these differences."),
-    power: float = option(
-        "The power: the probability of detecting the difference.", "X", default=0.8
-    ),
+    power: float = option("The power: the probability of detecting the difference.", "X", default=0.8),
     agreement: float = option("The half-width of the interval of alpha: ± X.", "X", default=0.1),
     out: Output,
 ) -> None:
@@ -109,15 +97,17 @@ def size(
         raise click.UsageError("pass --sd X, or --qrels FILE and at least two --run FILE")
     with JudgingProject(project) as opened:
         settings, pools = opened.settings, opened.pools
-    evaluations = (
-        [rankgauge.evaluate(qrels, run, [measure]) for run in read_runs(runs)] if qrels else []
-    )
+    evaluations = [rankgauge.evaluate(qrels, run, [measure]) for run in read_runs(runs)] if qrels else []
     sizes = [len(pool) for pool in pools.values()]
     plan = plan_judging(
-        difference, sd=sd, evaluations=evaluations, settings=settings, power=power,
+        difference,
+        sd=sd,
+        evaluations=evaluations,
+        settings=settings,
+        power=power,
         agreement=agreement,
         **({"documents": round(statistics.median(sizes))} if sizes else {}),
-    )  # fmt: skip
+    )
     out.print(plan)
 
 
@@ -153,9 +143,7 @@ def votes(
         "tell), and optionally judge, comment, and time.",
         "--import FILE",
     ),
-    kind: Literal["person", "application", "model"] = option(
-        "Who cast the imported votes.", default="person"
-    ),
+    kind: Literal["person", "application", "model"] = option("Who cast the imported votes.", default="person"),
     out: Output = output_format("Also show votes without a preference, and all pairs of systems."),
 ) -> None:
     """Print the win rate of each pair of systems of PROJECT, with its Wilson interval.

@@ -34,16 +34,13 @@ def import_(
     sources: tuple[str, ...] = argument("SOURCE..."),
     log: str,
     log_format: str | None = option(
-        "ubi, spans, mlflow, langfuse, or events.  [default: recognized by the first rows]",
-        "--format NAME",
+        "ubi, spans, mlflow, langfuse, or events.  [default: recognized by the first rows]", "--format NAME"
     ),
     mapping: str | None = option("TOML or JSON: the column of each field of an event.", "FILE"),
     users: Literal["keep", "hash", "drop"] = option(
         "Keep user identifiers, hash them with a key of this machine, or drop them.", default="keep"
     ),
-    scrub: bool = option(
-        "Mask addresses, long numbers, and secrets in texts. Names of people are not masked."
-    ),
+    scrub: bool = option("Mask addresses, long numbers, and secrets in texts. Names of people are not masked."),
     drop_text: bool = option("Do not store the texts of questions and answers."),
     timezone: str | None = option(
         "The time zone of times without one, such as Europe/Berlin; without this option, rows "

@@ -15,28 +15,19 @@ from rankgauge.cli.parameters import Count, Positive, command, option
 def experiment(
     *,
     log: str,
-    primary: str = option(
-        "The metric that decides, such as thumbs_ratio; choose it before the experiment.", "NAME"
-    ),
+    primary: str = option("The metric that decides, such as thumbs_ratio; choose it before the experiment.", "NAME"),
     names: tuple[str, ...] = option("Another metric; repeat for more.", "-m, --metric NAME"),
-    arms: tuple[str, str] | None = option(
-        "The arms, if the log has more than two.", "BASELINE NEW"
-    ),
+    arms: tuple[str, str] | None = option("The arms, if the log has more than two.", "BASELINE NEW"),
     ratio: tuple[
-        Annotated[float, click.FloatRange(0, min_open=True)],
-        Annotated[float, click.FloatRange(0, min_open=True)],
-    ] = option(
-        "The intended ratio of users in the baseline and in the new arm.", "N N", default=(1, 1)
-    ),
+        Annotated[float, click.FloatRange(0, min_open=True)], Annotated[float, click.FloatRange(0, min_open=True)]
+    ] = option("The intended ratio of users in the baseline and in the new arm.", "N N", default=(1, 1)),
     planned: Positive = option(
         "The denominator of the primary metric at which its interval is narrowest.", default=5000
     ),
     drawn: str | None = option(
         "Plot the primary difference by day (.svg or .png; needs rankgauge[plots]).", "--plot FILE"
     ),
-    out: Output = output_format(
-        "Also show the primary difference by day and definitions of the metrics."
-    ),
+    out: Output = output_format("Also show the primary difference by day and definitions of the metrics."),
 ) -> None:
     """Compare two arms of an experiment in LOG by online metrics.
 
@@ -94,16 +85,11 @@ def judgments(
         "which documents were shown at several ranks.",
         default="coec",
     ),
-    queries: str | None = option(
-        "Judge only these queries, with their identifiers: a file with id and text.", "FILE"
-    ),
-    min_shown: Positive = option(
-        "Leave a document unjudged if it was shown fewer times.", default=10
-    ),
+    queries: str | None = option("Judge only these queries, with their identifiers: a file with id and text.", "FILE"),
+    min_shown: Positive = option("Leave a document unjudged if it was shown fewer times.", default=10),
     drop_unsure: bool = option("Leave a document unjudged if its interval contains 0.5."),
     form: str | None = option(
-        "The format of FILE, if its name does not show it: "
-        f"{', '.join(rankgauge.formats.TARGET_FORMATS)}.",
+        f"The format of FILE, if its name does not show it: {', '.join(rankgauge.formats.TARGET_FORMATS)}.",
         "--format FORMAT",
     ),
     out: Output = output_format("Also show the click rate and the examination of each rank."),
@@ -126,9 +112,7 @@ def judgments(
     if queries is not None:
         wanted = {name: each.text for name, each in read_queries(queries).items()}
     with working("counting clicks"):
-        found = implicit_judgments(
-            log, model=model, queries=wanted, min_shown=min_shown, drop_unsure=drop_unsure
-        )
+        found = implicit_judgments(log, model=model, queries=wanted, min_shown=min_shown, drop_unsure=drop_unsure)
     out.print(found)
     if target is not None:
         for note in found.write(target, form):

@@ -21,17 +21,13 @@ def metrics(
         "A metric, such as idk_rate; repeat for more.  [default: all]", "-m, --metric NAME"
     ),
     by: str | None = option(
-        "Group by day, week (named by its Monday), arm of an experiment, or attribute.",
-        "day|week|arm|NAME",
+        "Group by day, week (named by its Monday), arm of an experiment, or attribute.", "day|week|arm|NAME"
     ),
     since: str | None = options.since,
     until: str | None = options.until,
-    where: dict[str, str] = option(
-        "Only questions with this arm or attribute value; repeat for more.", "NAME=VALUE"
-    ),
+    where: dict[str, str] = option("Only questions with this arm or attribute value; repeat for more.", "NAME=VALUE"),
     thresholds: tuple[str, ...] = option(
-        "FAIL if the whole 95% interval is beyond this threshold, such as 'idk_rate > 0.2'.",
-        "--fail-if TEXT",
+        "FAIL if the whole 95% interval is beyond this threshold, such as 'idk_rate > 0.2'.", "--fail-if TEXT"
     ),
     strict: bool = option("Exit with 3 if a threshold is INCONCLUSIVE."),
     minutes: Annotated[float, click.FloatRange(0)] = option(
@@ -41,8 +37,7 @@ def metrics(
         "Word cosine from which two questions count as similar.", "N", default=0.5
     ),
     drawn: str | None = option(
-        "Plot the first metric by day or week (.svg or .png; needs rankgauge[plots]).",
-        "--plot FILE",
+        "Plot the first metric by day or week (.svg or .png; needs rankgauge[plots]).", "--plot FILE"
     ),
     out: Output = output_format("Show units, definitions, and why a metric is not defined."),
 ) -> None:
@@ -67,14 +62,19 @@ def metrics(
     from rankgauge.production import online_metrics
 
     if drawn and by not in {"day", "week"}:
-        raise rankgauge.InputError(
-            "a plot needs metrics by day or week", where="--plot", fix="add --by day"
-        )
+        raise rankgauge.InputError("a plot needs metrics by day or week", where="--plot", fix="add --by day")
     with working("reading the log"):
         found = online_metrics(
-            log, names or None, by=by, since=since, until=until, where=where,
-            thresholds=thresholds, minutes=minutes, similarity=similarity,
-        )  # fmt: skip
+            log,
+            names or None,
+            by=by,
+            since=since,
+            until=until,
+            where=where,
+            thresholds=thresholds,
+            minutes=minutes,
+            similarity=similarity,
+        )
     out.print(found)
     if out.is_data:
         for check in found.checks:
@@ -95,12 +95,8 @@ def health(
     measure: str = options.measure("The measure of the saved evaluations."),
     run: str | None = option("Use only evaluations of this run.", "NAME"),
     drift: str | None = option("The result of rankgauge logs drift ... -o drift.json.", "FILE"),
-    margin: float = option(
-        "The smallest change of an online metric that matters.", "N", default=0.05
-    ),
-    offline_margin: float = option(
-        "The smallest loss of the measure that matters.", "N", default=0.02
-    ),
+    margin: float = option("The smallest change of an online metric that matters.", "N", default=0.05),
+    offline_margin: float = option("The smallest loss of the measure that matters.", "N", default=0.02),
     since: str | None = options.since,
     until: str | None = options.until,
     store: str | None = options.store,
@@ -134,17 +130,17 @@ def health(
         names = dict.fromkeys(point.entry.run for point in trend.points)
         if len(names) > 1:
             raise rankgauge.InputError(
-                f"the history has evaluations of {', '.join(names)}", where="--run",
+                f"the history has evaluations of {', '.join(names)}",
+                where="--run",
                 fix="name the run that users get: --run NAME",
-            )  # fmt: skip
+            )
         start = max(trend.breaks, default=0)
         points = [(p.entry.time, kept.load(p.entry)) for p in trend.points[start:]]
     drifted = None if drift is None else _DRIFT.get(read_drift(drift)["verdict"], True)
     with working("reading the log"):
         found = production_health(
-            log, points, measure, drift=drifted, margin=margin, offline_margin=offline_margin,
-            since=since, until=until,
-        )  # fmt: skip
+            log, points, measure, drift=drifted, margin=margin, offline_margin=offline_margin, since=since, until=until
+        )
     out.print(found)
     if start:
         count = f"{start} evaluation{'s' * (start > 1)}"

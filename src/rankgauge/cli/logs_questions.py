@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import click
 
 import rankgauge
-from rankgauge.cli.output import (
-    Output,
-    check_writable,
-    counted,
-    output_format,
-    print_message,
-    working,
-    write_report,
-)
+from rankgauge.cli.output import Output, check_writable, counted, output_format, print_message, working, write_report
 from rankgauge.cli.parameters import Count, Positive, argument, command, option
 
 if TYPE_CHECKING:
@@ -29,18 +21,13 @@ def sample(
     log: str,
     n: Positive = option("The number of questions to draw.", default=30),
     by: Literal["frequency", "uniform", "strata"] = option(
-        "Draw by frequency, all with equal probability, or equally from head, torso, and tail.",
-        default="frequency",
+        "Draw by frequency, all with equal probability, or equally from head, torso, and tail.", default="frequency"
     ),
-    into: str | None = option(
-        "Create or refresh this question set (JSON lines). Its core and sentinels stay.", "SET"
-    ),
+    into: str | None = option("Create or refresh this question set (JSON lines). Its core and sentinels stay.", "SET"),
     part: Literal["rotating", "core"] = option(
         "The part of the set to draw; a core is drawn only once.", default="rotating"
     ),
-    sentinels: str | None = option(
-        "Known failures to add to the set: a file with id and question.", "FILE"
-    ),
+    sentinels: str | None = option("Known failures to add to the set: a file with id and question.", "FILE"),
     project: str | None = option("Also add the questions to this judging project.", "PROJECT"),
     exclude: tuple[str, ...] = option(
         "A file of questions to exclude, with their near-duplicates; repeat for more.", "FILE"
@@ -77,16 +64,18 @@ def sample(
         staying = before.part("core", "sentinel", *(["rotating"] if part == "core" else []))
         others = [each for path in exclude for each in QuestionSet.read(path).questions]
         drawn = sample_questions(
-            log, n, by=by, exclude=[*staying, *fixed, *others], seed=seed,
+            log,
+            n,
+            by=by,
+            exclude=[*staying, *fixed, *others],
+            seed=seed,
             personal="keep" if keep_personal_data else "scrub",
-        )  # fmt: skip
+        )
     if into is None:
         result: rankgauge.rendering.Result = drawn
         added = drawn.questions
     else:
-        result = change = before.refresh(
-            drawn.questions, part=part, sentinels=fixed, frequencies=drawn.known
-        )
+        result = change = before.refresh(drawn.questions, part=part, sentinels=fixed, frequencies=drawn.known)
         added = change.added
         if change.after is not before:
             if before.questions:
@@ -98,10 +87,7 @@ def sample(
         new = [each for each in added if each.id not in known]
         with JudgingProject(project) as opened:
             opened.add_questions(questions_of(new))
-        print_message(
-            f"{counted(len(new), 'question')} added to {project}. "
-            f"Next: rankgauge judge pool {project} ..."
-        )
+        print_message(f"{counted(len(new), 'question')} added to {project}. Next: rankgauge judge pool {project} ...")
     out.print(result)
 
 
@@ -133,12 +119,9 @@ def drift(
     additions: Count = option("The number of proposed questions to list.", "--add N", default=20),
     seed: Count = option("The random seed.", default=0),
     output: str | None = option(
-        "Also write a report (.html), a plot (.png, .svg), or all numbers (.json).",
-        "-o, --output FILE",
+        "Also write a report (.html), a plot (.png, .svg), or all numbers (.json).", "-o, --output FILE"
     ),
-    out: Output = output_format(
-        "Also show all clusters, proposed questions, outliers, and the power of the test."
-    ),
+    out: Output = output_format("Also show all clusters, proposed questions, outliers, and the power of the test."),
 ) -> None:
     """Test whether the questions of EVAL resemble those that users ask in LOG.
 
@@ -157,15 +140,18 @@ def drift(
 
     if output is not None:
         if Path(output).suffix.lower() not in _ENDINGS:
-            raise click.BadParameter(
-                f"{output!r} ends in none of {', '.join(_ENDINGS)}", param_hint="--output"
-            )
+            raise click.BadParameter(f"{output!r} ends in none of {', '.join(_ENDINGS)}", param_hint="--output")
         check_writable(output)
     with working("comparing questions"):
         found = measure_drift(
-            evaluation, log, encoder=encoder, permutations=permutations, seed=seed,
-            clusters=clusters, additions=additions,
-        )  # fmt: skip
+            evaluation,
+            log,
+            encoder=encoder,
+            permutations=permutations,
+            seed=seed,
+            clusters=clusters,
+            additions=additions,
+        )
     if output is not None:
         match Path(output).suffix.lower():
             case ".html":

@@ -69,15 +69,20 @@ _CUTOFF = ("--measure", "write the cut-off in the name of the measure: -m nDCG@1
 _MEASURE = ("--measure", "write -m NAME, such as -m nDCG@10")
 _RULES = (
     "--rules",
-    (
-        "write it in a rules file (--rules FILE): the lines [measures] and "
-        '"nDCG@10" = { margin = 0.02 }'
-    ),
+    ('write it in a rules file (--rules FILE): the lines [measures] and "nDCG@10" = { margin = 0.02 }'),
 )
 _OTHER_NAMES = {
-    "-k": _CUTOFF, "--k": _CUTOFF, "--top-k": _CUTOFF, "--cutoff": _CUTOFF,
-    "--metric": _MEASURE, "--metrics": _MEASURE, "--margin": _RULES, "--floor": _RULES,
-    "--threshold": _RULES, "-m": _RULES, "--measure": _RULES,
+    "-k": _CUTOFF,
+    "--k": _CUTOFF,
+    "--top-k": _CUTOFF,
+    "--cutoff": _CUTOFF,
+    "--metric": _MEASURE,
+    "--metrics": _MEASURE,
+    "--margin": _RULES,
+    "--floor": _RULES,
+    "--threshold": _RULES,
+    "-m": _RULES,
+    "--measure": _RULES,
     "metrics": ("measures", "write rankgauge measures"),
     "--tie-report": ("--ties", "write rankgauge sensitivity ties QRELS RUN"),
     "--unjudged-report": ("--unjudged", "write rankgauge sensitivity unjudged QRELS RUN"),
@@ -85,7 +90,7 @@ _OTHER_NAMES = {
     "--for": ("--measure", "write the use case as a measure: -m rag"),
     "--label": ("--set", "write --set label=TEXT"),
     **{f"--{name}": ("--as", f"write --as {name}") for name in ("csv", "html", "json", "latex")},
-}  # fmt: skip
+}
 _ARGUMENTS = ("--per-query", "write the measures without -m: rankgauge sql nDCG@10 RR")
 _OF_SQL = {"-m": _ARGUMENTS, "--measure": _ARGUMENTS}
 _UNKNOWN = re.compile(r"No such (option|command):? '?(.*?)'?\.?$")

@@ -19,21 +19,14 @@ QrelsFormat: TypeAlias = Annotated[str, click.Choice(rankgauge.formats.QRELS_FOR
 Jobs: TypeAlias = Annotated[int, click.IntRange(1, 1024)]
 
 run_format = option(
-    f"The format of the runs, if it is not recognized: {', '.join(rankgauge.formats.RUN_FORMATS)}.",
-    "--format NAME",
+    f"The format of the runs, if it is not recognized: {', '.join(rankgauge.formats.RUN_FORMATS)}.", "--format NAME"
 )
 store = option(
-    "The history: an SQLite file or postgresql://...  [default: $RANKGAUGE_HISTORY, else "
-    ".rankgauge/history.db]",
+    "The history: an SQLite file or postgresql://...  [default: $RANKGAUGE_HISTORY, else .rankgauge/history.db]",
     "--history FILE|URL",
 )
-jobs = option(
-    "Evaluate runs and test differences in N threads; the numbers are the same.", "N", default=1
-)
-order = option(
-    "The order of documents with equal scores: document id descending, or as in the file.",
-    default="trec",
-)
+jobs = option("Evaluate runs and test differences in N threads; the numbers are the same.", "N", default=1)
+order = option("The order of documents with equal scores: document id descending, or as in the file.", default="trec")
 output = option(
     "The output file: .csv, .tsv, .json, or .jsonl by name, else TREC.  [default: standard output]",
     "-o, --output FILE",
@@ -43,14 +36,11 @@ output = option(
 since = option("Only questions asked on or after this date or time (UTC).", "DATE")
 until = option("Only questions asked before this date or time (UTC).", "DATE")
 documents = option(
-    "The documents: a folder, an archive, a file, or a collection of another library.",
-    "--collection FOLDER",
+    "The documents: a folder, an archive, a file, or a collection of another library.", "--collection FOLDER"
 )
 update_baseline = option("Write the baseline instead of comparing with it, and exit.")
 force = option("With --update-baseline: replace the baseline even if the gate fails.")
-gate_report = option(
-    "Write an HTML page: the verdict, the next step, checks, and losses.", "--report FILE"
-)
+gate_report = option("Write an HTML page: the verdict, the next step, checks, and losses.", "--report FILE")
 baseline = option("The run to compare the others with.  [default: the first]", "NAME")
 
 
@@ -104,8 +94,7 @@ class Policies:
         "Count undefined values as 0 in the mean, or skip them.", default="zero"
     )
     unjudged: Literal["not-relevant", "removed"] = option(
-        "Count unjudged documents as not relevant, or remove them from the ranking first "
-        "(condensed lists).",
+        "Count unjudged documents as not relevant, or remove them from the ranking first (condensed lists).",
         default="not-relevant",
     )
 
@@ -158,9 +147,7 @@ class Saving:
 class LanguageModel:
     """Language model: the arguments of `rankgauge.llm.ChatModel`."""
 
-    url: str | None = option(
-        "The address of the API of the language model, without /chat/completions.", "URL"
-    )
+    url: str | None = option("The address of the API of the language model, without /chat/completions.", "URL")
     model: str | None = option("The name of the language model.", "NAME")
     key_env: str | None = option("The environment variable that holds the API key.", "NAME")
     input_price: float | None = option("The price per million input tokens.", "X")

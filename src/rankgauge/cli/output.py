@@ -27,11 +27,24 @@ _FORMATS = ("table", "markdown", "latex", "html", "csv", "json")
 
 _PLAIN = str.maketrans(
     {
-        "─": "-", "•": "*", "–": "-", "×": "x", "≥": ">=", "²": "2", "→": ">", "↑": "^",
-        "↓": "v", "·": ".", "…": "~", "“": '"', "”": '"', "█": "#",
-        "†": "+", "‡": "-",
+        "─": "-",
+        "•": "*",
+        "–": "-",
+        "×": "x",
+        "≥": ">=",
+        "²": "2",
+        "→": ">",
+        "↑": "^",
+        "↓": "v",
+        "·": ".",
+        "…": "~",
+        "“": '"',
+        "”": '"',
+        "█": "#",
+        "†": "+",
+        "‡": "-",
     }
-)  # fmt: skip
+)
 
 
 def print_text(text: str, *, color: bool = False, err: bool = False) -> None:
@@ -52,9 +65,7 @@ def print_text(text: str, *, color: bool = False, err: bool = False) -> None:
 
 
 def print_result(
-    result: Result | Sequence[Result],
-    format: str = "table",
-    options: rankgauge.reports.Options | None = None,
+    result: Result | Sequence[Result], format: str = "table", options: rankgauge.reports.Options | None = None
 ) -> None:
     """Print results to standard output.
 
@@ -78,9 +89,7 @@ class Output:
     """How a command prints its result."""
 
     format: str = _format()
-    quiet: bool = option(
-        "Print only numbers: no titles, notes, warnings, or next step.", "-q, --quiet"
-    )
+    quiet: bool = option("Print only numbers: no titles, notes, warnings, or next step.", "-q, --quiet")
     full: bool = False
 
     @property
@@ -88,11 +97,7 @@ class Output:
         """Whether a program reads the output: notes are not part of it."""
         return self.format in {"csv", "json"}
 
-    def print(
-        self,
-        result: Result | Sequence[Result],
-        options: rankgauge.reports.Options | None = None,
-    ) -> None:
+    def print(self, result: Result | Sequence[Result], options: rankgauge.reports.Options | None = None) -> None:
         """Print results to standard output."""
         chosen = options or rankgauge.reports.Options()
         print_result(result, self.format, replace(chosen, full=self.full, quiet=self.quiet))
@@ -101,9 +106,7 @@ class Output:
         """Print those notes to standard error that the format, or --quiet, leaves out."""
         for note in notes:
             # JSON has all notes, but warnings must always be visible.
-            if self.format in {"csv", "trec"} or (
-                (self.format == "json" or self.quiet) and "WARNING" in note
-            ):
+            if self.format in {"csv", "trec"} or ((self.format == "json" or self.quiet) and "WARNING" in note):
                 print_message(note)
 
     def print_next_step(self, state: str) -> None:
@@ -186,12 +189,7 @@ def save_plot(plot: rankgauge.rendering.Plot, path: str) -> None:
 
 
 def write_baseline(
-    made: rankgauge.Baseline,
-    path: str,
-    rules: rankgauge.GateRules,
-    anchor: str | None = None,
-    *,
-    force: bool,
+    made: rankgauge.Baseline, path: str, rules: rankgauge.GateRules, anchor: str | None = None, *, force: bool
 ) -> None:
     """Write a baseline, and print its means and those of the replaced baseline."""
     replaced = rankgauge.gates.update_baseline(made, path, rules, anchor=anchor, force=force)
@@ -206,9 +204,8 @@ def write_baseline(
 def unwritable(path: str, reason: str) -> rankgauge.InputError:
     """Return the error for a file that cannot be written."""
     return rankgauge.InputError(
-        f"cannot be written: {reason}", where=path,
-        fix="check that the folder exists and is writable",
-    )  # fmt: skip
+        f"cannot be written: {reason}", where=path, fix="check that the folder exists and is writable"
+    )
 
 
 _AFTER = 1.0
@@ -249,9 +246,13 @@ def _started(what: str, began: float) -> Progress:
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     progress = Progress(
-        SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn(),
-        console=Console(stderr=True), transient=True, get_time=time.monotonic,
-    )  # fmt: skip
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        get_time=time.monotonic,
+    )
     progress.add_task(for_terminal(what), total=None)
     progress.tasks[0].start_time = began
     progress.start()

@@ -56,18 +56,14 @@ def declare(**fields: Any) -> Any:
     return fields
 
 
-def _pairs(
-    _context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]
-) -> dict[str, str]:
+def _pairs(_context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
     """Return pairs such as KEY=VALUE as a mapping."""
     found: dict[str, str] = {}
     for pair in pairs:
         key, _, value = pair.partition("=")
         if not key or not value or key in found:
             form = str(parameter.metavar)
-            raise click.BadParameter(
-                f"got {pair!r:.80}, expected {form}, each {form.partition('=')[0]} once"
-            )
+            raise click.BadParameter(f"got {pair!r:.80}, expected {form}, each {form.partition('=')[0]} once")
         found[key] = value
     return found
 
@@ -119,9 +115,7 @@ def _declarations(
             declared = default if given else argument(name.upper())
             parameters.append(_parameter(name, parameter.annotation, declared))
             parts[name] = itemgetter(name)
-    return parameters, lambda values: target(
-        **fixed, **{name: part(values) for name, part in parts.items()}
-    )
+    return parameters, lambda values: target(**fixed, **{name: part(values) for name, part in parts.items()})
 
 
 def command(short_help: str = "", name: str | None = None) -> Callable[..., Command]:
@@ -132,9 +126,7 @@ def command(short_help: str = "", name: str | None = None) -> Callable[..., Comm
 class Command(click.Command):
     """Command whose parameters are declared by its function."""
 
-    def __init__(
-        self, name: str | None, *, callback: Callable[..., Any], **attributes: Any
-    ) -> None:
+    def __init__(self, name: str | None, *, callback: Callable[..., Any], **attributes: Any) -> None:
         attributes["params"], call = _declarations(callback, {})
         super().__init__(name, callback=lambda **values: call(values), **attributes)
 

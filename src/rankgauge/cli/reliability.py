@@ -16,13 +16,9 @@ def reliability(
     *,
     qrels: str,
     runs: tuple[str, ...] = argument("RUN RUN..."),
-    measures: tuple[str, ...] = options.measures(
-        "A measure; repeat for more.", default=("AP", "nDCG@10")
-    ),
+    measures: tuple[str, ...] = options.measures("A measure; repeat for more.", default=("AP", "nDCG@10")),
     k: Positive | None = option(
-        "The pool depth: the documents of each run were judged down to this rank.  [default: "
-        "the whole run]",
-        "RANKS",
+        "The pool depth: the documents of each run were judged down to this rank.  [default: the whole run]", "RANKS"
     ),
     pairs: tuple[str, ...] = option(
         "The system or team of a run (a file, spelled as in RUN): judgments contributed only "
@@ -60,7 +56,6 @@ def _pair(text: str, runs: tuple[str, ...]) -> tuple[str, str]:
     path, equals, group = text.rpartition("=")
     if not equals or not group or path not in runs:
         raise click.BadParameter(
-            f"got {text!r}, expected RUN=GROUP, with RUN spelled as in the arguments",
-            param_hint="--group",
+            f"got {text!r}, expected RUN=GROUP, with RUN spelled as in the arguments", param_hint="--group"
         )
     return path, group

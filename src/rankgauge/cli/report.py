@@ -36,12 +36,9 @@ def report(
     title: str = option("The heading.  [default: the names of the runs]", default=""),
     date: str = option("A date to print.  [default: none]", default=""),
     plots: bool | None = option(
-        "Include plots, which need rankgauge[plots].  [default: if it is installed]",
-        "--plots/--no-plots",
+        "Include plots, which need rankgauge[plots].  [default: if it is installed]", "--plots/--no-plots"
     ),
-    output: str = option(
-        'The output file; "-" is standard output.', "-o, --output FILE", default="report.html"
-    ),
+    output: str = option('The output file; "-" is standard output.', "-o, --output FILE", default="report.html"),
 ) -> None:
     """Write an HTML report on each RUN, evaluated with the judgments QRELS.
 
@@ -61,9 +58,7 @@ def report(
     check_writable(output)
     with working(f"writing a report on {len(runs)} run{'s' if len(runs) > 1 else ''}"):
         page = rankgauge.html_report(
-            (alone if len(alone) > 1 else alone[0])
-            if alone
-            else located(qrels, formats.qrels_format),
+            (alone if len(alone) > 1 else alone[0]) if alone else located(qrels, formats.qrels_format),
             None if alone else [formats.run(run) for run in runs],
             measures or None,
             baseline=baseline,

@@ -28,19 +28,12 @@ class _Runs:
     out: Output
 
     def print(
-        self,
-        report: Callable[..., Any],
-        how: dict[str, Any],
-        shown: rankgauge.reports.Options | None = None,
+        self, report: Callable[..., Any], how: dict[str, Any], shown: rankgauge.reports.Options | None = None
     ) -> None:
         """Print the report of each run."""
         with working(f"reading {self.qrels}"):
             # Records contain both judgments and a ranking.
-            truth: Any = (
-                self.formats.read_qrels(self.qrels)
-                if self.runs
-                else rankgauge.Records.of(self.qrels)
-            )
+            truth: Any = self.formats.read_qrels(self.qrels) if self.runs else rankgauge.Records.of(self.qrels)
             runs = read_runs(self.runs, self.formats.run_format) if self.runs else [None]
         found = []
         for place, run in enumerate(runs, start=1):
@@ -84,9 +77,7 @@ def ties(
 
 @sensitivity.command(short_help="Show the range of each measure over unjudged documents.")
 def unjudged(
-    *,
-    runs: _Runs = declare(runs=argument("RUN...")),
-    policies: options.Policies = declare(undefined="", unjudged=""),
+    *, runs: _Runs = declare(runs=argument("RUN...")), policies: options.Policies = declare(undefined="", unjudged="")
 ) -> None:
     """Show each measure with none or all of the unjudged documents relevant, and without them.
 

@@ -36,13 +36,9 @@ def spark(
         )
     ),
     master: str = option(
-        "The master, such as yarn, spark://host:7077, or sc://host for Spark Connect.",
-        "URL",
-        default="local[*]",
+        "The master, such as yarn, spark://host:7077, or sc://host for Spark Connect.", "URL", default="local[*]"
     ),
-    values: str | None = option(
-        "Write the values for each query to a new folder, as Parquet.", "FOLDER"
-    ),
+    values: str | None = option("Write the values for each query to a new folder, as Parquet.", "FOLDER"),
 ) -> None:
     """Evaluate each RUN against the judgments QRELS on Spark, and print the means.
 
@@ -75,9 +71,7 @@ def spark(
     notes = [f"{rows:,} rows of runs and {judged:,} judgments"]
     if rows < _SMALL:
         notes.append("rankgauge evaluate is faster below about 10 million rows")
-    cells = tuple(
-        (run, *(means[run][name] if run in means else None for name in names)) for run in paths
-    )
+    cells = tuple((run, *(means[run][name] if run in means else None for name in names)) for run in paths)
     out.print_table(rankgauge.rendering.Table(("run", *names), cells, notes=tuple(notes)))
     if out.is_data and not out.quiet:
         for note in notes:

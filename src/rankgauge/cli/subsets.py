@@ -49,9 +49,7 @@ def sample(
     among: Literal["intersection", "union"] = option(
         "Draw from queries that are in all files, or in any file.", default="intersection"
     ),
-    queries: str | None = option(
-        "Keep the queries in this file, one id per line, instead of drawing.", "FILE"
-    ),
+    queries: str | None = option("Keep the queries in this file, one id per line, instead of drawing.", "FILE"),
     formats: options.Formats,
     output: str | None = option(
         "The output file [default: standard output]; for several files, the folder in which "
@@ -92,9 +90,7 @@ def sample(
         rankgauge.write_qrels(one, target)
     for other, target in zip(tops, targets[len(parts) :], strict=True):
         rankgauge.write_run(other, target)
-    for whole, part, path in zip(
-        [*judgments, *rankings], [*parts, *tops], (*qrels, *runs), strict=True
-    ):
+    for whole, part, path in zip([*judgments, *rankings], [*parts, *tops], (*qrels, *runs), strict=True):
         print_message(f"{path}: {len(part)} of {counted(len(whole))} kept")
 
 
@@ -111,9 +107,7 @@ def _targets(paths: tuple[str, ...], output: str | None) -> list[str]:
     names = [Path(path).name for path in paths]
     twice = next((name for name in names if names.count(name) > 1 or name == "-"), None)
     if twice is not None:
-        raise click.UsageError(
-            f"two files would be written as {twice!r} in the folder: sample them separately"
-        )
+        raise click.UsageError(f"two files would be written as {twice!r} in the folder: sample them separately")
     targets = [Path(output) / name for name in names]
     for path, target in zip(paths, targets, strict=True):
         if target.exists() and target.samefile(path):

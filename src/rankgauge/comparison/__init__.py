@@ -5,18 +5,9 @@ from __future__ import annotations
 from rankgauge.core.lazy import lazy_imports
 
 with lazy_imports(globals()):
-    from rankgauge.comparison.comparison import (
-        Comparison as Comparison,
-        compare as compare,
-    )
-    from rankgauge.comparison.differences import (
-        Design as Design,
-        Difference as Difference,
-    )
-    from rankgauge.comparison.overlap import (
-        Overlap as Overlap,
-        rbo as rbo,
-    )
+    from rankgauge.comparison.comparison import Comparison as Comparison, compare as compare
+    from rankgauge.comparison.differences import Design as Design, Difference as Difference
+    from rankgauge.comparison.overlap import Overlap as Overlap, rbo as rbo
     from rankgauge.comparison.run_diff import (
         DocumentDiff as DocumentDiff,
         QueryDiff as QueryDiff,

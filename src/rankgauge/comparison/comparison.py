@@ -40,15 +40,8 @@ from rankgauge.core.threads import check_jobs, map_in_threads
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import map_blocks, named_sources
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation.context import (
-    prepare_judgments,
-)
-from rankgauge.evaluation.evaluation import (
-    Queries,
-    evaluate_blocks,
-    queries_policy,
-    selected_ids,
-)
+from rankgauge.evaluation.context import prepare_judgments
+from rankgauge.evaluation.evaluation import Queries, evaluate_blocks, queries_policy, selected_ids
 from rankgauge.evaluation.result import Evaluation, settings_change
 from rankgauge.measures.measure import Measure, parse, parse_all
 from rankgauge.rendering.result import Result
@@ -66,9 +59,25 @@ COMPARED = (
 _SCHEMA = "rankgauge/comparison/1"
 _MARKS: Mapping[str | None, str] = {"better": "†", "worse": "‡"}
 _COLUMNS = (
-    "run", "baseline", "measure", "mean", "baseline_mean", "difference", "low", "high", "effect",
-    "sd", "queries", "wins", "ties", "losses", "p", "corrected", "verdict", "detectable",
-)  # fmt: skip
+    "run",
+    "baseline",
+    "measure",
+    "mean",
+    "baseline_mean",
+    "difference",
+    "low",
+    "high",
+    "effect",
+    "sd",
+    "queries",
+    "wins",
+    "ties",
+    "losses",
+    "p",
+    "corrected",
+    "verdict",
+    "detectable",
+)
 
 
 class PairedComparison(Result):
@@ -131,9 +140,7 @@ class PairedComparison(Result):
         """The first tested measure."""
         return self.design.tested[0]
 
-    def difference(
-        self, run: str, measure: str | Measure | None = None, *, baseline: str | None = None
-    ) -> Difference:
+    def difference(self, run: str, measure: str | Measure | None = None, *, baseline: str | None = None) -> Difference:
         """Return the difference between a run and the baseline.
 
         Args:
@@ -241,9 +248,7 @@ class PairedComparison(Result):
         Args:
             described: Whether to include measures that are not tested.
         """
-        found = [
-            difference_object(d) for d in self.differences if described or d.verdict is not None
-        ]
+        found = [difference_object(d) for d in self.differences if described or d.verdict is not None]
         return Table(_COLUMNS, tuple(tuple(d[name] for name in _COLUMNS) for d in found))
 
 
@@ -455,9 +460,10 @@ def compare(  # noqa: PLR0913 - each is a decision of its own, made by keyword
         evaluations = _comparable(qrels)
         if (ties, queries, duplicates, undefined) != ("trec", "all", "error", "zero"):
             raise InputError(
-                "policies come from the evaluations", where="compare",
+                "policies come from the evaluations",
+                where="compare",
                 fix="omit ties, queries, duplicates, and undefined",
-            )  # fmt: skip
+            )
         shown = shown or evaluations[0].measures
     else:
         named, shown = named_sources(runs), shown or _measures(COMPARED)
@@ -510,21 +516,20 @@ def _comparable(given: Any) -> list[Evaluation]:
     evaluations = list(given) if isinstance(given, Iterable) else [given]
     if not all(isinstance(one, Evaluation) for one in evaluations):
         raise InputError(
-            "judgments without runs", where="compare",
-            fix="compare(qrels, runs), or compare([evaluation, other])",
-        )  # fmt: skip
+            "judgments without runs", where="compare", fix="compare(qrels, runs), or compare([evaluation, other])"
+        )
     if len(evaluations) < 2:
         raise InputError(
-            f"got {many(len(evaluations), 'run')}, expected two or more", where="evaluations",
+            f"got {many(len(evaluations), 'run')}, expected two or more",
+            where="evaluations",
             fix="pass at least one more",
-        )  # fmt: skip
+        )
     first = evaluations[0]
     for other in evaluations:
         for what in ("measures", "policies", "profile", "query_ids", "weights"):
             if getattr(other, what) != getattr(first, what):
                 raise InputError(
-                    f"{other.run_name!r} and {first.run_name!r} differ in their "
-                    f"{what.replace('_', ' ')}",
+                    f"{other.run_name!r} and {first.run_name!r} differ in their {what.replace('_', ' ')}",
                     where="evaluations",
                     fix="evaluate both with the same judgments, measures, and policies",
                 )
@@ -541,22 +546,18 @@ def _by(evaluation: Evaluation, measures: Sequence[Measure]) -> Evaluation:
     missing = [str(measure) for measure in measures if measure not in evaluation.measures]
     if missing:
         raise InputError(
-            f"{', '.join(missing)} was not evaluated", where="measures",
+            f"{', '.join(missing)} was not evaluated",
+            where="measures",
             fix=f"evaluated: {', '.join(map(str, evaluation.measures))}",
-        )  # fmt: skip
+        )
     return select(evaluation, measures)
 
 
 def _compared(
-    evaluations: Sequence[Evaluation],
-    design: Design,
-    more: tuple[Finding, ...] = (),
-    jobs: int = 1,
+    evaluations: Sequence[Evaluation], design: Design, more: tuple[Finding, ...] = (), jobs: int = 1
 ) -> Comparison:
     if len(evaluations[0].query_ids) < 2:
-        raise InputError(
-            "one query is too few for a comparison", where="judgments", fix="judge more queries"
-        )
+        raise InputError("one query is too few for a comparison", where="judgments", fix="judge more queries")
     seeded = replace(design, seed=seed_of(evaluations, design.tested))
     named = {e.run_name: e for e in evaluations}
     found = tuple(_withheld(d, named) for d in differences(evaluations, seeded, jobs))
@@ -571,9 +572,7 @@ def _compared(
         findings=tuple(dict.fromkeys([*own, *several, *more])),
     )
     one = (str(change) for change in changes if change.severity == "info")
-    return replace(
-        made, sentences=(*made.withheld_sentences, *sentences(evaluations, seeded, found), *one)
-    )
+    return replace(made, sentences=(*made.withheld_sentences, *sentences(evaluations, seeded, found), *one))
 
 
 def _setting_changes(evaluations: Sequence[Evaluation], baseline: str) -> Iterator[Finding]:
@@ -604,8 +603,7 @@ def _check_common(truth: Qrels, runs: Sequence[Outline]) -> None:
         if mine and others and all(having[q] == 1 for q in mine):
             ours, theirs = (some(sorted(map(show_id, part))) for part in (mine, others))
             raise InputError(
-                f"{run.name!r} has no judged query in common with another run: it has {ours}, "
-                f"others have {theirs}",
+                f"{run.name!r} has no judged query in common with another run: it has {ours}, others have {theirs}",
                 where="runs",
                 fix="run all systems on the same queries",
             )
@@ -617,9 +615,10 @@ def _common(truth: Qrels, runs: Sequence[Outline]) -> list[bytes]:
     common = [q for q in truth.query_index if all(q in queries for queries in having)]
     if not common:
         raise InputError(
-            "no judged query is in all runs", where="queries",
+            "no judged query is in all runs",
+            where="queries",
             fix="use the same query ids in all runs, or queries='all'",
-        )  # fmt: skip
+        )
     return common
 
 
@@ -635,9 +634,8 @@ def _check_names(names: Sequence[str]) -> None:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InputError(
-            f"duplicate run name {twice!r}", where="runs",
-            fix='name them: {"first": run_a, "second": run_b}',
-        )  # fmt: skip
+            f"duplicate run name {twice!r}", where="runs", fix='name them: {"first": run_a, "second": run_b}'
+        )
 
 
 def _measures(given: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:

@@ -27,12 +27,7 @@ from rankgauge.core.text import Ratio, inflect, many
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.evaluation.notes import origins_of
-from rankgauge.evaluation.result import (
-    Evaluation,
-    calibration_finding,
-    of_answers,
-    valued_queries,
-)
+from rankgauge.evaluation.result import Evaluation, calibration_finding, of_answers, valued_queries
 from rankgauge.measures.measure import Measure
 
 _FEW_QUERIES = 25
@@ -50,9 +45,7 @@ _SENTENCES = 20
 _SURE = ("better", "worse", "higher", "lower")
 
 
-def withholding(
-    evaluation: Evaluation, measure: Measure, other: Evaluation | None = None
-) -> tuple[Finding, ...]:
+def withholding(evaluation: Evaluation, measure: Measure, other: Evaluation | None = None) -> tuple[Finding, ...]:
     """Return the findings about the input or the judge that forbid a verdict on a run.
 
     Args:
@@ -94,9 +87,7 @@ def no_verdicts(withheld: Iterable[tuple[str, Finding]]) -> list[str]:
     return [f"no verdict on {_listed(names)}: {finding}" for finding, names in runs.items()]
 
 
-def sentences(
-    evaluations: Sequence[Evaluation], design: Design, found: Sequence[Difference]
-) -> Iterator[str]:
+def sentences(evaluations: Sequence[Evaluation], design: Design, found: Sequence[Difference]) -> Iterator[str]:
     """Yield the conclusion on the best run, then one sentence for each tested difference.
 
     If a verdict is withheld for any run, or a mean is not corrected for the errors of the judge, no
@@ -106,9 +97,11 @@ def sentences(
     means, by_judge = corrected_means(evaluations)
     if str(primary) not in by_judge and not withheld_runs(evaluations, primary, found):
         yield best_sentence(
-            {run: row[str(primary)] for run, row in means.items()}, design, found,
+            {run: row[str(primary)] for run, row in means.items()},
+            design,
+            found,
             lambda best: indistinct_runs(evaluations, design, best),
-        )  # fmt: skip
+        )
     yield from difference_sentences(found)
 
 
@@ -196,10 +189,7 @@ def difference_sentence(d: Difference) -> str:
             "detectable with about 80% power"
         )
     if d.queries_needed is not None:
-        text += (
-            f"; a difference of {abs(d.difference):.{d.digits}f} would need about "
-            f"{d.queries_needed:,} queries"
-        )
+        text += f"; a difference of {abs(d.difference):.{d.digits}f} would need about {d.queries_needed:,} queries"
     return text
 
 
@@ -249,11 +239,7 @@ def findings_of_evaluations(
         few = f"only {many(queries, unit)}: intervals are wide, and a single {unit} can change"
         yield _finding("C101", f"{few} the mean")
     tied = {e.run_name: e.counts.get("tied", 0) for e in evaluations}
-    loose = [
-        f"{name}: {number} of {queries}"
-        for name, number in tied.items()
-        if number > _MANY_TIES * queries
-    ]
+    loose = [f"{name}: {number} of {queries}" for name, number in tied.items() if number > _MANY_TIES * queries]
     if loose:
         text = "breaking ties differently could change the values of many queries"
         yield _finding("C102", f"{text} ({', '.join(loose)})")
@@ -298,10 +284,7 @@ def findings_of_difference(d: Difference, skewness: float) -> Iterator[Finding]:
     changed = d.wins + d.losses
     pair = f"{d.run} against {d.baseline}"
     if 0 < changed < FEW_CHANGES:
-        few = (
-            f"{pair}: only {many(changed, 'query')} {inflect(changed, 'differs', 'differ')} by "
-            f"{d.measure}; too few"
-        )
+        few = f"{pair}: only {many(changed, 'query')} {inflect(changed, 'differs', 'differ')} by {d.measure}; too few"
         yield _finding("C105", f"{few} for a test", "inspect these queries: rankgauge diff")
     elif d.p is not None and d.p < ALPHA and d.queries < _QUERIES_PER_SKEWNESS * skewness**2:
         message = (
@@ -348,9 +331,7 @@ def findings_of_inputs(
         shares = {e.run_name: e.coverage[k] for e in evaluations if k in e.coverage}
         if shares and max(shares.values()) - min(shares.values()) > _HOLES:
             text = _listed([f"{name} {Ratio(share):.2f}" for name, share in shares.items()])
-            effect = (
-                "unjudged documents count as not relevant, which penalizes the run that has more"
-            )
+            effect = "unjudged documents count as not relevant, which penalizes the run that has more"
             yield _finding("C108", f"Judged@{k} differs ({text}): {effect} of them")
     sizes = {run.name: run.sizes for run in runs}
     depth = {name: int(of_run.max(initial=0)) for name, of_run in sizes.items()}
@@ -358,8 +339,7 @@ def findings_of_inputs(
     # A run is cut off if most rankings have its maximum length. If all runs requested the same
     # number of documents, the shallower run simply found no more.
     cut_short = any(
-        depth[name] < deepest and np.mean(of_run == depth[name]) >= _NEARLY_ALL
-        for name, of_run in sizes.items()
+        depth[name] < deepest and np.mean(of_run == depth[name]) >= _NEARLY_ALL for name, of_run in sizes.items()
     )
     asked = {run.settings.get("k") for run in runs}
     if cut_short and (len(asked) > 1 or None in asked):

@@ -18,21 +18,14 @@ from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.text import inflect, many
 from rankgauge.errors import InputError
-from rankgauge.evaluation.result import (
-    Evaluation,
-    JudgeCorrection,
-    correct_differences,
-    corrected_mean,
-)
+from rankgauge.evaluation.result import Evaluation, JudgeCorrection, correct_differences, corrected_mean
 from rankgauge.measures.measure import Measure, parse
 
 Test: TypeAlias = Literal["randomization", "t", "wilcoxon", "tukey-hsd"]
 Correction: TypeAlias = Literal["holm", "bonferroni", "benjamini-hochberg", "max-t"]
 Method: TypeAlias = Literal["conservative", "t", "percentile", "bca"]
 Pairing: TypeAlias = Literal["baseline", "all"]
-Verdict: TypeAlias = Literal[
-    "better", "worse", "higher", "lower", "cannot tell", "identical", "withheld"
-]
+Verdict: TypeAlias = Literal["better", "worse", "higher", "lower", "cannot tell", "identical", "withheld"]
 
 ALPHA = 0.05
 # With m changed queries, the smallest two-sided p is 2 / 2^m: below 6 it exceeds 0.05.
@@ -44,14 +37,8 @@ FEWEST_FOR_INTERVAL = 8  # differing queries: docs/explain/interval-coverage.md
 _NARROW = 0.002  # width below which three decimals are not enough
 _POWER = NormalDist().inv_cdf(0.8)
 _SMALL = 1e-3  # in standard deviations; detecting it takes 8 million queries
-CORRECTIONS = {
-    "holm": stats.holm,
-    "bonferroni": stats.bonferroni,
-    "benjamini-hochberg": stats.benjamini_hochberg,
-}
-_MIRRORED: dict[Verdict | None, Verdict] = {
-    "better": "worse", "worse": "better", "higher": "lower", "lower": "higher",
-}  # fmt: skip
+CORRECTIONS = {"holm": stats.holm, "bonferroni": stats.bonferroni, "benjamini-hochberg": stats.benjamini_hochberg}
+_MIRRORED: dict[Verdict | None, Verdict] = {"better": "worse", "worse": "better", "higher": "lower", "lower": "higher"}
 _Key: TypeAlias = tuple[str, str, Measure]
 
 
@@ -160,13 +147,9 @@ class Difference:
         """
         if not self.sd or math.isinf(self._planning_sd):
             return None
-        found = stats.detectable_difference(
-            self._planning_sd, self.queries, alpha=self._level, changed=self._share
-        )
+        found = stats.detectable_difference(self._planning_sd, self.queries, alpha=self._level, changed=self._share)
         if math.isfinite(self.largest):
-            found = max(
-                found, self._reversal + _POWER * self._planning_sd / math.sqrt(self.queries)
-            )
+            found = max(found, self._reversal + _POWER * self._planning_sd / math.sqrt(self.queries))
         return found if found <= self.largest / self.scale else None
 
     @property
@@ -195,9 +178,7 @@ class Difference:
         low, high = declaration.bounds
         means = (self.mean, self.baseline_mean)
         # Corrected means may be outside the bounds.
-        inside = self.condition or all(
-            low - TOLERANCE <= mean <= high + TOLERANCE for mean in means
-        )
+        inside = self.condition or all(low - TOLERANCE <= mean <= high + TOLERANCE for mean in means)
         return (high - low) * self.scale if inside and declaration.mean != "geometric" else math.inf
 
     @property
@@ -234,11 +215,7 @@ class Difference:
         needed = stats.queries_needed(sd, size, alpha=self.alpha)
         # What the interval adds to the t interval decreases as 1 / queries.
         t = stats.student_t_quantile(1 - self.alpha / 2, self.queries - 1)
-        added = (
-            0.0
-            if self.no_interval
-            else self._wider * self.queries - t * self.sd * math.sqrt(self.queries)
-        )
+        added = 0.0 if self.no_interval else self._wider * self.queries - t * self.sd * math.sqrt(self.queries)
         found = needed * (0.5 + math.sqrt(0.25 + max(added, 0.0) / (size * needed))) ** 2
         if math.isfinite(self.largest):
             half = _POWER * sd / 2
@@ -258,9 +235,7 @@ class Difference:
         Raises:
             InputError: With six queries or fewer.
         """
-        found = stats.power(
-            self._planning_sd, self.queries, difference, self._level, changed=self._share or 1.0
-        )
+        found = stats.power(self._planning_sd, self.queries, difference, self._level, changed=self._share or 1.0)
         if not self.sd or math.isinf(self.largest):
             return found
         beyond = (abs(difference) - self._reversal) * math.sqrt(self.queries) / self._planning_sd
@@ -316,9 +291,7 @@ class Design:
 
     def __post_init__(self) -> None:
         if not self.tested:
-            raise InputError(
-                "no measure was given to test", where="tested", fix='name one: "nDCG@10"'
-            )
+            raise InputError("no measure was given to test", where="tested", fix='name one: "nDCG@10"')
         object.__setattr__(self, "tested", tuple(parse(measure) for measure in self.tested))
         choices = {"pairs": Pairing, "test": Test, "correction": Correction, "interval": Method}
         for name, allowed in choices.items():
@@ -375,16 +348,12 @@ class Design:
         return f"{text}; 95% intervals by {by[self.interval]}; other measures are described only"
 
 
-def differences(
-    evaluations: Sequence[Evaluation], design: Design, jobs: int = 1
-) -> Iterator[Difference]:
+def differences(evaluations: Sequence[Evaluation], design: Design, jobs: int = 1) -> Iterator[Difference]:
     """Yield the difference of each pair of the design by each measure."""
     return _Computation(evaluations, design, jobs=jobs).differences()
 
 
-def describe_difference(
-    run: Evaluation, baseline: Evaluation, measure: Measure, level: float
-) -> Difference:
+def describe_difference(run: Evaluation, baseline: Evaluation, measure: Measure, level: float) -> Difference:
     """Return the untested difference of two runs by one measure, with an interval of this level."""
     design = Design((measure,), baseline.run_name)
     work = _Computation((baseline, run), design, level)
@@ -400,12 +369,8 @@ def indistinct_runs(evaluations: Sequence[Evaluation], design: Design, run: str)
 
 def seed_of(evaluations: Sequence[Evaluation], tested: Sequence[Measure]) -> int:
     """Return a seed that depends on the tested values but not on their order."""
-    tables = [
-        np.sort(np.stack([_column(e, m) for m in tested], axis=1), axis=0) for e in evaluations
-    ]
-    return stats.seed_of(
-        *sorted((np.nan_to_num(t, nan=-1.0) for t in tables), key=np.ndarray.tolist)
-    )
+    tables = [np.sort(np.stack([_column(e, m) for m in tested], axis=1), axis=0) for e in evaluations]
+    return stats.seed_of(*sorted((np.nan_to_num(t, nan=-1.0) for t in tables), key=np.ndarray.tolist))
 
 
 def paired_differences(one: Evaluation, other: Evaluation, measure: Measure) -> FloatArray:
@@ -414,9 +379,7 @@ def paired_differences(one: Evaluation, other: Evaluation, measure: Measure) -> 
     return found[~np.isnan(found)]
 
 
-def corrected_means(
-    evaluations: Sequence[Evaluation],
-) -> tuple[dict[str, dict[str, float]], frozenset[str]]:
+def corrected_means(evaluations: Sequence[Evaluation]) -> tuple[dict[str, dict[str, float]], frozenset[str]]:
     """Return the means by run and measure, and the measures whose means are those by a judge.
 
     The means of a measure of answers are corrected for the errors of the judge if that is possible
@@ -446,20 +409,14 @@ def query_differences(one: Evaluation, other: Evaluation, measure: Measure) -> F
 
 def _corrected_differences(one: Evaluation, other: Evaluation, measure: Measure) -> JudgeCorrection:
     found = measure.differences(
-        _column(one, measure),
-        _column(other, measure),
-        skip_undefined=one.policies.undefined == "skip",
+        _column(one, measure), _column(other, measure), skip_undefined=one.policies.undefined == "skip"
     )
     if measure.declaration.reads != "verdicts":
         return JudgeCorrection(found)
-    return correct_differences(
-        measure, found, one.query_ids, run=one.settings, baseline=other.settings
-    )
+    return correct_differences(measure, found, one.query_ids, run=one.settings, baseline=other.settings)
 
 
-def select(
-    evaluation: Evaluation, measures: Sequence[Measure], rows: Sequence[int] | None = None
-) -> Evaluation:
+def select(evaluation: Evaluation, measures: Sequence[Measure], rows: Sequence[int] | None = None) -> Evaluation:
     """Return the evaluation of a subset of measures and, with `rows`, of queries."""
     columns = [evaluation.measures.index(measure) for measure in measures]
     kept = range(len(evaluation.query_ids)) if rows is None else rows
@@ -483,9 +440,7 @@ def _column(evaluation: Evaluation, measure: Measure) -> FloatArray:
 
 def _columns(evaluations: Sequence[Evaluation], measure: Measure) -> FloatArray:
     """Return the values of runs minus the first run (Q, S) for queries that count for all."""
-    return _in_order(
-        np.stack([query_differences(e, evaluations[0], measure) for e in evaluations], axis=1)
-    )
+    return _in_order(np.stack([query_differences(e, evaluations[0], measure) for e in evaluations], axis=1))
 
 
 def _in_order(table: FloatArray) -> FloatArray:
@@ -495,9 +450,7 @@ def _in_order(table: FloatArray) -> FloatArray:
     return ordered
 
 
-def _hsd(
-    evaluations: Sequence[Evaluation], measure: Measure, design: Design, jobs: int = 1
-) -> FloatArray:
+def _hsd(evaluations: Sequence[Evaluation], measure: Measure, design: Design, jobs: int = 1) -> FloatArray:
     """Return the p-values of randomized Tukey HSD (S, S); 1 with fewer than two queries."""
     order = _order(evaluations, measure)
     values = _columns([evaluations[place] for place in order], measure)
@@ -569,9 +522,7 @@ class _Computation:
         tables = {measure: self._table(measure) for measure in design.tested}
         place = {name: number for number, name in enumerate(self.names)}
         return [
-            1.0
-            if not self._sorted_differences(key).any()
-            else float(tables[m][place[run], place[base]])
+            1.0 if not self._sorted_differences(key).any() else float(tables[m][place[run], place[base]])
             for key in keys
             for run, base, m in (key,)
         ]
@@ -585,11 +536,7 @@ class _Computation:
         order = _order(self.evaluations, measure)
         whole = _columns([self.evaluations[place] for place in order], measure)
         # If no query is excluded, testing all pairs together costs little more than a few of them.
-        if (
-            len(order) > 2
-            and design.pairs == "all"
-            and len(whole) == len(self.evaluations[0].query_ids)
-        ):
+        if len(order) > 2 and design.pairs == "all" and len(whole) == len(self.evaluations[0].query_ids):
             test = stats.pairwise_test(whole, design.draws, design.seed, jobs=self.jobs)
             p[np.ix_(order, order)] = test.p
             return p
@@ -607,10 +554,7 @@ class _Computation:
             return [min(1.0, p * len(design.tested)) for p in raw]
         if design.correction != "max-t":
             return CORRECTIONS[design.correction](raw).tolist()
-        columns = [
-            _oriented(query_differences(self.named[run], self.named[base], m))
-            for run, base, m in keys
-        ]
+        columns = [_oriented(query_differences(self.named[run], self.named[base], m)) for run, base, m in keys]
         if len({tuple(np.isnan(column)) for column in columns}) > 1:
             raise InputError(
                 "max-t needs the same queries for all tests, but a tested measure excludes some",
@@ -631,9 +575,7 @@ class _Computation:
         mean, low, high, sd = self._interval(moved)
         above, below = int((moved > 0).sum()), int((moved < 0).sum())
         correction = _corrected_differences(self.named[run], self.named[base], measure)
-        sample = DifferenceSample(
-            mean, low, high, sd, len(moved), above, below, unit_of(moved), correction.condition
-        )
+        sample = DifferenceSample(mean, low, high, sd, len(moved), above, below, unit_of(moved), correction.condition)
         return make_difference(
             key,
             (self.means[run][str(measure)], self.means[base][str(measure)]),
@@ -660,9 +602,8 @@ class _Computation:
             found = stats.t_interval(moved, self.level)
         else:
             found = stats.bootstrap_interval(
-                moved, self.level, design.draws, design.seed, method=design.interval,
-                jobs=self.jobs,
-            )  # fmt: skip
+                moved, self.level, design.draws, design.seed, method=design.interval, jobs=self.jobs
+            )
         return mean, found.low, found.high, sd
 
 
@@ -700,9 +641,13 @@ def _true_sample(found: DifferenceSample, correction: JudgeCorrection) -> Differ
     if not math.isnan(low):
         low, high = stats.ratio_interval(found.mean, low, high, gain)
     return found._replace(
-        mean=found.mean / gain[0], low=low, high=high, sd=found.sd / gain[0],
-        unit=found.unit and found.unit / gain[0], scale=correction.unseen / gain[0],
-    )  # fmt: skip
+        mean=found.mean / gain[0],
+        low=low,
+        high=high,
+        sd=found.sd / gain[0],
+        unit=found.unit and found.unit / gain[0],
+        scale=correction.unseen / gain[0],
+    )
 
 
 def make_difference(  # noqa: PLR0917 - all that it is made of

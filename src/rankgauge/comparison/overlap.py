@@ -79,10 +79,7 @@ class Overlap(Result):
         """
         wanted = show_id(id_bytes(query_id, "query id"))
         if wanted not in self.query_ids:
-            raise InputError(
-                f"neither run has query {wanted!r}",
-                fix=f"queries include: {some(self.query_ids)}",
-            )
+            raise InputError(f"neither run has query {wanted!r}", fix=f"queries include: {some(self.query_ids)}")
         return float(self.ext[self.query_ids.index(wanted)])
 
     def table(self) -> Table:
@@ -116,13 +113,7 @@ class Overlap(Result):
 
 
 def rbo(
-    run_a: Any,
-    run_b: Any,
-    p: float = 0.9,
-    *,
-    k: int = 10,
-    depth: int | None = None,
-    ties: Order = "trec",
+    run_a: Any, run_b: Any, p: float = 0.9, *, k: int = 10, depth: int | None = None, ties: Order = "trec"
 ) -> Overlap:
     r"""Compute the rank-biased overlap of two runs, query by query.
 
@@ -210,10 +201,7 @@ class CommonDocuments:
         queries = len(self.length_a)
         inside = (self.rank_a <= k) & (self.rank_b <= k)
         alike = inside & (self.rank_a == self.rank_b)
-        return (
-            np.bincount(self.query[inside], minlength=queries),
-            np.bincount(self.query[alike], minlength=queries),
-        )
+        return (np.bincount(self.query[inside], minlength=queries), np.bincount(self.query[alike], minlength=queries))
 
     def same_top(self, k: int) -> npt.NDArray[np.bool_]:
         """Return whether the first k documents of both runs are the same in the same order (Q,)."""
@@ -301,10 +289,7 @@ def _weights(p: float, depth: int) -> tuple[FloatArray, FloatArray]:
 def _persistence(p: Any) -> float:
     number = isinstance(p, int | float | np.number) and not isinstance(p, bool)
     if not number or not 0 < p < 1:
-        raise InputError(
-            f"p={p!r:.40} is not valid", where="rbo",
-            fix="pass a number above 0 and below 1, such as 0.9",
-        )  # fmt: skip
+        raise InputError(f"p={p!r:.40} is not valid", where="rbo", fix="pass a number above 0 and below 1, such as 0.9")
     return float(p)
 
 
@@ -338,7 +323,5 @@ def _notes(run_a: Run, run_b: Run) -> list[str]:
         alone = [show_id(query) for query in one.query_index if query in missing]
         if alone:
             count = many(len(alone), "query")
-            notes.append(
-                f"{count} only in {one.name}, an empty ranking in {other.name}: {some(alone)}"
-            )
+            notes.append(f"{count} only in {one.name}, an empty ranking in {other.name}: {some(alone)}")
     return notes

@@ -16,11 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankgauge.comparison.differences import query_differences
-from rankgauge.comparison.overlap import (
-    compute_rbo,
-    find_common_documents,
-    mean_known,
-)
+from rankgauge.comparison.overlap import compute_rbo, find_common_documents, mean_known
 from rankgauge.core.arguments import integer
 from rankgauge.core.escaping import visible
 from rankgauge.core.findings import Finding
@@ -194,9 +190,7 @@ class RunDiff(Result):
         for found in self.shown:
             if found.query == wanted:
                 return found
-        raise InputError(
-            f"query {wanted!r} is not among those shown", fix=f"diff(..., queries=[{wanted!r}])"
-        )
+        raise InputError(f"query {wanted!r} is not among those shown", fix=f"diff(..., queries=[{wanted!r}])")
 
     def table(self) -> Table:
         """Return one row for each query, shown or not."""
@@ -235,9 +229,7 @@ class RunDiff(Result):
             "level": self.level,
             "k": self.k,
             "ties": self.ties,
-            "rbo": {
-                "p": _P, "depth": _RBO_DEPTH, "mean": mean_known(self.rbo.tolist()),
-            },
+            "rbo": {"p": _P, "depth": _RBO_DEPTH, "mean": mean_known(self.rbo.tolist())},
             "wins": self.wins,
             "unchanged": self.unchanged,
             "losses": self.losses,
@@ -257,7 +249,7 @@ class RunDiff(Result):
             "shown": [_shown_json(query) for query in self.shown],
             "notes": list(self.notes),
             "findings": [{"run": run, **found.to_dict()} for run, found in self.findings],
-        }  # fmt: skip
+        }
 
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
@@ -363,9 +355,7 @@ def diff(
     )
     ids = [truth.table.queries[row] for row in chosen]
     # Reading a few rankings again takes less memory than keeping all of them.
-    whole = tuple(
-        read_part(source, lambda block: ranked(only(block, ids), ties=ties)) for source in sources
-    )
+    whole = tuple(read_part(source, lambda block: ranked(only(block, ids), ties=ties)) for source in sources)
     shown = tuple(_query_diff(result, truth, whole, texts=texts, row=row) for row in chosen)
     result = replace(result, shown=shown)
     return replace(result, notes=tuple(_notes(result, (a, b), texts)))
@@ -383,9 +373,7 @@ def _findings(
         yield from ((run.name, one) for one in found)
 
 
-def _query_diff(
-    found: RunDiff, qrels: Qrels, runs: Sequence[Run], *, texts: Collection, row: int
-) -> QueryDiff:
+def _query_diff(found: RunDiff, qrels: Qrels, runs: Sequence[Run], *, texts: Collection, row: int) -> QueryDiff:
     """Return the details of one query; `runs` contain whole rankings in rank order."""
     query, name = qrels.table.queries[row], found.query_ids[row]
     ranks = [_ranks(run, query) for run in runs]
@@ -455,9 +443,7 @@ def _crossed(ranking: Iterable[DocumentDiff], found: RunDiff) -> tuple[DocumentD
     return tuple(
         at
         for at in ranking
-        if at.grade is not None
-        and at.grade >= found.level
-        and (at.other_rank is None or at.other_rank > found.k)
+        if at.grade is not None and at.grade >= found.level and (at.other_rank is None or at.other_rank > found.k)
     )
 
 
@@ -477,39 +463,31 @@ def _collection(given: Any) -> Collection:
     if isinstance(given, Collection):
         return given
     raise InputError(
-        f"got {type(given).__name__} for the collection", where="collection",
+        f"got {type(given).__name__} for the collection",
+        where="collection",
         fix="pass a folder, or Collection.of(documents, queries)",
-    )  # fmt: skip
+    )
 
 
-def _chosen(
-    queries: Id | Iterable[Id] | None, qrels: Qrels, *, changes: Values, n: int
-) -> list[int]:
+def _chosen(queries: Id | Iterable[Id] | None, qrels: Qrels, *, changes: Values, n: int) -> list[int]:
     """Return the rows of the queries to show: selected, or the largest losses and gains."""
     if queries is not None:
         names = (queries,) if isinstance(queries, str | int | bytes) else queries
         if not isinstance(names, Iterable):
-            raise InputError(
-                f"got {queries!r:.60} for the queries", where="queries", fix="pass a list of ids"
-            )
+            raise InputError(f"got {queries!r:.60} for the queries", where="queries", fix="pass a list of ids")
         chosen = list(dict.fromkeys(judged_number(qrels, query) for query in names))
         if not chosen:
-            raise InputError(
-                "the list of queries is empty", where="queries", fix="pass at least one"
-            )
+            raise InputError("the list of queries is empty", where="queries", fix="pass at least one")
         return chosen
     ids = qrels.table.queries
     moved = sorted(
-        np.flatnonzero(np.nan_to_num(changes, nan=0.0)).tolist(),
-        key=lambda row: (-abs(changes[row]), ids[row]),
+        np.flatnonzero(np.nan_to_num(changes, nan=0.0)).tolist(), key=lambda row: (-abs(changes[row]), ids[row])
     )
     losses = [row for row in moved if changes[row] < 0][:n]
     return losses + [row for row in moved if changes[row] > 0][:n]
 
 
-def _notes(
-    found: RunDiff, evaluations: tuple[Evaluation, Evaluation], texts: Collection
-) -> Iterator[str]:
+def _notes(found: RunDiff, evaluations: tuple[Evaluation, Evaluation], texts: Collection) -> Iterator[str]:
     for run, one in found.findings:
         yield f"{_WARNING}{run}: {one}"
     warnings = {f"{_WARNING}{one}" for _, one in found.findings}
@@ -565,8 +543,9 @@ def _shown_rows(found: RunDiff) -> list[int]:
 def _shares(found: RunDiff) -> Iterator[str]:
     gains = found.measure.improvements(found.changes)[_shown_rows(found)]
     for share, word, noun, amounts in (
-        (found.loss_share, "lost", "loss", -gains), (found.gain_share, "gained", "gain", gains)
-    ):  # fmt: skip
+        (found.loss_share, "lost", "loss", -gains),
+        (found.gain_share, "gained", "gain", gains),
+    ):
         number = int((amounts > 0).sum())
         if number:
             which = "query shown that" if number == 1 else f"{number} queries shown that"

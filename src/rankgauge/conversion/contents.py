@@ -13,14 +13,7 @@ from rankgauge.formats import sgml
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout, columns_of
 from rankgauge.formats.detection import first_object
 from rankgauge.formats.json_files import Nested
-from rankgauge.formats.lines import (
-    COLUMNAR,
-    beginning,
-    is_columnar,
-    is_content,
-    opened_bytes,
-    start_of,
-)
+from rankgauge.formats.lines import COLUMNAR, beginning, is_columnar, is_content, opened_bytes, start_of
 from rankgauge.formats.questions import may_be_questions
 from rankgauge.formats.registry import FORMATS, Content, format_of
 from rankgauge.formats.texts import IDS, QUESTIONS, TextSource
@@ -62,11 +55,7 @@ class FileContent:
 
 
 def content_of(
-    source: TextSource,
-    *,
-    kind: Content | None = None,
-    form: str | None = None,
-    target: str = "",
+    source: TextSource, *, kind: Content | None = None, form: str | None = None, target: str = ""
 ) -> FileContent:
     """Detect the content of a file, or raise an error if it is ambiguous."""
     found, guessed, columns = _possible(source, form)

@@ -20,14 +20,7 @@ from typing import Any
 import numpy as np
 
 from rankgauge.conversion.contents import FileContent, content_of, kinds_named
-from rankgauge.conversion.losses import (
-    Tally,
-    UnreadFields,
-    column_losses,
-    rest,
-    unread_fields,
-    unread_losses,
-)
+from rankgauge.conversion.losses import Tally, UnreadFields, column_losses, rest, unread_fields, unread_losses
 from rankgauge.core.arguments import option
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.ids import show_id
@@ -72,13 +65,13 @@ _TEXT_TARGETS = tuple(form.name for form in FORMATS if "documents" in form.write
 # Files of a collection in BEIR layout.
 _CORPUS, _QUERIES, _QRELS = "corpus.jsonl", "queries.jsonl", "qrels/test.tsv"
 _SAID = {
-    "qrels": "judgments of {}", "run": "a run of {}", "queries": "queries",
-    "documents": "documents", "collection": "a collection of {}",
-}  # fmt: skip
-_ROWS = {
-    "qrels": "judgment", "run": "document", "queries": "text", "documents": "text",
-    "collection": "document",
-}  # fmt: skip
+    "qrels": "judgments of {}",
+    "run": "a run of {}",
+    "queries": "queries",
+    "documents": "documents",
+    "collection": "a collection of {}",
+}
+_ROWS = {"qrels": "judgment", "run": "document", "queries": "text", "documents": "text", "collection": "document"}
 
 
 @dataclass(frozen=True)
@@ -119,10 +112,9 @@ class Conversion(Result):
         """Return a one-row table: source, target, and counts."""
         return Table(
             ("source", "target", "kind", "from", "to", "queries", "rows"),
-            ((self.source, self.target, self.kind, self.source_format, self.target_format,
-              self.queries, self.rows),),
+            ((self.source, self.target, self.kind, self.source_format, self.target_format, self.queries, self.rows),),
             notes=(*(f"lost: {loss}" for loss in self.losses), *self.notes),
-        )  # fmt: skip
+        )
 
     def summary(self) -> str:
         """Return a summary in one sentence."""
@@ -240,9 +232,7 @@ def _refuse_itself(source: Source, target: Source) -> None:
     except (OSError, ValueError):
         return
     if same:
-        raise InputError(
-            "the target is the source file", where=source_name(target), fix="name another file"
-        )
+        raise InputError("the target is the source file", where=source_name(target), fix="name another file")
 
 
 @contextmanager
@@ -261,9 +251,7 @@ def _reopenable(source: Source) -> Iterator[TextSource]:
 # ---------------------------------------------------------------- judgments and runs
 
 
-def _pairs_converted(
-    source: TextSource, held: FileContent, given: str | None, request: _Request
-) -> Conversion:
+def _pairs_converted(source: TextSource, held: FileContent, given: str | None, request: _Request) -> Conversion:
     def copied(blocks: Iterator[Qrels | Run]) -> Conversion:
         first = next(blocks)
         unread = UnreadFields()
@@ -280,10 +268,7 @@ def _pairs_converted(
         tag = request.name or tag or (first.name if isinstance(first, Run) else "")
         origin = (source.name, held.form, tag)
         done = _written(chain([first], blocks), request, origin, tally)
-        losses = [
-            *unread_losses(tally, unread, layout, name=request.name),
-            *column_losses(source, held, layout),
-        ]
+        losses = [*unread_losses(tally, unread, layout, name=request.name), *column_losses(source, held, layout)]
         if format_named(held.form).dropped:
             losses.append(format_named(held.form).dropped)
         return replace(done, losses=(*losses, *done.losses))
@@ -348,10 +333,7 @@ def _convert_in_memory(held: Qrels | Run, request: _Request) -> Conversion:
 
 
 def _written(
-    parts: Iterable[Qrels | Run],
-    request: _Request,
-    origin: tuple[str, str, str],
-    tally: Tally | None = None,
+    parts: Iterable[Qrels | Run], request: _Request, origin: tuple[str, str, str], tally: Tally | None = None
 ) -> Conversion:
     """Write judgments or a run, given in parts with different queries."""
     source, source_form, tag = origin
@@ -398,9 +380,7 @@ def _without_empty(held: Qrels | Run, request: _Request) -> tuple[PairTable, tup
     rows = np.flatnonzero(sizes)
     first = show_id(table.queries[int(empty[0])])
     what = "judgments" if isinstance(held, Qrels) else "documents"
-    smaller = replace(
-        table, queries=table.queries.take(rows), offsets=np.append(0, np.cumsum(sizes[rows]))
-    )
+    smaller = replace(table, queries=table.queries.take(rows), offsets=np.append(0, np.cumsum(sizes[rows])))
     return smaller, (f"{many(len(empty), 'query')} without {what}: '{first}'{rest(len(empty))}",)
 
 
@@ -431,9 +411,7 @@ class _ProfilingReader:
         return self._reader.stamp()
 
 
-def _texts_converted(
-    source: TextSource, held: FileContent, given: str | None, request: _Request
-) -> Conversion:
+def _texts_converted(source: TextSource, held: FileContent, given: str | None, request: _Request) -> Conversion:
     refuse_ending(request.target, request.format)
     if held.kind == "queries" and held.form in {"csv", "tsv", "jsonl"} and may_be_questions(source):
         asked, profile = read_questions(source, {})[0], Profile()
@@ -446,10 +424,7 @@ def _texts_converted(
 
 
 def _lines_written(
-    texts: tuple[Callable[[], Iterable[TextRow]], Profile],
-    held: FileContent,
-    source: str,
-    request: _Request,
+    texts: tuple[Callable[[], Iterable[TextRow]], Profile], held: FileContent, source: str, request: _Request
 ) -> Conversion:
     rows, profile = texts
     form, name = _texts_form(held.kind, request), request.target_name
@@ -477,23 +452,16 @@ def _texts_form(kind: str, request: _Request) -> str:
         form = "trec"
     if form in _TEXT_TARGETS:
         return form
-    wrong = (
-        f"{form} cannot store {kind}"
-        if form
-        else f"the file name does not show the format of {kind}"
-    )
+    wrong = f"{form} cannot store {kind}" if form else f"the file name does not show the format of {kind}"
     raise InputError(
-        wrong, where=name,
-        fix=f"choose one of: {', '.join(_TEXT_TARGETS)} (--to, in Python target_format=...)",
-    )  # fmt: skip
+        wrong, where=name, fix=f"choose one of: {', '.join(_TEXT_TARGETS)} (--to, in Python target_format=...)"
+    )
 
 
 # ---------------------------------------------------------------- collections
 
 
-def _collection_or_part(
-    source: Any, kind: Content | None, form: str | None, request: _Request
-) -> Conversion:
+def _collection_or_part(source: Any, kind: Content | None, form: str | None, request: _Request) -> Conversion:
     """Convert a collection, or the part of it selected by `kind`."""
     if not isinstance(source, Collection) and kind in {"qrels", "run"}:
         # A single file inside is sufficient; texts are not required.
@@ -515,9 +483,9 @@ def _part_named(request: _Request) -> Content | None:
         return kinds.pop()
     raise InputError(
         "a collection is written as a folder or a .zip of BEIR, not one file",
-        where=name, fix="name a folder or .zip, or choose a part: --kind qrels (in Python "
-        "kind=...)",
-    )  # fmt: skip
+        where=name,
+        fix="name a folder or .zip, or choose a part: --kind qrels (in Python kind=...)",
+    )
 
 
 def _collection_converted(held: Collection, source: str, request: _Request) -> Conversion:
@@ -525,15 +493,14 @@ def _collection_converted(held: Collection, source: str, request: _Request) -> C
     name = source_name(request.target)
     if request.format not in {None, "beir"} or request.target == "-":
         raise InputError(
-            "a collection is written as a folder or a .zip of BEIR", where=name,
+            "a collection is written as a folder or a .zip of BEIR",
+            where=name,
             fix="name a folder or .zip, or choose a part: --kind (in Python kind=...)",
-        )  # fmt: skip
+        )
     documents, queries = Profile(), Profile()
     loss_counter = LossCounter("jsonl", name, request.lossy)
     parts: dict[str, Iterable[bytes]] = {
-        _CORPUS: text_lines(
-            _rows(held, "documents"), "jsonl", "documents", (documents, loss_counter)
-        ),
+        _CORPUS: text_lines(_rows(held, "documents"), "jsonl", "documents", (documents, loss_counter)),
         _QUERIES: text_lines(_rows(held, "queries"), "jsonl", "queries", (queries, loss_counter)),
     }
     losses: tuple[str, ...] = ()
@@ -554,9 +521,7 @@ def _collection_converted(held: Collection, source: str, request: _Request) -> C
     )
 
 
-def _inside_converted(
-    source: Source, kind: Content, form: str | None, request: _Request
-) -> Conversion:
+def _inside_converted(source: Source, kind: Content, form: str | None, request: _Request) -> Conversion:
     """Convert judgments or a run inside a folder or archive."""
     read = read_run(source, format=form) if kind == "run" else read_qrels(source, format=form)
     layout = "zip" if os.path.isfile(source) else "folder"  # noqa: PTH113 - a path may be text

@@ -200,9 +200,7 @@ class Tally:
             yield f"the tag {tag!r} is written without blanks: '{'_'.join(tag.split())}'"
 
 
-def unread_losses(
-    tally: Tally, unread: UnreadFields, layout: Layout, *, name: str | None
-) -> Iterator[str]:
+def unread_losses(tally: Tally, unread: UnreadFields, layout: Layout, *, name: str | None) -> Iterator[str]:
     """Yield the losses of ignored fields of TREC lines."""
     is_run, form = layout is RUN, tally.form
     if unread.comments:

@@ -20,16 +20,10 @@ def align(
 ) -> tuple[bytearray, ...] | None: ...
 def all_differ(hashes: _Hashes, offsets: _Ints, /) -> bool: ...
 def group(
-    numbers: npt.NDArray[np.int32],
-    places: _Ints,
-    items: npt.NDArray[Any],
-    into: npt.NDArray[Any],
-    /,
+    numbers: npt.NDArray[np.int32], places: _Ints, items: npt.NDArray[Any], into: npt.NDArray[Any], /
 ) -> None: ...
 def hash_ids(data: _Bytes, starts: _Ints, lengths: _Ints, hashes: _Hashes, /) -> None: ...
-def judgments(
-    data: _Bytes, starts: _Ints, lengths: _Ints, hashes: _Hashes, offsets: _Ints, /
-) -> _Capsule: ...
+def judgments(data: _Bytes, starts: _Ints, lengths: _Ints, hashes: _Hashes, offsets: _Ints, /) -> _Capsule: ...
 def join(
     judgments: _Capsule,
     data: _Bytes,
@@ -54,23 +48,12 @@ def join_lines(
     /,
 ) -> tuple[int, int] | None: ...
 def join_table(
-    run: _Capsule,
-    judgments: _Capsule,
-    queries: _Ids,
-    docs: _Ids,
-    values: _Floats,
-    offsets: _Ints,
-    by_id: bool,
-    /,
+    run: _Capsule, judgments: _Capsule, queries: _Ids, docs: _Ids, values: _Floats, offsets: _Ints, by_id: bool, /
 ) -> int | None: ...
 def joined_lines(
     run: _Capsule, /
-) -> tuple[
-    bytearray, bytearray, bytearray, bytearray, tuple[int, ...], list[bytes], dict[int, bytes]
-]: ...
-def lines_run(
-    data: _Bytes, starts: _Ints, lengths: _Ints, heads: int, documents: int, /
-) -> _Capsule: ...
+) -> tuple[bytearray, bytearray, bytearray, bytearray, tuple[int, ...], list[bytes], dict[int, bytes]]: ...
+def lines_run(data: _Bytes, starts: _Ints, lengths: _Ints, heads: int, documents: int, /) -> _Capsule: ...
 def measure_dicts(
     run: Mapping[str, Mapping[str, float]],
     names: dict[str, int],
@@ -82,14 +65,7 @@ def measure_dicts(
     /,
 ) -> (
     tuple[
-        bytearray,
-        bytearray,
-        bytearray,
-        tuple[int, ...],
-        list[str],
-        dict[int, list[str | bytes]],
-        bytearray,
-        bytearray,
+        bytearray, bytearray, bytearray, tuple[int, ...], list[str], dict[int, list[str | bytes]], bytearray, bytearray
     ]
     | None
 ): ...
@@ -98,27 +74,12 @@ def measure_grades(
 ) -> list[float] | None: ...
 def numbering() -> _Capsule: ...
 def names(numbering: _Capsule, /) -> list[bytes]: ...
-def pack_dicts(
-    rankings: list[Any], /
-) -> tuple[bytearray, bytearray, bytearray, bytearray, bytearray] | None: ...
+def pack_dicts(rankings: list[Any], /) -> tuple[bytearray, bytearray, bytearray, bytearray, bytearray] | None: ...
 def pack_ids(
-    data: _Bytes,
-    starts: _Ints,
-    lengths: _Ints,
-    first: int,
-    last: int,
-    packed: _Bytes,
-    used: int,
-    /,
+    data: _Bytes, starts: _Ints, lengths: _Ints, first: int, last: int, packed: _Bytes, used: int, /
 ) -> int: ...
 def rank_rows(
-    data: _Bytes,
-    starts: _Ints,
-    lengths: _Ints,
-    values: _Floats,
-    offsets: _Ints,
-    by_id: bool,
-    /,
+    data: _Bytes, starts: _Ints, lengths: _Ints, values: _Floats, offsets: _Ints, by_id: bool, /
 ) -> bytearray | None: ...
 def row_lines(
     data: _Bytes,

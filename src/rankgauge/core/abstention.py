@@ -8,11 +8,50 @@ import re
 ABSTENTION_RULE = "abstention-2"
 # Counts on labeled MTRAG answers: (detected, all) abstentions; (passed, all) other answers.
 RULE_SENSITIVITY, RULE_SPECIFICITY = (13, 15), (453, 456)
-_ABBREVIATIONS = frozenset({
-    "al", "approx", "art", "cf", "ch", "col", "corp", "dept", "dr", "ed", "eq", "est", "etc",
-    "fig", "gen", "gov", "inc", "jr", "ltd", "mr", "mrs", "ms", "mt", "no", "nos", "op", "p",
-    "pp", "prof", "pt", "ref", "rep", "rev", "sec", "sen", "sr", "st", "tab", "vol", "vs",
-})  # fmt: skip
+_ABBREVIATIONS = frozenset(
+    {
+        "al",
+        "approx",
+        "art",
+        "cf",
+        "ch",
+        "col",
+        "corp",
+        "dept",
+        "dr",
+        "ed",
+        "eq",
+        "est",
+        "etc",
+        "fig",
+        "gen",
+        "gov",
+        "inc",
+        "jr",
+        "ltd",
+        "mr",
+        "mrs",
+        "ms",
+        "mt",
+        "no",
+        "nos",
+        "op",
+        "p",
+        "pp",
+        "prof",
+        "pt",
+        "ref",
+        "rep",
+        "rev",
+        "sec",
+        "sen",
+        "sr",
+        "st",
+        "tab",
+        "vol",
+        "vs",
+    }
+)
 # End of a sentence, with closing quotes, brackets, and citation marks, before whitespace. No
 # pattern here scans a run of equal characters more than once: texts may have millions of them.
 _END = re.compile(
@@ -100,9 +139,7 @@ def abstains(answer: str) -> bool:
     if not sentences:
         return True
     return (
-        len(sentences) <= _LONGEST
-        and _ABSTAINS.match(sentences[0]) is not None
-        and not any(map(_goes_on, sentences))
+        len(sentences) <= _LONGEST and _ABSTAINS.match(sentences[0]) is not None and not any(map(_goes_on, sentences))
     )
 
 

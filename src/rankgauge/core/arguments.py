@@ -27,22 +27,16 @@ def integer(name: str, given: Any, *, least: int | None = 1, most: int | None = 
     if fits and (least is None or given >= least) and (most is None or given <= most):
         return int(given)
     bounds = "" if least is None else f" from {least}" + ("" if most is None else f" to {most:,}")
-    raise InputError(
-        f"{name}={given!r:.60} is not valid", where=name, fix=f"pass a whole number{bounds}"
-    )
+    raise InputError(f"{name}={given!r:.60} is not valid", where=name, fix=f"pass a whole number{bounds}")
 
 
-def number(
-    name: str, given: Any, *, low: float = 0.0, high: float = math.inf, above: bool = False
-) -> float:
+def number(name: str, given: Any, *, low: float = 0.0, high: float = math.inf, above: bool = False) -> float:
     """Return a valid finite number as `float`, or raise `InputError`."""
     if is_number(given) and low <= given <= high and not (above and given == low):
         return float(given)
     bounds = f"above {low:g}" if above else f"from {low:g}"
     bounds += "" if high == math.inf else f" to {high:g}"
-    raise InputError(
-        f"{name}={given!r:.60} is not valid", where=name, fix=f"pass a number {bounds}"
-    )
+    raise InputError(f"{name}={given!r:.60} is not valid", where=name, fix=f"pass a number {bounds}")
 
 
 def memory_size(given: Any) -> int:
@@ -59,18 +53,14 @@ def memory_size(given: Any) -> int:
     amount, unit, binary = found.groups()
     size = int(float(amount) * (1024 if binary else 1000) ** " KMGT".index(unit.upper() or " "))
     if size < _LEAST_MEMORY:
-        raise InputError(
-            f"memory={given!r:.60} is too small: at least 64MB is needed", where="memory", fix=fix
-        )
+        raise InputError(f"memory={given!r:.60} is too small: at least 64MB is needed", where="memory", fix=fix)
     return size
 
 
 def option(name: str, given: Any, known: Iterable[str]) -> None:
     """Raise `UnknownName` unless the value is one of the known options."""
     if given not in (names := tuple(known)):
-        raise UnknownName(
-            f"{name}={given!r:.60} is not valid", fix=f"choose one of: {', '.join(names)}"
-        )
+        raise UnknownName(f"{name}={given!r:.60} is not valid", fix=f"choose one of: {', '.join(names)}")
 
 
 def of_kind(name: str, given: Any, kind: type | UnionType, fix: str, *, where: str = "") -> None:
@@ -87,9 +77,7 @@ def choice(name: str, given: Any, known: Iterable[str]) -> str:
         'exact'
     """
     names = list(known)
-    found = {plain_key(one): one for one in names}.get(
-        plain_key(given) if isinstance(given, str) else ""
-    )
+    found = {plain_key(one): one for one in names}.get(plain_key(given) if isinstance(given, str) else "")
     if found is None:
         raise UnknownName.of(name, str(given), names)
     return found

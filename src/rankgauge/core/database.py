@@ -64,8 +64,7 @@ class Schema:
     def missing(self, library: str) -> MissingExtra:
         """Return the error for a library that is not installed."""
         return MissingExtra(
-            f"a {self.name} needs {library}, which is not installed",
-            fix=f"pip install 'rankgauge[{self.extra}]'",
+            f"a {self.name} needs {library}, which is not installed", fix=f"pip install 'rankgauge[{self.extra}]'"
         )
 
     @property
@@ -85,9 +84,7 @@ class Database:
         self._keeps = False
         self._prepared: tuple[int, int] | None = None  # identity of the prepared file
         if "\0" in where or not where:
-            raise InputError(
-                f"{where!r:.60} is not a path", where=schema.name, fix="name a file or a URL"
-            )
+            raise InputError(f"{where!r:.60} is not a path", where=schema.name, fix="name a file or a URL")
         self._url = _url_of(where) if _URL.match(where) else None
         self.path: Path | None = None
         if self._url is None:
@@ -178,9 +175,7 @@ class Database:
                         os.fsync(stream.fileno())
             except FileExistsError:
                 raise InputError(
-                    "the file already exists",
-                    where=str(target),
-                    fix="choose another file name for the copy",
+                    "the file already exists", where=str(target), fix="choose another file name for the copy"
                 ) from None
 
     # ---- opening
@@ -204,14 +199,13 @@ class Database:
             known = self._url.query
             wait = {} if "connect_timeout" in known else {"connect_timeout": 10}
             try:
-                engine = create_engine(
-                    self._url, **pool, pool_pre_ping=self._keeps, connect_args=wait
-                )
+                engine = create_engine(self._url, **pool, pool_pre_ping=self._keeps, connect_args=wait)
             except ImportError:
                 raise MissingExtra(
-                    "PostgreSQL needs the driver psycopg, which is not installed", where=self.where,
+                    "PostgreSQL needs the driver psycopg, which is not installed",
+                    where=self.where,
                     fix="pip install 'rankgauge[postgres]'",
-                ) from None  # fmt: skip
+                ) from None
         else:
             engine = create_engine("sqlite://", **pool, creator=lambda: self._open(create=create))
             how = "BEGIN IMMEDIATE" if create else "BEGIN"
@@ -264,9 +258,7 @@ class Database:
         """Reject a file that is shorter than its pages; SQLite accepts half of the last page."""
         raw.execute("BEGIN")
         raw.execute("SELECT count(*) FROM sqlite_master")  # begins to read
-        pages, size = (
-            raw.execute(f"PRAGMA {each}").fetchone()[0] for each in ("page_count", "page_size")
-        )
+        pages, size = (raw.execute(f"PRAGMA {each}").fetchone()[0] for each in ("page_count", "page_size"))
         try:
             logged = os.stat(f"{path}-wal").st_size  # noqa: PTH116 - as the next line
         except FileNotFoundError:
@@ -314,9 +306,8 @@ class Database:
             folder.mkdir(exist_ok=True)
         if not folder.is_dir():
             raise InputError(
-                f"there is no folder {str(folder)!r}", where=self.where,
-                fix="create it, or correct the path",
-            )  # fmt: skip
+                f"there is no folder {str(folder)!r}", where=self.where, fix="create it, or correct the path"
+            )
 
     # ---- tables and their revision
 
@@ -342,10 +333,10 @@ class Database:
             raise self.damaged(f"its version is {revision!r:.60}")
         if int(revision) > int(latest):
             raise InputError(
-                f"this {self._schema.name} is of version {revision}; this rankgauge knows versions "
-                f"up to {latest}", where=self.where,
+                f"this {self._schema.name} is of version {revision}; this rankgauge knows versions up to {latest}",
+                where=self.where,
                 fix="use the newer rankgauge that wrote it: pip install --upgrade rankgauge",
-            )  # fmt: skip
+            )
         if revision == latest and not wanted <= names:
             raise self.damaged("tables are missing")
         return revision, recorded
@@ -377,13 +368,12 @@ class Database:
         if others:
             raise InputError(
                 f"this is another kind of database: it contains {others[0]!r:.60}",
-                where=self.where, fix=f"name another file for the {self._schema.name}",
-            )  # fmt: skip
+                where=self.where,
+                fix=f"name another file for the {self._schema.name}",
+            )
 
     def _nothing_stored(self) -> NothingStored:
-        return NothingStored(
-            f"there is no {self._schema.name} yet", where=self.where, fix=self._missing
-        )
+        return NothingStored(f"there is no {self._schema.name} yet", where=self.where, fix=self._missing)
 
     def damaged(self, how: str) -> InputError:
         """Return the error for damaged content."""
@@ -407,14 +397,13 @@ class Database:
             if isinstance(error, RankgaugeError):
                 raise
             raise InputError(
-                f"cannot be {done}: {getattr(error, 'strerror', None) or error}", where=self.where,
+                f"cannot be {done}: {getattr(error, 'strerror', None) or error}",
+                where=self.where,
                 fix="check the path, and that its folder is writable",
-            ) from None  # fmt: skip
+            ) from None
 
     def _sqlite_error(self, error: sqlite3.Error, done: str) -> InputError:
-        return sqlite_error(
-            error, done, store=self._schema.name, where=self.where, patience=self._patience
-        )
+        return sqlite_error(error, done, store=self._schema.name, where=self.where, patience=self._patience)
 
     def _locked(self) -> StorageError:
         return _locked(self._schema.name, self.where, self._patience)
@@ -442,15 +431,14 @@ class Database:
 class Store:
     """Base class of stores in a database; a context manager that closes it."""
 
-    def __init__(
-        self, where: str | os.PathLike[str], schema: Schema, *, wait: float, missing: str
-    ) -> None:
+    def __init__(self, where: str | os.PathLike[str], schema: Schema, *, wait: float, missing: str) -> None:
         _ = schema.tables  # raises now if SQLAlchemy is missing
         if not isinstance(where, str | os.PathLike):
             raise InputError(
-                f"got {where!r:.60}, expected a path or a URL", where=schema.name,
+                f"got {where!r:.60}, expected a path or a URL",
+                where=schema.name,
                 fix=f'pass text: {type(self).__name__}("store.db")',
-            )  # fmt: skip
+            )
         self._database = Database(os.fspath(where), schema, patience=wait, missing=missing)
 
     @property
@@ -466,10 +454,7 @@ class Store:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
 
@@ -490,9 +475,7 @@ def is_sqlite(path: Path) -> bool:
     return True
 
 
-def sqlite_error(
-    error: sqlite3.Error, done: str, *, store: str, where: str, patience: float
-) -> InputError:
+def sqlite_error(error: sqlite3.Error, done: str, *, store: str, where: str, patience: float) -> InputError:
     """Return the error to raise for an SQLite error; `done` is ``read`` or ``written``."""
     text = f"cannot be {done}: {error}"
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:
@@ -512,17 +495,14 @@ def sqlite_error(
 
 def _locked(store: str, where: str, patience: float) -> StorageError:
     return StorageError(
-        f"another program is writing to this {store} and did not finish within {patience:g} "
-        "seconds",
-        where=where, fix="wait until it ends, then try again; nothing was written",
-    )  # fmt: skip
+        f"another program is writing to this {store} and did not finish within {patience:g} seconds",
+        where=where,
+        fix="wait until it ends, then try again; nothing was written",
+    )
 
 
 def _damaged(how: str, store: str, where: str) -> InputError:
-    return InputError(
-        f"this {store} is damaged: {how}", where=where,
-        fix="restore an intact copy; nothing was changed",
-    )  # fmt: skip
+    return InputError(f"this {store} is damaged: {how}", where=where, fix="restore an intact copy; nothing was changed")
 
 
 def _url_of(where: str) -> URL:
@@ -535,26 +515,28 @@ def _url_of(where: str) -> URL:
         url = make_url(escaped_login(where) if scheme in _POSTGRES else where)
     except (ArgumentError, ValueError):
         raise InputError(
-            "this URL cannot be parsed", where=f"{scheme}://...",
-            fix="write postgresql://user:password@host:port/database; in the password, @ is %40, "
-            "/ is %2F, : is %3A",
-        ) from None  # fmt: skip
+            "this URL cannot be parsed",
+            where=f"{scheme}://...",
+            fix="write postgresql://user:password@host:port/database; in the password, @ is %40, / is %2F, : is %3A",
+        ) from None
     if scheme in _POSTGRES:
         return url.set(drivername="postgresql+psycopg")
     if scheme in {"sqlite", "sqlite+pysqlite"}:
         return url
     raise InputError(
-        "this kind of database is not supported", where=f"{scheme}://...",
+        "this kind of database is not supported",
+        where=f"{scheme}://...",
         fix="pass the path of a file (SQLite), or postgresql://user:password@host/database",
-    )  # fmt: skip
+    )
 
 
 def _file_of(url: URL) -> Path:
     if not url.database or url.database == ":memory:":
         raise InputError(
-            "this URL names no file", where=url.render_as_string(hide_password=True),
+            "this URL names no file",
+            where=url.render_as_string(hide_password=True),
             fix="write sqlite:///history.db, or the path",
-        )  # fmt: skip
+        )
     return Path(url.database)
 
 
@@ -578,11 +560,7 @@ def escaped_login(url: str) -> str:
         login, _, host = host.rpartition("@")
         if "@" in behind.partition("?")[0]:
             raise ValueError("several @")
-    elif (
-        host
-        and "@" in behind
-        and not (_PORT.fullmatch(host) and "@" not in behind.partition("?")[0])
-    ):
+    elif host and "@" in behind and not (_PORT.fullmatch(host) and "@" not in behind.partition("?")[0]):
         # The apparent host is the start of the credentials.
         if behind.count("@") > 1:
             raise ValueError("several @")

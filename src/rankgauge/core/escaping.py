@@ -16,24 +16,49 @@ if TYPE_CHECKING:
 # GitHub executes text that begins with "::" (after any whitespace), and "##[" anywhere in a line.
 _COMMAND = re.compile(r"(?<!\S)::|##\[")
 # Characters that HTML and XML forbid, and bidirectional control characters.
-_NO_MARKUP = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
-)
+_NO_MARKUP = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 _NO_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _MARKDOWN = re.compile(r"[\\|*_`<\[~&$]|^(?:>|[-+#]+(?=\s|$))")
 # Spreadsheets read a cell that begins like this as a formula, also after their own separator.
 _FORMULA = re.compile("(?:^|(?<=;))(?=[=+@\uff0b\uff0d\uff1d\uff20-])")
 _LATEX = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
-    "%": r"\%", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "`": r"\textasciigrave{}",
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "`": r"\textasciigrave{}",
     # After the end of a row, LaTeX would read these two as arguments.
-    "[": "{[}", "*": "{*}", "−": "$-$", "–": "\x00", "×": r"$\times$", "≥": r"$\geq$",
-    "≤": r"$\leq$", "Δ": r"$\Delta$", "→": r"$\to$", "↑": r"$\uparrow$", "↓": r"$\downarrow$",
-    "±": r"$\pm$", "·": r"$\cdot$", "─": "-", "█": r"\rule{0.6em}{1.5ex}",
-    "°": r"$^\circ$", "²": r"\textsuperscript{2}", "•": r"\textbullet{}", "…": r"\dots{}",
-    "†": r"\dag{}", "‡": r"\ddag{}",
-}  # fmt: skip
+    "[": "{[}",
+    "*": "{*}",
+    "−": "$-$",
+    "–": "\x00",
+    "×": r"$\times$",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    "Δ": r"$\Delta$",
+    "→": r"$\to$",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
+    "±": r"$\pm$",
+    "·": r"$\cdot$",
+    "─": "-",
+    "█": r"\rule{0.6em}{1.5ex}",
+    "°": r"$^\circ$",
+    "²": r"\textsuperscript{2}",
+    "•": r"\textbullet{}",
+    "…": r"\dots{}",
+    "†": r"\dag{}",
+    "‡": r"\ddag{}",
+}
 _MINUS = re.compile(r"(?<![\w$)}])-(?=[\d.])")
 
 

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def write_atomically(
-    target: str | os.PathLike[str], *, private: bool = False
-) -> Iterator[BinaryIO]:
+def write_atomically(target: str | os.PathLike[str], *, private: bool = False) -> Iterator[BinaryIO]:
     """Open a binary stream that replaces the file when the block ends without an error.
 
     The content is written to a temporary file in the same folder, flushed to disk, and renamed: an
@@ -45,9 +43,7 @@ def write_atomically(
     if path.is_file():
         path = path.resolve()
     if path.is_dir():
-        raise InputError(
-            "cannot be written: this is a folder", where=os.fspath(target), fix="name a file in it"
-        )
+        raise InputError("cannot be written: this is a folder", where=os.fspath(target), fix="name a file in it")
     renames = not path.exists() or path.is_file()
     part = path.with_name(f".{secrets.token_hex(8)}.part") if renames else path
     mode = path.stat().st_mode & 0o777 if path.is_file() else 0o666
@@ -65,8 +61,9 @@ def write_atomically(
     except (OSError, ValueError) as error:
         raise InputError(
             f"cannot be written: {getattr(error, 'strerror', None) or error}",
-            where=os.fspath(target), fix="check that the folder exists and is writable",
-        ) from None  # fmt: skip
+            where=os.fspath(target),
+            fix="check that the folder exists and is writable",
+        ) from None
     finally:
         if renames:
             with contextlib.suppress(OSError, ValueError):
@@ -103,10 +100,7 @@ def create_privately(target: Path) -> Iterator[Path]:
 
 
 def read_text(
-    path: str | os.PathLike[str],
-    *,
-    missing: str = "there is no such file",
-    fix: str = "check the path",
+    path: str | os.PathLike[str], *, missing: str = "there is no such file", fix: str = "check the path"
 ) -> str:
     """Return the text of a UTF-8 file."""
     from pathlib import Path
@@ -133,6 +127,5 @@ def read_toml(path: str | os.PathLike[str], *, missing: str, fix: str) -> dict[s
         found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         line, column = (int(found[1]), int(found[2])) if found else (0, 0)
         raise FormatError(
-            f"not valid TOML: {re.sub(r' [(]at .*', '', str(error))}",
-            path=str(path), line=line, column=column, fix=fix,
-        ) from None  # fmt: skip
+            f"not valid TOML: {re.sub(r' [(]at .*', '', str(error))}", path=str(path), line=line, column=column, fix=fix
+        ) from None

@@ -141,10 +141,7 @@ class Finding:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Finding:
         """Return the finding of a dictionary created by `to_dict`, without its evidence."""
-        return cls(
-            data["code"], data["severity"], data["message"], data.get("effect", ""),
-            data.get("fix", ""),
-        )  # fmt: skip
+        return cls(data["code"], data["severity"], data["message"], data.get("effect", ""), data.get("fix", ""))
 
 
 def explaining(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -201,79 +198,100 @@ class FindingKind:
 # Kinds that packages below `checks` also report; the others are next to the checks.
 
 NO_COMMON_DOCUMENT = FindingKind(
-    "P102", "no-common-document", "error",
+    "P102",
+    "no-common-document",
+    "error",
     "no document of the run is judged",
     "every value is 0",
     "use the document ids of the judgments in the run; check that the files belong together",
-)  # fmt: skip
+)
 IDS_WRITTEN_DIFFERENTLY = FindingKind(
-    "P103", "ids-written-differently", "error",
+    "P103",
+    "ids-written-differently",
+    "error",
     "ids differ only in spelling",
     "different spellings do not match: retrieved documents count as missed",
     "write ids the same way in both files",
     "safe",
-)  # fmt: skip
+)
 QUERY_MISSING = FindingKind(
-    "P104", "query-missing-from-run", "warning",
+    "P104",
+    "query-missing-from-run",
+    "warning",
     "judged queries are not in the run",
     "they count as 0 in the mean; tools that exclude them report a higher mean",
     "run the missing queries, or evaluate with queries=intersection and say so",
-)  # fmt: skip
+)
 IDS_OFF_BY_ONE = FindingKind(
-    "P109", "ids-off-by-one", "error",
+    "P109",
+    "ids-off-by-one",
+    "error",
     "ids are numbers, and those of one side are one higher than those of the other",
     "retrieved documents count as missed, and others match by accident",
     "number both from 0 or both from 1",
-)  # fmt: skip
+)
 ASCENDING_SCORES = FindingKind(
-    "R104", "ascending-scores", "error",
+    "R104",
+    "ascending-scores",
+    "error",
     "the best documents have the lowest scores: distances were written as scores",
     "every ranking is reversed",
     "write -distance, or 1 - distance, as the score",
     "on request",
-)  # fmt: skip
+)
 DOCUMENT_NOT_IN_COLLECTION = FindingKind(
-    "T104", "document-not-in-collection", "warning",
+    "T104",
+    "document-not-in-collection",
+    "warning",
     "judged or retrieved documents are not in the collection",
-    "a judged document that is missing cannot be retrieved; a retrieved one is from another "
-    "collection",
+    "a judged document that is missing cannot be retrieved; a retrieved one is from another collection",
     "use the collection that was judged and searched, and its ids",
-)  # fmt: skip
+)
 
 NO_RELEVANT_DOCUMENT = FindingKind(
-    "J103", "no-relevant-document", "warning",
+    "J103",
+    "no-relevant-document",
+    "warning",
     "a judged query has no relevant document",
     "most measures are undefined for it and count as 0 in the mean",
     "judge more documents for it, or leave the query out",
-)  # fmt: skip
+)
 
 EMPTY_TEXT = FindingKind(
-    "T101", "empty-text", "warning",
+    "T101",
+    "empty-text",
+    "warning",
     "documents without text",
     "text retrievers cannot find them; if they are relevant, recall cannot reach 1",
     "load the texts again, or remove the documents",
-)  # fmt: skip
+)
 
 REPEATED_TEXT = FindingKind(
-    "T102", "repeated-text", "warning",
+    "T102",
+    "repeated-text",
+    "warning",
     "documents with the same text under different ids",
     "if only one is judged, the other counts as not relevant",
     "keep one of them, or give them all the same grade",
-)  # fmt: skip
+)
 
 QUESTION_INSIDE_DOCUMENT = FindingKind(
-    "T103", "question-inside-document", "warning",
+    "T103",
+    "question-inside-document",
+    "warning",
     "the text of a query occurs word for word in a document",
     "any keyword retriever finds it: values are higher than for real questions",
     "remove the question from the document, or the query from the test",
-)  # fmt: skip
+)
 
 QUERY_NOT_IN_COLLECTION = FindingKind(
-    "T105", "query-not-in-collection", "warning",
+    "T105",
+    "query-not-in-collection",
+    "warning",
     "judged or retrieved queries have no text in the collection",
     "they belong to another set of queries, or another version of it",
     "use the queries that were judged and searched, and their ids",
-)  # fmt: skip
+)
 
 INPUT_KINDS: Mapping[str, FindingKind] = MappingProxyType(
     {kind.code: kind for kind in list(globals().values()) if isinstance(kind, FindingKind)}
@@ -285,79 +303,101 @@ COMPARISON_KINDS: Mapping[str, FindingKind] = MappingProxyType(
         kind.code: kind
         for kind in (
             FindingKind(
-                "C101", "few-queries", "warning",
+                "C101",
+                "few-queries",
+                "warning",
                 "fewer than 25 queries are compared",
                 "intervals are wide, and a single query can change the mean",
                 "judge more queries; the comparison shows how many queries its difference needs",
             ),
             FindingKind(
-                "C102", "many-ties", "warning",
+                "C102",
+                "many-ties",
+                "warning",
                 "more than one in ten queries have equal scores for judged documents",
                 "breaking ties differently could change their values",
                 "write scores with more digits; rankgauge sensitivity ties shows the effect",
             ),
             FindingKind(
-                "C103", "queries-missing", "warning",
+                "C103",
+                "queries-missing",
+                "warning",
                 "queries are missing from a run",
                 "they count as empty rankings",
                 "run the missing queries, or compare with queries=intersection and say so",
             ),
             FindingKind(
-                "C104", "weighted-means", "warning",
+                "C104",
+                "weighted-means",
+                "warning",
                 "means are weighted, differences are not",
                 "the difference of two means is not the mean of the differences",
                 "read intervals and tests as those of equally weighted queries",
             ),
             FindingKind(
-                "C105", "few-differences", "warning",
+                "C105",
+                "few-differences",
+                "warning",
                 "fewer than 6 queries differ",
                 "no test can be significant",
                 "inspect these queries: rankgauge diff",
             ),
             FindingKind(
-                "C106", "one-query-decides", "warning",
+                "C106",
+                "one-query-decides",
+                "warning",
                 "one query accounts for most of the difference",
                 "without it the difference could vanish or change sign",
                 "inspect this query: rankgauge explain",
             ),
             FindingKind(
-                "C107", "relevant-documents-only", "warning",
+                "C107",
+                "relevant-documents-only",
+                "warning",
                 "the judgments name relevant documents only",
                 "the share of unjudged documents in each run is unknown",
                 "also record documents judged not relevant",
             ),
             FindingKind(
-                "C108", "judged-shares-differ", "warning",
+                "C108",
+                "judged-shares-differ",
+                "warning",
                 "the runs have different shares of judged documents at the top",
                 "unjudged documents count as not relevant: the run with more of them is penalized",
                 "judge these documents, or also compare with unjudged=removed",
             ),
             FindingKind(
-                "C109", "depths-differ", "warning",
+                "C109",
+                "depths-differ",
+                "warning",
                 "the rankings of one run are shorter than those of another",
                 "measures without a cut-off favor the deeper run",
-                "retrieve the same number of documents, or use measures with a cut-off that all "
-                "runs reach",
+                "retrieve the same number of documents, or use measures with a cut-off that all runs reach",
             ),
             FindingKind(
-                "C110", "rankings-too-short", "warning",
+                "C110",
+                "rankings-too-short",
+                "warning",
                 "no ranking of a run reaches the cut-off of the measure",
                 "the measure is limited by the depth of the run",
                 "retrieve deeper, or use a lower cut-off",
             ),
             FindingKind(
-                "C111", "skewed-differences", "warning",
-                "the differences are too skewed for the number of queries (fewer than 25 times the "
-                "squared skewness)",
+                "C111",
+                "skewed-differences",
+                "warning",
+                "the differences are too skewed for the number of queries (fewer than 25 times the squared skewness)",
                 "the p-value may be too small",
                 "rely on the interval, or judge more queries",
             ),
             FindingKind(
-                "C112", "several-settings-changed", "warning",
+                "C112",
+                "several-settings-changed",
+                "warning",
                 "more than one setting, or the judge, changed between two evaluations of answers",
                 "the difference cannot be attributed to one of the changes",
                 "change one at a time, with the same judge",
             ),
         )
     }
-)  # fmt: skip
+)

@@ -34,9 +34,8 @@ class Param(NamedTuple):
         except (ValueError, TypeError, OverflowError):
             shown = value if isinstance(value, str) else repr(value)
             raise UnknownName(
-                f"{self.name}={shown} is not valid", where=where,
-                fix=f"{self.name} is {self.domain}: {self.meaning}",
-            ) from None  # fmt: skip
+                f"{self.name}={shown} is not valid", where=where, fix=f"{self.name} is {self.domain}: {self.meaning}"
+            ) from None
 
 
 def _number(value: Any) -> int | float:
@@ -131,22 +130,25 @@ VOCABULARY: Mapping[str, Param] = {
     for param in (
         Param(
             "alpha",
-            "the share of a subtopic covered by one relevant document, by which the gain of "
-            "further ones is reduced",
+            "the share of a subtopic covered by one relevant document, by which the gain of further ones is reduced",
             "a number from 0 to 1",
             _between(0, 1, closed=True),
         ),
         Param(
-            "among", "the documents that form pairs",
+            "among",
+            "the documents that form pairs",
             "judged (all judged documents) or retrieved (those in the ranking)",
             _choice("judged", "retrieved"),
         ),
         Param(
-            "b", "the base of the logarithm that discounts gains, and the rank at which it "
-            "starts", "a number > 1", _between(1, 1e6),
+            "b",
+            "the base of the logarithm that discounts gains, and the rank at which it starts",
+            "a number > 1",
+            _between(1, 1e6),
         ),
         Param(
-            "count", "the units that are counted and averaged",
+            "count",
+            "the units that are counted and averaged",
             "preferences, pairs (of documents), groups (of judgments), or balanced (groups, with "
             "as many other documents as relevant ones)",
             _choice("preferences", "pairs", "groups", "balanced"),
@@ -155,8 +157,7 @@ VOCABULARY: Mapping[str, Param] = {
         Param(
             "gain",
             "the gain of a grade",
-            "linear (the grade), exp (2^grade - 1), or a map such as {1:1,2:5} (other grades "
-            "are their own gain)",
+            "linear (the grade), exp (2^grade - 1), or a map such as {1:1,2:5} (other grades are their own gain)",
             _gain,
         ),
         Param("goal", "the gain that the user wants to find", "a number > 0", _between(0, 1e6)),
@@ -168,47 +169,34 @@ VOCABULARY: Mapping[str, Param] = {
             "whole ranking) or topk (of the first k)",
             _choice("judged", "retrieved", "topk"),
         ),
+        Param("judged_only", "whether unjudged documents are removed from the ranking first", "true or false", _flag),
+        Param("k", "the number of ranks that are evaluated", f"a whole number from 1 to {_MAX_K:,}", _cutoff),
         Param(
-            "judged_only",
-            "whether unjudged documents are removed from the ranking first",
-            "true or false",
-            _flag,
-        ),
-        Param(
-            "k",
-            "the number of ranks that are evaluated",
-            f"a whole number from 1 to {_MAX_K:,}",
-            _cutoff,
-        ),
-        Param(
-            "like", "the tool whose definition is used",
+            "like",
+            "the tool whose definition is used",
             "ragas, deepeval, or ragchecker",
             _choice("ragas", "deepeval", "ragchecker"),
         ),
         Param("miss", "the value of a relevant document not retrieved", "a number", _worth),
         Param(
-            "mult", "the number of ranks as a multiple of R, the number of relevant documents",
-            "a number > 0", _between(0, 1e6),
+            "mult",
+            "the number of ranks as a multiple of R, the number of relevant documents",
+            "a number > 0",
+            _between(0, 1e6),
         ),
-        Param(
-            "name", "the name of a user-defined criterion",
-            "letters, digits, hyphens, and underscores", _word,
-        ),
+        Param("name", "the name of a user-defined criterion", "letters, digits, hyphens, and underscores", _word),
         Param("noise", "the value of any other document retrieved", "a number", _worth),
         Param(
             "norm",
             "the divisor of the sum",
-            "R (all relevant documents), min(k,R), k, or retrieved (the relevant documents "
-            "retrieved)",
+            "R (all relevant documents), min(k,R), k, or retrieved (the relevant documents retrieved)",
             _choice("R", "min(k,R)", "k", "retrieved"),
         ),
+        Param("normalize", "whether the value is divided by its maximum", "true or false", _flag),
         Param(
-            "normalize", "whether the value is divided by its maximum", "true or false",
-            _flag,
-        ),
-        Param(
-            "p", "the persistence: the probability of continuing to the next "
-            "rank", "a number between 0 and 1",
+            "p",
+            "the persistence: the probability of continuing to the next rank",
+            "a number between 0 and 1",
             _between(0, 1),
         ),
         Param(
@@ -219,27 +207,31 @@ VOCABULARY: Mapping[str, Param] = {
         ),
         Param("recall", "the level of recall", "a number from 0 to 1", _recall),
         Param(
-            "rel", "the grade from which a document counts as relevant",
-            "a number > 0, or best (the highest grade of each query)", _level,
+            "rel",
+            "the grade from which a document counts as relevant",
+            "a number > 0, or best (the highest grade of each query)",
+            _level,
         ),
         Param(
             "residual",
-            "whether to return the residual: the possible gain if all unjudged documents were "
-            "relevant",
+            "whether to return the residual: the possible gain if all unjudged documents were relevant",
             "true or false",
             _flag,
         ),
         Param(
-            "scope", "which preferences count: with how many of their two documents retrieved",
+            "scope",
+            "which preferences count: with how many of their two documents retrieved",
             "all, any (at least one), or both",
             _choice("all", "any", "both"),
         ),
         Param(
-            "top", "the highest grade of the scale", f"a number from 1 to {_MAX_TOP}",
+            "top",
+            "the highest grade of the scale",
+            f"a number from 1 to {_MAX_TOP}",
             _between(1, _MAX_TOP, closed=True),
         ),
     )
-}  # fmt: skip
+}
 
 
 class ParsedName(NamedTuple):
@@ -251,8 +243,7 @@ class ParsedName(NamedTuple):
 
 
 _NAME = re.compile(
-    r"\s*(?P<name>[A-Za-z0-9][\w .-]*?)\s*(?:\((?P<params>.*)\))?\s*(?:@\s*(?P<at>[\w.+-]+))?\s*",
-    re.ASCII,
+    r"\s*(?P<name>[A-Za-z0-9][\w .-]*?)\s*(?:\((?P<params>.*)\))?\s*(?:@\s*(?P<at>[\w.+-]+))?\s*", re.ASCII
 )
 _PART = re.compile(
     r"""\s*(?P<word>\w+)\s*=\s*

@@ -45,9 +45,7 @@ _SHOWN = 300
 _FIRST_WAIT = 0.5
 # URL parameters that may be printed; others may be secret.
 _PLAIN = frozenset({"api-version", "version"})
-_PLAIN_HEADERS = frozenset({
-    "accept", "accept-encoding", "accept-language", "content-type", "user-agent",
-})  # fmt: skip
+_PLAIN_HEADERS = frozenset({"accept", "accept-encoding", "accept-language", "content-type", "user-agent"})
 _AGENT = {"accept": "*/*", "accept-encoding": "gzip", "user-agent": "rankgauge"}
 
 
@@ -123,13 +121,17 @@ class Endpoint:
         self._max_bytes = integer("max_bytes", max_bytes)
         self.secrets = Secrets()
         self._register()
-        if self._sent_headers() and self._parts.username and key_env is not None and (
-            key_header.lower() == "authorization"
-        ):  # fmt: skip
+        if (
+            self._sent_headers()
+            and self._parts.username
+            and key_env is not None
+            and (key_header.lower() == "authorization")
+        ):
             raise InputError(
-                f"{self.shown} has both a user and a key for one header", where="key_env",
+                f"{self.shown} has both a user and a key for one header",
+                where="key_env",
                 fix="remove the user from the URL, or name another key_header",
-            )  # fmt: skip
+            )
         # One transport per active call: a shared pool scans all of its connections on each call,
         # which takes longer than the calls themselves when there are 64 at once.
         try:
@@ -138,10 +140,10 @@ class Endpoint:
         except (ImportError, OSError, ValueError, self._httpx.InvalidURL) as error:
             # The rest of the message may contain a part of a password.
             raise InputError(
-                "the proxy or certificate file set in the environment cannot be used: "
-                f"{str(error).partition(': ')[0]}", where=self.shown,
+                f"the proxy or certificate file set in the environment cannot be used: {str(error).partition(': ')[0]}",
+                where=self.shown,
                 fix=f"check {self._parts.scheme}_proxy, all_proxy, SSL_CERT_FILE, and SSL_CERT_DIR",
-            ) from None  # fmt: skip
+            ) from None
 
     def __repr__(self) -> str:
         return f"<Endpoint {self.shown}>"
@@ -230,48 +232,58 @@ class Endpoint:
         # Suppress causes: their texts may contain the request.
         try:
             request = self._httpx.Request(
-                method, self._url(path, params or {}), headers=headers, content=content,
-                extensions={
-                    "timeout": dict.fromkeys(("connect", "read", "write", "pool"), self._timeout)
-                },
-            )  # fmt: skip
+                method,
+                self._url(path, params or {}),
+                headers=headers,
+                content=content,
+                extensions={"timeout": dict.fromkeys(("connect", "read", "write", "pool"), self._timeout)},
+            )
             status, got, content = self._sent(request)
         except self._httpx.TimeoutException:
             raise EndpointError(
-                f"no complete response within {self._timeout:g} "
-                "seconds", where=where, retryable=True,
+                f"no complete response within {self._timeout:g} seconds",
+                where=where,
+                retryable=True,
                 fix="request less at once, or raise timeout",
-            ) from None  # fmt: skip
+            ) from None
         except (self._httpx.TransportError, self._httpx.InvalidURL, UnicodeError) as error:
             raise EndpointError(
                 f"the server cannot be reached: {type(error).__name__}: {self.quoted(error)}",
-                where=where, retryable=True, fix="check that it is running, and check the URL",
-            ) from None  # fmt: skip
+                where=where,
+                retryable=True,
+                fix="check that it is running, and check the URL",
+            ) from None
         except zlib.error:
             raise EndpointError(
-                "the response is not valid gzip", where=where,
-                fix="check the server, or a proxy in front of it",
-            ) from None  # fmt: skip
+                "the response is not valid gzip", where=where, fix="check the server, or a proxy in front of it"
+            ) from None
         text = content.decode("utf-8", "replace")
         if not 200 <= status < 300:
             raise EndpointError(
-                f"the server answered {status}: {self.quoted(text)}", where=where, status=status,
-                retryable=status in RETRYABLE, retry_after=_retry_after(got),
+                f"the server answered {status}: {self.quoted(text)}",
+                where=where,
+                status=status,
+                retryable=status in RETRYABLE,
+                retry_after=_retry_after(got),
                 body=redact(self.secrets.redact(text)),
                 fix=_FIXES.get(status, "see the message of the server"),
-            )  # fmt: skip
+            )
         if len(content) > self._max_bytes:
             raise EndpointError(
-                f"the response has more than {self._max_bytes:,} bytes", where=where, status=status,
+                f"the response has more than {self._max_bytes:,} bytes",
+                where=where,
+                status=status,
                 fix="request less at once (fewer documents, a smaller batch), or raise max_bytes",
-            )  # fmt: skip
+            )
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
             raise EndpointError(
-                f"the response is not valid JSON: {self.quoted(text)}", where=where, status=status,
+                f"the response is not valid JSON: {self.quoted(text)}",
+                where=where,
+                status=status,
                 fix="check the URL: another service may answer there",
-            ) from None  # fmt: skip
+            ) from None
 
     def _sent(self, request: Any) -> tuple[int, Mapping[str, str], bytes]:
         """Return status, headers, and content within the time limit.
@@ -344,18 +356,17 @@ class Endpoint:
         """
         # Loading certificates is slow.
         secure = (
-            self._httpx.create_ssl_context() if self._parts.scheme == "https"
+            self._httpx.create_ssl_context()
+            if self._parts.scheme == "https"
             else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        )  # fmt: skip
+        )
         options = {"verify": secure, "limits": self._httpx.Limits(max_connections=1)}
         proxies = {} if proxy_bypass(self._parts.hostname) else getproxies()
         url = proxies.get(self._parts.scheme) or proxies.get("all")
         if url:
             options["proxy"] = proxy = self._httpx.Proxy(url if "://" in url else f"http://{url}")
             if proxy.raw_auth:
-                self.secrets.add_login(
-                    *(part.decode("utf-8", "replace") for part in proxy.raw_auth)
-                )
+                self.secrets.add_login(*(part.decode("utf-8", "replace") for part in proxy.raw_auth))
         return partial(self._httpx.HTTPTransport, **options)
 
     def _register(self) -> None:
@@ -406,24 +417,22 @@ class Endpoint:
             self.secrets.add(key.partition(":")[2], self._key_header, self._key_env)
         if not key:
             raise InputError(
-                f"the environment variable {self._key_env} is not set", where=self.shown,
+                f"the environment variable {self._key_env} is not set",
+                where=self.shown,
                 fix=f"export {self._key_env}=..., or omit key_env if no key is needed",
-            )  # fmt: skip
+            )
         if self._key_scheme != "Basic" and not (key.isascii() and key.isprintable()):
             raise InputError(
                 f"the environment variable {self._key_env} holds a line break or a character that "
-                "is not ASCII, which no header can carry", where=self.shown,
+                "is not ASCII, which no header can carry",
+                where=self.shown,
                 fix=f"export {self._key_env}=... with the key on one line",
-            )  # fmt: skip
+            )
         return key
 
 
 def call_with_retries(
-    call: Callable[[], Result],
-    *,
-    attempts: int = 5,
-    longest: float = 60.0,
-    wait: Callable[[float], None] | None = None,
+    call: Callable[[], Result], *, attempts: int = 5, longest: float = 60.0, wait: Callable[[float], None] | None = None
 ) -> Result:
     """Return the result of a call, retrying while the server is temporarily unavailable.
 
@@ -450,10 +459,10 @@ def _parts(url: Any) -> Any:
         fits = False
     if not fits or parts is None:
         raise InputError(
-            "got "
-            f"{type(url).__name__ if not isinstance(url, str) else 'text that is not a URL'} "
-            "for a URL", where="url", fix="pass a complete URL: http://localhost:8000/v1",
-        )  # fmt: skip
+            f"got {type(url).__name__ if not isinstance(url, str) else 'text that is not a URL'} for a URL",
+            where="url",
+            fix="pass a complete URL: http://localhost:8000/v1",
+        )
     return parts._replace(path=parts.path.rstrip("/"), fragment="")
 
 
@@ -461,15 +470,12 @@ def _headers(given: Any) -> dict[str, str]:
     if given is None:
         return {}
     fits = isinstance(given, Mapping) and all(
-        isinstance(part, str) and part.isascii() and part.isprintable()
-        for row in given.items()
-        for part in row
+        isinstance(part, str) and part.isascii() and part.isprintable() for row in given.items() for part in row
     )
     if not fits:
         raise InputError(
-            "headers are names and values in ASCII text", where="headers",
-            fix='pass them as {"x-team": "search"}',
-        )  # fmt: skip
+            "headers are names and values in ASCII text", where="headers", fix='pass them as {"x-team": "search"}'
+        )
     return {name.lower(): value for name, value in given.items()}
 
 

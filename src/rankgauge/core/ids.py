@@ -370,9 +370,7 @@ class Ids:
     @property
     def _unaligned(self) -> npt.NDArray[np.uint64]:
         """View of the eight bytes at every offset."""
-        return np.ndarray(
-            (len(self.data) - _WORD + 1,), dtype="<u8", buffer=self.data.data, strides=(1,)
-        )
+        return np.ndarray((len(self.data) - _WORD + 1,), dtype="<u8", buffer=self.data.data, strides=(1,))
 
 
 @dataclass(frozen=True, eq=False)
@@ -548,9 +546,7 @@ def _no_id(value: Any, what: str) -> tuple[str, str]:
     if isinstance(value, float | np.floating):
         if np.isnan(value):
             return f"the {what} is missing (NaN)", _LEAVE
-        fix = (
-            "convert it to a whole number or text, as in the other input (pandas: .astype('int64'))"
-        )
+        fix = "convert it to a whole number or text, as in the other input (pandas: .astype('int64'))"
         return f"{what} {float(value)} is a decimal number; expected {_EXPECTED}", fix
     text = f"{what} {_short(value)} is of type {type(value).__name__}; expected {_EXPECTED}"
     return text, "convert it to text: str(...)"

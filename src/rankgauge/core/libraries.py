@@ -17,9 +17,7 @@ def library(name: str, *, extra: str, of: str) -> ModuleType:
     except ImportError as error:
         root = name.partition(".")[0]
         why = "is not installed" if error.name == root else f"cannot be imported: {error}"
-        raise MissingExtra(
-            f"{of} needs {root}, which {why}", fix=f"pip install 'rankgauge[{extra}]'"
-        ) from error
+        raise MissingExtra(f"{of} needs {root}, which {why}", fix=f"pip install 'rankgauge[{extra}]'") from error
 
 
 @contextmanager
@@ -32,9 +30,10 @@ def loading(model: str, of: str) -> Iterator[None]:
 
         why = next(iter(redact(str(error)).splitlines()), type(error).__name__)
         raise InputError(
-            f"the model {model!r} cannot be loaded: {why:.200}", where=of,
+            f"the model {model!r} cannot be loaded: {why:.200}",
+            where=of,
             fix="pass the folder that holds it, or the name of one that can be fetched from here",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def versions(*distributions: str) -> dict[str, str]:

@@ -155,10 +155,13 @@ class PairTable:
     def compact(self) -> PairTable:
         """Return a copy whose buffers hold only its own ids."""
         return replace(
-            self, queries=self.queries.compact(), docs=self.docs.compact(),
-            offsets=self.offsets.copy(), values=self.values.copy(),
+            self,
+            queries=self.queries.compact(),
+            docs=self.docs.compact(),
+            offsets=self.offsets.copy(),
+            values=self.values.copy(),
             ranks=None if self.ranks is None else self.ranks.copy(),
-        )  # fmt: skip
+        )
 
     def repeats(self) -> list[list[int]]:
         """Return the rows of each pair that occurs more than once, in input order."""
@@ -190,9 +193,7 @@ class PairTable:
         """Group equal pairs among these rows with a dictionary."""
         groups: dict[tuple[int, bytes], list[int]] = {}
         numbers = self.query_numbers()[rows].tolist()
-        for row, number, doc in zip(
-            rows.tolist(), numbers, self.docs.take(rows).tolist(), strict=True
-        ):
+        for row, number, doc in zip(rows.tolist(), numbers, self.docs.take(rows).tolist(), strict=True):
             groups.setdefault((number, doc), []).append(row)
         return [group for group in groups.values() if len(group) > 1]
 
@@ -226,9 +227,7 @@ class PairTable:
         where = self.source
         if self.lines is not None:
             where += ", lines " + " and ".join(str(int(self.lines[row])) for row in group[:2])
-        return InputError(
-            f"document '{doc}' occurs {many} for query '{query}'", where=where, fix=fix
-        )
+        return InputError(f"document '{doc}' occurs {many} for query '{query}'", where=where, fix=fix)
 
 
 def pair_keys(hashes: npt.NDArray[np.uint64], query_numbers: IntArray) -> npt.NDArray[np.uint64]:

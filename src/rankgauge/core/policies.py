@@ -66,19 +66,17 @@ class Policies:
         for name, most in _MOST_DRAWS.items():
             integer(name, getattr(self, name), least=0, most=most)
         if self.draws == 1:
-            raise InputError(
-                "draws=1 gives no standard error", where="policies", fix="draw more: draws=1000"
-            )
+            raise InputError("draws=1 gives no standard error", where="policies", fix="draw more: draws=1000")
         if self.seed and not self.draws:
             raise InputError(
-                f"seed={self.seed} without draws has no effect", where="policies",
-                fix="set draws=1000, or omit seed",
-            )  # fmt: skip
+                f"seed={self.seed} without draws has no effect", where="policies", fix="set draws=1000, or omit seed"
+            )
         if self.draws and self.ties != "mean":
             raise InputError(
                 f"draws={self.draws} with ties={self.ties}: only ties=mean draws orders",
-                where="policies", fix='use ties="mean" (--ties mean), or omit draws',
-            )  # fmt: skip
+                where="policies",
+                fix='use ties="mean" (--ties mean), or omit draws',
+            )
 
     def describe(self) -> dict[str, str | int]:
         """Return the policies by name; ``draws`` and ``seed`` only if orders are drawn.
@@ -102,6 +100,5 @@ def order_of(ties: str) -> Order:
         if ties == order:
             return order
     raise UnknownName(
-        f"ties={ties!r:.40} is not valid here",
-        fix="choose one of: trec, input (best and worst need judgments)",
+        f"ties={ties!r:.40} is not valid here", fix="choose one of: trec, input (best and worst need judgments)"
     )

@@ -53,8 +53,4 @@ def versions() -> dict[str, str]:
     """Return the versions of the software that determines the numbers."""
     from importlib.metadata import version
 
-    return {
-        "rankgauge": version("rankgauge"),
-        "python": platform.python_version(),
-        "numpy": version("numpy"),
-    }
+    return {"rankgauge": version("rankgauge"), "python": platform.python_version(), "numpy": version("numpy")}

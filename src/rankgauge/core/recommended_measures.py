@@ -51,8 +51,7 @@ USE_CASES: Mapping[str, UseCase] = {
             "legal",
             "legal discovery and other exhaustive reviews",
             ("R@100", "P@100"),
-            "a missed document is a costly mistake (R@100), and each irrelevant one costs work "
-            "(P@100)",
+            "a missed document is a costly mistake (R@100), and each irrelevant one costs work (P@100)",
         ),
         UseCase(
             "recommendation",

@@ -35,9 +35,7 @@ SECRET_NAME = re.compile(
     r"licen[cs]e))s?$"
 )
 # No pattern scans any part of a text more than a fixed number of times: error bodies are long.
-_URL_PASSWORD = re.compile(
-    r"(:/{1,3}[^\s/?#@:\"'<>]{0,300}):(?!\d{1,5}(?:[/?#\"'<>\s]|$))[^\s\"'<>]{1,300}@"
-)
+_URL_PASSWORD = re.compile(r"(:/{1,3}[^\s/?#@:\"'<>]{0,300}):(?!\d{1,5}(?:[/?#\"'<>\s]|$))[^\s\"'<>]{1,300}@")
 _URL_TOKEN = re.compile(r"(?i)(https?://)[^\s/?#@:\"'<>]+@")
 _PARAMETER = re.compile(r"([?&;#] ?([\w.~-]{1,60})=)(?!\.\.\.)[^&;#\s\"'<>\\)]+")
 _QUOTE = r"(?:\\*[\"']|&(?:quot|apos|\#\w{2,4});|%2[27])"
@@ -61,9 +59,7 @@ _NAMED = re.compile(
     )"""
 )
 # A generated part of a path: a UUID, or mixed letters and digits.
-_RANDOM = re.compile(
-    r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{16,}"
-)
+_RANDOM = re.compile(r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{16,}")
 _PATH_WORD = re.compile(r"[A-Za-z]?[a-z_-]{0,15}|v\d{1,3}")
 # After a scheme, text that does not look like a natural-language word is a key.
 _SCHEME = re.compile(
@@ -194,18 +190,14 @@ def secret_parts(path: str) -> set[str]:
     return {
         part
         for name, part in pairwise(parts)
-        if _RANDOM.search(part)
-        or looks_secret(part)
-        or (SECRET_NAME.search(name) and not _PATH_WORD.fullmatch(part))
+        if _RANDOM.search(part) or looks_secret(part) or (SECRET_NAME.search(name) and not _PATH_WORD.fullmatch(part))
     }
 
 
 def _without_patterns(text: str) -> str:
     text = _URL_TOKEN.sub(rf"\1{_MARK}@", _URL_PASSWORD.sub(rf"\1:{_MARK}@", text))
     text = _NAMED.sub(rf"\1\g<quote>{_MARK}", text)
-    text = _PARAMETER.sub(
-        lambda found: found[1] + _MARK if SECRET_NAME.search(found[2]) else found[0], text
-    )
+    text = _PARAMETER.sub(lambda found: found[1] + _MARK if SECRET_NAME.search(found[2]) else found[0], text)
     return _KEY_SHAPE.sub(_MARK, _SCHEME.sub(rf"\1{_MARK}", text))
 
 

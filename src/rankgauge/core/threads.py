@@ -26,9 +26,7 @@ class _Stopped(BaseException):
     """Ends a thread whose result is no longer needed."""
 
 
-def map_in_threads(
-    function: Callable[[_T], _R], items: Iterable[_T], jobs: int = 1
-) -> Iterator[_R]:
+def map_in_threads(function: Callable[[_T], _R], items: Iterable[_T], jobs: int = 1) -> Iterator[_R]:
     """Yield the result for each item, in the order of the items.
 
     Items are taken from the iterable in the calling thread, in order and only a few ahead. The
@@ -56,9 +54,7 @@ def _map(function: Callable[[_T], _R], items: Iterable[_T], jobs: int) -> Iterat
 
     stop = threading.Event()
     waiting: deque[Future[_R]] = deque()
-    pool = ThreadPoolExecutor(
-        jobs, "rankgauge", initializer=setattr, initargs=(_current, "stop", stop)
-    )
+    pool = ThreadPoolExecutor(jobs, "rankgauge", initializer=setattr, initargs=(_current, "stop", stop))
     try:
         for item in items:
             waiting.append(pool.submit(function, item))

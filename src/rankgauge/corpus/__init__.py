@@ -5,11 +5,7 @@ from __future__ import annotations
 from rankgauge.core.lazy import lazy_imports
 
 with lazy_imports(globals()):
-    from rankgauge.corpus.chunking import (
-        Chunk as Chunk,
-        Chunker as Chunker,
-        chunk_documents as chunk_documents,
-    )
+    from rankgauge.corpus.chunking import Chunk as Chunk, Chunker as Chunker, chunk_documents as chunk_documents
     from rankgauge.corpus.collection import (
         Collection as Collection,
         Document as Document,

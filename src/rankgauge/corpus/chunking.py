@@ -91,9 +91,7 @@ class _ChonkieChunker:
 
     settings: Mapping[str, Any] | None
 
-    def _make(
-        self, kind: str, tokenizer: str | Cut, names: Mapping[str, str], **options: int
-    ) -> None:
+    def _make(self, kind: str, tokenizer: str | Cut, names: Mapping[str, str], **options: int) -> None:
         cut = _tokenizer_function(tokenizer)
         chonkie = _chonkie()
         given = {names[name]: value for name, value in options.items()}
@@ -152,14 +150,7 @@ class SentenceChunker(_ChonkieChunker):
         ['We open at nine. We close at five. ', 'On Sundays we are closed.']
     """
 
-    def __init__(
-        self,
-        size: int = 256,
-        overlap: int = 0,
-        *,
-        tokenizer: str | Cut = "word",
-        shortest: int = 12,
-    ) -> None:
+    def __init__(self, size: int = 256, overlap: int = 0, *, tokenizer: str | Cut = "word", shortest: int = 12) -> None:
         _check(size, overlap)
         integer("shortest", shortest)
         names = {**_SIZES, "shortest": "min_characters_per_sentence"}
@@ -188,9 +179,7 @@ class RecursiveChunker(_ChonkieChunker):
         ['Opening hours of the library\n\n', 'We open at nine. We close at five.']
     """
 
-    def __init__(
-        self, size: int = 256, *, tokenizer: str | Cut = "word", shortest: int = 24
-    ) -> None:
+    def __init__(self, size: int = 256, *, tokenizer: str | Cut = "word", shortest: int = 24) -> None:
         _check(size, 0)
         integer("shortest", shortest)
         names = {**_SIZES, "shortest": "min_characters_per_chunk"}
@@ -200,9 +189,7 @@ class RecursiveChunker(_ChonkieChunker):
 # ---- chunks as documents
 
 
-def chunk_documents(
-    documents: Iterable[Document], chunker: Chunker, *, titles: bool = True
-) -> Iterable[Document]:
+def chunk_documents(documents: Iterable[Document], chunker: Chunker, *, titles: bool = True) -> Iterable[Document]:
     """Return the chunks of documents as documents, generated lazily.
 
     The third chunk of document ``d7`` has the id ``d7#0003`` and the fields of the document with
@@ -226,9 +213,10 @@ def chunk_documents(
     """
     if not callable(chunker):
         raise InputError(
-            f"got {chunker!r:.60}, expected a chunker", where="chunk_documents",
+            f"got {chunker!r:.60}, expected a chunker",
+            where="chunk_documents",
             fix="pass a chunker, such as TokenChunker(256, 32)",
-        )  # fmt: skip
+        )
     return _ChunkedDocuments(documents, chunker, titles)
 
 
@@ -255,9 +243,10 @@ def _check_chunk(chunk: Any, document: Document) -> None:
     fits = isinstance(chunk, Chunk) and 0 <= chunk.start <= chunk.end <= len(document.text)
     if not fits or document.text[chunk.start : chunk.end] != chunk.text:
         raise InputError(
-            f"got {chunk!r:.80}, which is not part of the text of {document.id!r}", where="chunker",
+            f"got {chunk!r:.80}, which is not part of the text of {document.id!r}",
+            where="chunker",
             fix="pass Chunk(start, end, text) with text[start:end] == chunk.text",
-        )  # fmt: skip
+        )
 
 
 # ---- interface to chonkie
@@ -311,9 +300,10 @@ def _chunks(inner: Any, text: str) -> list[Chunk]:
     gap = any(chunk.start > end for chunk, end in zip(chunks, ends, strict=False))
     if gap or ends[-1] != len(text):
         raise InputError(
-            "the pieces of a text, joined, differ from the text", where="tokenizer",
+            "the pieces of a text, joined, differ from the text",
+            where="tokenizer",
             fix="split a text without omitting or adding characters: ''.join(pieces) == text",
-        )  # fmt: skip
+        )
     return chunks
 
 
@@ -335,9 +325,10 @@ def _tokenizer_function(tokenizer: Any) -> Cut:
         return _CUTS[tokenizer]
     if not callable(tokenizer):
         raise InputError(
-            f"got {tokenizer!r:.60}, expected a tokenizer", where="tokenizer",
+            f"got {tokenizer!r:.60}, expected a tokenizer",
+            where="tokenizer",
             fix="name 'word' or 'character', or pass a function that splits a text into pieces",
-        )  # fmt: skip
+        )
     given: Cut = tokenizer
 
     @functools.wraps(given)
@@ -345,9 +336,10 @@ def _tokenizer_function(tokenizer: Any) -> Cut:
         pieces = list(given(text))
         if "".join(pieces) != text:
             raise InputError(
-                f"the pieces of {text!r:.40}, joined, differ from the text", where="tokenizer",
+                f"the pieces of {text!r:.40}, joined, differ from the text",
+                where="tokenizer",
                 fix="split a text without omitting or adding characters: ''.join(pieces) == text",
-            )  # fmt: skip
+            )
         return pieces
 
     return checked

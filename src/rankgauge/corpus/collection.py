@@ -18,15 +18,7 @@ from rankgauge.core.text import many
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
 from rankgauge.formats.lines import Source
-from rankgauge.formats.texts import (
-    Faults,
-    Streamed,
-    TextReader,
-    TextRow,
-    TextSource,
-    kept,
-    read_texts,
-)
+from rankgauge.formats.texts import Faults, Streamed, TextReader, TextRow, TextSource, kept, read_texts
 
 Invalid = Literal["error", "skip"]
 
@@ -82,9 +74,7 @@ def _frozen(value: Any) -> Any:
     if kind in _PLAIN:
         return value
     if kind is dict or isinstance(value, Mapping):
-        return _FrozenDict(
-            {k: one if type(one) in _PLAIN else _frozen(one) for k, one in value.items()}
-        )
+        return _FrozenDict({k: one if type(one) in _PLAIN else _frozen(one) for k, one in value.items()})
     if isinstance(value, list):
         return _FrozenList(map(_frozen, value))
     if kind is tuple:
@@ -193,9 +183,7 @@ class Collection:
                 object.__setattr__(self, part, MappingProxyType(dict(given)))
 
     @classmethod
-    def of(
-        cls, documents: Any = None, queries: Any = None, *, name: str = "collection"
-    ) -> Collection:
+    def of(cls, documents: Any = None, queries: Any = None, *, name: str = "collection") -> Collection:
         """Create a collection from objects in memory.
 
         Args:
@@ -326,8 +314,7 @@ class Collection:
     def __getstate__(self) -> dict[str, Any]:
         # A mapping proxy cannot be pickled.
         return {
-            name: dict(value) if isinstance(value, MappingProxyType) else value
-            for name, value in self.__dict__.items()
+            name: dict(value) if isinstance(value, MappingProxyType) else value for name, value in self.__dict__.items()
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -337,9 +324,7 @@ class Collection:
     def __repr__(self) -> str:
         return (
             f"<Collection {self.name!r}: {many(len(self.documents), 'document')}, "
-            f"{many(len(self.queries), 'query')}"
-            + ("" if self.qrels is None else f", {len(self.qrels)} judged")
-            + ">"
+            f"{many(len(self.queries), 'query')}" + ("" if self.qrels is None else f", {len(self.qrels)} judged") + ">"
         )
 
 
@@ -456,9 +441,10 @@ def _fields_text(row: Document | Query) -> str:
         return json.dumps(extra, sort_keys=True, default=str) if extra else ""
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"its fields cannot be written as JSON: {error}", where=f"{row.id!r}",
+            f"its fields cannot be written as JSON: {error}",
+            where=f"{row.id!r}",
             fix="pass fields as a mapping of text to plain values",
-        ) from None  # fmt: skip
+        ) from None
 
 
 def _document(row: TextRow) -> Document:
@@ -497,8 +483,7 @@ def _row(key: str, value: Any, what: str) -> TextRow:
         return TextRow(key, "", value, {})
     if not isinstance(value, Mapping) or not isinstance(value.get("text"), str):
         raise InputError(
-            f"got {value!r:.60}, expected a {what}", where=f"{what} {key!r}",
-            fix='pass its text, or {"text": "..."}',
-        )  # fmt: skip
+            f"got {value!r:.60}, expected a {what}", where=f"{what} {key!r}", fix='pass its text, or {"text": "..."}'
+        )
     rest = {str(k): v for k, v in value.items() if k not in {"text", "title", "_id", "id"}}
     return TextRow(key, str(value.get("title") or ""), value["text"], rest)

@@ -36,41 +36,53 @@ _RELEVANT = 1
 
 # Kinds of findings that only descriptions report.
 UNREADABLE_TEXT = FindingKind(
-    "T106", "unreadable-text", "warning",
+    "T106",
+    "unreadable-text",
+    "warning",
     "lines or files of a collection that cannot be read",
     "their contents are missing from the collection",
     "fix these lines or files",
-)  # fmt: skip
+)
 EMPTY_QUERY = FindingKind(
-    "T107", "empty-query", "warning",
+    "T107",
+    "empty-query",
+    "warning",
     "queries without text",
     "no document can be retrieved for them",
     "load the texts again, or remove the queries",
-)  # fmt: skip
+)
 REPEATED_QUERY = FindingKind(
-    "T108", "repeated-query", "warning",
+    "T108",
+    "repeated-query",
+    "warning",
     "queries with the same text under different ids",
     "one question counts several times in a mean, and intervals are too narrow",
     "keep one of them",
-)  # fmt: skip
+)
 QUERY_IS_DOCUMENT = FindingKind(
-    "T109", "query-is-document", "info",
+    "T109",
+    "query-is-document",
+    "info",
     "queries with the id of a document",
     "harmless if ids are only numbers; a query that is also a document retrieves itself first",
     "remove the query's own document from its ranking",
-)  # fmt: skip
+)
 QUERY_IN_OTHER_SPLIT = FindingKind(
-    "T110", "query-in-other-split", "warning",
+    "T110",
+    "query-in-other-split",
+    "warning",
     "queries that are also judged in another split",
     "a system tuned on that split has seen them",
     "tune on other queries",
-)  # fmt: skip
+)
 UNJUDGED_QUERY = FindingKind(
-    "T111", "unjudged-query", "info",
+    "T111",
+    "unjudged-query",
+    "info",
     "queries of the collection without judgments",
     "they are run, but are not part of means",
     "none if the judgments are meant to cover only some queries",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -135,9 +147,7 @@ class CollectionInfo(Result):
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
         judged = "" if self.judgments is None else f", {many(self.judgments, 'judgment')}"
-        found = "; ".join(
-            f"{one.evidence.count} of {one.evidence.of} {one.message}" for one in self.findings
-        )
+        found = "; ".join(f"{one.evidence.count} of {one.evidence.of} {one.message}" for one in self.findings)
         return (
             f"{self.name}: {many(self.documents, 'document')}, "
             f"{many(self.queries, 'query')}{judged}. {found or 'No problems found.'}"
@@ -151,12 +161,7 @@ class CollectionInfo(Result):
 
 
 def describe_collection(
-    collection: Any,
-    qrels: Any = None,
-    *,
-    queries: Any = None,
-    runs: Sequence[Run] = (),
-    split: str | None = None,
+    collection: Any, qrels: Any = None, *, queries: Any = None, runs: Sequence[Run] = (), split: str | None = None
 ) -> CollectionInfo:
     """Describe the content of a collection, with findings that affect evaluations.
 
@@ -183,9 +188,7 @@ def describe_collection(
          ('judged documents not in the collection', ('d3',))]
     """
     known: Collection = (
-        collection
-        if isinstance(collection, Collection) and queries is None
-        else _loaded(collection, queries, split)
+        collection if isinstance(collection, Collection) and queries is None else _loaded(collection, queries, split)
     )
     judged = known.qrels if qrels is None else Qrels.of(qrels)
     scanned = scan(known, judged, runs)
@@ -198,20 +201,19 @@ def describe_collection(
         *(
             _finding(
                 DOCUMENT_NOT_IN_COLLECTION,
-                f"documents of the run {run.name} that are not in the "
-                "collection", missing, len(run.table),
+                f"documents of the run {run.name} that are not in the collection",
+                missing,
+                len(run.table),
             )
             for run, missing in zip(runs, scanned.missing, strict=True)
         ),
-    )  # fmt: skip
+    )
     return CollectionInfo(
         name=known.name,
         documents=len(scanned.characters),
         queries=len(known.queries),
         judgments=None if judged is None else len(judged.table),
-        grades={}
-        if judged is None
-        else dict(sorted(Counter(judged.table.values.tolist()).items())),
+        grades={} if judged is None else dict(sorted(Counter(judged.table.values.tolist()).items())),
         judged_documents=len(scanned.judged),
         spreads=dict(_spreads(known, scanned, judged)),
         findings=tuple(found for found in findings if found.evidence.count),
@@ -221,9 +223,7 @@ def describe_collection(
 
 def _loaded(given: Any, queries: Any, split: str | None) -> Collection:
     if isinstance(given, Collection):
-        return Collection.load(
-            documents=given.documents, queries=queries, qrels=given.qrels, invalid="skip"
-        )
+        return Collection.load(documents=given.documents, queries=queries, qrels=given.qrels, invalid="skip")
     return Collection.load(given, queries=queries, split=split, invalid="skip")
 
 
@@ -234,9 +234,7 @@ def _other_splits(given: Any, split: str | None) -> dict[str, Qrels]:
     return {} if files is None else other_splits(files, split)
 
 
-def _spreads(
-    known: Collection, scanned: Scan, judged: Qrels | None
-) -> Iterator[tuple[str, Spread]]:
+def _spreads(known: Collection, scanned: Scan, judged: Qrels | None) -> Iterator[tuple[str, Spread]]:
     asked = [len(query.text.split()) for query in known.queries.values()]
     relevant = [] if judged is None else list(_relevant(judged).values())
     for name, numbers in (
@@ -253,14 +251,10 @@ def _spreads(
 def _relevant(judged: Qrels) -> dict[str, int]:
     """Return the number of relevant documents of each judged query."""
     numbers = judged.table.query_numbers()[judged.table.values >= _RELEVANT]
-    return dict(
-        zip(judged.query_ids, np.bincount(numbers, minlength=len(judged)).tolist(), strict=True)
-    )
+    return dict(zip(judged.query_ids, np.bincount(numbers, minlength=len(judged)).tolist(), strict=True))
 
 
-def _finding(
-    kind: FindingKind, message: str, found: Sequence[str], of: int, *, count: int | None = None
-) -> Finding:
+def _finding(kind: FindingKind, message: str, found: Sequence[str], of: int, *, count: int | None = None) -> Finding:
     number = len(found) if count is None else count
     evidence = Evidence(count=number, of=of, examples=tuple(found[:_EXAMPLES]))
     return Finding(kind.code, kind.severity, message, kind.effect, kind.fix, evidence)
@@ -278,17 +272,9 @@ def _of_reading(known: Collection, given: Any) -> Finding:
 
 def _of_documents(scanned: Scan) -> Iterator[Finding]:
     total = len(scanned.characters)
-    yield _finding(
-        EMPTY_TEXT, "documents without any text", scanned.first_empty, total, count=scanned.empty
-    )
+    yield _finding(EMPTY_TEXT, "documents without any text", scanned.first_empty, total, count=scanned.empty)
     repeats = [f"{key} = {first}" for key, first in scanned.first_repeats]
-    yield _finding(
-        REPEATED_TEXT,
-        "documents with the same text as another",
-        repeats,
-        total,
-        count=scanned.repeats,
-    )
+    yield _finding(REPEATED_TEXT, "documents with the same text as another", repeats, total, count=scanned.repeats)
 
 
 def _of_queries(
@@ -332,13 +318,7 @@ def _of_judgments(known: Collection, scanned: Scan, judged: Qrels | None) -> Ite
         (UNJUDGED_QUERY, "queries without judgments", unjudged, len(known.queries)),
         (QUERY_NOT_IN_COLLECTION, "judged queries not in the collection", absent, len(judged)),
         (NO_RELEVANT_DOCUMENT, "judged queries without a relevant document", empty, len(judged)),
-        (
-            DOCUMENT_NOT_IN_COLLECTION, "judged documents not in the collection", lacking,
-            len(documents),
-        ),
-        (
-            EMPTY_TEXT, "relevant documents without any text", scanned.relevant_empty,
-            len(documents),
-        ),
-    ):  # fmt: skip
+        (DOCUMENT_NOT_IN_COLLECTION, "judged documents not in the collection", lacking, len(documents)),
+        (EMPTY_TEXT, "relevant documents without any text", scanned.relevant_empty, len(documents)),
+    ):
         yield _finding(kind, message, found, of)

@@ -38,16 +38,7 @@ from rankgauge.formats.folders import (
 )
 from rankgauge.formats.questions import read_questions
 from rankgauge.formats.readers import read_judgments
-from rankgauge.formats.texts import (
-    Faults,
-    Placed,
-    TextReader,
-    TextRow,
-    TextSource,
-    add_fault,
-    kept,
-    row_of,
-)
+from rankgauge.formats.texts import Faults, Placed, TextReader, TextRow, TextSource, add_fault, kept, row_of
 
 
 @dataclass(frozen=True)
@@ -111,9 +102,7 @@ def file_set(path: Path) -> FileSet | None:
     if path.is_dir():
         return files_in_folder(path)
     if not path.is_file():
-        raise InputError(
-            "there is no such file or folder", where=os.fspath(path), fix="check the path"
-        )
+        raise InputError("there is no such file or folder", where=os.fspath(path), fix="check the path")
     name = os.fspath(path)
     return files_in_archive(Archive(name, name)) if path.suffix.lower() == ".zip" else None
 
@@ -127,14 +116,14 @@ def load_folder(
     if asked is None and not documents:
         if any(PurePosixPath(name).suffix.lower() in TEXTS for name in files.names):
             raise InputError(
-                "text files are not read from archives", where=files.name,
-                fix="unpack the archive, and load the folder",
-            )  # fmt: skip
+                "text files are not read from archives", where=files.name, fix="unpack the archive, and load the folder"
+            )
         raise InputError(
-            "there are neither documents nor queries", where=files.name,
+            "there are neither documents nor queries",
+            where=files.name,
             fix="use corpus.jsonl and queries.jsonl (.gz, .tsv, .csv), TREC documents and topics, "
             "or text files (.md, .txt)",
-        )  # fmt: skip
+        )
     queries: Mapping[str, TextRow] = {}
     qrels = None
     if asked is not None:
@@ -155,9 +144,7 @@ def other_splits(files: FileSet, split: str | None) -> dict[str, Qrels]:
     """Return the judgments of the splits that were not chosen, by name."""
     chosen = judgments_named(files, split)
     return {
-        name: Qrels(read_judgments(files.source(file)))
-        for name, file in splits_of(files).items()
-        if file != chosen
+        name: Qrels(read_judgments(files.source(file))) for name, file in splits_of(files).items() if file != chosen
     }
 
 
@@ -192,9 +179,11 @@ def _ir_parts(data: Any, shown: str, faults: Faults | None) -> Loaded:
     if hasattr(data, "docs_iter"):
         count = data.docs_count()
         reader = RowReader(
-            lambda: map(_ir_row, data.docs_iter()), shown, row=_ir_at(data),
+            lambda: map(_ir_row, data.docs_iter()),
+            shown,
+            row=_ir_at(data),
             size=_EACH * (_MANY + 1 if count is None else count),
-        )  # fmt: skip
+        )
         documents = kept(reader, faults)
     if hasattr(data, "queries_iter"):
         queries = kept(RowReader(lambda: map(_ir_row, data.queries_iter()), shown), faults)
@@ -252,18 +241,17 @@ def _hub_parts(name: str) -> dict[str, Any]:
     wanted = [part for part in ("corpus", "queries") if part in configs]
     if "corpus" not in wanted:
         raise InputError(
-            f"there is no part named corpus; parts: {', '.join(configs[:8])}", where=where,
+            f"there is no part named corpus; parts: {', '.join(configs[:8])}",
+            where=where,
             fix="load its parts with datasets.load_dataset, and pass them: Collection.load("
             '{"corpus": ..., "queries": ..., "qrels": ...})',
-        )  # fmt: skip
+        )
     parts = {part: got_from(partial(hub.load_dataset, name, part), where, fix) for part in wanted}
     parts["qrels"] = hub_judgments(name, configs)
     return parts
 
 
-def _from_parts(
-    parts: Mapping[str, Any], name: str, split: str | None, faults: Faults | None
-) -> Loaded:
+def _from_parts(parts: Mapping[str, Any], name: str, split: str | None, faults: Faults | None) -> Loaded:
     corpus = one_split(parts["corpus"], None, f"{name}, corpus", ["corpus", split])
     documents = kept(rows_reader(corpus, f"{name}, corpus"), faults)
     queries: Mapping[str, TextRow] = {}
@@ -298,14 +286,14 @@ def rows_reader(data: Any, name: str) -> RowReader:
     """
     if isinstance(data, str | bytes | Mapping) or not hasattr(data, "__iter__"):
         raise InputError(
-            f"got {type(data).__name__} for texts", where=name,
+            f"got {type(data).__name__} for texts",
+            where=name,
             fix="pass a path, or a dataset whose rows have an id and a text",
-        )  # fmt: skip
+        )
     if iter(data) is data:
         raise InputError(
-            f"got {type(data).__name__}, which can be iterated only once", where=name,
-            fix="pass a list, or a dataset",
-        )  # fmt: skip
+            f"got {type(data).__name__}, which can be iterated only once", where=name, fix="pass a list, or a dataset"
+        )
     if not hasattr(data, "__len__"):
         return RowReader(lambda: data, name, size=_EACH * (_MANY + 1))
     at = data.__getitem__ if hasattr(data, "__getitem__") else None
@@ -363,24 +351,19 @@ def _mteb_parts(task: Any, where: str) -> Iterator[tuple[tuple[str, str], dict[s
 
 def _no_retrieval(where: str) -> InputError:
     return InputError(
-        "the task lacks documents, queries, or judgments", where=where,
-        fix="choose a task of the type Retrieval",
-    )  # fmt: skip
+        "the task lacks documents, queries, or judgments", where=where, fix="choose a task of the type Retrieval"
+    )
 
 
 def _mteb_chosen(
     parts: Mapping[tuple[str, str], dict[str, Any]], subset: str, split: str | None, where: str
 ) -> dict[str, Any]:
-    fitting = [
-        key for key in parts if subset in {"", key[0]} and (split is None or split == key[1])
-    ]
+    fitting = [key for key in parts if subset in {"", key[0]} and (split is None or split == key[1])]
     if len(fitting) > 1 and split is None:
         fitting = [key for key in fitting if key[1] == TEST] or fitting
     if len(fitting) != 1:
         raise InputError(
-            "there is no such subset or split"
-            if not fitting
-            else "there are several subsets or splits",
+            "there is no such subset or split" if not fitting else "there are several subsets or splits",
             where=where,
             fix="choose one, as mteb:NAME/SUBSET and split=...: "
             + ", ".join(f"{subset} {split}" for subset, split in parts),
@@ -392,16 +375,12 @@ def _mteb_rows(data: Any) -> Any:
     """Return rows with ids; version 1 has a mapping of id to text or to parts."""
     if not isinstance(data, Mapping):
         return data
-    return [
-        {"id": key, **({"text": value} if isinstance(value, str) else value)}
-        for key, value in data.items()
-    ]
+    return [{"id": key, **({"text": value} if isinstance(value, str) else value)} for key, value in data.items()]
 
 
 _LIBRARIES = {"ir_datasets": load_ir_datasets, "hf": load_hub, "mteb": load_mteb}
 _FIX = (
-    "pass a folder, a .zip, a file of documents, ir_datasets:NAME, hf:NAME, mteb:NAME, or an "
-    "object of these libraries"
+    "pass a folder, a .zip, a file of documents, ir_datasets:NAME, hf:NAME, mteb:NAME, or an object of these libraries"
 )
 
 
@@ -456,9 +435,7 @@ def _from_object(source: Any, split: str | None, faults: Faults | None) -> Loade
         return load_hub(source, split, faults)
     if hasattr(source, "metadata") and hasattr(source, "load_data"):
         return load_mteb(source, split, faults)
-    raise InputError(
-        f"got {type(source).__name__}, which is not a collection", where="collection", fix=_FIX
-    )
+    raise InputError(f"got {type(source).__name__}, which is not a collection", where="collection", fix=_FIX)
 
 
 def _reader(given: Any, what: str) -> Any:

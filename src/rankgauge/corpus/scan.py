@@ -161,12 +161,7 @@ def _some(examples: list[str], key: str) -> None:
         examples.append(key)
 
 
-def _repeats(
-    found: Scan,
-    collection: Collection,
-    hashes: npt.NDArray[np.uint64],
-    relevant: Sequence[int],
-) -> None:
+def _repeats(found: Scan, collection: Collection, hashes: npt.NDArray[np.uint64], relevant: Sequence[int]) -> None:
     """Record the first repeated documents, and all that repeat a relevant document."""
     if len(hashes) < 2:
         return

@@ -113,10 +113,7 @@ class SpanScores(Result):
 
     def table(self) -> Table:
         """Return a table with a row per query and the means in the last row."""
-        rows = [
-            (q.query_id, q.precision, q.recall, q.iou, q.relevant, q.retrieved, q.common)
-            for q in self.queries
-        ]
+        rows = [(q.query_id, q.precision, q.recall, q.iou, q.relevant, q.retrieved, q.common) for q in self.queries]
         return Table(
             columns=("query", "precision", "recall", "IoU", "relevant", "retrieved", "common"),
             rows=(*rows, ("mean", *self.mean().values(), None, None, None)),
@@ -188,17 +185,16 @@ def span_scores(
     asked = {q: of for q, spans in wanted.items() if (of := units.ranges(spans)) and _size(of)}
     if not asked:
         raise InputError(
-            "no query has a relevant span", where="relevant",
-            fix='pass at least one: {"q1": [Span("d1", 0, 42)]}',
-        )  # fmt: skip
+            "no query has a relevant span", where="relevant", fix='pass at least one: {"q1": [Span("d1", 0, 42)]}'
+        )
     if asked.keys().isdisjoint(given):
         raise MismatchError(
             f"no query with relevant spans has results (expected: {next(iter(asked))!r}, ...)",
-            where="span_scores", fix="pass spans of the same query ids",
-        )  # fmt: skip
+            where="span_scores",
+            fix="pass spans of the same query ids",
+        )
     queries = tuple(
-        _counted(query, units.ranges(given.get(query, [])), ranges, repeats)
-        for query, ranges in asked.items()
+        _counted(query, units.ranges(given.get(query, [])), ranges, repeats) for query, ranges in asked.items()
     )
     left_out = len(given.keys() - asked.keys())
     return SpanScores(queries, units.name, repeats, left_out)
@@ -237,9 +233,11 @@ def _value(row: Mapping[str, Any], keys: tuple[str, ...], name: str, number: int
     key = next((key for key in keys if key in row), None)
     if key is None:
         raise FormatError(
-            f"there is no {keys[0]!r}: the keys are {', '.join(map(repr, row))}", path=name,
-            line=number, fix=f"use lines of {_EXAMPLE}",
-        )  # fmt: skip
+            f"there is no {keys[0]!r}: the keys are {', '.join(map(repr, row))}",
+            path=name,
+            line=number,
+            fix=f"use lines of {_EXAMPLE}",
+        )
     return row[key]
 
 
@@ -248,9 +246,8 @@ def _spans(given: Any, query: str) -> list[Span]:
     strange = next((one for one in spans if not isinstance(one, Span)), None)
     if strange is not None:
         raise InputError(
-            f"got {strange!r:.60}, expected a span", where=f"query {query!r}",
-            fix='pass spans: Span("d1", 0, 42)',
-        )  # fmt: skip
+            f"got {strange!r:.60}, expected a span", where=f"query {query!r}", fix='pass spans: Span("d1", 0, 42)'
+        )
     return spans
 
 
@@ -278,9 +275,7 @@ class _Units:
         starts, ends = self._tokens(span)
         first = bisect.bisect_right(ends, span.start)
         # An empty span contains no token, even within a token.
-        return first, max(
-            first, bisect.bisect_left(starts, span.end)
-        ) if span.end > span.start else first
+        return first, max(first, bisect.bisect_left(starts, span.end)) if span.end > span.start else first
 
     def _tokens(self, span: Span) -> tuple[list[int], list[int]]:
         """Return the starts and the ends of the tokens of the document."""
@@ -299,9 +294,7 @@ class _Units:
         return self._ends[span.document]
 
 
-def _counted(
-    query: str, found: Mapping[str, _Ranges], wanted: Mapping[str, _Ranges], repeats: Repeats
-) -> QuerySpans:
+def _counted(query: str, found: Mapping[str, _Ranges], wanted: Mapping[str, _Ranges], repeats: Repeats) -> QuerySpans:
     merged = {doc: _merged(ranges) for doc, ranges in wanted.items()}
     once = {doc: _merged(ranges) for doc, ranges in found.items()}
     common = sum(_overlap(ranges, once.get(doc, [])) for doc, ranges in merged.items())

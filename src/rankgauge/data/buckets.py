@@ -70,9 +70,9 @@ class Buckets:
             segments.append(found)
             end += write_all(self._file, parts)
         self._segments = np.concatenate(segments)
-        self._sizes = np.bincount(
-            self._segments[:, 0], weights=_bytes_of(self._segments), minlength=_COUNT
-        ).astype(np.int64)
+        self._sizes = np.bincount(self._segments[:, 0], weights=_bytes_of(self._segments), minlength=_COUNT).astype(
+            np.int64
+        )
 
     @property
     def rows(self) -> int:
@@ -180,8 +180,7 @@ def _unwritable(error: OSError) -> StorageError:
     return StorageError(
         f"temporary data cannot be written: {error.strerror or error}",
         where=tempfile.gettempdir(),
-        fix="free about as much space as the unpacked input needs, or use another folder: "
-        "TMPDIR=/path/to/folder",
+        fix="free about as much space as the unpacked input needs, or use another folder: TMPDIR=/path/to/folder",
     )
 
 

@@ -51,11 +51,7 @@ def _digest(kind: bytes, table: PairTable) -> str:
     docs = table.docs.take(rows)
     counts = np.diff(table.offsets)[order]
     digest = hashlib.sha256(kind)
-    for numbers in (
-        [len(queries), len(table)],
-        [len(queries[number]) for number in order],
-        counts,
-    ):
+    for numbers in ([len(queries), len(table)], [len(queries[number]) for number in order], counts):
         digest.update(np.asarray(numbers, dtype="<i8").tobytes())
     digest.update(b"".join(queries[number] for number in order))
     digest.update(docs.lengths.astype("<i8").tobytes())

@@ -88,11 +88,7 @@ def _is_numbered(ids: str) -> bool:
 
 
 def _is_varied(ids: str) -> bool:
-    return (
-        bool(_BLANKS.search(ids) or _ZEROS.search(ids) or _POINTS.search(ids))
-        or _is_cased(ids)
-        or _is_escaped(ids)
-    )
+    return bool(_BLANKS.search(ids) or _ZEROS.search(ids) or _POINTS.search(ids)) or _is_cased(ids) or _is_escaped(ids)
 
 
 _WAYS = (
@@ -103,27 +99,15 @@ _WAYS = (
     Way("without %-escapes", unquote, _is_escaped, sure=True),
     Way("without spaces, case, leading zeros, .0, and %-escapes", _all, _is_varied),
     Way("without the prefix", lambda text: _PREFIX.sub("", text), _MARKS.search, both=False),
-    Way(
-        "without the word before the number",
-        lambda text: _WORD.sub("", text),
-        _is_numbered,
-        both=False,
-    ),
+    Way("without the word before the number", lambda text: _WORD.sub("", text), _is_numbered, both=False),
     Way("without the chunk number", lambda text: _CHUNK.sub("", text), _MARKS.search, both=False),
     Way("without the suffix", lambda text: _SUFFIX.sub("", text), _MARKS.search, both=False),
-    Way(
-        "without prefix and suffix",
-        lambda text: _SUFFIX.sub("", _PREFIX.sub("", text)),
-        _MARKS.search,
-        both=False,
-    ),
+    Way("without prefix and suffix", lambda text: _SUFFIX.sub("", _PREFIX.sub("", text)), _MARKS.search, both=False),
 )
 
 
 def way_of(
-    run_ids: Collection[bytes],
-    judged_ids: Collection[bytes],
-    worth: Callable[[Way], int] | None = None,
+    run_ids: Collection[bytes], judged_ids: Collection[bytes], worth: Callable[[Way], int] | None = None
 ) -> Way | None:
     """Return the transformation under which most unmatched ids match; None if there is none."""
     ours, theirs = set(run_ids), set(judged_ids)
@@ -156,8 +140,7 @@ def way_of(
 def _plain(ours: Iterable[bytes], theirs: Iterable[bytes]) -> bool:
     """Return whether all ids are integers without leading zeros, which have only one spelling."""
     return all(
-        all(map(bytes.isdigit, ids)) and not any(value.startswith(b"0") for value in ids)
-        for ids in (ours, theirs)
+        all(map(bytes.isdigit, ids)) and not any(value.startswith(b"0") for value in ids) for ids in (ours, theirs)
     )
 
 
@@ -260,9 +243,7 @@ def _candidates(way: Way, known: Mapping[str, list[bytes]], value: bytes) -> lis
     ]
 
 
-def matches(
-    way: Way, run_ids: Iterable[bytes], judged_ids: Iterable[bytes]
-) -> Iterator[tuple[bytes, bytes]]:
+def matches(way: Way, run_ids: Iterable[bytes], judged_ids: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
     """Yield ids of a run that match judged ids only when transformed, with their first match."""
     judged = list(dict.fromkeys(judged_ids))
     known, there = _known(way, judged), set(judged)
@@ -308,11 +289,7 @@ def renamed(table: PairTable, queries: Spelling | None, docs: Spelling | None) -
     """Rename the ids of a run to those of the judgments."""
     if docs is not None:
         names = docs.names
-        table = replace(
-            table,
-            docs=_replaced(table.docs, names),
-            unique=table.unique and docs.one_to_one,
-        )
+        table = replace(table, docs=_replaced(table.docs, names), unique=table.unique and docs.one_to_one)
     if queries is None:
         return table
     known = queries.names

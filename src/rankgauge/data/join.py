@@ -20,12 +20,7 @@ import numpy.typing as npt
 
 from rankgauge.core import native
 from rankgauge.core.ids import IntArray
-from rankgauge.core.pair_table import (
-    FloatArray,
-    PairTable,
-    distinct,
-    heads_of,
-)
+from rankgauge.core.pair_table import FloatArray, PairTable, distinct, heads_of
 from rankgauge.core.policies import BY_GRADE
 from rankgauge.data.judged_run import UNRANKED, JudgedRun
 from rankgauge.data.qrels import Qrels
@@ -96,10 +91,7 @@ class Joined:
     def empty(cls, qrels: Qrels) -> Joined:
         """Return the join of a run without queries."""
         none = np.zeros(0, dtype=np.int64)
-        return cls(
-            qrels, none, np.zeros(1, dtype=np.int64), none, none, none, np.zeros(0), none, none,
-            none, none,
-        )  # fmt: skip
+        return cls(qrels, none, np.zeros(1, dtype=np.int64), none, none, none, np.zeros(0), none, none, none, none)
 
     def blocks(self, queries: IntArray, cells: int = CELLS) -> Iterator[tuple[IntArray, JudgedRun]]:
         """Yield judged runs of blocks of these queries, with their indices in `queries`.
@@ -177,9 +169,7 @@ class Joined:
         numbers, _ = self.deciding(separate_judged=separate_judged, condensed=condensed)
         return distinct(numbers) if len(numbers) else numbers
 
-    def deciding(
-        self, *, separate_judged: bool = False, condensed: bool = False
-    ) -> tuple[IntArray, IntArray]:
+    def deciding(self, *, separate_judged: bool = False, condensed: bool = False) -> tuple[IntArray, IntArray]:
         """Return query and size of each group of equal scores whose order could change a value."""
         if not len(self.rank) or (self.tie_first == self.tie_last).all():
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -214,9 +204,7 @@ def join(qrels: Qrels, run: Run, *, ties: str, table: PairTable) -> Joined:
     if native.core is not None and qrels.judged is not None:
         docs = (*table.docs.columns(), table.docs.hashes())
         values = np.ascontiguousarray(table.values)
-        found, places = native.core.join(
-            qrels.judged, *docs, values, table.offsets, of_run, ties == "trec"
-        )
+        found, places = native.core.join(qrels.judged, *docs, values, table.offsets, of_run, ties == "trec")
         judged_rows = np.frombuffer(found, np.int64)
         ranks = [*np.frombuffer(places, np.int64).reshape(-1, 3).T]
     else:

@@ -128,9 +128,7 @@ class JudgedRun(Cached):
     n_judged: IntArray
 
     @classmethod
-    def from_grades(
-        cls, grades: Sequence[float], ideal: Sequence[float] | None = None
-    ) -> JudgedRun:
+    def from_grades(cls, grades: Sequence[float], ideal: Sequence[float] | None = None) -> JudgedRun:
         """Return a run of one query whose ranking has these grades from rank 1 on, all judged.
 
         Args:
@@ -161,9 +159,7 @@ class JudgedRun(Cached):
         if not isinstance(other, JudgedRun):
             return NotImplemented
         return all(
-            np.array_equal(getattr(self, part.name), getattr(other, part.name))
-            for part in fields(self)
-            if part.init
+            np.array_equal(getattr(self, part.name), getattr(other, part.name)) for part in fields(self) if part.init
         )
 
     __hash__ = None  # type: ignore[assignment] # holds arrays
@@ -212,9 +208,7 @@ class JudgedRun(Cached):
 
     def first(self, rel: Level) -> IntArray:
         """Return the rank of the first relevant document, (Q,); `UNRANKED` if there is none."""
-        return self.once(
-            ("first", rel), lambda: np.where(self.hits(rel), self.rank, UNRANKED).min(axis=1)
-        )
+        return self.once(("first", rel), lambda: np.where(self.hits(rel), self.rank, UNRANKED).min(axis=1))
 
     def relevant(self, rel: Level) -> IntArray:
         """Return the number of relevant documents of the query, (Q,), retrieved or not."""
@@ -233,9 +227,7 @@ class JudgedRun(Cached):
         """Return the discount of each document's rank, (Q, J); 0 past `k` and where padded."""
         return self.weights(("discounts", b), _discounts_of(b).upto, k)
 
-    def weights(
-        self, key: Hashable, table: Callable[[int], FloatArray], k: int | None = None
-    ) -> FloatArray:
+    def weights(self, key: Hashable, table: Callable[[int], FloatArray], k: int | None = None) -> FloatArray:
         """Return the weight of each document's rank, (Q, J); 0 past `k` and where padded.
 
         Args:
@@ -245,9 +237,7 @@ class JudgedRun(Cached):
             k: Number of ranks with a weight.
         """
         if k is not None:
-            return self.once(
-                (key, k), lambda: np.where(self.within(k), self.weights(key, table), 0.0)
-            )
+            return self.once((key, k), lambda: np.where(self.within(k), self.weights(key, table), 0.0))
         return self.once(key, lambda: _of_ranks(self.rank, table))
 
     def in_groups(self, flags: BoolArray) -> tuple[IntArray, IntArray]:
@@ -354,9 +344,7 @@ class Averaged(JudgedRun):
             return self.count(flags)
         return self.total(np.where(flags, self.share(k), 0.0))
 
-    def weights(
-        self, key: Hashable, table: Callable[[int], FloatArray], k: int | None = None
-    ) -> FloatArray:
+    def weights(self, key: Hashable, table: Callable[[int], FloatArray], k: int | None = None) -> FloatArray:
         """Return the mean weight of the ranks of each document's tie group, (Q, J)."""
         return self.once((key, k), lambda: self._means(table, k))
 

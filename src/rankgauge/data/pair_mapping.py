@@ -78,16 +78,12 @@ class Pairs(Mapping[str, Mapping[str, float]]):
         docs, values = self.table.docs.tolist(), self.table.values.tolist()
         ends = self.table.offsets.tolist()
         return {
-            query: list(
-                zip(docs[ends[q] : ends[q + 1]], values[ends[q] : ends[q + 1]], strict=True)
-            )
+            query: list(zip(docs[ends[q] : ends[q + 1]], values[ends[q] : ends[q + 1]], strict=True))
             for q, query in enumerate(self.table.queries.tolist())
         }
 
 
-def table_of_input(
-    source: Any, layout: Layout, *, ranks: bool = False, on_error: OnError | None = None
-) -> PairTable:
+def table_of_input(source: Any, layout: Layout, *, ranks: bool = False, on_error: OnError | None = None) -> PairTable:
     """Convert any supported source to rows, including duplicate pairs."""
     if isinstance(source, PairTable):
         return finite(source, layout, on_error)

@@ -23,10 +23,7 @@ from rankgauge.formats.extra_columns import Wide, WideRows
 from rankgauge.formats.lines import Source
 from rankgauge.formats.registry import InFormat
 
-_ORDINARY = (
-    "ordinary judgments read as preferences: of two documents the one of the higher grade is "
-    "preferred"
-)
+_ORDINARY = "ordinary judgments read as preferences: of two documents the one of the higher grade is preferred"
 _ONLY = b"0"
 _MAPPING = '{"q1": {"group": {"d1": 2, "d2": 1}}}'
 
@@ -125,9 +122,13 @@ class PreferenceQrels(SpecialQrels):
         query = table.query_numbers()
         only = Ids.of([_ONLY]).take(np.zeros(len(table), dtype=np.int64))
         rows = WideRows(
-            table.queries.take(query), table.docs, table.values,
-            {"group": only, "subgroup": only}, table.source or "judgments", table.lines,
-        )  # fmt: skip
+            table.queries.take(query),
+            table.docs,
+            table.values,
+            {"group": only, "subgroup": only},
+            table.source or "judgments",
+            table.lines,
+        )
         note = f"{rows.source}: {_ORDINARY}"
         return cls._made(rows, query, table.queries, *table.notes, note)
 
@@ -139,10 +140,7 @@ class PreferenceQrels(SpecialQrels):
 
     def __repr__(self) -> str:
         groups = sum(map(len, self.by_group))
-        return (
-            f"<PreferenceQrels: {many(len(self), 'query')}, {many(groups, 'group')}, "
-            f"{many(len(self.row), 'grade')}>"
-        )
+        return f"<PreferenceQrels: {many(len(self), 'query')}, {many(groups, 'group')}, {many(len(self.row), 'grade')}>"
 
     @cached_property
     def by_group(self) -> tuple[tuple[_Group, ...], ...]:
@@ -154,16 +152,10 @@ class PreferenceQrels(SpecialQrels):
         group, subgroup = (labels.unique()[0] for labels in self.labels)
         firsts = self.qrels.table.offsets.tolist()
         found = []
-        for number, (start, stop) in enumerate(
-            zip(self.offsets[:-1].tolist(), self.offsets[1:].tolist(), strict=True)
-        ):
+        for number, (start, stop) in enumerate(zip(self.offsets[:-1].tolist(), self.offsets[1:].tolist(), strict=True)):
             judged = start + np.flatnonzero(self.grade[start:stop] >= 0)
             parts = np.split(judged, np.flatnonzero(np.diff(group[judged])) + 1)
-            found.append(
-                tuple(
-                    self._group(part, subgroup[part], firsts[number]) for part in parts if len(part)
-                )
-            )
+            found.append(tuple(self._group(part, subgroup[part], firsts[number]) for part in parts if len(part)))
         return tuple(found)
 
     def _group(self, part: IntArray, subgroup: IntArray, first: int) -> _Group:
@@ -189,9 +181,7 @@ class PreferenceQrels(SpecialQrels):
         both = np.argwhere(over & over.T)
         if len(both):
             one, other = (names[place] for place in both[both[:, 0] < both[:, 1]][0].tolist())
-            raise self._contradiction(
-                part, f"'{one}' and '{other}' are each preferred to the other"
-            )
+            raise self._contradiction(part, f"'{one}' and '{other}' are each preferred to the other")
         unsure = np.flatnonzero((lowest == 0) & (highest > 0))
         if len(unsure):
             doc = names[int(unsure[0])]

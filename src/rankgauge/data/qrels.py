@@ -124,9 +124,7 @@ class Qrels(Pairs):
         if not isinstance(other, Qrels):
             return NotImplemented
         mine, theirs = self._rows(), other._rows()
-        return {q: dict(rows) for q, rows in mine.items()} == {
-            q: dict(rows) for q, rows in theirs.items()
-        }
+        return {q: dict(rows) for q, rows in mine.items()} == {q: dict(rows) for q, rows in theirs.items()}
 
     __hash__ = None  # type: ignore[assignment] # holds arrays
 
@@ -210,10 +208,7 @@ def _decoded(ids: Ids) -> list[str]:
         return [value.decode() for value in values]
     except UnicodeDecodeError:
         texts = (value.decode("utf-8", "replace") for value in values)
-        return [
-            text if text.encode() == value else _NO_TEXT
-            for text, value in zip(texts, values, strict=True)
-        ]
+        return [text if text.encode() == value else _NO_TEXT for text, value in zip(texts, values, strict=True)]
 
 
 def read_qrels(path: Source, *, format: str | None = None, split: str | None = None) -> Qrels:
@@ -284,7 +279,6 @@ def judged_number(qrels: Qrels, query: Any) -> int:
     shown = show_id(wanted)
     if shown not in qrels.query_ids:
         raise MismatchError(
-            f"query '{shown}' is not judged", where="queries",
-            fix=f"judged queries include: {some(qrels.query_ids)}",
-        )  # fmt: skip
+            f"query '{shown}' is not judged", where="queries", fix=f"judged queries include: {some(qrels.query_ids)}"
+        )
     return qrels.query_ids.index(shown)

@@ -12,13 +12,7 @@ import numpy.typing as npt
 from rankgauge.core import native
 from rankgauge.core.arguments import integer
 from rankgauge.core.ids import IntArray
-from rankgauge.core.pair_table import (
-    FloatArray,
-    PairTable,
-    heads_of,
-    offsets_of,
-    ranges_of,
-)
+from rankgauge.core.pair_table import FloatArray, PairTable, heads_of, offsets_of, ranges_of
 from rankgauge.core.policies import Order, order_of
 from rankgauge.data.run import Run
 
@@ -27,9 +21,7 @@ CELLS = 1 << 17
 _T = TypeVar("_T", bound=np.generic)
 
 
-def by_grade(
-    query: IntArray, group: tuple[IntArray, IntArray], grade: FloatArray, ties: str
-) -> IntArray:
+def by_grade(query: IntArray, group: tuple[IntArray, IntArray], grade: FloatArray, ties: str) -> IntArray:
     """Return the ranks of judged documents if ties are broken by grade.
 
     Within groups of equal scores, higher grades come first and unjudged documents last; ``worst``
@@ -138,9 +130,7 @@ def padded(starts: IntArray, sizes: IntArray) -> tuple[IntArray, npt.NDArray[np.
     return np.where(filled, starts[:, None] + columns, 0), filled
 
 
-def gather(
-    values: npt.NDArray[_T], rows: IntArray, filled: npt.NDArray[np.bool_], pad: float
-) -> npt.NDArray[_T]:
+def gather(values: npt.NDArray[_T], rows: IntArray, filled: npt.NDArray[np.bool_], pad: float) -> npt.NDArray[_T]:
     """Return the values at these rows; `pad` in padding cells."""
     if not len(values):
         return np.full(rows.shape, pad, dtype=values.dtype)

@@ -132,11 +132,7 @@ def _run(read: RecordRows, queries: Ids) -> tuple[Run, int]:
     """Return the run, and the number of queries whose scores and order disagree."""
     docs = _packed(read.rows, lambda row: row.docs, "document id")
     # A plain list is a ranking: the first document gets the highest score.
-    scores = _numbers(
-        read.rows,
-        lambda row: range(len(row.docs), 0, -1) if row.scores is None else row.scores,
-        RUN,
-    )
+    scores = _numbers(read.rows, lambda row: range(len(row.docs), 0, -1) if row.scores is None else row.scores, RUN)
     offsets = offsets_of([len(row.docs) for row in read.rows])
     rising = np.flatnonzero(scores[1:] > scores[:-1]) + 1
     row = np.searchsorted(offsets, rising, side="right") - 1
@@ -150,9 +146,7 @@ def _judgments(read: RecordRows, queries: Ids) -> tuple[Qrels, Qrels, list[str]]
     binary: list[dict[bytes, float]] = []
     graded: list[dict[bytes, float]] = []
     split = fractions = 0
-    for row, relevant, grades in zip(
-        read.rows, _relevant_sets(read.rows), _grade_maps(read.rows), strict=True
-    ):
+    for row, relevant, grades in zip(read.rows, _relevant_sets(read.rows), _grade_maps(read.rows), strict=True):
         if row.grades is None:
             grades = dict.fromkeys(relevant, 1.0)  # noqa: PLW2901 - the grades of this row
         graded.append(grades)
@@ -237,9 +231,7 @@ def _packed(rows: Sequence[Record], cells: Callable[[Record], Sequence[Any]], wh
     return Ids.of(_chained(columns), what, _blame(rows, columns))
 
 
-def _numbers(
-    rows: Sequence[Record], cells: Callable[[Record], Sequence[Any]], layout: Layout
-) -> FloatArray:
+def _numbers(rows: Sequence[Record], cells: Callable[[Record], Sequence[Any]], layout: Layout) -> FloatArray:
     """Return the finite numbers of all records in one column; errors name the record."""
     columns = [cells(row) for row in rows]
     return finite_numbers(_chained(columns), layout, _blame(rows, columns))

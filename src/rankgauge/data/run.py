@@ -51,9 +51,7 @@ class Run(Pairs):
 
     if TYPE_CHECKING:
 
-        def __init__(
-            self, table: Any, name: str = "run", settings: Mapping[str, Any] = ...
-        ) -> None: ...
+        def __init__(self, table: Any, name: str = "run", settings: Mapping[str, Any] = ...) -> None: ...
 
     def __post_init__(self) -> None:
         if not isinstance(self.table, PairTable):
@@ -75,9 +73,7 @@ class Run(Pairs):
         self.__post_init__()
 
     @classmethod
-    def of(
-        cls, source: Any, *, name: str | None = None, settings: Mapping[str, Any] | None = None
-    ) -> Run:
+    def of(cls, source: Any, *, name: str | None = None, settings: Mapping[str, Any] | None = None) -> Run:
         """Convert any supported source to a run.
 
         Args:
@@ -99,9 +95,7 @@ class Run(Pairs):
             run = source
         elif isinstance(source, Pairs):
             raise InputError(
-                "got judgments, expected a run",
-                where=RUN.name,
-                fix="pass the judgments first, then the run",
+                "got judgments, expected a run", where=RUN.name, fix="pass the judgments first, then the run"
             )
         elif isinstance(source, str | os.PathLike):
             run = read_run(source)
@@ -130,9 +124,7 @@ class Run(Pairs):
     __hash__ = None  # type: ignore[assignment] # holds arrays
 
     def __repr__(self) -> str:
-        return (
-            f"<Run {self.name!r}: {many(len(self), 'query')}, {many(len(self.table), 'document')}>"
-        )
+        return f"<Run {self.name!r}: {many(len(self), 'query')}, {many(len(self.table), 'document')}>"
 
     @cached_property
     def repeats(self) -> list[list[int]]:
@@ -150,8 +142,7 @@ class Run(Pairs):
         if policy == "error":
             raise self.table.repeat_error(
                 self.repeats[0],
-                fix="remove it, or keep the highest score: evaluate and cut take "
-                "duplicates='best' (--duplicates best)",
+                fix="remove it, or keep the highest score: evaluate and cut take duplicates='best' (--duplicates best)",
             )
         keep = np.ones(len(self.table), dtype=bool)
         for group in self.repeats:
@@ -206,11 +197,7 @@ def run_blocks(source: Any) -> Iterator[Run]:
 
 
 def map_blocks(
-    source: Any,
-    function: Callable[[Run], _T],
-    name: str | None = None,
-    *,
-    memory: int | None = None,
+    source: Any, function: Callable[[Run], _T], name: str | None = None, *, memory: int | None = None
 ) -> list[_T]:
     """Call `function` with each block of a run, and return the results.
 
@@ -224,16 +211,11 @@ def map_blocks(
         return _map_in_memory(source, function, name, memory)
     if isinstance(source, str | os.PathLike):
         with suppress(InputError):
-            return [
-                function(block if name is None else replace(block, name=name))
-                for block in run_blocks(source)
-            ]
+            return [function(block if name is None else replace(block, name=name)) for block in run_blocks(source)]
     return [function(Run.of(source, name=name))]
 
 
-def _map_in_memory(
-    source: Source, function: Callable[[Run], _T], name: str | None, memory: int
-) -> list[_T]:
+def _map_in_memory(source: Source, function: Callable[[Run], _T], name: str | None, memory: int) -> list[_T]:
     from rankgauge.data.buckets import Buckets, most_bytes, positioned
 
     parts = pieces.Pieces(source, RUN, memory)
@@ -313,14 +295,13 @@ def named_sources(runs: Any) -> list[tuple[str, Any]]:
         named = [(name_of(one), one) for one in sources]
     else:
         raise InputError(
-            f"got {type(runs).__name__}, expected runs", where="runs",
+            f"got {type(runs).__name__}, expected runs",
+            where="runs",
             fix='pass them by name, {"bm25": run_a, "dense": run_b}, or in a list',
-        )  # fmt: skip
+        )
     if len(named) < 2:
         raise InputError(
-            f"got {many(len(named), 'run')}, expected two or more",
-            where="runs",
-            fix="pass at least one more",
+            f"got {many(len(named), 'run')}, expected two or more", where="runs", fix="pass at least one more"
         )
     return named
 

@@ -90,10 +90,7 @@ class JoinedBlock(NamedTuple):
         tally = tally._replace(unknown=len(unknown))
         places = {note: place for place, note in enumerate(notes)}
         first = first_ids(unknown)
-        return cls(
-            joined,
-            InputSummary(joined.numbers, _ends(joined), tally, first, rankings, source, places),
-        )
+        return cls(joined, InputSummary(joined.numbers, _ends(joined), tally, first, rankings, source, places))
 
 
 def join_block(qrels: Qrels, run: Run, *, ties: Ties, duplicates: Duplicates) -> JoinedBlock:
@@ -102,9 +99,14 @@ def join_block(qrels: Qrels, run: Run, *, ties: Ties, duplicates: Duplicates) ->
     joined = join(qrels, run, ties=ties, table=table)
     (rising, varied, *_), (*_, longer, uneven) = run.table.orders(), table.orders()
     tally = InputCounts(
-        len(table), rising, varied, longer, uneven,
-        removed=len(run.table) - len(table), unpaired=int(not run.table.paired),
-    )  # fmt: skip
+        len(table),
+        rising,
+        varied,
+        longer,
+        uneven,
+        removed=len(run.table) - len(table),
+        unpaired=int(not run.table.paired),
+    )
     unknown = run.table.queries.take(joined.unknown_queries).tolist()
     first = _first_documents(table, joined)
     return JoinedBlock.of(joined, tally, unknown, first, run.table.source, run.table.notes)
@@ -130,15 +132,7 @@ def merge_summaries(parts: list[InputSummary]) -> InputSummary:
     source = min(filter(None, (part.source for part in parts)), default="")
     ends = [part.ends for part in parts]
     parts.clear()
-    return InputSummary(
-        numbers[order],
-        _taken(ends, order),
-        tally,
-        unknown,
-        dict(rankings[:RANKINGS]),
-        source,
-        notes,
-    )
+    return InputSummary(numbers[order], _taken(ends, order), tally, unknown, dict(rankings[:RANKINGS]), source, notes)
 
 
 def _taken(parts: list[Ends], order: IntArray) -> Ends:
@@ -177,6 +171,4 @@ def _first_documents(table: PairTable, joined: Joined) -> dict[int, Sequence[str
     starts, sizes = table.offsets[queries], np.minimum(np.diff(table.offsets)[queries], DOCUMENTS)
     docs = table.docs.take(ranges_of(starts, sizes)).tolist()
     parts = pairwise(offsets_of(sizes).tolist())
-    return {
-        number: docs[a:b] for number, (a, b) in zip(joined.numbers.tolist(), parts, strict=False)
-    }
+    return {number: docs[a:b] for number, (a, b) in zip(joined.numbers.tolist(), parts, strict=False)}

@@ -51,36 +51,32 @@ class JoinedDicts(NamedTuple):
         """Return the ranks of the judged documents."""
         rows, ranks = (np.frombuffer(column, np.int64) for column in self.entries)
         return Joined.of_entries(
-            self.qrels, self.numbers, rows, [*ranks.reshape(-1, 3).T],
-            retrieved=self.ends[:, 0].astype(np.int64), ties=self.ties,
-        )  # fmt: skip
+            self.qrels,
+            self.numbers,
+            rows,
+            [*ranks.reshape(-1, 3).T],
+            retrieved=self.ends[:, 0].astype(np.int64),
+            ties=self.ties,
+        )
 
     def block(self) -> JoinedBlock:
         """Return the join and its summary, without the computed measures."""
         return JoinedBlock.of(self.joined(), self.tally, self.unknown, self.rankings, "", ())
 
 
-def join_dicts(
-    qrels: Qrels, run: Any, program: FloatArray | None, *, ties: Ties
-) -> JoinedDicts | None:
+def join_dicts(qrels: Qrels, run: Any, program: FloatArray | None, *, ties: Ties) -> JoinedDicts | None:
     """Join a run of dicts or lists, and measure it; return None if the core declines the run.
 
     `program` has the instructions for measures; see `measures.compiled`.
     """
     run = _scored(run)
-    if (
-        native.core is None
-        or type(run) is not dict
-        or not all(type(ranking) is dict for ranking in run.values())
-    ):
+    if native.core is None or type(run) is not dict or not all(type(ranking) is dict for ranking in run.values()):
         return None
     names, pools = qrels.texts
     steps = _NOTHING if program is None else program
     deepest = max(qrels.largest_pool, max(map(len, run.values()), default=0))
     columns = (qrels.table.values, qrels.table.offsets, *qrels.ideal, discount_table(deepest))
-    found = native.core.measure_dicts(
-        run, names, pools, columns, steps, (RANKINGS, DOCUMENTS), ties == "trec"
-    )
+    found = native.core.measure_dicts(run, names, pools, columns, steps, (RANKINGS, DOCUMENTS), ties == "trec")
     if found is None:
         return None
     numbered, cells, ends, (*counts, tied), unknown, rankings, *entries = found
@@ -124,12 +120,7 @@ def _scored(run: Any) -> Any:
 
 
 def join_file(
-    qrels: Qrels,
-    path: Source,
-    function: Callable[[JoinedBlock], _T],
-    *,
-    ties: Ties,
-    memory: int | None = None,
+    qrels: Qrels, path: Source, function: Callable[[JoinedBlock], _T], *, ties: Ties, memory: int | None = None
 ) -> list[_T] | None:
     """Call `function` with each part of a run file; return None if the core declines the file."""
     core = native.core

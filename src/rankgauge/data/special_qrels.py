@@ -76,8 +76,7 @@ class SpecialQrels(Mapping[str, Any]):
                 if isinstance(source, Run)
                 else f"these judgments have no {cls.labeled}",
                 where="judgments",
-                fix=f"pass {cls.layout.words}: a path, {cls.layout.mapping}, or rows "
-                f"({', '.join(cls.layout.written)})",
+                fix=f"pass {cls.layout.words}: a path, {cls.layout.mapping}, or rows ({', '.join(cls.layout.written)})",
             )
         return cls._of_rows(wide_rows(source, cls.layout))
 
@@ -119,9 +118,7 @@ class SpecialQrels(Mapping[str, Any]):
         )
 
     @classmethod
-    def _refuse_repeated(
-        cls, rows: WideRows, query: IntArray, codes: Mapping[str, IntArray]
-    ) -> None:
+    def _refuse_repeated(cls, rows: WideRows, query: IntArray, codes: Mapping[str, IntArray]) -> None:
         keys = [query, *(codes[name] for name in cls.judged_once), codes["document"]]
         order = np.lexsort(keys[::-1])
         same = np.logical_and.reduce([key[order][1:] == key[order][:-1] for key in keys])
@@ -134,10 +131,8 @@ class SpecialQrels(Mapping[str, Any]):
             f"duplicate document '{show_id(rows.docs[one])}' for "
             + " of ".join([*named, f"query '{show_id(rows.queries[one])}'"]),
             where=row_place(rows, *sorted((one, other))),
-            fix="keep one grade of each document for each " + " and ".join(
-                cls.judged_once or ("query",)
-            ),
-        )  # fmt: skip
+            fix="keep one grade of each document for each " + " and ".join(cls.judged_once or ("query",)),
+        )
 
     def write(self, path: Source, form: str | None = None) -> None:
         """Write the judgments to a file atomically.
@@ -189,9 +184,7 @@ class SpecialQrels(Mapping[str, Any]):
         own = slice(*self.offsets[number : number + 2].tolist())
         columns = dict(zip(self.layout.columns, self.labels, strict=True))
         levels = [
-            self.qrels.table.docs.take(self.row[own]).shown()
-            if name == "document"
-            else columns[name].take(own).shown()
+            self.qrels.table.docs.take(self.row[own]).shown() if name == "document" else columns[name].take(own).shown()
             for name in self.nesting
         ]
         found: dict[str, Any] = {}
@@ -243,9 +236,7 @@ class SpecialQrels(Mapping[str, Any]):
     def _numbered(self) -> Qrels:
         return numbered(self.qrels)
 
-    def blocks(
-        self, joined: Joined, queries: IntArray, cells: int = _CELLS
-    ) -> Iterator[tuple[IntArray, Any]]:
+    def blocks(self, joined: Joined, queries: IntArray, cells: int = _CELLS) -> Iterator[tuple[IntArray, Any]]:
         """Yield kernel inputs for blocks of these queries, with the indices of their rows."""
         joined = joined.by_rows(self._numbered)
         for places, block in joined.blocks(queries, max(1, cells // self.width)):

@@ -13,14 +13,7 @@ import numpy.typing as npt
 from rankgauge.core.ids import Ids, IntArray
 from rankgauge.core.pair_table import FloatArray, PairTable, heads_of, offsets_of, ranges_of
 from rankgauge.core.text import many
-from rankgauge.data.buckets import (
-    Buckets,
-    Positioned,
-    most_bytes,
-    positioned,
-    temporary_file,
-    write_all,
-)
+from rankgauge.data.buckets import Buckets, Positioned, most_bytes, positioned, temporary_file, write_all
 from rankgauge.data.qrels import Qrels
 from rankgauge.formats.columns import JUDGMENTS
 from rankgauge.formats.lines import Source
@@ -167,9 +160,14 @@ class StoredQrels:
         counts = np.zeros(len(self), dtype=np.int64)
         counts[chosen] = np.diff(table.offsets)
         whole = PairTable(
-            self.queries, offsets_of(counts), table.docs, table.values, unique=True,
-            source=self.source, notes=self.notes,
-        )  # fmt: skip
+            self.queries,
+            offsets_of(counts),
+            table.docs,
+            table.values,
+            unique=True,
+            source=self.source,
+            notes=self.notes,
+        )
         return _Outline(whole, self)
 
 

@@ -54,9 +54,7 @@ def cut(run: Any, k: int, *, ties: Order = "trec", duplicates: Duplicates = "err
     return read_part(run, top)
 
 
-def sample_queries(
-    sources: Any, n: int, *, seed: int = 0, among: Among = "intersection"
-) -> tuple[str, ...]:
+def sample_queries(sources: Any, n: int, *, seed: int = 0, among: Among = "intersection") -> tuple[str, ...]:
     """Draw the same n queries for several runs and judgments.
 
     Queries are sorted by a SHA-256 of seed and id, and the first n are selected. The result is
@@ -90,18 +88,20 @@ def sample_queries(
     given: list[Any] = [sources] if isinstance(sources, Qrels | Run) else list(sources)
     if not given or not all(isinstance(one, Qrels | Run) for one in given):
         raise InputError(
-            "queries are drawn from judgments and runs", where="sources",
+            "queries are drawn from judgments and runs",
+            where="sources",
             fix="pass the result of read_qrels, read_run, Qrels.of, or Run.of",
-        )  # fmt: skip
+        )
     sets = [set(one.query_index) for one in given]
     known = set.intersection(*sets) if among == "intersection" else set.union(*sets)
     if len(known) < whole:
         common = " in common" if len(given) > 1 and among == "intersection" else ""
         raise InputError(
             f"{many(whole, 'query')} {inflect(whole, 'was', 'were')} requested, but there "
-            f"{inflect(len(known), 'is', 'are')} only {len(known)}{common}", where="sample",
+            f"{inflect(len(known), 'is', 'are')} only {len(known)}{common}",
+            where="sample",
             fix=f"request at most {len(known)}" if known else "pass files of the same queries",
-        )  # fmt: skip
+        )
     return tuple(show_id(query) for query in sorted(drawn(known, seed)[:whole]))
 
 
@@ -156,9 +156,7 @@ def only(source: _T, queries: Iterable[Any]) -> _T:
     shown_ids = {query for query in given if isinstance(query, str)}
     numbers = [
         number
-        for number, (query, shown) in enumerate(
-            zip(source.query_index, source.query_ids, strict=True)
-        )
+        for number, (query, shown) in enumerate(zip(source.query_index, source.query_ids, strict=True))
         if query in ids or shown in shown_ids
     ]
     table = of_queries(source.table, np.array(numbers, dtype=np.int64))
@@ -171,9 +169,10 @@ def given_ids(queries: Any) -> list[Any]:
         return list(read_ids(queries))
     if isinstance(queries, str | bytes) or not isinstance(queries, Iterable):
         raise InputError(
-            f"got {queries!r:.60} for the queries", where="queries",
+            f"got {queries!r:.60} for the queries",
+            where="queries",
             fix="pass a list of ids, or the path of a file with one id per line",
-        )  # fmt: skip
+        )
     return list(queries)
 
 

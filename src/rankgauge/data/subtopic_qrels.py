@@ -65,14 +65,22 @@ class SubtopicQrels(SpecialQrels):
         fields=("query", "subtopic", "document", "grade"),
         columns={
             "subtopic": (
-                "subtopic_id", "subtopic", "subtopicid", "intent_id", "intent", "aspect_id",
-                "aspect", "nugget_id", "nugget", "iteration",
+                "subtopic_id",
+                "subtopic",
+                "subtopicid",
+                "intent_id",
+                "intent",
+                "aspect_id",
+                "aspect",
+                "nugget_id",
+                "nugget",
+                "iteration",
             )
         },
         example="q1 2 d1 1",
         mapping=_MAPPING,
         rows_of=_rows_of,
-    )  # fmt: skip
+    )
 
     @classmethod
     def _made(cls, rows: WideRows, query: IntArray, queries: Ids, *notes: str) -> Self:
@@ -82,8 +90,7 @@ class SubtopicQrels(SpecialQrels):
             raise InputError(
                 f"these judgments have no subtopics: all are of '{names[0].decode()}'",
                 where=rows.source,
-                fix="pass judgments by subtopic, with lines such as: q1 2 d1 1 (query, subtopic, "
-                "document, grade)",
+                fix="pass judgments by subtopic, with lines such as: q1 2 d1 1 (query, subtopic, document, grade)",
             )
         found = super()._made(rows, query, queries, *notes)
         if found.width > 1:
@@ -188,10 +195,7 @@ class SubtopicRun(Cached):
 
     def relevant(self, rel: Level) -> IntArray:
         """Return the number of relevant documents of each subtopic, (Q, S), retrieved or not."""
-        return self.once(
-            ("relevant", rel),
-            lambda: np.add.reduce(self.reaches(self.pool, rel), axis=1, dtype=np.int64),
-        )
+        return self.once(("relevant", rel), lambda: np.add.reduce(self.reaches(self.pool, rel), axis=1, dtype=np.int64))
 
     def subtopics(self, rel: Level) -> FloatArray:
         """Return the number of subtopics with a relevant document, (Q,); NaN if there is none.

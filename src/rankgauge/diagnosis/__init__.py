@@ -12,26 +12,13 @@ with lazy_imports(globals()):
         Missed as Missed,
         QueryDiagnosis as QueryDiagnosis,
     )
-    from rankgauge.diagnosis.diagnosis import (
-        Diagnosis as Diagnosis,
-        diagnose as diagnose,
-    )
-    from rankgauge.diagnosis.fixes import (
-        PrecisionRecall as PrecisionRecall,
-        SuggestedFix as SuggestedFix,
-    )
+    from rankgauge.diagnosis.diagnosis import Diagnosis as Diagnosis, diagnose as diagnose
+    from rankgauge.diagnosis.fixes import PrecisionRecall as PrecisionRecall, SuggestedFix as SuggestedFix
     from rankgauge.diagnosis.gains import (
         CutOff as CutOff,
         PotentialGain as PotentialGain,
         Sweep as Sweep,
         Threshold as Threshold,
     )
-    from rankgauge.diagnosis.quality import (
-        Band as Band,
-        Bands as Bands,
-        Quality as Quality,
-    )
-    from rankgauge.diagnosis.slices import (
-        Difficulty as Difficulty,
-        Slice as Slice,
-    )
+    from rankgauge.diagnosis.quality import Band as Band, Bands as Bands, Quality as Quality
+    from rankgauge.diagnosis.slices import Difficulty as Difficulty, Slice as Slice

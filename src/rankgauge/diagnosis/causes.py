@@ -13,17 +13,7 @@ from rankgauge.diagnosis.patterns import Patterns, overlap
 from rankgauge.diagnosis.ranked_queries import RankedQuery
 from rankgauge.diagnosis.terms import Texts
 
-__all__ = [
-    "CAUSES",
-    "Cause",
-    "CauseTotal",
-    "Examiner",
-    "Missed",
-    "QueryDiagnosis",
-    "first_cause",
-    "shares",
-    "totals",
-]
+__all__ = ["CAUSES", "Cause", "CauseTotal", "Examiner", "Missed", "QueryDiagnosis", "first_cause", "shares", "totals"]
 
 _HALF = 0.5
 _NEARLY_ALL = 0.75
@@ -54,94 +44,115 @@ class Cause:
 
 
 SUSPICIOUS = Cause(
-    "judgments suspicious", "query", "documents",
+    "judgments suspicious",
+    "query",
+    "documents",
     "a relevant document is not in the collection or has no text; a document in the top k is not "
     "in the collection; two judged documents have the same words but different grades, one of "
     "them relevant; or at least 5 documents are judged and all have the same grade, although "
     "grades differ in most queries and some documents are judged not relevant",
     "check judgments and ids first",
-)  # fmt: skip
+)
 CUT = Cause(
-    "rankings cut", "document", "ranks",
+    "rankings cut",
+    "document",
+    "ranks",
     "the document is not in the ranking, and at least 3 in 4 rankings of the run end at the same "
     "rank as this one, which is not deeper than the measure reads (nDCG@10: 10), less deep than "
     "a reranker reads (depth), and less deep than the run that it is compared with, if any",
     "retrieve deeper",
-)  # fmt: skip
+)
 UNJUDGED = Cause(
-    "unjudged at the top", "query", "ranks",
+    "unjudged at the top",
+    "query",
+    "ranks",
     "at least half of the documents in the top k have no grade, and the judgments also contain "
     "documents that are not relevant",
     "judge these first",
-)  # fmt: skip
+)
 DUPLICATES = Cause(
-    "duplicates crowd the top", "query", "documents",
+    "duplicates crowd the top",
+    "query",
+    "documents",
     "a document in the top k repeats a higher-ranked one (Jaccard similarity of their five-word "
     "shingles of at least .9), or an unjudged one has the same words as a relevant one",
     "keep one of each",
-)  # fmt: skip
+)
 UNORDERED = Cause(
-    "no order at the top", "query", "ranks",
+    "no order at the top",
+    "query",
+    "ranks",
     "over all queries, relevant documents are not closer to the beginning than to the end of the "
     "top 20, 50, or 100 (at least 50 documents; by less than 2.5 standard deviations, or 3.5% of "
     "these ranks), although these ranks have more of them than the same number of ranks "
     "below; and this query misses a document in these ranks",
     "check the scores and the sorting, then reranking",
-)  # fmt: skip
+)
 ABSENT = Cause(
-    "in no ranking", "document", "documents",
+    "in no ranking",
+    "document",
+    "documents",
     "the document has a term of the query and is in no ranking of any query, although the "
     "rankings contain each document of the collection 5 times on average",
     "check the index and its filters",
-)  # fmt: skip
+)
 LENGTH = Cause(
-    "very long or short", "document", "documents",
+    "very long or short",
+    "document",
+    "documents",
     "on a logarithmic scale, the length of the document is outside the quartiles of the "
     "collection by more than 1.5 times the interquartile range, and at least by a factor of 2; "
     "or it is more than 5 times, or less than a fifth of, the median; and over all queries at "
     "least 3 such relevant documents are missed, a larger share than of documents with a usual "
     "length, and significantly so (Fisher's exact test, one-sided, .05)",
     "chunking",
-)  # fmt: skip
+)
 GAP = Cause(
-    "vocabulary gap", "document", "documents and queries",
+    "vocabulary gap",
+    "document",
+    "documents and queries",
     "title and text of the document have no term of the query; or they have at most 1 in 5 of at "
     "least 5 terms, the document is not retrieved, and the run retrieves relevant documents with "
     "so few terms less than a quarter as often as others (Fisher's exact test, one-sided, .001)",
     "semantic or hybrid search",
-)  # fmt: skip
+)
 IGNORED = Cause(
-    "terms ignored", "document", "documents and queries",
+    "terms ignored",
+    "document",
+    "documents and queries",
     "the document has at least 3 in 4 terms of the query, at least 2, and each document in the "
     "top k with a lower grade has at most 3 in 4 of this number: similar meaning, but other "
     "terms; or it has at least half of the terms, at least 2, is not retrieved, and the run "
     "retrieves relevant documents with so many terms less often than others (the same test)",
     "add keyword search",
-)  # fmt: skip
+)
 NOT_RETRIEVED = Cause(
-    "not retrieved", "document", "ranks",
+    "not retrieved",
+    "document",
+    "ranks",
     "the document is not in the ranking, and the ranking is not cut",
     "another embedding model",
-)  # fmt: skip
+)
 BELOW_K = Cause(
-    "ranked below k", "document", "ranks",
+    "ranked below k",
+    "document",
+    "ranks",
     "the document was retrieved below rank k, or may be below the rank at which the rankings are "
     "cut, where deeper rankings would not change the value or not explain the difference",
     "reranking",
-)  # fmt: skip
+)
 LOW = Cause(
-    "low in the top k", "query", "ranks",
+    "low in the top k",
+    "query",
+    "ranks",
     "nothing is missed, but in the top k a document is ranked above one with a higher grade",
     "reranking",
-)  # fmt: skip
+)
 
 #: In order of priority for the primary cause of a query: first causes that question the judgments,
 #: then causes that explain a failure, then causes that only locate it. A cause of documents has
 #: this priority only if at least half of the missed documents with the highest grade have it.
-CAUSES = (
-    SUSPICIOUS, CUT, UNJUDGED, DUPLICATES, UNORDERED, ABSENT, LENGTH, GAP, IGNORED, NOT_RETRIEVED,
-    BELOW_K, LOW,
-)  # fmt: skip
+CAUSES = (SUSPICIOUS, CUT, UNJUDGED, DUPLICATES, UNORDERED, ABSENT, LENGTH, GAP, IGNORED, NOT_RETRIEVED, BELOW_K, LOW)
 _PLACE = {cause.name: place for place, cause in enumerate(CAUSES)}
 
 
@@ -230,17 +241,18 @@ def totals(diagnoses: Sequence[QueryDiagnosis], examiner: Examiner) -> tuple[Cau
     docs = Counter(name for found in diagnoses for doc in found.missed for name in doc.causes)
     return tuple(
         CauseTotal(
-            cause, queries[cause.name], first[cause.name],
+            cause,
+            queries[cause.name],
+            first[cause.name],
             docs[cause.name] if cause.of == "document" else None,
-            cause.name in examiner.checked, cause in examiner.systematic,
+            cause.name in examiner.checked,
+            cause in examiner.systematic,
         )
         for cause in CAUSES
-    )  # fmt: skip
+    )
 
 
-def first_cause(
-    found: Sequence[CauseTotal], diagnoses: Sequence[QueryDiagnosis]
-) -> CauseTotal | None:
+def first_cause(found: Sequence[CauseTotal], diagnoses: Sequence[QueryDiagnosis]) -> CauseTotal | None:
     """Return the cause to examine first: a cause of the whole run, else the most frequent one.
 
     A cause of the whole run comes first if at least 10% of the diagnosed queries have it and, for a
@@ -294,10 +306,13 @@ class Examiner:
         Duplicates always count: if one query in ten has copies, the collection has many.
         """
         shown = {
-            DUPLICATES: True, UNORDERED: self.patterns.unordered > 0,
-            ABSENT: bool(self.patterns.absent), GAP: self.patterns.few_terms,
-            IGNORED: self.patterns.many_terms, LENGTH: bool(self.patterns.hurting),
-        }  # fmt: skip
+            DUPLICATES: True,
+            UNORDERED: self.patterns.unordered > 0,
+            ABSENT: bool(self.patterns.absent),
+            GAP: self.patterns.few_terms,
+            IGNORED: self.patterns.many_terms,
+            LENGTH: bool(self.patterns.hurting),
+        }
         return frozenset(cause for cause, systematic in shown.items() if systematic)
 
     @cached_property
@@ -340,10 +355,7 @@ class Examiner:
         beyond = f"may be below rank {depth}, at which the rankings are cut" if cut else ""
         limited = cut and self.patterns.limit > 0
         texts = self._collection.documents
-        absent = (
-            f"not among the {depth:,} retrieved" if depth
-            else "the run has no document for this query"
-        )  # fmt: skip
+        absent = f"not among the {depth:,} retrieved" if depth else "the run has no document for this query"
         evidence = {
             CUT: beyond if limited else "",
             ABSENT: self._absent(query, doc),
@@ -393,10 +405,7 @@ class Examiner:
         most = max(len(self.texts.shared(query.query_id, other)) for other in above)
         if most > _NEARLY_ALL * common:
             return ""
-        return (
-            f"has {common} of {len(asked)} terms of the query; documents ranked above it have at "
-            f"most {most}"
-        )
+        return f"has {common} of {len(asked)} terms of the query; documents ranked above it have at most {most}"
 
     def _length(self, doc: str) -> str:
         length, what = self.texts.length(doc), self.texts.size(doc)
@@ -441,10 +450,7 @@ class Examiner:
         known = self.texts.knows
         for what, docs in (
             ("relevant, but not in the collection", [d for d in query.relevant if not known(d)]),
-            (
-                "relevant, but without a text",
-                [d for d in query.relevant if known(d) and not self.texts.length(d)],
-            ),
+            ("relevant, but without a text", [d for d in query.relevant if known(d) and not self.texts.length(d)]),
             (
                 f"in the first {self.k}, but not in the collection",
                 [doc for doc in query.docs[: self.k] if not known(doc)],
@@ -452,8 +458,7 @@ class Examiner:
             (
                 "same words, different grades",
                 [
-                    f"{other} (grade {query.grades[other]:g}) and {doc} "
-                    f"(grade {query.grades[doc]:g})"
+                    f"{other} (grade {query.grades[other]:g}) and {doc} (grade {query.grades[doc]:g})"
                     for other, doc in self._same_words(query)
                     if other in query.grades
                 ],

@@ -27,23 +27,10 @@ from rankgauge.diagnosis.causes import (
     totals,
 )
 from rankgauge.diagnosis.fixes import Advice, PrecisionRecall, SuggestedFix
-from rankgauge.diagnosis.gains import (
-    DEEPER,
-    CutOff,
-    PotentialGain,
-    Simulation,
-    Sweep,
-    shared_fields,
-)
+from rankgauge.diagnosis.gains import DEEPER, CutOff, PotentialGain, Simulation, Sweep, shared_fields
 from rankgauge.diagnosis.patterns import find_patterns
 from rankgauge.diagnosis.quality import Bands, Quality, qualities
-from rankgauge.diagnosis.ranked_queries import (
-    RankedQuery,
-    Rankings,
-    judgments_of,
-    ranked_queries,
-    rankings_of,
-)
+from rankgauge.diagnosis.ranked_queries import RankedQuery, Rankings, judgments_of, ranked_queries, rankings_of
 from rankgauge.diagnosis.slices import Difficulty, Slice, difficulty, slices
 from rankgauge.diagnosis.terms import Texts
 from rankgauge.errors import InputError, MismatchError, UnknownName
@@ -146,9 +133,7 @@ class Diagnosis(Result):
 
     def _complete(self) -> str:
         """Return the result and the next step if no query misses a relevant document."""
-        short = any(
-            one.measure.name == "R" and one.attainable < 1 - TOLERANCE for one in self.qualities
-        )
+        short = any(one.measure.name == "R" and one.attainable < 1 - TOLERANCE for one in self.qualities)
         state, most = ("k is small", " that they can contain") if short else ("nothing missed", "")
         step = next_step(f"diagnose: {state}", k=str(self.k))
         return f"the first {self.k} of {self.run_name} have all relevant documents{most}: {step}"
@@ -269,17 +254,12 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     named = None if filters else heads
     second = None if also is None else readable_again(also)
     if second is None:
-        evaluation, parts = evaluate_blocks(
-            given, source, measures, lambda block: rankings_of([block], given, named)
-        )
+        evaluation, parts = evaluate_blocks(given, source, measures, lambda block: rankings_of([block], given, named))
     else:
         evaluation = evaluate(given, source, measures)
-        parts = map_query_blocks(
-            [source, second], lambda blocks: [rankings_of(runs, given, named) for runs in blocks]
-        )
+        parts = map_query_blocks([source, second], lambda blocks: [rankings_of(runs, given, named) for runs in blocks])
     rankings, *of_second = (
-        dict(chain.from_iterable(part.items() for part in column))
-        for column in zip(*parts, strict=True)
+        dict(chain.from_iterable(part.items() for part in column)) for column in zip(*parts, strict=True)
     )
     # Use ids as text, like all rankings created here.
     judgments = judgments_of(given)
@@ -296,11 +276,18 @@ def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     if others:
         gains += tuple(simulation.with_other(others))
     advice = Advice(
-        measure=by, examiner=examiner, depth=depth, diagnoses=diagnoses,
+        measure=by,
+        examiner=examiner,
+        depth=depth,
+        diagnoses=diagnoses,
         qualities=qualities(evaluation.mean(), simulation.attainable(), wanted),
-        gains=gains, cutoffs=tuple(simulation.cutoffs()), sweep=simulation.sweep(),
-        now=evaluation.mean(), others=others, other_name=other_name,
-    )  # fmt: skip
+        gains=gains,
+        cutoffs=tuple(simulation.cutoffs()),
+        sweep=simulation.sweep(),
+        now=evaluation.mean(),
+        others=others,
+        other_name=other_name,
+    )
     values = _values(evaluation, by)
     made = Diagnosis(
         run_name=evaluation.run_name,
@@ -336,9 +323,10 @@ def _drift(given: Any) -> Finding | None:
     found = getattr(given, "finding", given)
     if found is not None and not isinstance(found, Finding):
         raise InputError(
-            f"got {type(given).__name__} for drift", where="drift",
+            f"got {type(given).__name__} for drift",
+            where="drift",
             fix="pass the result of rankgauge.production.measure_drift()",
-        )  # fmt: skip
+        )
     return found
 
 
@@ -348,17 +336,13 @@ def _with_drift(found: PrecisionRecall, drift: Finding | None) -> PrecisionRecal
         return found
     sentence = drift.message
     if drift.severity != "info":
-        sentence = (
-            f"the evaluation set differs from users' questions: {drift.message}; {drift.effect}"
-        )
+        sentence = f"the evaluation set differs from users' questions: {drift.message}; {drift.effect}"
         if found.kind == "both are high":
             sentence += "; values can be high while users complain: refresh the evaluation set"
     return replace(found, sentences=(*found.sentences, sentence))
 
 
-def _input_findings(
-    evaluation: Evaluation, rankings: Rankings, texts: Texts
-) -> tuple[Finding, ...]:
+def _input_findings(evaluation: Evaluation, rankings: Rankings, texts: Texts) -> tuple[Finding, ...]:
     """Return the findings about the input, including the collection."""
     known = texts.collection.documents
     found = (rankings[query][0] for query in evaluation.query_ids if query in rankings)
@@ -380,18 +364,21 @@ def _measure(given: str | Measure) -> Measure:
 def _collection(given: Any, group_by: str | None) -> Collection:
     if given is not None and not isinstance(given, Collection):
         raise InputError(
-            f"got {type(given).__name__} for the collection", where="collection",
+            f"got {type(given).__name__} for the collection",
+            where="collection",
             fix="pass Collection.read(folder) or Collection.of(documents, queries)",
-        )  # fmt: skip
+        )
     found = Collection() if given is None else given
     if group_by is not None:
         names = sorted({name for query in found.queries.values() for name in query.fields})
         if group_by not in names:
             raise UnknownName(
-                f"no query has a field {group_by!r}", where="group_by",
-                fix=f"the queries have: {', '.join(names)}" if names
+                f"no query has a field {group_by!r}",
+                where="group_by",
+                fix=f"the queries have: {', '.join(names)}"
+                if names
                 else "pass a collection whose queries have fields (queries.jsonl)",
-            )  # fmt: skip
+            )
     return found
 
 
@@ -401,9 +388,10 @@ def _ranked_queries(
     found = ranked_queries(judgments, rankings, rel)
     if not any(query.relevant for query in found):
         raise InputError(
-            f"no document has grade {rel:g} or more", where="judgments",
+            f"no document has grade {rel:g} or more",
+            where="judgments",
             fix="choose a lower relevance level, or check the column of grades",
-        )  # fmt: skip
+        )
     return found
 
 
@@ -412,9 +400,7 @@ def _others(
 ) -> dict[str, RankedQuery]:
     found = {one.query_id: one for one in ranked_queries(judgments, rankings, rel) if one.docs}
     if not found:
-        raise MismatchError(
-            f"no query of {name!r} is judged", where="also", fix="pass a run of the same queries"
-        )
+        raise MismatchError(f"no query of {name!r} is judged", where="also", fix="pass a run of the same queries")
     return found
 
 
@@ -431,9 +417,7 @@ def _values(evaluation: Evaluation, by: Measure) -> dict[str, float]:
     return dict(zip(evaluation.query_ids, column, strict=True))
 
 
-def _diagnoses(
-    examiner: Examiner, evaluation: Evaluation, by: Measure, truth: Qrels
-) -> tuple[QueryDiagnosis, ...]:
+def _diagnoses(examiner: Examiner, evaluation: Evaluation, by: Measure, truth: Qrels) -> tuple[QueryDiagnosis, ...]:
     """Return the diagnosis of each query below its best attainable value, worst query first."""
     best = _values(evaluate(truth, {q.query_id: q.ideal() for q in examiner.queries}, by), by)
     values = _values(evaluation, by)
@@ -445,10 +429,12 @@ def _diagnoses(
     # Undefined values (NaN) come last.
     found.sort(
         key=lambda one: (
-            math.isnan(one.value), one.value if one.value == one.value else 0.0,
-            -len(one.missed), one.query_id,
+            math.isnan(one.value),
+            one.value if one.value == one.value else 0.0,
+            -len(one.missed),
+            one.query_id,
         )
-    )  # fmt: skip
+    )
     return tuple(found)
 
 

@@ -29,16 +29,9 @@ from rankgauge.measures.measure import Measure
 __all__ = ["FIXES", "Advice", "PrecisionRecall", "SuggestedFix"]
 
 #: In the usual order of trying them; the first two are listed only with evidence.
-FIXES = (
-    "retrieve deeper", "index", "embedding model", "chunking", "metadata filter", "hybrid search",
-    "reranking",
-)  # fmt: skip
-_CAUSE_OF = {
-    "retrieve deeper": CUT, "index": ABSENT, "embedding model": NOT_RETRIEVED, "chunking": LENGTH
-}  # fmt: skip
-Kind: TypeAlias = Literal[
-    "noisy context", "missing information", "both are low", "both are high", "undefined"
-]
+FIXES = ("retrieve deeper", "index", "embedding model", "chunking", "metadata filter", "hybrid search", "reranking")
+_CAUSE_OF = {"retrieve deeper": CUT, "index": ABSENT, "embedding model": NOT_RETRIEVED, "chunking": LENGTH}
+Kind: TypeAlias = Literal["noisy context", "missing information", "both are low", "both are high", "undefined"]
 _Docs: TypeAlias = Mapping[str, frozenset[str]]
 _HIGH = ("Good", "Excellent")
 # From this share of the attainable value, little can be gained.
@@ -127,9 +120,11 @@ class Advice:
         if p.level is None or r.level is None:
             return PrecisionRecall("undefined", ())
         kinds: dict[tuple[bool, bool], Kind] = {
-            (False, True): "noisy context", (True, False): "missing information",
-            (False, False): "both are low", (True, True): "both are high",
-        }  # fmt: skip
+            (False, True): "noisy context",
+            (True, False): "missing information",
+            (False, False): "both are low",
+            (True, True): "both are high",
+        }
         kind = kinds[p.level in _HIGH, r.level in _HIGH]
         means = (f"{quality.measure} is {quality.level} ({quality.mean:.2f})" for quality in (p, r))
         sentences = [f"{kind}: {', '.join(means)}"]
@@ -236,14 +231,15 @@ class Advice:
         for one in self.diagnoses:
             other = self.others.get(one.query_id)
             found[one.query_id] = frozenset(
-                doc.doc_id for doc in one.missed
+                doc.doc_id
+                for doc in one.missed
                 if (
                     (BELOW_K.name in doc.causes and (doc.rank or 0) <= self.depth)
                     if fix == "reranking"
                     else {GAP.name, IGNORED.name} & set(doc.causes)
                     or (other is not None and other.within(doc.doc_id, self._k))
                 )
-            )  # fmt: skip
+            )
         return {query: docs for query, docs in found.items() if docs}
 
     def _observations(self, fix: str, docs: _Docs) -> Iterator[str]:
@@ -267,8 +263,7 @@ class Advice:
             for size in self.examiner.patterns.hurting:
                 number, of = sizes[size]
                 yield (
-                    f"missed: {number} of {of} very {size} relevant documents, and {usual} of "
-                    f"{every} of usual length"
+                    f"missed: {number} of {of} very {size} relevant documents, and {usual} of {every} of usual length"
                 )
         elif fix == "hybrid search":
             gaps, ignored = (_count(shares(self.diagnoses, c.name)) for c in (GAP, IGNORED))

@@ -16,16 +16,7 @@ from rankgauge.core.pair_table import distinct
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Collection, Document, Query
 from rankgauge.data.qrels import Qrels
-from rankgauge.diagnosis.causes import (
-    ABSENT,
-    CUT,
-    GAP,
-    IGNORED,
-    LENGTH,
-    NOT_RETRIEVED,
-    QueryDiagnosis,
-    shares,
-)
+from rankgauge.diagnosis.causes import ABSENT, CUT, GAP, IGNORED, LENGTH, NOT_RETRIEVED, QueryDiagnosis, shares
 from rankgauge.diagnosis.ranked_queries import RankedQuery
 from rankgauge.diagnosis.terms import Texts
 from rankgauge.evaluation.evaluation import evaluate
@@ -166,9 +157,13 @@ class Simulation:
     def gains(self, diagnoses: Sequence[QueryDiagnosis]) -> Iterator[PotentialGain]:
         """Yield the potential gain of each fix with evidence."""
         for fix, cause in (
-            ("retrieve deeper", CUT), ("index", ABSENT), ("embedding model", NOT_RETRIEVED),
-            ("chunking", LENGTH), ("hybrid search", GAP), ("hybrid search", IGNORED),
-        ):  # fmt: skip
+            ("retrieve deeper", CUT),
+            ("index", ABSENT),
+            ("embedding model", NOT_RETRIEVED),
+            ("chunking", LENGTH),
+            ("hybrid search", GAP),
+            ("hybrid search", IGNORED),
+        ):
             found = shares(diagnoses, cause.name)
             if found:
                 what = f"{many(_count(found), 'missed document')} at the top ({cause.name})"
@@ -181,9 +176,7 @@ class Simulation:
                 what = f"a perfect reranker of the first {depth}"
                 yield self._gain("reranking", what, _reranked(depth), "at most")
         deeper = DEEPER * self.k
-        repeats = self._chosen(
-            lambda q: (doc for doc, _, _ in self.texts.near_duplicates(q.docs[:deeper]))
-        )
+        repeats = self._chosen(lambda q: (doc for doc, _, _ in self.texts.near_duplicates(q.docs[:deeper])))
         if repeats:
             what = f"{many(_count(repeats), 'near-duplicate')} removed from the first {deeper}"
             yield self._gain("no duplicates", what, _without(repeats), "measured")
@@ -240,11 +233,7 @@ class Simulation:
 
     def _scores_are_ranks(self) -> bool:
         """Return whether scores fall by 1 per rank, or depend only on the rank in all queries."""
-        steps = (
-            above - below == 1
-            for query in self.queries
-            for above, below in itertools.pairwise(query.scores)
-        )
+        steps = (above - below == 1 for query in self.queries for above, below in itertools.pairwise(query.scores))
         if next(steps, False) and all(steps):
             return True
         columns = itertools.zip_longest(*(query.scores[: self.k] for query in self.queries))
@@ -275,10 +264,7 @@ class Simulation:
         for name in self.filters:
             removed = self._chosen(partial(self._mismatched, name))
             if removed:
-                relevant = sum(
-                    len(removed.get(q.query_id, frozenset()).intersection(q.relevant))
-                    for q in self.queries
-                )
+                relevant = sum(len(removed.get(q.query_id, frozenset()).intersection(q.relevant)) for q in self.queries)
                 count = f"{_count(removed):,}, {relevant} relevant"
                 what = f"documents of another {name} removed ({count})"
                 yield self._gain("metadata filter", what, _without(removed), "measured")
@@ -310,19 +296,14 @@ class Simulation:
         values = np.array([rows[query] if query in moved else row for query, row in kept])
         return replace(self.evaluation, per_query=values).mean()
 
-    def _evaluated(
-        self, rankings: Mapping[str, Sequence[str]], measures: Sequence[Measure]
-    ) -> Evaluation:
+    def _evaluated(self, rankings: Mapping[str, Sequence[str]], measures: Sequence[Measure]) -> Evaluation:
         """Evaluate rankings in blocks, so that not all scores are in memory at once."""
 
         def blocks() -> Iterator[dict[str, dict[str, int]]]:
             falling = list(range(max(map(len, rankings.values())), 0, -1))
             rows, size = iter(rankings.items()), _BLOCK // max(1, len(falling))
             while some := [*itertools.islice(rows, max(1, size))]:
-                yield {
-                    query: dict(zip(docs, falling[len(falling) - len(docs) :], strict=True))
-                    for query, docs in some
-                }
+                yield {query: dict(zip(docs, falling[len(falling) - len(docs) :], strict=True)) for query, docs in some}
 
         return evaluate(self.qrels, blocks(), measures)
 
@@ -337,9 +318,7 @@ def field_values(item: Document | Query | None) -> dict[str, set[str]]:
     for fields in () if item is None else (item.fields, item.fields.get("metadata")):
         for name, value in fields.items() if isinstance(fields, Mapping) else ():
             several = value if isinstance(value, list | tuple) else [value]
-            plain = {
-                str(one) for one in several if isinstance(one, str | int | float) and one != ""
-            }
+            plain = {str(one) for one in several if isinstance(one, str | int | float) and one != ""}
             if plain:
                 found[name] = plain
     return found

@@ -73,9 +73,7 @@ class Patterns:
     many_terms: bool = False
 
 
-def find_patterns(
-    queries: Sequence[RankedQuery], texts: Texts, k: int, depth: int, *, last_read: int
-) -> Patterns:
+def find_patterns(queries: Sequence[RankedQuery], texts: Texts, k: int, depth: int, *, last_read: int) -> Patterns:
     """Return the patterns of a run.
 
     Rankings that end at rank `depth` or deeper are not cut; a cut below rank `last_read` does not
@@ -93,9 +91,10 @@ def with_counts(found: Patterns, counts: NDArray[np.float64]) -> Patterns:
     sizes = dict(zip(_SIZES, _pairs(counts[_LENGTHS:_TERMS]), strict=True))
     few, some, many = _pairs(counts[_TERMS:])
     hurting = tuple(
-        size for size in ("short", "long")
+        size
+        for size in ("short", "long")
         if sizes[size][0] >= _ENOUGH_MISSED and by_chance(sizes[size], sizes["usual"]) < _ALPHA
-    )  # fmt: skip
+    )
     tops = [
         (top, row)
         for top, row in zip(_TOPS, counts[:_LENGTHS].reshape(-1, 4).tolist(), strict=True)
@@ -163,9 +162,7 @@ def by_chance(some: tuple[int, int], others: tuple[int, int]) -> float:
         return math.lgamma(among + 1) - math.lgamma(chosen + 1) - math.lgamma(among - chosen + 1)
 
     return math.fsum(
-        math.exp(
-            ways(size, here) + ways(others_size, every_missed - here) - ways(every, every_missed)
-        )
+        math.exp(ways(size, here) + ways(others_size, every_missed - here) - ways(every, every_missed))
         for here in range(missed, min(size, every_missed) + 1)
     )
 

@@ -128,15 +128,10 @@ class Quality:
     highest: Level | None
 
 
-def qualities(
-    means: Mapping[str, float], attainable: Mapping[str, float], bands: Bands
-) -> tuple[Quality, ...]:
+def qualities(means: Mapping[str, float], attainable: Mapping[str, float], bands: Bands) -> tuple[Quality, ...]:
     """Return each mean with its band and the highest attainable band."""
     rows = [(band, means[str(band.measure)], attainable[str(band.measure)]) for band in bands]
-    return tuple(
-        Quality(band.measure, mean, band.level(mean), most, band.level(most))
-        for band, mean, most in rows
-    )
+    return tuple(Quality(band.measure, mean, band.level(mean), most, band.level(most)) for band, mean, most in rows)
 
 
 def _measure(name: str, k: int, rel: float) -> Measure:
@@ -155,9 +150,10 @@ def _items(given: Any) -> list[tuple[str, Any]]:
         given = _read(Path(given))
     if not isinstance(given, Mapping):
         raise InputError(
-            f"got {type(given).__name__} for the bands", where="bands",
+            f"got {type(given).__name__} for the bands",
+            where="bands",
             fix='pass a mapping {"P@5": (0.3, 0.5, 0.7)} or the path of a TOML file',
-        )  # fmt: skip
+        )
     return [(str(name), values) for name, values in given.items()]
 
 
@@ -167,9 +163,7 @@ def _read(path: Path) -> Mapping[str, Any]:
     try:
         data: Any = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(
-            f"cannot read it: {error.strerror or error}", where=where, fix="check the path"
-        ) from None
+        raise InputError(f"cannot read it: {error.strerror or error}", where=where, fix="check the path") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"not valid TOML: {error}", where=where, fix=f"write {_TABLE}") from None
     found = data.get("bands")
@@ -179,20 +173,15 @@ def _read(path: Path) -> Mapping[str, Any]:
         found = data
     if not isinstance(found, Mapping):
         raise InputError(
-            "there is no table of bands", where=where,
-            fix=f"write {_TABLE}; in pyproject.toml: [tool.rankgauge.bands]",
-        )  # fmt: skip
+            "there is no table of bands", where=where, fix=f"write {_TABLE}; in pyproject.toml: [tool.rankgauge.bands]"
+        )
     return found
 
 
 def _band(name: str, values: Any, k: int, rel: float) -> Band:
     measure = _measure(name, k, rel)
     if measure.declaration.better != "higher":
-        raise UnknownName(
-            f"{measure} is not better when higher: it has no bands",
-            where="bands",
-            fix="remove it",
-        )
+        raise UnknownName(f"{measure} is not better when higher: it has no bands", where="bands", fix="remove it")
     try:
         low, middle, high = (float(value) for value in values)
     except (TypeError, ValueError):
@@ -200,7 +189,8 @@ def _band(name: str, values: Any, k: int, rel: float) -> Band:
     # Comparisons with NaN are false.
     if not -math.inf < low < middle < high < math.inf:
         raise InputError(
-            f"got {values!r:.60}, expected three increasing numbers", where=f"bands of {name}",
+            f"got {values!r:.60}, expected three increasing numbers",
+            where=f"bands of {name}",
             fix=f'"{name}" = [0.3, 0.5, 0.7]',
-        )  # fmt: skip
+        )
     return Band(measure, low, middle, high)

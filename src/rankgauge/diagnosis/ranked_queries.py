@@ -75,9 +75,7 @@ class RankedQuery:
         """
         top = self.docs[:k]
         least = min(map(self.grade, top)) if len(top) == k else float("-inf")
-        return tuple(
-            doc for doc in self.relevant if not self.within(doc, k) and self.grades[doc] > least
-        )
+        return tuple(doc for doc in self.relevant if not self.within(doc, k) and self.grades[doc] > least)
 
     def unjudged(self, k: int) -> tuple[str, ...]:
         """Return unjudged documents in the first k ranks."""
@@ -98,9 +96,7 @@ class RankedQuery:
 Rankings: TypeAlias = Mapping[str, tuple[tuple[str, ...], Sequence[float], Mapping[str, int]]]
 
 
-def rankings_of(
-    runs: Sequence[Run], qrels: Qrels, named: int | None = None
-) -> tuple[Rankings, ...]:
+def rankings_of(runs: Sequence[Run], qrels: Qrels, named: int | None = None) -> tuple[Rankings, ...]:
     """Return documents, scores, and judged ranks of the judged queries of runs, best first.
 
     With `named`, only the first `named` documents and documents judged for any query have their
@@ -150,9 +146,7 @@ def _rankings(run: Run, qrels: Qrels, places: IntArray, rows: IntArray) -> Ranki
     joined = join(qrels, run, ties="trec", table=table)
     judged, ranks = qrels.table.docs.take(joined.rows).shown(), joined.rank.tolist()
     queries, names, found = table.queries.shown(), docs.tolist(), {}
-    for n, (first, last) in zip(
-        joined.in_run.tolist(), pairwise(joined.offsets.tolist()), strict=True
-    ):
+    for n, (first, last) in zip(joined.in_run.tolist(), pairwise(joined.offsets.tolist()), strict=True):
         known = dict(zip(judged[first:last], ranks[first:last], strict=True))
         here = slice(ends[n], ends[n + 1])
         found[queries[n]] = tuple(names[here]), array("d", table.values[here].tobytes()), known
@@ -170,9 +164,7 @@ def judgments_of(qrels: Qrels) -> dict[str, dict[str, float]]:
     docs, grades = qrels.table.docs.shown(), qrels.table.values.tolist()
     return {
         query: dict(zip(docs[first:last], grades[first:last], strict=True))
-        for query, (first, last) in zip(
-            qrels.query_ids, pairwise(qrels.table.offsets.tolist()), strict=True
-        )
+        for query, (first, last) in zip(qrels.query_ids, pairwise(qrels.table.offsets.tolist()), strict=True)
     }
 
 

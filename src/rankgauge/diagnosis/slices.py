@@ -61,9 +61,7 @@ class Slice:
     high: float | None
 
 
-def difficulty(
-    ranked: Sequence[RankedQuery], values: Mapping[str, float], measure: Measure, k: int
-) -> Difficulty:
+def difficulty(ranked: Sequence[RankedQuery], values: Mapping[str, float], measure: Measure, k: int) -> Difficulty:
     """Return the distribution of values over queries."""
     known = _known(values.values())
     counts = [0] * _BINS

@@ -9,11 +9,7 @@ from typing import Any
 
 from rankgauge import stats
 from rankgauge.comparison.comparison import PairedComparison, design_object, difference_object
-from rankgauge.comparison.conclusions import (
-    best_sentence,
-    difference_sentences,
-    findings_of_difference,
-)
+from rankgauge.comparison.conclusions import best_sentence, difference_sentences, findings_of_difference
 from rankgauge.comparison.differences import (
     CORRECTIONS,
     FEWEST_FOR_INTERVAL,
@@ -25,15 +21,7 @@ from rankgauge.comparison.differences import (
 )
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.findings import Finding
-from rankgauge.distributed.pairs import (
-    Key,
-    PairJob,
-    PairSums,
-    SpreadJob,
-    SpreadSums,
-    moments_of,
-    skewness_of,
-)
+from rankgauge.distributed.pairs import Key, PairJob, PairSums, SpreadJob, SpreadSums, moments_of, skewness_of
 from rankgauge.distributed.partition import Sum, mean_of
 from rankgauge.errors import InputError
 from rankgauge.measures.measure import parse
@@ -84,9 +72,7 @@ class DistributedComparison(PairedComparison):
         return f"<DistributedComparison of {for_terminal(runs)} by {self.primary}>"
 
 
-def spread_job(
-    pairs: PairJob, sums: Mapping[Key, PairSums], design: Design
-) -> SpreadJob:  # fmt: skip
+def spread_job(pairs: PairJob, sums: Mapping[Key, PairSums], design: Design) -> SpreadJob:
     """Return the settings of the second pass, from the sums of the first one."""
     centers = {key: (s.exponent, s.center) for key, s in sums.items() if s.spreads}
     draws = design.draws if design.interval == "percentile" else 0
@@ -124,11 +110,7 @@ def compare_sums(  # noqa: PLR0917 - results of the workers
         means[run][name] = mean_of(name, value, skip_undefined=skip_undefined)
     tested = [key for key in sums if parse(key[2]) in design.tested]
     raw = [_p_value(*moments_of(sums[key], spreads.get(key)), sums[key].queries) for key in tested]
-    corrected = dict(
-        zip(
-            tested, zip(raw, CORRECTIONS[design.correction](raw).tolist(), strict=True), strict=True
-        )
-    )
+    corrected = dict(zip(tested, zip(raw, CORRECTIONS[design.correction](raw).tolist(), strict=True), strict=True))
     level = design.level_of(len(runs), len(design.pairs_of(runs)))
     found: list[Difference] = []
     doubts: list[Finding] = []
@@ -137,9 +119,14 @@ def compare_sums(  # noqa: PLR0917 - results of the workers
         spread = spreads.get(key)
         mean, sd = moments_of(total, spread)
         sample = DifferenceSample(
-            mean, *_interval((mean, sd), total, spread, design), sd, total.queries, total.above,
-            total.below, unit_of(total.extremes),
-        )  # fmt: skip
+            mean,
+            *_interval((mean, sd), total, spread, design),
+            sd,
+            total.queries,
+            total.above,
+            total.below,
+            unit_of(total.extremes),
+        )
         both = (means[run][name], means[base][name])
         p, after = corrected.get(key, (None, None))
         d = make_difference((run, base, parse(name)), both, sample, p, after, level)

@@ -75,19 +75,27 @@ class PairSums(NamedTuple):
         """Return the sums over these differences."""
         above, below = differences[differences > 0], differences[differences < 0]
         return cls(
-            as_integer(differences), len(differences), len(above), len(below),
-            float(differences.min(initial=math.inf)), float(differences.max(initial=-math.inf)),
-            float(below.max(initial=-math.inf)), float(above.min(initial=math.inf)),
-        )  # fmt: skip
+            as_integer(differences),
+            len(differences),
+            len(above),
+            len(below),
+            float(differences.min(initial=math.inf)),
+            float(differences.max(initial=-math.inf)),
+            float(below.max(initial=-math.inf)),
+            float(above.min(initial=math.inf)),
+        )
 
     def __add__(self, other: PairSums) -> PairSums:  # type: ignore[override] # sums are added
         return PairSums(
-            self.whole + other.whole, self.queries + other.queries,
-            self.above + other.above, self.below + other.below,
-            min(self.lowest, other.lowest), max(self.highest, other.highest),
+            self.whole + other.whole,
+            self.queries + other.queries,
+            self.above + other.above,
+            self.below + other.below,
+            min(self.lowest, other.lowest),
+            max(self.highest, other.highest),
             max(self.nearest_below, other.nearest_below),
             min(self.nearest_above, other.nearest_above),
-        )  # fmt: skip
+        )
 
     @property
     def extremes(self) -> FloatArray:
@@ -147,10 +155,11 @@ class SpreadSums(NamedTuple):
 
     def __add__(self, other: SpreadSums) -> SpreadSums:  # type: ignore[override] # sums are added
         return SpreadSums(
-            self.squares + other.squares, self.cubes + other.cubes,
+            self.squares + other.squares,
+            self.cubes + other.cubes,
             tuple(map(sum, zip(self.weights, other.weights, strict=True))),
             tuple(map(sum, zip(self.sums, other.sums, strict=True))),
-        )  # fmt: skip
+        )
 
 
 def sum_pairs(batches: Iterable[Any], job: PairJob) -> Iterator[Any]:
@@ -235,21 +244,15 @@ def _bootstrap(keys: Any, whole: FloatArray, draws: int) -> tuple[tuple[int, ...
     return tuple(sums[:, 0].tolist()), tuple(sums[:, 1].tolist())
 
 
-def _differences(
-    tables: Mapping[str, Mapping[str, FloatArray]], key: Key, job: PairJob
-) -> tuple[Any, FloatArray]:
+def _differences(tables: Mapping[str, Mapping[str, FloatArray]], key: Key, job: PairJob) -> tuple[Any, FloatArray]:
     """Return which queries count, and their differences."""
     run, base, name = key
-    differences = parse(name).differences(
-        tables[run][name], tables[base][name], skip_undefined=job.skip_undefined
-    )
+    differences = parse(name).differences(tables[run][name], tables[base][name], skip_undefined=job.skip_undefined)
     known = ~np.isnan(differences)
     return known, differences[known]
 
 
-def _values_of(
-    batches: Iterable[Any], job: PairJob
-) -> Iterator[tuple[list[str], dict[str, dict[str, FloatArray]]]]:
+def _values_of(batches: Iterable[Any], job: PairJob) -> Iterator[tuple[list[str], dict[str, dict[str, FloatArray]]]]:
     """Yield query ids and the values of each run by each measure, NaN where undefined."""
     for table in whole_queries(batches, _ROWS):
         ids = table["query_id"].combine_chunks().dictionary_encode()
@@ -274,9 +277,10 @@ def _check_counts(counts: Any, queries: list[str], run: str) -> None:
     query, count = queries[wrong[0]], int(counts[wrong[0]])
     if count:
         raise InputError(
-            f"run {run!r} has {count} rows for query {query!r}", where="values",
+            f"run {run!r} has {count} rows for query {query!r}",
+            where="values",
             fix="keep one row for each run and query: values.dropDuplicates(['run', 'query_id'])",
-        )  # fmt: skip
+        )
     raise InputError(
         f"run {run!r} has no value for query {query!r}, which another run has",
         where="values",

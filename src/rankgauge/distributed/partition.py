@@ -18,18 +18,9 @@ from rankgauge.core.policies import Policies
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, RankgaugeError
-from rankgauge.evaluation.blocks import (
-    Measured,
-    measure_absent,
-    measure_block,
-    merge_measured,
-)
-from rankgauge.evaluation.context import (
-    make_context,
-)
-from rankgauge.evaluation.plan import (
-    make_plan,
-)
+from rankgauge.evaluation.blocks import Measured, measure_absent, measure_block, merge_measured
+from rankgauge.evaluation.context import make_context
+from rankgauge.evaluation.plan import make_plan
 from rankgauge.measures.measure import parse
 
 # Rows in memory at a time, besides the rest of the last query.
@@ -114,14 +105,14 @@ def _check_order(batch: Any, last: str) -> None:
             judged = batch["judged"][pc.index(ids.is_null(), True).as_py()].as_py()
             place = "judgments" if judged else "run"
         raise InputError(
-            f"a query id is missing in the {place}",
-            where="query_id", fix="filter out rows without a query id",
-        )  # fmt: skip
+            f"a query id is missing in the {place}", where="query_id", fix="filter out rows without a query id"
+        )
     if ids[0].as_py() < last or pc.any(pc.less(ids[1:], ids[:-1])).as_py():
         raise InputError(
-            "the rows of a partition are not sorted by query", where="query_id",
+            "the rows of a partition are not sorted by query",
+            where="query_id",
             fix="sort each partition by query_id, byte by byte",
-        )  # fmt: skip
+        )
 
 
 def _measure_table(table: Any, job: Job) -> Iterator[Any]:
@@ -147,13 +138,8 @@ def _measure_table(table: Any, job: Job) -> Iterator[Any]:
             continue
         columns = [
             pa.array([name] * len(measured.numbers), pa.string()),
-            pa.array(
-                [qrels.query_ids[number] for number in measured.numbers.tolist()], pa.string()
-            ),
-            *(
-                pa.array(np.ascontiguousarray(column), mask=np.isnan(column))
-                for column in measured.values.T
-            ),
+            pa.array([qrels.query_ids[number] for number in measured.numbers.tolist()], pa.string()),
+            *(pa.array(np.ascontiguousarray(column), mask=np.isnan(column)) for column in measured.values.T),
         ]
         yield pa.RecordBatch.from_arrays(columns, ["run", "query_id", *job.measures])
 
@@ -195,10 +181,9 @@ def sum_batches(batches: Iterable[Any], measures: Sequence[str]) -> Iterator[Any
                 added = sums.get((run, measure), Sum(0, 0, 0)) + sum_of(measure, values)
                 sums[run, measure] = added
     rows = [
-        {"run": run, "measure": measure, "whole": format(s.whole, "x"), "defined": s.defined,
-         "queries": s.queries}
+        {"run": run, "measure": measure, "whole": format(s.whole, "x"), "defined": s.defined, "queries": s.queries}
         for (run, measure), s in sums.items()
-    ]  # fmt: skip
+    ]
     if rows:
         yield pa.RecordBatch.from_pylist(rows)
 

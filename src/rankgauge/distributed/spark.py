@@ -30,17 +30,14 @@ from rankgauge.distributed.partition import Job, Sum, mean_of
 from rankgauge.distributed.sql import column_names
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.evaluation import Evaluation
-from rankgauge.evaluation.plan import (
-    make_plan,
-)
+from rankgauge.evaluation.plan import make_plan
 from rankgauge.formats.columns import JUDGMENTS, RUN, columns_of, wrong_columns
 from rankgauge.measures import Measure, parse
 from rankgauge.stats.arrays import check_draws
 
 _ROLES = ("query_id", "doc_id", "score", "grade", "run")
 # Subpackages that workers need.
-_PACKAGES = ("core", "data", "distributed", "evaluation", "formats", "measures", "profiles",
-             "rendering", "stats")  # fmt: skip
+_PACKAGES = ("core", "data", "distributed", "evaluation", "formats", "measures", "profiles", "rendering", "stats")
 # Error of this package at the end of a task's traceback.
 _OWN_ERROR = re.compile(r"rankgauge\.errors\.\w+: (?P<what>.+)\nfix: (?P<fix>.+)")
 _NO_FILES = "Spark finds no file: it ignores names that begin with _ or ."
@@ -58,11 +55,7 @@ _KNOWN_ERRORS = (
         "set PYSPARK_PYTHON to a Python that all workers have",
     ),
     (r"UNABLE_TO_INFER_SCHEMA", _NO_FILES, _RENAME),
-    (
-        r"JAVA_GATEWAY_EXITED",
-        "Java does not start",
-        "install Java 17 and set JAVA_HOME",
-    ),
+    (r"JAVA_GATEWAY_EXITED", "Java does not start", "install Java 17 and set JAVA_HOME"),
     (
         r"\[PATH_ALREADY_EXISTS\] Path (?P<path>\S+) already exists",
         "{path} already exists",
@@ -153,9 +146,10 @@ def _check_reachable(master: str) -> None:
         else:
             return
     raise InputError(
-        f"no Spark master at {'; '.join(reasons)}", where="master",
+        f"no Spark master at {'; '.join(reasons)}",
+        where="master",
         fix=f"start it, or correct the URL: {scheme}://HOST:PORT",
-    )  # fmt: skip
+    )
 
 
 def _readable_error(text: str, master: str) -> InputError:
@@ -171,9 +165,10 @@ def _readable_error(text: str, master: str) -> InputError:
     lines = [line.strip(" :") for line in text.splitlines() if line.strip(" :")]
     messages = [line for line in lines if not line.startswith("An error occurred while calling")]
     return InputError(
-        (messages or ["an error without a message"])[0], where=f"Spark ({master})",
+        (messages or ["an error without a message"])[0],
+        where=f"Spark ({master})",
         fix="check paths, the master, and the logs of Spark",
-    )  # fmt: skip
+    )
 
 
 def read_files(session: Any, path: str, kind: Literal["run", "qrels"]) -> Any:
@@ -259,10 +254,7 @@ def read_runs(session: Any, paths: Mapping[str, str]) -> Any:
         >>> every = read_runs(session, runs)  # doctest: +SKIP
     """
     functions = library("pyspark.sql.functions", extra="spark", of="Spark")
-    frames = [
-        read_files(session, path, "run").withColumn("run", functions.lit(name))
-        for name, path in paths.items()
-    ]
+    frames = [read_files(session, path, "run").withColumn("run", functions.lit(name)) for name, path in paths.items()]
     return reduce(lambda above, below: above.unionByName(below), frames)
 
 
@@ -351,13 +343,10 @@ def evaluate(  # noqa: PLR0913 - one parameter per choice
             f"{plan.measures[plan.special[0]]} reads {plan.reads}, which Spark rows do not have",
             fix="evaluate it with rankgauge.evaluate",
         )
-    for word, value, refused, other in (
-        ("ties", ties, "input", "trec"), ("duplicates", duplicates, "first", "best")
-    ):  # fmt: skip
+    for word, value, refused, other in (("ties", ties, "input", "trec"), ("duplicates", duplicates, "first", "best")):
         if value == refused:
             raise UnknownName(
-                f"{word}={value} needs an order of rows, which Spark does not have",
-                fix=f"use {word}={other}",
+                f"{word}={value} needs an order of rows, which Spark does not have", fix=f"use {word}={other}"
             )
     policies = Policies(ties=ties, queries=queries, duplicates=duplicates, unjudged=unjudged)
     if policies.ties == "mean":
@@ -367,8 +356,9 @@ def evaluate(  # noqa: PLR0913 - one parameter per choice
     if of_run is None and (runs is not None or "run" in (columns or {})):
         raise InputError(
             f"the run has no column {names['run']!r}: it has {', '.join(run.columns)}",
-            where="run", fix="name the column of the runs: columns={'run': ...}",
-        )  # fmt: skip
+            where="run",
+            fix="name the column of the runs: columns={'run': ...}",
+        )
     found = _names_of(run, of_run, runs) if of_run else ("run",)
     for name in found if runs is not None else ():
         if not run.where(functions.col(f"`{of_run}`").cast("string") == name).head(1):
@@ -413,9 +403,10 @@ def check_queries(run: Any, qrels: Any, *, columns: Mapping[str, str] | None = N
         return
     ours, theirs = (repr(row[0]) for frame in queries for row in frame.head(1) or [("nothing",)])
     raise InputError(
-        f"the run and the judgments have no query in common: the run has {ours}, the judgments "
-        f"{theirs}", where="query_id", fix="use the same query ids in both",
-    )  # fmt: skip
+        f"the run and the judgments have no query in common: the run has {ours}, the judgments {theirs}",
+        where="query_id",
+        fix="use the same query ids in both",
+    )
 
 
 def summarize(
@@ -447,10 +438,7 @@ def summarize(
         part = Sum(int(row["whole"], 16), row["defined"], row["queries"])
         of_run[row["measure"]] = of_run.get(row["measure"], Sum(0, 0, 0)) + part
     return {
-        run: {
-            measure: mean_of(measure, of_run[measure], skip_undefined=undefined == "skip")
-            for measure in measures
-        }
+        run: {measure: mean_of(measure, of_run[measure], skip_undefined=undefined == "skip") for measure in measures}
         for run, of_run in sorted(sums.items())
     }
 
@@ -509,18 +497,16 @@ def compare(  # noqa: PLR0913 - one parameter per choice
     names = _names_of(values, "run", runs)
     if len(names) < 2:
         raise InputError(
-            f"got {many(len(names), 'run')}, expected two or more", where="values",
+            f"got {many(len(names), 'run')}, expected two or more",
+            where="values",
             fix="evaluate several runs, named in the column run",
-        )  # fmt: skip
+        )
     if baseline is not None and baseline not in names:
         raise UnknownName(f"unknown run {baseline!r}", fix=f"runs are: {', '.join(names)}")
     option("interval", interval, ("t", "percentile"))
     check_draws(draws, seed, "compare")
     given = (tested,) if isinstance(tested, str | Measure) else tuple(tested or measures[:1])
-    design = Design(
-        tuple(map(parse, given)), baseline or names[0], pairs, "t", correction, interval,
-        draws, seed,
-    )  # fmt: skip
+    design = Design(tuple(map(parse, given)), baseline or names[0], pairs, "t", correction, interval, draws, seed)
     for measure in design.tested:
         if str(measure) not in measures:
             raise UnknownName.of("measure", str(measure), measures)
@@ -555,14 +541,12 @@ def to_evaluations(values: Any) -> dict[str, Evaluation]:
         found.setdefault(row["run"], {})[row["query_id"]] = of_query
     return {
         run: Evaluation.from_values(
-            run, sorted(by_query),
-            {
-                measure: [by_query[query][at] for query in sorted(by_query)]
-                for at, measure in enumerate(measures)
-            },
+            run,
+            sorted(by_query),
+            {measure: [by_query[query][at] for query in sorted(by_query)] for at, measure in enumerate(measures)},
         )
         for run, by_query in sorted(found.items())
-    }  # fmt: skip
+    }
 
 
 def _column(frame: Any, name: str) -> str | None:
@@ -577,18 +561,13 @@ def _names_of(run: Any, column: Any, given: Iterable[str] | None) -> tuple[str, 
         return tuple(dict.fromkeys(given))
     names = [row[0] for row in run.select(run[column].cast("string")).distinct().collect()]
     if None in names:
-        raise InputError(
-            "a row has no run name", where=column,
-            fix="filter out rows without one",
-        )  # fmt: skip
+        raise InputError("a row has no run name", where=column, fix="filter out rows without one")
     if not names:
         raise InputError("the run has no rows", where="run", fix="pass at least one ranking")
     return tuple(sorted(names))
 
 
-def _rows(
-    functions: Any, frame: Any, names: Mapping[str, str], *, value: str, run: str | None
-) -> Any:
+def _rows(functions: Any, frame: Any, names: Mapping[str, str], *, value: str, run: str | None) -> Any:
     """Return the rows of a run or of judgments, with the columns that workers read."""
     what = "run" if value == "score" else "judgments"
     types = dict(frame.dtypes)
@@ -597,19 +576,22 @@ def _rows(
         if names[role] not in types:
             raise InputError(
                 f"the {what} have no column {names[role]!r}: they have {', '.join(types)}",
-                where=what, fix=f"name it: columns={{{role!r}: ...}}",
-            )  # fmt: skip
+                where=what,
+                fix=f"name it: columns={{{role!r}: ...}}",
+            )
         kind = types[names[role]]
         if role != value and not _WHOLE.fullmatch(kind):
             raise InputError(
                 f"column {names[role]!r} has values of type {kind}, which cannot be ids",
-                where=what, fix="cast it to integer or text",
-            )  # fmt: skip
+                where=what,
+                fix="cast it to integer or text",
+            )
         if role == value and not _NUMBER.fullmatch(kind):
             raise InputError(
                 f"column {names[role]!r} has values of type {kind}, which are not numbers",
-                where=what, fix=f"cast it, or name another column: columns={{{role!r}: ...}}",
-            )  # fmt: skip
+                where=what,
+                fix=f"cast it, or name another column: columns={{{role!r}: ...}}",
+            )
     column = functions.col
     name = functions.lit("run") if run is None else column(f"`{run}`").cast("string")
     return frame.select(
@@ -642,8 +624,9 @@ def _measures_of(values: Any) -> tuple[str, ...]:
     if not known:
         raise InputError(
             f"the columns are {', '.join(values.columns)}; expected run, query_id, and measures",
-            where="values", fix="pass the result of rankgauge.distributed.spark.evaluate",
-        )  # fmt: skip
+            where="values",
+            fix="pass the result of rankgauge.distributed.spark.evaluate",
+        )
     return measures
 
 

@@ -83,9 +83,7 @@ def sql_query(
     tables = _tables(dialect, run, qrels, columns)
     values = ",\n".join(f"{_value_of(each)} AS {name}" for each, name in names.items())
     levels = "".join(_LEVEL.format(level=level, tag=_tag(level)) for level in sorted(per_level))
-    text = _PER_QUERY.format(
-        **tables, levels=levels, values=values, last=_NOT_RETRIEVED, collation=_collation(dialect)
-    )
+    text = _PER_QUERY.format(**tables, levels=levels, values=values, last=_NOT_RETRIEVED, collation=_collation(dialect))
     if per_query:
         text += "SELECT * FROM per_query ORDER BY query_id"
     else:
@@ -95,11 +93,7 @@ def sql_query(
 
 
 def sql_checks(
-    *,
-    dialect: str = "duckdb",
-    run: str = "run",
-    qrels: str = "qrels",
-    columns: Mapping[str, str] | None = None,
+    *, dialect: str = "duckdb", run: str = "run", qrels: str = "qrels", columns: Mapping[str, str] | None = None
 ) -> str:
     """Return a query that counts problems that `evaluate` rejects and `sql_query` ignores.
 
@@ -125,11 +119,15 @@ def sql_checks(
     tables = _tables(dialect, run, qrels, columns)
     of_run, of_qrels = (
         _CHECKS_OF_TABLE.format(
-            name=name, table=tables[name], value=tables[value], values=f"{value}s",
-            query_id=tables["query_id"], doc_id=tables["doc_id"],
+            name=name,
+            table=tables[name],
+            value=tables[value],
+            values=f"{value}s",
+            query_id=tables["query_id"],
+            doc_id=tables["doc_id"],
         )
         for name, value in (("run", "score"), ("qrels", "grade"))
-    )  # fmt: skip
+    )
     return _translated(_CHECKS.format(**tables, of_run=of_run, of_qrels=of_qrels), dialect)
 
 
@@ -295,16 +293,15 @@ def _value_of(measure: Measure) -> str:
     if template is None:
         raise UnknownName(
             f"{measure} cannot be written in SQL",
-            fix=f"choose from {', '.join(SQL_MEASURES)}, or evaluate the run with "
-            "rankgauge evaluate",
+            fix=f"choose from {', '.join(SQL_MEASURES)}, or evaluate the run with rankgauge evaluate",
         )
     for word, value in measure.params:
-        if word not in template.takes or (word == "gain" and value not in {"linear", "exp"}) or (
-            word == "rel" and not isinstance(value, int | float)
-        ):  # fmt: skip
-            raise UnknownName(
-                f"{measure}: {word}={value} cannot be written in SQL", fix=f"omit {word}"
-            )
+        if (
+            word not in template.takes
+            or (word == "gain" and value not in {"linear", "exp"})
+            or (word == "rel" and not isinstance(value, int | float))
+        ):
+            raise UnknownName(f"{measure}: {word}={value} cannot be written in SQL", fix=f"omit {word}")
     return template.write(measure.arguments)
 
 
@@ -339,20 +336,14 @@ def column_names(given: Mapping[str, str] | None, roles: Sequence[str]) -> dict[
     """Return the column name of each role: from the mapping, or the role itself."""
     unknown = sorted(set(given or {}) - set(roles))
     if unknown:
-        raise UnknownName(
-            f"unknown column {unknown[0]!r:.60}", fix=f"choose from {', '.join(roles)}"
-        )
+        raise UnknownName(f"unknown column {unknown[0]!r:.60}", fix=f"choose from {', '.join(roles)}")
     return {**dict(zip(roles, roles, strict=True)), **(given or {})}
 
 
-def _tables(
-    dialect: str, run: str, qrels: str, columns: Mapping[str, str] | None
-) -> dict[str, str]:
+def _tables(dialect: str, run: str, qrels: str, columns: Mapping[str, str] | None) -> dict[str, str]:
     """Return tables and columns as identifiers in the dialect of DuckDB."""
     if dialect not in DIALECTS:
-        raise UnknownName(
-            f"unknown dialect {dialect!r:.60}", fix=f"choose from {', '.join(DIALECTS)}"
-        )
+        raise UnknownName(f"unknown dialect {dialect!r:.60}", fix=f"choose from {', '.join(DIALECTS)}")
     sqlglot = library("sqlglot", extra="sql", of="SQL")
     names = {"run": run, "qrels": qrels, **column_names(columns, _ROLES)}
     identifiers = {}
@@ -363,15 +354,14 @@ def _tables(
             parsed = None
         parts = parsed.parts if isinstance(parsed, sqlglot.exp.Table) else []
         plain = parts and all(isinstance(part, sqlglot.exp.Identifier) for part in parts)
-        bare = plain and set(parsed.args) - {k for k, v in parsed.args.items() if not v} <= {
-            "this", "db", "catalog"
-        }  # fmt: skip
+        bare = plain and set(parsed.args) - {k for k, v in parsed.args.items() if not v} <= {"this", "db", "catalog"}
         if not bare or (role not in {"run", "qrels"} and len(parts) > 1):
             what = "table" if role in {"run", "qrels"} else "column"
             raise InputError(
-                f"{name!r:.60} is not the name of a {what}", where=role,
+                f"{name!r:.60} is not the name of a {what}",
+                where=role,
                 fix=f"pass only the name, quoted as in {dialect} if necessary",
-            )  # fmt: skip
+            )
         identifiers[role] = ".".join(part.sql(dialect="duckdb") for part in parts)
     return identifiers
 
@@ -385,7 +375,6 @@ def _translated(text: str, dialect: str) -> str:
     sqlglot = library("sqlglot", extra="sql", of="SQL")
     # The order of NULL in a dialect does not matter: nothing is ordered by NULL.
     (query,) = sqlglot.transpile(
-        text, read="duckdb", write=dialect, pretty=True,
-        unsupported_level=sqlglot.ErrorLevel.IGNORE,
-    )  # fmt: skip
+        text, read="duckdb", write=dialect, pretty=True, unsupported_level=sqlglot.ErrorLevel.IGNORE
+    )
     return str(query)

@@ -25,13 +25,7 @@ from rankgauge.data.join import Joined, join
 from rankgauge.data.judged_run import BoolArray, JudgedRun, Values
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run, map_blocks, run_name
-from rankgauge.data.run_summary import (
-    InputSummary,
-    JoinedBlock,
-    first_ids,
-    join_block,
-    merge_summaries,
-)
+from rankgauge.data.run_summary import InputSummary, JoinedBlock, first_ids, join_block, merge_summaries
 from rankgauge.data.source_joins import JoinedDicts, join_dicts, join_file
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation import notes
@@ -96,9 +90,12 @@ def _measured(run: Any, context: Context, memory: int | None) -> list[BlockResul
         # The other reader reports an error with its line number.
         with suppress(InputError):
             found = join_file(
-                context.qrels, run, lambda part: measure_part(part, context, name),
-                ties=context.policies.ties, memory=memory,
-            )  # fmt: skip
+                context.qrels,
+                run,
+                lambda part: measure_part(part, context, name),
+                ties=context.policies.ties,
+                memory=memory,
+            )
     return found or map_blocks(run, lambda block: measure_block(block, context), memory=memory)
 
 
@@ -118,9 +115,7 @@ def measure_block(block: Any, context: Context) -> BlockResult:
     return measure_part(part, context, run.name, run)
 
 
-def measure_part(
-    part: JoinedBlock, context: Context, name: str, run: Run | None = None
-) -> BlockResult:
+def measure_part(part: JoinedBlock, context: Context, name: str, run: Run | None = None) -> BlockResult:
     """Measure a joined block; joined again if other judgments have the grades."""
     graded, settings = part.joined, {} if run is None else dict(run.settings)
     if run is not None and context.graded is not context.qrels:
@@ -136,9 +131,7 @@ def _blocks_of(run: Any) -> Iterator[Any]:
         return
     first = next(run, None)
     if first is None:
-        raise InputError(
-            "the iterator is empty", where="run", fix="yield at least one block of queries"
-        )
+        raise InputError("the iterator is empty", where="run", fix="yield at least one block of queries")
     if not _is_block(first):
         yield chain([first], run)
         return
@@ -203,9 +196,7 @@ def _measure_compiled(found: JoinedDicts, context: Context) -> BlockResult:
         errors=np.zeros((len(found.numbers), 0)),
         beyond=rows[beyond:].T != 0,
     )
-    summary = InputSummary(
-        found.numbers, found.ends, found.tally, first_ids(found.unknown), found.rankings
-    )
+    summary = InputSummary(found.numbers, found.ends, found.tally, first_ids(found.unknown), found.rankings)
     return BlockResult(measured, tied, summary)
 
 
@@ -250,9 +241,7 @@ def _measure(joined: Joined, graded: Joined, numbers: IntArray, context: Context
     return found
 
 
-def _measure_columns(
-    joined: Joined, columns: Sequence[int], found: Measured, context: Context
-) -> None:
+def _measure_columns(joined: Joined, columns: Sequence[int], found: Measured, context: Context) -> None:
     """Fill in the values of these measures and the data for the notes."""
     estimated = [column for column in columns if column in context.estimated]
     for rows, block, tied in _blocks(joined, found.numbers, context):
@@ -284,9 +273,7 @@ def _describe(block: JudgedRun, rows: IntArray, found: Measured, context: Contex
         found.beyond[:, place][rows] = relevant > recall.k  # type: ignore[operator] # a number
 
 
-def _blocks(
-    joined: Joined, numbers: IntArray, context: Context
-) -> Iterator[tuple[IntArray, JudgedRun, bool]]:
+def _blocks(joined: Joined, numbers: IntArray, context: Context) -> Iterator[tuple[IntArray, JudgedRun, bool]]:
     """Yield judged runs of these queries with their row positions and whether to average ties.
 
     Both ways give identical bits for a query without ties, so a few of those are measured together
@@ -493,12 +480,7 @@ def add_weights(evaluation: Evaluation, qrels: Qrels, weights: Any, groups: Any)
                 f"{many(len(ids), 'query')}"
             ),
         )
-    return replace(
-        evaluation,
-        findings=found,
-        weights=shares,
-        groups=None if groups is None else _groups(groups, ids),
-    )
+    return replace(evaluation, findings=found, weights=shares, groups=None if groups is None else _groups(groups, ids))
 
 
 def _per_query(given: Any, query_ids: Sequence[bytes], what: str) -> list[Any]:
@@ -547,7 +529,5 @@ def _weights(given: Any, query_ids: Sequence[bytes]) -> tuple[float, ...]:
             )
         weights.append(number)
     if not any(weights):
-        raise InputError(
-            "all weights are 0", where="weights", fix="give one query a weight above 0"
-        )
+        raise InputError("all weights are 0", where="weights", fix="give one query a weight above 0")
     return tuple(weights)

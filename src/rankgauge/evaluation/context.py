@@ -67,9 +67,7 @@ def make_context(
     """Return the data shared by all blocks; raise an error if judgments or policies do not fit."""
     native.warn_if_missing()
     if not len(qrels):
-        raise InputError(
-            "the judgments have no queries", where="judgments", fix="pass at least one"
-        )
+        raise InputError("the judgments have no queries", where="judgments", fix="pass at least one")
     if policies.ties in BY_GRADE:
         plan.refuse_special(policies.ties)
     if policies.ties == "mean":
@@ -78,9 +76,7 @@ def make_context(
     if queries is not None:
         numbers = [judged_number(qrels, query) for query in queries]
         if not numbers:
-            raise InputError(
-                "the list of queries is empty", where="queries", fix="pass at least one"
-            )
+            raise InputError("the list of queries is empty", where="queries", fix="pass at least one")
         selected[:] = False
         selected[numbers] = True
     condensed, averaged = policies.unjudged == "removed", policies.ties == "mean"
@@ -104,17 +100,11 @@ def make_context(
 def part_of(context: Context, stored: StoredQrels, numbers: IntArray) -> Context:
     """Return a context with the judgments of the queries with these numbers (ascending)."""
     part = stored.part(numbers)
-    return context._replace(
-        qrels=part, graded=part, selected=context.selected[numbers], notes=(), stored=None
-    )
+    return context._replace(qrels=part, graded=part, selected=context.selected[numbers], notes=(), stored=None)
 
 
 def read_context(  # noqa: PLR0917 - what an evaluation is of
-    source: Any,
-    plan: Plan,
-    policies: Policies,
-    queries: list[Any] | None,
-    memory: int | None = None,
+    source: Any, plan: Plan, policies: Policies, queries: list[Any] | None, memory: int | None = None
 ) -> Context:
     """Read the judgments in the form that the measures need."""
     judged = _judgments(source, plan.reads, memory)
@@ -145,9 +135,7 @@ def _refuse_many_values(context: Context, memory: int) -> None:
         )
 
 
-def _judgments(
-    source: Any, reads: str, memory: int | None = None
-) -> Qrels | SpecialQrels | StoredQrels:
+def _judgments(source: Any, reads: str, memory: int | None = None) -> Qrels | SpecialQrels | StoredQrels:
     """Return judgments in memory; on disk if they need more than `memory` bytes."""
     if reads:
         return _special_qrels(reads).of(source)
@@ -169,9 +157,7 @@ def _special_qrels(reads: str) -> type[SpecialQrels]:
     return next(kind for kind in kinds if kind.reads == reads)
 
 
-def read_records(
-    source: Any, plan: Plan, policies: Policies, queries: list[Any] | None
-) -> tuple[Context, Run]:
+def read_records(source: Any, plan: Plan, policies: Policies, queries: list[Any] | None) -> tuple[Context, Run]:
     """Read records with both judgments and a run."""
     from rankgauge.data.records import Records
 
@@ -182,15 +168,11 @@ def read_records(
             where="measures",
             fix="pass judgments and a run: evaluate(judgments, run, ...)",
         )
-    context = make_context(
-        records.qrels, plan, policies, queries, graded=records.graded, notes=records.notes
-    )
+    context = make_context(records.qrels, plan, policies, queries, graded=records.graded, notes=records.notes)
     return context, records.run
 
 
-def prepare_judgments(
-    source: Any, measures: str | Measure | Iterable[str | Measure] | None
-) -> Qrels | SpecialQrels:
+def prepare_judgments(source: Any, measures: str | Measure | Iterable[str | Measure] | None) -> Qrels | SpecialQrels:
     """Read judgments once, in the form that these measures need, to evaluate many runs."""
     reads = make_plan(measures).reads
     return _special_qrels(reads).of(source) if reads else Qrels.of(source)

@@ -155,14 +155,11 @@ def queries_policy(queries: Queries) -> Literal["all", "intersection", "given"]:
             return "all"
         if queries == "intersection":
             return "intersection"
-        raise UnknownName(
-            f"queries={queries!r} is not valid", fix="choose all, intersection, or a list of ids"
-        )
+        raise UnknownName(f"queries={queries!r} is not valid", fix="choose all, intersection, or a list of ids")
     if not isinstance(queries, Iterable | os.PathLike):
         raise InputError(
-            f"got {queries!r:.60} for the queries", where="queries",
-            fix="choose all, intersection, or a list of ids",
-        )  # fmt: skip
+            f"got {queries!r:.60} for the queries", where="queries", fix="choose all, intersection, or a list of ids"
+        )
     return "given"
 
 
@@ -189,9 +186,10 @@ def _memory_limit(memory: str | int, run: Any, profile: object) -> int:
     if profile is not None or run is None:
         what = "with a profile" if run is not None else "for records"
         raise InputError(
-            f"got memory={memory!r:.60} {what}, which is read whole", where="memory",
+            f"got memory={memory!r:.60} {what}, which is read whole",
+            where="memory",
             fix="leave it out" if run is not None else "pass judgments and a run",
-        )  # fmt: skip
+        )
     return limit
 
 

@@ -73,19 +73,21 @@ class GroupMeans(Result):
             rows.append((*head, name, each.queries, *size, mean, interval))
         return Table(
             (
-                *(("measure",) if len(measures) > 1 else ()), "group", "queries",
+                *(("measure",) if len(measures) > 1 else ()),
+                "group",
+                "queries",
                 *(("effective",) if weighted else ()),
-                measures[0] if len(measures) == 1 else "mean", "95% CI",
+                measures[0] if len(measures) == 1 else "mean",
+                "95% CI",
             ),
-            tuple(rows), title=self.run_name, width=80,
-        )  # fmt: skip
+            tuple(rows),
+            title=self.run_name,
+            width=80,
+        )
 
     def data_table(self) -> Table:
         """Return a table with one row per mean and all attributes."""
-        return Table(
-            tuple(GroupMean.__dataclass_fields__),
-            tuple(tuple(asdict(each).values()) for each in self.means),
-        )
+        return Table(tuple(GroupMean.__dataclass_fields__), tuple(tuple(asdict(each).values()) for each in self.means))
 
     def summary(self) -> str:
         """Return the number of groups."""
@@ -122,8 +124,7 @@ def group_means(evaluation: Any, max_measures: int | None = None) -> GroupMeans:
     for label in dict.fromkeys(evaluation.groups or ()):
         rows[label if label != "all" else "group all"] = np.flatnonzero(labels == label)
     return GroupMeans(
-        evaluation.run_name,
-        tuple(mean for measure in chosen for mean in _means(evaluation, measure, rows)),
+        evaluation.run_name, tuple(mean for measure in chosen for mean in _means(evaluation, measure, rows))
     )
 
 
@@ -138,13 +139,9 @@ def _means(evaluation: Any, measure: Measure, rows: dict[str, IntArray]) -> Iter
             used = used[~evaluation.left_out[used, column]]
         for shares in (weights, None) if weights is not None and label == "all" else (weights,):
             own = None if shares is None else shares[used]
-            mean = measure.mean(
-                counted[used], None if own is None else own.tolist(), skip_undefined=skip
-            )
+            mean = measure.mean(counted[used], None if own is None else own.tolist(), skip_undefined=skip)
             effective, low, high = _interval(measure, counted[used], own)
-            yield GroupMean(
-                label, str(measure), len(used), effective, mean, low, high, own is not None
-            )
+            yield GroupMean(label, str(measure), len(used), effective, mean, low, high, own is not None)
 
 
 def _interval(measure: Measure, values: Any, weights: Any) -> tuple[float, float, float]:

@@ -102,11 +102,7 @@ class InputChecks:
     def _first(self, queries: int) -> list[Pair]:
         rankings = islice(self.summary.rankings.items(), queries)
         named = ((self.qrels.table.queries[number], docs) for number, docs in rankings)
-        return [
-            (query, doc if isinstance(doc, bytes) else doc.encode())
-            for query, docs in named
-            for doc in docs
-        ]
+        return [(query, doc if isinstance(doc, bytes) else doc.encode()) for query, docs in named for doc in docs]
 
     def refuse_near_misses(self) -> None:
         """Raise an error if no document is judged and ids differ only in zeros, spaces, or case."""
@@ -297,9 +293,7 @@ class InputChecks:
         top, end = (math.fsum((1 / ranks).tolist()) for ranks in (first[:, 6], first[:, 7]))
         if better < _REVERSED or better < _TIMES * worse or end < _GAIN * top:
             return None
-        depth, depth_of_others = (
-            math.fsum(((ends[:, n + 1] - ends[:, n] / 2) / ends[:, 0]).tolist()) for n in (2, 4)
-        )
+        depth, depth_of_others = (math.fsum(((ends[:, n + 1] - ends[:, n] / 2) / ends[:, 0]).tolist()) for n in (2, 4))
         # In a random order, the mean position is the middle; positions have a uniform variance.
         if depth - relevant / 2 <= _UNLIKELY * math.sqrt(relevant / 12):
             return None
@@ -374,8 +368,7 @@ def collection_findings(docs: Iterable[str], known: Collection[str]) -> tuple[Fi
     return (
         _finding(
             "T104",
-            f"document ids match the collection only {named(way, met)}: "
-            f"{_example(*met[0], 'collection')}",
+            f"document ids match the collection only {named(way, met)}: {_example(*met[0], 'collection')}",
             "write the ids the same way in run, judgments, and collection",
         ),
     )
@@ -447,11 +440,7 @@ def document_way(pairs: Sequence[Pair], qrels: Qrels) -> tuple[Way, list[Pair]] 
     for query, doc in pairs:
         by_query.setdefault(query, []).append(doc)
     theirs = set(islice((doc for query in by_query for doc in judged.docs(query)), _IDS))
-    way = way_of(
-        {doc for _, doc in pairs},
-        theirs,
-        lambda way: sum(1 for _ in _pairs_that_match(way, pairs, judged)),
-    )
+    way = way_of({doc for _, doc in pairs}, theirs, lambda way: sum(1 for _ in _pairs_that_match(way, pairs, judged)))
     if way is None:
         return None
     met = _not_judged(list(_pairs_that_match(way, pairs, judged)), qrels)

@@ -136,17 +136,11 @@ def first_ranks_note(first: Measure, ranks: Values) -> Finding:
     *numbers, nowhere = np.bincount(places, minlength=len(names) + 1).tolist()
     parts = [f"{name} for {number}" for name, number in zip(names, numbers, strict=True)]
     level = "" if first.rel == 1 else f" (rel={first.rel})"
-    return info(
-        f"first relevant document{level}: {', '.join(parts)}, "
-        f"not retrieved for {many(nowhere, 'query')}"
-    )
+    return info(f"first relevant document{level}: {', '.join(parts)}, not retrieved for {many(nowhere, 'query')}")
 
 
 def undefined_notes(
-    measures: Sequence[Measure],
-    undefined: BoolArray,
-    policies: Policies,
-    judged: tuple[Qrels, IntArray],
+    measures: Sequence[Measure], undefined: BoolArray, policies: Policies, judged: tuple[Qrels, IntArray]
 ) -> Iterator[Finding]:
     """Yield one note for all measures with the same number and treatment of undefined values."""
     qrels, numbers = judged
@@ -192,10 +186,7 @@ def ranking_notes(longest: int, deepest: int, *, constant: bool) -> Iterator[Fin
     if 0 < longest < deepest:
         yield info(f"rankings have at most {longest} documents, cut-offs go to {deepest}", "R105")
     if constant:
-        yield _warning(
-            "all documents of a query have the same score: only the tie policy orders them",
-            "R106",
-        )
+        yield _warning("all documents of a query have the same score: only the tie policy orders them", "R106")
 
 
 def perfect_note(plan: Plan, values: Values) -> Iterator[Finding]:
@@ -227,7 +218,4 @@ def input_notes(qrels: Qrels, removed: int, policies: Policies) -> Iterator[Find
     if pooled:
         yield info(f"{many(pooled, 'judgment')} with a negative grade: pooled but not judged")
     if removed:
-        yield info(
-            f"{many(removed, 'repeated document')} removed from the rankings "
-            f"(duplicates={policies.duplicates})"
-        )
+        yield info(f"{many(removed, 'repeated document')} removed from the rankings (duplicates={policies.duplicates})")

@@ -116,8 +116,7 @@ class Plan:
                 f"{', '.join(str(self.measures[n]) for n in self.open)}: no closed form for the "
                 "mean over all orders of equal scores",
                 where="ties=mean",
-                fix="omit ties=mean, or estimate the mean from random orders: "
-                "evaluate(..., draws=1000) (--draws 1000)",
+                fix="omit ties=mean, or estimate the mean from random orders: evaluate(..., draws=1000) (--draws 1000)",
             )
 
     @cached_property
@@ -163,9 +162,7 @@ def _reads_judged(measure: Measure) -> bool:
     return measure.declaration.reads == "judged" or gains_for_nothing
 
 
-def make_plan(
-    measures: str | Measure | Iterable[str | Measure] | None, dialect: str | None = None
-) -> Plan:
+def make_plan(measures: str | Measure | Iterable[str | Measure] | None, dialect: str | None = None) -> Plan:
     """Parse measures and determine their inputs."""
     names: tuple[Any, ...]
     if measures is None:
@@ -176,9 +173,8 @@ def make_plan(
         names = tuple(measures)
     else:
         raise InputError(
-            f"got {measures!r:.60} for the measures", where="measures",
-            fix='pass names, such as ["nDCG@10", "AP"]',
-        )  # fmt: skip
+            f"got {measures!r:.60} for the measures", where="measures", fix='pass names, such as ["nDCG@10", "AP"]'
+        )
     for name in names:
         if not isinstance(name, str | Measure):
             parse_all(name)  # raises the error
@@ -191,7 +187,5 @@ def _cached_plan(names: tuple[str | Measure, ...], dialect: str | None) -> Plan:
     # Drop repeated measures: column names are unique.
     found = dict.fromkeys(measure for name in names for measure in parse_all(name, dialect))
     if not found:
-        raise InputError(
-            "no measure was given", where="measures", fix='name one, such as "nDCG@10"'
-        )
+        raise InputError("no measure was given", where="measures", fix='name one, such as "nDCG@10"')
     return Plan(tuple(found))

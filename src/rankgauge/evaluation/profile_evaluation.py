@@ -19,12 +19,8 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.records import Records
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation.blocks import (
-    evaluate_run,
-)
-from rankgauge.evaluation.context import (
-    make_context,
-)
+from rankgauge.evaluation.blocks import evaluate_run
+from rankgauge.evaluation.context import make_context
 from rankgauge.evaluation.notes import info, single_measure_note
 from rankgauge.evaluation.plan import Plan
 from rankgauge.evaluation.result import AppliedProfile, Evaluation, findings_of_notes
@@ -64,10 +60,9 @@ def evaluate_profile(
     source = _source(inputs)
     clean = replace(source.run, table=source.run.without_repeats(policies.duplicates))
     cases = [
-        Case(source.graded if measure.declaration.reads == "grades" else source.qrels, clean,
-             measure, policies)
+        Case(source.graded if measure.declaration.reads == "grades" else source.qrels, clean, measure, policies)
         for measure in measures
-    ]  # fmt: skip
+    ]
     _refuse_contradictions(found, cases, deviations)
     parts = [
         _part([(n, cases[n], deviations[n]) for n in places], source.qrels, queries)
@@ -92,22 +87,19 @@ def _source(inputs: tuple[Any, Any]) -> Records:
         return Records.of(qrels)
     if isinstance(run, Iterator):
         raise InputError(
-            "profiles do not accept a run in blocks", where="run",
+            "profiles do not accept a run in blocks",
+            where="run",
             fix="pass the whole run: a path, a mapping, or a data frame",
-        )  # fmt: skip
+        )
     truth = Qrels.of(qrels)
     return Records(truth, truth, Run.of(run))
 
 
-def _refuse_contradictions(
-    found: Profile, cases: Sequence[Case], deviations: Sequence[tuple[Deviation, ...]]
-) -> None:
+def _refuse_contradictions(found: Profile, cases: Sequence[Case], deviations: Sequence[tuple[Deviation, ...]]) -> None:
     """Raise an error for a non-default policy that contradicts the profile."""
     usual = Policies()
     given = cases[0].policies
-    chosen = [
-        name for name in _DECIDED if getattr(given, name) not in {getattr(usual, name), "given"}
-    ]
+    chosen = [name for name in _DECIDED if getattr(given, name) not in {getattr(usual, name), "given"}]
     for case, steps in zip(cases, deviations, strict=True) if chosen else ():
         of_tool = usual
         for step in steps:
@@ -117,15 +109,12 @@ def _refuse_contradictions(
             wanted, does = getattr(given, name), getattr(of_tool, name)
             if wanted != does:
                 raise InputError(
-                    f"{name}={wanted} contradicts the profile {found.name}: it uses "
-                    f"{name}={does} for {case.measure}",
+                    f"{name}={wanted} contradicts the profile {found.name}: it uses {name}={does} for {case.measure}",
                     fix=f"omit {name} or the profile",
                 )
 
 
-def _groups(
-    cases: Sequence[Case], deviations: Sequence[tuple[Deviation, ...]]
-) -> Iterable[tuple[int, ...]]:
+def _groups(cases: Sequence[Case], deviations: Sequence[tuple[Deviation, ...]]) -> Iterable[tuple[int, ...]]:
     """Return the indices of measures that can be evaluated together."""
     found: dict[Any, list[int]] = {}
     for place, (case, steps) in enumerate(zip(cases, deviations, strict=True)):
@@ -135,9 +124,7 @@ def _groups(
 
 
 def _part(
-    members: Sequence[tuple[int, Case, tuple[Deviation, ...]]],
-    truth: Qrels,
-    chosen: Sequence[Any] | None,
+    members: Sequence[tuple[int, Case, tuple[Deviation, ...]]], truth: Qrels, chosen: Sequence[Any] | None
 ) -> _Part:
     """Evaluate measures that have the same deviations in everything but the measure itself."""
     _, case, steps = members[0]
@@ -163,9 +150,7 @@ def _part(
     )
 
 
-def _join(
-    found: Profile, asked: Sequence[Measure], parts: Sequence[_Part], source: Records
-) -> Evaluation:
+def _join(found: Profile, asked: Sequence[Measure], parts: Sequence[_Part], source: Records) -> Evaluation:
     """Combine all parts into one evaluation."""
     index = {query: number for number, query in enumerate(source.qrels.query_ids)}
     rows = [np.array([index[q] for q in part.evaluation.query_ids]) for part in parts]
@@ -174,10 +159,7 @@ def _join(
     values, left_out = _cells(parts, rows, numbers, kept)
     measures = tuple(columns[place][0] for place in kept)
     applied = AppliedProfile(
-        found.name,
-        found.tool,
-        tuple(str(asked[place]) for place in kept),
-        tuple(columns[place][1] for place in kept),
+        found.name, found.tool, tuple(str(asked[place]) for place in kept), tuple(columns[place][1] for place in kept)
     )
     evaluations = [part.evaluation for part in parts]
     # The parts count the same events; use the largest count.
@@ -294,9 +276,7 @@ def _shortened(names: Sequence[str]) -> str:
     return f"{', '.join(names[:SHOWN])}, ... ({len(names)} measures)"
 
 
-def _profile_notes(
-    found: Profile, measures: Sequence[Measure], applied: AppliedProfile
-) -> Iterator[str]:
+def _profile_notes(found: Profile, measures: Sequence[Measure], applied: AppliedProfile) -> Iterator[str]:
     """Yield notes that describe the applied profile."""
     grouped: dict[tuple[str, ...], list[str]] = {}
     for measure, names in zip(measures, applied.deviations, strict=True):
@@ -306,9 +286,7 @@ def _profile_notes(
     if shared and len(grouped) > 1:
         yield f"{tool}, all measures: {'; '.join(shared)}"
         tool = "in addition"
-        grouped = {
-            tuple(name for name in names if name not in shared): of for names, of in grouped.items()
-        }
+        grouped = {tuple(name for name in names if name not in shared): of for names, of in grouped.items()}
         grouped.pop((), None)
     for names, of in grouped.items():
         yield f"{tool}: {_shortened(of)}: {'; '.join(names) or 'as rankgauge'}"

@@ -182,9 +182,8 @@ class Evaluation(Result):
         for what, given in {"query": ids, "measure": measures}.items():
             if not given or len(set(given)) < len(given):
                 raise InputError(
-                    f"a {what} occurs twice, or there are none", where="values",
-                    fix=f"pass each {what} once",
-                )  # fmt: skip
+                    f"a {what} occurs twice, or there are none", where="values", fix=f"pass each {what} once"
+                )
         try:
             per_query = np.array([list(column) for column in values.values()], dtype=np.float64).T
         except (TypeError, ValueError):
@@ -192,8 +191,9 @@ class Evaluation(Result):
         if per_query.shape != (len(ids), len(measures)) or np.isinf(per_query).any():
             raise InputError(
                 f"the values are not one number per query ({many(len(ids), 'query')})",
-                where="values", fix="pass one number per query, NaN where it is undefined",
-            )  # fmt: skip
+                where="values",
+                fix="pass one number per query, NaN where it is undefined",
+            )
         return cls(
             run_name=run_name,
             query_ids=ids,
@@ -205,12 +205,13 @@ class Evaluation(Result):
             settings=settings or {},
             findings=(
                 Finding(
-                    "", "info",
+                    "",
+                    "info",
                     f"{many(len(ids), 'query')}: values computed elsewhere; judgments, ties, "
                     "and unjudged documents are unknown",
                 ),
             ),
-        )  # fmt: skip
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -238,9 +239,7 @@ class Evaluation(Result):
             InputError: If the evaluation was made without groups.
         """
         if self.groups is None:
-            raise InputError(
-                "this evaluation has no groups", fix="evaluate(..., groups={'q1': 'how-to', ...})"
-            )
+            raise InputError("this evaluation has no groups", fix="evaluate(..., groups={'q1': 'how-to', ...})")
         rows: dict[str, list[int]] = {}
         for row, label in enumerate(self.groups):
             rows.setdefault(label, []).append(row)
@@ -258,9 +257,7 @@ class Evaluation(Result):
             means.update(self._columns_mean(counted, [column]))
         return means
 
-    def _columns_mean(
-        self, rows: IntArray | None, columns: Sequence[int]
-    ) -> Iterator[tuple[str, float]]:
+    def _columns_mean(self, rows: IntArray | None, columns: Sequence[int]) -> Iterator[tuple[str, float]]:
         """Yield the mean of each of these measures over the queries in `rows`."""
         values = self.per_query if rows is None else self.per_query[rows]
         shares: Sequence[float] | None = self.weights
@@ -280,10 +277,7 @@ class Evaluation(Result):
         """
         wanted = parse(measure)
         if wanted not in self.measures:
-            raise InputError(
-                f"{wanted} was not evaluated",
-                fix=f"evaluated: {', '.join(map(str, self.measures))}",
-            )
+            raise InputError(f"{wanted} was not evaluated", fix=f"evaluated: {', '.join(map(str, self.measures))}")
         row = self._rows.get(query_id)
         if row is None:
             raise InputError(f"query {query_id!r} was not evaluated")
@@ -332,11 +326,7 @@ class Evaluation(Result):
             "counts": self.counts,
             "coverage": self.coverage,
             "measures": [
-                {
-                    "name": str(measure),
-                    "mean": means[str(measure)],
-                    "undefined": int(self.undefined[:, number].sum()),
-                }
+                {"name": str(measure), "mean": means[str(measure)], "undefined": int(self.undefined[:, number].sum())}
                 for number, measure in enumerate(self.measures)
             ],
             "query_ids": self.query_ids,
@@ -408,9 +398,7 @@ class Evaluation(Result):
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(
-                f"not an evaluation in JSON: {error}", fix="use a file written by to_json()"
-            ) from None
+            raise InputError(f"not an evaluation in JSON: {error}", fix="use a file written by to_json()") from None
 
     def extra_fields(self) -> dict[str, Any]:
         """Return the additional JSON fields of a subclass; empty for an evaluation of runs."""
@@ -536,10 +524,7 @@ def judge_name(settings: Mapping[str, Any]) -> str | None:
 
 
 def calibration_finding(
-    settings: Mapping[str, Any],
-    measure: Measure,
-    queries: Collection[str],
-    other: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any], measure: Measure, queries: Collection[str], other: Mapping[str, Any] | None = None
 ) -> Finding | None:
     """Return a finding if the judge of a measure of answers is not calibrated or not usable.
 
@@ -601,9 +586,7 @@ def valued_queries(evaluation: Evaluation, measure: Measure) -> frozenset[str]:
     return frozenset(evaluation.query_ids[n] for n in np.flatnonzero(~np.isnan(column)))
 
 
-def _labeled(
-    measure: Measure, one: Mapping[str, Any], other: Mapping[str, Any]
-) -> dict[str, tuple[float, float]]:
+def _labeled(measure: Measure, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     """Return the values by people of the questions that they labeled in both evaluations."""
     mine, theirs = (about_judge(each, measure).get("people", {}) for each in (one, other))
     return {query: (value, theirs[query]) for query, value in mine.items() if query in theirs}
@@ -677,9 +660,7 @@ def correct_differences(
     return JudgeCorrection(differences, (value, low, high), condition=condition)
 
 
-def settings_change(
-    one: Evaluation, settings: Mapping[str, Any], before: str, after: str
-) -> Finding | None:
+def settings_change(one: Evaluation, settings: Mapping[str, Any], before: str, after: str) -> Finding | None:
     """Return a finding about changed settings of answers, or None.
 
     Returns None without a change, for unknown settings, and for runs: the settings of two
@@ -707,16 +688,18 @@ def settings_change(
         return Finding("", "info", f"from {before} to {after}, one setting changed: {text}")
     if len(names) == 1:
         return Finding(
-            "C112", "warning",
+            "C112",
+            "warning",
             f"from {before} to {after}, the judge changed: {text}: the difference may come from it",
             fix="use the same judge for both",
-        )  # fmt: skip
+        )
     return Finding(
-        "C112", "warning",
+        "C112",
+        "warning",
         f"from {before} to {after}, {len(names)} things changed: {text}: the difference cannot be "
         "attributed to one of them",
         fix="change one thing at a time",
-    )  # fmt: skip
+    )
 
 
 def _profile_of(data: Mapping[str, Any], shape: tuple[int, int]) -> dict[str, Any]:

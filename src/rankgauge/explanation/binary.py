@@ -44,17 +44,13 @@ def _share(part: float, whole: float) -> float:
     return part / whole if whole else math.nan
 
 
-def _fraction(
-    heads: tuple[str, ...], rows: tuple[Step, ...], text: str, part: tuple[str, int, int]
-) -> Calculation:
+def _fraction(heads: tuple[str, ...], rows: tuple[Step, ...], text: str, part: tuple[str, int, int]) -> Calculation:
     """Return the calculation of a ratio of two numbers of documents."""
     name, above, below = part
     value = _share(above, below)
     end = ": undefined" if math.isnan(value) else f" = {number(value)}"
     shown = tuple(row._replace(terms=row.terms[: len(heads)]) for row in rows)
-    return Calculation(
-        heads, shown, (text, f"{name} = {number(above)} / {number(below)}{end}"), value
-    )
+    return Calculation(heads, shown, (text, f"{name} = {number(above)} / {number(below)}{end}"), value)
 
 
 @calculates("P")
@@ -182,9 +178,7 @@ def _first(name: str, query: RankedQuery, words: Any) -> Calculation:
     return Calculation(heads, tuple(rows), steps, value)
 
 
-def _of_reciprocal(
-    name: str, query: RankedQuery, words: Any, first: int
-) -> tuple[tuple[str, ...], float]:
+def _of_reciprocal(name: str, query: RankedQuery, words: Any, first: int) -> tuple[tuple[str, ...], float]:
     if not query.relevant(words["rel"]):
         return (f"no document is relevant{level(words)}: {name} is undefined",), math.nan
     if not first:
@@ -244,10 +238,7 @@ def _log_odds(name: str, query: RankedQuery, words: Any) -> Calculation:
     total = plain.value * whole
     value = math.log((1 + total) / (1 + whole - total))
     odds = f"ln({number(1 + total)} / {number(1 + whole - total)})"
-    steps = (
-        f"{name} = ln((1 + AP · R) / (1 + R - AP · R))",
-        f"{' ' * len(name)} = {odds} = {number(value)}",
-    )
+    steps = (f"{name} = ln((1 + AP · R) / (1 + R - AP · R))", f"{' ' * len(name)} = {odds} = {number(value)}")
     return replace(plain, steps=(*plain.steps, *steps), value=value)
 
 

@@ -72,19 +72,25 @@ _DATA = (
     _Choice("order", _once(INPUT_TIES)),
     _Choice("order", _once(ASCENDING_IDS)),
     _Choice("order", _once(AS_GIVEN)),
-    _Choice("order", of_run(
-        "lowest score first", "the ranking is reversed, as with distances",
-        lambda table: replace(table, values=-table.values),
-    )),
+    _Choice(
+        "order",
+        of_run(
+            "lowest score first",
+            "the ranking is reversed, as with distances",
+            lambda table: replace(table, values=-table.values),
+        ),
+    ),
     _Choice("grades", BINARY_GRADES),
-    _Choice("grades", of_grades(
-        "grades reversed", "the best grade counts as the worst", _reversed,
-    )),
-    _Choice("grades", of_grades(
-        "grade 0 counts", "documents judged not relevant count as relevant",
-        lambda values: np.where(values == 0, 1.0, values),
-    )),
-)  # fmt: skip
+    _Choice("grades", of_grades("grades reversed", "the best grade counts as the worst", _reversed)),
+    _Choice(
+        "grades",
+        of_grades(
+            "grade 0 counts",
+            "documents judged not relevant count as relevant",
+            lambda values: np.where(values == 0, 1.0, values),
+        ),
+    ),
+)
 
 
 ORDERS = frozenset(choice.deviation.name for choice in _DATA if choice.group == "order")
@@ -98,26 +104,26 @@ ORDERS = frozenset(choice.deviation.name for choice in _DATA if choice.group == 
 _WORDS: tuple[tuple[str, str, str, Value], ...] = (
     ("gain", "gain 2^grade - 1", "the gain is exponential", "exp"),
     ("gain", "gain = grade", "the gain is the grade itself", "linear"),
-    ("ideal", "ideal of retrieved documents",
-     "the ideal ranking has only retrieved documents", "retrieved"),
-    ("ideal", "ideal of all judged documents", "the ideal ranking has all judged documents",
-     "judged"),
-    ("ideal", "ideal of the first k", "the ideal ranking has only the first k documents",
-     "topk"),
+    ("ideal", "ideal of retrieved documents", "the ideal ranking has only retrieved documents", "retrieved"),
+    ("ideal", "ideal of all judged documents", "the ideal ranking has all judged documents", "judged"),
+    ("ideal", "ideal of the first k", "the ideal ranking has only the first k documents", "topk"),
     ("b", "no discount at rank 2", "ranks 1 and 2 have the same weight, as first published", 2),
-    *(("norm", f"divided by {label}", f"the sum is divided by {what}", norm)
-      for norm, label, what in (
-          ("R", "R", "all relevant documents, found or not"),
-          ("min(k,R)", "min(k, R)", "k or the number of relevant documents, the smaller one"),
-          ("k", "k", "k, for any number of relevant documents"),
-          ("retrieved", "those found", "the relevant documents found, so misses cost nothing"),
-      )),
-    *(("rel", f"relevant from grade {level}", f"a document is relevant from grade {level}",
-       level) for level in _LEVELS),
-    ("judged_only", "judged documents only", "unjudged documents are removed first",
-     True),
+    *(
+        ("norm", f"divided by {label}", f"the sum is divided by {what}", norm)
+        for norm, label, what in (
+            ("R", "R", "all relevant documents, found or not"),
+            ("min(k,R)", "min(k, R)", "k or the number of relevant documents, the smaller one"),
+            ("k", "k", "k, for any number of relevant documents"),
+            ("retrieved", "those found", "the relevant documents found, so misses cost nothing"),
+        )
+    ),
+    *(
+        ("rel", f"relevant from grade {level}", f"a document is relevant from grade {level}", level)
+        for level in _LEVELS
+    ),
+    ("judged_only", "judged documents only", "unjudged documents are removed first", True),
     *(("top", f"top grade {top}", f"the scale ends at grade {top}", top) for top in _TOPS),
-)  # fmt: skip
+)
 
 
 def _of_words(measure: Measure) -> Iterator[_Choice]:
@@ -167,10 +173,8 @@ def of_measure(measure: Measure) -> Iterator[tuple[Combination, Measure]]:
 
 AVERAGED = (
     RUN_QUERIES_ONLY,
-    of_policy("undefined excluded", "queries without a relevant document are excluded from the "
-    "mean",
-              undefined="skip"),
-)  # fmt: skip
+    of_policy("undefined excluded", "queries without a relevant document are excluded from the mean", undefined="skip"),
+)
 """Deviations of the averaged queries."""
 
 

@@ -206,9 +206,8 @@ def explain(
         the first relevant document is at rank 2; RR = 1 / 2 = 0.5000
     """
     case = make_case(
-        qrels, {}, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined,
-        unjudged=unjudged,
-    )  # fmt: skip
+        qrels, {}, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined, unjudged=unjudged
+    )
     return explain_case(case, query, readable_again(run))
 
 
@@ -217,9 +216,7 @@ def explain_case(case: Case, query: Id | None = None, source: Any = None) -> Exp
     source = case.run if source is None else source
     evaluation, hits = _evaluated(case, source, count=query is None)
     if not evaluation.query_ids:
-        raise InputError(
-            "there is no query to explain", fix="evaluate more queries, as with --queries all"
-        )
+        raise InputError("there is no query to explain", fix="evaluate more queries, as with --queries all")
     why = ""
     if query is None:
         query, why = _example_query(evaluation, hits)
@@ -335,17 +332,13 @@ def _example_query(evaluation: Evaluation, hits: Mapping[str, float]) -> tuple[s
             near = "" if math.isnan(mean) else f", the nearest to the mean ({number(mean)})"
             one = "the only query" if len(kept) == 1 else f"the {many(len(kept), 'query')}"
             return chosen[0], f"of {one} {text}{near}"
-    raise InputError(
-        "there is no query to explain", fix="evaluate more queries, as with --queries all"
-    )
+    raise InputError("there is no query to explain", fix="evaluate more queries, as with --queries all")
 
 
 def _others(evaluation: Evaluation, shown: str) -> Iterator[RelatedQuery]:
     """Yield the queries with the lowest, median, and highest value, except the one shown."""
     values = zip(evaluation.per_query[:, 0].tolist(), evaluation.query_ids, strict=True)
-    known = sorted(
-        ((value, query) for value, query in values if not math.isnan(value)), key=lambda x: x[0]
-    )
+    known = sorted(((value, query) for value, query in values if not math.isnan(value)), key=lambda x: x[0])
     if not known:
         return
     seen = {shown}
@@ -357,9 +350,7 @@ def _others(evaluation: Evaluation, shown: str) -> Iterator[RelatedQuery]:
             yield RelatedQuery(what, query, value)
 
 
-def _notes(
-    case: Case, ranking: RankedQuery, found: Calculation | None, kernel: float
-) -> Iterator[str]:
+def _notes(case: Case, ranking: RankedQuery, found: Calculation | None, kernel: float) -> Iterator[str]:
     value = kernel if found is None else found.value
     if not nearly_equal(value, kernel):
         yield (

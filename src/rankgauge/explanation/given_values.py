@@ -24,9 +24,7 @@ _MEANS = {"all", "mean", "average", "avg", "amean"}
 # Numbers with more decimals are taken as not rounded, but possibly 32-bit floats.
 _EXACT, _SINGLE = 6, 1e-6
 _OURS = "rankgauge/evaluation/1"
-_WANTED = (
-    "a value of each query: lines of trec_eval -q or ir_measures, CSV, TSV, JSON, or JSON lines"
-)
+_WANTED = "a value of each query: lines of trec_eval -q or ir_measures, CSV, TSV, JSON, or JSON lines"
 
 
 class _Row(NamedTuple):
@@ -89,8 +87,7 @@ class GivenValues:
         if isinstance(source, Evaluation):
             names, values = map(str, source.measures), source.per_query.T.tolist()
             columns = [
-                (name, zip(source.query_ids, column, strict=True))
-                for name, column in zip(names, values, strict=True)
+                (name, zip(source.query_ids, column, strict=True)) for name, column in zip(names, values, strict=True)
             ]
             rows = [_Row(query, name, value) for name, column in columns for query, value in column]
             return _chosen(rows, wanted, source.run_name)
@@ -99,9 +96,10 @@ class GivenValues:
         if isinstance(source, Mapping | list):
             return _chosen(list(_of_json(source)), wanted, "the given values")
         raise InputError(
-            f"got {type(source).__name__} for the values", where="values",
+            f"got {type(source).__name__} for the values",
+            where="values",
             fix="pass a mapping of query to value, the mean, or the path of a file",
-        )  # fmt: skip
+        )
 
 
 def _number(value: Any) -> float | None:
@@ -184,9 +182,7 @@ def _refuse_words(row: _Row, source: str) -> None:
         return
     heads = "if this is the header, name its columns query_id and the measure"
     fix = heads if row.line == 1 else f"pass {_WANTED}"
-    raise FormatError(
-        f"{str(row.value)[:40]!r} is not a value", path=source, line=row.line, fix=fix
-    )
+    raise FormatError(f"{str(row.value)[:40]!r} is not a value", path=source, line=row.line, fix=fix)
 
 
 def _names(name: str, measure: Measure) -> bool:
@@ -269,9 +265,8 @@ def _of_lines(lines: Sequence[tuple[int, str]], name: str) -> Iterator[_Row]:
             yield _Row(cells[0], "", cells[1], number)
         else:
             raise FormatError(
-                f"got {many(len(cells), 'field')}, expected two or three", path=name, line=number,
-                fix=f"pass {_WANTED}",
-            )  # fmt: skip
+                f"got {many(len(cells), 'field')}, expected two or three", path=name, line=number, fix=f"pass {_WANTED}"
+            )
 
 
 def _is_measure(text: str) -> bool:

@@ -153,10 +153,7 @@ def _ncg(name: str, query: RankedQuery, words: Any) -> Calculation:
         describe_gain(words),
         f"gain in the first {k}: {_added(terms, found)}",
         f"the maximum: {_added([number(float(row.terms[0] or 0)) for row in ideal], whole)}",
-        (
-            f"{name} = {number(found)} / {number(whole)} = "
-            f"{number(found / whole if whole else math.nan)}"
-        ),
+        (f"{name} = {number(found)} / {number(whole)} = {number(found / whole if whole else math.nan)}"),
     ]
     value = found / whole if whole else math.nan
     return Calculation(("gain", "sum"), tuple(rows), tuple(steps), value, tuple(ideal))

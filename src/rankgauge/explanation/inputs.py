@@ -42,9 +42,7 @@ def make_case(
     if ids is not None:
         truth = keep_queries(truth, ids)
         word = "all"
-    policies = Policies(
-        ties=ties, queries=word, duplicates=duplicates, undefined=undefined, unjudged=unjudged
-    )
+    policies = Policies(ties=ties, queries=word, duplicates=duplicates, undefined=undefined, unjudged=unjudged)
     return Case(truth, Run.of(run), parse(measure), policies)
 
 
@@ -63,9 +61,7 @@ def counted_by_query(evaluation: Evaluation, column: int = 0) -> dict[str, float
     values = counted_values(evaluation, column)
     kept = ~np.isnan(values)
     return {
-        query: value
-        for query, value, there in zip(evaluation.query_ids, values.tolist(), kept, strict=True)
-        if there
+        query: value for query, value, there in zip(evaluation.query_ids, values.tolist(), kept, strict=True) if there
     }
 
 

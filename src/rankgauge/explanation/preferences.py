@@ -74,15 +74,10 @@ def _compatible(name: str, query: RankedQuery, words: Any) -> Calculation:
     value = found / divisor if wanted else math.nan
     steps = (
         "ideal: its rank in the ideal ranking by grade, ties in the order of the run",
-        (
-            "both from: from this rank on both rankings have it, and each rank i adds "
-            f"{number(p)}^(i - 1) / i"
-        ),
+        (f"both from: from this rank on both rankings have it, and each rank i adds {number(p)}^(i - 1) / i"),
         f"overlap = {summed(terms)}{f' = {number(found)}' if len(terms) > 1 else ''}",
         f"{name} = {number(found)} / {number(divisor)} = {number(value)}",
-        f"divided by the overlap {norm}"
-        if norm
-        else "divided by the sum of all weights, p^(i - 1)",
+        f"divided by the overlap {norm}" if norm else "divided by the sum of all weights, p^(i - 1)",
     )
     heads = ("ideal", "both from", "contribution", "sum")
     return Calculation(heads, tuple(rows), steps, value, tuple(ideal))

@@ -150,10 +150,7 @@ class Reconciliation(Result):
         if self.rest:
             rows.append((self.left_over(), self.theirs, self.rest, None))
         rows.append((self.target.name, self.theirs, self.difference, len(self.moved)))
-        return Table(
-            ("step", "mean", "change", "queries"), tuple(rows), title=self.title(),
-            notes=self.notes, digits=6,
-        )  # fmt: skip
+        return Table(("step", "mean", "change", "queries"), tuple(rows), title=self.title(), notes=self.notes, digits=6)
 
     def left_over(self) -> str:
         """Return the name of the remainder: rounding, or unexplained."""
@@ -164,8 +161,7 @@ class Reconciliation(Result):
     def title(self) -> str:
         """Return both means in one line."""
         return (
-            f"{self.measure} of {self.run_name}: {number(self.ours)} here, {number(self.theirs)} "
-            f"by {self.target.name}"
+            f"{self.measure} of {self.run_name}: {number(self.ours)} here, {number(self.theirs)} by {self.target.name}"
         )
 
     def _data(self) -> dict[str, Any]:
@@ -182,17 +178,18 @@ class Reconciliation(Result):
             "rest": self.rest,
             "moved": [
                 {
-                    "query": one.query, "ours": one.ours, "theirs": one.theirs,
+                    "query": one.query,
+                    "ours": one.ours,
+                    "theirs": one.theirs,
                     "by": [{"name": name, "change": change} for name, change in one.by],
                 }
                 for one in self.moved
             ],
             "sides": [
-                {"query": one.query, "value": one.value, **one.calculation.to_dict()}
-                for one in self.sides or ()
+                {"query": one.query, "value": one.value, **one.calculation.to_dict()} for one in self.sides or ()
             ],
             "notes": self.notes,
-        }  # fmt: skip
+        }
 
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
@@ -242,9 +239,8 @@ def reconcile(  # noqa: PLR0913 - one parameter a choice
     """
     profile = profile_of(against)
     case = make_case(
-        qrels, run, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined,
-        unjudged=unjudged,
-    )  # fmt: skip
+        qrels, run, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined, unjudged=unjudged
+    )
     target = Target(profile.name, digits=profile.decimals(case.measure))
     found = reconcile_case(case, profile.deviations(case.measure), target, query=query)
     notes = [*found.notes, f"{profile.name} reproduces {profile.tool}"]
@@ -272,12 +268,16 @@ def reconcile_case(
         both = before.keys() & after.keys()
         contributions.append(
             Contribution(
-                deviation.name, deviation.why, deviation.of, new, new - mean,
+                deviation.name,
+                deviation.why,
+                deviation.of,
+                new,
+                new - mean,
                 touched=sum(abs(after[query] - before[query]) > TOLERANCE for query in both),
                 left=len(before.keys() - both),
                 entered=len(after.keys() - both),
             )
-        )  # fmt: skip
+        )
         _note(changes_of, deviation.name, before, after)
         before, mean = after, new
     if target.values is not None:

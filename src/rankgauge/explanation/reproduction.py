@@ -18,14 +18,7 @@ from rankgauge.errors import MismatchError, RankgaugeError
 from rankgauge.evaluation.evaluation import Queries
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.explanation.calculation import number
-from rankgauge.explanation.candidates import (
-    AVERAGED,
-    ORDERS,
-    Combination,
-    of_data,
-    of_measure,
-    of_profiles,
-)
+from rankgauge.explanation.candidates import AVERAGED, ORDERS, Combination, of_data, of_measure, of_profiles
 from rankgauge.explanation.given_values import GivenValues
 from rankgauge.explanation.inputs import counted_values, evaluate_case, make_case
 from rankgauge.explanation.reconciliation import Reconciliation, Target, reconcile_case
@@ -112,10 +105,14 @@ class Reproduction(Result):
         """Return a table of the best variants."""
         whole = bool(self.given.values)
         rows = tuple(
-            (fit.name, *((f"{fit.reproduced} of {fit.reproduced + fit.missed}",) if whole else ()),
-             fit.mean, fit.mean - self.given.mean)
+            (
+                fit.name,
+                *((f"{fit.reproduced} of {fit.reproduced + fit.missed}",) if whole else ()),
+                fit.mean,
+                fit.mean - self.given.mean,
+            )
             for fit in self.fits
-        )  # fmt: skip
+        )
         heads = ("variant", *(("reproduced",) if whole else ()), "mean", "difference")
         return Table(heads, rows, title=self.title(), notes=(f"{self.sure}: {self.why}",))
 
@@ -130,9 +127,12 @@ class Reproduction(Result):
         return {
             "measure": str(self.measure),
             "given": {
-                "source": self.given.source, "mean": self.given.mean,
-                "values": len(self.given.values), "digits": self.given.digits,
-                "slack": self.given.slack, "notes": self.given.notes,
+                "source": self.given.source,
+                "mean": self.given.mean,
+                "values": len(self.given.values),
+                "digits": self.given.digits,
+                "slack": self.given.slack,
+                "notes": self.given.notes,
             },
             "tried": self.tried,
             "sure": self.sure,
@@ -140,7 +140,7 @@ class Reproduction(Result):
             "tied": self.tied,
             "fits": self.fits,
             "reconciliation": self.reconciliation._data(),  # noqa: SLF001 - without schema
-        }  # fmt: skip
+        }
 
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
@@ -194,16 +194,16 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
         'ideal of retrieved documents'
     """
     case = make_case(
-        qrels, run, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined,
-        unjudged=unjudged,
-    )  # fmt: skip
+        qrels, run, measure, ties=ties, queries=queries, duplicates=duplicates, undefined=undefined, unjudged=unjudged
+    )
     given = GivenValues.of(values, case.measure)
     known = set(case.qrels.query_ids)
     if given.values and known.isdisjoint(given.values):
         raise MismatchError(
             f"the values are of {some(given.values)}, the judgments of {some(known)}",
-            where=given.source, fix="pass values of judged queries",
-        )  # fmt: skip
+            where=given.source,
+            fix="pass values of judged queries",
+        )
     case, given, trials = _best_of(case, given)
     fits = _distinct(sorted(trials.every, key=lambda one: one.order(given.mean)))
     best = fits[0]
@@ -221,9 +221,7 @@ def reproduce(  # noqa: PLR0913 - one parameter a choice
         sure=sure,
         why=why,
         tied=_tied(case, best, trials) if best.missed and given.values else 0,
-        reconciliation=reconcile_case(
-            case, best.variant.deviations if found else (), target, query=query
-        ),
+        reconciliation=reconcile_case(case, best.variant.deviations if found else (), target, query=query),
     )
 
 
@@ -243,9 +241,7 @@ class _Trial:
 
     def order(self, target: float) -> tuple[float, ...]:
         """Return the sort key: missed values first, then the number of assumptions."""
-        tier = (
-            0 if self.ours else 2 if self.variant.profile else 2 * len(self.variant.deviations) - 1
-        )
+        tier = 0 if self.ours else 2 if self.variant.profile else 2 * len(self.variant.deviations) - 1
         off = abs(self.mean - target)
         # If only the mean is given, sort variants that miss it by their distance from it.
         first = off if self.missed and self.matched + self.missed == 1 else 0.0
@@ -253,9 +249,15 @@ class _Trial:
 
     def fit(self) -> Fit:
         return Fit(
-            self.variant.name or _OURS, tuple(one.name for one in self.variant.deviations),
-            self.variant.profile, self.mean, self.matched, self.missed, tuple(self.same), self.ours,
-        )  # fmt: skip
+            self.variant.name or _OURS,
+            tuple(one.name for one in self.variant.deviations),
+            self.variant.profile,
+            self.mean,
+            self.matched,
+            self.missed,
+            tuple(self.same),
+            self.ours,
+        )
 
 
 class _Trials:
@@ -284,9 +286,7 @@ class _Trials:
             matched = int(abs(mean - self.given.mean) <= self.given.slack + _ROUNDING)
             missed = 1 - matched
         place = len(self.every)
-        self.every.append(
-            _Trial(variant, not variant.deviations, place, values, kept, mean, matched, missed, [])
-        )
+        self.every.append(_Trial(variant, not variant.deviations, place, values, kept, mean, matched, missed, []))
 
     def close(self, values: Values, kept: BoolArray) -> BoolArray:
         """Return which values agree with the given values, to their decimals."""
@@ -351,9 +351,7 @@ def _try_all(case: Case, given: GivenValues) -> _Trials:
     return trials
 
 
-def _add(
-    trials: _Trials, variant: tuple[Combination, Measure], evaluation: Evaluation, column: int
-) -> None:
+def _add(trials: _Trials, variant: tuple[Combination, Measure], evaluation: Evaluation, column: int) -> None:
     """Add a variant, and the same variant with other averaged queries."""
     both, measure = variant
     values, kept = trials.aligned(evaluation, column)
@@ -364,9 +362,7 @@ def _add(
     defined[trials.places(evaluation)[evaluation.undefined[:, column]]] = False
     for deviation, fewer in zip(AVERAGED, (kept & trials.in_run, defined), strict=True):
         if fewer.any() and (fewer != kept).any():
-            trials.add(
-                _combine(both, Combination(deviation.name, (deviation,))), measure, values, fewer
-            )
+            trials.add(_combine(both, Combination(deviation.name, (deviation,))), measure, values, fewer)
 
 
 def _add_profile(trials: _Trials, case: Case, variant: Combination) -> None:
@@ -399,9 +395,7 @@ def _evaluated(
 
 
 def _combine(one: Combination, other: Combination) -> Combination:
-    return Combination(
-        " + ".join(filter(None, (one.name, other.name))), (*one.deviations, *other.deviations)
-    )
+    return Combination(" + ".join(filter(None, (one.name, other.name))), (*one.deviations, *other.deviations))
 
 
 def _distinct(tries: Sequence[_Trial]) -> list[_Trial]:

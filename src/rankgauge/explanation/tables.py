@@ -8,14 +8,7 @@ from dataclasses import replace
 
 from rankgauge.core.grammar import Value
 from rankgauge.core.text import many
-from rankgauge.explanation.calculation import (
-    Calculation,
-    RankedDocument,
-    RankedQuery,
-    Step,
-    Term,
-    number,
-)
+from rankgauge.explanation.calculation import Calculation, RankedDocument, RankedQuery, Step, Term, number
 from rankgauge.explanation.inputs import level_of
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.tables import Cell, Table
@@ -28,12 +21,7 @@ _WORDS = {"document", "relevant", "tie"}
 
 
 def tables_of(
-    measure: Measure,
-    calculation: Calculation,
-    ranking: RankedQuery,
-    *,
-    title: str,
-    full: bool = True,
+    measure: Measure, calculation: Calculation, ranking: RankedQuery, *, title: str, full: bool = True
 ) -> tuple[Table, ...]:
     """Return tables of the ranking with all contributions, and of the ideal ranking if any.
 
@@ -77,12 +65,7 @@ def _ranking(measure: Measure, calculation: Calculation, ranking: RankedQuery, h
     rest = ranking.documents[last:]
     if rest:
         rows.append(_line(_between(rest, level, k), heads))
-    return Table(
-        columns=heads,
-        rows=tuple(rows),
-        best=frozenset(best),
-        right=_right(heads),
-    )
+    return Table(columns=heads, rows=tuple(rows), best=frozenset(best), right=_right(heads))
 
 
 def _document(one: RankedDocument, level: float, *, ties: bool, binary: bool) -> Iterator[Cell]:
@@ -144,10 +127,7 @@ def terms_of(rows: Sequence[tuple[Term, ...]]) -> list[tuple[str, ...]]:
 def _format_column(column: Sequence[Term]) -> list[str]:
     numbers = [term for term in column if isinstance(term, int | float)]
     whole = all(float(term).is_integer() for term in numbers)
-    return [
-        "" if term is None else term if isinstance(term, str) else _four(term, whole=whole)
-        for term in column
-    ]
+    return ["" if term is None else term if isinstance(term, str) else _four(term, whole=whole) for term in column]
 
 
 def _four(value: float, *, whole: bool) -> str:

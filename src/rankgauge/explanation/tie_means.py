@@ -10,14 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from rankgauge.explanation.calculation import (
-    CALCULATIONS,
-    Calculation,
-    RankedQuery,
-    Step,
-    number,
-    summed,
-)
+from rankgauge.explanation.calculation import CALCULATIONS, Calculation, RankedQuery, Step, number, summed
 from rankgauge.explanation.graded import describe_gain, relevant_gain
 from rankgauge.explanation.inputs import parameters_of
 from rankgauge.measures.measure import Measure
@@ -55,8 +48,7 @@ WEIGHTS: dict[str, tuple[str, _Weight]] = {
     "nDCG": ("discount", _discount),
 }
 _DESCRIPTIONS = {
-    "chance": "chance: the probability of being in the first k; in a tie, the share of its ranks "
-    "there",
+    "chance": "chance: the probability of being in the first k; in a tie, the share of its ranks there",
     "weight": "weight: in a tie, the mean weight of its ranks, p^(i - 1)",
     "discount": "discount: in a tie, the mean discount of its ranks",
 }
@@ -65,20 +57,14 @@ _DESCRIPTIONS = {
 def tie_mean(measure: Measure, query: RankedQuery) -> Calculation | None:
     """Return the mean of a measure over all orders of equal scores, or None if not supported."""
     words, name = parameters_of(measure, query), measure.name
-    if (
-        name not in WEIGHTS
-        or words.get("residual")
-        or (words.get("ideal") == "topk" and words["k"] is not None)
-    ):
+    if name not in WEIGHTS or words.get("residual") or (words.get("ideal") == "topk" and words["k"] is not None):
         return None
     head, weight = WEIGHTS[name]
     total, rows, terms = 0.0, [], []
     for one in query.documents:
         if words["k"] is not None and one.first > words["k"]:
             break
-        gain = (
-            relevant_gain(one.grade, words) if "gain" in words else float(one.reaches(words["rel"]))
-        )
+        gain = relevant_gain(one.grade, words) if "gain" in words else float(one.reaches(words["rel"]))
         ranks = range(one.first, one.last + 1)
         mean = math.fsum(weight(rank, words) for rank in ranks) / len(ranks)
         counts = gain > 0
@@ -99,9 +85,7 @@ def tie_mean(measure: Measure, query: RankedQuery) -> Calculation | None:
     return Calculation(heads, tuple(rows), steps, value, plain.ideal)
 
 
-def _divided(
-    name: str, plain: Calculation, asked: tuple[RankedQuery, Any], total: float
-) -> tuple[float, str]:
+def _divided(name: str, plain: Calculation, asked: tuple[RankedQuery, Any], total: float) -> tuple[float, str]:
     """Return the value of the measure from the weighted sum, and its formula as text."""
     query, words = asked
     if name == "DCG":

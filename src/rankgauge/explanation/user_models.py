@@ -6,15 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
-from rankgauge.explanation.calculation import (
-    Calculation,
-    RankedDocument,
-    RankedQuery,
-    Step,
-    calculates,
-    number,
-    summed,
-)
+from rankgauge.explanation.calculation import Calculation, RankedDocument, RankedQuery, Step, calculates, number, summed
 
 MOST_RANKS = 10**6
 """Number of ranks that are calculated one by one; deeper calculations would be unreadable."""
@@ -77,9 +69,15 @@ def _nerr11(words: Any) -> tuple[_Chance, str]:
 
 
 MODELS = {
-    "INST": _inst, "INSQ": _insq, "BPM": _bpm, "SDCG": _sdcg, "NERR8": _nerr8, "NERR9": _nerr9,
-    "NERR10": _nerr10, "NERR11": _nerr11,
-}  # fmt: skip
+    "INST": _inst,
+    "INSQ": _insq,
+    "BPM": _bpm,
+    "SDCG": _sdcg,
+    "NERR8": _nerr8,
+    "NERR9": _nerr9,
+    "NERR10": _nerr10,
+    "NERR11": _nerr11,
+}
 
 
 def _gain(one: RankedDocument, words: Any) -> float:

@@ -29,9 +29,15 @@ _METHODS = (0, 8, 12)
 _LOCKED = 1
 _SHOWN = 8
 _BROKEN = (
-    zipfile.BadZipFile, EOFError, NotImplementedError, OSError, RuntimeError, ValueError,
-    struct.error, zlib.error,
-)  # fmt: skip
+    zipfile.BadZipFile,
+    EOFError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    struct.error,
+    zlib.error,
+)
 
 
 def split_name(name: str) -> Iterator[tuple[str, str]]:
@@ -75,36 +81,32 @@ class Archive:
         """Names of its files, without hidden files and those added by macOS."""
         names = dict.fromkeys(info.filename for info in self._infos)
         return tuple(
-            name
-            for name in names
-            if not name.startswith("__MACOSX/") and not PurePosixPath(name).name.startswith(".")
+            name for name in names if not name.startswith("__MACOSX/") and not PurePosixPath(name).name.startswith(".")
         )
 
     def sole(self) -> str | None:
         """Return its only file, or None if it contains several."""
         if not self.members:
-            raise FormatError(
-                "there is no file in this archive", path=self.name, fix="write it again"
-            )
+            raise FormatError("there is no file in this archive", path=self.name, fix="write it again")
         return self.members[0] if len(self.members) == 1 else None
 
     def several(self) -> FormatError:
         """Return the error for an archive in which the user must name one of several files."""
         if "[Content_Types].xml" in self.members:
-            return FormatError(
-                "this is an Excel or Word file", path=self.name, fix="save the table as CSV"
-            )
+            return FormatError("this is an Excel or Word file", path=self.name, fix="save the table as CSV")
         if all(name.endswith(".npy") for name in self.members):
             return FormatError(
-                f"these are {len(self.members)} NumPy arrays", path=self.name,
+                f"these are {len(self.members)} NumPy arrays",
+                path=self.name,
                 fix="load them, and pass three columns: Run.from_columns(...)",
-            )  # fmt: skip
+            )
         shown = ", ".join(repr(name) for name in self.members[:_SHOWN])
         more = f" and {len(self.members) - _SHOWN} more" if self.members[_SHOWN:] else ""
         return FormatError(
             f"there are {len(self.members)} files in this archive: {shown}{more}",
-            path=self.name, fix=f"name one of them: {self.name}!{self.members[0]}",
-        )  # fmt: skip
+            path=self.name,
+            fix=f"name one of them: {self.name}!{self.members[0]}",
+        )
 
     def size(self, member: str) -> int:
         """Return the declared size of a member in bytes."""
@@ -137,9 +139,10 @@ class Archive:
                 archive = stack.enter_context(zipfile.ZipFile(cast("BinaryIO", file)))
             except _BROKEN as error:
                 raise FormatError(
-                    f"the archive cannot be read: {error}", path=self.name,
+                    f"the archive cannot be read: {error}",
+                    path=self.name,
                     fix=f"download it again ({_CHECK} checks it)",
-                ) from None  # fmt: skip
+                ) from None
             yield archive, file
 
     @cached_property
@@ -154,19 +157,20 @@ class Archive:
             raise InputError("there is no such file in the archive", where=shown, fix=near)
         if self._counts[member] > 1:
             raise FormatError(
-                f"{self._counts[member]} files of this name are in the archive", path=shown,
+                f"{self._counts[member]} files of this name are in the archive",
+                path=shown,
                 fix="write it again, each file once",
-            )  # fmt: skip
+            )
         if info.flag_bits & _LOCKED:
             raise InputError(
-                "this archive member is encrypted", where=shown,
-                fix="unpack it (unzip FILE), and name the result",
-            )  # fmt: skip
+                "this archive member is encrypted", where=shown, fix="unpack it (unzip FILE), and name the result"
+            )
         if info.compress_type not in _METHODS:
             raise FormatError(
-                f"this archive member is compressed by method {info.compress_type}, which is not "
-                "supported", path=shown, fix="unpack it (unzip FILE), and name the result",
-            )  # fmt: skip
+                f"this archive member is compressed by method {info.compress_type}, which is not supported",
+                path=shown,
+                fix="unpack it (unzip FILE), and name the result",
+            )
         if too_many(info.compress_size, info.file_size):
             raise exploded(shown, (info.compress_size, info.file_size), "unzip FILE", claimed=True)
         return info
@@ -174,9 +178,8 @@ class Archive:
 
 def _unreadable(shown: str, error: Exception) -> FormatError:
     return FormatError(
-        f"this archive member cannot be read: {error}", path=shown,
-        fix=f"download it again ({_CHECK} checks it)",
-    )  # fmt: skip
+        f"this archive member cannot be read: {error}", path=shown, fix=f"download it again ({_CHECK} checks it)"
+    )
 
 
 def _plain(stream: zipfile.ZipExtFile, taken: Callable[[], int], shown: str) -> BinaryIO:
@@ -191,13 +194,13 @@ def _plain(stream: zipfile.ZipExtFile, taken: Callable[[], int], shown: str) -> 
         start = found.peek(16)
     except BrokenPackError as error:
         raise FormatError(
-            f"the {error.what} is corrupt or truncated", path=shown,
-            fix=f"download it again ({_CHECK} checks it)",
-        ) from None  # fmt: skip
+            f"the {error.what} is corrupt or truncated", path=shown, fix=f"download it again ({_CHECK} checks it)"
+        ) from None
     if start.startswith(ZIP):
         raise FormatError(
-            "this is an archive within an archive", path=shown,
+            "this is an archive within an archive",
+            path=shown,
             fix="unpack the outer one (unzip FILE), and name the result",
-        )  # fmt: skip
+        )
     packing = next((one for one in PACKINGS if start.startswith(one.starts)), None)
     return found if packing is None else unpacking(found, packing, shown, taken=taken)

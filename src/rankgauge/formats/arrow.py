@@ -36,12 +36,7 @@ _ASCII = 128
 # Maximum ratio of padded to actual bytes for text of fixed width.
 _PADDED = 4
 _WHOLE = ("int", "uint")
-_OFFSETS: dict[str, Any] = {
-    "string": np.int32,
-    "binary": np.int32,
-    "large_string": np.int64,
-    "large_binary": np.int64,
-}
+_OFFSETS: dict[str, Any] = {"string": np.int32, "binary": np.int32, "large_string": np.int64, "large_binary": np.int64}
 _VIEWS = {"string_view": "large_string", "binary_view": "large_binary"}
 _POLARS_PLAIN = ("String", "Utf8", "Binary")
 _POLARS_TEXT = (*_POLARS_PLAIN, "Categorical", "Enum")

@@ -7,14 +7,26 @@ from typing import Any, NamedTuple
 
 # Column names as normalized by `column_word`, in order of preference: ids come before columns that
 # may contain text.
-_QUERIES = (
-    "query_id", "qid", "q_id", "queryid", "topic", "topic_id", "topicid", "question_id", "query",
-    "query_text",
-)  # fmt: skip
+_QUERIES = ("query_id", "qid", "q_id", "queryid", "topic", "topic_id", "topicid", "question_id", "query", "query_text")
 _DOCUMENTS = (
-    "doc_id", "docno", "docid", "corpus_id", "corpusid", "document_id", "documentid", "doc_no",
-    "pid", "passage_id", "passageid", "chunk_id", "product_id", "item_id", "doc", "did", "document",
-)  # fmt: skip
+    "doc_id",
+    "docno",
+    "docid",
+    "corpus_id",
+    "corpusid",
+    "document_id",
+    "documentid",
+    "doc_no",
+    "pid",
+    "passage_id",
+    "passageid",
+    "chunk_id",
+    "product_id",
+    "item_id",
+    "doc",
+    "did",
+    "document",
+)
 _RANKS = ("rank", "position", "pos", "doc_position", "rank_position")
 _DISTANCES = ("distance", "dist", "_distance", "distances")
 # Columns that identify other kinds of files.
@@ -54,26 +66,44 @@ JUDGMENTS = Layout(
     words="judgments",
     value="grade",
     value_columns=(
-        "relevance", "rel", "grade", "label", "rating", "score", "judgment", "judgement", "gain",
-        "relevance_grade", "relevance_label", "relevance_judgment",
+        "relevance",
+        "rel",
+        "grade",
+        "label",
+        "rating",
+        "score",
+        "judgment",
+        "judgement",
+        "gain",
+        "relevance_grade",
+        "relevance_label",
+        "relevance_judgment",
     ),
     fields="query iteration document grade",
     example="q1 0 d1 2",
     fix="remove unjudged documents, or give them a grade (-1: pooled but not judged)",
-)  # fmt: skip
+)
 RUN = Layout(
     name="run",
     words="a run",
     value="score",
     # Runs without scores may have ranks instead.
     value_columns=(
-        "score", "sim", "similarity", "_score", "similarity_score", "retrieval_score",
-        "relevance_score", "cosine", "cosine_similarity", *_RANKS,
+        "score",
+        "sim",
+        "similarity",
+        "_score",
+        "similarity_score",
+        "retrieval_score",
+        "relevance_score",
+        "cosine",
+        "cosine_similarity",
+        *_RANKS,
     ),
     fields="query Q0 document rank score tag",
     example="q1 Q0 d1 1 12.5 mytag",
     fix="remove documents without a score (padding, masked documents), or give them a finite score",
-)  # fmt: skip
+)
 
 
 class Columns(NamedTuple):
@@ -83,9 +113,7 @@ class Columns(NamedTuple):
     doc: str  # column of documents
     value: str  # column of scores or grades
     beside: tuple[str, ...] = ()  # other columns with a known name, which are not read
-    rivals: tuple[
-        str, ...
-    ] = ()  # names that are equal except for case, blanks, and dashes: an error
+    rivals: tuple[str, ...] = ()  # names that are equal except for case, blanks, and dashes: an error
 
     @property
     def read(self) -> tuple[str, str, str]:

@@ -71,15 +71,14 @@ class _Counted(io.RawIOBase):
         return len(part)
 
 
-def exploded(
-    name: str, sizes: tuple[int, int], program: str, *, claimed: bool = False
-) -> FormatError:
+def exploded(name: str, sizes: tuple[int, int], program: str, *, claimed: bool = False) -> FormatError:
     """Return the error for data that expands too much."""
     verb = "claim to be" if claimed else "unpack to more than"
     return FormatError(
-        f"{sizes[0]} bytes {verb} {sizes[1]}{' unpacked' * claimed}: text does not compress that "
-        "much", path=name, fix=f"if you trust it, unpack it ({program}), and name the result",
-    )  # fmt: skip
+        f"{sizes[0]} bytes {verb} {sizes[1]}{' unpacked' * claimed}: text does not compress that much",
+        path=name,
+        fix=f"if you trust it, unpack it ({program}), and name the result",
+    )
 
 
 def too_many(packed: int, plain: int) -> bool:
@@ -87,9 +86,7 @@ def too_many(packed: int, plain: int) -> bool:
     return plain > max(_HARMLESS, _RATIO * packed)
 
 
-def unpacking(
-    stream: BinaryIO, packing: Packing, name: str, *, taken: Callable[[], int] | None = None
-) -> BinaryIO:
+def unpacking(stream: BinaryIO, packing: Packing, name: str, *, taken: Callable[[], int] | None = None) -> BinaryIO:
     """Return a stream of the decompressed data: all members or frames, one after another.
 
     Reading it raises :class:`BrokenPackError` if the data is broken or truncated, and
@@ -166,9 +163,10 @@ class _Members:
 
     def _greedy(self) -> FormatError:
         return FormatError(
-            f"unpacking needs more than {_MEMORY >> 20} MiB of memory", path=self._name,
+            f"unpacking needs more than {_MEMORY >> 20} MiB of memory",
+            path=self._name,
             fix=f"unpack it ({self._packing.program} -d FILE), and name the result",
-        )  # fmt: skip
+        )
 
 
 # A factory of decompressors, and the exceptions they raise.
@@ -182,9 +180,7 @@ def _decompressors(packing: Packing, name: str) -> _Made:
             return bz2.BZ2Decompressor, (OSError, ValueError, EOFError)
         case "xz":
             lzma = _library("lzma", packing, name)
-            return lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _MEMORY), (
-                lzma.LZMAError, EOFError, MemoryError,
-            )  # fmt: skip
+            return lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _MEMORY), (lzma.LZMAError, EOFError, MemoryError)
         case "zstd":
             return _zstd(packing, name)
         case _:
@@ -247,9 +243,7 @@ def _library(module: str, packing: Packing, name: str) -> Any:
         raise MissingExtra(
             f"{packing.name} needs {module.partition('.')[0]}, which is not installed",
             where=name,
-            fix=f"unpack it first: {packing.program} -d FILE"
-            if own
-            else "pip install 'rankgauge[packed]'",
+            fix=f"unpack it first: {packing.program} -d FILE" if own else "pip install 'rankgauge[packed]'",
         ) from None
 
 

@@ -24,9 +24,10 @@ def read_dataset(source: str, layout: Layout, split: str | None = None) -> PairT
     prefix, _, name = source.partition(":")
     if layout is RUN:
         raise InputError(
-            "this is a dataset, which has judgments but no run", where=source,
+            "this is a dataset, which has judgments but no run",
+            where=source,
             fix="pass the run: a file with a score for each retrieved document",
-        )  # fmt: skip
+        )
     if prefix == "ir_datasets":
         data = ir_dataset(name, split)
         table = None
@@ -45,9 +46,10 @@ def read_dataset(source: str, layout: Layout, split: str | None = None) -> PairT
         text += f"; there are also: {', '.join(others)}" if len(several) > 1 else ""
     if table is None:
         raise InputError(
-            "there are no judgments in this dataset", where=source,
+            "there are no judgments in this dataset",
+            where=source,
             fix="choose a part with judgments, listed at https://ir-datasets.com",
-        )  # fmt: skip
+        )
     return table.with_notes(f"{source}: {text}", source=source)
 
 
@@ -66,19 +68,17 @@ def ir_dataset(name: str, split: str | None) -> Any:
     """Load a dataset of ir_datasets."""
     no_split(name, split)
     datasets = library("ir_datasets", extra="ir-datasets", of=COLLECTION)
-    return got_from(
-        lambda: datasets.load(name), f"ir_datasets:{name}",
-        "choose a name from https://ir-datasets.com",
-    )  # fmt: skip
+    return got_from(lambda: datasets.load(name), f"ir_datasets:{name}", "choose a name from https://ir-datasets.com")
 
 
 def no_split(name: str, split: str | None) -> None:
     """Refuse a split for ir_datasets, where it is part of the name."""
     if split is not None:
         raise InputError(
-            "ir_datasets has splits in the names of its collections", where=f"split={split!r}",
+            "ir_datasets has splits in the names of its collections",
+            where=f"split={split!r}",
             fix=f"omit split, and use the name ir_datasets:{name or 'NAME'}/{split}",
-        )  # fmt: skip
+        )
 
 
 def ir_judgments(data: Any) -> PairTable:
@@ -105,11 +105,7 @@ def hub_judgments(name: str, configs: Sequence[str]) -> Any:
 
 def splits_in(data: Any) -> tuple[str, ...]:
     """Return the splits of a DatasetDict; empty for a dataset or a plain mapping of judgments."""
-    return (
-        tuple(data)
-        if type(data).__module__.startswith("datasets") and isinstance(data, Mapping)
-        else ()
-    )
+    return tuple(data) if type(data).__module__.startswith("datasets") and isinstance(data, Mapping) else ()
 
 
 def one_split(data: Any, split: str | None, where: str, usual: Sequence[str | None]) -> Any:
@@ -125,8 +121,9 @@ def one_split(data: Any, split: str | None, where: str, usual: Sequence[str | No
             f"it has several splits: {', '.join(splits)}"
             if split is None
             else f"there is no split {split!r}, only: {', '.join(splits)}",
-            where=where, fix=f"choose one: split={splits[0]!r}",
-        )  # fmt: skip
+            where=where,
+            fix=f"choose one: split={splits[0]!r}",
+        )
     return data[split]
 
 
@@ -142,9 +139,10 @@ def judged_rows(data: Any) -> PairTable:
     ]
     if None in names:
         raise InputError(
-            f"the columns are {', '.join(data.column_names)}", where="judgments",
+            f"the columns are {', '.join(data.column_names)}",
+            where="judgments",
             fix="name the columns query-id, corpus-id, score",
-        )  # fmt: skip
+        )
     query, doc, grade = names
     # Some datasets have ids as numbers in one part and as text in another.
     return from_rows(((str(row[query]), str(row[doc]), row[grade]) for row in data), JUDGMENTS)

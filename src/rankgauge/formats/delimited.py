@@ -103,15 +103,11 @@ class PlainCells:
         notes: Notes on the columns.
     """
 
-    def __init__(
-        self, stream: Any, first: bytes, by: str, *, shape: Shape, notes: tuple[str, ...]
-    ) -> None:
+    def __init__(self, stream: Any, first: bytes, by: str, *, shape: Shape, notes: tuple[str, ...]) -> None:
         self._stream, self._by = stream, by.encode()
         self._tabs = bytes.maketrans(self._by, b"\t")
         self._rounded = re.compile(rb"\d(\.\d+)?[eE]\+?\d+(?![^%b\r\n])" % re.escape(self._by))
-        self._unusual = [
-            sign for sign in (b'"', b" ", b"\t", b"\v", b"\f", b"\0") if sign != self._by
-        ]
+        self._unusual = [sign for sign in (b'"', b" ", b"\t", b"\v", b"\f", b"\0") if sign != self._by]
         self._tail = b"\n"
         self.shape, self.notes = shape, notes
         self.start = self._converted(first)
@@ -210,15 +206,16 @@ def _grade(row: list[str], places: tuple[int, int, int], rows: Rows, number: int
         return read_number(row[value].encode())
     except ValueError:
         rows.refuse(
-            number, *wrong_number(row[value], rows.layout), column=value + 1,
-            ids=(row[query], row[doc]), not_finite=is_missing(row[value]),
-        )  # fmt: skip
+            number,
+            *wrong_number(row[value], rows.layout),
+            column=value + 1,
+            ids=(row[query], row[doc]),
+            not_finite=is_missing(row[value]),
+        )
     return None
 
 
-def _cells_of(
-    lines: Iterable[tuple[int, bytes]], rows: Rows, by: str
-) -> Iterator[tuple[int, list[str]]]:
+def _cells_of(lines: Iterable[tuple[int, bytes]], rows: Rows, by: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the last line number and the cells of each row; with `on_error`, one row per line."""
     if rows.on_error is not None:
         for number, line in lines:
@@ -283,12 +280,7 @@ def _spreadsheet_warnings(rows: Rows) -> Iterator[str]:
 
 
 def _lines(
-    tables: Iterable[PairTable],
-    layout: Layout,
-    _tag: str = "",
-    *,
-    by: str,
-    header: tuple[str, str, str] | None = None,
+    tables: Iterable[PairTable], layout: Layout, _tag: str = "", *, by: str, header: tuple[str, str, str] | None = None
 ) -> Iterator[bytes | str]:
     """Write tables with a header, query by query."""
     parts: list[str] = []
@@ -316,9 +308,7 @@ beir_lines = partial(_lines, by="\t", header=("query-id", "corpus-id", "score"))
 quepid_lines = partial(_lines, by=",", header=("query", "docid", "rating"))
 
 
-def rows_of(
-    lines: Iterable[tuple[int, int, bytes]], name: str, by: str
-) -> Iterator[tuple[int, int, list[str]]]:
+def rows_of(lines: Iterable[tuple[int, int, bytes]], name: str, by: str) -> Iterator[tuple[int, int, list[str]]]:
     """Yield each row with a nonempty cell: its first line number, its offset, and its cells."""
     first = begin = number = behind = 0
 
@@ -352,9 +342,7 @@ class RecoveredRow(NamedTuple):
         return b"".join(line for _, line in self.lines)
 
 
-def recovered_rows(
-    lines: Iterable[tuple[int, bytes]], name: str, by: str
-) -> Iterator[RecoveredRow]:
+def recovered_rows(lines: Iterable[tuple[int, bytes]], name: str, by: str) -> Iterator[RecoveredRow]:
     """Yield the header, then rows with cells or an error; each nonblank line is in exactly one.
 
     If a row of several lines is not valid, its lines are read one by one. The same applies if a
@@ -436,9 +424,12 @@ def decoded_line(line: bytes, name: str, number: int) -> str:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         raise FormatError(
-            f"byte {error.start + 1} of the line is not UTF-8", path=name, line=number,
-            text=shorten(line), fix="save the file as UTF-8",
-        ) from None  # fmt: skip
+            f"byte {error.start + 1} of the line is not UTF-8",
+            path=name,
+            line=number,
+            text=shorten(line),
+            fix="save the file as UTF-8",
+        ) from None
 
 
 def quoting_error(error: csv.Error, name: str, number: int) -> FormatError:
@@ -454,23 +445,21 @@ def quoting_error(error: csv.Error, name: str, number: int) -> FormatError:
     return FormatError(what, path=name, line=number, fix=fix)
 
 
-def check_header(
-    columns: Sequence[str], name: str, number: int = 1, *, read: Collection[str] | None = None
-) -> None:
+def check_header(columns: Sequence[str], name: str, number: int = 1, *, read: Collection[str] | None = None) -> None:
     """Check that column names in the header are unique."""
     counts = Counter(columns)
     chosen = counts if read is None else read
     twice = next((cell for cell in chosen if cell and counts[cell] > 1), None)
     if twice is not None:
         raise FormatError(
-            f"the header names column {twice!r} twice", path=name, line=number,
+            f"the header names column {twice!r} twice",
+            path=name,
+            line=number,
             fix="keep one of them, or rename the other",
-        )  # fmt: skip
+        )
 
 
-def check_width(
-    cells: Sequence[str], columns: Sequence[str], name: str, place: tuple[int, str]
-) -> None:
+def check_width(cells: Sequence[str], columns: Sequence[str], name: str, place: tuple[int, str]) -> None:
     """Check that a row is as wide as the header; extra cells must be empty."""
     number, by = place
     width = len(columns)
@@ -483,7 +472,9 @@ def check_width(
     else:
         fix = f'put a text with {by!r} in quotes, directly after the separator: 1{by}"a{by} b"'
     raise FormatError(
-        f"got {many(len(cells), 'column')}, expected {width} as in the "
-        "header", path=name, line=number,
-        text=shorten(by.join(cells).encode("utf-8", "replace")), fix=fix,
-    )  # fmt: skip
+        f"got {many(len(cells), 'column')}, expected {width} as in the header",
+        path=name,
+        line=number,
+        text=shorten(by.join(cells).encode("utf-8", "replace")),
+        fix=fix,
+    )

@@ -110,10 +110,7 @@ def _taken_for(first: bytes, layout: Layout) -> tuple[str, str]:
     from rankgauge.formats import sgml, smart
 
     option = "--format" if layout is RUN else "--qrels-format"
-    insist = (
-        "pass the judgments and the run that it was made from; if it is the name of a query: "
-        f"{option} trec"
-    )
+    insist = f"pass the judgments and the run that it was made from; if it is the name of a query: {option} trec"
     printed = re.match(_PRINTED, first)
     if printed is not None and (printed["pad"] or printed["query"] == b"all"):
         return f"this is output of trec_eval ({printed['name'].decode()})", insist
@@ -127,9 +124,9 @@ def _taken_for(first: bytes, layout: Layout) -> tuple[str, str]:
         what = "these are topics or documents with tags"
     elif smart.begins_text(first):
         what = "these are queries or documents in SMART format"
-    elif tab and b"\t" not in text and b" " in text.strip() and b" " not in key and not (
-        _is_trec(first.split(), layout)
-    ):  # fmt: skip
+    elif (
+        tab and b"\t" not in text and b" " in text.strip() and b" " not in key and not (_is_trec(first.split(), layout))
+    ):
         what = "these are pairs of id and text"
     texts = f"use {layout.words}, with lines such as: {layout.example}; texts are read by "
     return what, texts + "--collection"

@@ -111,9 +111,10 @@ def wide_rows(source: Any, wide: Wide, form: str | None = None) -> WideRows:
         found = _of_rows(source, wide)
     else:
         raise InputError(
-            f"got {type(source).__name__}, expected {wide.words}", where=name,
+            f"got {type(source).__name__}, expected {wide.words}",
+            where=name,
             fix=f"pass a mapping {wide.mapping}, a data frame, a path, or rows",
-        )  # fmt: skip
+        )
     return _packed(found, wide, name)
 
 
@@ -203,9 +204,10 @@ def _library_rows(source: str) -> Iterator[Any]:
     data = ir_dataset(source.removeprefix(_LIBRARY), None)
     if not hasattr(data, "qrels_iter"):
         raise InputError(
-            "there are no judgments in this dataset", where=source,
+            "there are no judgments in this dataset",
+            where=source,
             fix="choose a part with judgments, listed at https://ir-datasets.com",
-        )  # fmt: skip
+        )
     return iter(got_from(lambda: list(data.qrels_iter()), source, FETCHED))
 
 
@@ -250,18 +252,20 @@ def _picker(row: Any, wide: Wide) -> Callable[[Any], Sequence[Any] | None] | Non
 def _of_file(source: Source, wide: Wide, form: str | None) -> _Cells:
     if form is not None and form not in _FORMATS:
         raise UnknownName(
-            f"{wide.words} cannot be read from the format {form!r}", where="format",
+            f"{wide.words} cannot be read from the format {form!r}",
+            where="format",
             fix=f"choose one of: {', '.join(_FORMATS)}",
-        )  # fmt: skip
+        )
     name = source_name(source)
     if os.path.isdir(source):  # noqa: PTH112 - a path may be text
         raise InputError("this is a folder", where=name, fix="name the file of judgments in it")
     with opened(source) as stream:
         if is_columnar(start_of(stream), name):
             raise FormatError(
-                f"{wide.words} cannot be read from columnar files", path=name,
+                f"{wide.words} cannot be read from columnar files",
+                path=name,
                 fix="read the file with pandas or polars, and pass the data frame",
-            )  # fmt: skip
+            )
         lines = numbered_lines(stream, name)
         head = [next(((at, line) for at, line in lines if is_content(line)), (0, b""))]
         chosen = form or format_of(name) or _guess(head[0][1].strip(), wide)
@@ -295,11 +299,12 @@ def _of_trec(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide) -> _Cell
             if not is_content(line):
                 continue
             raise FormatError(
-                f"got {many(len(parts), 'field')}, expected {width}: "
-                + " ".join(wide.fields).replace("-", ""),
-                path=name, line=number, text=shorten(line),
+                f"got {many(len(parts), 'field')}, expected {width}: " + " ".join(wide.fields).replace("-", ""),
+                path=name,
+                line=number,
+                text=shorten(line),
                 fix=f"write lines such as: {wide.example}",
-            )  # fmt: skip
+            )
         if parts[0].startswith(b"#"):
             continue
         rows.append(parts)
@@ -348,9 +353,8 @@ def _of_json(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide, form: st
 
 
 def write_wide(
-    rows: Iterable[tuple[str, ...]], mapping: Mapping[str, Any], wide: Wide, target: Source,
-    *, form: str | None = None,
-) -> None:  # fmt: skip
+    rows: Iterable[tuple[str, ...]], mapping: Mapping[str, Any], wide: Wide, target: Source, *, form: str | None = None
+) -> None:
     """Write rows in a form that :func:`wide_rows` can read.
 
     Args:
@@ -363,9 +367,10 @@ def write_wide(
     chosen = form or (None if target == "-" else format_of(source_name(target))) or "trec"
     if chosen not in _FORMATS:
         raise UnknownName(
-            f"{wide.words} cannot be written in the format {chosen!r}", where="format",
+            f"{wide.words} cannot be written in the format {chosen!r}",
+            where="format",
             fix=f"choose one of: {', '.join(_FORMATS)}",
-        )  # fmt: skip
+        )
     with written(target) as stream:
         if chosen == "json":
             stream.write(json.dumps(mapping, ensure_ascii=False).encode() + b"\n")
@@ -388,8 +393,9 @@ def _trec_line(row: tuple[str, ...], wide: Wide, name: str) -> str:
     if bad is not None or row[0].startswith("#"):
         raise InputError(
             f"{bad or row[0]!r:.60} cannot be written: blanks separate fields, # is a comment",
-            where=name, fix="choose another format: a name that ends in .csv or .json",
-        )  # fmt: skip
+            where=name,
+            fix="choose another format: a name that ends in .csv or .json",
+        )
     cells = iter(row)
     return " ".join("0" if field.startswith("-") else next(cells) for field in wide.fields) + "\n"
 

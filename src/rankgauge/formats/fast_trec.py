@@ -56,14 +56,7 @@ def quick_table(
 
 
 def packed_table(
-    stream: BinaryIO,
-    start: bytes,
-    name: str,
-    layout: Layout,
-    *,
-    line: int,
-    size: int,
-    shape: Shape | None = None,
+    stream: BinaryIO, start: bytes, name: str, layout: Layout, *, line: int, size: int, shape: Shape | None = None
 ) -> PairTable | None:
     """Read the rest of a file of `size` bytes, keeping only its ids in memory.
 
@@ -365,10 +358,19 @@ class _Rows:
             self._make_room_for_ranks()
         rank = shape.rank if self.ranked else -1
         found = core.scan(
-            self._names, data, start, stop,
-            (shape.width, shape.query, shape.doc, shape.number, rank), self.count,
-            self._starts, self._lengths, self._hashes, self._values, self._numbers, self._ranks,
-        )  # fmt: skip
+            self._names,
+            data,
+            start,
+            stop,
+            (shape.width, shape.query, shape.doc, shape.number, rank),
+            self.count,
+            self._starts,
+            self._lengths,
+            self._hashes,
+            self._values,
+            self._numbers,
+            self._ranks,
+        )
         if found is None:
             return False
         rows, grouped, plain, *_ = found

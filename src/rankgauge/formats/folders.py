@@ -79,14 +79,17 @@ class PageReader:
         except UnicodeDecodeError as error:
             line = error.object[: error.start].count(b"\n") + 1
             raise FormatError(
-                f"byte 0x{error.object[error.start]:02x} is not UTF-8", path=os.fspath(path),
-                line=line, fix="save the file as UTF-8, or move it out of the folder",
-            ) from None  # fmt: skip
+                f"byte 0x{error.object[error.start]:02x} is not UTF-8",
+                path=os.fspath(path),
+                line=line,
+                fix="save the file as UTF-8, or move it out of the folder",
+            ) from None
         except OSError as error:
             raise FormatError(
-                f"cannot be read: {error.strerror or error}", path=os.fspath(path),
+                f"cannot be read: {error.strerror or error}",
+                path=os.fspath(path),
                 fix="check its permissions, or move it out of the folder",
-            ) from None  # fmt: skip
+            ) from None
         return _row(page, text.replace("\r\n", "\n"))
 
     def stamp(self) -> object:
@@ -124,14 +127,10 @@ def _row(page: str, text: str) -> TextRow:
 
 _PACKED = ("", *(packing.suffix for packing in PACKINGS))
 _JUDGED = tuple(
-    form + pack
-    for form in (".tsv", ".txt", ".trec", ".qrels", ".csv", ".jsonl", ".parquet")
-    for pack in _PACKED
+    form + pack for form in (".tsv", ".txt", ".trec", ".qrels", ".csv", ".jsonl", ".parquet") for pack in _PACKED
 )
 _FLAT = tuple(f"qrels{end}" for end in (*_JUDGED, ""))
-_ENDINGS = (
-    *(form + pack for form in (".jsonl", ".tsv", ".csv") for pack in _PACKED), ".ndjson",
-)  # fmt: skip
+_ENDINGS = (*(form + pack for form in (".jsonl", ".tsv", ".csv") for pack in _PACKED), ".ndjson")
 _MARKED = tuple(form + pack for form in (".sgml", ".xml", ".trec") for pack in _PACKED)
 _PLAIN = tuple(f".txt{pack}" for pack in _PACKED)
 _DOCUMENTS = (
@@ -168,14 +167,12 @@ def files_in_folder(folder: Path) -> FileSet:
         inside += [path for path in judged.iterdir() if path.is_file()] if judged.is_dir() else []
     except OSError as error:
         raise InputError(
-            f"the folder cannot be read: {error.strerror or error}", where=os.fspath(folder),
+            f"the folder cannot be read: {error.strerror or error}",
+            where=os.fspath(folder),
             fix="check its permissions",
-        ) from None  # fmt: skip
+        ) from None
     names = frozenset(path.relative_to(folder).as_posix() for path in inside)
-    return FileSet(
-        os.fspath(folder), folder.resolve().name, names,
-        lambda name: TextSource.of(folder / name), folder,
-    )  # fmt: skip
+    return FileSet(os.fspath(folder), folder.resolve().name, names, lambda name: TextSource.of(folder / name), folder)
 
 
 def files_in_archive(archive: Archive) -> FileSet:
@@ -203,10 +200,10 @@ def _root(archive: Archive) -> str:
     folders = sorted({path.parent.as_posix() for path in known if len(path.parts) == highest})
     if len(folders) > 1:
         raise InputError(
-            f"parts of a collection are in {len(folders)} folders of the archive: "
-            f"{', '.join(map(repr, folders[:5]))}",
-            where=archive.name, fix="unpack it, and name the intended folder",
-        )  # fmt: skip
+            f"parts of a collection are in {len(folders)} folders of the archive: {', '.join(map(repr, folders[:5]))}",
+            where=archive.name,
+            fix="unpack it, and name the intended folder",
+        )
     return "" if folders == ["."] else f"{folders[0]}/"
 
 
@@ -226,16 +223,18 @@ def judgments_named(files: FileSet, split: str | None) -> str | None:
     splits = splits_of(files)
     if split is not None and split not in splits:
         raise InputError(
-            f"there are no judgments of a split {split!r}", where=files.name,
+            f"there are no judgments of a split {split!r}",
+            where=files.name,
             fix=f"there are: {', '.join(splits)}" if splits else f"use qrels/{split}.tsv",
-        )  # fmt: skip
+        )
     if split is not None or _SPLIT in splits:
         return splits[split or _SPLIT]
     if len(splits) > 1:
         raise InputError(
             f"there are judgments of {len(splits)} splits, and none is called test",
-            where=files.name, fix=f"choose one, as split=...: {', '.join(splits)}",
-        )  # fmt: skip
+            where=files.name,
+            fix=f"choose one, as split=...: {', '.join(splits)}",
+        )
     if splits:
         return next(iter(splits.values()))
     return next((name for name in _FLAT if name in files.names), None)
@@ -246,9 +245,7 @@ def queries_in(files: FileSet) -> str | None:
     return next((name for name in _QUERIES if name in files.names), None)
 
 
-def documents_in(
-    files: FileSet, faults: Faults | None = None
-) -> tuple[Mapping[str, TextRow], tuple[str, ...]]:
+def documents_in(files: FileSet, faults: Faults | None = None) -> tuple[Mapping[str, TextRow], tuple[str, ...]]:
     """Read documents from one file, or from the text files of a folder; also return notes."""
     found = next((name for name in _DOCUMENTS if name in files.names), None)
     if found is not None:
@@ -272,8 +269,9 @@ def judgments_in_folder(path: Source, split: str | None = None) -> tuple[TextSou
         raise InputError(
             "this folder has no judgments: no qrels/test.tsv, qrels.txt, or questions.csv with "
             "the columns question and relevant",
-            where=files.name, fix="name a file in it",
-        )  # fmt: skip
+            where=files.name,
+            fix="name a file in it",
+        )
     return found
 
 
@@ -288,9 +286,7 @@ def _judgments(files: FileSet, split: str | None) -> tuple[TextSource | Grades, 
     return grades or {}, f"{files.name}: judgments from {asked}"
 
 
-def pairs_in_archive(
-    archive: Archive, layout: Layout, split: str | None = None
-) -> tuple[TextSource | Grades, str]:
+def pairs_in_archive(archive: Archive, layout: Layout, split: str | None = None) -> tuple[TextSource | Grades, str]:
     """Return the only file of an archive, or the judgments of its collection; and a note."""
     sole = archive.sole()
     if sole is not None and split is None:
@@ -300,11 +296,10 @@ def pairs_in_archive(
         known = [name for name in files.names if name.startswith(_TEXTS)]
         if known:
             raise InputError(
-                f"this is a collection ({', '.join(sorted(known))}), which has judgments but no "
-                "run",
-                where=archive.name, fix="pass the run: a file with a score for each retrieved "
-                "document",
-            )  # fmt: skip
+                f"this is a collection ({', '.join(sorted(known))}), which has judgments but no run",
+                where=archive.name,
+                fix="pass the run: a file with a score for each retrieved document",
+            )
         raise archive.several()
     found = _judgments(files, split)
     if found is None:

@@ -44,8 +44,9 @@ def from_columns(
     if not len(query_ids) == len(doc_ids) == len(numbers):
         raise InputError(
             f"the columns have {len(query_ids)}, {len(doc_ids)}, and {len(numbers)} rows",
-            where=source, fix=f"pass a query, a document, and a {layout.value} for each row",
-        )  # fmt: skip
+            where=source,
+            fix=f"pass a query, a document, and a {layout.value} for each row",
+        )
     return table_of(
         query_ids if isinstance(query_ids, Ids | IdRuns) else Ids.of(query_ids, "query id", blame),
         doc_ids
@@ -63,9 +64,7 @@ def from_columns(
 
 def blame_row(source: str, unit: str = "row", *, before: int = 0) -> Blame:
     """Return a factory of errors with row numbers, counted after `before` earlier rows."""
-    return lambda row, what, fix: InputError(
-        what, where=f"{source}, {unit} {before + row + 1}", fix=fix
-    )
+    return lambda row, what, fix: InputError(what, where=f"{source}, {unit} {before + row + 1}", fix=fix)
 
 
 def _ids(values: Any, name: str, source: str) -> Ids | IdRuns | npt.NDArray[Any] | list[Any]:
@@ -89,16 +88,18 @@ def _column(values: Any, name: str, source: str) -> npt.NDArray[Any] | list[Any]
     """Return a column as a NumPy array or a list of plain values."""
     if isinstance(values, str | bytes | Mapping | AbstractSet) or not isinstance(values, Iterable):
         raise InputError(
-            f"column {name!r} is {short(values)}, expected a list or an array", where=source,
+            f"column {name!r} is {short(values)}, expected a list or an array",
+            where=source,
             fix="pass one value for each row: [...]",
-        )  # fmt: skip
+        )
     if not isinstance(values, np.ndarray):
         return _series(values)
     if values.ndim != 1:
         raise InputError(
             f"column {name!r} is an array of shape {values.shape}, expected one dimension",
-            where=source, fix="pass one column: array[:, 0]",
-        )  # fmt: skip
+            where=source,
+            fix="pass one column: array[:, 0]",
+        )
     # Only the list conversion respects masks. Importing numpy.ma would take time.
     masked = "numpy.ma" in sys.modules and isinstance(values, np.ma.MaskedArray)
     return values.tolist() if masked else values
@@ -116,9 +117,7 @@ def _series(values: Any) -> npt.NDArray[Any] | list[Any]:
     return listed(values)
 
 
-def _numbers(
-    values: npt.NDArray[Any] | list[Any], layout: Layout, blame: Blame, *, lenient: bool
-) -> FloatArray:
+def _numbers(values: npt.NDArray[Any] | list[Any], layout: Layout, blame: Blame, *, lenient: bool) -> FloatArray:
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
         return whole_numbers_of(values, layout, blame)
     if isinstance(values, np.ndarray) and values.dtype.kind in "fb":
@@ -169,15 +168,10 @@ def from_frame(
         return list(chosen.read)
 
     queries, docs, values = frame_columns(data, source, choose).values()
-    return from_columns(
-        queries, docs, values, layout, columns=chosen, source=source, on_error=on_error,
-        before=before,
-    )  # fmt: skip
+    return from_columns(queries, docs, values, layout, columns=chosen, source=source, on_error=on_error, before=before)
 
 
-def frame_columns(
-    data: Any, source: str, choose: Callable[[list[Any]], list[Any]] = list
-) -> dict[Any, Any]:
+def frame_columns(data: Any, source: str, choose: Callable[[list[Any]], list[Any]] = list) -> dict[Any, Any]:
     """Return the columns of a data frame by name, as narwhals series."""
     import narwhals as nw
 
@@ -190,13 +184,9 @@ def frame_columns(
         if isinstance(frame, nw.LazyFrame):
             frame = frame.select(chosen).collect()
     except nw.exceptions.DuplicateError:
-        raise InputError(
-            "two columns have the same name", where=source, fix="give each column a unique name"
-        ) from None
+        raise InputError("two columns have the same name", where=source, fix="give each column a unique name") from None
     except ImportError as error:
-        raise MissingExtra(
-            f"{error.name} is needed to read this data frame", fix=f"pip install {error.name}"
-        ) from None
+        raise MissingExtra(f"{error.name} is needed to read this data frame", fix=f"pip install {error.name}") from None
     return {name: frame[name] for name in chosen}
 
 

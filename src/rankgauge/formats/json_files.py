@@ -18,14 +18,7 @@ from rankgauge.formats.rows import Rows, by_query, rank_number, score_lines, tex
 from rankgauge.formats.search_tools import shaped
 
 Lines = Iterable[tuple[int, bytes]]
-_JSON = {
-    list: "a list",
-    str: "a text",
-    int: "a number",
-    float: "a number",
-    bool: "true or false",
-    type(None): "null",
-}
+_JSON = {list: "a list", str: "a text", int: "a number", float: "a number", bool: "true or false", type(None): "null"}
 # Keys for the documents of a query, as written by search tools and their clients.
 _INNER = {
     "run": ("results", "hits", "ranking", "docs", "documents", "ctxs", "passages"),
@@ -127,9 +120,10 @@ def read_json(lines: Lines, rows: Rows) -> PairTable:
         return _of_objects(value, rows)
     if not isinstance(value, dict):
         raise FormatError(
-            f"got {_JSON[type(value)]}, expected an object", path=name,
+            f"got {_JSON[type(value)]}, expected an object",
+            path=name,
             fix=f"use an object: {layout.mapping}, or rows as one object a line (.jsonl)",
-        )  # fmt: skip
+        )
     return from_mapping(value, layout, name, on_error=rows.on_error)
 
 
@@ -149,9 +143,7 @@ def _of_objects(given: list[dict[str, Any]], rows: Rows) -> PairTable:
     if not parts:
         return rows.table()  # raises the error
     queries, docs, values = map(list, zip(*parts, strict=True))
-    table = from_columns(
-        queries, docs, values, layout, columns=nested.columns, source=name, on_error=rows.on_error
-    )
+    table = from_columns(queries, docs, values, layout, columns=nested.columns, source=name, on_error=rows.on_error)
     return table.with_notes(nested.note())
 
 
@@ -213,9 +205,7 @@ class Nested:
     @classmethod
     def of(cls, row: Mapping[str, Any], name: str, layout: Layout) -> Nested | None:
         """Return a reader for rows like this one; None if it has no documents."""
-        inner = next(
-            (key for key in _INNER[layout.name] if isinstance(row.get(key), list | dict)), None
-        )
+        inner = next((key for key in _INNER[layout.name] if isinstance(row.get(key), list | dict)), None)
         outer = [key for key in row if key != inner]
         found = columns_of((*outer, *layout.columns[1:]), layout)
         if inner is None or found is None or found.query not in row:
@@ -234,9 +224,10 @@ class Nested:
             pairs = self._listed(query, held, line)
         else:
             raise self._fault(
-                line, f"{self.inner!r} is {short(held)}, expected a list",
+                line,
+                f"{self.inner!r} is {short(held)}, expected a list",
                 f'write "{self.inner}": [{{"doc_id": "d1", "{self._layout.value}": 2}}, ...]',
-            )  # fmt: skip
+            )
         return ((query, doc, number) for doc, number in pairs)
 
     def note(self) -> str:
@@ -250,16 +241,15 @@ class Nested:
             return [(doc, number) for doc, number in held]
         if any(isinstance(one, dict | list) for one in held):
             raise self._fault(
-                line, f"the documents in {self.inner!r} have different forms",
+                line,
+                f"the documents in {self.inner!r} have different forms",
                 "use all as objects, all as pairs, or all as ids",
-            )  # fmt: skip
+            )
         if self._layout is not RUN:
             return [(doc, 1) for doc in held]
         # Only order ranks these documents: two rows for a query would interleave their rankings.
         if short(query) in self._ordered:
-            raise self._fault(
-                line, f"query {short(query)} has two lists of documents", "use one, best first"
-            )
+            raise self._fault(line, f"query {short(query)} has two lists of documents", "use one, best first")
         self._ordered.add(short(query))
         return list(zip(held, range(len(held), 0, -1), strict=True))
 
@@ -269,9 +259,7 @@ class Nested:
             self._choose(one, line)
         for key in (self._doc, self._value):
             if key not in one:
-                raise self._fault(
-                    line, f"there is no {key!r} in {short(one)}", f"add {key!r} to every document"
-                )
+                raise self._fault(line, f"there is no {key!r} in {short(one)}", f"add {key!r} to every document")
         return one[self._doc], one[self._value]
 
     def _choose(self, one: Mapping[str, Any], line: int) -> None:
@@ -318,6 +306,5 @@ def json_lines(tables: Iterable[PairTable], layout: Layout, *_: object) -> Itera
         if layout is RUN:
             lines = score_lines(table, rows, (f'{start}"', f'"{middle}', "}\n"))
         yield lines or "".join(
-            f"{start}{_json(doc)}{middle}{number_text(value, layout)}}}\n"
-            for doc, value in text_pairs(table, rows)
+            f"{start}{_json(doc)}{middle}{number_text(value, layout)}}}\n" for doc, value in text_pairs(table, rows)
         )

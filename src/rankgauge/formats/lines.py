@@ -48,8 +48,11 @@ _STRANGE = (
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file", _WRITE),
     (b"\x93NUMPY", "a NumPy array", "load it, and pass arrays: Run.from_columns(...)"),
     *(
-        (start, "a pickle, which can run any code when it is loaded",
-         "load it yourself if you trust it, and pass its contents")
+        (
+            start,
+            "a pickle, which can run any code when it is loaded",
+            "load it yourself if you trust it, and pass its contents",
+        )
         for start in (b"\x80\x02", b"\x80\x03", b"\x80\x04\x95", b"\x80\x05\x95")
     ),
     (b"\x1f\x9d", "packed with compress", "unpack it: uncompress FILE"),
@@ -57,7 +60,7 @@ _STRANGE = (
     (b"Rar!\x1a\x07", "a RAR archive", "unpack it, and name a file in it"),
     (b"\xd0\xcf\x11\xe0", "an old Excel or Word file", "save the table as CSV"),
     (b"Obj\x01", "an Avro file", _WRITE),
-)  # fmt: skip
+)
 _DUCKDB, _DUCKDB_AT = b"DUCK", 8
 _LOOK = 16
 _BREAKS = (b"\n", b"\r")
@@ -121,9 +124,7 @@ def opened_bytes(source: Source) -> Iterator[BinaryIO]:
             return
     raw = _standard_input() if source == "-" else _open(source)
     try:
-        buffered = (
-            raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast("Any", raw))
-        )
+        buffered = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast("Any", raw))
         packing = _packing(buffered.peek(_LOOK)[:_LOOK])
         if packing is None:
             yield buffered
@@ -212,14 +213,15 @@ def refuse(start: bytes, name: str) -> None:
             f"this is {packing.name} data within compressed data: it is compressed twice",
             path=name,
             fix="unpack it once, and name the result",
-        )  # fmt: skip
+        )
     if start.startswith(_DUCKDB, _DUCKDB_AT) and b"\0" in start[:64]:
         raise FormatError("this is a DuckDB database, expected plain text", path=name, fix=_WRITE)
     if start[_TAR_AT:].startswith(_TAR) and b"\0" in start[:_TAR_AT]:
         raise FormatError(
-            "this is a tar archive, expected plain text", path=name,
+            "this is a tar archive, expected plain text",
+            path=name,
             fix="unpack it (tar -xf FILE), and name a file in it",
-        )  # fmt: skip
+        )
 
 
 def _standard_input() -> BinaryIO:
@@ -259,9 +261,8 @@ def _open(source: Source) -> BinaryIO:
             raise InputError("there is no such file", where=name, fix="check the path") from None
         reason = getattr(error, "strerror", None) or error
         raise InputError(
-            f"cannot be read: {reason}", where=ascii(name)[1:-1],
-            fix="check the path and its permissions",
-        ) from None  # fmt: skip
+            f"cannot be read: {reason}", where=ascii(name)[1:-1], fix="check the path and its permissions"
+        ) from None
     return _refuse_device(opened_file, name)
 
 
@@ -393,11 +394,12 @@ def _fault(error: Exception, name: str, number: int = 0, line: bytes = b"") -> I
         reason = getattr(error, "strerror", None) or error
         return InputError(f"cannot be read from line {number + 1} on: {reason}", where=name)
     return FormatError(
-        f"the {error.what} is corrupt or truncated "
-        f"{'after this line' if number else 'at its start'}",
-        path=name, line=number, text=shorten(line),
+        f"the {error.what} is corrupt or truncated {'after this line' if number else 'at its start'}",
+        path=name,
+        line=number,
+        text=shorten(line),
         fix=f"download or write the file again ({error.check} checks it)",
-    )  # fmt: skip
+    )
 
 
 def decoded(piece: bytes, name: str, number: int) -> str:
@@ -407,9 +409,11 @@ def decoded(piece: bytes, name: str, number: int) -> str:
     except UnicodeDecodeError as error:
         line = number + piece[: error.start].count(b"\n")
         raise FormatError(
-            f"byte 0x{piece[error.start]:02x} is not UTF-8", path=name, line=line,
+            f"byte 0x{piece[error.start]:02x} is not UTF-8",
+            path=name,
+            line=line,
             fix="save the file as UTF-8: iconv -f LATIN1 -t UTF-8 FILE",
-        ) from None  # fmt: skip
+        ) from None
 
 
 def shorten(line: bytes) -> str:

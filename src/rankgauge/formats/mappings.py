@@ -39,9 +39,7 @@ def from_mapping(
     columns = _columns(data, layout)
     if columns is not None:
         queries, docs, values = (data[name] for name in columns.read)
-        return from_columns(
-            queries, docs, values, layout, columns=columns, source=source, on_error=on_error
-        )
+        return from_columns(queries, docs, values, layout, columns=columns, source=source, on_error=on_error)
     queries = Ids.of(list(data), "query id", blame_row(source, "query"))
     inner = list(data.values())
     packed = None if on_error or native.core is None else native.core.pack_dicts(inner)
@@ -49,9 +47,7 @@ def from_mapping(
         starts, lengths, sizes = (np.frombuffer(packed[n], np.int64) for n in (1, 2, 4))
         docs = Ids(np.frombuffer(packed[0], np.uint8), starts, lengths)
         values, paired = np.frombuffer(packed[3]), layout is RUN and not len(starts)
-        return PairTable(
-            queries, offsets_of(sizes), docs, values, unique=True, source=source, paired=paired
-        )
+        return PairTable(queries, offsets_of(sizes), docs, values, unique=True, source=source, paired=paired)
     if set(map(type, inner)) <= {dict}:
         parts: list[tuple[Any, Any]] = [(value, value.values()) for value in inner]
     else:
@@ -72,8 +68,9 @@ def _read_once(data: Mapping[Any, Any], where: str) -> dict[Any, Any]:
     except (LookupError, RuntimeError) as error:
         raise InputError(
             f"this {type(data).__name__} cannot be read: {type(error).__name__}: {error}",
-            where=where, fix="pass a dict, and do not change it meanwhile",
-        ) from None  # fmt: skip
+            where=where,
+            fix="pass a dict, and do not change it meanwhile",
+        ) from None
 
 
 def _is_paired(value: Any, part: tuple[Any, Any]) -> bool:
@@ -105,8 +102,9 @@ def _of_parts(
         if len(ids) != offsets[stop] - first:
             raise InputError(
                 "the number of documents changed during reading, or is not len() of the ranking",
-                where=place(first), fix="pass plain dicts and lists, and do not change them",
-            )  # fmt: skip
+                where=place(first),
+                fix="pass plain dicts and lists, and do not change them",
+            )
         columns.append(Ids.of(ids, "document id", _by_query(place, first)))
         heads.update({first: ids[0]} if ids else {})
         numbers = list(itertools.chain.from_iterable(numbers for _, numbers in parts[start:stop]))
@@ -175,14 +173,14 @@ def _documents(value: Any, layout: Layout, where: str, *, ordered: bool) -> list
     if not is_list(value) or labelled(value, where) is not None:
         mapping = "" if ordered and layout is JUDGMENTS else f'{{"d1": {layout.value}}} or '
         raise InputError(
-            f"got {short(value)}, expected the documents of a query", where=where,
+            f"got {short(value)}, expected the documents of a query",
+            where=where,
             fix=f'write {mapping}a list of document ids: ["d1", "d2"]',
-        )  # fmt: skip
+        )
     if ordered and isinstance(value, AbstractSet) and not isinstance(value, KeysView | ItemsView):
         raise InputError(
-            "a set has no order, so it is not a ranking", where=where,
-            fix='pass a list, best first: ["d1", "d2"]',
-        )  # fmt: skip
+            "a set has no order, so it is not a ranking", where=where, fix='pass a list, best first: ["d1", "d2"]'
+        )
     return listed(value)
 
 
@@ -227,9 +225,10 @@ def from_rankings(data: Any) -> PairTable:
     source = JUDGMENTS.name
     if not isinstance(data, Mapping):
         raise InputError(
-            f"got {short(data)}, expected ordered ground truth", where=source,
+            f"got {short(data)}, expected ordered ground truth",
+            where=source,
             fix='pass a mapping: {"q1": ["best", "second"]}',
-        )  # fmt: skip
+        )
     data = _read_once(data, source)
     queries = Ids.of(list(data), "query id", blame_row(source, "query"))
     parts = []
@@ -271,26 +270,21 @@ def _numbered(rows: Mapping[Any, Any]) -> bool:
 def _columns(data: Mapping[Any, Any], layout: Layout) -> Columns | None:
     """Return the column names if this is a mapping of columns, not of queries."""
     first = next(iter(data.values()), None)
-    if isinstance(first, Mapping | AbstractSet | str) or not all(
-        isinstance(name, str) for name in data
-    ):
+    if isinstance(first, Mapping | AbstractSet | str) or not all(isinstance(name, str) for name in data):
         return None
     columns = columns_of(data, layout)
     if columns is None:
         return None
     chosen = (data[columns.query], data[columns.doc], data[columns.value])
-    return (
-        None if any(isinstance(value, Mapping | AbstractSet | str) for value in chosen) else columns
-    )
+    return None if any(isinstance(value, Mapping | AbstractSet | str) for value in chosen) else columns
 
 
 def from_rows(rows: Iterable[Any], layout: Layout) -> PairTable:
     """Read rows of query, document, and number: tuples, or mappings or objects with these names."""
     if isinstance(rows, AbstractSet):
         raise InputError(
-            "a set has no order, so it cannot give rows", where=layout.name,
-            fix=f"pass a mapping: {layout.mapping}",
-        )  # fmt: skip
+            "a set has no order, so it cannot give rows", where=layout.name, fix=f"pass a mapping: {layout.mapping}"
+        )
     kind: type | None = None
     pick: Callable[[Any], Any] | None = None
     columns: tuple[list[Any], list[Any], list[Any]] = ([], [], [])

@@ -56,14 +56,13 @@ def named_rows(source: Any, name: str, containers: Sequence[str] = ()) -> Iterat
             yield place, parts_of(row, place)
     else:
         raise InputError(
-            f"got {type(source).__name__}, expected records", where=name,
+            f"got {type(source).__name__}, expected records",
+            where=name,
             fix="pass a path, a data frame, or a list of mappings",
-        )  # fmt: skip
+        )
 
 
-def row_cells(
-    source: Source, *, key: Callable[[str], str] = str
-) -> Iterator[tuple[int, dict[str, Any]]]:
+def row_cells(source: Source, *, key: Callable[[str], str] = str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the line number and the cells by column of each row of CSV, TSV, or JSON lines.
 
     The format is detected from the first line; `key` converts column names of a table to keys.
@@ -90,9 +89,8 @@ def parts_of(row: Any, place: str) -> Mapping[str, Any]:
     found = {each: getattr(row, each, None) for each in names if not each.startswith("_")}
     if not found:
         raise InputError(
-            f"got {short(row)}, expected a record", where=place,
-            fix='write it as a mapping: {"question": ...}',
-        )  # fmt: skip
+            f"got {short(row)}, expected a record", where=place, fix='write it as a mapping: {"question": ...}'
+        )
     return found
 
 
@@ -134,9 +132,7 @@ def _of_cells(stream: BinaryIO, name: str, by: str) -> Iterator[NamedRow]:
         yield f"{name}, line {number}", dict(zip(columns, values, strict=False))
 
 
-def _of_mapping(
-    source: Mapping[Any, Any], name: str, containers: Sequence[str]
-) -> Iterator[NamedRow]:
+def _of_mapping(source: Mapping[Any, Any], name: str, containers: Sequence[str]) -> Iterator[NamedRow]:
     held = next((key for key in containers if isinstance(source.get(key), list)), None)
     if held is not None:
         yield from named_rows(source[held], name, containers)
@@ -153,15 +149,15 @@ def _of_columns(columns: Mapping[Any, Any], name: str) -> Iterator[NamedRow]:
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Iterable):
             raise InputError(
                 f"{key!r} is {short(column)}, expected a list with an entry for each record",
-                where=name, fix="pass one record as a list of one: [record]",
-            )  # fmt: skip
+                where=name,
+                fix="pass one record as a list of one: [record]",
+            )
         lists[str(key)] = listed(column)
     lengths = {key: len(column) for key, column in lists.items()}
     if len(set(lengths.values())) > 1:
         text = ", ".join(f"{key!r} has {length}" for key, length in lengths.items())
         raise InputError(
-            f"the columns have different lengths: {text}", where=name,
-            fix="give every column one entry for each record",
-        )  # fmt: skip
+            f"the columns have different lengths: {text}", where=name, fix="give every column one entry for each record"
+        )
     for number, row in enumerate(zip(*lists.values(), strict=True), 1):
         yield f"record {number}", dict(zip(lists, row, strict=True))

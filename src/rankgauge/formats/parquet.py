@@ -35,9 +35,21 @@ _PIECE = 1 << 14
 _BUFFER = 1 << 20
 _LOOK, _RARE = 1 << 12, 4
 _PLAIN = (
-    "string", "large_string", "string_view", "binary", "large_binary", "binary_view", "int", "uint",
-    "float", "double", "halffloat", "decimal", "bool", "fixed_size_binary",
-)  # fmt: skip
+    "string",
+    "large_string",
+    "string_view",
+    "binary",
+    "large_binary",
+    "binary_view",
+    "int",
+    "uint",
+    "float",
+    "double",
+    "halffloat",
+    "decimal",
+    "bool",
+    "fixed_size_binary",
+)
 _NESTED = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view", "struct", "map")
 _AGAIN = "write the file again with pandas or polars, one row per pair of query and document"
 _FLAT = "write a row for each pair: in pandas df.explode(...), in SQL UNNEST(...)"
@@ -49,12 +61,7 @@ _Held: TypeAlias = str | io.BytesIO
 
 
 def read_columnar(
-    stream: BinaryIO,
-    name: str,
-    layout: Layout,
-    on_error: OnError | None = None,
-    *,
-    part: bool = False,
+    stream: BinaryIO, name: str, layout: Layout, on_error: OnError | None = None, *, part: bool = False
 ) -> PairTable:
     """Read a Parquet file, an Arrow file (Feather), or an Arrow stream."""
     held, size, start = _in_memory(stream, name)
@@ -83,22 +90,19 @@ def columnar_pieces(
     except ImportError:
         raise MissingExtra(
             "reading a columnar file in pieces needs pyarrow, which is not installed",
-            where=name, fix="pip install 'rankgauge[arrow]'",
-        ) from None  # fmt: skip
+            where=name,
+            fix="pip install 'rankgauge[arrow]'",
+        ) from None
     before = 0
     try:
-        batches = (_parquet_batches if start.startswith(_PARQUET) else _ipc_batches)(
-            held, (size, start), choice, rows
-        )
+        batches = (_parquet_batches if start.startswith(_PARQUET) else _ipc_batches)(held, (size, start), choice, rows)
         for batch in batches:
             assert choice.columns is not None  # noqa: S101 - set by the batch reader
             queries, docs, values = map(batch.column, choice.columns.read)
             # Declared lengths and indices may be wrong (for Parquet, pyarrow computes the lengths).
             # Text that is not UTF-8 is detected later.
             (queries if start.startswith(_PARQUET) else batch).validate(full=True)
-            yield from_columns(
-                queries, docs, values, layout, columns=choice.columns, source=name, before=before
-            )
+            yield from_columns(queries, docs, values, layout, columns=choice.columns, source=name, before=before)
             before += batch.num_rows
     except InputError:
         raise
@@ -114,9 +118,7 @@ def no_rows(name: str, layout: Layout) -> FormatError:
     return FormatError("there are no rows", path=name, fix=fix)
 
 
-def _parquet_batches(
-    held: _Held, told: tuple[int, bytes], choice: _Choice, rows: int
-) -> Iterator[Any]:
+def _parquet_batches(held: _Held, told: tuple[int, bytes], choice: _Choice, rows: int) -> Iterator[Any]:
     from pyarrow import parquet
 
     # Without a buffer, the column of a whole row group is read at once, however large it is.
@@ -130,9 +132,8 @@ def _parquet_batches(
     if isinstance(held, io.BytesIO):
         held.seek(0)
     with parquet.ParquetFile(
-        held, metadata=metadata, read_dictionary=[columns.query] if often else [],
-        pre_buffer=False, buffer_size=_BUFFER,
-    ) as file:  # fmt: skip
+        held, metadata=metadata, read_dictionary=[columns.query] if often else [], pre_buffer=False, buffer_size=_BUFFER
+    ) as file:
         before = 0
         for batch in file.iter_batches(rows, columns=list(columns.read), use_threads=False):
             before += batch.num_rows
@@ -160,8 +161,9 @@ def read_rows(stream: BinaryIO, name: str) -> list[dict[str, Any]]:
     except ImportError:
         raise MissingExtra(
             "reading records from a columnar file needs pyarrow, which is not installed",
-            where=name, fix="pip install 'rankgauge[arrow]'",
-        ) from None  # fmt: skip
+            where=name,
+            fix="pip install 'rankgauge[arrow]'",
+        ) from None
     try:
         if start.startswith(_PARQUET):
             with parquet.ParquetFile(held) as file:
@@ -198,10 +200,10 @@ def column_names(stream: BinaryIO, name: str) -> tuple[str, ...]:
         from pyarrow import parquet
     except ImportError:
         raise MissingExtra(
-            "detecting the contents of a columnar file needs pyarrow, which is not "
-            "installed", where=name,
+            "detecting the contents of a columnar file needs pyarrow, which is not installed",
+            where=name,
             fix="pip install 'rankgauge[arrow]'",
-        ) from None  # fmt: skip
+        ) from None
     try:
         if start.startswith(_PARQUET):
             with parquet.ParquetFile(held) as file:
@@ -244,9 +246,8 @@ class _Choice:
         for column in columns.read:
             if names.count(column) > 1:
                 raise FormatError(
-                    f"two columns are named {column!r}", path=self.name,
-                    fix="give each column a unique name",
-                )  # fmt: skip
+                    f"two columns are named {column!r}", path=self.name, fix="give each column a unique name"
+                )
             self._check_type(column, kinds[names.index(column)])
         self.columns = columns
         return columns
@@ -258,8 +259,9 @@ class _Choice:
         nested = inner.startswith(_NESTED)
         raise FormatError(
             f"column {column!r} has type {kind[:_SAID]}, expected one plain value in each row",
-            path=self.name, fix=_FLAT if nested else _CAST,
-        )  # fmt: skip
+            path=self.name,
+            fix=_FLAT if nested else _CAST,
+        )
 
     def small_enough(self, plain: int, size: int) -> None:
         """Refuse a file whose contents would need far more memory than its size justifies."""
@@ -413,8 +415,9 @@ def _by_polars(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
     except ImportError:
         raise MissingExtra(
             "reading a columnar file needs pyarrow or polars, and neither is installed",
-            where=choice.name, fix="pip install 'rankgauge[arrow]'",
-        ) from None  # fmt: skip
+            where=choice.name,
+            fix="pip install 'rankgauge[arrow]'",
+        ) from None
     read: Callable[..., Any] = pl.read_ipc_stream
     if start.startswith(_PARQUET):
         read = pl.read_parquet
@@ -430,9 +433,7 @@ def _by_polars(held: _Held, size: int, start: bytes, choice: _Choice) -> Any:
         return read(again(), columns=list(columns.read))
     except FormatError:
         raise
-    except (
-        pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, MemoryError, ValueError,
-    ) as error:  # fmt: skip
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, MemoryError, ValueError) as error:
         raise _broken(choice.name, error) from None
 
 

@@ -22,13 +22,7 @@ from rankgauge.errors import InputError
 from rankgauge.formats import readers
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
 from rankgauge.formats.detection import guess_format, is_doubtful
-from rankgauge.formats.fast_trec import (
-    LinesPiece,
-    Shape,
-    UnevenLinesError,
-    pass_lines,
-    quick_pieces,
-)
+from rankgauge.formats.fast_trec import LinesPiece, Shape, UnevenLinesError, pass_lines, quick_pieces
 from rankgauge.formats.lines import (
     Source,
     archive_of,
@@ -184,16 +178,13 @@ class Pieces:
                     yield table.keep(np.flatnonzero(lines_of != number))
                     read = 0
 
-    def _of_cells(
-        self, stream: BinaryIO, text: readers.TextStart, rows: Rows
-    ) -> Iterator[PairTable]:
+    def _of_cells(self, stream: BinaryIO, text: readers.TextStart, rows: Rows) -> Iterator[PairTable]:
         """Read plain cells as arrays, and row by row from the first other cell on."""
         cells, read = readers.plain_cells(stream, text, self.name, self.layout), 0
         if cells is not None:
             quick = quick_pieces(
-                cast("BinaryIO", cells), cells.start, self.name, self.layout, size=self._size,
-                shape=cells.shape,
-            )  # fmt: skip
+                cast("BinaryIO", cells), cells.start, self.name, self.layout, size=self._size, shape=cells.shape
+            )
             with suppress(UnevenLinesError):
                 for table, _ in quick:
                     read += len(table)
@@ -226,7 +217,7 @@ class Pieces:
                 where=self.name,
                 fix="write it as Parquet, CSV, JSON lines, or TREC format (rankgauge convert), or "
                 "evaluate it without a memory limit",
-            )  # fmt: skip
+            )
         return readers.read_table(self._source, self.layout, self._form)
 
 
@@ -259,9 +250,7 @@ def read_blocks(source: Source, layout: Layout, *, ranks: bool = False) -> Itera
     with _opened_lines(source, layout, ranks=ranks) as text:
         if text is not None:
             line = text.number if ranks else None
-            parts = quick_pieces(
-                text.stream, text.start, text.name, layout, line=line, shape=text.shape
-            )
+            parts = quick_pieces(text.stream, text.start, text.name, layout, line=line, shape=text.shape)
         else:
             tables = iter(()) if ranks else _columnar_tables(source, layout)
             parts = ((table, False) for table in tables)
@@ -278,9 +267,7 @@ def read_blocks(source: Source, layout: Layout, *, ranks: bool = False) -> Itera
         raise NotInBlocksError(f"{source_name(source)} must be read whole")
 
 
-def read_lines(
-    source: Source, layout: Layout, read: Callable[[LinesPiece, tuple[str, ...]], int | None]
-) -> bool:
+def read_lines(source: Source, layout: Layout, read: Callable[[LinesPiece, tuple[str, ...]], int | None]) -> bool:
     """Pass the lines of a file and notes on it to `read` by `pass_lines`.
 
     Return False if the lines are neither in TREC format nor rows of plain cells.
@@ -289,9 +276,7 @@ def read_lines(
         if text is None or text.three:
             return False
         notes = text.notes
-        return pass_lines(
-            text.stream, text.start, layout, lambda lines: read(lines, notes), shape=text.shape
-        )
+        return pass_lines(text.stream, text.start, layout, lambda lines: read(lines, notes), shape=text.shape)
 
 
 class _LinesText(NamedTuple):
@@ -308,9 +293,7 @@ class _LinesText(NamedTuple):
 
 
 @contextmanager
-def _opened_lines(
-    source: Source, layout: Layout, *, ranks: bool = False
-) -> Iterator[_LinesText | None]:
+def _opened_lines(source: Source, layout: Layout, *, ranks: bool = False) -> Iterator[_LinesText | None]:
     """Open a file of lines of fields, or of plain cells; yield None for any other source.
 
     With `ranks`, also yield None for a table with a column of ranks.
@@ -334,9 +317,8 @@ def _opened_lines(
         cells = readers.plain_cells(stream, text._replace(form=form), name, layout, ranks=ranks)
         if cells is not None:
             yield _LinesText(
-                name, cast("BinaryIO", cells), cells.start, number + 1, shape=cells.shape,
-                notes=cells.notes,
-            )  # fmt: skip
+                name, cast("BinaryIO", cells), cells.start, number + 1, shape=cells.shape, notes=cells.notes
+            )
             return
         if (
             not start

@@ -17,21 +17,20 @@ from rankgauge.formats.delimited import DELIMITERS, named_cells
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import numbered_lines
 from rankgauge.formats.registry import format_of, unpacked
-from rankgauge.formats.texts import (
-    IDS,
-    QUESTIONS,
-    Faults,
-    TextRow,
-    TextSource,
-    add_fault,
-    read_texts,
-)
+from rankgauge.formats.texts import IDS, QUESTIONS, Faults, TextRow, TextSource, add_fault, read_texts
 
 _ASKED = (*QUESTIONS, "text", "title")
 _RELEVANT = (
-    "relevant", "expected", "relevant_documents", "relevant_docs", "relevant_ids",
-    "expected_documents", "expected_docs", "doc_ids", "doc_id",
-)  # fmt: skip
+    "relevant",
+    "expected",
+    "relevant_documents",
+    "relevant_docs",
+    "relevant_ids",
+    "expected_documents",
+    "expected_docs",
+    "doc_ids",
+    "doc_id",
+)
 # Columns of documents if queries have no ids; otherwise ordinary fields.
 _WEAK = ("documents", "document", "docs", "doc", "sources", "source", "files", "file")
 _GRADES = ("grade", "relevance", "score")
@@ -51,9 +50,7 @@ Grades: TypeAlias = Mapping[str, Mapping[str, float]]
 Questions: TypeAlias = tuple[Mapping[str, TextRow], Grades | None]
 
 
-def read_questions(
-    source: TextSource, documents: Mapping[str, Any], faults: Faults | None = None
-) -> Questions:
+def read_questions(source: TextSource, documents: Mapping[str, Any], faults: Faults | None = None) -> Questions:
     """Read queries, and grades if the file lists relevant documents.
 
     Such a file is CSV, TSV, or JSON lines with a column for the question (``question``, ``query``,
@@ -65,17 +62,15 @@ def read_questions(
     # Standard input cannot be inspected in advance.
     names = _names(source) if source.path else ()
     torn = any(part in QUESTIONS for name in names for part in _OTHERS.split(name))
-    if _column(names, _ASKED) is None and (
-        torn or (names and _QUESTIONS.search(unpacked(source.name)))
-    ):
+    if _column(names, _ASKED) is None and (torn or (names and _QUESTIONS.search(unpacked(source.name)))):
         raise FormatError(
             f"there is no column for the question: the columns are {', '.join(map(repr, names))}",
-            path=source.name, line=1, fix=f"separate columns by commas, as in {_EXAMPLE}",
-        )  # fmt: skip
+            path=source.name,
+            line=1,
+            fix=f"separate columns by commas, as in {_EXAMPLE}",
+        )
     _check_spelling(source.name, names)
-    if _column(names, _ASKED) is None or (
-        _relevant(names) is None and _column(names, _OWN_IDS) is not None
-    ):
+    if _column(names, _ASKED) is None or (_relevant(names) is None and _column(names, _OWN_IDS) is not None):
         return {row.id: row for row in read_texts(source, faults)}, None
     return _Answers(source.name, documents, faults).of(named_rows(source, faults))
 
@@ -91,8 +86,7 @@ def may_be_questions(source: TextSource) -> bool:
     if asked is None or pairs or _relevant(names) is None:
         return False
     return asked == QUESTIONS[0] or any(
-        isinstance(row.get(asked), str) and " " in row[asked].strip()
-        for _, row in named_rows(source, Faults())
+        isinstance(row.get(asked), str) and " " in row[asked].strip() for _, row in named_rows(source, Faults())
     )
 
 
@@ -133,9 +127,8 @@ class _Answers:
         known = self._queries.setdefault(key, TextRow(key, "", text, fields))
         if known.text != text:
             raise self._fault(
-                number, f"question {key!r} occurs before with another text",
-                "give each question a unique id",
-            )  # fmt: skip
+                number, f"question {key!r} occurs before with another text", "give each question a unique id"
+            )
         self._grades.setdefault(key, {}).update(found)
 
     def _key(self, number: int, given: Any, text: str) -> str:
@@ -143,9 +136,7 @@ class _Answers:
             # With one line per pair, equal questions are the same query.
             return self._keys.setdefault(text, f"q{len(self._keys) + 1}")
         if not isinstance(given, str | int) or isinstance(given, bool):
-            raise self._fault(
-                number, f"got {given!r:.60}, expected an id", "use text or a whole number"
-            )
+            raise self._fault(number, f"got {given!r:.60}, expected an id", "use text or a whole number")
         return self._id(number, given)
 
     def _id(self, number: int, given: str | int) -> str:
@@ -172,9 +163,7 @@ class _Answers:
 
     def _doc(self, number: int, given: Any) -> str:
         if not isinstance(given, str | int) or isinstance(given, bool):
-            raise self._fault(
-                number, f"got {given!r:.60}, expected a document", "use its id as text"
-            )
+            raise self._fault(number, f"got {given!r:.60}, expected a document", "use its id as text")
         key = self._id(number, given)
         if not self._documents or key in self._documents:
             return key
@@ -189,9 +178,7 @@ class _Answers:
             return "separate documents with ';'"
         known = list(itertools.islice(self._documents, 5000))
         near = [name for name in known if name.casefold() == key.casefold()]
-        near = near or [
-            name for name in difflib.get_close_matches(key, known, 10, 0.5) if _similar(key, name)
-        ]
+        near = near or [name for name in difflib.get_close_matches(key, known, 10, 0.5) if _similar(key, name)]
         return f"did you mean {near[0]!r}?" if near else "use the id of a document: its path"
 
     def _grade(self, number: int, given: Any) -> float:
@@ -200,9 +187,7 @@ class _Answers:
         except (TypeError, ValueError):
             grade = float("nan")
         if not abs(grade) < 1e100 or isinstance(given, bool):
-            raise self._fault(
-                number, f"got {given!r:.60}, expected a grade", "use a number: 1, 2, 3"
-            )
+            raise self._fault(number, f"got {given!r:.60}, expected a grade", "use a number: 1, 2, 3")
         return grade
 
     def _fault(self, number: int, what: str, fix: str) -> FormatError:
@@ -215,9 +200,7 @@ def _check_spelling(path: str, names: tuple[str, ...]) -> None:
         for name in names if found is None else ():
             near = difflib.get_close_matches(name, known, n=1, cutoff=_MISSPELLED)
             if near:
-                raise FormatError(
-                    f"unknown column {name!r}", path=path, line=1, fix=f"did you mean {near[0]!r}?"
-                )
+                raise FormatError(f"unknown column {name!r}", path=path, line=1, fix=f"did you mean {near[0]!r}?")
 
 
 def _column(row: Container[str], names: tuple[str, ...]) -> str | None:

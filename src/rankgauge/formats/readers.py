@@ -36,14 +36,7 @@ from rankgauge.formats.lines import (
     start_of,
 )
 from rankgauge.formats.mappings import from_mapping
-from rankgauge.formats.registry import (
-    QRELS_FORMATS,
-    RUN_FORMATS,
-    InFormat,
-    format_named,
-    format_of,
-    load,
-)
+from rankgauge.formats.registry import QRELS_FORMATS, RUN_FORMATS, InFormat, format_named, format_of, load
 from rankgauge.formats.rows import OnError, Rows
 from rankgauge.formats.trec import THIRD_COLUMNS, is_line, read_third_column, read_trec
 
@@ -93,18 +86,15 @@ def read_table(
             if isinstance(chosen, Mapping):
                 return from_mapping(chosen, JUDGMENTS, source_name(source)).with_notes(note)
             with chosen.open() as member:
-                table = read_stream(
-                    member, chosen.name, layout, form, ranks=ranks, on_error=on_error
-                )
+                table = read_stream(member, chosen.name, layout, form, ranks=ranks, on_error=on_error)
             return table.with_notes(*([note] if note else []), source=chosen.name)
         if split is not None:
             raise InputError(
-                f"got split={split!r}, but this is a single file", where=source_name(source),
+                f"got split={split!r}, but this is a single file",
+                where=source_name(source),
                 fix="omit split, or name the folder that contains qrels/",
-            )  # fmt: skip
-        return read_stream(
-            stream, source_name(source), layout, form, ranks=ranks, on_error=on_error
-        )
+            )
+        return read_stream(stream, source_name(source), layout, form, ranks=ranks, on_error=on_error)
 
 
 def parquet_parts(folder: Source) -> list[str]:
@@ -128,9 +118,10 @@ def _read_folder(
         return _read_parts(parts, source_name(folder), layout, on_error)
     if layout is RUN:
         raise InputError(
-            "this is a folder", where=source_name(folder),
+            "this is a folder",
+            where=source_name(folder),
             fix="name a file in it, or a folder with nothing but .parquet files",
-        )  # fmt: skip
+        )
     from rankgauge.formats.folders import judgments_in_folder
 
     chosen, note = judgments_in_folder(folder, split)
@@ -159,9 +150,7 @@ def _read_parts(parts: list[str], name: str, layout: Layout, on_error: OnError |
     return whole.with_notes(*tables[0].notes, source=name)
 
 
-def read_judgments(
-    source: TextSource, form: str | None = None, *, on_error: OnError | None = None
-) -> PairTable:
+def read_judgments(source: TextSource, form: str | None = None, *, on_error: OnError | None = None) -> PairTable:
     """Read judgments from a file or from a member of an archive."""
     with source.open() as stream:
         table = read_stream(stream, source.name, JUDGMENTS, form, on_error=on_error)
@@ -175,10 +164,7 @@ def path_and_format(source: Source, layout: Layout, form: str | None) -> tuple[S
         source = source.path
     known = RUN_FORMATS if layout is RUN else QRELS_FORMATS
     if form is not None and form not in known:
-        raise UnknownName(
-            f"unknown format {form!r}", where="format",
-            fix=f"choose one of: {', '.join(known)}",
-        )  # fmt: skip
+        raise UnknownName(f"unknown format {form!r}", where="format", fix=f"choose one of: {', '.join(known)}")
     return source, form
 
 
@@ -253,9 +239,11 @@ def begin_text(stream: BinaryIO, name: str, layout: Layout, given: str | None) -
     first = line.strip()
     if b"\0" in first:
         raise FormatError(
-            "the line contains a NUL byte: this is UTF-16 or not text", path=name,
-            line=number, fix="save it as UTF-8 text",
-        )  # fmt: skip
+            "the line contains a NUL byte: this is UTF-16 or not text",
+            path=name,
+            line=number,
+            fix="save it as UTF-8 text",
+        )
     form = given or format_of(name) or guess_format(first, layout)
     if form == "tsv" and not (has_header(first, layout) or asks(first, layout)):
         form = CELLS
@@ -264,8 +252,9 @@ def begin_text(stream: BinaryIO, name: str, layout: Layout, given: str | None) -
     elif form in THIRD_COLUMNS and len(first.split()) != 3:
         raise FormatError(
             f"got {many(len(first.split()), 'field')}, expected 3: {THIRD_COLUMNS[form]}",
-            path=name, fix="name another format, or omit it: it is usually detected",
-        )  # fmt: skip
+            path=name,
+            fix="name another format, or omit it: it is usually detected",
+        )
     return TextStart(head, lines, form)
 
 
@@ -279,9 +268,7 @@ def asks(first: bytes, layout: Layout) -> bool:
     )
 
 
-def _read_named(
-    lines: Iterable[tuple[int, bytes]], rows: Rows, form: str, first: bytes
-) -> PairTable:
+def _read_named(lines: Iterable[tuple[int, bytes]], rows: Rows, form: str, first: bytes) -> PairTable:
     """Read rows with named cells; for judgments, possibly questions with relevant documents."""
     if form in _NAMED and asks(first, rows.layout):
         from rankgauge.formats.questions import may_be_questions, read_questions
@@ -345,9 +332,7 @@ def width_of(line: bytes, form: str) -> int:
     return len(line.rstrip(b"\r\n").split(b"\t") if form == CELLS else line.split())
 
 
-def _read_quickly(
-    head: list[tuple[int, bytes]], stream: BinaryIO, rows: Rows, separator: bytes | None
-) -> PairTable:
+def _read_quickly(head: list[tuple[int, bytes]], stream: BinaryIO, rows: Rows, separator: bytes | None) -> PairTable:
     """Read fields as arrays if all lines have the same number of them, otherwise line by line."""
     again = is_plain_file(stream) and stream.seekable()
     if head and again and separator is None and not rows.with_ranks:
@@ -362,9 +347,7 @@ def _read_quickly(
     found = None
     if head and text.fault is None:
         before, number = sum(len(line) for _, line in head[:-1]), head[-1][0]
-        found = quick_table(
-            text, rows.name, rows.layout, skip=before, line=number, ranks=rows.with_ranks
-        )
+        found = quick_table(text, rows.name, rows.layout, skip=before, line=number, ranks=rows.with_ranks)
     if found is None or (separator is not None and not _tabs_only(text, head[-1][1], len(found))):
         # Restart from the beginning: only the plain reader reports the line of an error.
         return read_trec(numbered_lines(text.lines(), rows.name), rows, separator)

@@ -96,9 +96,7 @@ def _raw(source: Any, name: str) -> Iterator[tuple[str, Any]]:
         return _from_columns({str(key): listed(column) for key, column in columns}, name)
     if isinstance(source, Iterable) and not isinstance(source, bytes | bytearray | AbstractSet):
         return _numbered(source, "record ")
-    raise InputError(
-        f"got {type(source).__name__}, expected records", where=name, fix=f"pass {_LIST}"
-    )
+    raise InputError(f"got {type(source).__name__}, expected records", where=name, fix=f"pass {_LIST}")
 
 
 def _numbered(rows: Iterable[Any], prefix: str) -> Iterator[tuple[str, Any]]:
@@ -116,10 +114,11 @@ def _from_file(source: Source, name: str) -> Iterator[tuple[str, Any]]:
         elif begins and not begins.startswith(b"{"):
             # TREC, CSV, or another format without fields for both sides.
             raise FormatError(
-                "a single file must contain records in JSON lines", path=name,
+                "a single file must contain records in JSON lines",
+                path=name,
                 fix="to evaluate a run, pass the judgments and the run: evaluate QRELS RUN; "
                 f"to evaluate records, write lines such as {_EXAMPLE}",
-            )  # fmt: skip
+            )
         else:
             for line, row in objects(lines, name):
                 yield f"{name}, line {line}", row
@@ -131,9 +130,8 @@ def _from_json(data: Any, name: str) -> Iterator[tuple[str, Any]]:
     if isinstance(data, dict):
         return _from_mapping(data, name)
     raise FormatError(
-        f"got a JSON {type(data).__name__}, expected a list of records", path=name,
-        fix=f"write [{_EXAMPLE}, ...]",
-    )  # fmt: skip
+        f"got a JSON {type(data).__name__}, expected a list of records", path=name, fix=f"write [{_EXAMPLE}, ...]"
+    )
 
 
 def _from_mapping(data: Mapping[Any, Any], name: str) -> Iterator[tuple[str, Any]]:
@@ -144,12 +142,11 @@ def _from_mapping(data: Mapping[Any, Any], name: str) -> Iterator[tuple[str, Any
     if data and all(_is_record(value) for value in data.values()):
         return _from_ids(data)
     raise InputError(
-        "a mapping without columns 'retrieved' and 'relevant' has no records"
-        if data
-        else "there are no records", where=name,
+        "a mapping without columns 'retrieved' and 'relevant' has no records" if data else "there are no records",
+        where=name,
         fix="if these are judgments, pass the run as well: evaluate(qrels, run); "
         f"else pass a list of records: [{_EXAMPLE}, ...]",
-    )  # fmt: skip
+    )
 
 
 def _is_record(value: object) -> bool:
@@ -164,9 +161,10 @@ def _from_ids(data: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
         own = [name for name in FIELDS["id"] if value.get(name) is not None]
         if own:
             raise InputError(
-                f"it has an id of its own, {own[0]!r}", where=place,
+                f"it has an id of its own, {own[0]!r}",
+                where=place,
                 fix=f"remove {own[0]!r}, or pass the records as a list",
-            )  # fmt: skip
+            )
         yield place, {**value, "id": key}
 
 
@@ -174,27 +172,26 @@ def _from_columns(data: Mapping[Any, Any], name: str) -> Iterator[tuple[str, Any
     """Yield one record per row of parallel columns."""
     if any(_PART_OF.get(key) == "retrieved" and _is_ranking(data[key]) for key in data):
         raise InputError(
-            "this is one record, expected a list of records or parallel lists", where=name,
+            "this is one record, expected a list of records or parallel lists",
+            where=name,
             fix="pass it as a list of one: [record]",
-        )  # fmt: skip
+        )
     columns: dict[str, list[Any]] = {}
     for key, column in data.items():
-        if isinstance(column, Iterable) and not isinstance(
-            column, str | bytes | Mapping | AbstractSet
-        ):
+        if isinstance(column, Iterable) and not isinstance(column, str | bytes | Mapping | AbstractSet):
             columns[key] = list(column)
         elif key in _PART_OF:
             raise InputError(
                 f"column {key!r} is {column!r:.40}, expected a list with an entry for each query",
-                where=name, fix=f"write {key!r}: [...]",
-            )  # fmt: skip
+                where=name,
+                fix=f"write {key!r}: [...]",
+            )
     lengths = {key: len(column) for key, column in columns.items()}
     if len(set(lengths.values())) > 1:
         text = ", ".join(f"{key!r} has {length}" for key, length in lengths.items())
         raise InputError(
-            f"the columns have different lengths: {text}", where=name,
-            fix="give every column one entry for each query",
-        )  # fmt: skip
+            f"the columns have different lengths: {text}", where=name, fix="give every column one entry for each query"
+        )
     for number, row in enumerate(zip(*columns.values(), strict=True), start=1):
         yield f"record {number}", dict(zip(columns, row, strict=True))
 
@@ -211,9 +208,7 @@ def _is_ranking(column: object) -> bool:
 def _parts(raw: Any, place: str, unread: dict[str, None]) -> Parts:
     """Return the fields of a record with their names; None counts as missing."""
     if isinstance(raw, (*_ID, float, AbstractSet)):
-        raise InputError(
-            f"got {raw!r:.60}, expected a record", where=place, fix=f"write {_EXAMPLE}"
-        )
+        raise InputError(f"got {raw!r:.60}, expected a record", where=place, fix=f"write {_EXAMPLE}")
     if isinstance(raw, Mapping):
         named = dict(raw)
     elif isinstance(raw, tuple | list) and not hasattr(raw, "_fields"):
@@ -228,9 +223,10 @@ def _parts(raw: Any, place: str, unread: dict[str, None]) -> Parts:
         elif not is_null(value):
             if part in parts:
                 raise InputError(
-                    f"{parts[part][0]!r} and {key!r} are two names for the same field", where=place,
+                    f"{parts[part][0]!r} and {key!r} are two names for the same field",
+                    where=place,
                     fix=f"keep one: {FIELDS[part][0]!r}",
-                )  # fmt: skip
+                )
             parts[part] = (key, value)
     wanted = [FIELDS["retrieved"][0]] * ("retrieved" not in parts)
     if not parts.keys() & {"relevant", "grades"}:
@@ -246,9 +242,10 @@ def _of_tuple(raw: Sequence[Any], place: str) -> dict[str, Any]:
         names.insert(0, "id")
     if not _PAIR <= len(raw) - ("id" in names) <= _TRIPLE:
         raise InputError(
-            f"got {raw!r:.60}, expected a record", where=place,
+            f"got {raw!r:.60}, expected a record",
+            where=place,
             fix=f"write ([retrieved], [relevant]), (id, [retrieved], [relevant]), or {_EXAMPLE}",
-        )  # fmt: skip
+        )
     return dict(zip(names, raw, strict=False))
 
 
@@ -268,10 +265,7 @@ def _other_key(key: Any, place: str, unread: dict[str, None]) -> None:
         return
     near = difflib.get_close_matches(str(key).lower(), _KNOWN, n=1, cutoff=_NEAR)
     if near:
-        raise UnknownName(
-            f"unknown field of a record: {str(key)!r:.60}", where=place,
-            fix=f"did you mean {near[0]!r}?",
-        )  # fmt: skip
+        raise UnknownName(f"unknown field of a record: {str(key)!r:.60}", where=place, fix=f"did you mean {near[0]!r}?")
     unread[str(key)] = None
 
 
@@ -290,8 +284,9 @@ def _without(wanted: list[str], named: Mapping[Any, Any], place: str) -> InputEr
     got = ", ".join(repr(key) for key in there[: 2 * _SHOWN]) or "none"
     return InputError(
         f"there is no {' and no '.join(repr(want) for want in wanted)}; its fields are {got}",
-        where=place, fix=", ".join(hints) + f", as in {_EXAMPLE}",
-    )  # fmt: skip
+        where=place,
+        fix=", ".join(hints) + f", as in {_EXAMPLE}",
+    )
 
 
 def _record(parts: Parts, place: str) -> Record:
@@ -308,9 +303,10 @@ def _record(parts: Parts, place: str) -> Record:
             relevant = _list(value, key, place, ids=True)
         elif grades:
             raise InputError(
-                f"{key!r} and {parts['grades'][0]!r} both have grades", where=place,
+                f"{key!r} and {parts['grades'][0]!r} both have grades",
+                where=place,
                 fix=f"pass {key!r} as a list of document ids",
-            )  # fmt: skip
+            )
         else:
             # A mapping under this name contains grades.
             grades = _graded(key, value, place)
@@ -330,9 +326,10 @@ def _ranking(parts: Parts, place: str) -> tuple[list[Any], list[Any] | None]:
         docs, scores = pairs
     elif isinstance(value, AbstractSet):
         raise InputError(
-            f"{key!r} is a set, which has no order, so it is not a ranking", where=place,
+            f"{key!r} is a set, which has no order, so it is not a ranking",
+            where=place,
             fix=f"pass {key!r} as a list, best first",
-        )  # fmt: skip
+        )
     else:
         docs = _list(value, key, place, ids=True)
         if docs and all(isinstance(pair, tuple) and len(pair) == _PAIR for pair in docs):
@@ -342,20 +339,23 @@ def _ranking(parts: Parts, place: str) -> tuple[list[Any], list[Any] | None]:
     name, given = parts["scores"]
     if isinstance(given, Mapping):
         raise InputError(
-            f"{name!r} is a mapping, of either grades or scores", where=place,
+            f"{name!r} is a mapping, of either grades or scores",
+            where=place,
             fix=f"name grades 'relevance_scores'; pass scores as a list, one for each of {key!r}",
-        )  # fmt: skip
+        )
     if scores is not None:
         raise InputError(
-            f"scores are in both {key!r} and {name!r}", where=place,
+            f"scores are in both {key!r} and {name!r}",
+            where=place,
             fix=f"remove {name!r}, or pass {key!r} as a list of document ids",
-        )  # fmt: skip
+        )
     scores = _list(given, name, place)
     if len(scores) != len(docs):
         raise InputError(
-            f"{key!r} has {len(docs)} documents, {name!r} has {len(scores)} scores", where=place,
+            f"{key!r} has {len(docs)} documents, {name!r} has {len(scores)} scores",
+            where=place,
             fix="pass one score for each retrieved document",
-        )  # fmt: skip
+        )
     return docs, scores
 
 
@@ -363,9 +363,10 @@ def _list(value: Any, key: str, place: str, *, ids: bool = False) -> list[Any]:
     """Return the entries of any container as a list."""
     if not is_list(value):
         raise InputError(
-            f"{key!r} is {short(value)}, expected a list{' of document ids' * ids}", where=place,
+            f"{key!r} is {short(value)}, expected a list{' of document ids' * ids}",
+            where=place,
             fix=f"write {key!r}: [" + '"d1", ' * ids + "...]",
-        )  # fmt: skip
+        )
     return listed(value)
 
 
@@ -382,6 +383,7 @@ def _graded(key: str, value: Any, place: str) -> list[tuple[Any, Any]]:
     if not all(isinstance(pair, tuple) and len(pair) == _PAIR for pair in pairs):
         raise InputError(
             f"{key!r} is a list of {type(pairs[0]).__name__}, expected a grade by document id",
-            where=place, fix=f'write {key!r}: {{"d1": 3, "d2": 1}}',
-        )  # fmt: skip
+            where=place,
+            fix=f'write {key!r}: {{"d1": 3, "d2": 1}}',
+        )
     return pairs

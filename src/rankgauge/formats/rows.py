@@ -94,23 +94,17 @@ class Rows:
         not_finite: bool = False,
     ) -> None:
         """Raise an error for a row, or report it to `on_error`."""
-        error = FormatError(
-            what, path=self.name, line=line, column=column, text=shorten(text), fix=fix
-        )
+        error = FormatError(what, path=self.name, line=line, column=column, text=shorten(text), fix=fix)
         self.report(error, ids, not_finite=not_finite)
 
-    def report(
-        self, error: FormatError, ids: tuple[Any, Any] = ("", ""), *, not_finite: bool = False
-    ) -> None:
+    def report(self, error: FormatError, ids: tuple[Any, Any] = ("", ""), *, not_finite: bool = False) -> None:
         """Raise this error, or report it to `on_error`."""
         if self.on_error is None:
             raise error
         query, doc = map(_text, ids)
         self.on_error(RowFault(error, error.line, query, doc, not_finite))
 
-    def table(
-        self, columns: Columns | None = None, places: tuple[int, int, int] = (0, 0, 0)
-    ) -> PairTable:
+    def table(self, columns: Columns | None = None, places: tuple[int, int, int] = (0, 0, 0)) -> PairTable:
         """Return all rows as a table."""
         if self.on_error is not None:
             self._drop_faults(self.on_error)
@@ -130,9 +124,7 @@ class Rows:
         )
 
     def _blame(self, column: int) -> Blame:
-        return lambda row, what, fix: FormatError(
-            what, path=self.name, line=self.lines[row], column=column, fix=fix
-        )
+        return lambda row, what, fix: FormatError(what, path=self.name, line=self.lines[row], column=column, fix=fix)
 
     def _drop_faults(self, on_error: OnError) -> None:
         kept = []
@@ -143,9 +135,7 @@ class Rows:
             else:
                 query, doc = _text(self.queries[row]), _text(self.docs[row])
                 value = self.values[row]
-                not_finite = is_missing(value) or (
-                    isinstance(value, float) and not math.isfinite(value)
-                )
+                not_finite = is_missing(value) or (isinstance(value, float) and not math.isfinite(value))
                 on_error(RowFault(error, self.lines[row], query, doc, not_finite))
         for name in ("lines", "queries", "docs", "values", "ranks"):
             column = getattr(self, name)
@@ -200,9 +190,10 @@ def table_of(
     if columns is not None and columns.rivals:
         names = " and ".join(map(repr, columns.rivals))
         raise InputError(
-            f"columns {names} have the same name except for case, spaces, and dashes", where=source,
+            f"columns {names} have the same name except for case, spaces, and dashes",
+            where=source,
             fix="keep the intended one, or rename the others",
-        )  # fmt: skip
+        )
     if columns is not None and columns.beside:
         names = ", ".join(map(repr, columns.beside))
         notes.append(f"{source}: other candidates, not used: {names}")
@@ -222,19 +213,18 @@ def finite(table: PairTable, layout: Layout, on_error: OnError | None = None) ->
         shown = "NaN" if math.isnan(value) else str(value)
         line = 0 if table.lines is None else int(table.lines[row])
         error = InputError(
-            f"{layout.value} {shown} of document '{doc}' for query '{query}' is not a finite "
-            "number",
-            where=table.source + (f", line {line}" if line else ""), fix=layout.fix,
-        )  # fmt: skip
+            f"{layout.value} {shown} of document '{doc}' for query '{query}' is not a finite number",
+            where=table.source + (f", line {line}" if line else ""),
+            fix=layout.fix,
+        )
         if on_error is None:
             raise error
         on_error(RowFault(error, line, query, doc, not_finite=True))
     kept = table.keep(np.flatnonzero(good))
     # Also drop queries that have no rows left.
     return PairTable.of_rows(
-        kept.queries.take(kept.query_numbers()), kept.docs, kept.values,
-        lines=kept.lines, ranks=kept.ranks,
-    ).with_notes(*table.notes, source=table.source)  # fmt: skip
+        kept.queries.take(kept.query_numbers()), kept.docs, kept.values, lines=kept.lines, ranks=kept.ranks
+    ).with_notes(*table.notes, source=table.source)
 
 
 def rank_number(value: Any) -> float:
@@ -245,9 +235,7 @@ def rank_number(value: Any) -> float:
         return math.nan
 
 
-def by_query(
-    tables: Iterable[PairTable], *, whole: bool = False
-) -> Iterator[tuple[str, PairTable, slice]]:
+def by_query(tables: Iterable[PairTable], *, whole: bool = False) -> Iterator[tuple[str, PairTable, slice]]:
     """Yield each query with its table and row range; long rankings in parts unless `whole`."""
     for table in tables:
         ends = table.offsets.tolist()
@@ -264,9 +252,7 @@ def text_pairs(table: PairTable, rows: slice) -> Iterator[tuple[str, float]]:
     return zip(docs, table.values[rows].tolist(), strict=True)
 
 
-def score_lines(
-    table: PairTable, rows: slice | IntArray, around: tuple[str, str, str], rank: int = 0
-) -> bytes | None:
+def score_lines(table: PairTable, rows: slice | IntArray, around: tuple[str, str, str], rank: int = 0) -> bytes | None:
     """Write lines with the compiled core; return None without it or if an id may need quotes.
 
     `around` is the text before the document, between document and score, and after the score. If

@@ -66,10 +66,11 @@ class Shaped:
         if other != str(index):
             raise InputError(
                 f"document '{_shown(doc)}' is in the index {other!r} and in {str(index)!r}: two "
-                "documents have the same id", where=f"{self.name}, query '{_shown(query)}'",
+                "documents have the same id",
+                where=f"{self.name}, query '{_shown(query)}'",
                 fix="write the index into the ids, of judgments and run alike: jq '(.. | objects | "
                 'select(has("_index") and has("_id"))) |= (._id = ._index + "/" + ._id)\' FILE',
-            )  # fmt: skip
+            )
         return doc
 
     def with_notes(self) -> Shaped:
@@ -94,9 +95,10 @@ def shaped(value: Any, layout: Layout, name: str) -> Shaped | None:
             continue
         if judgments and layout is RUN:
             raise FormatError(
-                f"this is {judgments}, which has judgments; expected {layout.words}", path=name,
+                f"this is {judgments}, which has judgments; expected {layout.words}",
+                path=name,
                 fix="pass the judgments first, then the run",
-            )  # fmt: skip
+            )
         return reader(value, layout, Shaped(name)).with_notes()
     return None
 
@@ -183,19 +185,13 @@ def _lists(value: Mapping[str, Any]) -> list[Any]:
     inner = hits.get("hits") if isinstance(hits, dict) else []
     inner = inner if isinstance(inner, list) else []
     sources = [one.get("_source") for one in inner if isinstance(one, dict)]
-    return [
-        one["judgmentRatings"]
-        for one in sources
-        if isinstance(one, dict) and "judgmentRatings" in one
-    ]
+    return [one["judgmentRatings"] for one in sources if isinstance(one, dict) and "judgmentRatings" in one]
 
 
 def _judgment_list(value: Mapping[str, Any], _: Layout, found: Shaped) -> Shaped:
     lists = _lists(value)
     if len(lists) > 1:
-        raise FormatError(
-            f"there are {len(lists)} judgment lists", path=found.name, fix="keep one of them"
-        )
+        raise FormatError(f"there are {len(lists)} judgment lists", path=found.name, fix="keep one of them")
     given = lists[0]
     if isinstance(given, dict):
         given = [{"query": query, "ratings": rated} for query, rated in given.items()]
@@ -268,18 +264,17 @@ def _gains(given: Any, where: str) -> Iterator[tuple[Any, Any]]:
 
 def _is_search(value: Mapping[str, Any]) -> bool:
     hits = value.get("hits")
-    return _listed(value.get("responses"), "hits") or (
-        isinstance(hits, dict) and isinstance(hits.get("hits"), list)
-    )
+    return _listed(value.get("responses"), "hits") or (isinstance(hits, dict) and isinstance(hits.get("hits"), list))
 
 
 def _search(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped:
     several = "responses" in value
     raise FormatError(
         f"this is a response of {'_msearch' if several else '_search'}, which does not name the "
-        f"quer{'ies' if several else 'y'} it answers; expected {layout.words}", path=found.name,
+        f"quer{'ies' if several else 'y'} it answers; expected {layout.words}",
+        path=found.name,
         fix='use {"q1": {"d1": 12.5}}, made from the _id and _score of the hits of each query',
-    )  # fmt: skip
+    )
 
 
 _Reader = Callable[[Mapping[str, Any], Layout, Shaped], Shaped]
@@ -296,28 +291,20 @@ _READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], _Reader, str], ...] =
 
 def _listed(value: Any, key: str) -> bool:
     """Return whether this is a list of objects, the first of which has this key."""
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(isinstance(one, dict) for one in value)
-        and key in value[0]
-    )
+    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value) and key in value[0]
 
 
 def _objects(value: Any, where: str) -> list[Mapping[str, Any]]:
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         raise InputError(
-            f"got {short(value)}, expected a list of objects", where=where,
-            fix='use a list: [{"_id": "d1", ...}, ...]',
-        )  # fmt: skip
+            f"got {short(value)}, expected a list of objects", where=where, fix='use a list: [{"_id": "d1", ...}, ...]'
+        )
     return value
 
 
 def _part(value: Any, key: Any, where: str) -> Any:
     if not isinstance(value, dict) or value.get(key) is None:
-        raise InputError(
-            f"there is no {key!r} in {short(value)}", where=where, fix=f"add {key!r} to each"
-        )
+        raise InputError(f"there is no {key!r} in {short(value)}", where=where, fix=f"add {key!r} to each")
     return value[key]
 
 
@@ -325,10 +312,7 @@ def _id(value: Any, key: str, where: str) -> str | int:
     found = _part(value, key, where)
     if isinstance(found, str | int) and not isinstance(found, bool):
         return found
-    raise InputError(
-        f"got {short(found)} for {key!r}, expected an id", where=where,
-        fix="use text or a whole number",
-    )  # fmt: skip
+    raise InputError(f"got {short(found)} for {key!r}, expected an id", where=where, fix="use text or a whole number")
 
 
 def _shown(key: Any) -> str:
@@ -356,9 +340,7 @@ def opensearch_judgments(tables: Iterable[PairTable], layout: Layout, *_: object
     yield "\n]}\n"
 
 
-def _rated_lists(
-    tables: Iterable[PairTable], layout: Layout, query: str, rating: str
-) -> Iterator[str]:
+def _rated_lists(tables: Iterable[PairTable], layout: Layout, query: str, rating: str) -> Iterator[str]:
     between = ""
     for name, table, rows in by_query(tables, whole=True):
         docs = text_pairs(table, rows)

@@ -29,24 +29,18 @@ _DOCTYPE = re.compile(rb"<!doctype\b[^\[>]*(?:\[.*?\]\s*)?>", re.IGNORECASE | re
 _BETWEEN = re.compile(rb"</?[a-z][^<>]*>|<[!?][^<>]*>|[\s\x1a]+", re.IGNORECASE)
 _LONGEST_GAP = 1 << 16
 _LONGEST_STRAY = 80
-_OUTSIDE = re.compile(
-    rb"\s*<(\?xml|!|topics?\b|top\b|doc\b|docs\b|root\b|webtrack|xml\b)", re.IGNORECASE
-)
+_OUTSIDE = re.compile(rb"\s*<(\?xml|!|topics?\b|top\b|doc\b|docs\b|root\b|webtrack|xml\b)", re.IGNORECASE)
 _ATTRIBUTES = re.compile(r"""(?<![\w-])([\w-]+)\s*=\s*("[^"]*"|'[^']*')""")
 _NAME = r"[^\W\d][\w.:-]*"
 # HTML attributes without a value.
-_BARE = (
-    "checked|compact|declare|defer|disabled|ismap|multiple|nohref|noresize|noshade|nowrap|readonly"
-)
+_BARE = "checked|compact|declare|defer|disabled|ismap|multiple|nohref|noresize|noshade|nowrap|readonly"
 _TAG = re.compile(
     rf"""<(/?)({_NAME})
     (?:(?:\s+|(?<=["']))(?:[\w.:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'|[^\s"'<>]+)|(?:{_BARE}|selected)(?=[\s/>])))*
     \s*(/?)>""",
     re.IGNORECASE | re.VERBOSE,
 )
-_DECLARATION = re.compile(
-    r"<!(?:doctype|element|attlist|entity|notation)\b[^<>]*>|<\?[a-z][^<>]*>", re.IGNORECASE
-)
+_DECLARATION = re.compile(r"<!(?:doctype|element|attlist|entity|notation)\b[^<>]*>|<\?[a-z][^<>]*>", re.IGNORECASE)
 # HTML elements that occur within running text, closed or not.
 _RUNNING = frozenset(
     """a abbr acronym address b basefont bdo big blink blockquote body br caption center cite code
@@ -67,17 +61,10 @@ _SECTION = re.compile("|".join(map(re.escape, _ENDS)))
 _BLANKS = re.compile(r"[ \t]+")
 _DOCNO, _TITLE, _TEXT = (
     {
-        name: (
-            re.compile(rf"<{name}(?:\s[^<>]*)?>", re.IGNORECASE),
-            re.compile(rf"</{name}\s*>", re.IGNORECASE),
-        )
+        name: (re.compile(rf"<{name}(?:\s[^<>]*)?>", re.IGNORECASE), re.compile(rf"</{name}\s*>", re.IGNORECASE))
         for name in names
     }
-    for names in (
-        ("docno",),
-        ("title", "headline", "hl", "head", "ttl", "h3"),
-        ("text", "body", "leadpara", "lp"),
-    )
+    for names in (("docno",), ("title", "headline", "hl", "head", "ttl", "h3"), ("text", "body", "leadpara", "lp"))
 )
 _TEXT_BEGINS = re.compile(r"<(?:text|body|leadpara|lp)(?:\s[^<>]*)?>", re.IGNORECASE)
 _PART = re.compile(
@@ -149,9 +136,7 @@ def pieces(lines: Iterable[tuple[int, int, bytes]]) -> Iterator[tuple[int, int, 
         yield begun.number, begun.offset, piece
 
 
-def _between(
-    tokens: _Tokens, *, closed: bool
-) -> tuple[list[tuple[int, int, bytes]], _Token | None]:
+def _between(tokens: _Tokens, *, closed: bool) -> tuple[list[tuple[int, int, bytes]], _Token | None]:
     """Return faults before the next document or topic, as pieces, and its opening tag."""
     gap: list[_Token] = []
     size = 0
@@ -214,9 +199,7 @@ class _Tokens:
             if token.kind == _SECTION_ENDS[first.kind]:
                 return [one.data for one in ahead]
             element |= token.is_element
-            if (
-                element and token.kind == first.kind
-            ) or token.offset - first.offset > _LONGEST_SECTION:
+            if (element and token.kind == first.kind) or token.offset - first.offset > _LONGEST_SECTION:
                 bound = token.offset
                 break
         self._unclosed[first.kind] = bound
@@ -324,10 +307,7 @@ def _parts(text: str, tags: _Tags) -> Iterator[_Part]:
         for name, found in opened.items():
             if found is not None and found.start() < at:
                 opened[name] = tags[name][0].search(text, at)
-        first = min(
-            ((found.start(), name) for name, found in opened.items() if found is not None),
-            default=None,
-        )
+        first = min(((found.start(), name) for name, found in opened.items() if found is not None), default=None)
         if first is None:
             return
         begun = opened[first[1]]
@@ -386,8 +366,10 @@ def _topic(head: str, body: str, name: str, number: int) -> tuple[str, str, str,
     if before:
         raise FormatError(
             f"text of the topic is outside of elements: {shorten(before.encode())}",
-            path=name, line=number, fix=_FIX_TOPIC,
-        )  # fmt: skip
+            path=name,
+            line=number,
+            fix=_FIX_TOPIC,
+        )
     ends = [*(tag.start() for tag in tags[1:]), len(body)][: len(tags)]
     parts: dict[str, str] = {}
     for tag, end in zip(tags, ends, strict=True):
@@ -395,9 +377,8 @@ def _topic(head: str, body: str, name: str, number: int) -> tuple[str, str, str,
         text = " ".join(_plain(_LABEL.sub("", body[tag.end() : end]), names).split())
         if word == "num" and parts.get(word):
             raise FormatError(
-                f"the topic has two numbers: {parts[word]} and {text}",
-                path=name, line=number, fix=_FIX_TOPIC,
-            )  # fmt: skip
+                f"the topic has two numbers: {parts[word]} and {text}", path=name, line=number, fix=_FIX_TOPIC
+            )
         parts[word] = f"{parts.get(word, '')} {text}".strip()
     key = parts.pop("num", "") or key
     wanted = next((w for w in ("title", "query", "question", "description") if parts.get(w)), None)
@@ -419,11 +400,7 @@ def _taken(text: str, parts: list[_Part], taken: list[str]) -> str:
 
 
 def _without_elements(
-    text: str,
-    fields: dict[str, str],
-    names: AbstractSet[str],
-    *,
-    kept: re.Pattern[str] | None = None,
+    text: str, fields: dict[str, str], names: AbstractSet[str], *, kept: re.Pattern[str] | None = None
 ) -> str:
     """Return the text without elements that are fields, and add those to `fields`.
 

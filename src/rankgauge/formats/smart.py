@@ -70,9 +70,11 @@ def read_npl(lines: Iterable[tuple[int, bytes]], rows: Rows) -> PairTable:
             rows.refuse(number, what, fix, text=line)
     if query:
         raise FormatError(
-            "the entry that begins here is not closed by a line with /", path=rows.name, line=begun,
+            "the entry that begins here is not closed by a line with /",
+            path=rows.name,
+            line=begun,
             fix="write / after the documents; judgments of TREC have lines such as: q1 0 d1 2",
-        )  # fmt: skip
+        )
     message = f"{rows.name}: read as rlv-ass judgments: each listed document is relevant (grade 1)"
     return rows.table().with_notes(message, source=rows.name)
 
@@ -108,8 +110,10 @@ def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[
     key, body = parts.get("I", ""), parts.get("W", "")
     if not key or (not body and not parts.get("T")):
         raise FormatError(
-            f"there is no {'text: .W' if key else 'id: .I 1'}", path=name, line=number,
+            f"there is no {'text: .W' if key else 'id: .I 1'}",
+            path=name,
+            line=number,
             fix="use sections such as .I 1, .T title, .W text, or JSON lines",
-        )  # fmt: skip
+        )
     fields = {_NAMES[letter]: raw for letter, raw in parts.items() if letter in _NAMES and raw}
     return key, parts.get("T", ""), body, fields

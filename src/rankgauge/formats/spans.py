@@ -30,25 +30,30 @@ _ASKED = ("gen_ai.input.messages", "gen_ai.prompt")
 _ANSWERED = ("gen_ai.output.messages", "gen_ai.completion")
 # OpenInference kinds by OpenTelemetry operation.
 _OPERATIONS = {
-    "retrieval": "RETRIEVER", "embeddings": "EMBEDDING", "execute_tool": "TOOL",
-    "invoke_agent": "AGENT", "invoke_workflow": "CHAIN", "chat": "LLM", "text_completion": "LLM",
+    "retrieval": "RETRIEVER",
+    "embeddings": "EMBEDDING",
+    "execute_tool": "TOOL",
+    "invoke_agent": "AGENT",
+    "invoke_workflow": "CHAIN",
+    "chat": "LLM",
+    "text_completion": "LLM",
     "generate_content": "LLM",
-}  # fmt: skip
+}
 # Kinds of steps whose input and output are not the question and the answer of a trace.
 _STEPS = ("RETRIEVER", "RERANKER", "EMBEDDING", "TOOL", "GUARDRAIL", "EVALUATOR")
 _STARTS = (
-    "resourcespans", "scopespans", "attributes", "input.value", "output.value",
-    "openinference.span.kind", "retrieval.documents",
-)  # fmt: skip
-_DOCUMENT = re.compile(
-    r"(retrieval\.documents|reranker\.output_documents)\.(\d+)\.document\.(id|content|score)"
+    "resourcespans",
+    "scopespans",
+    "attributes",
+    "input.value",
+    "output.value",
+    "openinference.span.kind",
+    "retrieval.documents",
 )
+_DOCUMENT = re.compile(r"(retrieval\.documents|reranker\.output_documents)\.(\d+)\.document\.(id|content|score)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PARTS = {"id": "id", "content": "text", "score": "score"}
-_HEADS = (
-    "traceId", "spanId", "parentSpanId", "name", "startTimeUnixNano", "endTimeUnixNano", "links",
-    "events",
-)  # fmt: skip
+_HEADS = ("traceId", "spanId", "parentSpanId", "name", "startTimeUnixNano", "endTimeUnixNano", "links", "events")
 
 
 def is_span(row: Mapping[str, Any]) -> bool:
@@ -78,14 +83,10 @@ def records_of_logs(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 yield {_plain(key): value for key, value in _flat(_with_attributes(record, named))}
 
 
-def _with_attributes(
-    of: Mapping[str, Any], named: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
+def _with_attributes(of: Mapping[str, Any], named: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Merge an OTLP object with its attributes, which are a list of key-value pairs."""
     given = {key: value for key, value in of.items() if key != "attributes"}
-    attributes = {
-        str(each.get("key")): _value(each.get("value")) for each in _inner(of, "attributes")
-    }
+    attributes = {str(each.get("key")): _value(each.get("value")) for each in _inner(of, "attributes")}
     return {**(given if named is None else named), **attributes}
 
 
@@ -221,9 +222,7 @@ def _message(span: Mapping[str, Any], keys: tuple[str, ...], last: str = "") -> 
             return messages
         if isinstance(messages, list):
             found = [
-                _content(each)
-                for each in messages
-                if isinstance(each, Mapping) and last in {"", each.get("role")}
+                _content(each) for each in messages if isinstance(each, Mapping) and last in {"", each.get("role")}
             ]
             if found and found[-1]:
                 return found[-1]
@@ -319,15 +318,17 @@ class TraceEnds(NamedTuple):
 
 def mark_of(span: Mapping[str, Any]) -> SpanMark:
     """Return the position of a span in its trace."""
-    key, parent = (
-        None if found is None else str(found)
-        for found in (first_of(span, SPAN), first_of(span, PARENT))
-    )
+    key, parent = (None if found is None else str(found) for found in (first_of(span, SPAN), first_of(span, PARENT)))
     question = question_of(span)
     return SpanMark(
-        key, parent, _moment(first_of(span, START)), _moment(first_of(span, END)), kind_of(span),
-        None if question is None else hash(question), answer_of(span) is not None,
-    )  # fmt: skip
+        key,
+        parent,
+        _moment(first_of(span, START)),
+        _moment(first_of(span, END)),
+        kind_of(span),
+        None if question is None else hash(question),
+        answer_of(span) is not None,
+    )
 
 
 def ends_of(marks: Sequence[SpanMark]) -> TraceEnds:
@@ -352,14 +353,14 @@ def ends_of(marks: Sequence[SpanMark]) -> TraceEnds:
         if last is None or (mark.end or 0) >= (last.end or 0):
             last = mark
     return TraceEnds(
-        first, last, any(mark.kind in {"RETRIEVER", "RERANKER"} for mark in marks),
+        first,
+        last,
+        any(mark.kind in {"RETRIEVER", "RERANKER"} for mark in marks),
         len({mark.asks for mark in asking}) > 1,
-    )  # fmt: skip
+    )
 
 
-def _outermost(
-    marks: Sequence[SpanMark], parents: Mapping[str | None, str | None]
-) -> list[SpanMark]:
+def _outermost(marks: Sequence[SpanMark], parents: Mapping[str | None, str | None]) -> list[SpanMark]:
     """Return the spans within none of the others; calls of models only if there is nothing else."""
     keys = {mark.key for mark in marks} - {None}
 
@@ -407,30 +408,23 @@ def records_of_spans(rows: Iterable[Row]) -> tuple[list[Row], str]:
             where=places[lost[0]],
             fix="record the input of the outermost chain or agent (input.value, or "
             "gen_ai.input.messages), or leave these traces out",
-        )  # fmt: skip
+        )
     for trace, record in known.items():
         if trace != places[trace]:
             record["id"] = trace
-    counts = (
-        (len(records) - len(known), "without question, answer, and documents ignored"),
-        (several, SEVERAL),
-    )
+    counts = ((len(records) - len(known), "without question, answer, and documents ignored"), (several, SEVERAL))
     note = "; ".join(f"{many(count, 'trace')} {what}" for count, what in counts if count)
     return [(places[trace], each) for trace, each in known.items()], note
 
 
-def _trace(
-    spans: Sequence[Mapping[str, Any]], marks: Sequence[SpanMark], ends: TraceEnds
-) -> dict[str, Any]:
+def _trace(spans: Sequence[Mapping[str, Any]], marks: Sequence[SpanMark], ends: TraceEnds) -> dict[str, Any]:
     by_mark = dict(zip(map(id, marks), spans, strict=True))
     order = sorted(range(len(spans)), key=lambda n: marks[n].end or marks[n].start or 0)
     ordered = [spans[n] for n in order]
     parents = {mark.key: mark.parent for mark in marks}
     searches = [marks[n] for n in order if _documents(retrieved_of(spans[n]))]
     retrieved = [
-        document
-        for mark in _outermost(searches, parents)
-        for document in _documents(retrieved_of(by_mark[id(mark)]))
+        document for mark in _outermost(searches, parents) for document in _documents(retrieved_of(by_mark[id(mark)]))
     ]
     reranked = [found for each in ordered if (found := _documents(documents_of(each, RERANKED)))]
     record: dict[str, Any] = {

@@ -27,9 +27,7 @@ _TEXT_WORDS = ("text", "contents", "body", "abstract", "query", "question")
 _LONGEST_CELL = 131_072
 _BREAKS = re.compile(r"[\t\r\n]+")
 _INSIDE_TOPIC = ("description", "narrative")
-_LOSSLESS = (
-    "write JSON lines, which keep everything, or accept and count the losses: --lossy (lossy=True)"
-)
+_LOSSLESS = "write JSON lines, which keep everything, or accept and count the losses: --lossy (lossy=True)"
 
 
 @dataclass(slots=True)
@@ -61,9 +59,7 @@ class LossCounter:
     def add(self, what: str, row: TextRow) -> None:
         """Count a loss, or raise an error."""
         if not self.lossy:
-            raise InputError(
-                f"{self.form} cannot store {what} of {row.id!r}", where=self.name, fix=_LOSSLESS
-            )
+            raise InputError(f"{self.form} cannot store {what} of {row.id!r}", where=self.name, fix=_LOSSLESS)
         self.counts[what] = self.counts.get(what, 0) + 1
         self.first.setdefault(what, row.id)
 
@@ -74,9 +70,7 @@ class LossCounter:
             yield f"{what} of {texts}, first {self.first[what]!r}: {self.form} cannot store it"
 
 
-def text_lines(
-    rows: Iterable[TextRow], form: str, kind: str, of: tuple[Profile, LossCounter]
-) -> Iterator[bytes]:
+def text_lines(rows: Iterable[TextRow], form: str, kind: str, of: tuple[Profile, LossCounter]) -> Iterator[bytes]:
     """Yield the encoded lines of a file of texts, one text at a time."""
     profile, loss_counter = of
     write: Callable[[TextRow], str]
@@ -95,9 +89,7 @@ def text_lines(
     for row in rows:
         line = _encoded(write(row), row, form, loss_counter)
         if first and mistaken_for(line[:32]):
-            raise _unwritable(
-                row, f"the file would be read as {mistaken_for(line[:32])}", loss_counter
-            )
+            raise _unwritable(row, f"the file would be read as {mistaken_for(line[:32])}", loss_counter)
         first = False
         yield line
 
@@ -114,9 +106,8 @@ def _encoded(text: str, row: TextRow, form: str, loss_counter: LossCounter) -> b
 
 def _unwritable(row: TextRow, why: str, loss_counter: LossCounter) -> InputError:
     return InputError(
-        f"id {row.id!r} cannot be written: {why}", where=loss_counter.name,
-        fix="rename it, or write JSON lines",
-    )  # fmt: skip
+        f"id {row.id!r} cannot be written: {why}", where=loss_counter.name, fix="rename it, or write JSON lines"
+    )
 
 
 def _object(row: TextRow) -> dict[str, Any]:
@@ -131,9 +122,7 @@ def _json_line(row: TextRow) -> str:
     try:
         return json.dumps(_object(row), ensure_ascii=False, allow_nan=False) + "\n"
     except ValueError as error:
-        raise InputError(
-            f"a field of {row.id!r} is not a JSON value: {error}", fix="leave it out, or fix it"
-        ) from None
+        raise InputError(f"a field of {row.id!r} is not a JSON value: {error}", fix="leave it out, or fix it") from None
 
 
 class _Table:

@@ -37,15 +37,13 @@ from rankgauge.formats.lines import (
     shorten,
     source_name,
     start_of,
-)  # fmt: skip
+)
 from rankgauge.formats.registry import TEXT_FORMATS, format_of, packing_of
 
 T_co = TypeVar("T_co", covariant=True)
 
 # Names of each part; messages recommend the first.
-IDS = (
-    "_id", "id", "doc_id", "docno", "docid", "query_id", "qid", "query-id", "corpus-id",
-)  # fmt: skip
+IDS = ("_id", "id", "doc_id", "docno", "docid", "query_id", "qid", "query-id", "corpus-id")
 QUESTIONS = ("question", "query")
 _TEXTS = ("text", "contents", "body", "abstract", "query", "question")
 _TITLES = ("title", "heading")
@@ -150,9 +148,10 @@ class TextReader:
     def __init__(self, source: TextSource, form: str | None = None) -> None:
         if form is not None and form not in TEXT_FORMATS:
             raise UnknownName(
-                f"texts cannot be read from the format {form!r}", where=source.name,
+                f"texts cannot be read from the format {form!r}",
+                where=source.name,
                 fix=f"choose one of: {', '.join(TEXT_FORMATS)}",
-            )  # fmt: skip
+            )
         self._given = None if form is None else {"json": "jsonl", "trec": "sgml"}.get(form, form)
         self.source = source
         self.name, self.seekable = source.name, False
@@ -191,11 +190,8 @@ class TextReader:
 
     def _lines(self, stream: BinaryIO, start: int, *, parts: bool) -> _Lines:
         """Yield each line with its number and offset; parts of long lines if `parts`."""
-        if parts:
-            read = line_parts(stream)
-        else:
-            # In CSV, blank lines may belong to a cell.
-            read = blank_runs(stream, lambda: self._form in {"", "jsonl", "tsv"})
+        # In CSV, blank lines may belong to a cell.
+        read = line_parts(stream) if parts else blank_runs(stream, lambda: self._form in {"", "jsonl", "tsv"})
         return _with_offsets(numbered_lines(read, self.name), start)
 
     def stamp(self) -> object:
@@ -250,9 +246,7 @@ class TextReader:
             case "csv" | "tsv":
                 return self._of_cells(self._cells(piece, number), number)
             case _:
-                return next(
-                    row_of(found, name, at) for at, found in objects([(number, piece)], name)
-                )
+                return next(row_of(found, name, at) for at, found in objects([(number, piece)], name))
 
     def _cells(self, piece: Any, number: int) -> list[str]:
         # In TSV, quotation marks are literal, and cells may have any length.
@@ -283,13 +277,14 @@ class TextReader:
         if not 1 < width <= _CELLS or width != (self._width or width):
             wanted = f", as the first line: {self._width}" * (1 < self._width <= _CELLS)
             raise FormatError(
-                f"the line has {many(width, 'field')}, expected id and text, or id, title, and text"
-                f"{wanted}",
-                path=name, line=number, text=shorten(by.join(cells).encode()),
+                f"the line has {many(width, 'field')}, expected id and text, or id, title, and text{wanted}",
+                path=name,
+                line=number,
+                text=shorten(by.join(cells).encode()),
                 fix="put one separator between two fields"
                 + (', and quotes around a text with a comma: "a, b"' if by == "," else "")
                 + ", or write JSON lines",
-            )  # fmt: skip
+            )
         title = cells[1] if len(cells) == _CELLS else ""
         return TextRow(id_of(cells[0].strip(), name, number), title, cells[-1], {})
 
@@ -316,10 +311,7 @@ def _each_once(reader: Reader, faults: Faults | None = None) -> Iterator[TextRow
 
 def _repeated(key: str, lines: tuple[int, int], name: str) -> FormatError:
     """Return the error for a duplicate id."""
-    return FormatError(
-        f"id {key!r} is also in line {lines[0]}", path=name, line=lines[1],
-        fix="keep one text per id",
-    )  # fmt: skip
+    return FormatError(f"id {key!r} is also in line {lines[0]}", path=name, line=lines[1], fix="keep one text per id")
 
 
 def _no_text(name: str) -> FormatError:
@@ -334,9 +326,11 @@ def row_of(found: Mapping[str, Any], name: str, number: int = 0) -> TextRow:
     if key is None or body is None:
         wanted, names = ("id", IDS) if key is None else ("text", _TEXTS)
         raise FormatError(
-            f"there is no {wanted}: the keys are {', '.join(map(repr, found))}", path=name,
-            line=number, fix=f"name it {names[0]!r}, as in {_EXAMPLE}",
-        )  # fmt: skip
+            f"there is no {wanted}: the keys are {', '.join(map(repr, found))}",
+            path=name,
+            line=number,
+            fix=f"name it {names[0]!r}, as in {_EXAMPLE}",
+        )
     title = next((key for key in _TITLES if key in found), None)
     fields = {k: v for k, v in found.items() if k not in {key, body, title}}
     return TextRow(
@@ -347,9 +341,7 @@ def row_of(found: Mapping[str, Any], name: str, number: int = 0) -> TextRow:
     )
 
 
-def _with_offsets(
-    lines: Iterable[tuple[int, bytes]], start: int
-) -> Iterator[tuple[int, int, bytes]]:
+def _with_offsets(lines: Iterable[tuple[int, bytes]], start: int) -> Iterator[tuple[int, int, bytes]]:
     at = start
     for number, line in lines:
         yield number, at, line
@@ -371,9 +363,8 @@ def id_of(value: Any, name: str, number: int) -> str:
     text = value if isinstance(value, str | int) and not isinstance(value, bool) else None
     if text is None or text == "":
         raise FormatError(
-            f"got {value!r:.60}, expected an id", path=name, line=number,
-            fix="an id is text or a whole number",
-        )  # fmt: skip
+            f"got {value!r:.60}, expected an id", path=name, line=number, fix="an id is text or a whole number"
+        )
     try:
         return id_text(text)
     except InputError as error:
@@ -384,9 +375,7 @@ def _text(value: Any, name: str, number: int) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise FormatError(
-            f"got {value!r:.60}, expected text", path=name, line=number, fix="use text in quotes"
-        )
+        raise FormatError(f"got {value!r:.60}, expected text", path=name, line=number, fix="use text in quotes")
     return value
 
 
@@ -506,9 +495,10 @@ class StoredTexts(Streamed[TextRow]):
     def _rows(self) -> Iterator[TextRow]:
         if self._reader.stamp() != self._stamp:
             raise InputError(
-                "the file has changed since it was first read", where=self._reader.name,
+                "the file has changed since it was first read",
+                where=self._reader.name,
                 fix="load the collection again, and do not change its files meanwhile",
-            )  # fmt: skip
+            )
         passed = Faults() if self._skips else None
         return (placed.row for placed in self._reader.rows(passed))
 

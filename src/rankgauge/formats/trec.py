@@ -28,10 +28,7 @@ from rankgauge.formats.numbers import lost_number, number_text, read_number
 from rankgauge.formats.rows import Rows, score_lines
 
 # Indices of query, document, and number, by number of fields.
-_PLACES = {
-    "judgments": {4: (0, 2, 3), 3: (0, 1, 2)},
-    "run": {6: (0, 2, 4), 5: (0, 2, 4), 3: (0, 1, 2)},
-}
+_PLACES = {"judgments": {4: (0, 2, 3), 3: (0, 1, 2)}, "run": {6: (0, 2, 4), 5: (0, 2, 4), 3: (0, 1, 2)}}
 _RUN, _TAGLESS = 6, 5
 # Index of the rank next to the score, by number of fields.
 _RANKS = {"run": {6: 3, 5: 3}}
@@ -63,17 +60,13 @@ def is_line(fields: list[bytes], layout: Layout) -> bool:
     return places is not None and not math.isnan(_number(fields[places[2]]))
 
 
-def read_trec(
-    lines: Iterable[tuple[int, bytes]], rows: Rows, separator: bytes | None = None
-) -> PairTable:
+def read_trec(lines: Iterable[tuple[int, bytes]], rows: Rows, separator: bytes | None = None) -> PairTable:
     """Read numbered lines with fields separated by white space, or by `separator`."""
     (table,) = trec_pieces(lines, rows, separator)
     return table
 
 
-def trec_pieces(
-    lines: Iterable[tuple[int, bytes]], rows: Rows, separator: bytes | None = None
-) -> Iterator[PairTable]:
+def trec_pieces(lines: Iterable[tuple[int, bytes]], rows: Rows, separator: bytes | None = None) -> Iterator[PairTable]:
     """Read lines like :func:`read_trec`; yield a table whenever the rows are full."""
     layout = rows.layout
     lines, width, places = _usual_fields(lines, rows, separator)
@@ -96,9 +89,8 @@ def trec_pieces(
         if not math.isfinite(value):
             what, fix, not_finite = _unusable(parts[column], layout)
             rows.refuse(
-                number, what, fix, column=column + 1, text=line,
-                ids=(parts[query], parts[doc]), not_finite=not_finite,
-            )  # fmt: skip
+                number, what, fix, column=column + 1, text=line, ids=(parts[query], parts[doc]), not_finite=not_finite
+            )
             continue
         rows.add(number, parts[query], parts[doc], value)
         if rows.with_ranks and (rank := rank_place(width, layout)) >= 0:
@@ -125,9 +117,7 @@ def _table_of(rows: Rows, places: tuple[int, int, int], longer: int) -> PairTabl
 _Lines: TypeAlias = Iterable[tuple[int, bytes]]
 
 
-def _usual_fields(
-    lines: _Lines, rows: Rows, separator: bytes | None
-) -> tuple[_Lines, int, tuple[int, int, int]]:
+def _usual_fields(lines: _Lines, rows: Rows, separator: bytes | None) -> tuple[_Lines, int, tuple[int, int, int]]:
     """Return the lines; with `on_error`, also the usual field count and the indices to read."""
     fitting: dict[int, tuple[int, int, int]] = {0: (0, 0, 0)}
     if rows.on_error is None:
@@ -194,10 +184,7 @@ def _miscounted(parts: list[bytes], width: int, layout: Layout) -> tuple[str, st
     if layout is RUN and len(parts) > _RUN:
         fix += " (no blanks inside an id or the tag)"
     elif layout is RUN and len(parts) == 2:
-        fix += (
-            "; for lines of query and document only, best first, number the documents of each "
-            "query: "
-        )
+        fix += "; for lines of query and document only, best first, number the documents of each query: "
         fix += "awk '{print $1, $2, ++n[$1]}'"
     elif layout is JUDGMENTS and len(parts) == _TAGLESS and not math.isnan(_number(parts[-1])):
         fix += (
@@ -228,10 +215,11 @@ def read_third_column(table: PairTable, name: str, form: str | None) -> PairTabl
     ranks = f"1 to {count}" if count > 1 else "1"
     raise FormatError(
         "got 3 fields, and the third may be a rank or a score: for query "
-        f"'{show_id(table.queries[strange])}' it is not {ranks}", path=name,
+        f"'{show_id(table.queries[strange])}' it is not {ranks}",
+        path=name,
         fix="choose: --format msmarco (query document rank) or --format trec3 (query document "
         "score); in Python, format='msmarco' or format='trec3'",
-    )  # fmt: skip
+    )
 
 
 def _uncounted(table: PairTable) -> int | None:
@@ -282,9 +270,7 @@ def _refuse_queries(queries: Ids, *, first: bool) -> None:
         first = False
 
 
-def _run_lines(
-    table: PairTable, rows: slice | IntArray, around: tuple[str, str], first: int
-) -> bytes:
+def _run_lines(table: PairTable, rows: slice | IntArray, around: tuple[str, str], first: int) -> bytes:
     start, end = around
     if start.isascii() and end.isascii():
         lines = score_lines(table, rows, (start, " ", end), first)

@@ -32,10 +32,27 @@ from rankgauge.formats.registry import (
 # Extensions of formats that are not text; a text file must not have such a name.
 _NOT_WRITTEN = frozenset(
     {
-        ".7z", ".avro", ".db", ".duckdb", ".h5", ".hdf5", ".npy", ".npz", ".ods", ".orc", ".pickle",
-        ".pkl", ".rar", ".sqlite", ".tar", ".tgz", ".xls", ".xlsx", ".zip",
+        ".7z",
+        ".avro",
+        ".db",
+        ".duckdb",
+        ".h5",
+        ".hdf5",
+        ".npy",
+        ".npz",
+        ".ods",
+        ".orc",
+        ".pickle",
+        ".pkl",
+        ".rar",
+        ".sqlite",
+        ".tar",
+        ".tgz",
+        ".xls",
+        ".xlsx",
+        ".zip",
     }
-)  # fmt: skip
+)
 # The earliest date in a zip archive; a fixed date makes output reproducible.
 _DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -46,29 +63,19 @@ def refuse_ending(target: Source, form: str | None) -> None:
     end = ending(name)
     if end not in _NOT_WRITTEN or (form is not None and end != ".zip"):
         return
-    fix = (
-        "use a name that ends in .csv, .json, or .parquet, or pass the format: --to (in Python "
-        "target_format=...)"
-    )
+    fix = "use a name that ends in .csv, .json, or .parquet, or pass the format: --to (in Python target_format=...)"
     if end == ".zip":
         fix = "only a collection can be a .zip; use .gz, .xz, or .zst for a single file"
     raise InputError(f"files that end in {end} are not written", where=name, fix=fix)
 
 
-def write_table(
-    table: PairTable, target: Source, layout: Layout, tag: str = "", *, form: str | None = None
-) -> None:
+def write_table(table: PairTable, target: Source, layout: Layout, tag: str = "", *, form: str | None = None) -> None:
     """Write a table to a file atomically."""
     write_tables([table], target, layout, tag, form=form)
 
 
 def write_tables(
-    tables: Iterable[PairTable],
-    target: Source,
-    layout: Layout,
-    tag: str = "",
-    *,
-    form: str | None = None,
+    tables: Iterable[PairTable], target: Source, layout: Layout, tag: str = "", *, form: str | None = None
 ) -> None:
     """Write tables with different queries to one file atomically."""
     name = source_name(target)
@@ -87,9 +94,7 @@ def write_tables(
         fix = f"remove {packing.suffix} from the name"
         raise InputError(f"{form} is already compressed", where=name, fix=fix)
     with written(target) as stream:
-        write_columns(
-            _checked_tables(tables, layout, format_named(form), name), layout, form, stream
-        )
+        write_columns(_checked_tables(tables, layout, format_named(form), name), layout, form, stream)
 
 
 def copy_description(source: str, target: Source) -> None:
@@ -108,9 +113,7 @@ def copy_description(source: str, target: Source) -> None:
         copy.write(text)
 
 
-def pair_lines(
-    tables: Iterable[PairTable], layout: Layout, form: str, *, name: str, tag: str = ""
-) -> Iterator[bytes]:
+def pair_lines(tables: Iterable[PairTable], layout: Layout, form: str, *, name: str, tag: str = "") -> Iterator[bytes]:
     """Yield the encoded lines of a text file of judgments or of a run."""
     declared = format_named(form)
     held = _checked_tables(tables, layout, declared, name)
@@ -120,9 +123,7 @@ def pair_lines(
     return (chunk if isinstance(chunk, bytes) else chunk.encode() for chunk in chunks)
 
 
-def _checked_tables(
-    tables: Iterable[PairTable], layout: Layout, form: Format, name: str
-) -> Iterator[PairTable]:
+def _checked_tables(tables: Iterable[PairTable], layout: Layout, form: Format, name: str) -> Iterator[PairTable]:
     """Yield the tables; refuse those that the format cannot represent."""
     if ("run" if layout is RUN else "qrels") not in form.writes:
         got, holds = ("a run", "judgments") if layout is RUN else ("judgments", "runs")
@@ -140,8 +141,9 @@ def _refuse_losses(table: PairTable, layout: Layout, form: Format, name: str) ->
     if layout is JUDGMENTS and len(empty) and not form.empty_queries:
         raise InputError(
             f"query '{show_id(table.queries[int(empty[0])])}' has no judgment, so it has no line",
-            where=name, fix="drop the query, or write JSON: use a path that ends in .json",
-        )  # fmt: skip
+            where=name,
+            fix="drop the query, or write JSON: use a path that ends in .json",
+        )
     if form.largest_grade:
         _refuse_grades(table, form)
     repeats = table.repeats() if form.unique else []
@@ -225,11 +227,7 @@ def _write_folder(target: Path, parts: Mapping[str, Iterable[bytes]]) -> None:
     import secrets
 
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
-        raise InputError(
-            "the target already exists",
-            where=str(target),
-            fix="name a new folder, or empty this one",
-        )
+        raise InputError("the target already exists", where=str(target), fix="name a new folder, or empty this one")
     # A sibling of the target, so that the last step is a rename.
     made = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
@@ -244,8 +242,9 @@ def _write_folder(target: Path, parts: Mapping[str, Iterable[bytes]]) -> None:
         made.replace(target)
     except OSError as error:
         raise InputError(
-            f"cannot be written: {error.strerror or error}", where=str(target),
+            f"cannot be written: {error.strerror or error}",
+            where=str(target),
             fix="check that the parent folder exists and is writable",
-        ) from None  # fmt: skip
+        ) from None
     finally:
         shutil.rmtree(made, ignore_errors=True)

@@ -192,13 +192,7 @@ def align(runs: Sequence[Run]) -> Alignment:
         sizes[own, number] = np.diff(table.offsets)
     rows, counts, docs = _documents(tables, numbers, starts, sizes)
     return Alignment(
-        tables=tables,
-        queries=queries,
-        offsets=offsets_of(counts),
-        docs=docs,
-        rows=rows,
-        starts=starts,
-        retrieved=sizes,
+        tables=tables, queries=queries, offsets=offsets_of(counts), docs=docs, rows=rows, starts=starts, retrieved=sizes
     )
 
 
@@ -216,9 +210,7 @@ def _documents(
             return rows.reshape(-1, len(tables)), counts, docs
     docs = Ids.joined([table.docs for table in tables])
     codes, names = docs.unique()
-    query = np.concatenate(
-        [own[table.query_numbers()] for own, table in zip(numbers, tables, strict=True)]
-    )
+    query = np.concatenate([own[table.query_numbers()] for own, table in zip(numbers, tables, strict=True)])
     keys = query * len(names) + codes
     order = np.argsort(keys, kind="stable")
     new = np.append(True, np.diff(keys[order]) != 0)[: len(order)]

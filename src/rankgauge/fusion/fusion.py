@@ -86,15 +86,17 @@ class Fusion:
             if value is not None and word not in declared.reads:
                 readers = ", ".join(other for other, m in METHODS.items() if word in m.reads)
                 raise InputError(
-                    f"{name} has no parameter {word}", where="fuse",
+                    f"{name} has no parameter {word}",
+                    where="fuse",
                     fix=f"omit it, or choose a method that has it: {readers}",
-                )  # fmt: skip
+                )
         weights = _weights(given.get("weights"), runs)
         if weights is None and name == "wsum":
             raise InputError(
-                "wsum needs a weight for each run", where="fuse",
+                "wsum needs a weight for each run",
+                where="fuse",
                 fix=f"pass {len(runs)} weights, or use combsum, which weights all runs equally",
-            )  # fmt: skip
+            )
         norm, k, phi = (given.get(word) for word in ("norm", "k", "phi"))
         return cls(
             method=name,
@@ -305,18 +307,15 @@ def _number(word: str, given: Any, low: float, high: float) -> float:
         number = math.nan
     if not low <= number <= high:
         raise InputError(
-            f"{word}={given!r:.60} is not valid", where="fuse",
-            fix=f"{word} is a number from {low:g} to {high:g}",
-        )  # fmt: skip
+            f"{word}={given!r:.60} is not valid", where="fuse", fix=f"{word} is a number from {low:g} to {high:g}"
+        )
     return number
 
 
 def _phi(given: Any) -> float:
     phi = _number("phi", given, 0, 1)
     if phi in {0, 1}:
-        raise InputError(
-            f"phi={given!r} is not valid", where="fuse", fix="phi is a number between 0 and 1"
-        )
+        raise InputError(f"phi={given!r} is not valid", where="fuse", fix="phi is a number between 0 and 1")
     return phi
 
 
@@ -326,26 +325,25 @@ def _weights(given: Any, runs: Sequence[str]) -> tuple[float, ...] | None:
     if isinstance(given, Mapping):
         twice = next((name for name in runs if list(runs).count(name) > 1), None)
         if twice is not None:
-            raise InputError(
-                f"duplicate run name {twice!r}", where="weights", fix="pass weights in a list"
-            )
+            raise InputError(f"duplicate run name {twice!r}", where="weights", fix="pass weights in a list")
         if set(given) != set(runs):
             raise InputError(
-                f"got weights for {', '.join(map(str, given)) or 'no run'}", where="weights",
+                f"got weights for {', '.join(map(str, given)) or 'no run'}",
+                where="weights",
                 fix=f"pass one for each of: {', '.join(runs)}",
-            )  # fmt: skip
+            )
         given = [given[name] for name in runs]
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise InputError(
-            f"got {given!r:.60} for the weights", where="weights",
-            fix="pass a list of numbers, or {run name: number}",
-        )  # fmt: skip
+            f"got {given!r:.60} for the weights", where="weights", fix="pass a list of numbers, or {run name: number}"
+        )
     weights = tuple(_number("a weight", weight, 0, _MOST) for weight in given)
     if len(weights) != len(runs):
         raise InputError(
-            f"got {many(len(weights), 'weight')} for {many(len(runs), 'run')}", where="weights",
+            f"got {many(len(weights), 'weight')} for {many(len(runs), 'run')}",
+            where="weights",
             fix=f"pass one for each of: {', '.join(runs)}",
-        )  # fmt: skip
+        )
     if not any(weights):
         raise InputError("all weights are 0", where="weights", fix="give one run a weight above 0")
     return weights
@@ -359,9 +357,10 @@ def _normalized(table: PairTable, norm: str) -> FloatArray:
     values = table.values
     if len(values) and float(np.abs(values).max()) > _MOST:
         raise InputError(
-            f"a score is beyond {_MOST:g}, where sums overflow", where=table.source,
+            f"a score is beyond {_MOST:g}, where sums overflow",
+            where=table.source,
             fix="use a smaller scale, or a method based on ranks, such as rrf",
-        )  # fmt: skip
+        )
     if norm == "none":
         return values
     query = table.query_numbers()
@@ -479,16 +478,14 @@ def _pairwise_wins(ranks: npt.NDArray[Any], some: slice, votes: npt.NDArray[Any]
 def _votes(weights: FloatArray) -> npt.NDArray[Any]:
     """Return integer weights in exact decimal proportion: 0.1 and 0.2 add up to 0.3."""
     parts = [Fraction(repr(weight)) for weight in weights.tolist()]
-    scale = Fraction(
-        math.lcm(*(part.denominator for part in parts)),
-        math.gcd(*(part.numerator for part in parts)),
-    )
+    scale = Fraction(math.lcm(*(part.denominator for part in parts)), math.gcd(*(part.numerator for part in parts)))
     whole = [int(part * scale) for part in parts]
     if sum(whole) >= _VOTES:
         raise InputError(
-            "weights with this many digits cannot be counted as votes", where="weights",
+            "weights with this many digits cannot be counted as votes",
+            where="weights",
             fix="round them to a few digits",
-        )  # fmt: skip
+        )
     small = np.int8 if sum(whole) < 128 else np.int64
     return np.array(whole, dtype=small)
 
@@ -535,30 +532,31 @@ class _Method:
     meaning: str
 
 
-METHODS: Mapping[str, _Method] = MappingProxyType({
-    "rrf": _Method(_rrf, ("weights", "k"), "the sum of 1 / (k + rank)"),
-    "isr": _Method(_isr, (), "the sum of 1 / rank^2, times the number of runs that have the "
-    "document"),
-    "rbc": _Method(_rbc, ("weights", "phi"), "rank-biased centroids: the sum of phi^(rank - 1)"),
-    "borda": _Method(_borda, ("weights",), "points by rank, one more for each higher rank"),
-    "condorcet": _Method(_condorcet, ("weights",), "pairwise majority votes"),
-    "combsum": _Method(_combsum, ("norm",), "the sum of the scores"),
-    "combmnz": _Method(_combmnz, ("norm",), "the sum of the scores times the number of runs that "
-    "have the document"),
-    "combanz": _Method(_combanz, ("norm",), "the mean of the scores in the runs that have the "
-    "document"),
-    "combmin": _Method(_combmin, ("norm",), "the lowest score"),
-    "combmax": _Method(_combmax, ("norm",), "the highest score"),
-    "combmed": _Method(_combmed, ("norm",), "the median of the scores"),
-    "wsum": _Method(_wsum, ("norm", "weights"), "the weighted sum of the scores"),
-})  # fmt: skip
-FUSION_METHODS: Mapping[str, str] = MappingProxyType(
-    {name: method.meaning for name, method in METHODS.items()}
+METHODS: Mapping[str, _Method] = MappingProxyType(
+    {
+        "rrf": _Method(_rrf, ("weights", "k"), "the sum of 1 / (k + rank)"),
+        "isr": _Method(_isr, (), "the sum of 1 / rank^2, times the number of runs that have the document"),
+        "rbc": _Method(_rbc, ("weights", "phi"), "rank-biased centroids: the sum of phi^(rank - 1)"),
+        "borda": _Method(_borda, ("weights",), "points by rank, one more for each higher rank"),
+        "condorcet": _Method(_condorcet, ("weights",), "pairwise majority votes"),
+        "combsum": _Method(_combsum, ("norm",), "the sum of the scores"),
+        "combmnz": _Method(
+            _combmnz, ("norm",), "the sum of the scores times the number of runs that have the document"
+        ),
+        "combanz": _Method(_combanz, ("norm",), "the mean of the scores in the runs that have the document"),
+        "combmin": _Method(_combmin, ("norm",), "the lowest score"),
+        "combmax": _Method(_combmax, ("norm",), "the highest score"),
+        "combmed": _Method(_combmed, ("norm",), "the median of the scores"),
+        "wsum": _Method(_wsum, ("norm", "weights"), "the weighted sum of the scores"),
+    }
 )
-FUSION_NORMS: Mapping[str, str] = MappingProxyType({
-    "min-max": "from 0 for the lowest score to 1 for the highest",
-    "z-score": "in standard deviations from the mean",
-    "sum": "shares of the sum, after subtracting the lowest",
-    "rank": "from 1 at the first rank, in equal steps down",
-    "none": "unchanged",
-})  # fmt: skip
+FUSION_METHODS: Mapping[str, str] = MappingProxyType({name: method.meaning for name, method in METHODS.items()})
+FUSION_NORMS: Mapping[str, str] = MappingProxyType(
+    {
+        "min-max": "from 0 for the lowest score to 1 for the highest",
+        "z-score": "in standard deviations from the mean",
+        "sum": "shares of the sum, after subtracting the lowest",
+        "rank": "from 1 at the first rank, in equal steps down",
+        "none": "unchanged",
+    }
+)

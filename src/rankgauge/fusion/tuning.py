@@ -25,14 +25,7 @@ from rankgauge.errors import InputError, MismatchError, UnknownName
 from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.fusion.alignment import Alignment, align
-from rankgauge.fusion.fusion import (
-    FUSION_NORMS,
-    METHODS,
-    Fusion,
-    find_method,
-    fuse_aligned,
-    rank_runs,
-)
+from rankgauge.fusion.fusion import FUSION_NORMS, METHODS, Fusion, find_method, fuse_aligned, rank_runs
 from rankgauge.measures.measure import Measure, parse_directed
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
@@ -97,18 +90,14 @@ class TunedFusion(Result):
     def table(self) -> Table:
         """Return a table with a row per fold and the conclusions as notes."""
         return Table(
-            columns=(
-                "fold", "train", "parameters", f"{self.measure}, train", "test",
-                f"{self.measure}, test",
-            ),
+            columns=("fold", "train", "parameters", f"{self.measure}, train", "test", f"{self.measure}, test"),
             rows=tuple(
-                (number, len(fold.train), str(fold.chosen), fold.train_value, len(fold.test),
-                 fold.test_value)
+                (number, len(fold.train), str(fold.chosen), fold.train_value, len(fold.test), fold.test_value)
                 for number, fold in enumerate(self.folds, start=1)
             ),
             title=self.run.name,
             notes=(*self.sentences, *(f"WARNING: {text}" for text in self.warnings)),
-        )  # fmt: skip
+        )
 
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
@@ -135,15 +124,17 @@ def weight_grid(runs: int, step: float = 0.1) -> tuple[tuple[float, ...], ...]:
     parts = round(1 / step) if 0 < step <= 1 else 0
     if runs < 2 or not parts or abs(parts * step - 1) > 1e-9:
         raise InputError(
-            f"no grid of weights for {many(runs, 'run')} in steps of {step}", where="grid",
+            f"no grid of weights for {many(runs, 'run')} in steps of {step}",
+            where="grid",
             fix="pass two runs or more, and a step such as 0.1, 0.05, or 0.25",
-        )  # fmt: skip
+        )
     points = math.comb(parts + runs - 1, runs - 1)
     if points > _MANY:
         raise InputError(
             f"{points:,} choices of weights for {runs} runs in steps of {step} are too many",
-            where="grid", fix=f"take wider steps, or pass a list of at most {_MANY:,}",
-        )  # fmt: skip
+            where="grid",
+            fix=f"take wider steps, or pass a list of at most {_MANY:,}",
+        )
     found = list(_compositions(parts, runs))
     found.sort(key=lambda counts: max(abs(count * runs - parts) for count in counts))
     return tuple(tuple(count / parts for count in counts) for counts in found)
@@ -215,9 +206,10 @@ def tune_fusion(
     known = set().union(*(run.query_index for run in named))
     if known.isdisjoint(truth.query_index):
         raise MismatchError(
-            "judgments and runs have no query in common", where="tune_fusion",
+            "judgments and runs have no query in common",
+            where="tune_fusion",
             fix="pass judgments of the queries that the runs have",
-        )  # fmt: skip
+        )
     splits = _folds(truth, folds, seed) if train is None else [_fixed_split(truth, train)]
     search = _Search(truth, wanted, ties, tuple(named), candidates)
     made = tuple(search.fold(*split) for split in splits)
@@ -276,18 +268,15 @@ def _candidates(method: str, names: Sequence[str], grid: Any) -> tuple[Fusion, .
     if not tried:
         weighted = "weights" in METHODS[name].reads
         raise InputError(
-            f"{name} has nothing to tune", where="tune_fusion",
+            f"{name} has nothing to tune",
+            where="tune_fusion",
             fix="pass a grid of weights" if weighted else "fuse without tuning",
-        )  # fmt: skip
+        )
     points = math.prod(len(values) for values in tried.values())
     if not 0 < points <= _MANY:
-        raise InputError(
-            f"the grid has {points:,} points", where="grid", fix=f"pass 1 to {_MANY:,} points"
-        )
+        raise InputError(f"the grid has {points:,} points", where="grid", fix=f"pass 1 to {_MANY:,} points")
     combinations = itertools.product(*tried.values())
-    found = [
-        Fusion.of(name, names, dict(zip(tried, values, strict=True))) for values in combinations
-    ]
+    found = [Fusion.of(name, names, dict(zip(tried, values, strict=True))) for values in combinations]
     return tuple(dict.fromkeys(found))
 
 
@@ -295,17 +284,16 @@ def _checked_grid(grid: Any) -> dict[str, list[Any]]:
     if grid is None:
         return {}
     if not isinstance(grid, Mapping):
-        raise InputError(
-            f"got {grid!r:.60} for the grid", where="grid", fix='pass it as {"k": [10, 60, 100]}'
-        )
+        raise InputError(f"got {grid!r:.60} for the grid", where="grid", fix='pass it as {"k": [10, 60, 100]}')
     for word, values in grid.items():
         if word not in _WORDS:
             raise UnknownName.of("parameter of a fusion", str(word), _WORDS)
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise InputError(
-                f"got {values!r:.60} for {word}", where="grid",
+                f"got {values!r:.60} for {word}",
+                where="grid",
                 fix=f"pass a list; to fix the parameter, a list of one value: {{{word!r}: [...]}}",
-            )  # fmt: skip
+            )
     return {word: list(values) for word, values in grid.items()}
 
 
@@ -373,8 +361,7 @@ class _Search:
         judged = align([only(run, self.rows) for run in self.runs])
         runs = (self.fuse(judged, how) for how in self.candidates)
         return np.concatenate(
-            [evaluate(self.truth, run, self.measure, ties=self.ties).per_query for run in runs],
-            axis=1,
+            [evaluate(self.truth, run, self.measure, ties=self.ties).per_query for run in runs], axis=1
         )
 
     def fuse(self, aligned: Alignment, how: Fusion) -> Run:
@@ -418,10 +405,7 @@ class _Search:
                 f"{many(len(rest), 'query')} without judgments fused by {overall}, the best "
                 f"on {many(len(everything), 'query')}"
             )
-        tables = [
-            self.fuse(align([only(run, queries) for run in self.runs]), how).table
-            for how, queries in parts
-        ]
+        tables = [self.fuse(align([only(run, queries) for run in self.runs]), how).table for how, queries in parts]
         method = self.candidates[0].method
         settings = {
             "method": method,
@@ -455,9 +439,7 @@ def _joined(tables: Sequence[PairTable], order: Sequence[str]) -> PairTable:
 # ---- sentences
 
 
-def _method_sentences(
-    folds: Sequence[Fold], measure: Measure, tested: int, seed: int | None
-) -> Iterator[str]:
+def _method_sentences(folds: Sequence[Fold], measure: Measure, tested: int, seed: int | None) -> Iterator[str]:
     if seed is None:
         yield (
             f"chosen on the {many(len(folds[0].train), 'query')} of --train; the run has only "
@@ -471,9 +453,7 @@ def _method_sentences(
         )
     if len(folds) > 1:
         counts = Counter(str(fold.chosen) for fold in folds)
-        yield "chosen: " + ", ".join(
-            f"{how} for {many(count, 'fold')}" for how, count in counts.most_common()
-        )
+        yield "chosen: " + ", ".join(f"{how} for {many(count, 'fold')}" for how, count in counts.most_common())
 
 
 def _tuning_warnings(folds: Sequence[Fold], candidates: Sequence[Fusion]) -> Iterator[str]:

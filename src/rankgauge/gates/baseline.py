@@ -84,16 +84,17 @@ class Noise:
         """
         if len(evaluations) < 2:
             raise InputError(
-                f"got {many(len(evaluations), 'repeated run')}, expected two or "
-                "more", where="noise",
+                f"got {many(len(evaluations), 'repeated run')}, expected two or more",
+                where="noise",
                 fix="run the system of the baseline again: --noise first.run --noise second.run",
-            )  # fmt: skip
+            )
         query_ids = evaluations[0].query_ids
         if any(evaluation.query_ids != query_ids for evaluation in evaluations):
             raise InputError(
-                "repeated runs were evaluated on different queries", where="noise",
+                "repeated runs were evaluated on different queries",
+                where="noise",
                 fix="evaluate them with the same judgments",
-            )  # fmt: skip
+            )
         values = np.stack([evaluation.per_query for evaluation in evaluations], axis=1)
         bands = {}
         jitter: dict[str, dict[str, float]] = {query: {} for query in query_ids}
@@ -168,9 +169,7 @@ class Baseline:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def from_run(
-        cls, qrels: Any, run: Any, rules: Any = None, *, noise: Iterable[Any] = (), top: int = 10
-    ) -> Baseline:
+    def from_run(cls, qrels: Any, run: Any, rules: Any = None, *, noise: Iterable[Any] = (), top: int = 10) -> Baseline:
         """Create the baseline of a run.
 
         Args:
@@ -188,20 +187,14 @@ class Baseline:
         truth = Qrels.of(qrels)
         top = integer("top", top)
         measures = [gated.measure for gated in wanted.measures]
-        evaluation, firsts = evaluate_blocks(
-            truth, run, measures, lambda block: FirstDocuments.of(block, top)
-        )
+        evaluation, firsts = evaluate_blocks(truth, run, measures, lambda block: FirstDocuments.of(block, top))
         repeats = [evaluate(truth, one, measures) for one in noise]
         made = cls.of_values(evaluation, truth, firsts)
         return _finished(made, evaluation, wanted.max_failed, repeats=repeats)
 
     @classmethod
     def from_evaluation(
-        cls,
-        evaluation: Evaluation,
-        *,
-        noise: Iterable[Evaluation] = (),
-        max_failed: float = MAX_FAILED,
+        cls, evaluation: Evaluation, *, noise: Iterable[Evaluation] = (), max_failed: float = MAX_FAILED
     ) -> Baseline:
         """Create a baseline from values only, without judgments and rankings.
 
@@ -223,18 +216,16 @@ class Baseline:
 
     @classmethod
     def of_values(
-        cls,
-        evaluation: Evaluation,
-        truth: Qrels | None = None,
-        firsts: Sequence[FirstDocuments] = (),
+        cls, evaluation: Evaluation, truth: Qrels | None = None, firsts: Sequence[FirstDocuments] = ()
     ) -> Baseline:
         """Create a baseline without checking the run."""
         plain = evaluation.policies.undefined == "zero" and evaluation.left_out is None
         if evaluation.weights is not None or not plain:
             raise InputError(
-                "the means of this evaluation weight queries differently", where="gate",
+                "the means of this evaluation weight queries differently",
+                where="gate",
                 fix="evaluate without weights, undefined='skip', or a profile",
-            )  # fmt: skip
+            )
         names = [str(measure) for measure in evaluation.measures]
         documents = {query: top for part in firsts for query, top in part.documents.items()}
         prints = {} if truth is None else _judgment_prints(truth)
@@ -290,9 +281,7 @@ class Baseline:
         strange = [query for query in chosen if query not in self.queries]
         if str(wanted) not in self.measures or strange:
             what = f"query {strange[0]!r}" if strange else str(wanted)
-            raise InputError(
-                f"the baseline has no {what}", fix=f"it has {', '.join(self.measures)}"
-            )
+            raise InputError(f"the baseline has no {what}", fix=f"it has {', '.join(self.measures)}")
         return wanted.mean([self.queries[query].values[str(wanted)] for query in chosen])
 
     def to_json(self) -> str:
@@ -357,9 +346,7 @@ class Baseline:
         text = read_text(
             path,
             missing="there is no baseline yet",
-            fix="run once with --update-baseline on the current version, check the file, and "
-            "commit "
-            "it",
+            fix="run once with --update-baseline on the current version, check the file, and commit it",
         )
         data = _parsed(text, name)
         try:
@@ -369,9 +356,8 @@ class Baseline:
             raise FormatError(f"not a baseline: {_reason(error)}", path=name, fix=_RENEW) from None
         if not whole:
             raise FormatError(
-                "the checksum does not match: the file was edited by hand or merged",
-                path=name, fix=_RENEW,
-            )  # fmt: skip
+                "the checksum does not match: the file was edited by hand or merged", path=name, fix=_RENEW
+            )
         return found
 
     def __repr__(self) -> str:
@@ -379,21 +365,17 @@ class Baseline:
         return f"<Baseline {self.run_name!r}: {many(len(self.queries), 'query')} by {names}>"
 
 
-def _finished(
-    made: Baseline, evaluation: Evaluation, max_failed: float, *, repeats: Sequence[Evaluation]
-) -> Baseline:
+def _finished(made: Baseline, evaluation: Evaluation, max_failed: float, *, repeats: Sequence[Evaluation]) -> Baseline:
     """Return a baseline with its noise, or raise an error for an unsuitable run."""
     failure = made.failure(evaluation, max_failed)
     if failure:
         raise InputError(
-            f"{failure}: no baseline", where=f"run {made.run_name!r}",
+            f"{failure}: no baseline",
+            where=f"run {made.run_name!r}",
             fix="fix the run, or raise max_failed in the rules",
-        )  # fmt: skip
+        )
     for fault in input_faults(evaluation):
-        raise InputError(
-            f"{fault.message} ({fault.code}): no baseline", where=f"run {made.run_name!r}",
-            fix=fault.fix,
-        )  # fmt: skip
+        raise InputError(f"{fault.message} ({fault.code}): no baseline", where=f"run {made.run_name!r}", fix=fault.fix)
     return replace(made, noise=Noise.of(repeats)) if repeats else made
 
 
@@ -412,36 +394,38 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
     for number, line in enumerate(text.splitlines(), start=1):
         if line.startswith(_MARKS):
             raise FormatError(
-                "the file has merge conflict markers", path=name, line=number,
-                text=line[:60], fix=f"after the merge {_RENEW}",
-            )  # fmt: skip
+                "the file has merge conflict markers",
+                path=name,
+                line=number,
+                text=line[:60],
+                fix=f"after the merge {_RENEW}",
+            )
     try:
         data = json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
-        raise FormatError(
-            f"not a baseline: {error.msg}", path=name, line=error.lineno, fix=_RENEW
-        ) from None
+        raise FormatError(f"not a baseline: {error.msg}", path=name, line=error.lineno, fix=_RENEW) from None
     except (ValueError, RecursionError) as error:
         raise FormatError(f"not a baseline: {error}", path=name, fix=_RENEW) from None
     schema = data.get("schema") if isinstance(data, dict) else None
     written = str(schema).removeprefix(_SCHEMA)
     if not str(schema).startswith(_SCHEMA) or not written.isdecimal():
         raise FormatError(
-            f"not a baseline: its schema is {schema!r}, expected {_SCHEMA}{_VERSION}",
-            path=name, fix=_RENEW,
-        )  # fmt: skip
+            f"not a baseline: its schema is {schema!r}, expected {_SCHEMA}{_VERSION}", path=name, fix=_RENEW
+        )
     if int(written) < _VERSION:
         raise InputError(
             f"this baseline is of version {written}, whose checksum covers only the lines of "
             f"the queries; expected {_SCHEMA}{_VERSION}",
-            where=name, fix=_RENEW,
-        )  # fmt: skip
+            where=name,
+            fix=_RENEW,
+        )
     if int(written) > _VERSION:
         raise InputError(
             f"a newer rankgauge ({data.get('rankgauge')}) wrote this baseline: schema {schema}, "
             f"this one reads {_SCHEMA}{_VERSION}",
-            where=name, fix="update rankgauge: pip install --upgrade rankgauge",
-        )  # fmt: skip
+            where=name,
+            fix="update rankgauge: pip install --upgrade rankgauge",
+        )
     return data
 
 
@@ -522,13 +506,7 @@ def _definition(measure: Measure, evaluation: Evaluation) -> str:
     declared = measure.declaration
     words = measure.arguments
     parts = [declared.name, sorted((word, repr(value)) for word, value in words.items())]
-    parts += [
-        repr(declared.bounds),
-        declared.better,
-        declared.mean,
-        declared.undefined,
-        policies.ties,
-    ]
+    parts += [repr(declared.bounds), declared.better, declared.mean, declared.undefined, policies.ties]
     # Include only non-default policies, so that default baselines keep their fingerprints.
     parts += [policies.unjudged] if policies.unjudged != "not relevant" else []
     parts += [f"{policies.draws} draws, seed {policies.seed}"] if policies.draws else []

@@ -47,16 +47,18 @@ def latency_checks(limits: Mapping[str, float], pair: tuple[Any, Any] | None) ->
         return [_not_measured(name) for name in limits]
     if not limits:
         raise InputError(
-            "latencies are given, but no rule limits them", where="rules",
+            "latencies are given, but no rule limits them",
+            where="rules",
             fix="write [latency], then p95 = 1.1 for at most 10% slower",
-        )  # fmt: skip
+        )
     before, after = (_latencies(given, name) for given, name in zip(pair, _NAMES, strict=True))
     if before.keys() != after.keys():
         odd = sorted(before.keys() ^ after.keys())
         raise MismatchError(
             f"{many(len(odd), 'query')} were timed for only one of the two: {some(odd)}",
-            where="latency", fix="time the same queries with both, alternately in the same job",
-        )  # fmt: skip
+            where="latency",
+            fix="time the same queries with both, alternately in the same job",
+        )
     queries = sorted(before)
     times = np.array([[before[q] for q in queries], [after[q] for q in queries]])
     return [_check(name, limit, times) for name, limit in limits.items()]
@@ -83,9 +85,11 @@ def _check(name: str, limit: float, times: FloatArray) -> GateCheck:
     fewest = math.ceil(math.log(1 - _LEVEL) / math.log(share))
     if queries < fewest:
         return GateCheck(
-            "latency", name, "INCONCLUSIVE",
+            "latency",
+            name,
+            "INCONCLUSIVE",
             f"{text}; {many(queries, 'query')} are too few for a bound, time {fewest} or more",
-        )  # fmt: skip
+        )
     ratios = _drawn(times, share)
     upper, lower = np.quantile(ratios, [_LEVEL, 1 - _SURE]).tolist()
     verdict: Literal["PASS", "FAIL", "INCONCLUSIVE"] = "INCONCLUSIVE"
@@ -95,10 +99,7 @@ def _check(name: str, limit: float, times: FloatArray) -> GateCheck:
     elif lower > 1:
         verdict = "FAIL"
         message = f"it is slower, and a ratio above your limit of {limit:g} cannot be excluded"
-    return GateCheck(
-        "latency", name, verdict,
-        f"{text}: the ratio is between {lower:.3f} and {upper:.3f}; {message}",
-    )  # fmt: skip
+    return GateCheck("latency", name, verdict, f"{text}: the ratio is between {lower:.3f} and {upper:.3f}; {message}")
 
 
 def _drawn(times: FloatArray, share: float) -> FloatArray:
@@ -121,15 +122,12 @@ def _latencies(given: Any, name: str) -> dict[str, float]:
         rows = (
             (str(query), time)
             for query, times in given.items()
-            for time in (
-                times if isinstance(times, Iterable) and not isinstance(times, str) else (times,)
-            )
+            for time in (times if isinstance(times, Iterable) and not isinstance(times, str) else (times,))
         )
         return _medians(rows, name)
     raise InputError(
-        f"got {type(given).__name__}", where=name,
-        fix='pass a path, or a mapping of query to time: {"q1": 0.012}',
-    )  # fmt: skip
+        f"got {type(given).__name__}", where=name, fix='pass a path, or a mapping of query to time: {"q1": 0.012}'
+    )
 
 
 def _rows(path: Path) -> Iterator[tuple[str, str]]:
@@ -139,9 +137,12 @@ def _rows(path: Path) -> Iterator[tuple[str, str]]:
             continue  # header
         if len(row) != 2:
             raise FormatError(
-                f"{many(len(row), 'field')}, expected two", path=str(path), line=number,
-                text=",".join(row)[:60], fix="write query,latency",
-            )  # fmt: skip
+                f"{many(len(row), 'field')}, expected two",
+                path=str(path),
+                line=number,
+                text=",".join(row)[:60],
+                fix="write query,latency",
+            )
         yield row[0], row[1]
 
 
@@ -162,9 +163,10 @@ def _medians(rows: Iterable[tuple[str, Any]], where: str) -> dict[str, float]:
             time = math.nan
         if not 0 < time < math.inf:
             raise InputError(
-                f"query {query!r} took {raw!r}", where=where,
+                f"query {query!r} took {raw!r}",
+                where=where,
                 fix="a latency is a number above 0, in the same unit throughout",
-            )  # fmt: skip
+            )
         found.setdefault(query, []).append(time)
     if not found:
         raise InputError("there is no latency", where=where, fix="write query,latency lines")

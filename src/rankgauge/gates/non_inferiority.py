@@ -26,15 +26,7 @@ from rankgauge.data.run import Run
 from rankgauge.errors import InputError
 from rankgauge.evaluation.result import JudgeCorrection, correct_differences, judge_name
 from rankgauge.gates.baseline import Baseline, Noise
-from rankgauge.gates.result import (
-    UNSURE,
-    GateCheck,
-    GateNumbers,
-    GateVerdict,
-    QueryLoss,
-    rounded_up,
-    shown_margin,
-)
+from rankgauge.gates.result import UNSURE, GateCheck, GateNumbers, GateVerdict, QueryLoss, rounded_up, shown_margin
 from rankgauge.gates.rules import GatedMeasure, GateRules
 from rankgauge.measures.measure import Measure
 from rankgauge.stats import Bounds
@@ -83,9 +75,7 @@ class Decision:
 
 
 def decide(
-    gains: Sequence[FloatArray],
-    margins: Sequence[float],
-    possible: Sequence[tuple[float, float]],
+    gains: Sequence[FloatArray], margins: Sequence[float], possible: Sequence[tuple[float, float]]
 ) -> list[Decision]:
     """Return the verdicts on several measures that are tested together.
 
@@ -106,15 +96,10 @@ def decide(
     """
     changed = [int((np.abs(column) > TOLERANCE).sum()) for column in gains]
     every = [
-        stats.non_inferiority(column, margin, LEVEL, lowest=least, highest=most)
-        if len(column) >= 2
-        else None
+        stats.non_inferiority(column, margin, LEVEL, lowest=least, highest=most) if len(column) >= 2 else None
         for column, margin, (least, most) in zip(gains, margins, possible, strict=True)
     ]
-    raw = [
-        bounds.p_worse if bounds and number else 1.0
-        for bounds, number in zip(every, changed, strict=True)
-    ]
+    raw = [bounds.p_worse if bounds and number else 1.0 for bounds, number in zip(every, changed, strict=True)]
     corrected = stats.holm(raw).tolist()
     worse = sum(p < ALPHA_FAIL for p in corrected)
     order = np.argsort(raw, kind="stable").tolist()
@@ -153,9 +138,7 @@ def queries_to_decide(bounds: Bounds, queries: int) -> int | None:
         (-mean, bounds.upper - mean, bounds.highest - mean, bounds.upper_level),
         (mean + bounds.margin, mean - bounds.lower, mean - bounds.lowest, bounds.level),
     )
-    found = (
-        _needed(bounds.sd, queries, way) for way in ways if way[0] > 0 and 0 < way[1] < math.inf
-    )
+    found = (_needed(bounds.sd, queries, way) for way in ways if way[0] > 0 and 0 < way[1] < math.inf)
     return min((needed for needed in found if needed is not None), default=None)
 
 
@@ -211,9 +194,8 @@ def untestable_margins(baseline: Baseline, rules: GateRules) -> Iterator[str]:
             continue
         least = -stats.mean_lower_bound(np.zeros(len(known)), LEVEL, lowest)
         same = correct_differences(
-            gated.measure, before - before, list(baseline.queries), run=baseline.settings,
-            baseline=baseline.settings,
-        )  # fmt: skip
+            gated.measure, before - before, list(baseline.queries), run=baseline.settings, baseline=baseline.settings
+        )
         least *= same.unseen / same.gain[1]
         if least > gated.margin:
             yield (
@@ -280,10 +262,7 @@ def _redefined(kind: str, stored: Baseline, new: Baseline, rules: GateRules) -> 
         if name not in stored.measures:
             return f"the {kind} has no {name}; {RENEW[kind]}"
         if stored.measures[name] != definition:
-            return (
-                f"{name} was defined differently in rankgauge {stored.version}, which made the "
-                f"{kind}; {RENEW[kind]}"
-            )
+            return f"{name} was defined differently in rankgauge {stored.version}, which made the {kind}; {RENEW[kind]}"
     return "" if rules.depth == "any" else _depth(kind, stored, new, rules)
 
 
@@ -333,12 +312,11 @@ def loss_checks(
     columns = [_values(gated.measure, new, reference) for reference, gated in pairs]
     if not pairs:
         return
-    raw = [gated.measure.differences(after, before) for (_, gated), (_, before, after) in zip(
-        pairs, columns, strict=True)]  # fmt: skip
+    raw = [
+        gated.measure.differences(after, before) for (_, gated), (_, before, after) in zip(pairs, columns, strict=True)
+    ]
     corrections = [
-        correct_differences(
-            gated.measure, moved, queries, run=new.settings, baseline=reference.stored.settings
-        )
+        correct_differences(gated.measure, moved, queries, run=new.settings, baseline=reference.stored.settings)
         for (reference, gated), moved, (queries, *_) in zip(pairs, raw, columns, strict=True)
     ]
     # A true loss shows as a share of its size: at least the lower bound of the judge's gain.
@@ -349,13 +327,9 @@ def loss_checks(
     ]
     possible = [
         _widened(_possible_gains(gated.measure, np.concatenate([before, after])), each, gain)
-        for (_, gated), (_, before, after), each, gain in zip(
-            pairs, columns, corrections, gains, strict=True
-        )
+        for (_, gated), (_, before, after), each, gain in zip(pairs, columns, corrections, gains, strict=True)
     ]
-    margins = [
-        gated.margin * share[1] / share[0] for (_, gated), share in zip(pairs, shares, strict=True)
-    ]
+    margins = [gated.margin * share[1] / share[0] for (_, gated), share in zip(pairs, shares, strict=True)]
     step = len(rules.measures)
     decisions = [
         decision
@@ -363,9 +337,7 @@ def loss_checks(
         for decision in decide(gains[a : a + step], margins[a : a + step], possible[a : a + step])
     ]
     same = {reference.kind: _same_rankings(reference, new) for reference in references}
-    judged = [
-        gated.measure.improvements(moved) for (_, gated), moved in zip(pairs, raw, strict=True)
-    ]
+    judged = [gated.measure.improvements(moved) for (_, gated), moved in zip(pairs, raw, strict=True)]
     losers = [_losers(*column, gain) for column, gain in zip(columns, judged, strict=True)]
     lost_most = {query for rows in losers for _, query, _, _ in rows}
     run = rankings(lost_most) if lost_most and truth is not None else None
@@ -378,19 +350,19 @@ def loss_checks(
         lost = _lost_values(gated.measure, new, reference)
         if lost > rules.max_failed * len(reference.queries):
             yield GateCheck(
-                reference.kind, str(gated.measure), "NOT COMPARABLE",
+                reference.kind,
+                str(gated.measure),
+                "NOT COMPARABLE",
                 f"{gated.measure}: {many(lost, new.unit)} had a value in the {reference.kind} and "
                 f"{inflect(lost, 'has', 'have')} none now ({_LOST[new.unit]}, or raise max_failed",
-            )  # fmt: skip
+            )
             continue
         bounds, jitter = decision.bounds, _jitter(noise, gated, queries)
         stored = reference.stored.queries
         level = 1.0 if gated.measure.level is None else gated.measure.level
         verdict: GateVerdict = decision.verdict
         identical = same[reference.kind] and not any(
-            other.changed
-            for (one, _), other in zip(pairs, decisions, strict=True)
-            if one == reference
+            other.changed for (one, _), other in zip(pairs, decisions, strict=True) if one == reference
         )
         if identical:
             verdict = "IDENTICAL"
@@ -401,9 +373,7 @@ def loss_checks(
             mean=_mean(after),
             gain=_mean(gain),
             lower=_true_bound(bounds.lower, share) if bounds else -math.inf,
-            lower_unless_rare=(
-                _true_bound(bounds.lower_unless_rare, share) if bounds else -math.inf
-            ),
+            lower_unless_rare=(_true_bound(bounds.lower_unless_rare, share) if bounds else -math.inf),
             upper=-_true_bound(-bounds.upper, share) if bounds else math.inf,
             upper_level=bounds.upper_level if bounds else math.nan,
             margin=gated.margin,
@@ -412,13 +382,10 @@ def loss_checks(
             wins=int((moved > jitter).sum()),
             ties=int((np.abs(moved) <= jitter).sum()),
             losses=int((moved < -jitter).sum()),
-            queries_needed=(
-                queries_to_decide(bounds, len(gain)) if bounds and verdict in UNSURE else None
-            ),
+            queries_needed=(queries_to_decide(bounds, len(gain)) if bounds and verdict in UNSURE else None),
             testable_margin=testable and testable * share[0] / share[1],
             losers=tuple(
-                QueryLoss(q, was, now, _moved(level, q, stored[q].top, truth=truth, run=run))
-                for _, q, was, now in rows
+                QueryLoss(q, was, now, _moved(level, q, stored[q].top, truth=truth, run=run)) for _, q, was, now in rows
             ),
         )
         yield GateCheck(
@@ -432,9 +399,7 @@ def loss_checks(
         )
 
 
-def _widened(
-    possible: tuple[float, float], correction: JudgeCorrection, gains: FloatArray
-) -> tuple[float, float]:
+def _widened(possible: tuple[float, float], correction: JudgeCorrection, gains: FloatArray) -> tuple[float, float]:
     """Return the range of corrected gains: a labeled question counts for those without a label."""
     scale = correction.unseen / correction.gain[0]
     low, high = (end * scale for end in possible)
@@ -446,9 +411,7 @@ def _true_bound(lower: float, share: tuple[float, float, float]) -> float:
     return lower * share[0] / share[1 if lower < 0 else 2]
 
 
-def _values(
-    measure: Measure, new: Baseline, reference: Reference
-) -> tuple[list[str], FloatArray, FloatArray]:
+def _values(measure: Measure, new: Baseline, reference: Reference) -> tuple[list[str], FloatArray, FloatArray]:
     """Return the queries with a value in both, their old values, and their new values."""
     name, queries, stored = str(measure), reference.queries, reference.stored.queries
     pairs = [(stored[q].values[name], new.queries[q].values[name]) for q in queries]
@@ -482,8 +445,7 @@ def _check_margin(gated: GatedMeasure, mean: float) -> None:
     declared = gated.measure.declaration
     if declared.better == "higher" and declared.bounds[0] == 0 and 0 < mean <= gated.margin:
         raise InputError(
-            f"with a margin of {gated.margin:g}, every run passes: the mean of the baseline is "
-            f"{mean:.4g}",
+            f"with a margin of {gated.margin:g}, every run passes: the mean of the baseline is {mean:.4g}",
             where=str(gated.measure),
             fix=f"choose a smaller loss, such as a twentieth of the mean: {mean / 20:.2g}",
         )
@@ -518,9 +480,7 @@ def _losers(
     return [row for row in rows[:_LOSERS] if row[0] < 0]
 
 
-def _moved(
-    level: float, query: str, top: Sequence[str] | None, *, truth: Qrels | None, run: Run | None
-) -> str:
+def _moved(level: float, query: str, top: Sequence[str] | None, *, truth: Qrels | None, run: Run | None) -> str:
     """Describe rank changes of relevant documents among the first of the baseline."""
     if truth is None or run is None or top is None:
         return ""
@@ -529,8 +489,7 @@ def _moved(
     grades = truth[query]
     ranks = {doc: rank for rank, doc in enumerate(run[query], start=1)}
     fallen = [
-        f"{doc} from rank {before}"
-        + (f" to {ranks[doc]}" if doc in ranks else ", not retrieved now")
+        f"{doc} from rank {before}" + (f" to {ranks[doc]}" if doc in ranks else ", not retrieved now")
         for before, doc in enumerate(top, start=1)
         if grades.get(doc, -math.inf) >= level and ranks.get(doc, math.inf) > before
     ]
@@ -541,9 +500,7 @@ def _moved(
 # ---- sentences
 
 
-def _sentence(
-    reference: Reference, verdict: GateVerdict, decision: Decision, n: GateNumbers
-) -> str:
+def _sentence(reference: Reference, verdict: GateVerdict, decision: Decision, n: GateNumbers) -> str:
     kind, loss = reference.kind, f"a loss above your margin of {n.margin:g}"
     unit = reference.stored.unit
     if verdict == "IDENTICAL":
@@ -570,10 +527,7 @@ def _sentence(
 
 def _unless(n: GateNumbers, unit: str) -> str:
     """Return the condition under which a loss is excluded."""
-    text = (
-        f" unless {_plural(unit)} outside the sample fail completely: "
-        f"{_unseen(n.queries, unit)} could"
-    )
+    text = f" unless {_plural(unit)} outside the sample fail completely: {_unseen(n.queries, unit)} could"
     return text if math.isinf(n.lower) else f"{text}; to exclude this, it {_would_decide(n, unit)}"
 
 
@@ -625,15 +579,12 @@ def _would_decide(n: GateNumbers, unit: str) -> str:
 
 def _note(reference: Reference, verdict: GateVerdict, n: GateNumbers) -> str:
     if verdict == "INCONCLUSIVE" and n.gain < -n.margin:
-        return (
-            f"suspicious: the observed loss ({-n.gain:.{_digits(n.margin)}f}) is above the margin"
-        )
+        return f"suspicious: the observed loss ({-n.gain:.{_digits(n.margin)}f}) is above the margin"
     if reference.kind == "anchor" and n.gain < -TOLERANCE:
         return f"{-n.gain:.{_digits(n.margin)}f} lost since the anchor"
     if verdict == "PASS" and n.gain < 0 and n.p_worse < _NOTED:
         return (
-            f"worse than the {reference.kind}, but within the margin; an anchor detects the "
-            "accumulation of such losses"
+            f"worse than the {reference.kind}, but within the margin; an anchor detects the accumulation of such losses"
         )
     return ""
 

@@ -21,20 +21,8 @@ from rankgauge.data.subsets import only
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.evaluation import evaluate, evaluate_blocks
 from rankgauge.evaluation.notes import origins_of
-from rankgauge.evaluation.result import (
-    Evaluation,
-    calibration_finding,
-    corrected_mean,
-    settings_change,
-    valued_queries,
-)
-from rankgauge.gates.baseline import (
-    Baseline,
-    FirstDocuments,
-    Noise,
-    input_faults,
-    is_baseline,
-)
+from rankgauge.evaluation.result import Evaluation, calibration_finding, corrected_mean, settings_change, valued_queries
+from rankgauge.gates.baseline import Baseline, FirstDocuments, Noise, input_faults, is_baseline
 from rankgauge.gates.latency import latency_checks
 from rankgauge.gates.non_inferiority import RENEW, Reference, loss_checks, refusal
 from rankgauge.gates.result import GateCheck, GateResult
@@ -46,9 +34,7 @@ _FEW_QUERIES = 25
 _HOLES = 0.05
 _OTHER_FILE = "name another file: --baseline FILE"
 _UPDATE_RANKGAUGE = "update rankgauge"
-_UNUSED = (
-    "the anchor {} was not compared: {}; delete it, and repeat --update-baseline to write a new one"
-)
+_UNUSED = "the anchor {} was not compared: {}; delete it, and repeat --update-baseline to write a new one"
 
 
 def gate(
@@ -115,8 +101,9 @@ def gate(
     if not (given or floors or wanted.contracts or wanted.latency):
         raise InputError(
             "there is no baseline, no floor, and no contract: nothing to compare the run with",
-            where="gate", fix="pass baseline=Baseline.from_run(qrels, run_in_use)",
-        )  # fmt: skip
+            where="gate",
+            fix="pass baseline=Baseline.from_run(qrels, run_in_use)",
+        )
     truth, source = None, None
     judge: list[str] = []
     firsts: list[FirstDocuments] = []
@@ -170,22 +157,13 @@ def gate(
             *([_UNUSED.format(own, unused)] if unused else []),
             *(str(c) for c in changes if c.severity == "info"),
         ),
-        warnings=(
-            *judge,
-            *_warnings(references, new, truth),
-            *(str(c) for c in changes if c.severity != "info"),
-        ),
+        warnings=(*judge, *_warnings(references, new, truth), *(str(c) for c in changes if c.severity != "info")),
         unit=new.unit,
     )
 
 
 def update_baseline(
-    made: Baseline,
-    path: str | os.PathLike[str],
-    rules: Any = None,
-    *,
-    anchor: Any = None,
-    force: bool = False,
+    made: Baseline, path: str | os.PathLike[str], rules: Any = None, *, anchor: Any = None, force: bool = False
 ) -> str:
     """Write a baseline, unless it would replace a better baseline or another kind of file.
 
@@ -219,16 +197,15 @@ def update_baseline(
     file, text, wanted, first = Path(path), "", GateRules.of(rules), made
     anchor = wanted.anchor if anchor is None else anchor
     if isinstance(anchor, str | os.PathLike) and Path(anchor).absolute() == file.absolute():
-        raise InputError(
-            "this is the anchor, which is never updated", where=str(path), fix=_OTHER_FILE
-        )
+        raise InputError("this is the anchor, which is never updated", where=str(path), fix=_OTHER_FILE)
     if file.is_file() and file.stat().st_size:
         text, failed, first = _replaced(made, file, wanted)
         if failed and not force:
             raise InputError(
-                f"the gate fails: {text}", where=f"run {made.run_name!r}",
+                f"the gate fails: {text}",
+                where=f"run {made.run_name!r}",
                 fix="keep the baseline, or add --force to replace it",
-            )  # fmt: skip
+            )
     if anchor is None and not _anchor_path(file).exists():
         first.write(_anchor_path(file))
     made.write(path)
@@ -239,14 +216,10 @@ def _anchor_path(baseline: Path) -> Path:
     return baseline.with_suffix(f".anchor{baseline.suffix}")
 
 
-def _known_anchor(
-    evaluation: Evaluation, given: dict[_Kind, Baseline]
-) -> tuple[dict[_Kind, Baseline], str]:
+def _known_anchor(evaluation: Evaluation, given: dict[_Kind, Baseline]) -> tuple[dict[_Kind, Baseline], str]:
     """Return the references without an anchor whose judge is not usable, and the reason."""
     found = [each.message for _, each in _judge_findings(evaluation, [given["anchor"]])]
-    kept: dict[_Kind, Baseline] = {
-        kind: one for kind, one in given.items() if not found or kind != "anchor"
-    }
+    kept: dict[_Kind, Baseline] = {kind: one for kind, one in given.items() if not found or kind != "anchor"}
     return kept, found[0] if found else ""
 
 
@@ -282,11 +255,7 @@ def _replaced(new: Baseline, file: Path, rules: GateRules) -> tuple[str, bool, B
             *loss_checks([reference], new, rules, noise=old.noise, truth=None, rankings=Run.of),
         ]
         verdict = GateResult(new.run_name, tuple(checks)).verdict
-    means = [
-        f"{name} {old.mean(name):.4f} → {new.mean(name):.4f}"
-        for name in new.measures
-        if name in old.measures
-    ]
+    means = [f"{name} {old.mean(name):.4f} → {new.mean(name):.4f}" for name in new.measures if name in old.measures]
     return f"{verdict}: {', '.join(means)}", verdict == "FAIL", new if why else old
 
 
@@ -294,9 +263,10 @@ def _alone(evaluation: Evaluation, run: Any, rules: GateRules) -> Evaluation:
     """Return the gated measures of an evaluation given without judgments and run."""
     if run is not None or rules.contracts:
         raise InputError(
-            f"{'a run' if run is not None else 'contracts'} and an evaluation", where="gate",
+            f"{'a run' if run is not None else 'contracts'} and an evaluation",
+            where="gate",
             fix="pass judgments and run; or, without contracts, an evaluation alone",
-        )  # fmt: skip
+        )
     return _only(evaluation, [gated.measure for gated in rules.measures])
 
 
@@ -322,9 +292,7 @@ def _faults(new: Baseline, evaluation: Evaluation, rules: GateRules) -> Iterator
         yield _refused(INPUT_KINDS[fault.code].name, f"{fault}; ")
 
 
-def _given(
-    baseline: Any, anchor: Any, rules: GateRules
-) -> tuple[dict[_Kind, Baseline], Path | None, str]:
+def _given(baseline: Any, anchor: Any, rules: GateRules) -> tuple[dict[_Kind, Baseline], Path | None, str]:
     """Return baseline and anchor, the path of the default anchor, and why it cannot be read."""
     if anchor is None and baseline is not None:
         anchor = rules.anchor
@@ -353,9 +321,10 @@ def _stored(kind: _Kind, given: Any) -> Baseline:
                 raise
             raise InputError(error.what, where=str(given), fix=RENEW[kind]) from None
     raise InputError(
-        f"got {type(given).__name__}, expected a baseline", where="gate",
+        f"got {type(given).__name__}, expected a baseline",
+        where="gate",
         fix="pass a path, or Baseline.from_run(qrels, run_in_use)",
-    )  # fmt: skip
+    )
 
 
 def _only(evaluation: Evaluation, measures: Sequence[Measure]) -> Evaluation:
@@ -363,9 +332,10 @@ def _only(evaluation: Evaluation, measures: Sequence[Measure]) -> Evaluation:
     missing = [str(measure) for measure in measures if measure not in evaluation.measures]
     if missing:
         raise InputError(
-            f"{evaluation.run_name!r} was not evaluated by {missing[0]}", where="rules",
+            f"{evaluation.run_name!r} was not evaluated by {missing[0]}",
+            where="rules",
             fix=f"gate one of: {', '.join(map(str, evaluation.measures))}",
-        )  # fmt: skip
+        )
     return select(evaluation, measures)
 
 
@@ -374,9 +344,7 @@ def _repeat(given: Any, truth: Qrels | None, measures: Sequence[Measure]) -> Eva
     if isinstance(given, Evaluation):
         return _only(given, measures)
     if truth is None:
-        raise InputError(
-            "repeated runs need the judgments", where="noise", fix="pass evaluations of them"
-        )
+        raise InputError("repeated runs need the judgments", where="noise", fix="pass evaluations of them")
     return evaluate(truth, given, measures)
 
 
@@ -392,17 +360,12 @@ def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
                 f"the same system differ by about {band:.4f}: the gate could pass or fail by "
                 "chance alone",
                 where=rules.source,
-                fix=f"write a margin above {band:.4f}, make the retriever more stable, or judge "
-                "more queries",
+                fix=f"write a margin above {band:.4f}, make the retriever more stable, or judge more queries",
             )
 
 
 def _unusable_judge(
-    evaluation: Evaluation,
-    stored: Iterable[Baseline],
-    floors: Iterable[GatedMeasure],
-    *,
-    allowed: bool,
+    evaluation: Evaluation, stored: Iterable[Baseline], floors: Iterable[GatedMeasure], *, allowed: bool
 ) -> list[str]:
     """Refuse the verdicts of a judge that is not usable; if allowed, return warnings instead."""
     found = list(_judge_findings(evaluation, list(stored)))
@@ -416,36 +379,26 @@ def _unusable_judge(
     if found and not allowed:
         name, first = found[0]
         raise InputError(
-            first.message, where=f"run {name!r}",
-            fix=f"{first.fix}; or pass --allow-uncalibrated "
-            "(allow_uncalibrated=True) to take its labels as true",
-        )  # fmt: skip
+            first.message,
+            where=f"run {name!r}",
+            fix=f"{first.fix}; or pass --allow-uncalibrated (allow_uncalibrated=True) to take its labels as true",
+        )
     messages = dict.fromkeys(each.message for _, each in found)
     return [
-        "a loss above the margin may pass, because the labels of the judge are taken as true: "
-        f"{each}"
+        f"a loss above the margin may pass, because the labels of the judge are taken as true: {each}"
         for each in messages
     ]
 
 
-def _judge_findings(
-    evaluation: Evaluation, stored: Sequence[Baseline]
-) -> Iterator[tuple[str, Finding]]:
+def _judge_findings(evaluation: Evaluation, stored: Sequence[Baseline]) -> Iterator[tuple[str, Finding]]:
     """Yield findings about the judges of the evaluation and the baselines, with their runs."""
     for measure in evaluation.measures:
         mine, queries = evaluation.settings, valued_queries(evaluation, measure)
-        found = [] if stored else [
-            (evaluation.run_name, calibration_finding(mine, measure, queries))
-        ]  # fmt: skip
+        found = [] if stored else [(evaluation.run_name, calibration_finding(mine, measure, queries))]
         for each in stored:
-            theirs = {
-                q: kept.values.get(str(measure), math.nan) for q, kept in each.queries.items()
-            }
+            theirs = {q: kept.values.get(str(measure), math.nan) for q, kept in each.queries.items()}
             both = [q for q in queries if not math.isnan(theirs.get(q, math.nan))]
-            for name, one, other in (
-                (evaluation.run_name, mine, each.settings),
-                (each.run_name, each.settings, mine),
-            ):
+            for name, one, other in ((evaluation.run_name, mine, each.settings), (each.run_name, each.settings, mine)):
                 found.append((name, calibration_finding(one, measure, both, other)))
         yield from ((name, finding) for name, finding in found if finding is not None)
 
@@ -455,9 +408,7 @@ def _refused(name: str, why: str) -> GateCheck:
 
 
 def _contracts(
-    contracts: Sequence[Contract],
-    truth: Qrels | None,
-    rankings: Callable[[Collection[str]], Run],
+    contracts: Sequence[Contract], truth: Qrels | None, rankings: Callable[[Collection[str]], Run]
 ) -> Iterator[GateCheck]:
     """Check the contracts of single queries."""
     if truth is None or not contracts:
@@ -467,9 +418,10 @@ def _contracts(
         query = contract.query
         if query not in truth and query not in run:
             raise InputError(
-                f"query {query!r} is neither judged nor in the run", where="contracts",
+                f"query {query!r} is neither judged nor in the run",
+                where="contracts",
                 fix="check its id, or remove the contract",
-            )  # fmt: skip
+            )
         ranks = {doc: rank for rank, doc in enumerate(run.get(query, {}), start=1)}
         broken = "; ".join(_broken(contract, ranks))
         if broken:
@@ -517,9 +469,7 @@ def _floor(gated: GatedMeasure, new: Baseline) -> GateCheck:
     )
 
 
-def _notes(
-    references: list[Reference], new: Baseline, rules: GateRules, noise: Noise | None
-) -> Iterator[str]:
+def _notes(references: list[Reference], new: Baseline, rules: GateRules, noise: Noise | None) -> Iterator[str]:
     for reference in references:
         stored = reference.stored
         text = f"{reference.kind}: {stored.run_name}, {many(len(reference.queries), stored.unit)}"

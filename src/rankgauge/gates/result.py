@@ -223,17 +223,12 @@ class GateResult(Result):
     def table(self) -> Table:
         """Return one row for each check, with the reasons below."""
         return Table(
-            columns=(
-                "check", "verdict", "before", "now", "gain", "bounds", "margin", "W/T/L",
-            ),
+            columns=("check", "verdict", "before", "now", "gain", "bounds", "margin", "W/T/L"),
             rows=tuple(map(_row, self.checks)),
             title=f"{self.verdict}: {self.run_name}",
             right=frozenset({2, 3, 4}),
-            notes=(
-                *self.limits(), *self.sentences(),
-                *(f"WARNING: {text}" for text in self.warnings), *self.notes,
-            ),
-        )  # fmt: skip
+            notes=(*self.limits(), *self.sentences(), *(f"WARNING: {text}" for text in self.warnings), *self.notes),
+        )
 
     def losers_table(self, n: int = _SHOWN) -> Table:
         """Return the queries with the largest losses, for each measure that did not pass."""
@@ -256,9 +251,8 @@ class GateResult(Result):
         found = [(f"{c.kind} {c.name}", c.verdict, c.numbers) for c in self.checks if c.numbers]
         if not found:
             raise InputError(
-                "no measure was compared with a baseline", where="GateResult.plot",
-                fix="pass a baseline to gate()",
-            )  # fmt: skip
+                "no measure was compared with a baseline", where="GateResult.plot", fix="pass a baseline to gate()"
+            )
         numbers = [n for *_, n in found]
         series = Series(
             "gain",
@@ -268,12 +262,10 @@ class GateResult(Result):
             texts=tuple(f"{n.gain:+.3f} {verdict}" for _, verdict, n in found),
         )
         panel = Panel(
-            "intervals", (series,), across="gain / margin", marks=(-1.0,),
-            ticks=tuple(name for name, *_ in found),
-        )  # fmt: skip
+            "intervals", (series,), across="gain / margin", marks=(-1.0,), ticks=tuple(name for name, *_ in found)
+        )
         text = "; ".join(
-            f"{name} {n.gain:+.3f}, bounds {_bounds(n)}, margin {n.margin:g}: {verdict}"
-            for name, verdict, n in found
+            f"{name} {n.gain:+.3f}, bounds {_bounds(n)}, margin {n.margin:g}: {verdict}" for name, verdict, n in found
         )
         caption = (
             "The dashed line is the accepted loss: a check passes if its whole interval is to the "
@@ -326,10 +318,15 @@ def _row(check: GateCheck) -> tuple[Cell, ...]:
         now = None if check.value is None else f"{check.value:.3f}"
         return (name, check.verdict, None, now, None, None, None, None)
     return (
-        name, check.verdict, f"{n.baseline_mean:.3f}", f"{n.mean:.3f}", f"{n.gain:+.3f}",
+        name,
+        check.verdict,
+        f"{n.baseline_mean:.3f}",
+        f"{n.mean:.3f}",
+        f"{n.gain:+.3f}",
         _bounds(n) if math.isfinite(n.upper) else None,
-        f"{n.margin:g}", f"{n.wins}/{n.ties}/{n.losses}",
-    )  # fmt: skip
+        f"{n.margin:g}",
+        f"{n.wins}/{n.ties}/{n.losses}",
+    )
 
 
 def _bounds(n: GateNumbers) -> str:

@@ -113,9 +113,10 @@ class GateRules:
             path = Path(source)
             return _rules(_table(path), _Place(str(path)), path.parent)
         raise InputError(
-            f"got {type(source).__name__} for the rules", where="rules",
+            f"got {type(source).__name__} for the rules",
+            where="rules",
             fix='pass a path or a mapping: {"measures": {"nDCG@10": {"margin": 0.02}}}',
-        )  # fmt: skip
+        )
 
     @classmethod
     def find(cls, folder: str | os.PathLike[str] = ".") -> GateRules:
@@ -146,9 +147,10 @@ class _Place:
 
 def _read(path: Path) -> Mapping[str, Any]:
     return read_toml(
-        path, missing="check the path of the rules",
+        path,
+        missing="check the path of the rules",
         fix='fix the line; names with signs need quotes: "nDCG@10" = { margin = 0.02 }',
-    )  # fmt: skip
+    )
 
 
 def _inner(whole: Mapping[str, Any], path: Path) -> Any:
@@ -171,9 +173,10 @@ def _table(path: Path) -> Any:
     found = _inner(whole, path)
     if found is None:
         raise InputError(
-            "there is no table [tool.rankgauge.gate]", where=str(path),
+            "there is no table [tool.rankgauge.gate]",
+            where=str(path),
             fix='add one: [tool.rankgauge.gate.measures], then "nDCG@10" = { margin = 0.02 }',
-        )  # fmt: skip
+        )
     return found
 
 
@@ -244,9 +247,7 @@ def _path(table: Mapping[str, Any], key: str, place: _Place, folder: Path) -> st
 
 def _gated(table: Mapping[str, Any], place: _Place) -> tuple[GatedMeasure, ...]:
     if not table:
-        raise InputError(
-            "no measure is gated", where=str(place), fix='write "nDCG@10" = { margin = 0.02 }'
-        )
+        raise InputError("no measure is gated", where=str(place), fix='write "nDCG@10" = { margin = 0.02 }')
     found: dict[Measure, GatedMeasure] = {}
     for name, entry in table.items():
         here = place.at(name)
@@ -267,21 +268,20 @@ def _gated_measure(measure: Measure, entry: Mapping[str, Any], place: _Place) ->
     if declared.mean == "geometric":
         raise InputError(
             f"{measure} has a geometric mean: it is not a mean of differences per query",
-            where=str(place), fix="gate AP instead",
-        )  # fmt: skip
+            where=str(place),
+            fix="gate AP instead",
+        )
     if declared.better == "neither":
-        raise InputError(
-            f"{measure} has no better direction", where=str(place),
-            fix="gate nDCG@10 instead",
-        )  # fmt: skip
+        raise InputError(f"{measure} has no better direction", where=str(place), fix="gate nDCG@10 instead")
     low, high = declared.bounds
     usual = declared.better == "higher" and (low, high) == (0.0, 1.0)
     if "margin" not in entry and not usual:
         why = "lower is better" if declared.better == "lower" else "it may be above 1"
         raise InputError(
-            f"{measure} needs an explicit margin ({why})", where=str(place),
+            f"{measure} needs an explicit margin ({why})",
+            where=str(place),
             fix=f'write the accepted loss, as in "{measure}" = {{ margin = 1.5 }}',
-        )  # fmt: skip
+        )
     margin = _number(entry.get("margin", _MARGIN), place.at("margin"), "write a number: 0.02")
     most = (high - low) / 2
     if not 0 < margin <= most:
@@ -290,8 +290,9 @@ def _gated_measure(measure: Measure, entry: Mapping[str, Any], place: _Place) ->
         raise InputError(
             f"a margin of {margin:g} is not valid: a margin is the loss of the mean that you "
             f"accept, and {measure} is between {low:g} and {high:g}",
-            where=str(place.at("margin")), fix=f"write a number above 0{wanted}{percent}",
-        )  # fmt: skip
+            where=str(place.at("margin")),
+            fix=f"write a number above 0{wanted}{percent}",
+        )
     floor = entry.get("floor")
     if floor is not None:
         floor = _number(floor, place.at("floor"), "write a number: 0.5")
@@ -323,15 +324,13 @@ def _contract(entry: Any, place: _Place) -> Contract:
     )
     if not (found.must_rank_at_most or found.must_include or found.forbidden):
         raise InputError(
-            "the contract has no condition", where=str(place),
-            fix="write must_rank_at_most, must_include, or forbidden",
-        )  # fmt: skip
+            "the contract has no condition", where=str(place), fix="write must_rank_at_most, must_include, or forbidden"
+        )
     both = set(found.forbidden) & (set(found.must_include) | set(found.must_rank_at_most))
     if both:
         raise InputError(
-            f"document {min(both)!r} is both required and forbidden", where=str(place),
-            fix="remove one of the two",
-        )  # fmt: skip
+            f"document {min(both)!r} is both required and forbidden", where=str(place), fix="remove one of the two"
+        )
     return found
 
 
@@ -367,8 +366,7 @@ def _latency(given: Any, place: _Place) -> Mapping[str, float]:
         limit = _number(value, place.at(name), "write a ratio: 1.1 is 10% slower")
         if not 1 < limit <= _MOST_RATIO:
             raise InputError(
-                f"a limit of {limit:g} is not valid: a limit is the ratio of the new latency to "
-                "that of the baseline",
+                f"a limit of {limit:g} is not valid: a limit is the ratio of the new latency to that of the baseline",
                 where=str(place.at(name)),
                 fix=f"write a number above 1, at most {_MOST_RATIO:g}: 1.1 is 10% slower",
             )

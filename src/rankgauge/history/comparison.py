@@ -8,14 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rankgauge.comparison.conclusions import units
-from rankgauge.comparison.differences import (
-    Design,
-    Difference,
-    describe_difference,
-    differences,
-    seed_of,
-    select,
-)
+from rankgauge.comparison.differences import Design, Difference, describe_difference, differences, seed_of, select
 from rankgauge.core.text import many
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.result import Evaluation, settings_change
@@ -65,10 +58,7 @@ class HistoryComparison(Result):
     def table(self) -> Table:
         """Return one row for each measure, with the sentences below."""
         return Table(
-            columns=(
-                "measure", str(self.before.id), str(self.after.id), "Δ",
-                "95% CI", "W/T/L", "p", "verdict",
-            ),
+            columns=("measure", str(self.before.id), str(self.after.id), "Δ", "95% CI", "W/T/L", "p", "verdict"),
             rows=tuple(
                 (
                     str(d.measure),
@@ -83,29 +73,50 @@ class HistoryComparison(Result):
                 for d in self.differences
             ),
             title=f"{self.after.name} against {self.before.name}",
-            notes=(
-                *(f"WARNING: not comparable: {text}" for text in self.differs),
-                self.sentence,
-                *self.notes,
-            ),
-        )  # fmt: skip
+            notes=(*(f"WARNING: not comparable: {text}" for text in self.differs), self.sentence, *self.notes),
+        )
 
     def data_table(self) -> Table:
         """Return one row for each measure with unformatted numbers."""
         ids, differs = (self.before.id, self.after.id), "; ".join(self.differs)
         return Table(
             columns=(
-                "measure", "before_id", "after_id", "queries", "before", "after", "difference",
-                "low", "high", "p", "wins", "ties", "losses", "verdict", "differs",
+                "measure",
+                "before_id",
+                "after_id",
+                "queries",
+                "before",
+                "after",
+                "difference",
+                "low",
+                "high",
+                "p",
+                "wins",
+                "ties",
+                "losses",
+                "verdict",
+                "differs",
             ),
             rows=tuple(
                 (
-                    str(d.measure), *ids, d.queries, d.baseline_mean, d.mean, d.difference, d.low,
-                    d.high, d.p, d.wins, d.ties, d.losses, d.verdict or "", differs,
+                    str(d.measure),
+                    *ids,
+                    d.queries,
+                    d.baseline_mean,
+                    d.mean,
+                    d.difference,
+                    d.low,
+                    d.high,
+                    d.p,
+                    d.wins,
+                    d.ties,
+                    d.losses,
+                    d.verdict or "",
+                    differs,
                 )
                 for d in self.differences
             ),
-        )  # fmt: skip
+        )
 
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
@@ -123,10 +134,7 @@ def _signed(found: Difference) -> str:
 def obstacles(before: HistoryEntry, after: HistoryEntry) -> Iterator[str]:
     """Yield differences that make two evaluations incomparable: judgments, policies, weights."""
     if before.qrels and after.qrels and before.qrels != after.qrels:
-        yield (
-            f"different judgments ({before.qrels[:8]} in {before.id}, "
-            f"{after.qrels[:8]} in {after.id})"
-        )
+        yield (f"different judgments ({before.qrels[:8]} in {before.id}, {after.qrels[:8]} in {after.id})")
     # The queries policy may differ: only shared queries are compared.
     for name in ("ties", "duplicates", "undefined", "unjudged", "draws", "seed"):
         one, other = getattr(before.policies, name), getattr(after.policies, name)
@@ -152,18 +160,13 @@ def compare_saved(
     pairs = list(_measure_pairs(before, after, wanted))
     differs = [
         *obstacles(before, after),
-        *(
-            f"different definitions ({own} in {before.id}, {its} in {after.id})"
-            for own, its in pairs
-            if own != its
-        ),
+        *(f"different definitions ({own} in {before.id}, {its} in {after.id})" for own, its in pairs if own != its),
     ]
     if differs and not force:
         raise MismatchError(
             f"evaluations {before.id} and {after.id} are not comparable: {'; '.join(differs)}",
             where="history",
-            fix="evaluate both runs on the same judgments; or compare the queries they share with "
-            "--force (force=True)",
+            fix="evaluate both runs on the same judgments; or compare the queries they share with --force (force=True)",
         )
     tested = pairs[0][0]
     design = Design((tested,), _BEFORE)
@@ -178,9 +181,10 @@ def compare_saved(
         if found[-1].queries < 2:
             shared = many(found[-1].queries, "query")
             raise InputError(
-                f"the two evaluations share {shared} with a value of {own}", where="history",
+                f"the two evaluations share {shared} with a value of {own}",
+                where="history",
                 fix="compare evaluations that share two queries or more",
-            )  # fmt: skip
+            )
     notes = (*_notes(first, second, found), design.describe())
     return HistoryComparison(before, after, tuple(found), tuple(differs), notes)
 
@@ -214,32 +218,30 @@ def _nearest(entry: HistoryEntry, wanted: Measure) -> Measure:
     near = [m for m in others if m.name == wanted.name and dict(m.params).get("k") == cut]
     if len(near) != 1:
         raise InputError(
-            f"{wanted} was not evaluated in {entry.id}",
-            where="history",
-            fix=f"evaluated: {', '.join(entry.means)}",
+            f"{wanted} was not evaluated in {entry.id}", where="history", fix=f"evaluated: {', '.join(entry.means)}"
         )
     return near[0]
 
 
-def _aligned(
-    one: Evaluation, other: Evaluation, own: Measure, its: Measure
-) -> tuple[Evaluation, Evaluation]:
+def _aligned(one: Evaluation, other: Evaluation, own: Measure, its: Measure) -> tuple[Evaluation, Evaluation]:
     """Restrict both evaluations to one measure and the shared queries, without weights.
 
     Every query counts the same in a difference.
     """
     rows = {other.query_ids[row]: row for row in _counted(other, its)}
-    shared = [
-        (row, rows[query]) for row in _counted(one, own) if (query := one.query_ids[row]) in rows
-    ]
+    shared = [(row, rows[query]) for row in _counted(one, own) if (query := one.query_ids[row]) in rows]
     parts = ((one, own, _BEFORE), (other, its, _AFTER))
     before, after = (
         replace(
             select(whole, [measure], [pair[side] for pair in shared]),
-            run_name=name, measures=(own,), weights=None, groups=None, left_out=None,
+            run_name=name,
+            measures=(own,),
+            weights=None,
+            groups=None,
+            left_out=None,
         )
         for side, (whole, measure, name) in enumerate(parts)
-    )  # fmt: skip
+    )
     return before, after
 
 
@@ -264,9 +266,7 @@ def difference_between(
 
 
 def _notes(
-    first: tuple[HistoryEntry, Evaluation],
-    second: tuple[HistoryEntry, Evaluation],
-    found: Sequence[Difference],
+    first: tuple[HistoryEntry, Evaluation], second: tuple[HistoryEntry, Evaluation], found: Sequence[Difference]
 ) -> Iterator[str]:
     (before, one), (after, other) = first, second
     shared = len(set(one.query_ids) & set(other.query_ids))
@@ -286,10 +286,7 @@ def _notes(
         yield change.note
     fewer = [f"{d.measure} {d.queries}" for d in found if d.queries < shared]
     if fewer:
-        yield (
-            f"queries without a value in one or both evaluations are excluded; queries compared: "
-            f"{', '.join(fewer)}"
-        )
+        yield (f"queries without a value in one or both evaluations are excluded; queries compared: {', '.join(fewer)}")
     if before.ranking is not None and before.ranking == after.ranking:
         yield "both are evaluations of the same ranking"
     made = [_release(entry) for entry in (before, after)]

@@ -19,12 +19,7 @@ from rankgauge.core.policies import Policies
 from rankgauge.core.provenance import Commit
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
-from rankgauge.evaluation.result import (
-    AppliedProfile,
-    Evaluation,
-    evaluation_class,
-    findings_of_notes,
-)
+from rankgauge.evaluation.result import AppliedProfile, Evaluation, evaluation_class, findings_of_notes
 from rankgauge.measures.measure import parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
@@ -101,9 +96,7 @@ class HistoryEntry(Result):
 
     def table(self) -> Table:
         """Return one row for each measure, with its mean."""
-        return Table(
-            ("measure", "mean"), tuple(self.means.items()), title=self.name, notes=self.notes
-        )
+        return Table(("measure", "mean"), tuple(self.means.items()), title=self.name, notes=self.notes)
 
     def summary(self) -> str:
         """Return the name and the means in one sentence."""
@@ -213,11 +206,7 @@ def _check_exact(evaluation: Evaluation, settings: Mapping[str, Any]) -> None:
             )
     names = [str(measure) for measure in evaluation.measures]
     if len(set(names)) < len(names) or len(set(evaluation.query_ids)) < len(evaluation.query_ids):
-        raise InputError(
-            "duplicate measure or query",
-            where=f"run {evaluation.run_name!r}",
-            fix="pass each once",
-        )
+        raise InputError("duplicate measure or query", where=f"run {evaluation.run_name!r}", fix="pass each once")
 
 
 def _parts(evaluation: Evaluation) -> Iterable[tuple[str, str, bytes]]:
@@ -281,17 +270,13 @@ def read_entry(number: int, time: str, head: str) -> HistoryEntry:
         known["profile"] = None if applied is None else AppliedProfile.from_dict(applied)
         names = {part.name for part in fields(HistoryEntry)} - {"id", "time"}
         return HistoryEntry(
-            id=number,
-            time=datetime.fromisoformat(time).astimezone(UTC),
-            **{name: known[name] for name in names},
+            id=number, time=datetime.fromisoformat(time).astimezone(UTC), **{name: known[name] for name in names}
         )
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"the data of evaluation {number} cannot be read ({error})") from None
 
 
-def unpack(
-    entry: HistoryEntry, query_ids: tuple[str, ...], parts: Mapping[tuple[str, str], bytes]
-) -> Evaluation:
+def unpack(entry: HistoryEntry, query_ids: tuple[str, ...], parts: Mapping[tuple[str, str], bytes]) -> Evaluation:
     """Return an evaluation exactly as it was packed."""
     measures = tuple(map(parse, entry.means))
     try:
@@ -337,9 +322,7 @@ def _own_of(
         raise ValueError(f"the data of answers cannot be read ({error})") from None
 
 
-def _cells_of(
-    packed: bytes | None, shape: tuple[int, int]
-) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
+def _cells_of(packed: bytes | None, shape: tuple[int, int]) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
     """Return a boolean for each cell; None if none were stored."""
     if packed is None:
         return None

@@ -19,15 +19,7 @@ from rankgauge.data.run import Run
 from rankgauge.errors import InputError, MismatchError, RankgaugeError
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.history.comparison import HistoryComparison, compare_saved
-from rankgauge.history.entries import (
-    VALUES,
-    HistoryEntries,
-    HistoryEntry,
-    pack,
-    read_entry,
-    unpack,
-    unpack_ids,
-)
+from rankgauge.history.entries import VALUES, HistoryEntries, HistoryEntry, pack, read_entry, unpack, unpack_ids
 from rankgauge.history.trend import Trend, trend_of
 from rankgauge.measures.measure import Measure, parse
 
@@ -66,14 +58,11 @@ def _define_tables(tables: MetaData) -> None:
     Table(
         "rankgauge_values",
         tables,
-        Column(
-            "evaluation", Integer, ForeignKey("rankgauge_evaluations.id"), primary_key=True,
-            autoincrement=False,
-        ),
+        Column("evaluation", Integer, ForeignKey("rankgauge_evaluations.id"), primary_key=True, autoincrement=False),
         Column("kind", String(12), primary_key=True),
         Column("name", String(500), primary_key=True),
         Column("body", LargeBinary, nullable=False),
-    )  # fmt: skip
+    )
 
 
 SCHEMA = Schema("history", _define_tables, Path(__file__).parent / "migrations", "0001")
@@ -101,9 +90,7 @@ class History(Store):
         (0.5, 'better', True)
     """
 
-    def __init__(
-        self, where: str | os.PathLike[str] | None = None, *, wait: float = _PATIENCE
-    ) -> None:
+    def __init__(self, where: str | os.PathLike[str] | None = None, *, wait: float = _PATIENCE) -> None:
         """Open a store, which is created when the first evaluation is added.
 
         Args:
@@ -184,9 +171,7 @@ class History(Store):
             "seal": _seal(moment, packed.head),
         }
         with self._database.writing() as connection:
-            known = connection.scalar(
-                select(queries.c.hash).where(queries.c.hash == packed.query_set)
-            )
+            known = connection.scalar(select(queries.c.hash).where(queries.c.hash == packed.query_set))
             if known is None:
                 connection.execute(insert(queries).values(hash=packed.query_set, ids=packed.ids))
             made = connection.execute(insert(evaluations).values(row))
@@ -194,10 +179,7 @@ class History(Store):
             number = int(key[0]) if key else 0
             connection.execute(
                 insert(values),
-                [
-                    {"evaluation": number, "kind": kind, "name": name, "body": body}
-                    for kind, name, body in packed.parts
-                ],
+                [{"evaluation": number, "kind": kind, "name": name, "body": body} for kind, name, body in packed.parts],
             )
         return read_entry(number, moment, packed.head)
 
@@ -221,9 +203,7 @@ class History(Store):
 
     # ---- read
 
-    def entries(
-        self, *, run: str | None = None, measure: str | Measure | None = None
-    ) -> HistoryEntries:
+    def entries(self, *, run: str | None = None, measure: str | Measure | None = None) -> HistoryEntries:
         """Return the metadata of all evaluations in the order of addition.
 
         Args:
@@ -287,9 +267,7 @@ class History(Store):
         if wanted is not None:
             wanted = list(wanted)
             if not wanted:
-                raise InputError(
-                    "no measure was given", where="measures", fix='name one: "nDCG@10"'
-                )
+                raise InputError("no measure was given", where="measures", fix='name one: "nDCG@10"')
         with self._database.reading() as connection:
             first, second = (self._entry(connection, which) for which in (before, after))
             pair = [(entry, self._load(connection, entry)) for entry in (first, second)]
@@ -344,9 +322,7 @@ class History(Store):
         row = None
         if 0 < number < 2**31:
             row = connection.execute(
-                select(table.c.id, table.c.time, table.c.head, table.c.seal).where(
-                    table.c.id == number
-                )
+                select(table.c.id, table.c.time, table.c.head, table.c.seal).where(table.c.id == number)
             ).first()
         if row is None:
             count = connection.scalar(select(func.count()).select_from(table)) or 0
@@ -398,9 +374,7 @@ class History(Store):
         for begin in range(0, len(entries), _AT_ONCE):
             some = entries[begin : begin + _AT_ONCE]
             asked = select(table.c.evaluation, table.c.body).where(
-                table.c.evaluation.in_([entry.id for entry in some]),
-                table.c.kind == VALUES,
-                table.c.name == name,
+                table.c.evaluation.in_([entry.id for entry in some]), table.c.kind == VALUES, table.c.name == name
             )
             bodies = {row.evaluation: row.body for row in connection.execute(asked)}
             for entry in some:
@@ -417,9 +391,7 @@ class History(Store):
         """Return the error for an unreadable evaluation."""
         return error if isinstance(error, RankgaugeError) else self._database.damaged(str(error))
 
-    def _without(
-        self, wanted: Measure, entries: Sequence[HistoryEntry], run: str | None
-    ) -> InputError:
+    def _without(self, wanted: Measure, entries: Sequence[HistoryEntry], run: str | None) -> InputError:
         runs = dict.fromkeys(entry.run for entry in self.entries())
         if run is not None and not entries:
             return InputError(
@@ -429,9 +401,7 @@ class History(Store):
             )
         names = dict.fromkeys(name for entry in entries for name in entry.means)
         return InputError(
-            f"no saved evaluation has {wanted}",
-            where=self.where,
-            fix=f"saved measures: {', '.join(names) or 'none'}",
+            f"no saved evaluation has {wanted}", where=self.where, fix=f"saved measures: {', '.join(names) or 'none'}"
         )
 
 

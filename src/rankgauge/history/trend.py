@@ -125,14 +125,7 @@ class Trend(Result):
         left_out = len(self.points) - len(shown)
         more = (f"the latest {len(shown)} of {len(self.points)} are shown",) if left_out else ()
         return Table(
-            columns=(
-                "id",
-                "date",
-                *middle,
-                str(self.measure),
-                scale.head,
-                "change (95% interval)",
-            ),
+            columns=("id", "date", *middle, str(self.measure), scale.head, "change (95% interval)"),
             rows=tuple(rows),
             notes=(*(f"WARNING: {text}" for text in self.warnings), *self.notes, *more),
             fixed=frozenset({3 + len(middle)}),
@@ -152,9 +145,7 @@ class Trend(Result):
         dates = [str(point.entry.time.date()) for point in shown]
         if any(later <= earlier for earlier, later in pairwise(dates)):
             # Points spaced by date would overlap or be out of order: space them evenly.
-            dates = [
-                f"{point.entry.id}: {date[5:]}" for point, date in zip(shown, dates, strict=True)
-            ]
+            dates = [f"{point.entry.id}: {date[5:]}" for point, date in zip(shown, dates, strict=True)]
         known = any(math.isfinite(point.low) for point in shown)
         return plot_history(
             dates,
@@ -177,8 +168,20 @@ class Trend(Result):
         """Return one row for each evaluation with unformatted numbers."""
         return Table(
             columns=(
-                "id", "time", "run", "label", "commit", "measure", "queries", "mean", "low", "high",
-                "change", "change_low", "change_high", "break",
+                "id",
+                "time",
+                "run",
+                "label",
+                "commit",
+                "measure",
+                "queries",
+                "mean",
+                "low",
+                "high",
+                "change",
+                "change_low",
+                "change_high",
+                "break",
             ),
             rows=tuple(
                 (
@@ -201,7 +204,7 @@ class Trend(Result):
                 )
                 for point in self.points
             ),
-        )  # fmt: skip
+        )
 
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
@@ -294,9 +297,7 @@ def _points(measure: Measure, found: Sequence[tuple[HistoryEntry, Evaluation]]) 
     return points
 
 
-def _breaks(
-    before: HistoryEntry, one: Evaluation, after: HistoryEntry, other: Evaluation
-) -> Iterator[str]:
+def _breaks(before: HistoryEntry, one: Evaluation, after: HistoryEntry, other: Evaluation) -> Iterator[str]:
     yield from obstacles(before, after)
     if one.query_ids != other.query_ids and set(one.query_ids) != set(other.query_ids):
         yield f"different queries ({before.queries} in {before.id}, {after.queries} in {after.id})"
@@ -320,9 +321,7 @@ def _interval(entry: HistoryEntry, evaluation: Evaluation, measure: Measure) -> 
     return measure.mean_interval(values)
 
 
-def _decline(
-    points: Sequence[TrendPoint], found: Sequence[tuple[HistoryEntry, Evaluation]]
-) -> Iterator[str]:
+def _decline(points: Sequence[TrendPoint], found: Sequence[tuple[HistoryEntry, Evaluation]]) -> Iterator[str]:
     """Yield a warning if the latest evaluation is worse than the first or the best since a break.
 
     The two tests share the level of 5%. The first evaluation is chosen in advance and gets one
@@ -353,9 +352,7 @@ def _decline(
             return
 
 
-def _decline_text(
-    text: str, stretch: Sequence[tuple[HistoryEntry, Evaluation]], points: Sequence[TrendPoint]
-) -> str:
+def _decline_text(text: str, stretch: Sequence[tuple[HistoryEntry, Evaluation]], points: Sequence[TrendPoint]) -> str:
     """Describe a decline, and say whether any single step shows it."""
     since, latest = stretch[0][0], stretch[-1][0]
     between = len(stretch) - 1
@@ -370,9 +367,7 @@ def _decline_text(
             parts.append(f"from {entry.id} to {after.id} ({found.difference:+.3f}{commits})")
     if parts:
         return f"{text}; it fell {', '.join(parts)}"
-    return f"slow decline: {text}; none of the {between} steps is significant by itself" + _commits(
-        since, latest
-    )
+    return f"slow decline: {text}; none of the {between} steps is significant by itself" + _commits(since, latest)
 
 
 def _commits(before: HistoryEntry, after: HistoryEntry) -> str:

@@ -12,10 +12,7 @@ with lazy_imports(globals()):
         disputed_sets as disputed_sets,
         measure_agreement as measure_agreement,
     )
-    from rankgauge.judging.answers import (
-        Answer as Answer,
-        next_pair as next_pair,
-    )
+    from rankgauge.judging.answers import Answer as Answer, next_pair as next_pair
     from rankgauge.judging.copies import (
         ProjectCopy as ProjectCopy,
         backup as backup,
@@ -36,24 +33,15 @@ with lazy_imports(globals()):
         Source as Source,
         judgments_of as judgments_of,
     )
-    from rankgauge.judging.export import (
-        JudgmentExport as JudgmentExport,
-        export_judgments as export_judgments,
-    )
-    from rankgauge.judging.imports import (
-        JudgmentImport as JudgmentImport,
-        import_judgments as import_judgments,
-    )
+    from rankgauge.judging.export import JudgmentExport as JudgmentExport, export_judgments as export_judgments
+    from rankgauge.judging.imports import JudgmentImport as JudgmentImport, import_judgments as import_judgments
     from rankgauge.judging.models import (
         ModelJudging as ModelJudging,
         ModelRanking as ModelRanking,
         ask_model as ask_model,
         rank_documents as rank_documents,
     )
-    from rankgauge.judging.planning import (
-        JudgingPlan as JudgingPlan,
-        plan_judging as plan_judging,
-    )
+    from rankgauge.judging.planning import JudgingPlan as JudgingPlan, plan_judging as plan_judging
     from rankgauge.judging.pools import (
         PoolReport as PoolReport,
         PoolSource as PoolSource,
@@ -90,10 +78,7 @@ with lazy_imports(globals()):
         ProjectStatus as ProjectStatus,
         project_status as project_status,
     )
-    from rankgauge.judging.store import (
-        JudgingStore as JudgingStore,
-        Transaction as Transaction,
-    )
+    from rankgauge.judging.store import JudgingStore as JudgingStore, Transaction as Transaction
     from rankgauge.judging.votes import (
         DocumentCredit as DocumentCredit,
         PairVotes as PairVotes,

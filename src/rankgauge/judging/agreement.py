@@ -17,13 +17,7 @@ from rankgauge.errors import InputError
 from rankgauge.judging.events import Choice, GoldTask, Judge, Judgment
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
-from rankgauge.stats import (
-    Agreement,
-    bootstrap_interval,
-    cohen_kappa,
-    krippendorff_alpha,
-    percent_agreement,
-)
+from rankgauge.stats import Agreement, bootstrap_interval, cohen_kappa, krippendorff_alpha, percent_agreement
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +137,10 @@ class JudgingAgreement(Result):
             if (row.measure, row.group, row.name, row.scale) == (measure, group, name, scale):
                 return row.estimate
         raise InputError(
-            f"there is no {measure!r} of {group} {name!r} for {scale}", where="agreement",
+            f"there is no {measure!r} of {group} {name!r} for {scale}",
+            where="agreement",
             fix="print the agreement to see its rows",
-        )  # fmt: skip
+        )
 
     def table(self, *, full: bool = False) -> Table:
         """Return one row for each coefficient of people, repeats, models, and hidden tests.
@@ -159,9 +154,13 @@ class JudgingAgreement(Result):
             columns=("agreement", "of", "on", "tasks", "value", "95% CI", "note")[: 6 + full],
             rows=tuple(
                 (
-                    row.measure, f"{row.group} {row.name}".strip(), row.scale, row.estimate.units,
+                    row.measure,
+                    f"{row.group} {row.name}".strip(),
+                    row.scale,
+                    row.estimate.units,
                     f"{Ratio(row.estimate.value):.2f}" if row.estimate.defined else None,
-                    _interval(row.estimate), row.estimate.reason,
+                    _interval(row.estimate),
+                    row.estimate.reason,
                 )[: 6 + full]
                 for row in rows
             ),
@@ -170,7 +169,7 @@ class JudgingAgreement(Result):
             width=80,
             right=frozenset({4}),
             shortened=frozenset() if full else frozenset({1}),
-        )  # fmt: skip
+        )
 
     def _main_rows(self) -> tuple[AgreementRow, ...]:
         """Return the rows of all people, of models, and of the judges with the lowest agreement."""
@@ -178,17 +177,13 @@ class JudgingAgreement(Result):
         models = [row for row in self.rows if row.group == "model"]
         judges = [row for row in self.rows if row.group == "judge" and row.estimate.defined]
         lowest = sorted(
-            (row for row in judges if row.measure in {"alpha", "accepted answers"}),
-            key=lambda row: row.estimate.value,
+            (row for row in judges if row.measure in {"alpha", "accepted answers"}), key=lambda row: row.estimate.value
         )
         return (*of_all, *models[:_MODELS], *lowest[:_LOWEST])
 
     def data_table(self) -> Table:
         """Return the coefficients as plain values, one row each."""
-        rows = tuple(
-            (row.measure, row.group, row.name, row.scale, *asdict(row.estimate).values())
-            for row in self.rows
-        )
+        rows = tuple((row.measure, row.group, row.name, row.scale, *asdict(row.estimate).values()) for row in self.rows)
         names = ("measure", "group", "name", "scale", *Agreement.__dataclass_fields__)
         return Table(columns=names, rows=rows)
 
@@ -311,12 +306,9 @@ def measure_agreement(
             *found.of_pairs(),
         ]
     rows += [
-        AgreementRow(
-            "accepted answers", "judge", names[judge], "choices",
-            _mean(right, len(right), draws, seed),
-        )
+        AgreementRow("accepted answers", "judge", names[judge], "choices", _mean(right, len(right), draws, seed))
         for judge, right in sorted(tests.items(), key=lambda each: names[each[0]])
-    ]  # fmt: skip
+    ]
     return JudgingAgreement(
         rows=tuple(rows),
         disagreements=tuple(disputed_sets(judgments, judges)),
@@ -388,15 +380,16 @@ class _Rows:
             both = [a for a in self.answers.values() if first in a and second in a]
             if len(both) >= _PAIR:
                 kappa = cohen_kappa(
-                    [_code(each[first]) for each in both], [_code(each[second]) for each in both],
-                    "quadratic", draws=self.draws, seed=self.seed,
-                )  # fmt: skip
+                    [_code(each[first]) for each in both],
+                    [_code(each[second]) for each in both],
+                    "quadratic",
+                    draws=self.draws,
+                    seed=self.seed,
+                )
                 name = f"{self.names[first]} and {self.names[second]}"
                 yield self._row("kappa, quadratic", "pair", name, kappa)
 
-    def _compared(
-        self, group: str, name: str, own: _Answers, others: _Answers
-    ) -> Iterator[AgreementRow]:
+    def _compared(self, group: str, name: str, own: _Answers, others: _Answers) -> Iterator[AgreementRow]:
         """Yield the rows that compare a judge with others on the tasks in common."""
         shares, codes = [], []
         for task, mine in own.items():
@@ -468,8 +461,7 @@ def _names(judges: Mapping[str, Judge], others: Iterable[str]) -> Mapping[str, s
     """Return display names, with the identifier added if several judges share a name."""
     count = Counter(judge.name for judge in judges.values())
     return {name: name for name in others} | {
-        name: judge.name if count[judge.name] == 1 else f"{judge.name} ({name})"
-        for name, judge in judges.items()
+        name: judge.name if count[judge.name] == 1 else f"{judge.name} ({name})" for name, judge in judges.items()
     }
 
 
@@ -496,9 +488,7 @@ def _chance_corrected(percent: Agreement, codes: Sequence[float]) -> Agreement:
         nan = math.nan
         reason = "all answers are equal, so expected agreement is also perfect"
         return replace(percent, value=nan, low=nan, high=nan, reason=reason)
-    value, low, high = (
-        1 - (1 - share) / expected for share in (percent.value, percent.low, percent.high)
-    )
+    value, low, high = (1 - (1 - share) / expected for share in (percent.value, percent.low, percent.high))
     return replace(percent, value=value, low=low, high=high)
 
 

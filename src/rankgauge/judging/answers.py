@@ -44,20 +44,23 @@ class Answer:
         sources: Any = self.sources
         if isinstance(sources, str) or not all(isinstance(one, str) for one in sources):
             raise InputError(
-                f"the sources are {self.sources!r:.60}", where=f"answer {self.id!r:.60}",
+                f"the sources are {self.sources!r:.60}",
+                where=f"answer {self.id!r:.60}",
                 fix="use a list of identifiers of documents",
-            )  # fmt: skip
+            )
         for name in ("id", "question", "text", *CHANGES):
             if not isinstance(getattr(self, name), str):
                 raise InputError(
-                    f"{name} is {getattr(self, name)!r:.60}", where=f"answer {self.id!r:.60}",
+                    f"{name} is {getattr(self, name)!r:.60}",
+                    where=f"answer {self.id!r:.60}",
                     fix=f"write {name} as text",
-                )  # fmt: skip
+                )
         if len(self.text) > _MOST_TEXT:
             raise InputError(
-                f"the answer has {len(self.text):,} characters", where=f"answer {self.id!r:.60}",
+                f"the answer has {len(self.text):,} characters",
+                where=f"answer {self.id!r:.60}",
                 fix=f"use up to {_MOST_TEXT:,}",
-            )  # fmt: skip
+            )
         object.__setattr__(self, "sources", tuple(dict.fromkeys(self.sources)))
 
     @property
@@ -74,10 +77,7 @@ class Answer:
 
 
 def next_pair(
-    answers: Iterable[Answer],
-    votes: Mapping[frozenset[str], int],
-    seen: Iterable[frozenset[str]],
-    rng: random.Random,
+    answers: Iterable[Answer], votes: Mapping[frozenset[str], int], seen: Iterable[frozenset[str]], rng: random.Random
 ) -> tuple[Answer, Answer] | None:
     """Return the next two answers to compare, left and right, or None if no pair is left.
 

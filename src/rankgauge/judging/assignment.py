@@ -37,16 +37,19 @@ def next_presentation(state: ProjectState, judge: str, now: datetime) -> Present
         rng.shuffle(found)
         end = now + timedelta(minutes=settings.lease)
         return Presentation(
-            str(uuid.uuid4()), question, tuple(found), judge, settings.mode, purpose,
-            state.guideline, expires=end.isoformat(timespec="seconds"), seed=seed,
-        )  # fmt: skip
+            str(uuid.uuid4()),
+            question,
+            tuple(found),
+            judge,
+            settings.mode,
+            purpose,
+            state.guideline,
+            expires=end.isoformat(timespec="seconds"),
+            seed=seed,
+        )
 
     own = state.by_judge[judge]
-    gold = [
-        each
-        for each in state.gold
-        if frozenset(each.documents) not in state.seen(each.question, judge)
-    ]
+    gold = [each for each in state.gold if frozenset(each.documents) not in state.seen(each.question, judge)]
     share = settings.gold if gold else 0.0
     if draw < share:
         task = rng.choice(gold)
@@ -78,9 +81,7 @@ def next_presentation(state: ProjectState, judge: str, now: datetime) -> Present
             pending=tuple(reserved.get(question, ())),
             seen=state.seen(question, judge),
         )
-        found = next_documents(
-            known, settings.shown or 1, views=settings.views, at_random=at_random, rng=rng
-        )
+        found = next_documents(known, settings.shown or 1, views=settings.views, at_random=at_random, rng=rng)
         if found is not None:
             return present(question, found, purpose)
     return None
@@ -90,18 +91,14 @@ def _unfinished_overlap(state: ProjectState, judge: str, now: datetime) -> Prese
     """Return a shared set that needs more judges and that this judge has not seen."""
     wanted = state.settings.judges
     for items in state.open_overlaps:
-        same = [
-            each for each in state.overlaps[items] if state.finished(each) or not each.expired(now)
-        ]
+        same = [each for each in state.overlaps[items] if state.finished(each) or not each.expired(now)]
         people = {each.judge for each in same}
         if items[0] in state.pools and same and len(people) < wanted and judge not in people:
             return same[0]
     return None
 
 
-def _by_need(
-    state: ProjectState, reserved: Mapping[str, list[frozenset[str]]], now: datetime
-) -> list[str]:
+def _by_need(state: ProjectState, reserved: Mapping[str, list[frozenset[str]]], now: datetime) -> list[str]:
     """Return the questions that need tasks, the least complete first."""
     needs = []
     for number, (question, pool) in enumerate(state.pools.items()):

@@ -53,9 +53,7 @@ class ProjectCopy(Result):
         """Return a summary of the copy."""
         text = f"{self.target}: a copy of {self.source}"
         if self.rows:
-            text += f", {many(self.rows['questions'], 'question')}, " + many(
-                self.rows["choices"], "choice"
-            )
+            text += f", {many(self.rows['questions'], 'question')}, " + many(self.rows["choices"], "choice")
         if not self.secrets:
             text += "; without the invitations of judges: invite them again"
         return text
@@ -87,9 +85,7 @@ def write_events(project: JudgingProject, target: str | os.PathLike[str]) -> Pro
             counts[name] += 1
         # The last line; a file without it is truncated.
         write({"rows": {name: counts[name] for name in RECORDED}})
-    return ProjectCopy(
-        project.where, os.fspath(target), {name: counts[name] for name in RECORDED}, secrets=False
-    )
+    return ProjectCopy(project.where, os.fspath(target), {name: counts[name] for name in RECORDED}, secrets=False)
 
 
 def backup(project: JudgingProject, target: str | os.PathLike[str]) -> ProjectCopy:
@@ -164,17 +160,16 @@ def _copied(source: str | os.PathLike[str], target: JudgingProject) -> dict[str,
         return _stored(target, _rows_of(lines, name), name)
 
 
-def _rows_of(
-    lines: Iterator[tuple[int, dict[str, Any]]], name: str
-) -> Iterator[tuple[int, str, dict[str, Any]]]:
+def _rows_of(lines: Iterator[tuple[int, dict[str, Any]]], name: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """Yield the rows of an export, after checks of its header and of the row count at its end."""
     number, head = next(lines, (0, {}))
     if head.get("schema") != EVENTS_SCHEMA:
         raise FormatError(
             f"this is not a copy of a judging project: its first line has no {EVENTS_SCHEMA!r}",
-            path=name, line=number,
+            path=name,
+            line=number,
             fix="use a file that rankgauge judge backup wrote; for judgments use judge import",
-        )  # fmt: skip
+        )
     counts: Counter[str] = Counter()
     for number, values in lines:
         if "table" not in values:
@@ -189,21 +184,23 @@ def _rows_of(
         counts[table] += 1
         yield number, table, values
     raise FormatError(
-        f"the file is incomplete: {many(sum(counts.values()), 'row')} read", path=name,
-        line=number, fix="make another copy; nothing was stored",
-    )  # fmt: skip
+        f"the file is incomplete: {many(sum(counts.values()), 'row')} read",
+        path=name,
+        line=number,
+        fix="make another copy; nothing was stored",
+    )
 
 
 def _unreadable(name: str, line: int, what: str) -> FormatError:
     return FormatError(
-        f"this row cannot be read: {what}", path=name, line=line,
+        f"this row cannot be read: {what}",
+        path=name,
+        line=line,
         fix="make another copy, or correct the line; nothing was stored",
-    )  # fmt: skip
+    )
 
 
-def _stored(
-    target: JudgingProject, rows: Iterator[tuple[int, str, dict[str, Any]]], source: str
-) -> dict[str, int]:
+def _stored(target: JudgingProject, rows: Iterator[tuple[int, str, dict[str, Any]]], source: str) -> dict[str, int]:
     """Store all rows in an empty project, or none of them; return the number of rows by table."""
     counts: Counter[str] = Counter()
     modes: dict[str, str] = {}
@@ -226,9 +223,7 @@ def _stored(
 
 def _refuse_project(stored: Transaction, where: str) -> None:
     if stored.settings() is not None:
-        raise InputError(
-            "a judging project already exists", where=where, fix="name another database"
-        )
+        raise InputError("a judging project already exists", where=where, fix="name another database")
 
 
 def _check_choice(row: Mapping[str, Any], modes: Mapping[str, str]) -> None:

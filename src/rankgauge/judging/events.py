@@ -105,20 +105,15 @@ class Settings:
             if getattr(self, name) is not None:
                 integer(name, getattr(self, name))
         if not 2 <= len(self.grades) <= 10:
-            raise InputError(
-                many(len(self.grades), "grade"),
-                where="grades",
-                fix="use the labels of 2 to 10 grades",
-            )
+            raise InputError(many(len(self.grades), "grade"), where="grades", fix="use the labels of 2 to 10 grades")
         keys = [key for key, _ in self.reasons]
-        taken = [
-            key for key in keys if len(key) != 1 or key in "0123456789bgluz?" or not key.islower()
-        ]
+        taken = [key for key in keys if len(key) != 1 or key in "0123456789bgluz?" or not key.islower()]
         if taken or len(set(keys)) < len(keys):
             raise InputError(
-                f"invalid or duplicate key among {', '.join(keys)}", where="reasons",
+                f"invalid or duplicate key among {', '.join(keys)}",
+                where="reasons",
                 fix="give each criterion a unique lower-case letter other than b, g, l, u, or z",
-            )  # fmt: skip
+            )
 
     def tasks(self, documents: int) -> int:
         """Return the largest number of tasks for a question with this many documents."""
@@ -313,38 +308,36 @@ class Choice:
         where = f"choice {self.id}"
         if self.outcome not in OUTCOMES[shown.mode]:
             raise InputError(
-                f"{self.outcome!r:.40} is not an outcome of the mode {shown.mode}", where=where,
+                f"{self.outcome!r:.40} is not an outcome of the mode {shown.mode}",
+                where=where,
                 fix=f"use one of {', '.join(OUTCOMES[shown.mode])}",
-            )  # fmt: skip
+            )
         wanted = 0
         if self.outcome == "chosen":
             wanted = (settings.places or len(shown.documents)) if shown.mode == "ranking" else 1
         count = len(self.documents)
         foreign = [each for each in self.documents if each not in shown.documents]
         if foreign or len(set(self.documents)) < count:
-            what = (
-                f"document {foreign[0]!r:.60} was not shown"
-                if foreign
-                else "a document is chosen twice"
-            )
+            what = f"document {foreign[0]!r:.60} was not shown" if foreign else "a document is chosen twice"
             raise InputError(what, where=where, fix="choose from the documents of the task")
         if count > wanted or (wanted and not count):
             raise InputError(
-                f"{many(count, 'document')} chosen", where=where,
+                f"{many(count, 'document')} chosen",
+                where=where,
                 fix=f"choose {wanted}" if wanted == 1 else f"choose up to {wanted}",
-            )  # fmt: skip
+            )
         graded = len(shown.documents) if self.outcome == "graded" else 0
         most = len(settings.grades) - 1
         if len(self.grades) != graded or any(each not in range(most + 1) for each in self.grades):
             raise InputError(
-                f"grades {list(self.grades)!r:.60}", where=where,
+                f"grades {list(self.grades)!r:.60}",
+                where=where,
                 fix=f"give each document shown a grade from 0 to {most}",
-            )  # fmt: skip
+            )
         if max(len(self.comment), len(self.reason)) > _MOST_TEXT:
             raise InputError(
-                f"a comment of {len(self.comment):,} characters", where=where,
-                fix=f"write up to {_MOST_TEXT:,}",
-            )  # fmt: skip
+                f"a comment of {len(self.comment):,} characters", where=where, fix=f"write up to {_MOST_TEXT:,}"
+            )
         if self.seconds is not None:
             number("seconds", self.seconds)
 

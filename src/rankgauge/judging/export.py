@@ -47,9 +47,11 @@ _PREFERENCES = (
     "not chosen; grade 0: none is appropriate"
 )
 _FIT_SCALE = (
-    "none is preferred to it", "preferred to none with probability 0.5", "with probability 0.8",
+    "none is preferred to it",
+    "preferred to none with probability 0.5",
+    "with probability 0.8",
     "with probability 0.95",
-)  # fmt: skip
+)
 # Formats that contain query texts, because their tools do not know our identifiers.
 _BY_TEXT = frozenset({"quepid", "opensearch"})
 _Grades: TypeAlias = dict[str, dict[str, int]]
@@ -78,17 +80,14 @@ class JudgmentExport(Result):
 
     def table(self) -> Table:
         """Return the number of documents by grade."""
-        rows = tuple(
-            (each["grade"], each["means"], each["documents"]) for each in self.about["scale"]
-        )
+        rows = tuple((each["grade"], each["means"], each["documents"]) for each in self.about["scale"])
         return Table(
-            ("grade", "means", "documents"), rows, title=self.summary(),
-            notes=(
-                *(f"WARNING: {text}" for text in self.about["warnings"]),
-                *self._versions(), *self.about["notes"],
-            ),
+            ("grade", "means", "documents"),
+            rows,
+            title=self.summary(),
+            notes=(*(f"WARNING: {text}" for text in self.about["warnings"]), *self._versions(), *self.about["notes"]),
             width=80,
-        )  # fmt: skip
+        )
 
     def summary(self) -> str:
         """Return the numbers of questions and judgments, and the rule for grades."""
@@ -142,9 +141,10 @@ class JudgmentExport(Result):
             text = self.texts.get(question) or question
             if text in by_text:
                 raise InputError(
-                    f"two questions have the text {text!r:.80}", where="questions",
+                    f"two questions have the text {text!r:.80}",
+                    where="questions",
                     fix="change one of them, or choose a format with identifiers, such as trec",
-                )  # fmt: skip
+                )
             by_text[text] = grades
         return Qrels.of(by_text)
 
@@ -204,11 +204,18 @@ def export_judgments(
         scale = ("none is appropriate", "shown, not chosen", "chosen")
         return JudgmentExport(
             PreferenceQrels.of(preferences),
-            about | {"judgments": to, "relevance": None, "rule": _PREFERENCES, "cuts": None,
-                     "unsure": [], "scale": _scale(grades, scale)},
+            about
+            | {
+                "judgments": to,
+                "relevance": None,
+                "rule": _PREFERENCES,
+                "cuts": None,
+                "unsure": [],
+                "scale": _scale(grades, scale),
+            },
             grades,
             _texts(project),
-        )  # fmt: skip
+        )
     judged = [each for each in found if each.judged]
     if relevance is None:
         graded = judged and all(len(each.grades) >= each.shown for each in judged)
@@ -226,7 +233,7 @@ def export_judgments(
             "all intervals contain 0.5: no document is clearly relevant or not",
             where=project.where,
             fix="judge more tasks, or export all documents: without --drop-unsure",
-        )  # fmt: skip
+        )
     exported: Qrels | SampledQrels = Qrels.of(grades)
     if to == "sampled":
         exported = SampledQrels.of(_strata(project, grades, documents))
@@ -236,12 +243,17 @@ def export_judgments(
         "rule": _RULES[rule],
         "cuts": list(CUTS) if rule == "fit" else None,
         "unsure": [
-            {"question": each.question, "document": each.document, "relevance": each.fit,
-             "interval": [each.fit_low, each.fit_high], "judged": each not in dropped}
+            {
+                "question": each.question,
+                "document": each.document,
+                "relevance": each.fit,
+                "interval": [each.fit_low, each.fit_high],
+                "judged": each not in dropped,
+            }
             for each in unsure
         ],
         "scale": _scale(grades, _labels(project, rule, judgments)),
-    }  # fmt: skip
+    }
     if unsure:
         about["notes"].append(
             f"{many(len(unsure), 'document')} whose interval contains a threshold: more judgments "
@@ -250,9 +262,7 @@ def export_judgments(
     return JudgmentExport(exported, about, grades, _texts(project))
 
 
-def grades_of(
-    documents: Iterable[DocumentRelevance], rule: Rule
-) -> tuple[_Grades, list[DocumentRelevance]]:
+def grades_of(documents: Iterable[DocumentRelevance], rule: Rule) -> tuple[_Grades, list[DocumentRelevance]]:
     """Return the grades of judged documents, and the documents whose interval contains a threshold.
 
     Args:
@@ -307,10 +317,10 @@ def preferences_of(judgments: Iterable[Judgment]) -> dict[str, dict[str, dict[st
         found[shown.question][shown.id] = grades
     if not found:
         raise InputError(
-            "nobody has chosen between documents yet", where="preferences",
-            fix="judge some tasks of the mode choice or ranking; measures of preferences read "
-            "qrels, too: export those",
-        )  # fmt: skip
+            "nobody has chosen between documents yet",
+            where="preferences",
+            fix="judge some tasks of the mode choice or ranking; measures of preferences read qrels, too: export those",
+        )
     return dict(found)
 
 
@@ -334,14 +344,14 @@ def _strata(
             raise InputError(
                 f"no document from outside the pool was drawn for question {question!r}",
                 where=project.where,
-                fix="draw some: rankgauge judge pool PROJECT --collection FOLDER --random 10; or "
-                "export qrels",
+                fix="draw some: rankgauge judge pool PROJECT --collection FOLDER --random 10; or export qrels",
             )
         if everything is None:
             raise InputError(
                 "the collection from which the random documents were drawn is unknown",
-                where=project.where, fix="pass the collection: --collection FOLDER",
-            )  # fmt: skip
+                where=project.where,
+                fix="pass the collection: --collection FOLDER",
+            )
         strata: dict[str, dict[str, int]] = defaultdict(dict)
         for document, stratum in pool.items():
             strata[stratum][document] = own.get(document, -1)
@@ -376,10 +386,7 @@ def _scale(grades: _Grades, labels: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def _about(
-    project: JudgingProject,
-    judgments: Iterable[Judgment],
-    grades: _Grades,
-    found: Iterable[DocumentRelevance],
+    project: JudgingProject, judgments: Iterable[Judgment], grades: _Grades, found: Iterable[DocumentRelevance]
 ) -> dict[str, Any]:
     """Return the provenance of an export: judges, guidelines, and counts."""
     counted = [each for each in judgments if each.counted]
@@ -427,6 +434,7 @@ def _about(
 def _nothing_counted(project: JudgingProject, rule: Rule) -> InputError:
     what = "grades" if rule == "grade" else "choices"
     return InputError(
-        f"no {what} of people are counted yet", where=project.where,
+        f"no {what} of people are counted yet",
+        where=project.where,
         fix=f"judge some tasks: rankgauge judge serve {project.where}",
-    )  # fmt: skip
+    )

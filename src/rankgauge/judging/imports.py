@@ -22,14 +22,7 @@ from rankgauge.formats.named_rows import row_cells
 from rankgauge.formats.numbers import read_number
 from rankgauge.formats.registry import InFormat, format_of
 from rankgauge.formats.rows import id_texts
-from rankgauge.judging.events import (
-    KINDS,
-    Choice,
-    Judge,
-    Presentation,
-    Question,
-    Settings,
-)
+from rankgauge.judging.events import KINDS, Choice, Judge, Presentation, Question, Settings
 from rankgauge.judging.project import JudgingProject
 from rankgauge.judging.store import Transaction
 from rankgauge.rendering.result import Result
@@ -90,14 +83,16 @@ class JudgmentImport(Result):
     def table(self) -> Table:
         """Return one row: the numbers of new, changed, known, and skipped judgments."""
         columns = ("source", "judges", "new", "changed", "known", "unjudged", "skipped")
-        row = (self.source, len(self.judges), self.new, self.changed, self.known, self.unjudged,
-               len(self.skipped))  # fmt: skip
+        row = (self.source, len(self.judges), self.new, self.changed, self.known, self.unjudged, len(self.skipped))
         more = len(self.skipped) - _SHOWN
         notes = [f"skipped: {reason}" for reason in self.skipped[:_SHOWN]]
         return Table(
-            columns, (row,), notes=(*notes, *([f"and {more} more"] if more > 0 else [])), width=80,
+            columns,
+            (row,),
+            notes=(*notes, *([f"and {more} more"] if more > 0 else [])),
+            width=80,
             shortened=frozenset({0}),
-        )  # fmt: skip
+        )
 
     def summary(self) -> str:
         """Return the numbers of new judgments and of judges."""
@@ -200,9 +195,7 @@ def _qrels_rows(source: Any, refuse: Callable[[InputError], None] | None) -> lis
     docs = id_texts(table.docs)
     rows = [
         _Row(line, queries[number], (document,), "graded", grade=grade)
-        for line, number, document, grade in zip(
-            lines, numbers, docs, table.values.tolist(), strict=True
-        )
+        for line, number, document, grade in zip(lines, numbers, docs, table.values.tolist(), strict=True)
     ]
     return sorted(rows, key=lambda row: row.line)
 
@@ -227,9 +220,7 @@ def _is_file(source: Any) -> bool:
     return isinstance(source, str | os.PathLike) and Path(source).is_file()
 
 
-def _named_rows(
-    source: Any, columns: dict[str, str], refuse: Callable[[InputError], None]
-) -> Iterator[_Row]:
+def _named_rows(source: Any, columns: dict[str, str], refuse: Callable[[InputError], None]) -> Iterator[_Row]:
     """Yield the rows of a file whose columns were named."""
     paired = "winner" in columns
     wanted = _PAIRED if paired else _GRADED
@@ -238,37 +229,33 @@ def _named_rows(
     if wrong or missing:
         raise UnknownName(
             f"column {wrong[0]!r:.40} is not known" if wrong else f"no column for {missing[0]}",
-            where="columns", fix=f"name the columns for {', '.join(wanted)}; optional: "
-            f"{', '.join(_MORE)}",
-        )  # fmt: skip
+            where="columns",
+            fix=f"name the columns for {', '.join(wanted)}; optional: {', '.join(_MORE)}",
+        )
     if not _is_file(source):
         raise InputError(
-            "columns can be named only for a file", where=_name_of(source),
-            fix="write CSV or JSON lines first",
-        )  # fmt: skip
+            "columns can be named only for a file", where=_name_of(source), fix="write CSV or JSON lines first"
+        )
     for line, cells in row_cells(source):
         absent = [name for name in columns.values() if name not in cells]
         if absent:
             raise FormatError(
                 f"there is no column {absent[0]!r:.60}, but {', '.join(map(repr, cells)):.200}",
-                path=source_name(source), line=line, fix="name columns of the file",
-            )  # fmt: skip
-        found = {
-            key: "" if cells[name] is None else str(cells[name]) for key, name in columns.items()
-        }
+                path=source_name(source),
+                line=line,
+                fix="name columns of the file",
+            )
+        found = {key: "" if cells[name] is None else str(cells[name]) for key, name in columns.items()}
         judge, comment = found.get("judge", "").strip(), found.get("comment", "")
         if not paired:
             yield _Row(
-                line, found["query"], (found["document"],), "graded", grade=found["grade"],
-                judge=judge, comment=comment,
-            )  # fmt: skip
+                line, found["query"], (found["document"],), "graded", grade=found["grade"], judge=judge, comment=comment
+            )
             continue
         pair = (found["left"], found["right"])
         winner = {"left": pair[0], "right": pair[1]}.get(found["winner"], found["winner"])
         if winner in pair:
-            yield _Row(
-                line, found["query"], pair, "chosen", (winner,), judge=judge, comment=comment
-            )
+            yield _Row(line, found["query"], pair, "chosen", (winner,), judge=judge, comment=comment)
         elif winner in {"tie", "none"}:
             # A tie between two documents is not a valid choice.
             outcome = "none" if winner == "none" else "cannot tell"
@@ -276,15 +263,15 @@ def _named_rows(
         else:
             refuse(
                 FormatError(
-                    f"the winner is {winner!r:.60}", path=source_name(source), line=line,
+                    f"the winner is {winner!r:.60}",
+                    path=source_name(source),
+                    line=line,
                     fix="write left, right, the identifier of one of them, tie, or none",
                 )
-            )  # fmt: skip
+            )
 
 
-def _preference_rows(
-    source: Any, refuse: Callable[[InputError], None], name: str
-) -> Iterator[_Row]:
+def _preference_rows(source: Any, refuse: Callable[[InputError], None], name: str) -> Iterator[_Row]:
     """Yield a row for each group of preferences."""
     groups: dict[tuple[str, str], dict[str, dict[str, float]]] = defaultdict(dict)
     for query, group, part, document, grade in PreferenceQrels.of(source).rows():
@@ -375,14 +362,12 @@ class _Import:
         if shown.id in self._read:
             before = self._read[shown.id]
             raise self._wrong(
-                row, f"{row.documents[0]!r:.60} was judged for {row.query!r:.60} by this judge"
+                row,
+                f"{row.documents[0]!r:.60} was judged for {row.query!r:.60} by this judge"
                 + (f" in line {before}, too" if before else " before"),
                 "keep one of them; with --several each is from a different judge",
-            )  # fmt: skip
-        choice = Choice(
-            str(uuid.uuid4()), shown.id, judge.id, row.outcome, row.best, grades,
-            comment=row.comment,
-        )  # fmt: skip
+            )
+        choice = Choice(str(uuid.uuid4()), shown.id, judge.id, row.outcome, row.best, grades, comment=row.comment)
         try:
             choice.check(shown, self.settings)
         except InputError as error:
@@ -400,8 +385,9 @@ class _Import:
         elif (known.judge, known.purpose) != (shown.judge, "import"):
             raise InputError(
                 f"{shown.id} is a task of this project that somebody judged differently",
-                where=self.name, fix="remove it, or let the judge judge it again",
-            )  # fmt: skip
+                where=self.name,
+                fix="remove it, or let the judge judge it again",
+            )
         stored.append_choice(choice)
         self._count("new" if before is None else "changed")
 
@@ -420,11 +406,11 @@ class _Import:
                 given = None
         if given is None or not math.isfinite(given) or given % 1 or given >= len(labels):
             raise self._wrong(
-                row, f"the grade {row.grade!r:.40} is not one of the {len(labels)} grades of the "
-                "project",
+                row,
+                f"the grade {row.grade!r:.40} is not one of the {len(labels)} grades of the project",
                 f"use integer grades from 0 to {len(labels) - 1}, or change the scale: rankgauge "
                 "judge settings PROJECT --grade LABEL ...",
-            )  # fmt: skip
+            )
         return int(given)
 
     def _question(self, stored: Transaction, row: _Row) -> str:
@@ -435,14 +421,14 @@ class _Import:
             return same[0]
         if same:
             raise self._wrong(
-                row, f"{len(same)} questions have the text {row.query!r:.60}",
-                "use the identifier of one of them",
-            )  # fmt: skip
+                row, f"{len(same)} questions have the text {row.query!r:.60}", "use the identifier of one of them"
+            )
         if not self.add_questions:
             raise self._wrong(
-                row, f"the project has no question {row.query!r:.60}",
+                row,
+                f"the project has no question {row.query!r:.60}",
                 "add it: rankgauge judge questions PROJECT FILE; or import with --add-questions",
-            )  # fmt: skip
+            )
         added = Question(row.query, row.query, author=self.name)
         stored.add_questions([added])
         self._questions[added.id] = added
@@ -453,16 +439,13 @@ class _Import:
         name = row.judge or self.judge
         if name.startswith("\0"):
             name = f"{self.judge} {name[1:]}"
-        same = [
-            each
-            for each in self._judges.values()
-            if each.kind == self.kind and name in {each.id, each.name}
-        ]
+        same = [each for each in self._judges.values() if each.kind == self.kind and name in {each.id, each.name}]
         if len(same) > 1:
             raise InputError(
-                f"{len(same)} judges have the name {name!r:.60}", where=self.name,
+                f"{len(same)} judges have the name {name!r:.60}",
+                where=self.name,
                 fix="use the identifier of one of them",
-            )  # fmt: skip
+            )
         if not same:
             same = [Judge(uuid.uuid4().hex[:12], name, kind=self.kind)]
             stored.add_judge(same[0])
@@ -480,9 +463,7 @@ class _Import:
         name = str(uuid.uuid5(_NAMESPACE, "\0".join(words)))
         if _is_uuid(row.id):
             name = row.id  # exported by this or another judging project
-        return Presentation(
-            name, question, row.documents, judge.id, mode, "import", guideline=_UNKNOWN_GUIDELINE
-        )
+        return Presentation(name, question, row.documents, judge.id, mode, "import", guideline=_UNKNOWN_GUIDELINE)
 
     def _wrong(self, row: _Row, what: str, fix: str) -> InputError:
         return FormatError(what, path=self.name, line=row.line, fix=fix)

@@ -59,9 +59,7 @@ class ModelRanking:
 
 
 def rank_documents(
-    model: ChatModel,
-    questions: Mapping[str, Question],
-    candidates: Mapping[str, Sequence[Document]],
+    model: ChatModel, questions: Mapping[str, Question], candidates: Mapping[str, Sequence[Document]]
 ) -> ModelRanking:
     """Rank the candidates of each question with a language model.
 
@@ -85,8 +83,7 @@ def rank_documents(
             if turn < len(_starts(documents)) and name not in failed
         }
         replies = model.complete_all(
-            _ranking_request(questions[name], orders[name][start : start + _WINDOW])
-            for name, start in windows.items()
+            _ranking_request(questions[name], orders[name][start : start + _WINDOW]) for name, start in windows.items()
         )
         for (name, start), reply in zip(windows.items(), replies, strict=True):
             if isinstance(reply, ModelError):
@@ -96,11 +93,7 @@ def rank_documents(
             order = _distinct(reply.data["ranking"], len(window))
             rest = [number for number in range(len(window)) if number not in order]
             orders[name][start : start + _WINDOW] = [window[number] for number in (*order, *rest)]
-    ranked = {
-        name: tuple(each.id for each in documents)
-        for name, documents in orders.items()
-        if name not in failed
-    }
+    ranked = {name: tuple(each.id for each in documents) for name, documents in orders.items() if name not in failed}
     return ModelRanking(ranked, failed, model.usage() - before)
 
 
@@ -111,9 +104,7 @@ def _starts(documents: Sequence[Document]) -> list[int]:
 
 
 def _ranking_request(question: Question, documents: Sequence[Document]) -> ChatRequest:
-    shown = [
-        {name: text[:_LONGEST] for name, text in document.fields.items()} for document in documents
-    ]
+    shown = [{name: text[:_LONGEST] for name, text in document.fields.items()} for document in documents]
     return ChatRequest(
         [
             {
@@ -169,14 +160,11 @@ class ModelJudging(Result):
             rows.append(("missing: not sent", self.left))
         notes = [str(self.usage)]
         if self.failed or self.left:
-            notes.append(
-                "missing judgments are not counted; repeat the command to request them again"
-            )
+            notes.append("missing judgments are not counted; repeat the command to request them again")
         notes.append("judgments by models are compared with those of people, but never counted")
         return Table(
-            ("what", "number"), tuple(rows), title=f"{self.judge.name}: {self._heading()}",
-            notes=tuple(notes), width=80,
-        )  # fmt: skip
+            ("what", "number"), tuple(rows), title=f"{self.judge.name}: {self._heading()}", notes=tuple(notes), width=80
+        )
 
     def summary(self) -> str:
         """Return the numbers of judged tasks and missing judgments, and the cost."""
@@ -220,19 +208,16 @@ def ask_model(
     settings, (version, guideline) = project.settings, project.guideline()
     name = str(model.settings["model"]) if name is None else name
     judge = next(
-        (
-            each
-            for each in project.judges.values()
-            if (each.name, each.kind, each.revoked) == (name, "model", False)
-        ),
+        (each for each in project.judges.values() if (each.name, each.kind, each.revoked) == (name, "model", False)),
         None,
     )
     tasks, done = _tasks(project, judge)
     if not tasks:
         raise InputError(
             "there are no tasks answered by people to compare a model with",
-            where=project.where, fix=f"judge first: rankgauge judge serve {project.where}",
-        )  # fmt: skip
+            where=project.where,
+            fix=f"judge first: rankgauge judge serve {project.where}",
+        )
     judge = judge or project.add_judge(name, kind="model")[0]
     missing = [task for key, task in tasks.items() if key not in done][:limit]
     outcomes: Counter[str] = Counter()
@@ -240,9 +225,7 @@ def ask_model(
     sent, before = 0, model.usage()
     first: ModelError | None = None
     for start in range(0, len(missing), _AT_ONCE):
-        batch = [
-            _presented(task, judge, version, settings) for task in missing[start : start + _AT_ONCE]
-        ]
+        batch = [_presented(task, judge, version, settings) for task in missing[start : start + _AT_ONCE]]
         replies = model.complete_all(_requests(project, batch, settings, guideline))
         answered = []
         for shown, reply in zip(batch, replies, strict=True):
@@ -265,17 +248,20 @@ def ask_model(
     if first is not None and not outcomes and not done:
         raise first
     return ModelJudging(
-        judge, len(tasks), len(done), dict(outcomes), dict(failed),
-        len(tasks) - len(done) - sent, model.usage() - before,
-    )  # fmt: skip
+        judge,
+        len(tasks),
+        len(done),
+        dict(outcomes),
+        dict(failed),
+        len(tasks) - len(done) - sent,
+        model.usage() - before,
+    )
 
 
 _Key = tuple[str, str, frozenset[str]]
 
 
-def _tasks(
-    project: JudgingProject, judge: Judge | None
-) -> tuple[dict[_Key, Presentation], set[_Key]]:
+def _tasks(project: JudgingProject, judge: Judge | None) -> tuple[dict[_Key, Presentation], set[_Key]]:
     """Return the distinct tasks answered by people, and those also answered by this judge."""
     judges, questions = project.judges, project.questions
     tasks: dict[_Key, Presentation] = {}
@@ -295,19 +281,24 @@ def _tasks(
     return tasks, done & set(tasks)
 
 
-def _presented(
-    task: Presentation, judge: Judge, guideline: int, settings: Settings
-) -> Presentation:
+def _presented(task: Presentation, judge: Judge, guideline: int, settings: Settings) -> Presentation:
     """Return the task as a presentation for the model, with the documents in a new order."""
     seed = settings.seed
     documents = sorted(task.documents)
     text = f"{seed}:{judge.name}:{task.question}:{documents}"
     random.Random(text).shuffle(documents)  # noqa: S311 - a seed, not a secret
     return replace(
-        task, id=str(uuid.uuid4()), documents=tuple(documents), judge=judge.id,
-        purpose="gold" if task.purpose == "gold" else "active", guideline=guideline, time="",
-        expires="", seed=seed, sequence=0,
-    )  # fmt: skip
+        task,
+        id=str(uuid.uuid4()),
+        documents=tuple(documents),
+        judge=judge.id,
+        purpose="gold" if task.purpose == "gold" else "active",
+        guideline=guideline,
+        time="",
+        expires="",
+        seed=seed,
+        sequence=0,
+    )
 
 
 def _requests(
@@ -379,10 +370,15 @@ def _choice(shown: Presentation, reply: Reply, settings: Settings) -> Choice | M
     documents = tuple(shown.documents[number] for number in chosen)
     known = {name for _, name in settings.reasons}
     choice = Choice(
-        str(uuid.uuid4()), shown.id, shown.judge, outcome, documents, grades,
+        str(uuid.uuid4()),
+        shown.id,
+        shown.judge,
+        outcome,
+        documents,
+        grades,
         reason=reply.data["reason"] if reply.data["reason"] in known else "",
         seconds=reply.usage.seconds or None,
-    )  # fmt: skip
+    )
     try:
         choice.check(shown, settings)
     except InputError as error:
@@ -398,9 +394,7 @@ def _as_json(question: Question, documents: Sequence[Mapping[str, str]]) -> str:
     content: dict[str, Any] = {"question": question.text}
     if question.need:
         content["information need"] = question.need
-    content["documents"] = [
-        {"number": number, **fields} for number, fields in enumerate(documents, 1)
-    ]
+    content["documents"] = [{"number": number, **fields} for number, fields in enumerate(documents, 1)]
     return json.dumps(content, ensure_ascii=False)
 
 

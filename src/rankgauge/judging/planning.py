@@ -15,13 +15,7 @@ from rankgauge.evaluation.result import Evaluation
 from rankgauge.judging.events import Settings
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
-from rankgauge.stats import (
-    detectable_difference,
-    moments,
-    planning_sd,
-    queries_needed,
-    units_needed,
-)
+from rankgauge.stats import detectable_difference, moments, planning_sd, queries_needed, units_needed
 
 # Agreement expected between judges: docs/explain/judging-simulations.md.
 _ALPHA, _NONE = 0.5, 0.4
@@ -70,22 +64,27 @@ class JudgingPlan(Result):
             columns=("needed", "number", "because"),
             rows=(
                 (
-                    "questions", f"{self.questions:,}",
+                    "questions",
+                    f"{self.questions:,}",
                     f"difference {self.difference:g}, power {self.power:.0%}, sd {self.sd:.3g}",
                 ),
                 (
-                    "tasks for a question", f"{self.tasks:,}",
+                    "tasks for a question",
+                    f"{self.tasks:,}",
                     f"{many(self.documents, 'candidate')}; fewer if resolved earlier",
                 ),
                 ("judgments", f"{self.judgments:,}", "of all questions and people, with repeats"),
                 (
-                    "sets judged by several", f"{self.overlap_needed:,}",
+                    "sets judged by several",
+                    f"{self.overlap_needed:,}",
                     f"alpha ± {self.agreement:g}; the settings give {self.overlap:,}",
                 ),
                 ("hours", f"{self.hours:,.0f}", "of all people together, at most"),
             ),
-            title=self.summary(), notes=tuple(self._notes()), width=80,
-        )  # fmt: skip
+            title=self.summary(),
+            notes=tuple(self._notes()),
+            width=80,
+        )
 
     def data_table(self) -> Table:
         """Return one row of plain values."""
@@ -187,14 +186,11 @@ def _largest_sd(evaluations: Sequence[Evaluation]) -> float:
         measure = evaluations[0].measures[0]
         pairs = combinations(evaluations, 2)
         moved = [paired_differences(one, other, measure) for one, other in pairs]
-        found = max(
-            planning_sd(moments(each)[1], len(each)) if len(each) > 1 else math.inf
-            for each in moved
-        )
+        found = max(planning_sd(moments(each)[1], len(each)) if len(each) > 1 else math.inf for each in moved)
     if math.isinf(found):
         raise InputError(
-            "the standard deviation of the differences is unknown", where="plan_judging",
-            fix="pass sd=0.2, for example, or evaluations of two or more runs on the same seven or "
-            "more queries",
-        )  # fmt: skip
+            "the standard deviation of the differences is unknown",
+            where="plan_judging",
+            fix="pass sd=0.2, for example, or evaluations of two or more runs on the same seven or more queries",
+        )
     return found

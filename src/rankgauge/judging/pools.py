@@ -97,10 +97,7 @@ class PoolReport(Result):
 
     def table(self) -> Table:
         """Return one row for each source."""
-        rows = tuple(
-            (each.name, each.kind, each.questions, each.total, each.unique, each.new)
-            for each in self.sources
-        )
+        rows = tuple((each.name, each.kind, each.questions, each.total, each.unique, each.new) for each in self.sources)
         low, middle, high = self.per_question
         notes = [f"documents per question: {low} to {high}, median {middle:g}"] if rows else []
         if self.empty:
@@ -127,10 +124,13 @@ class PoolReport(Result):
         if advice(self.questions):
             notes.append(f"{many(self.questions, 'question')}: {advice(self.questions)}")
         return Table(
-            ("source", "kind", "questions", "documents", "unique", "new"), rows,
-            title=self._heading(), notes=tuple(filter(None, notes)), width=80,
+            ("source", "kind", "questions", "documents", "unique", "new"),
+            rows,
+            title=self._heading(),
+            notes=tuple(filter(None, notes)),
+            width=80,
             shortened=frozenset({0}),
-        )  # fmt: skip
+        )
 
     def summary(self) -> str:
         """Return the numbers of new and all documents, and of questions without candidates."""
@@ -219,9 +219,10 @@ def build_pool(
     questions = project.questions
     if not questions:
         raise InputError(
-            "there are no questions to find candidates for", where=project.where,
+            "there are no questions to find candidates for",
+            where=project.where,
             fix=f"add some: rankgauge judge questions {project.where} FILE",
-        )  # fmt: skip
+        )
     texts = collection if isinstance(collection, Collection) else Collection.read(collection)
     depth = k if model is None else k * _DEEPER
     rankings = [_of_run(run, questions, depth) for run in _named(runs)]
@@ -238,16 +239,13 @@ def build_pool(
     missing = _add(found, rankings, texts, k)
     if not found and not random:
         raise InputError(
-            "there are no runs or searches to take candidates from", where=project.where,
+            "there are no runs or searches to take candidates from",
+            where=project.where,
             fix="pass runs, search the collection (--bm25, --dense), or draw documents (--random)",
-        )  # fmt: skip
+        )
     before = _stored(project)
     # Random documents are drawn once: a later draw would have a different probability.
-    drawn = {
-        each.question
-        for each in before
-        if random and any(source.kind == "random" for source in each.sources)
-    }
+    drawn = {each.question for each in before if random and any(source.kind == "random" for source in each.sources)}
     if random:
         pools: dict[str, set[str]] = {name: set() for name in questions if name not in drawn}
         for question, document in (*((each.question, each.document) for each in before), *found):
@@ -272,9 +270,7 @@ def _of_run(run: Run, questions: Mapping[str, Question], k: int) -> _Ranking:
     ours = only(run, questions)
     if not len(ours):
         theirs = list(run.query_index)
-        raise _mismatch(
-            f"run {run.name} has no question of the project", theirs, map(id_bytes, questions)
-        )
+        raise _mismatch(f"run {run.name} has no question of the project", theirs, map(id_bytes, questions))
     top = cut(ours, k, duplicates="best")
     return _Ranking(run.name, "run", {name: tuple(top[name].items()) for name in top})
 
@@ -289,15 +285,12 @@ def _mismatch(what: str, theirs: Sequence[bytes], ours: Iterable[bytes]) -> Mism
         one, other = map(show_id, pairs[0])
         fix = f"write ids the same way: '{one}' is '{other}' {named(way, pairs)}"
     return MismatchError(
-        f"{what}: its ids are {some(map(show_id, theirs[:3]))}, expected ids such as "
-        f"{some(map(show_id, mine[:3]))}",
+        f"{what}: its ids are {some(map(show_id, theirs[:3]))}, expected ids such as {some(map(show_id, mine[:3]))}",
         fix=fix,
-    )  # fmt: skip
+    )
 
 
-def _search(
-    retriever: Any, texts: Collection, questions: Mapping[str, Question], k: int
-) -> _Ranked:
+def _search(retriever: Any, texts: Collection, questions: Mapping[str, Question], k: int) -> _Ranked:
     # One object, so that a retriever does not index the same documents twice.
     documents = texts.documents.values()
     index_documents(retriever, documents)
@@ -310,9 +303,7 @@ def _search(
     return found
 
 
-def _documents_to_rank(
-    rankings: Iterable[_Ranking], texts: Collection, depth: int
-) -> dict[str, list[Document]]:
+def _documents_to_rank(rankings: Iterable[_Ranking], texts: Collection, depth: int) -> dict[str, list[Document]]:
     """Return the documents for the model to rank, by question, in order of their best rank."""
     ranks: dict[str, dict[str, int]] = defaultdict(dict)
     for ranking in rankings:
@@ -322,14 +313,12 @@ def _documents_to_rank(
                 ranks[question][document] = min(known, source.rank or depth)
     if not ranks:
         raise InputError(
-            "there are no rankings for the language model to reorder", where="model",
+            "there are no rankings for the language model to reorder",
+            where="model",
             fix="pass runs, or search the collection: --run RUN, --bm25",
-        )  # fmt: skip
+        )
     return {
-        question: [
-            _document(texts.documents[name])
-            for _, name in sorted((rank, name) for name, rank in found.items())
-        ]
+        question: [_document(texts.documents[name]) for _, name in sorted((rank, name) for name, rank in found.items())]
         for question, found in ranks.items()
     }
 
@@ -346,8 +335,9 @@ def _add(found: _Found, rankings: Iterable[_Ranking], texts: Collection, k: int)
         if ranked and not any(is_there[document] for document in ranked):
             raise _mismatch(
                 f"{ranking.kind} {ranking.name} has no document of the collection",
-                sorted(map(id_bytes, ranked)), map(id_bytes, texts.documents),
-            )  # fmt: skip
+                sorted(map(id_bytes, ranked)),
+                map(id_bytes, texts.documents),
+            )
         for question, document, source in top:
             if is_there[document]:
                 found[question, document].append(source)
@@ -360,9 +350,10 @@ def _answers(questions: Mapping[str, Question], texts: Collection) -> Iterator[t
             if document not in texts.documents:
                 raise InputError(
                     f"question {question.id!r} names the answering document {document!r:.60}, "
-                    "which is not in the collection", where="questions",
+                    "which is not in the collection",
+                    where="questions",
                     fix="use the id of a document in the collection, or another collection",
-                )  # fmt: skip
+                )
             yield question.id, document
 
 
@@ -390,11 +381,7 @@ def _stored(project: JudgingProject) -> list[Candidate]:
         return stored.candidates()
 
 
-def _store(
-    project: JudgingProject,
-    found: Mapping[tuple[str, str], Sequence[Source]],
-    texts: Collection,
-) -> None:
+def _store(project: JudgingProject, found: Mapping[tuple[str, str], Sequence[Source]], texts: Collection) -> None:
     wanted = {document for _, document in found}
     # Existing documents keep the text that was judged.
     new = wanted - set(project.documents(wanted))
@@ -421,12 +408,7 @@ def _json(value: Any) -> str:
 
 
 def _report(
-    project: JudgingProject,
-    before: Iterable[Candidate],
-    *,
-    k: int,
-    missing: tuple[str, ...],
-    drawn: int,
+    project: JudgingProject, before: Iterable[Candidate], *, k: int, missing: tuple[str, ...], drawn: int
 ) -> PoolReport:
     questions = project.questions
     old = {(each.question, each.document) for each in before}
@@ -447,9 +429,7 @@ def _report(
         documents=sum(sizes.values()),
         new=new,
         per_question=(
-            (min(sizes.values()), statistics.median(sizes.values()), max(sizes.values()))
-            if sizes
-            else (0, 0.0, 0)
+            (min(sizes.values()), statistics.median(sizes.values()), max(sizes.values())) if sizes else (0, 0.0, 0)
         ),
         sources=tuple(
             PoolSource(

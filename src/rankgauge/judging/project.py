@@ -170,9 +170,10 @@ class JudgingProject(JudgingStore):
         with project.writing() as stored:
             if stored.settings() is not None:
                 raise InputError(
-                    "a judging project already exists", where=project.where,
+                    "a judging project already exists",
+                    where=project.where,
                     fix="name another file, or continue with this one",
-                )  # fmt: skip
+                )
             settings = settings or Settings()
             stored.add_settings(settings, author)
             if guideline is None:
@@ -212,9 +213,10 @@ class JudgingProject(JudgingStore):
             found = stored.version("guideline", version)
         if found is None:
             raise InputError(
-                f"the guideline has no version {version}", where=self.where,
+                f"the guideline has no version {version}",
+                where=self.where,
                 fix="use the number of a version, or none for the latest",
-            )  # fmt: skip
+            )
         return found
 
     def change_guideline(self, text: str, *, author: str = "") -> int:
@@ -273,9 +275,10 @@ class JudgingProject(JudgingStore):
             for name, body in stored.answers(given).items():
                 if Answer(name, **body) != given[name]:
                     raise InputError(
-                        f"a different answer has the identifier {name!r:.60}", where=self.where,
+                        f"a different answer has the identifier {name!r:.60}",
+                        where=self.where,
                         fix="give a changed answer a new identifier",
-                    )  # fmt: skip
+                    )
             stored.add_answers({name: each.body for name, each in given.items()})
 
     def answers(self) -> dict[str, Answer]:
@@ -298,30 +301,32 @@ class JudgingProject(JudgingStore):
             seed = state.settings.seed * 1_000_003 + state.presented + 1
             pair = next_pair(
                 (each for each in state.answers.values() if each.question in state.questions),
-                state.votes, (each.items for each in own),
+                state.votes,
+                (each.items for each in own),
                 random.Random(seed),  # noqa: S311 - a recorded seed, not a secret
-            )  # fmt: skip
+            )
             if pair is None:
                 later = (each for each in own if not state.finished(each))
                 postponed = next(later, None)
                 return None if postponed is None else _task_of(stored, state, postponed)
             end = now + timedelta(minutes=state.settings.lease)
             shown = Presentation(
-                str(uuid.uuid4()), pair[0].question, tuple(each.id for each in pair), judge,
-                "answers", "vote", state.guideline, expires=end.isoformat(timespec="seconds"),
+                str(uuid.uuid4()),
+                pair[0].question,
+                tuple(each.id for each in pair),
+                judge,
+                "answers",
+                "vote",
+                state.guideline,
+                expires=end.isoformat(timespec="seconds"),
                 seed=seed,
-            )  # fmt: skip
+            )
             return _task_of(stored, state, stored.append_presentation(shown))
 
     # ---- judges
 
     def add_judge(
-        self,
-        name: str,
-        *,
-        role: str = "judge",
-        kind: str = "person",
-        origins: Iterable[str] = (),
+        self, name: str, *, role: str = "judge", kind: str = "person", origins: Iterable[str] = ()
     ) -> tuple[Judge, str]:
         """Add a judge; return the judge and the secret of the invitation, which is not stored.
 
@@ -334,14 +339,14 @@ class JudgingProject(JudgingStore):
         """
         if role not in ROLES or kind not in KINDS or not name.strip():
             raise InputError(
-                f"judge {name!r:.60}, role {role!r:.20}, kind {kind!r:.20}", where="judge",
+                f"judge {name!r:.60}, role {role!r:.20}, kind {kind!r:.20}",
+                where="judge",
                 fix=f"use a name, a role ({', '.join(ROLES)}), and a kind ({', '.join(KINDS)})",
-            )  # fmt: skip
+            )
         if len(name.strip()) > _MOST_NAME:
             raise InputError(
-                f"the name has {len(name.strip()):,} characters", where="judge",
-                fix=f"use up to {_MOST_NAME}",
-            )  # fmt: skip
+                f"the name has {len(name.strip()):,} characters", where="judge", fix=f"use up to {_MOST_NAME}"
+            )
         judge = Judge(uuid.uuid4().hex[:12], name.strip(), role, kind)
         secret = secrets.token_urlsafe(24)
         more = {"origins": [_origin(each) for each in origins]} if kind == "application" else None
@@ -380,9 +385,10 @@ class JudgingProject(JudgingStore):
         known = stored.judges().get(judge)
         if known is None:
             raise InputError(
-                f"there is no judge {judge!r:.60}", where=self.where,
+                f"there is no judge {judge!r:.60}",
+                where=self.where,
                 fix="list the judges: rankgauge judge status PROJECT",
-            )  # fmt: skip
+            )
         return known
 
     # ---- tasks
@@ -405,9 +411,10 @@ class JudgingProject(JudgingStore):
         with self._current(write=True) as (stored, state):
             if judge not in state.judges or state.judges[judge].revoked:
                 raise InputError(
-                    f"there is no judge {judge!r:.60}, or the access has ended", where=self.where,
+                    f"there is no judge {judge!r:.60}, or the access has ended",
+                    where=self.where,
                     fix="invite this judge: rankgauge judge invite PROJECT NAME",
-                )  # fmt: skip
+                )
             task = self._open_task(stored, state, judge, now)
             if task is not None:
                 return task
@@ -446,9 +453,10 @@ class JudgingProject(JudgingStore):
             if known is not None:
                 if (known.presentation, known.judge) != (choice.presentation, choice.judge):
                     raise InputError(
-                        f"choice {choice.id!r:.60} belongs to another task", where=self.where,
+                        f"choice {choice.id!r:.60} belongs to another task",
+                        where=self.where,
                         fix="give each choice a unique identifier: a UUID",
-                    )  # fmt: skip
+                    )
                 name = uuid.uuid5(uuid.NAMESPACE_OID, f"{choice.id} {choice.values!r}")
                 if choice.values == known.values or stored.choice(str(name)) is not None:
                     return False
@@ -472,9 +480,7 @@ class JudgingProject(JudgingStore):
         with self._current() as (_, state):
             own = state.done[judge]
             times = sorted(
-                seconds
-                for each in islice(reversed(own), 50)
-                if (seconds := state.latest[each].seconds) is not None
+                seconds for each in islice(reversed(own), 50) if (seconds := state.latest[each].seconds) is not None
             )
             finished = left = complete = 0
             for question in state.pools:
@@ -483,9 +489,14 @@ class JudgingProject(JudgingStore):
                 left += known.left
                 complete += not known.left
             return Progress(
-                len(own), finished, left, times[len(times) // 2] if times else None,
-                len(state.questions), complete, next(reversed(own), None),
-            )  # fmt: skip
+                len(own),
+                finished,
+                left,
+                times[len(times) // 2] if times else None,
+                len(state.questions),
+                complete,
+                next(reversed(own), None),
+            )
 
     def vote_progress(self, judge: str) -> Progress:
         """Return the numbers of finished votes of a judge and of remaining pairs."""
@@ -526,30 +537,36 @@ class JudgingProject(JudgingStore):
             if not any(state.finished(each) for each in same):
                 raise InputError(
                     f"question {question!r:.60}: nobody has judged these {len(items)} documents",
-                    where=self.where, fix="choose one of the disagreements that are listed",
-                )  # fmt: skip
+                    where=self.where,
+                    fix="choose one of the disagreements that are listed",
+                )
             for each in same:
                 if each.purpose == "adjudication" and each.judge == judge:
                     return _task_of(stored, state, each)
             shown = replace(
-                same[0], id=str(uuid.uuid4()), judge=judge, purpose="adjudication",
-                guideline=state.guideline, time="", expires="", sequence=0,
-            )  # fmt: skip
+                same[0],
+                id=str(uuid.uuid4()),
+                judge=judge,
+                purpose="adjudication",
+                guideline=state.guideline,
+                time="",
+                expires="",
+                sequence=0,
+            )
             return _task_of(stored, state, stored.append_presentation(shown))
 
     def _own(self, state: ProjectState, presentation: str, judge: str) -> Presentation:
         shown = state.presentations.get(presentation)
         if shown is None or shown.judge != judge:
             raise InputError(
-                f"there is no task {presentation!r:.60} of this judge", where=self.where,
+                f"there is no task {presentation!r:.60} of this judge",
+                where=self.where,
                 fix="ask for the next task; earlier judgments are kept",
-            )  # fmt: skip
+            )
         return shown
 
     @staticmethod
-    def _open_task(
-        stored: Transaction, state: ProjectState, judge: str, now: datetime
-    ) -> Task | None:
+    def _open_task(stored: Transaction, state: ProjectState, judge: str, now: datetime) -> Task | None:
         for shown in reversed(state.open_tasks(judge)):
             choice = state.latest.get(shown.id)
             undone = choice is not None and choice.outcome == "undone"
@@ -567,9 +584,7 @@ def _origin(text: str) -> str:
         parts, port = urlsplit(""), None
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path.strip("/"):
         raise InputError(
-            f"{text!r:.80} is not an origin",
-            where="origins",
-            fix="use scheme and host: https://shop.example",
+            f"{text!r:.80} is not an origin", where="origins", fix="use scheme and host: https://shop.example"
         )
     usual = {"http": 80, "https": 443}[parts.scheme]
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname

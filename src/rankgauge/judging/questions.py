@@ -60,9 +60,10 @@ def load_questions(
         }
     if not queries:
         raise InputError(
-            "there are no questions", where=str(source),
+            "there are no questions",
+            where=str(source),
             fix="use a file with a question on each line, such as JSON lines of id and text",
-        )  # fmt: skip
+        )
     return [
         Question(
             query.id,
@@ -85,20 +86,19 @@ def questions_of(drawn: Iterable[Any], author: str = "") -> list[Question]:
     """
     return [
         Question(
-            each.id, each.text, author=author or each.model, origin=each.origin,
-            probability=each.probability, answers=(each.document,) if each.document else (),
+            each.id,
+            each.text,
+            author=author or each.model,
+            origin=each.origin,
+            probability=each.probability,
+            answers=(each.document,) if each.document else (),
         )
         for each in drawn
-    ]  # fmt: skip
+    ]
 
 
 def write_question(
-    project: JudgingProject,
-    text: str,
-    *,
-    need: str = "",
-    answers: Iterable[str] = (),
-    author: str = "",
+    project: JudgingProject, text: str, *, need: str = "", answers: Iterable[str] = (), author: str = ""
 ) -> Question:
     """Add a question written by a person and return it with a new identifier.
 
@@ -117,25 +117,29 @@ def write_question(
     if not text or max(len(text), len(need)) > _MOST_TEXT:
         raise InputError(
             f"the question has {len(text):,} characters, the information need {len(need):,}",
-            where="question", fix=f"write 1 to {_MOST_TEXT:,} characters",
-        )  # fmt: skip
+            where="question",
+            fix=f"write 1 to {_MOST_TEXT:,} characters",
+        )
     same = [each for each in project.questions.values() if each.text.casefold() == text.casefold()]
     if same:
-        raise InputError(
-            f"the question already exists as {same[0].id}", where="question",
-            fix="write another question",
-        )  # fmt: skip
+        raise InputError(f"the question already exists as {same[0].id}", where="question", fix="write another question")
     names = tuple(dict.fromkeys(filter(None, map(str.strip, answers))))
     unknown = [name for name in names if name not in project.documents(names)]
     if unknown:
         raise InputError(
-            f"there is no document {unknown[0]!r:.60} in this project", where="question",
+            f"there is no document {unknown[0]!r:.60} in this project",
+            where="question",
             fix="use identifiers of documents in its pools, or none",
-        )  # fmt: skip
+        )
     question = Question(
-        f"page-{uuid.uuid4().hex[:8]}", text, need, author, "page",
-        datetime.now(UTC).isoformat(timespec="seconds"), answers=names,
-    )  # fmt: skip
+        f"page-{uuid.uuid4().hex[:8]}",
+        text,
+        need,
+        author,
+        "page",
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        answers=names,
+    )
     project.add_questions([question])
     return question
 
@@ -170,16 +174,19 @@ def load_gold(source: str | os.PathLike[str], project: JudgingProject) -> list[G
             what = f"the accepted documents {list(accepted)!r:.60} are not all shown"
         if what:
             raise FormatError(
-                what, path=read.name, line=line,
+                what,
+                path=read.name,
+                line=line,
                 fix="use a question of the project, documents of its pools, and which of them are "
                 'accepted: {"question": "q1", "documents": ["d1", "d2"], "accepted": ["d2"]}',
-            )  # fmt: skip
+            )
         tasks.append(GoldTask(question, documents, accepted))
     if not tasks:
         raise InputError(
-            "there are no hidden tests", where=str(source),
+            "there are no hidden tests",
+            where=str(source),
             fix="use CSV or JSON lines with question, documents, and accepted",
-        )  # fmt: skip
+        )
     return tasks
 
 

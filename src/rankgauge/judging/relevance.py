@@ -111,9 +111,10 @@ class Relevance(Result):
         """
         if question not in self.resolved:
             raise InputError(
-                f"there is no question {question!r:.60}", where="relevance",
+                f"there is no question {question!r:.60}",
+                where="relevance",
                 fix="use the identifier of a question with a pool or judgments",
-            )  # fmt: skip
+            )
         return tuple(each for each in self.documents if each.question == question)
 
     def table(self, *, full: bool = False) -> Table:
@@ -177,19 +178,14 @@ class Relevance(Result):
     def _data(self) -> dict[str, Any]:
         return {
             **super()._data(),
-            "none_rates": [
-                asdict(each) | {"consistent": each.consistent} for each in self.none_rates
-            ],
+            "none_rates": [asdict(each) | {"consistent": each.consistent} for each in self.none_rates],
         }
 
     def _notes(self, more: int) -> Iterable[str]:
         if self.warning:
             yield self.warning
         if more:
-            yield (
-                f"{many(more, 'more judged document')}: --full lists all, --question ID those of "
-                "one question"
-            )
+            yield (f"{many(more, 'more judged document')}: --full lists all, --question ID those of one question")
         unjudged = sum(not each.judged for each in self.documents)
         if unjudged:
             ranked = any("not ranked" in each.excluded for each in self.documents)
@@ -198,8 +194,7 @@ class Relevance(Result):
             yield f"not counted: {_counts(self.excluded)}"
         if any(each.shown for each in self.documents):
             yield (
-                "chosen/shown is lower next to strong documents; only relevance (fit) is "
-                "comparable across questions"
+                "chosen/shown is lower next to strong documents; only relevance (fit) is comparable across questions"
             )
         for rate in self.none_rates:
             if rate.sets >= _SETS and not rate.consistent:
@@ -253,9 +248,7 @@ def measure_relevance(
     graded = any(each is not None and each.grades for each in made)
     places = 0 if graded else max(lengths, default=0)
     found = {
-        question: _measure_question(
-            question, mine, (pools or {}).get(question, ()), level=level, places=places
-        )
+        question: _measure_question(question, mine, (pools or {}).get(question, ()), level=level, places=places)
         for question, mine in by_question.items()
     }
     return Relevance(
@@ -311,26 +304,32 @@ def _measure_question(
     low, high = wilson_interval(hits, trials, level)
     fit_low, fit_high = fit.relevance_interval(level)
     columns = {
-        "share": share, "share_low": low, "share_high": high, "fit": fit.relevance,
-        "fit_low": fit_low, "fit_high": fit_high, "above": fit.probability_above(),
-    }  # fmt: skip
+        "share": share,
+        "share_low": low,
+        "share_high": high,
+        "fit": fit.relevance,
+        "fit_low": fit_low,
+        "fit_high": fit_high,
+        "above": fit.probability_above(),
+    }
     # Documents never shown get no estimate: 0 / 0 is undefined, and the fit is only the prior.
     numbers = {key: np.where(trials > 0, each, np.nan).tolist() for key, each in columns.items()}
     found = [
         DocumentRelevance(
-            question=question, document=name, shown=shown[name], chosen=chosen[name],
-            grades=tuple(grades.get(name, ())), excluded=dict(excluded.get(name, {})),
+            question=question,
+            document=name,
+            shown=shown[name],
+            chosen=chosen[name],
+            grades=tuple(grades.get(name, ())),
+            excluded=dict(excluded.get(name, {})),
             **{key: each[at] for key, each in numbers.items()},
         )
         for at, name in enumerate(names)
-    ]  # fmt: skip
+    ]
     index = {name: at for at, name in enumerate(names)}
     # The usual prior would move these predictions away from 0 and 1.
     wide = fit_question(state, prior_sd=_WIDE)[1]
-    predicted = [
-        float(wide.none_probability([[index[name] for name in documents]])[0])
-        for documents, _ in sets
-    ]
+    predicted = [float(wide.none_probability([[index[name] for name in documents]])[0]) for documents, _ in sets]
     everything = QuestionState(names, state.judgments)
     resolved = is_resolved(everything) if sets else len(grades) == len(names)
     none = [not best for _, best in sets]

@@ -42,9 +42,7 @@ class QuestionState:
         return Counter(each for documents, _ in self.judgments for each in documents)
 
 
-def fit_question(
-    state: QuestionState, *, prior_sd: float = 3.0
-) -> tuple[tuple[str, ...], PlackettLuce]:
+def fit_question(state: QuestionState, *, prior_sd: float = 3.0) -> tuple[tuple[str, ...], PlackettLuce]:
     """Fit a Plackett-Luce model to the choices of a question.
 
     Args:
@@ -66,9 +64,7 @@ def fit_question(
     chosen: list[int] = []
     for documents, best in state.judgments:
         if best is not None:
-            sets, picks = ranking_stages(
-                [index[each] for each in documents], [index[each] for each in best] or [NONE]
-            )
+            sets, picks = ranking_stages([index[each] for each in documents], [index[each] for each in best] or [NONE])
             offered += sets
             chosen += picks
     width = max(map(len, offered), default=0)

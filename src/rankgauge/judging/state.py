@@ -9,16 +9,7 @@ from datetime import datetime
 
 from rankgauge.errors import InputError
 from rankgauge.judging.answers import Answer
-from rankgauge.judging.events import (
-    Choice,
-    GoldTask,
-    Judge,
-    Judgment,
-    Presentation,
-    Question,
-    Settings,
-    judgments_of,
-)
+from rankgauge.judging.events import Choice, GoldTask, Judge, Judgment, Presentation, Question, Settings, judgments_of
 from rankgauge.judging.selection import QuestionState, is_resolved
 from rankgauge.judging.store import Transaction
 
@@ -79,17 +70,16 @@ class ProjectState:
             settings = stored.settings()
             if settings is None:
                 raise InputError(
-                    "this judging project has no settings yet", where="judging project",
+                    "this judging project has no settings yet",
+                    where="judging project",
                     fix="create it: rankgauge judge create PROJECT --questions FILE",
-                )  # fmt: skip
+                )
             judges = stored.judges()
             # Cached questions remain valid if judges are only added and the settings are the same.
             same = settings == self.settings and self.judges.items() <= judges.items()
             self.settings, self.judges = settings, judges
             self.guideline = (stored.version("guideline") or (1, ""))[0]
-            self.questions = {
-                name: each for name, each in stored.questions().items() if not each.withdrawn
-            }
+            self.questions = {name: each for name, each in stored.questions().items() if not each.withdrawn}
             pools: dict[str, list[str]] = defaultdict(list)
             for each in stored.candidates():
                 pools[each.question].append(each.document)
@@ -150,9 +140,7 @@ class ProjectState:
     def seen(self, question: str, judge: str) -> frozenset[frozenset[str]]:
         """Return the sets of documents of a question that were shown to a judge."""
         return frozenset(
-            each.items
-            for each in self.by_question[question]
-            if each.judge == judge and each.purpose not in _NO_TASKS
+            each.items for each in self.by_question[question] if each.judge == judge and each.purpose not in _NO_TASKS
         )
 
     def open_tasks(self, judge: str) -> list[Presentation]:
@@ -177,10 +165,7 @@ class ProjectState:
             pool = self.pools.get(question, ())
             graded = self.settings.mode == "graded"
             counted = tuple(
-                (
-                    each.presentation.documents,
-                    None if each.choice.outcome == "graded" else each.choice.documents,
-                )
+                (each.presentation.documents, None if each.choice.outcome == "graded" else each.choice.documents)
                 for each in self.judgments(self.by_question[question], now)
                 if each.counted and each.choice is not None
                 # Grades do not count in other modes, and choices do not count in graded mode.

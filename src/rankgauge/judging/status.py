@@ -100,16 +100,16 @@ class ProjectStatus(Result):
         judges = self.judges
         if not full and len(judges) > _JUDGES:
             judges = tuple(sorted(judges, key=lambda each: -each.finished)[:_JUDGES])
-        rows += [
-            (f"{each.kind} {each.name}", each.finished, ", ".join(_described(each)))
-            for each in judges
-        ]
+        rows += [(f"{each.kind} {each.name}", each.finished, ", ".join(_described(each))) for each in judges]
         return Table(
-            ("what", "number", "detail"), tuple(rows), title=self._heading(),
+            ("what", "number", "detail"),
+            tuple(rows),
+            title=self._heading(),
             subtitle=f"{self.title} ({self.mode}): {self.where}",
             notes=tuple(self._notes(len(judges))),
-            width=80, shortened=frozenset() if full else frozenset({0}),
-        )  # fmt: skip
+            width=80,
+            shortened=frozenset() if full else frozenset({0}),
+        )
 
     def summary(self) -> str:
         """Return the progress and the recommended next step."""
@@ -125,9 +125,7 @@ class ProjectStatus(Result):
         if judges < len(self.judges):
             yield f"{judges} of {len(self.judges)} judges, by tasks; --full lists all"
         other = ", ".join(
-            f"{status} ({number})"
-            for status, number in self.statuses.items()
-            if status != "counted" and number
+            f"{status} ({number})" for status, number in self.statuses.items() if status != "counted" and number
         )
         if other:
             yield f"not counted: {other}"
@@ -155,12 +153,7 @@ def project_status(project: JudgingProject) -> ProjectStatus:
     for each in judgments:
         if each.status not in {"open", "expired"} and each.presentation.judge in done:
             done[each.presentation.judge].append(each)
-    people = [
-        each
-        for name, finished in done.items()
-        if judges[name].kind == "person"
-        for each in finished
-    ]
+    people = [each for name, finished in done.items() if judges[name].kind == "person" for each in finished]
     pools, questions, progress = project.pools, project.questions, project.progress("")
     guideline, _ = project.guideline()
     settings = project.settings
@@ -182,14 +175,13 @@ def project_status(project: JudgingProject) -> ProjectStatus:
         seconds=_median(people),
         judges=tuple(
             JudgeStatus(
-                judge.id, judge.name, judge.role, judge.kind, judge.revoked,
-                len(done[name]), _median(done[name]),
+                judge.id, judge.name, judge.role, judge.kind, judge.revoked, len(done[name]), _median(done[name])
             )
             for name, judge in judges.items()
         ),
         warning=pool_warning(source.kind for each in candidates for source in each.sources),
         next_step=_next_step(project.where, len(questions), len(pools), progress.left),
-    )  # fmt: skip
+    )
 
 
 def _next_step(where: str, questions: int, pooled: int, left: int) -> str:
@@ -203,11 +195,7 @@ def _next_step(where: str, questions: int, pooled: int, left: int) -> str:
 
 
 def _median(judgments: Sequence[Judgment]) -> float | None:
-    known = [
-        each.choice.seconds
-        for each in judgments
-        if each.choice is not None and each.choice.seconds is not None
-    ]
+    known = [each.choice.seconds for each in judgments if each.choice is not None and each.choice.seconds is not None]
     return statistics.median(known) if known else None
 
 
@@ -219,6 +207,4 @@ def _described(judge: JudgeStatus) -> list[str]:
 
 
 def _duration(seconds: float) -> str:
-    return (
-        f", about {seconds / 3600:.1f} h" if seconds >= 3600 else f", about {seconds / 60:.0f} min"
-    )
+    return f", about {seconds / 3600:.1f} h" if seconds >= 3600 else f", about {seconds / 60:.0f} min"

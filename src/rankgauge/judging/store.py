@@ -33,10 +33,7 @@ if TYPE_CHECKING:
 _FIRST = "create it: rankgauge judge create PROJECT --questions FILE"
 _AT_ONCE = 500
 # The copied tables, in an order in which each table precedes the tables that refer to it.
-RECORDED = (
-    "versions", "questions", "documents", "answers", "candidates", "gold", "judges",
-    "presentations", "choices",
-)  # fmt: skip
+RECORDED = ("versions", "questions", "documents", "answers", "candidates", "gold", "judges", "presentations", "choices")
 _MOST_ID = 500  # characters of an identifier
 _MOST_UUID = 36
 _MOST_BODY = 2_000_000  # characters of a document
@@ -170,8 +167,9 @@ class Transaction:
             if len(body) > _MOST_BODY:
                 raise InputError(
                     f"document {each.id!r:.60} has {len(body):,} characters",
-                    where="documents", fix=f"cut it into passages of up to {_MOST_BODY:,}",
-                )  # fmt: skip
+                    where="documents",
+                    fix=f"cut it into passages of up to {_MOST_BODY:,}",
+                )
             rows.append({"id": each.id, "body": body})
         self._upsert("documents", rows, ("id",), update=("body",))
 
@@ -188,11 +186,7 @@ class Transaction:
             pair = {"question": each.question, "document": each.document, "time": _now()}
             for one in each.sources:
                 known = {"source": one.name, "kind": one.kind}
-                rows.append(
-                    pair
-                    | known
-                    | {"rank": one.rank, "score": one.score, "probability": one.probability}
-                )
+                rows.append(pair | known | {"rank": one.rank, "score": one.score, "probability": one.probability})
         before = self._pool_size()
         self._upsert("candidates", rows, ("question", "document", "source", "kind"))
         return self._pool_size() - before
@@ -216,10 +210,7 @@ class Transaction:
     def add_gold(self, tasks: Iterable[GoldTask]) -> None:
         """Store hidden tests."""
         rows = [
-            {
-                "question": each.question,
-                "body": json.dumps({"documents": each.documents, "accepted": each.accepted}),
-            }
+            {"question": each.question, "body": json.dumps({"documents": each.documents, "accepted": each.accepted})}
             for each in tasks
         ]
         self._insert("gold", rows)
@@ -261,9 +252,7 @@ class Transaction:
 
     # ---- judges
 
-    def add_judge(
-        self, judge: Judge, secret: str | None = None, more: Mapping[str, Any] | None = None
-    ) -> None:
+    def add_judge(self, judge: Judge, secret: str | None = None, more: Mapping[str, Any] | None = None) -> None:
         """Store or replace a judge, with the hash of the invitation's secret.
 
         `more` replaces the other stored fields; if None, they are kept.
@@ -274,9 +263,12 @@ class Transaction:
             more = {} if known is None else json.loads(known.body)
         body = dict(more) | {"name": judge.name, "role": judge.role, "kind": judge.kind}
         row = {
-            "id": judge.id, "secret": secret, "time": _now(), "body": json.dumps(body),
+            "id": judge.id,
+            "secret": secret,
+            "time": _now(),
+            "body": json.dumps(body),
             "revoked": _now() if judge.revoked else None,
-        }  # fmt: skip
+        }
         changed = ("body", "revoked", *(("secret",) if secret is not None else ()))
         self._upsert("judges", [row], ("id",), update=changed)
 
@@ -403,12 +395,7 @@ class Transaction:
     # ---- statements
 
     def _rows(
-        self,
-        name: str,
-        column: str = "",
-        values: Iterable[str] | None = None,
-        *,
-        order: Sequence[str] = (),
+        self, name: str, column: str = "", values: Iterable[str] | None = None, *, order: Sequence[str] = ()
     ) -> Iterator[Any]:
         from sqlalchemy import select
 
@@ -443,12 +430,7 @@ class Transaction:
             self._connection.execute(self._table(name).insert(), [dict(row) for row in rows])
 
     def _upsert(
-        self,
-        name: str,
-        rows: Sequence[Mapping[str, Any]],
-        keys: Sequence[str],
-        *,
-        update: Sequence[str] = (),
+        self, name: str, rows: Sequence[Mapping[str, Any]], keys: Sequence[str], *, update: Sequence[str] = ()
     ) -> None:
         """Insert rows; in existing rows, update only the columns `update`."""
         if not rows:
@@ -470,9 +452,10 @@ class Transaction:
 def _check_id(value: str, what: str, most: int = _MOST_ID) -> None:
     if not value or len(value) > most or any(char < " " or _is_lone(char) for char in value):
         raise InputError(
-            f"{value!r:.60} is not a valid identifier of a {what}", where=f"{what}s",
+            f"{value!r:.60} is not a valid identifier of a {what}",
+            where=f"{what}s",
             fix=f"use 1 to {most} characters without control characters",
-        )  # fmt: skip
+        )
 
 
 def _is_lone(char: str) -> bool:

@@ -47,12 +47,7 @@ def define_tables(tables: MetaData) -> MetaData:
         sqlite_autoincrement=True,
     )
     for name in ("documents", "answers"):
-        Table(
-            f"rankgauge_judging_{name}",
-            tables,
-            Column("id", Text, primary_key=True),
-            body(),
-        )
+        Table(f"rankgauge_judging_{name}", tables, Column("id", Text, primary_key=True), body())
     Table(
         "rankgauge_judging_candidates",
         tables,
@@ -105,22 +100,17 @@ def define_tables(tables: MetaData) -> MetaData:
         tables,
         sequence(),
         Column("id", String(36), nullable=False, unique=True),
-        Column(
-            "presentation", String(36), ForeignKey("rankgauge_judging_presentations.id"),
-            nullable=False,
-        ),
+        Column("presentation", String(36), ForeignKey("rankgauge_judging_presentations.id"), nullable=False),
         Column("judge", Text, nullable=False),
         Column("outcome", String(16), nullable=False),
         time(),
         body(),
         sqlite_autoincrement=True,
-    )  # fmt: skip
+    )
     Index("rankgauge_judging_presentations_question", presentations.c.question)
     Index("rankgauge_judging_presentations_judge", presentations.c.judge)
     Index("rankgauge_judging_choices_presentation", choices.c.presentation)
     return tables
 
 
-SCHEMA = Schema(
-    "judging project", define_tables, Path(__file__).parent / "migrations", "0001", "judging"
-)
+SCHEMA = Schema("judging project", define_tables, Path(__file__).parent / "migrations", "0001", "judging")

@@ -153,28 +153,42 @@ class VoteReport(Result):
         undecided = ("both good", "both bad", "ties", "cannot tell") if full else ()
         rows = tuple(
             (
-                each.system, each.other, *((each.kind,) if kinds else ()), each.wins, each.losses,
+                each.system,
+                each.other,
+                *((each.kind,) if kinds else ()),
+                each.wins,
+                each.losses,
                 *((each.both_good, each.both_bad, each.ties, each.cannot_tell) if full else ()),
-                each.rate, None if each.rate is None else f"{each.low:.3f} to {each.high:.3f}",
+                each.rate,
+                None if each.rate is None else f"{each.low:.3f} to {each.high:.3f}",
             )
             for each in shown
-        )  # fmt: skip
+        )
         columns = (
-            "system", "other system", *(("voters",) if kinds else ()), "wins", "losses",
-            *undecided, "win rate", "95% CI",
-        )  # fmt: skip
+            "system",
+            "other system",
+            *(("voters",) if kinds else ()),
+            "wins",
+            "losses",
+            *undecided,
+            "win rate",
+            "95% CI",
+        )
         return Table(
-            columns, rows, title=self.summary(), digits=3, right=frozenset({len(columns) - 1}),
-            notes=tuple(self._notes(len(self.pairs) - len(shown))), width=80,
+            columns,
+            rows,
+            title=self.summary(),
+            digits=3,
+            right=frozenset({len(columns) - 1}),
+            notes=tuple(self._notes(len(self.pairs) - len(shown))),
+            width=80,
             shortened=frozenset() if full else frozenset({0, 1}),
-        )  # fmt: skip
+        )
 
     def data_table(self) -> Table:
         """Return the attributes of each pair of systems and kind of voter."""
         names = tuple(PairVotes.__slots__)
-        return Table(
-            names, tuple(tuple(getattr(one, name) for name in names) for one in self.pairs)
-        )
+        return Table(names, tuple(tuple(getattr(one, name) for name in names) for one in self.pairs))
 
     def _data(self) -> dict[str, Any]:
         return super()._data() | {"notes": list(self._notes(0))}
@@ -207,12 +221,8 @@ class VoteReport(Result):
                     f"{each.high:.3f}"
                 )
         if self.credited or self.uncredited:
-            others = ", ".join(
-                f"{why} ({count:,})" for why, count in sorted(self.uncredited.items())
-            )
-            yield f"votes that credit source documents: {self.credited:,}" + (
-                f"; others: {others}" if others else ""
-            )
+            others = ", ".join(f"{why} ({count:,})" for why, count in sorted(self.uncredited.items()))
+            yield f"votes that credit source documents: {self.credited:,}" + (f"; others: {others}" if others else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +251,7 @@ class VoteRow:
 
 
 def summarize_votes(
-    judgments: Iterable[Judgment],
-    answers: Mapping[str, Answer],
-    kinds: Mapping[str, str] | None = None,
+    judgments: Iterable[Judgment], answers: Mapping[str, Answer], kinds: Mapping[str, str] | None = None
 ) -> VoteReport:
     """Count votes by system and by source document.
 
@@ -261,11 +269,7 @@ def summarize_votes(
     credited = 0
     for each in judgments:
         presentation, choice = each.presentation, each.choice
-        if (
-            presentation.mode != "answers"
-            or choice is None
-            or choice.outcome in {"later", "undone"}
-        ):
+        if presentation.mode != "answers" or choice is None or choice.outcome in {"later", "undone"}:
             continue
         kind = (kinds or {}).get(presentation.judge, "person")
         left, right = (answers[name] for name in presentation.documents)
@@ -324,9 +328,18 @@ def _pair(key: tuple[str, str, str], votes: Counter[str], voters: int) -> PairVo
     system, other, kind = key
     wins, losses = votes[f"won by {system}"], votes[f"won by {other}"]
     return PairVotes(
-        kind, system, other, wins, losses, votes["both good"], votes["both bad"], votes["tie"],
-        votes["cannot tell"], *_rate(wins, losses), voters,
-    )  # fmt: skip
+        kind,
+        system,
+        other,
+        wins,
+        losses,
+        votes["both good"],
+        votes["both bad"],
+        votes["tie"],
+        votes["cannot tell"],
+        *_rate(wins, losses),
+        voters,
+    )
 
 
 def _rate(wins: int, losses: int) -> tuple[float | None, float, float]:
@@ -357,10 +370,7 @@ def read_answers(source: Source) -> list[Answer]:
         except (InputError, TypeError) as error:
             what = error.what if isinstance(error, InputError) else f"sources: {sources!r:.60}"
             raise FormatError(
-                what,
-                path=name,
-                line=number,
-                fix='write {"id": "a1", "question": "q1", ...} as text',
+                what, path=name, line=number, fix='write {"id": "a1", "question": "q1", ...} as text'
             ) from None
     return found
 
@@ -382,9 +392,11 @@ def read_votes(source: Source) -> list[VoteRow]:
         values["winner"] = values["winner"].lower()
         if values["winner"] not in _WINNERS:
             raise FormatError(
-                f"the winner is {values['winner']!r:.40}", path=name, line=number,
+                f"the winner is {values['winner']!r:.40}",
+                path=name,
+                line=number,
                 fix=f"use one of {', '.join(_WINNERS)}",
-            )  # fmt: skip
+            )
         found.append(VoteRow(**values, line=number))
     return found
 
@@ -405,19 +417,22 @@ def import_votes(project: JudgingProject, source: Source, *, kind: str = "person
         for side in (row.left, row.right):
             if side not in answers:
                 raise FormatError(
-                    f"there is no answer {side!r:.60}", path=name, line=row.line,
+                    f"there is no answer {side!r:.60}",
+                    path=name,
+                    line=row.line,
                     fix="import the answers first, with these identifiers",
-                )  # fmt: skip
+                )
             if answers[side].question != row.question:
                 raise FormatError(
                     f"answer {side!r:.60} is of question {answers[side].question!r:.60}",
-                    path=name, line=row.line, fix=f"use answers to {row.question!r:.60}",
-                )  # fmt: skip
+                    path=name,
+                    line=row.line,
+                    fix=f"use answers to {row.question!r:.60}",
+                )
         if row.left == row.right:
             raise FormatError(
-                f"both answers are {row.left!r:.60}", path=name, line=row.line,
-                fix="use two different answers",
-            )  # fmt: skip
+                f"both answers are {row.left!r:.60}", path=name, line=row.line, fix="use two different answers"
+            )
     new = 0
     same: Counter[VoteRow] = Counter()
     with project.writing() as stored:
@@ -436,28 +451,26 @@ def import_votes(project: JudgingProject, source: Source, *, kind: str = "person
                 judges[judge] = Judge(judge, row.judge or f"imported {kind}", kind=kind)
                 stored.add_judge(judges[judge])
             shown = Presentation(
-                shown_id, row.question, (row.left, row.right), judge, "answers", "import", version,
-                row.time,
-            )  # fmt: skip
+                shown_id, row.question, (row.left, row.right), judge, "answers", "import", version, row.time
+            )
             stored.append_presentation(shown)
             preferred = {"left": row.left, "right": row.right}.get(row.winner)
             stored.append_choice(
                 Choice(
-                    str(uuid.uuid5(_NAMESPACE, shown_id)), shown_id, judge,
-                    "chosen" if preferred else row.winner, (preferred,) if preferred else (),
-                    comment=row.comment, time=row.time,
+                    str(uuid.uuid5(_NAMESPACE, shown_id)),
+                    shown_id,
+                    judge,
+                    "chosen" if preferred else row.winner,
+                    (preferred,) if preferred else (),
+                    comment=row.comment,
+                    time=row.time,
                 )
-            )  # fmt: skip
+            )
             new += 1
     return new
 
 
-def add_vote(
-    project: JudgingProject,
-    choice: Choice,
-    left: Answer,
-    right: Answer,
-) -> bool:
+def add_vote(project: JudgingProject, choice: Choice, left: Answer, right: Answer) -> bool:
     """Store an application's vote with its answers; return whether it is new.
 
     Args:
@@ -472,9 +485,10 @@ def add_vote(
     """
     if left.question != right.question or left.id == right.id:
         raise InputError(
-            f"answers {left.id!r:.60} and {right.id!r:.60}", where="vote",
+            f"answers {left.id!r:.60} and {right.id!r:.60}",
+            where="vote",
             fix="use two different answers to one question",
-        )  # fmt: skip
+        )
     # Two applications may use the same identifier.
     name = str(uuid.uuid5(_NAMESPACE, f"{choice.judge} {choice.id}"))
     choice = replace(choice, id=name, presentation=name)
@@ -483,9 +497,7 @@ def add_vote(
         if stored.choice(name) is not None:
             return False
         version = (stored.version("guideline") or (1, ""))[0]
-        shown = Presentation(
-            name, left.question, (left.id, right.id), choice.judge, "answers", "vote", version
-        )
+        shown = Presentation(name, left.question, (left.id, right.id), choice.judge, "answers", "vote", version)
         choice.check(shown, stored.settings() or Settings())
         stored.append_presentation(shown)
         stored.append_choice(choice)
@@ -496,8 +508,5 @@ def _needed(values: Mapping[str, Any], names: Iterable[str], path: str, line: in
     missing = [name for name in names if not values[name]]
     if missing:
         raise FormatError(
-            f"there is no {' and no '.join(missing)}",
-            path=path,
-            line=line,
-            fix=f"use {', '.join(names)} in every line",
+            f"there is no {' and no '.join(missing)}", path=path, line=line, fix=f"use {', '.join(names)} in every line"
         )

@@ -150,38 +150,31 @@ class ReplyCache:
             if not self.path.exists():
                 with suppress(FileExistsError), create_privately(self.path):
                     pass
-            with closing(
-                sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
-            ) as file:
+            with closing(sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)) as file:
                 file.execute("PRAGMA synchronous = FULL")
                 self._make_tables(file)
                 yield file
         except sqlite3.Error as error:
-            raise sqlite_error(
-                error, done, store="cache", where=where, patience=_PATIENCE
-            ) from None
+            raise sqlite_error(error, done, store="cache", where=where, patience=_PATIENCE) from None
         except OSError as error:
             raise InputError(
-                f"cannot be {done}: {error.strerror}", where=where,
+                f"cannot be {done}: {error.strerror}",
+                where=where,
                 fix="check the path, and that its folder is writable",
-            ) from None  # fmt: skip
+            ) from None
 
     def _make_tables(self, file: sqlite3.Connection) -> None:
         names = {row[0] for row in file.execute("SELECT name FROM sqlite_master")}
-        other = next(
-            (name for name in names if not name.startswith(("rankgauge_replies", "sqlite_"))), None
-        )
+        other = next((name for name in names if not name.startswith(("rankgauge_replies", "sqlite_"))), None)
         if other is not None:
             raise InputError(
                 f"this is another kind of database: it contains {other!r:.60}",
-                where=str(self.path), fix="name another file for the cache",
-            )  # fmt: skip
+                where=str(self.path),
+                fix="name another file for the cache",
+            )
         for table, columns in (
             (_TABLE, "reply TEXT NOT NULL"),
             (_CLAIMS, "owner TEXT NOT NULL, renewed REAL NOT NULL"),
         ):
             if table not in names:
-                file.execute(
-                    f"CREATE TABLE IF NOT EXISTS {table} (key TEXT PRIMARY KEY, {columns}) "
-                    "WITHOUT ROWID"
-                )
+                file.execute(f"CREATE TABLE IF NOT EXISTS {table} (key TEXT PRIMARY KEY, {columns}) WITHOUT ROWID")

@@ -122,9 +122,8 @@ class ChatModel:
         self._repairs = integer("repairs", repairs, least=0)
         self._concurrency = integer("concurrency", concurrency, most=100)
         self._endpoint = Endpoint(
-            url, headers=headers, key_env=key_env, key_header=key_header, timeout=timeout,
-            max_bytes=_MAX_BYTES,
-        )  # fmt: skip
+            url, headers=headers, key_env=key_env, key_header=key_header, timeout=timeout, max_bytes=_MAX_BYTES
+        )
         self._slots = threading.Semaphore(self._concurrency)
         self._pace = Pace(requests_per_minute, tokens_per_minute)
         self._meter = Meter(_prices(input_price, output_price, max_cost), max_cost)
@@ -137,9 +136,12 @@ class ChatModel:
         self._excess = 1.0
         # Everything that determines a reply; validity does not depend on `repairs`.
         self._identity = {
-            "type": "chat", **self._endpoint.settings(), "model": model, **self._sampling,
+            "type": "chat",
+            **self._endpoint.settings(),
+            "model": model,
+            **self._sampling,
             "parameters": self._parameters,
-        }  # fmt: skip
+        }
         self.settings: Mapping[str, Any] = self._identity | {"repairs": self._repairs}
 
     def __repr__(self) -> str:
@@ -226,18 +228,14 @@ class ChatModel:
             InputError: If a request is invalid, the cache cannot be used, or prices for `max_cost`
                 are missing; nothing is sent.
         """
-        listed = [
-            _checked(one if isinstance(one, ChatRequest) else ChatRequest(one)) for one in requests
-        ]
+        listed = [_checked(one if isinstance(one, ChatRequest) else ChatRequest(one)) for one in requests]
         keys = [self._key(request) for request in listed]
         unique = dict(zip(keys, listed, strict=True))
         places: dict[str, list[int]] = {}
         for place, key in enumerate(keys):
             places.setdefault(key, []).append(place)
 
-        def delivered(
-            key: str, result: Reply | ModelError
-        ) -> Iterator[tuple[int, Reply | ModelError]]:
+        def delivered(key: str, result: Reply | ModelError) -> Iterator[tuple[int, Reply | ModelError]]:
             for place in places[key]:
                 one = result if place == places[key][0] else self._repeated(result)
                 failed = isinstance(one, ModelError)
@@ -262,8 +260,7 @@ class ChatModel:
             output_tokens: Expected tokens per reply, capped at `max_tokens`.
         """
         expected = {
-            self._key(request): (request, tokens)
-            for request, tokens in zip(requests, output_tokens, strict=True)
+            self._key(request): (request, tokens) for request, tokens in zip(requests, output_tokens, strict=True)
         }
         kept = self._cached({key: request for key, (request, _) in expected.items()})
         most = self._sampling["max_tokens"]
@@ -285,8 +282,7 @@ class ChatModel:
         pool = ThreadPoolExecutor(self._concurrency, thread_name_prefix="rankgauge-llm")
         try:
             key_of = {
-                pool.submit(self._work, key, request, stop, refresh=refresh): key
-                for key, request in requests.items()
+                pool.submit(self._work, key, request, stop, refresh=refresh): key for key, request in requests.items()
             }
             for future in key_of:
                 future.add_done_callback(ended.put)
@@ -298,9 +294,7 @@ class ChatModel:
             stop.now()
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _work(
-        self, key: str, request: ChatRequest, stop: Stop, *, refresh: bool
-    ) -> Reply | ModelError:
+    def _work(self, key: str, request: ChatRequest, stop: Stop, *, refresh: bool) -> Reply | ModelError:
         try:
             stop.wait(0)
             reply = self._obtain(key, request, stop, refresh=refresh)
@@ -324,8 +318,7 @@ class ChatModel:
 
     def _key(self, request: ChatRequest) -> str:
         return cache_key(
-            self._identity
-            | {"messages": request.messages, "schema": request.schema, "sample": request.sample}
+            self._identity | {"messages": request.messages, "schema": request.schema, "sample": request.sample}
         )
 
     def _cached(self, requests: Mapping[str, ChatRequest]) -> dict[str, Reply]:
@@ -341,9 +334,14 @@ class ChatModel:
             except InvalidReply:
                 continue
             found[key] = Reply(
-                row["text"], data, row["model"], usage, cached=True, repairs=row["repairs"],
+                row["text"],
+                data,
+                row["model"],
+                usage,
+                cached=True,
+                repairs=row["repairs"],
                 not_applied=tuple(row["not_applied"]),
-            )  # fmt: skip
+            )
         return found
 
     def _obtain(self, key: str, request: ChatRequest, stop: Stop, *, refresh: bool) -> Reply:
@@ -402,16 +400,14 @@ class ChatModel:
                 return replace(reply, data=data, repairs=repairs)
         raise ModelError(
             f"the reply is not valid after {self._repairs} repairs: {fault}",
-            code="invalid", where=f"{self._model} at {self._endpoint.shown}", text=reply.text,
+            code="invalid",
+            where=f"{self._model} at {self._endpoint.shown}",
+            text=reply.text,
             fix="simplify the schema, raise repairs, or use a model that supports schemas",
-        )  # fmt: skip
+        )
 
     def _answer(
-        self,
-        messages: Sequence[Mapping[str, str]],
-        request: ChatRequest,
-        wait: Wait,
-        used: list[Usage],
+        self, messages: Sequence[Mapping[str, str]], request: ChatRequest, wait: Wait, used: list[Usage]
     ) -> Reply:
         """Return a response, omitting parameters that the server rejects."""
         refused = self._refused
@@ -425,9 +421,8 @@ class ChatModel:
                 parameter = refused_parameter(error, body)
                 if parameter is None:
                     raise ModelError(
-                        error.what, code="server", where=error.where, fix=error.fix,
-                        status=error.status,
-                    ) from None  # fmt: skip
+                        error.what, code="server", where=error.where, fix=error.fix, status=error.status
+                    ) from None
                 refused |= {parameter}
         # Recorded only after the same request without these parameters succeeded.
         with self._lock:
@@ -436,9 +431,8 @@ class ChatModel:
         served = content.get("model")
         unwanted = {"max_tokens"} if request.schema else {"max_tokens", *LEVELS}
         return Reply(
-            text, model=served if isinstance(served, str) else "",
-            not_applied=tuple(sorted(refused - unwanted)),
-        )  # fmt: skip
+            text, model=served if isinstance(served, str) else "", not_applied=tuple(sorted(refused - unwanted))
+        )
 
     def _send(self, body: Mapping[str, Any], wait: Wait, used: list[Usage]) -> Any:
         """Send a body within all limits, count it, and return the response."""
@@ -468,13 +462,9 @@ class ChatModel:
 
         with self._meter.reserving(expected) as estimate:
             try:
-                content, usage = call_with_retries(
-                    once, attempts=self._retries + 1, longest=_LONGEST_WAIT, wait=wait
-                )
+                content, usage = call_with_retries(once, attempts=self._retries + 1, longest=_LONGEST_WAIT, wait=wait)
             except InputError as error:  # the environment variable was unset
-                raise ModelError(
-                    error.what, code="server", where=error.where, fix=error.fix
-                ) from None
+                raise ModelError(error.what, code="server", where=error.where, fix=error.fix) from None
             self._meter.add(usage)
         used.append(usage)
         with self._lock:
@@ -503,29 +493,30 @@ def _plain_parameters(given: Mapping[str, Any] | None) -> dict[str, Any]:
     taken = RESERVED & set(given or ())
     if taken:
         raise InputError(
-            f"{min(taken)} is not an additional parameter", where="parameters",
+            f"{min(taken)} is not an additional parameter",
+            where="parameters",
             fix="pass it as the argument of that name, if there is one",
-        )  # fmt: skip
+        )
     try:
         parameters: dict[str, Any] = json.loads(json.dumps(dict(given or {}), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"parameters must be JSON values: {error}", where="parameters",
+            f"parameters must be JSON values: {error}",
+            where="parameters",
             fix='pass them as {"reasoning_effort": "low"}',
-        ) from None  # fmt: skip
+        ) from None
     return parameters
 
 
-def _prices(
-    per_input: float | None, per_output: float | None, max_cost: float | None
-) -> tuple[float, float] | None:
+def _prices(per_input: float | None, per_output: float | None, max_cost: float | None) -> tuple[float, float] | None:
     if max_cost is not None:
         number("max_cost", max_cost, above=True)
     if per_input is None and per_output is None and max_cost is None:
         return None
     if per_input is None or per_output is None:
         raise InputError(
-            "costs need both prices", where="input_price, output_price",
+            "costs need both prices",
+            where="input_price, output_price",
             fix="pass the prices per million tokens: input_price=0.5, output_price=1.5",
-        )  # fmt: skip
+        )
     return number("input_price", per_input), number("output_price", per_output)

@@ -64,9 +64,10 @@ class ModelEndpoint:
 
     def _invalid_response(self, got: str) -> EndpointError:
         return EndpointError(
-            f"the server returned {got}", where=f"POST {self._endpoint.shown} /{self._path}",
+            f"the server returned {got}",
+            where=f"POST {self._endpoint.shown} /{self._path}",
             fix=f"check the URL and the model: it needs {self._expected}",
-        )  # fmt: skip
+        )
 
 
 class EmbeddingEndpoint(ModelEndpoint):
@@ -107,9 +108,8 @@ class EmbeddingEndpoint(ModelEndpoint):
         cache: str | Path | None = None,
     ) -> None:
         endpoint = Endpoint(
-            url, headers=headers, key_env=key_env, key_header=key_header, timeout=timeout,
-            max_bytes=max_bytes,
-        )  # fmt: skip
+            url, headers=headers, key_env=key_env, key_header=key_header, timeout=timeout, max_bytes=max_bytes
+        )
         super().__init__(endpoint, ["tokens"])
         self._model = model
         self._dimensions = None if dimensions is None else integer("dimensions", dimensions)
@@ -180,18 +180,14 @@ class EmbeddingEndpoint(ModelEndpoint):
             self._width = self._width or len(vectors[0])
         wrong = next((v for v in vectors if len(v) != self._width), None)
         if wrong is not None:
-            raise self._invalid_response(
-                f"a vector of {many(len(wrong), 'number')}, expected {self._width}"
-            )
+            raise self._invalid_response(f"a vector of {many(len(wrong), 'number')}, expected {self._width}")
         return vectors
 
     def _request(self, texts: list[str], attempts: int) -> list[Any]:
         body: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
         if self._dimensions is not None:
             body["dimensions"] = self._dimensions
-        content = call_with_retries(
-            lambda: self._endpoint.post(self._path, body), attempts=attempts
-        )
+        content = call_with_retries(lambda: self._endpoint.post(self._path, body), attempts=attempts)
         vectors = self._in_order(content, len(texts))
         self._count(len(texts), {"tokens": _tokens(content)})
         return vectors
@@ -200,9 +196,7 @@ class EmbeddingEndpoint(ModelEndpoint):
         """Return the vectors in the order of the texts, which the server may change."""
         rows = content.get("data") if isinstance(content, Mapping) else None
         if not isinstance(rows, list):
-            raise self._invalid_response(
-                f"{self._endpoint.quoted(content)}, which has no list 'data'"
-            )
+            raise self._invalid_response(f"{self._endpoint.quoted(content)}, which has no list 'data'")
         if len(rows) != count:
             raise self._invalid_response(f"{many(len(rows), 'vector')} for {many(count, 'text')}")
         placed: dict[int, list[float]] = {}

@@ -33,12 +33,7 @@ class Sent:
 class Pace:
     """Limits of requests and tokens in any 60 seconds; None for no limit."""
 
-    def __init__(
-        self,
-        requests: int | None,
-        tokens: int | None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, requests: int | None, tokens: int | None, clock: Callable[[], float] = time.monotonic) -> None:
         self._requests, self._tokens, self._clock = requests, tokens, clock
         self._sent: deque[Sent] = deque()
         self._not_before = -_MINUTE
@@ -145,9 +140,10 @@ class Meter:
             return
         if self._prices is None:
             raise InputError(
-                "costs need both prices", where="max_cost",
+                "costs need both prices",
+                where="max_cost",
                 fix="give the model input_price and output_price, per million tokens",
-            )  # fmt: skip
+            )
         with self._changed:
             before, limit = self._max_cost, self._spent() + more
             self._max_cost = limit if before is None else min(before, limit)
@@ -165,9 +161,10 @@ class Meter:
             f"{self._spent():.4f} of max_cost={self._max_cost:g} is spent in "
             f"{self._used.calls:,} {inflect(self._used.calls, 'call', 'calls')}, and the next one "
             f"may cost {cost:.4f}: it was not sent",
-            code="budget", where="max_cost",
+            code="budget",
+            where="max_cost",
             fix="raise max_cost, or lower max_tokens; with a cache, no reply is paid for twice",
-        )  # fmt: skip
+        )
 
 
 class Stop:
@@ -209,5 +206,6 @@ class Stop:
             raise ModelError(
                 f"not sent: {reason.what if reason else 'interrupted'}",
                 code="budget" if budget else "skipped",
-                where=reason.where if reason else "", fix=reason.fix if reason else "",
-            )  # fmt: skip
+                where=reason.where if reason else "",
+                fix=reason.fix if reason else "",
+            )

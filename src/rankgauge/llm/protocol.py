@@ -16,14 +16,21 @@ PATH = "chat/completions"
 # Types of response_format, strictest first; if none is supported, it is omitted.
 LEVELS = ("json_schema", "json_object")
 # Parameters that have a separate argument or are not supported by the client.
-RESERVED = frozenset({
-    "max_completion_tokens", "max_tokens", "messages", "model", "n", "response_format", "seed",
-    "stream", "temperature",
-})  # fmt: skip
-_REFUSALS = frozenset({400, 422, 501})
-_REFUSED = re.compile(
-    r"(?i)support|unknown|unrecogni[sz]ed|unexpected|extra|permitted|allowed|available|deprecated"
+RESERVED = frozenset(
+    {
+        "max_completion_tokens",
+        "max_tokens",
+        "messages",
+        "model",
+        "n",
+        "response_format",
+        "seed",
+        "stream",
+        "temperature",
+    }
 )
+_REFUSALS = frozenset({400, 422, 501})
+_REFUSED = re.compile(r"(?i)support|unknown|unrecogni[sz]ed|unexpected|extra|permitted|allowed|available|deprecated")
 _FORMAT = re.compile(r"(?i)response[ _]?format|json_schema|json_object|structured output")
 _REASONING = re.compile(r"\A\s*<think>.*?(</think>|\Z)", re.DOTALL)
 # Lower than in most texts, so that estimates are conservative.
@@ -32,10 +39,7 @@ _TOKENS_PER_MESSAGE = 10
 
 
 def request_body(
-    messages: Sequence[Mapping[str, str]],
-    request: ChatRequest,
-    sampling: Mapping[str, Any],
-    refused: frozenset[str],
+    messages: Sequence[Mapping[str, str]], request: ChatRequest, sampling: Mapping[str, Any], refused: frozenset[str]
 ) -> dict[str, Any]:
     """Return the body of a request without parameters that the server rejects."""
     body: dict[str, Any] = {"messages": list(messages)}
@@ -80,9 +84,13 @@ def raise_error(content: Any, endpoint: Endpoint) -> None:
         status = code if isinstance(code, int) and not isinstance(code, bool) else None
         text = endpoint.quoted(json.dumps(error))
         raise EndpointError(
-            f"the server sent an error: {text}", where=f"POST {endpoint.shown} /{PATH}",
-            fix="see the server's message", status=status, retryable=status in RETRYABLE, body=text,
-        )  # fmt: skip
+            f"the server sent an error: {text}",
+            where=f"POST {endpoint.shown} /{PATH}",
+            fix="see the server's message",
+            status=status,
+            retryable=status in RETRYABLE,
+            body=text,
+        )
 
 
 def read_text(content: Any, endpoint: Endpoint, limit: int | None) -> str:
@@ -98,30 +106,37 @@ def read_text(content: Any, endpoint: Endpoint, limit: int | None) -> str:
     if not isinstance(choice, Mapping) or not isinstance(message, Mapping):
         raise ModelError(
             f"the server returned {endpoint.quoted(content)}, which has no message",
-            code="protocol", where=where,
+            code="protocol",
+            where=where,
             fix="check the URL: the client uses OpenAI's chat completions API",
-        )  # fmt: skip
+        )
     written = _joined(message.get("content"))
     text = _REASONING.sub("", written).strip()
     refusal, ended = message.get("refusal"), choice.get("finish_reason")
     if refusal or ended == "content_filter":
         by = f": {endpoint.quoted(refusal)}" if refusal else ", by a content filter"
         raise ModelError(
-            f"the model refused{by}", code="refused", where=where, text=text,
+            f"the model refused{by}",
+            code="refused",
+            where=where,
+            text=text,
             fix="rephrase the request, or use another model",
-        )  # fmt: skip
+        )
     if ended == "length":
         raise ModelError(
             f"the reply was cut off by {f'max_tokens={limit}' if limit else 'its length'}",
-            code="truncated", where=where, text=text,
+            code="truncated",
+            where=where,
+            text=text,
             fix="raise max_tokens, which reasoning counts towards, or request less at once",
-        )  # fmt: skip
+        )
     if not text:
         raise ModelError(
             "the reply is empty" + (" except for reasoning" if written.strip() else ""),
-            code="empty", where=where,
+            code="empty",
+            where=where,
             fix="check that the model supports chat, and that max_tokens leaves room for a reply",
-        )  # fmt: skip
+        )
     return text
 
 

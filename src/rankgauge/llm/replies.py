@@ -66,10 +66,7 @@ class Usage:
             tokens += f" (estimated for {self.estimated:,} of the calls)"
         cost = "" if self.cost is None else f"; cost {self.cost:.4f}"
         calls = "1 call" if self.calls == 1 else f"{self.calls:,} calls"
-        return (
-            f"{calls}, {self.cached:,} cached, {self.failed:,} failed; "
-            f"{tokens}{cost}; {self.seconds:.1f} s"
-        )
+        return f"{calls}, {self.cached:,} cached, {self.failed:,} failed; {tokens}{cost}; {self.seconds:.1f} s"
 
 
 @dataclass(frozen=True)
@@ -101,20 +98,19 @@ class ChatRequest:
         fits = isinstance(given, Sequence) and bool(given) and all(map(_is_message, given))
         if not fits:
             raise InputError(
-                "messages must be a text, or mappings with role "
-                f"({', '.join(_ROLES)}) and content (a text)", where="messages",
+                f"messages must be a text, or mappings with role ({', '.join(_ROLES)}) and content (a text)",
+                where="messages",
                 fix='write [{"role": "user", "content": "..."}]',
-            )  # fmt: skip
+            )
         object.__setattr__(self, "messages", tuple(dict(message) for message in given))
         integer("sample", self.sample, least=0)
         schema: Any = self.schema
-        if schema is not None and not (
-            isinstance(schema, Mapping) and schema.get("type") == "object"
-        ):
+        if schema is not None and not (isinstance(schema, Mapping) and schema.get("type") == "object"):
             raise InputError(
-                "the schema of a reply must describe an object", where="schema",
+                "the schema of a reply must describe an object",
+                where="schema",
                 fix='write {"type": "object", "properties": {...}}',
-            )  # fmt: skip
+            )
 
 
 def _is_message(given: Any) -> bool:
@@ -165,14 +161,7 @@ class ModelError(RankgaugeError):
     """
 
     def __init__(
-        self,
-        what: str,
-        *,
-        code: str,
-        where: str = "",
-        fix: str = "",
-        status: int | None = None,
-        text: str = "",
+        self, what: str, *, code: str, where: str = "", fix: str = "", status: int | None = None, text: str = ""
     ) -> None:
         super().__init__(what, where=where, fix=fix)
         self.code = code
@@ -213,9 +202,7 @@ def fenced_messages(prompt: str, parts: Mapping[str, str], last: str) -> list[di
         mark = hashlib.sha256(mark.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         if mark not in texts:
             break
-    fenced = [
-        f"{title}:\n<<<DATA {mark}>>>\n{text}\n<<<END {mark}>>>" for title, text in parts.items()
-    ]
+    fenced = [f"{title}:\n<<<DATA {mark}>>>\n{text}\n<<<END {mark}>>>" for title, text in parts.items()]
     return [
         {"role": "system", "content": prompt.replace("{mark}", mark)},
         {"role": "user", "content": "\n\n".join([*fenced, last])},

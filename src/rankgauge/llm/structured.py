@@ -24,10 +24,7 @@ class InvalidReply(ValueError):  # noqa: N818 - about a reply
 
 def object_schema(**properties: Any) -> dict[str, Any]:
     """Return the schema of an object with exactly these properties."""
-    return {
-        "type": "object", "properties": properties, "required": list(properties),
-        "additionalProperties": False,
-    }  # fmt: skip
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def response_format(schema: Mapping[str, Any], level: str) -> dict[str, Any]:
@@ -76,9 +73,7 @@ def _values(text: str) -> Iterator[Any]:
     Raises:
         InvalidReply: If an object is truncated or not JSON. Braces in prose or LaTeX are skipped.
     """
-    decoder = json.JSONDecoder(
-        object_pairs_hook=_without_duplicates, parse_constant=_no_number, parse_float=_finite
-    )
+    decoder = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_constant=_no_number, parse_float=_finite)
     end = 0
     fault = ""
     found = False
@@ -136,17 +131,15 @@ def _validator(schema_text: str) -> tuple[Any, _Check | None]:
     jsonschema = library("jsonschema", extra="llm", of="a reply with a schema")
     if '"$ref"' in schema_text:
         raise InputError(
-            "the schema has a $ref, which many servers do not support", where="schema",
-            fix="expand the schema",
-        )  # fmt: skip
+            "the schema has a $ref, which many servers do not support", where="schema", fix="expand the schema"
+        )
     schema = json.loads(schema_text)
     try:
         jsonschema.Draft202012Validator.check_schema(schema)
     except jsonschema.SchemaError as error:
         raise InputError(
-            f"not a JSON schema: {error.message:.200}", where="schema",
-            fix="see https://json-schema.org/draft/2020-12",
-        ) from None  # fmt: skip
+            f"not a JSON schema: {error.message:.200}", where="schema", fix="see https://json-schema.org/draft/2020-12"
+        ) from None
     return jsonschema.Draft202012Validator(schema), _quick_check(schema)
 
 
@@ -168,9 +161,7 @@ def _quick_check(schema: Any) -> _Check | None:
         each = _quick_check(schema["items"])
         least, most = schema.get("minItems", 0), schema.get("maxItems", math.inf)
         return each and (
-            lambda value: (
-                isinstance(value, list) and least <= len(value) <= most and all(map(each, value))
-            )
+            lambda value: isinstance(value, list) and least <= len(value) <= most and all(map(each, value))
         )
     strict = names == {"type", "properties", "required", "additionalProperties"}
     if kind == "object" and strict and schema["additionalProperties"] is False:
@@ -187,9 +178,7 @@ def _quick_check(schema: Any) -> _Check | None:
 
 def _fault(validator: Any, value: Any) -> str:
     """Return the most relevant error of a value; empty if valid."""
-    best_match = library(
-        "jsonschema.exceptions", extra="llm", of="a reply with a schema"
-    ).best_match
+    best_match = library("jsonschema.exceptions", extra="llm", of="a reply with a schema").best_match
     error = best_match(validator.iter_errors(value))
     if error is None:
         return ""

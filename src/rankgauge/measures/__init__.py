@@ -19,8 +19,13 @@ from rankgauge.measures.declaration import DECLARED, Declaration, register
 from rankgauge.measures.measure import Measure, list_measures, parse
 
 __all__ = [  # noqa: PLE0604 - all are text
-    "Declaration", "Measure", "list_measures", "parse", "register", *DECLARED,
-]  # fmt: skip
+    "Declaration",
+    "Measure",
+    "list_measures",
+    "parse",
+    "register",
+    *DECLARED,
+]
 
 
 def __getattr__(name: str) -> Measure:

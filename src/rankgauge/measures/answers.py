@@ -12,8 +12,7 @@ from rankgauge.measures.declaration import Declaration, register
 
 # Measures computed from verdicts, with their definitions.
 _VERDICTS = {
-    "ContextRelevance": "Contexts that are relevant to the question / contexts. Undefined without "
-    "contexts.",
+    "ContextRelevance": "Contexts that are relevant to the question / contexts. Undefined without contexts.",
     "ContextPrecision": "Contexts that support a claim of the reference / contexts. Undefined "
     "without contexts or without a reference. Ru et al. 2024 (RAGChecker).",
     "ContextAP": "Average precision of the contexts; those that support a claim of the reference "
@@ -33,11 +32,10 @@ _VERDICTS = {
     "NotStated": "Claims of the answer that no context supports or contradicts / claims of the "
     "answer. With `Contradicted`, the hallucination rate.",
     "AnswerRelevance": "Claims of the answer that address the question / claims of the answer.",
-    "Completeness": "Claims of the reference that the answer supports / claims of the reference; "
-    "0 without an answer.",
+    "Completeness": "Claims of the reference that the answer supports / claims of the reference; 0 without an answer.",
     "AnswerPrecision": "Claims of the answer that the reference supports / claims of the answer.",
     "AnswerCorrectness": "The harmonic mean of `Completeness` and `AnswerPrecision`; 0 without an "
-    "answer and for an answer without claims, such as \"I don't know\".",
+    'answer and for an answer without claims, such as "I don\'t know".',
     "NoiseFromUseful": "Noise sensitivity: claims of the answer that the reference does not "
     "support, but a context that supports a claim of the reference does / claims of the answer. "
     "Ru et al. 2024.",
@@ -60,18 +58,23 @@ _VERDICTS = {
     "StrictNuggets": "Nuggets that the answer supports / nuggets; partial support counts 0.",
     "VitalNuggets": "`Nuggets` over the vital nuggets only.",
     "StrictVitalNuggets": "`StrictNuggets` over the vital nuggets only.",
-    "Abstention": "Whether the system abstains: the mean is the rate of \"I don't know\".",
+    "Abstention": 'Whether the system abstains: the mean is the rate of "I don\'t know".',
     "WrongAbstention": "Whether the system abstains although the question can be answered; "
     "undefined for other questions.",
     "RightAbstention": "Whether the system abstains if the collection cannot answer the question; "
     "undefined for other questions.",
-}  # fmt: skip
+}
 _LIKE = {"ContextAP", "ContextRecall", "Faithfulness"}  # measures with the parameter `like`
 # Measures for which lower is better.
 _LOWER = {
-    "Contradicted", "NotStated", "NoiseFromUseful", "NoiseFromOthers", "Hallucination",
-    "Abstention", "WrongAbstention",
-}  # fmt: skip
+    "Contradicted",
+    "NotStated",
+    "NoiseFromUseful",
+    "NoiseFromOthers",
+    "Hallucination",
+    "Abstention",
+    "WrongAbstention",
+}
 # Measures computed from the texts of answers, with their definitions.
 _TEXTS = {
     "ExactMatch": "Whether the answer equals a reference answer, ignoring surrounding white "
@@ -89,8 +92,7 @@ _TEXTS = {
     "words of the answer. A lexical form of `Faithfulness`. Adlakha et al. 2024.",
     "QuotePrecision": "Quotations of three words or more in the answer that occur in a context, "
     "ignoring case and punctuation / quotations. Undefined without quotations.",
-    "ContextIdPrecision": "Distinct contexts known to answer the question / distinct contexts, by "
-    "identifier.",
+    "ContextIdPrecision": "Distinct contexts known to answer the question / distinct contexts, by identifier.",
     "ContextIdRecall": "Contexts known to answer the question that the model received / contexts "
     "known to answer the question, by identifier; 0 without contexts.",
     "AnswerSimilarity": "The cosine of the embeddings of answer and reference; the highest value "
@@ -99,24 +101,31 @@ _TEXTS = {
     "QuestionSimilarity": "The cosine of the embeddings of answer and question. Needs an encoder.",
     "ContextSimilarity": "The mean over the contexts of the cosine of the embeddings of context "
     "and question. Needs an encoder.",
-}  # fmt: skip
+}
 _COSINES = {"AnswerSimilarity", "QuestionSimilarity", "ContextSimilarity"}  # bounded by -1
 
 for _name, _doc in _VERDICTS.items():
     register(
         Declaration(
-            _name, _doc, {"like": None} if _name in _LIKE else {}, undefined="skip",
-            better="lower" if _name in _LOWER else "higher", reads="verdicts",
+            _name,
+            _doc,
+            {"like": None} if _name in _LIKE else {},
+            undefined="skip",
+            better="lower" if _name in _LOWER else "higher",
+            reads="verdicts",
         )
-    )  # fmt: skip
+    )
 register(
     Declaration(
         "Criterion",
         "Whether the answer meets the user's criterion of this name: `Criterion(name=polite)`. "
         "Undefined without an answer.",
-        {}, required=("name",), undefined="skip", reads="verdicts",
+        {},
+        required=("name",),
+        undefined="skip",
+        reads="verdicts",
     )
-)  # fmt: skip
+)
 for _name, _doc in _TEXTS.items():
     _low = -1.0 if _name in _COSINES else 0.0
     register(Declaration(_name, _doc, {}, bounds=(_low, 1.0), undefined="skip", reads="answers"))

@@ -9,12 +9,7 @@ import numpy as np
 from rankgauge.core.ids import IntArray
 from rankgauge.data.judged_run import UNRANKED, Counts, JudgedRun, Level, Values
 from rankgauge.measures.declaration import measure
-from rankgauge.measures.tie_means import (
-    chance_of_success,
-    expected_ap,
-    expected_gmap,
-    expected_reciprocal,
-)
+from rankgauge.measures.tie_means import chance_of_success, expected_ap, expected_gmap, expected_reciprocal
 
 _LEVELS = tuple(level / 10 for level in range(11))
 _RESIDUAL = ("RBPres", "RBP residual", "rbp_resid")
@@ -102,11 +97,7 @@ def Success(run: JudgedRun, *, k: int, rel: Level = 1) -> Values:
     return (run.first(rel) <= k).astype(np.float64)
 
 
-@measure(
-    trec="recip_rank",
-    also=("MRR", "ReciprocalRank", "MeanReciprocalRank"),
-    tie_mean=expected_reciprocal,
-)
+@measure(trec="recip_rank", also=("MRR", "ReciprocalRank", "MeanReciprocalRank"), tie_mean=expected_reciprocal)
 def RR(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
     r"""Reciprocal rank of the first relevant document, 0 if it is not in the first k.
 
@@ -343,20 +334,9 @@ def IPrecAvg(run: JudgedRun, *, rel: Level = 1, points: str = "up") -> Values:
     stated=("p",),
     also={"rank-biased precision": {}} | {name: {"residual": True} for name in _RESIDUAL},
     tie_mean="linear",
-    variants={
-        ("residual", True): {
-            "better": "lower", "reads": "judged", "without": ("judged_only",)
-        }
-    },
-)  # fmt: skip
-def RBP(
-    run: JudgedRun,
-    *,
-    p: float = 0.8,
-    k: int | None = None,
-    rel: Level = 1,
-    residual: bool = False,
-) -> Values:
+    variants={("residual", True): {"better": "lower", "reads": "judged", "without": ("judged_only",)}},
+)
+def RBP(run: JudgedRun, *, p: float = 0.8, k: int | None = None, rel: Level = 1, residual: bool = False) -> Values:
     r"""Rank-biased precision: relevance found by a user who continues with probability p.
 
     $$ RBP@k = (1 - p) \sum_{i \le k,\; g_i \ge rel} p^{\,i-1} $$

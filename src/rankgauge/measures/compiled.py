@@ -17,9 +17,23 @@ from rankgauge.measures.measure import Measure
 
 # In the order of `native.c`. Beyond: whether more than k documents are relevant.
 _FAMILIES = (
-    "P", "R", "F", "Success", "RR", "AP", "nDCG", "SetP", "SetR", "SetF", "NumRet", "NumRel",
-    "NumRelRet", "FirstRel", "Judged", "Beyond",
-)  # fmt: skip
+    "P",
+    "R",
+    "F",
+    "Success",
+    "RR",
+    "AP",
+    "nDCG",
+    "SetP",
+    "SetR",
+    "SetF",
+    "NumRet",
+    "NumRel",
+    "NumRelRet",
+    "FirstRel",
+    "Judged",
+    "Beyond",
+)
 # Judged is excluded: lists of grades do not separate grades below 0 from unjudged documents.
 COMPILED_MEASURES = {*_FAMILIES} - {"Judged", "Beyond"}
 # Integers below this number are exact as floats.
@@ -30,9 +44,7 @@ UNJUDGED = -1.0
 Step: TypeAlias = tuple[float, float, float, float]
 
 
-def step(
-    family: str, k: Value | None = None, level: Value | None = 1, beta: Value | None = 1
-) -> Step | None:
+def step(family: str, k: Value | None = None, level: Value | None = 1, beta: Value | None = 1) -> Step | None:
     """Return a row of a program: number of the family, cut-off, relevance level, beta.
 
     None if the compiled core does not support the level, such as ``best``.
@@ -92,9 +104,7 @@ def _are_plain(ids: Iterable[Any]) -> bool:
     return kinds == {int}
 
 
-def measure_grades(
-    measures: tuple[Measure, ...], grades: list[float], pool: list[float]
-) -> list[float]:
+def measure_grades(measures: tuple[Measure, ...], grades: list[float], pool: list[float]) -> list[float]:
     """Return the values of the measures for one ranking, by the compiled core if possible.
 
     Args:

@@ -51,14 +51,7 @@ def Unjudged(run: JudgedRun, *, k: int) -> Values:
     return (run.depth(k) - run.among(run.judged, k)) / k
 
 
-@measure(
-    trec="num_ret",
-    mean="sum",
-    better="neither",
-    bounds=(0.0, math.inf),
-    judged_only=False,
-    tie_mean="same",
-)
+@measure(trec="num_ret", mean="sum", better="neither", bounds=(0.0, math.inf), judged_only=False, tie_mean="same")
 def NumRet(run: JudgedRun) -> Values:
     """The number of documents retrieved; the mean is the sum over queries.
 
@@ -69,14 +62,7 @@ def NumRet(run: JudgedRun) -> Values:
     return run.retrieved.astype(np.float64)
 
 
-@measure(
-    trec="num_rel",
-    mean="sum",
-    better="neither",
-    bounds=(0.0, math.inf),
-    judged_only=False,
-    tie_mean="same",
-)
+@measure(trec="num_rel", mean="sum", better="neither", bounds=(0.0, math.inf), judged_only=False, tie_mean="same")
 def NumRel(run: JudgedRun, *, rel: Level = 1) -> Values:
     """The number of relevant documents, retrieved or not; the mean is the sum over queries.
 
@@ -87,13 +73,7 @@ def NumRel(run: JudgedRun, *, rel: Level = 1) -> Values:
     return run.relevant(rel).astype(np.float64)
 
 
-@measure(
-    trec="num_rel_ret",
-    mean="sum",
-    bounds=(0.0, math.inf),
-    judged_only=False,
-    tie_mean="linear",
-)
+@measure(trec="num_rel_ret", mean="sum", bounds=(0.0, math.inf), judged_only=False, tie_mean="linear")
 def NumRelRet(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Values:
     """The number of relevant documents in the first k; the mean is the sum over queries.
 
@@ -124,14 +104,7 @@ def NumNonrelRet(run: JudgedRun, *, k: int | None = None, rel: Level = 1) -> Val
 
 
 @measure(trec="utility", bounds=(-math.inf, math.inf), tie_mean="same")
-def Utility(
-    run: JudgedRun,
-    *,
-    hit: float = 1,
-    noise: float = -1,
-    miss: float = 0,
-    rel: Level = 1,
-) -> Values:
+def Utility(run: JudgedRun, *, hit: float = 1, noise: float = -1, miss: float = 0, rel: Level = 1) -> Values:
     r"""Set utility: weights for relevant documents retrieved, other retrieved ones, missed ones.
 
     $$ Utility = hit \cdot f + noise \cdot (n - f) + miss \cdot (R - f) $$
@@ -152,11 +125,7 @@ def Utility(
 
 
 @measure(
-    better="lower",
-    undefined="skip",
-    bounds=(1.0, math.inf),
-    also=("first_relevant_rank",),
-    tie_mean=expected_first,
+    better="lower", undefined="skip", bounds=(1.0, math.inf), also=("first_relevant_rank",), tie_mean=expected_first
 )
 def FirstRel(run: JudgedRun, *, rel: Level = 1) -> Values:
     r"""The rank of the first relevant document.

@@ -147,9 +147,7 @@ def nNRBP(run: SubtopicRun, *, alpha: float = 0.5, p: float = 0.5, rel: Level = 
     deep = (_BITS + math.log2(run.pool.shape[2])) / -math.log2(p)
     ideal = _ideal(run, alpha, rel, math.ceil(deep))
     powers = _powers(p, ideal.shape[1])
-    return _share(
-        run.total(_gains(run, alpha, rel) * _persistence(run, p)), run.total(ideal * powers)
-    )
+    return _share(run.total(_gains(run, alpha, rel) * _persistence(run, p)), run.total(ideal * powers))
 
 
 @measure(reads="subtopics", also=("AP-IA", "MAP-IA"))
@@ -238,9 +236,7 @@ def _discounts(run: SubtopicRun) -> Values:
 def _ideal(run: SubtopicRun, alpha: float, rel: Level, k: int) -> Values:
     """Return the gains of the ideal ranking, (Q, I), for at least `k` ranks if available."""
     ranks = max(_LEAST, 1 << (min(k, run.pool.shape[1]) - 1).bit_length())
-    return run.once(
-        ("ideal", alpha, rel, ranks), lambda: _greedy(run.reaches(run.pool, rel), alpha, ranks)
-    )
+    return run.once(("ideal", alpha, rel, ranks), lambda: _greedy(run.reaches(run.pool, rel), alpha, ranks))
 
 
 def _greedy(pool: BoolArray, alpha: float, ranks: int) -> Values:

@@ -30,12 +30,7 @@ class _Scale(NamedTuple):
 
 @measure(bounds=(0.0, math.inf), reads="grades", tie_mean="linear")
 def DCG(
-    run: JudgedRun,
-    *,
-    k: int | None = None,
-    gain: Value = "linear",
-    rel: Level | None = None,
-    b: float | None = None,
+    run: JudgedRun, *, k: int | None = None, gain: Value = "linear", rel: Level | None = None, b: float | None = None
 ) -> Values:
     r"""Discounted cumulative gain: the sum of the gains of the first k ranks, discounted by rank.
 
@@ -290,8 +285,7 @@ def _gains(run: JudgedRun, scale: _Scale) -> Values:
     """Return the gain of each retrieved document, (Q, J)."""
     gain, rel, _ = scale
     return run.once(
-        ("gains", gain, rel),
-        lambda: _gain_of(run.grade, run.judged if rel is None else run.hits(rel), gain),
+        ("gains", gain, rel), lambda: _gain_of(run.grade, run.judged if rel is None else run.hits(rel), gain)
     )
 
 
@@ -299,10 +293,7 @@ def _best(run: JudgedRun, scale: _Scale) -> Values:
     """Return the gains of all judged documents, descending, (Q, I)."""
     gain, rel, _ = scale
     least = 0 if rel is None else run.least(rel)
-    return run.once(
-        ("best", gain, rel),
-        lambda: _best_first(_gain_of(run.ideal, run.ideal >= least, gain)),
-    )
+    return run.once(("best", gain, rel), lambda: _best_first(_gain_of(run.ideal, run.ideal >= least, gain)))
 
 
 def _ideal(run: JudgedRun, scale: _Scale) -> Values:

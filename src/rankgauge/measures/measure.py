@@ -26,15 +26,7 @@ _LISTED = re.compile(r"(?:[^(),]|\((?:[^()]|\([^()]*\))*\)|,(?!\s*[^\W\d]))+")
 _LONGEST_LIST = 5000
 
 # Parameter names of other tools.
-_WORDS = {
-    "dcg": "gain",
-    "gains": "gain",
-    "cutoff": "k",
-    "top_k": "k",
-    "max_rel": "top",
-    "beta": "p",
-    "T": "goal",
-}
+_WORDS = {"dcg": "gain", "gains": "gain", "cutoff": "k", "top_k": "k", "max_rel": "top", "beta": "p", "T": "goal"}
 
 
 @dataclass(frozen=True)
@@ -141,12 +133,9 @@ class Measure:
         for word in declared.required:
             if word not in bound:
                 example = self(**{word: 0.1 if word == "recall" else 10})
-                whole = f", or Set{self.name} for all that was retrieved" * (
-                    f"Set{self.name}" in DECLARED
-                )
+                whole = f", or Set{self.name} for all that was retrieved" * (f"Set{self.name}" in DECLARED)
                 raise UnknownName(
-                    f"{self.name} needs {word}: {VOCABULARY[word].meaning}",
-                    fix=f"write {example}{whole}",
+                    f"{self.name} needs {word}: {VOCABULARY[word].meaning}", fix=f"write {example}{whole}"
                 )
         for word, value in (("norm", "k"), ("ideal", "topk")):
             if bound.get(word) == value and "k" not in bound:
@@ -203,20 +192,13 @@ class Measure:
         """The kernel, its parameters, and whether unjudged documents are removed."""
         declared = self.declaration
         if declared.kernel is None:
-            raise InputError(
-                f"{self} is not computed from a run: it reads {declared.reads}",
-                fix="omit it here",
-            )
+            raise InputError(f"{self} is not computed from a run: it reads {declared.reads}", fix="omit it here")
         words = self.arguments
         judged_only = bool(words.pop("judged_only", False))
         return declared.kernel, words, judged_only
 
     def mean(
-        self,
-        values: Sequence[float] | Values,
-        weights: Sequence[float] | None = None,
-        *,
-        skip_undefined: bool = False,
+        self, values: Sequence[float] | Values, weights: Sequence[float] | None = None, *, skip_undefined: bool = False
     ) -> float:
         """Return the mean of values: arithmetic, geometric (floor 1e-5), or, for counts, the sum.
 
@@ -296,9 +278,7 @@ class Measure:
         counted: Values = np.nan_to_num(values, nan=0.0)
         return counted
 
-    def differences(
-        self, values: Values, others: Values, *, skip_undefined: bool = False
-    ) -> Values:
+    def differences(self, values: Values, others: Values, *, skip_undefined: bool = False) -> Values:
         """Return the difference for each query, as used in means; NaN if either value is excluded.
 
         If the measure has a geometric mean, the differences are between natural logarithms (floor
@@ -357,8 +337,7 @@ class Measure:
 
 def _unknown_parameter(name: str, word: str, declared: Declaration) -> UnknownName:
     return UnknownName(
-        f"{name} has no parameter {word!r}",
-        fix=f"its parameters are {', '.join(sorted(declared.words))}",
+        f"{name} has no parameter {word!r}", fix=f"its parameters are {', '.join(sorted(declared.words))}"
     )
 
 
@@ -391,9 +370,8 @@ def parse_directed(text: str | Measure) -> Measure:
     found = parse(text)
     if found.declaration.better == "neither":
         raise InputError(
-            f"{found} has no better direction", where="measure",
-            fix="choose another, such as nDCG@10 or AP",
-        )  # fmt: skip
+            f"{found} has no better direction", where="measure", fix="choose another, such as nDCG@10 or AP"
+        )
     return found
 
 
@@ -439,14 +417,9 @@ def parse_all(text: str | Measure, dialect: str | None = None) -> tuple[Measure,
     if isinstance(text, Measure):
         return _expand(text)
     if not isinstance(text, str):
-        raise InputError(
-            f"got {type(text).__name__}, expected a measure",
-            fix='pass a name such as "nDCG@10"',
-        )
+        raise InputError(f"got {type(text).__name__}, expected a measure", fix='pass a name such as "nDCG@10"')
     if dialect is not None and not isinstance(dialect, str):
-        raise InputError(
-            f"got {type(dialect).__name__} for dialect", fix='pass the name of a tool, as in "ranx"'
-        )
+        raise InputError(f"got {type(dialect).__name__} for dialect", fix='pass the name of a tool, as in "ranx"')
     return _parse_name(text, dialect)
 
 

@@ -91,9 +91,7 @@ def Prefs(run: PreferenceRun, *, count: str = "preferences", scope: str = "all")
 
 def _balanced(run: PreferenceRun, scope: str) -> Values:
     if scope == "any":
-        raise InputError(
-            "Prefs(count=balanced) has no scope=any", fix="write scope=all or scope=both"
-        )
+        raise InputError("Prefs(count=balanced) has no scope=any", fix="write scope=all or scope=both")
     satisfied, counted = np.moveaxis(run.balanced_counts(), 2, 0)[2 * (scope == "both") :][:2]
     # Not padding of queries with fewer groups.
     exists = np.arange(counted.shape[1]) < run.groups()[:, None]
@@ -109,9 +107,13 @@ def _mean_of_groups(run: PreferenceRun, satisfied: IntArray, counted: IntArray) 
 
 
 @measure(
-    reads="preferences", trec="prefs_num_prefs_poss", bounds=(0.0, math.inf), better="neither",
-    mean="sum", judged_only=False,
-)  # fmt: skip
+    reads="preferences",
+    trec="prefs_num_prefs_poss",
+    bounds=(0.0, math.inf),
+    better="neither",
+    mean="sum",
+    judged_only=False,
+)
 def NumPrefs(run: PreferenceRun) -> Values:
     """The number of preferences in the judgments; the mean is the sum over queries.
 
@@ -123,9 +125,12 @@ def NumPrefs(run: PreferenceRun) -> Values:
 
 
 @measure(
-    reads="preferences", bounds=(0.0, math.inf), mean="sum", judged_only=False,
+    reads="preferences",
+    bounds=(0.0, math.inf),
+    mean="sum",
+    judged_only=False,
     trec={"prefs_num_prefs_ful": {}, "prefs_num_prefs_ful_ret": {"scope": "both"}},
-)  # fmt: skip
+)
 def NumPrefsKept(run: PreferenceRun, *, scope: str = "all") -> Values:
     """The number of preferences that a ranking satisfies; the mean is the sum over queries.
 
@@ -163,9 +168,7 @@ def Compat(run: JudgedRun, *, p: float = 0.95, k: int = _FAR, normalize: bool = 
     CIKM.
     """
     if k > _MOST_RANKS:
-        raise InputError(
-            f"Compat@{k} sums over {k:,} ranks", fix=f"write a cut-off of {_MOST_RANKS:,} or less"
-        )
+        raise InputError(f"Compat@{k} sums over {k:,} ranks", fix=f"write a cut-off of {_MOST_RANKS:,} or less")
     below, upto, whole = _overlaps(p, k)
     relevant_docs = run.judged & (run.grade > 0)
     ideal = run.once("ideal rank", lambda: _ideal_ranks(run))
@@ -178,9 +181,7 @@ def Compat(run: JudgedRun, *, p: float = 0.95, k: int = _FAR, normalize: bool = 
 
 
 @measure(also=("PairwiseAccuracy",), variants={("among", "retrieved"): {"monotone": False}})
-def PairAcc(
-    run: JudgedRun, *, k: int | None = None, rel: Level = 1, among: str = "judged"
-) -> Values:
+def PairAcc(run: JudgedRun, *, k: int | None = None, rel: Level = 1, among: str = "judged") -> Values:
     r"""Pairwise accuracy: the probability that a relevant document is above a nonrelevant one.
 
     $$ PairAcc = \frac{1}{R N} \sum_{r} | \{ n : rank(r) < rank(n) \} | $$

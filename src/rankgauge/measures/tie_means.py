@@ -59,9 +59,7 @@ def chance_of_success(run: JudgedRun, *, k: int, rel: Level) -> Values:
     def missed(rows: IntArray, places: IntArray) -> Values:
         left = np.maximum(size[rows, None] - places, 1)
         ratio = np.maximum(left - more[rows, None], 0) / left
-        return np.multiply.accumulate(np.where(places < fewer[rows, None], ratio, 1.0), axis=1)[
-            :, -1
-        ]
+        return np.multiply.accumulate(np.where(places < fewer[rows, None], ratio, 1.0), axis=1)[:, -1]
 
     return 1.0 - _by_rows(fewer, missed, 1.0)
 
@@ -144,12 +142,7 @@ def _inverse_ranks(ranks: int) -> Values:
 
 
 def _precisions_in(  # noqa: PLR0917 - six numbers of each group
-    first: IntArray,
-    size: IntArray,
-    slots: IntArray,
-    above: IntArray,
-    members: IntArray,
-    inverse: Values,
+    first: IntArray, size: IntArray, slots: IntArray, above: IntArray, members: IntArray, inverse: Values
 ) -> Values:
     """Return the mean precision at a relevant document over the places of its group.
 
@@ -253,9 +246,7 @@ def expected_bpref(run: JudgedRun, *, rel: Level) -> Values:
     return np.where(whole > 0, total / np.maximum(whole, 1), np.nan)
 
 
-def _by_rows(
-    width: IntArray, make: Callable[[IntArray, IntArray], Values], nothing: float
-) -> Values:
+def _by_rows(width: IntArray, make: Callable[[IntArray, IntArray], Values], nothing: float) -> Values:
     """Return a value for each query, computed in batches of queries with similar widths.
 
     Args:

@@ -19,12 +19,8 @@ from rankgauge.measures.spellings import FAMILIES, FLAGS, IMPLIED, NICKNAMES, TO
 
 DIALECTS = tuple(name for name in TOOLS if name != "people")
 # Profiles with the measure names of a tool: those of trec_eval-9 are those of trec_eval.
-_VERSION = re.compile(
-    r"(trec_eval)-(?:9|10)(?:\.[0-9.]*)?|(mteb)-(?:ignore-identical-ids|skip-first-result)"
-)
-_SIMILARITY = re.compile(
-    r"(?:[\w-]+_)?(?:cosine|cos_sim|dot|dot_score|euclidean|manhattan|maxsim)[-_](?=[A-Za-z])"
-)
+_VERSION = re.compile(r"(trec_eval)-(?:9|10)(?:\.[0-9.]*)?|(mteb)-(?:ignore-identical-ids|skip-first-result)")
+_SIMILARITY = re.compile(r"(?:[\w-]+_)?(?:cosine|cos_sim|dot|dot_score|euclidean|manhattan|maxsim)[-_](?=[A-Za-z])")
 _LEVEL = re.compile(r"-l([0-9]+)$")
 _PERSISTENCE = re.compile(r"rbp\.([0-9]+)")
 _TOP_K = re.compile(r"top[-_ ]?([0-9]+)[-_ ]([A-Za-z][A-Za-z _-]*)", re.IGNORECASE)
@@ -303,11 +299,7 @@ def no_such_name(spelled: ParsedName) -> UnknownName:
     cut = spelled.at or (at and at[2])
     near = _nearest(plain_key(at[1] if at else got), known)
     shown = [f"{name}@{cut}" if cut and _takes_cut(name) else name for name in near]
-    fix = (
-        f"did you mean {either(shown)}?"
-        if near
-        else ("rankgauge measures lists all; write Name@k, such as nDCG@10")
-    )
+    fix = f"did you mean {either(shown)}?" if near else ("rankgauge measures lists all; write Name@k, such as nDCG@10")
     return UnknownName(f"unknown measure {got[:60]!r}", fix=fix)
 
 

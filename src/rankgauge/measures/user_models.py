@@ -52,9 +52,7 @@ class _Path(NamedTuple):
 
 _RESIDUAL = ("residual", True)
 # Rank weights do not depend on gains, so the residual needs only the judged ranks.
-_WEIGHED_RESIDUAL: Traits = {
-    "better": "lower", "reads": "judged", "without": ("judged_only",),
-}  # fmt: skip
+_WEIGHED_RESIDUAL: Traits = {"better": "lower", "reads": "judged", "without": ("judged_only",)}
 # For each segment: the probability of passing it once its first rank is reached, and the expected
 # number of ranks inspected in it.
 _Passage: TypeAlias = tuple[Values, Values]
@@ -65,9 +63,7 @@ _Model: TypeAlias = Callable[[_Path], _Passage]
     reads="grades",
     stated=("goal",),
     also={"INSTres": {"residual": True}},
-    variants={
-        _RESIDUAL: {"better": "lower", "monotone": False, "without": ("judged_only",)},
-    },
+    variants={_RESIDUAL: {"better": "lower", "monotone": False, "without": ("judged_only",)}},
 )
 def INST(
     run: JudgedRun,
@@ -173,18 +169,10 @@ def BPM(
 
 
 @measure(
-    reads="grades",
-    tie_mean="linear",
-    also={"SDCGres": {"residual": True}},
-    variants={_RESIDUAL: _WEIGHED_RESIDUAL},
+    reads="grades", tie_mean="linear", also={"SDCGres": {"residual": True}}, variants={_RESIDUAL: _WEIGHED_RESIDUAL}
 )
 def SDCG(
-    run: JudgedRun,
-    *,
-    k: int,
-    rel: Level | None = None,
-    top: float | None = None,
-    residual: bool = False,
+    run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None = None, residual: bool = False
 ) -> Values:
     r"""Scaled DCG: DCG divided by that of k documents of the top grade.
 
@@ -242,12 +230,7 @@ def NERR9(run: JudgedRun, *, k: int, rel: Level | None = None, top: float | None
 
 @measure(reads="grades", stated=("p",))
 def NERR10(
-    run: JudgedRun,
-    *,
-    p: float = 0.9,
-    k: int = _FAR,
-    rel: Level | None = None,
-    top: float | None = None,
+    run: JudgedRun, *, p: float = 0.9, k: int = _FAR, rel: Level | None = None, top: float | None = None
 ) -> Values:
     r"""Nearly ERR, third form: like NERR8, with the persistence p of RBP.
 
@@ -266,12 +249,7 @@ def NERR10(
 
 @measure(reads="grades", stated=("goal",))
 def NERR11(
-    run: JudgedRun,
-    *,
-    goal: float = 1,
-    k: int = _FAR,
-    rel: Level | None = None,
-    top: float | None = None,
+    run: JudgedRun, *, goal: float = 1, k: int = _FAR, rel: Level | None = None, top: float | None = None
 ) -> Values:
     r"""Nearly ERR, fourth form: like NERR8, with the goal of INSQ.
 
@@ -291,9 +269,7 @@ def NERR11(
 # ---- weights W, value, and residual
 
 
-def _rate(
-    run: JudgedRun, rule: _GainRule, k: int, model: _Model, *, unknown: float = 0.0
-) -> Values:
+def _rate(run: JudgedRun, rule: _GainRule, k: int, model: _Model, *, unknown: float = 0.0) -> Values:
     """Return the expected gain per inspected rank if unjudged documents have the gain `unknown`."""
     path = _path(run, rule, k, unknown)
     passed, inspected = model(path)
@@ -496,6 +472,4 @@ def _harmonic_numbers(most: int) -> Values:
 
 def _check_depth(name: str, k: int) -> None:
     if k > _MOST_RANKS:
-        raise InputError(
-            f"{name}@{k} sums over {k:,} ranks", fix=f"write a cut-off of {_MOST_RANKS:,} or less"
-        )
+        raise InputError(f"{name}@{k} sums over {k:,} ranks", fix=f"write a cut-off of {_MOST_RANKS:,} or less")

@@ -48,11 +48,7 @@ with lazy_imports(globals()):
         EventLog as EventLog,
         LogSummary as LogSummary,
     )
-    from rankgauge.production.log_import import (
-        Fault as Fault,
-        LogImport as LogImport,
-        import_log as import_log,
-    )
+    from rankgauge.production.log_import import Fault as Fault, LogImport as LogImport, import_log as import_log
     from rankgauge.production.mappings import LogMapping as LogMapping
     from rankgauge.production.metrics import (
         METRICS as METRICS,

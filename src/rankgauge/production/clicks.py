@@ -98,16 +98,13 @@ class ImplicitJudgments(Result):
         """Return the number of documents by grade."""
         rows = tuple((each["grade"], each["means"], each["documents"]) for each in self._scale())
         return Table(
-            ("grade", "clicked", "documents"), rows, title=self.summary(),
-            notes=tuple(self.about["notes"]), width=80,
-        )  # fmt: skip
+            ("grade", "clicked", "documents"), rows, title=self.summary(), notes=tuple(self.about["notes"]), width=80
+        )
 
     def rank_table(self) -> Table:
         """Return the click rate and the examination probability of each rank."""
         columns: tuple[str, ...] = ("rank", "impressions", "click rate")
-        rows: list[tuple[Any, ...]] = [
-            (rank, int(shown), rate) for rank, shown, rate, *_ in self.ranks
-        ]
+        rows: list[tuple[Any, ...]] = [(rank, int(shown), rate) for rank, shown, rate, *_ in self.ranks]
         if self.model == "position":
             columns += ("examination", "95% CI")
             rows = [
@@ -118,11 +115,14 @@ class ImplicitJudgments(Result):
 
     def data_table(self) -> Table:
         """Return one row for each graded document."""
-        columns = ("question", "document", "impressions", "clicks", "expected clicks", "ratio",
-                   "low", "high", "grade")  # fmt: skip
+        columns = ("question", "document", "impressions", "clicks", "expected clicks", "ratio", "low", "high", "grade")
         numbers = (self.shown, self.clicks, self.expected, self.ratio, self.low, self.high)
-        cells = (self.questions, self.documents, *(each.tolist() for each in numbers),
-                 [None if grade < 0 else grade for grade in self.grades.tolist()])  # fmt: skip
+        cells = (
+            self.questions,
+            self.documents,
+            *(each.tolist() for each in numbers),
+            [None if grade < 0 else grade for grade in self.grades.tolist()],
+        )
         return Table(columns, tuple(zip(*cells, strict=True)))
 
     def summary(self) -> str:
@@ -160,10 +160,7 @@ class ImplicitJudgments(Result):
 
     def _scale(self) -> list[dict[str, Any]]:
         counts = np.bincount(self.grades[self.grades >= 0], minlength=len(_SCALE)).tolist()
-        return [
-            {"grade": grade, "means": means, "documents": counts[grade]}
-            for grade, means in enumerate(_SCALE)
-        ]
+        return [{"grade": grade, "means": means, "documents": counts[grade]} for grade, means in enumerate(_SCALE)]
 
     def _data(self) -> dict[str, Any]:
         return {
@@ -220,10 +217,10 @@ def implicit_judgments(
         ).fetchnumpy()
         if not len(columns["pair"]):
             raise InputError(
-                "no impression with a rank and the text of its question", where=log.path,
-                fix="log impressions (documents and ranks) and questions (text); see "
-                "rankgauge logs show LOG",
-            )  # fmt: skip
+                "no impression with a rank and the text of its question",
+                where=log.path,
+                fix="log impressions (documents and ranks) and questions (text); see rankgauge logs show LOG",
+            )
         rows = tuple(np.asarray(columns[name]) for name in ("pair", "rank", "shown", "clicked"))
         fit = _by_position(rows) if chosen == "position" else _by_coec(rows)
         enough = (fit.shown >= min_shown) & (fit.expected >= _LEAST_EXPECTED)
@@ -241,10 +238,10 @@ def implicit_judgments(
     if not names:
         raise InputError(
             f"no document was shown at least {min_shown} times with at least "
-            f"{_LEAST_EXPECTED:g} expected click"
-            + ("" if queries is None else " for one of the queries"),
-            where=log.path, fix="collect more clicks, or lower min_shown (--min-shown)",
-        )  # fmt: skip
+            f"{_LEAST_EXPECTED:g} expected click" + ("" if queries is None else " for one of the queries"),
+            where=log.path,
+            fix="collect more clicks, or lower min_shown (--min-shown)",
+        )
     grades = np.searchsorted(CUTS, fit.ratio[enough], side="right")
     unsure = (fit.low[enough] < CUTS[0]) & (fit.high[enough] >= CUTS[0])
     if drop_unsure:
@@ -256,9 +253,10 @@ def implicit_judgments(
             judged.setdefault(ids[text], {})[document] = grade
     if not judged:
         raise InputError(
-            f"the intervals of all {len(names):,} documents contain {CUTS[0]}", where=log.path,
+            f"the intervals of all {len(names):,} documents contain {CUTS[0]}",
+            where=log.path,
             fix="collect more clicks, or leave out drop_unsure (--drop-unsure)",
-        )  # fmt: skip
+        )
     rule = f"grades by ratio: 0 below {CUTS[0]:g}, " + ", ".join(
         f"{grade} from {cut:g}" for grade, cut in enumerate(CUTS, 1)
     )
@@ -277,19 +275,35 @@ def implicit_judgments(
         "clicks show which results look good; let people check a sample before gating on them",
     ]
     about = {
-        "origin": "clicks", "model": chosen, "rule": f"{_MODELS[chosen]}; {rule}",
-        "cuts": list(CUTS), "min_shown": min_shown, "min_expected": _LEAST_EXPECTED,
-        "drop_unsure": drop_unsure, "log": Path(log.path).name,
-        "documents": int((grades >= 0).sum()), "questions": len(judged),
+        "origin": "clicks",
+        "model": chosen,
+        "rule": f"{_MODELS[chosen]}; {rule}",
+        "cuts": list(CUTS),
+        "min_shown": min_shown,
+        "min_expected": _LEAST_EXPECTED,
+        "drop_unsure": drop_unsure,
+        "log": Path(log.path).name,
+        "documents": int((grades >= 0).sum()),
+        "questions": len(judged),
         "unsure": int(unsure.sum()),
         "notes": notes,
-    }  # fmt: skip
+    }
     return ImplicitJudgments(
-        Qrels.of(judged), chosen, {ids[text]: text for text in ids},
-        tuple(ids[text] for text, _ in names), tuple(document for _, document in names),
-        fit.shown[enough], fit.clicks[enough], fit.expected[enough], fit.ratio[enough],
-        fit.low[enough], fit.high[enough], grades, fit.ranks, about,
-    )  # fmt: skip
+        Qrels.of(judged),
+        chosen,
+        {ids[text]: text for text in ids},
+        tuple(ids[text] for text, _ in names),
+        tuple(document for _, document in names),
+        fit.shown[enough],
+        fit.clicks[enough],
+        fit.expected[enough],
+        fit.ratio[enough],
+        fit.low[enough],
+        fit.high[enough],
+        grades,
+        fit.ranks,
+        about,
+    )
 
 
 class _Fit(NamedTuple):
@@ -307,9 +321,14 @@ class _Fit(NamedTuple):
 def _by_coec(rows: tuple[Any, ...]) -> _Fit:
     found = stats.expected_clicks(*rows)
     return _Fit(
-        found.shown, found.clicks, found.expected, found.ratio, found.low, found.high,
+        found.shown,
+        found.clicks,
+        found.expected,
+        found.ratio,
+        found.low,
+        found.high,
         tuple((*each, math.nan, math.nan, math.nan) for each in _rates(rows)),
-    )  # fmt: skip
+    )
 
 
 def _by_position(rows: tuple[Any, ...]) -> _Fit:
@@ -317,13 +336,21 @@ def _by_position(rows: tuple[Any, ...]) -> _Fit:
     known = found.examined > 0
     mean = float((found.attraction * found.examined)[known].sum() / found.examined[known].sum())
     ranks = zip(
-        _rates(rows), found.examination.tolist(), found.examination_low.tolist(),
-        found.examination_high.tolist(), strict=True,
-    )  # fmt: skip
+        _rates(rows),
+        found.examination.tolist(),
+        found.examination_low.tolist(),
+        found.examination_high.tolist(),
+        strict=True,
+    )
     return _Fit(
-        found.shown, found.clicks, found.examined * mean, found.attraction / mean,
-        found.low / mean, found.high / mean, tuple((*each, *rest) for each, *rest in ranks),
-    )  # fmt: skip
+        found.shown,
+        found.clicks,
+        found.examined * mean,
+        found.attraction / mean,
+        found.low / mean,
+        found.high / mean,
+        tuple((*each, *rest) for each, *rest in ranks),
+    )
 
 
 def _rates(rows: tuple[Any, ...]) -> list[tuple[int, float, float]]:
@@ -344,10 +371,7 @@ def _unused_notes(counts: tuple[int, ...]) -> Iterator[str]:
     if without_text:
         yield f"{many(without_text, 'impression')} not used: the text of the question is unknown"
     if clicks > used:
-        yield (
-            f"{clicks - used:,} of {many(clicks, 'click')} not used: no impression of the document "
-            "with a rank"
-        )
+        yield (f"{clicks - used:,} of {many(clicks, 'click')} not used: no impression of the document with a rank")
 
 
 def _plain(text: str) -> str:

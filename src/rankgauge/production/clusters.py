@@ -264,10 +264,7 @@ def choose_additions(
     """
     ours, rows = pooled.evaluation, pooled.rows
     lacking = np.array(
-        [
-            max(0.0, ours * each.traffic_share - each.evaluation) * (each.p <= 1 - _LEVEL)
-            for each in clusters
-        ]
+        [max(0.0, ours * each.traffic_share - each.evaluation) * (each.p <= 1 - _LEVEL) for each in clusters]
     )
     additions: list[Addition] = []
     for cluster, wanted in zip(clusters, _shared_out(lacking, count), strict=True):
@@ -315,9 +312,7 @@ def marking_words(pooled: PooledQuestions) -> tuple[MarkingWord, ...]:
 def without_words(texts: Sequence[str], words: Sequence[MarkingWord]) -> tuple[str, ...]:
     """Return texts without these words; a text without other words becomes a question mark."""
     left_out = {each.word for each in words}
-    rows = (
-        [word for word in _WORD.findall(text.casefold()) if word not in left_out] for text in texts
-    )
+    rows = ([word for word in _WORD.findall(text.casefold()) if word not in left_out] for text in texts)
     return tuple(" ".join(row) or "?" for row in rows)
 
 

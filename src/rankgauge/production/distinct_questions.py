@@ -90,9 +90,8 @@ class DistinctQuestions:
         kept = [key for key, count in counts.items() if count]
         if not kept:
             raise InputError(
-                "there are no questions", where=where,
-                fix="pass texts, queries, or a file with one question per line",
-            )  # fmt: skip
+                "there are no questions", where=where, fix="pass texts, queries, or a file with one question per line"
+            )
         return cls(
             tuple(texts[key] for key in kept),
             tuple(tuple(ids[key]) for key in kept),
@@ -119,13 +118,14 @@ class DistinctQuestions:
     def traits(self) -> Traits:
         """Return simple properties of the distinct questions."""
         words = [text.split() for text in self.texts]
-        asking = [
-            text.endswith(_MARKS) or _FIRST_WORDS.match(text) is not None for text in self.texts
-        ]
+        asking = [text.endswith(_MARKS) or _FIRST_WORDS.match(text) is not None for text in self.texts]
         return Traits(
-            len(self.texts), sum(self.counts), float(np.mean([len(row) for row in words])),
-            float(np.mean([len(row) == 1 for row in words])), float(np.mean(asking)),
-        )  # fmt: skip
+            len(self.texts),
+            sum(self.counts),
+            float(np.mean([len(row) for row in words])),
+            float(np.mean([len(row) == 1 for row in words])),
+            float(np.mean(asking)),
+        )
 
 
 @dataclass(frozen=True)
@@ -174,9 +174,10 @@ def _questions(given: Any, where: str) -> Iterator[Asked]:
             yield str(getattr(query, "id", f"q{number}")), _text(query, where), 1
     else:
         raise InputError(
-            f"got {type(given).__name__} for questions", where=where,
+            f"got {type(given).__name__} for questions",
+            where=where,
             fix="pass texts, queries, a collection, an EventLog, or the path of a file",
-        )  # fmt: skip
+        )
 
 
 def _opened(path: str | os.PathLike[str], where: str) -> Iterator[Asked]:
@@ -192,9 +193,7 @@ def _opened(path: str | os.PathLike[str], where: str) -> Iterator[Asked]:
 def _text(query: Any, where: str) -> str:
     text = getattr(query, "text", query)
     if not isinstance(text, str):
-        raise InputError(
-            f"got {text!r:.60} for the text of a question", where=where, fix="pass text"
-        )
+        raise InputError(f"got {text!r:.60} for the text of a question", where=where, fix="pass text")
     return text
 
 
@@ -202,8 +201,7 @@ def _of_log(log: EventLog) -> Iterator[Asked]:
     """Yield the distinct texts of an event log with their frequencies."""
     with log.connection() as connection:
         rows = connection.execute(
-            "SELECT text, count(*) FROM questions WHERE text IS NOT NULL GROUP BY text "
-            "ORDER BY text"
+            "SELECT text, count(*) FROM questions WHERE text IS NOT NULL GROUP BY text ORDER BY text"
         ).fetchall()
     for number, (text, count) in enumerate(rows, start=1):
         yield f"q{number}", text, count
@@ -219,8 +217,10 @@ def _read(path: str | os.PathLike[str]) -> Iterator[Asked]:
             if not isinstance(text, str):
                 raise FormatError(
                     f"there is no column for the text: the columns are {', '.join(row)}",
-                    path=source.name, line=line, fix=f"name it {' or '.join(_TEXTS[:3])}",
-                )  # fmt: skip
+                    path=source.name,
+                    line=line,
+                    fix=f"name it {' or '.join(_TEXTS[:3])}",
+                )
             name = next((str(row[column]) for column in IDS if row.get(column)), f"q{number}")
             yield name, text, asked_count(row, source.name, line)
     elif Path(path).suffixes[:1] == [".txt"]:
@@ -273,9 +273,10 @@ def embed(texts: Iterable[str], encoder: Any, seed: int) -> Embedding:
     if vectors.ndim != 2 or len(vectors) != len(rows) or not (np.abs(vectors) <= _MOST).all():
         raise InputError(
             f"the encoder returned an array of shape {vectors.shape} or non-finite numbers for "
-            f"{many(len(rows), 'text')}", where="encoder",
+            f"{many(len(rows), 'text')}",
+            where="encoder",
             fix="return one row of finite numbers per text",
-        )  # fmt: skip
+        )
     settings = getattr(made, "settings", {})
     name = encoder if isinstance(encoder, str) else settings.get("model") or type(made).__name__
     whole = unit_rows(vectors)

@@ -26,11 +26,7 @@ from rankgauge.production.clusters import (
     marking_words,
     without_words,
 )
-from rankgauge.production.distinct_questions import (
-    DistinctQuestions,
-    embed,
-    principal_components,
-)
+from rankgauge.production.distinct_questions import DistinctQuestions, embed, principal_components
 from rankgauge.production.drift_result import (
     CLASSIFIERS,
     SMALL,
@@ -113,9 +109,8 @@ def measure_drift(
     scores = LabelScores(pooled.embedding.points, seed)
     test = scores.test(pooled.labels, permutations, seed)
     found, numbered = describe_clusters(
-        assign_clusters(pooled.rows, clusters, seed), pooled,
-        _permuted(pooled.labels, permutations, seed),
-    )  # fmt: skip
+        assign_clusters(pooled.rows, clusters, seed), pooled, _permuted(pooled.labels, permutations, seed)
+    )
     detectable = _detectable(pooled, scores, test, seed)
     within = scores.area_within(pooled.labels, numbered)
     words = marking_words(pooled) if test.p <= ALPHA else ()
@@ -130,12 +125,7 @@ def measure_drift(
     )
     return DriftReport(
         verdict=_verdict(
-            test.p,
-            distinctions,
-            found,
-            within,
-            detected_from=detected_from(detectable),
-            same_words=same_words,
+            test.p, distinctions, found, within, detected_from=detected_from(detectable), same_words=same_words
         ),
         evaluation=evaluation.traits(),
         log=logged.traits(),
@@ -157,9 +147,7 @@ def measure_drift(
         seed=seed,
         points=tuple(
             QuestionPoint(text, bool(ours), float(x), float(y), int(number))
-            for text, ours, (x, y), number in zip(
-                pooled.texts, pooled.labels, plane, numbered, strict=True
-            )
+            for text, ours, (x, y), number in zip(pooled.texts, pooled.labels, plane, numbered, strict=True)
         ),
     )
 
@@ -176,17 +164,13 @@ def _pooled(
         (len(own), "log", " that the evaluation set does not have"),
     ):
         if size < _FEWEST:
-            raise InputError(
-                f"{many(size, 'distinct question')}{what}", where=name,
-                fix=f"pass at least {_FEWEST}",
-            )  # fmt: skip
+            raise InputError(f"{many(size, 'distinct question')}{what}", where=name, fix=f"pass at least {_FEWEST}")
     log = _at_most(logged.subset(own), most, seed)
     texts = (*evaluation.texts, *log.texts)
     traffic = [*(counts.get(key, 0) for key in evaluation.keys), *log.counts]
     return PooledQuestions(
-        texts, (*evaluation.ids, *log.ids), len(evaluation), np.array(traffic, float),
-        embed(texts, encoder, seed),
-    )  # fmt: skip
+        texts, (*evaluation.ids, *log.ids), len(evaluation), np.array(traffic, float), embed(texts, encoder, seed)
+    )
 
 
 def _at_most(questions: DistinctQuestions, most: int, seed: int) -> DistinctQuestions:
@@ -201,9 +185,7 @@ def _permuted(labels: BoolArray, count: int, seed: int) -> BoolArray:
     return np.stack([labels, *(rng.permutation(labels) for _ in range(count))], axis=1)
 
 
-def _detectable(
-    pooled: PooledQuestions, scores: LabelScores, test: TwoSampleTest, seed: int
-) -> tuple[Detectable, ...]:
+def _detectable(pooled: PooledQuestions, scores: LabelScores, test: TwoSampleTest, seed: int) -> tuple[Detectable, ...]:
     """Return the power of the test for missing topics.
 
     A topic is a question with its nearest neighbors. Labels are drawn from all questions outside
@@ -226,19 +208,11 @@ def _detectable(
 
 
 def _test_without(
-    words: Sequence[MarkingWord],
-    pooled: PooledQuestions,
-    encoder: Any,
-    *,
-    permutations: int,
-    seed: int,
+    words: Sequence[MarkingWord], pooled: PooledQuestions, encoder: Any, *, permutations: int, seed: int
 ) -> TwoSampleTest | None:
     """Repeat the test without some words; return None if the remaining texts are too short."""
     left = without_words(pooled.texts, words)
-    emptied = sum(
-        len(rest.split()) < _REST <= len(text.split())
-        for rest, text in zip(left, pooled.texts, strict=True)
-    )
+    emptied = sum(len(rest.split()) < _REST <= len(text.split()) for rest, text in zip(left, pooled.texts, strict=True))
     if not words or emptied > _EMPTIED * len(left):
         return None
     points = embed(left, encoder, seed).points
@@ -258,8 +232,7 @@ def _verdict(
         sure = detected_from is not None and detected_from <= _MIXED
         return "mixed" if sure else "cannot tell"
     if same_words is not None and (
-        max(area.value for area in same_words.areas) - 0.5
-        <= _LEFT * max(each.area - 0.5 for each in distinctions)
+        max(area.value for area in same_words.areas) - 0.5 <= _LEFT * max(each.area - 0.5 for each in distinctions)
     ):
         return "reworded"
     foreign = [each for each in clusters if each.too_many]
@@ -281,9 +254,7 @@ def _log_share(clusters: Sequence[QuestionCluster]) -> float:
     return math.fsum(each.log_share for each in clusters)
 
 
-def _weights(
-    clusters: Sequence[QuestionCluster], numbered: IntArray, pooled: PooledQuestions
-) -> dict[str, float]:
+def _weights(clusters: Sequence[QuestionCluster], numbered: IntArray, pooled: PooledQuestions) -> dict[str, float]:
     """Return the traffic share over the evaluation share, by identifier, scaled to mean 1."""
     place = {
         name: int(number)
@@ -291,8 +262,6 @@ def _weights(
         for name in names
     }
     sizes = Counter(place.values())
-    raw = {
-        name: clusters[number - 1].traffic_share / sizes[number] for name, number in place.items()
-    }
+    raw = {name: clusters[number - 1].traffic_share / sizes[number] for name, number in place.items()}
     total = math.fsum(raw.values())
     return {name: value * len(raw) / total if total else 1.0 for name, value in raw.items()}

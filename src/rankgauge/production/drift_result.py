@@ -12,16 +12,8 @@ import numpy as np
 from rankgauge.core.findings import Evidence, Finding
 from rankgauge.core.text import Ratio, many
 from rankgauge.errors import InputError
-from rankgauge.production.clusters import (
-    ALPHA,
-    Addition,
-    MarkingWord,
-    Outlier,
-    QuestionCluster,
-)
-from rankgauge.production.distinct_questions import (
-    Traits,
-)
+from rankgauge.production.clusters import ALPHA, Addition, MarkingWord, Outlier, QuestionCluster
+from rankgauge.production.distinct_questions import Traits
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
@@ -191,12 +183,13 @@ class DriftReport(Result):
             "cannot tell": "add questions from the log, and measure drift again",
         }
         return Finding(
-            "", "warning" if drifted else "info",
+            "",
+            "warning" if drifted else "info",
             f"drift of the evaluation set: {self.verdict}: {VERDICTS[self.verdict]}",
             "the metrics do not describe what users experience" if drifted else "",
             fix.get(self.verdict, ""),
             Evidence("rankgauge logs drift", self.evaluation.questions, unit="query"),
-        )  # fmt: skip
+        )
 
     def weights(self) -> dict[str, float]:
         """Return the weight of each evaluation question, for `rankgauge.evaluate(weights=)`.
@@ -228,10 +221,13 @@ class DriftReport(Result):
         )
         panel = Panel("scatter", series, across="component 1", down="component 2")
         return Plot(
-            "drift", "Evaluation and log questions", f"Points. {self.summary()}", (panel,),
+            "drift",
+            "Evaluation and log questions",
+            f"Points. {self.summary()}",
+            (panel,),
             "Nearby points are similar questions. The plot shows only part of the information that "
             "the test uses: rely on the test.",
-        )  # fmt: skip
+        )
 
     def summary(self) -> str:
         """Return the verdict in one or two sentences."""
@@ -270,16 +266,17 @@ class DriftReport(Result):
 
     def table(self, *, full: bool = False) -> Table:
         """Return one row for each cluster, significant differences first."""
-        marked = sorted(
-            self.clusters, key=lambda each: (each.p > ALPHA, -abs(each.excess), each.number)
-        )
+        marked = sorted(self.clusters, key=lambda each: (each.p > ALPHA, -abs(each.excess), each.number))
         shown = marked if full else marked[:_SHOWN]
         rows = tuple(map(self._row, shown))
         return Table(
             ("cluster", "evaluation", "log", "asked", "", "typical question"),
-            rows, title="Evaluation and log questions by cluster", notes=tuple(self._notes()),
-            width=80, shortened=frozenset({0, 5}),
-        )  # fmt: skip
+            rows,
+            title="Evaluation and log questions by cluster",
+            notes=tuple(self._notes()),
+            width=80,
+            shortened=frozenset({0, 5}),
+        )
 
     def _row(self, cluster: QuestionCluster) -> tuple[Cell, ...]:
         typical = cluster.typical_log or cluster.typical_evaluation
@@ -331,31 +328,32 @@ class DriftReport(Result):
         """Return the questions to add."""
         rows = tuple((each.text, each.asked, each.cluster) for each in self.additions)
         return Table(
-            ("question to add", "asked", "cluster"), rows, title="Questions to add", width=80,
-            shortened=frozenset({0}),
-        )  # fmt: skip
+            ("question to add", "asked", "cluster"), rows, title="Questions to add", width=80, shortened=frozenset({0})
+        )
 
     def outliers_table(self) -> Table:
         """Return the evaluation questions far from all log questions."""
         rows = tuple((each.id, each.text, each.distance) for each in self.outliers)
-        note = (
-            f"1 - cosine to the nearest log question; above {self.far:.2f} for 1% of log questions"
-        )
+        note = f"1 - cosine to the nearest log question; above {self.far:.2f} for 1% of log questions"
         return Table(
-            ("id", "evaluation question", "distance"), rows, digits=2, width=80,
-            title="Evaluation questions far from every log question", notes=(note,),
+            ("id", "evaluation question", "distance"),
+            rows,
+            digits=2,
+            width=80,
+            title="Evaluation questions far from every log question",
+            notes=(note,),
             shortened=frozenset({1}),
-        )  # fmt: skip
+        )
 
     def power_table(self) -> Table:
         """Return the power for missing topics of several sizes."""
-        rows = tuple(
-            (f"{Ratio(each.share):.0%}", f"{Ratio(each.power):.0%}") for each in self.detectable
-        )
+        rows = tuple((f"{Ratio(each.share):.0%}", f"{Ratio(each.power):.0%}") for each in self.detectable)
         return Table(
-            ("topic missing, share of the log", "detected"), rows, right=frozenset({0, 1}),
+            ("topic missing, share of the log", "detected"),
+            rows,
+            right=frozenset({0, 1}),
             title="What this test can detect at this size",
-        )  # fmt: skip
+        )
 
     def data_table(self) -> Table:
         """Return one row for each cluster, with all numbers."""
@@ -404,8 +402,7 @@ class ReweightedMeans(Result):
     def table(self) -> Table:
         """Return one row for each measure."""
         rows = tuple(
-            (name, value, self.weighted[name], self.weighted[name] - value)
-            for name, value in self.plain.items()
+            (name, value, self.weighted[name], self.weighted[name] - value) for name, value in self.plain.items()
         )
         note = (
             f"weighted by traffic, the effective number of queries is {self.effective_size:.0f} of "
@@ -434,9 +431,7 @@ def detected_from(detectable: Sequence[Detectable]) -> float | None:
     return least
 
 
-def reweight(
-    evaluation: Evaluation, weights: Mapping[str, float], uncovered: float = 0.0
-) -> ReweightedMeans:
+def reweight(evaluation: Evaluation, weights: Mapping[str, float], uncovered: float = 0.0) -> ReweightedMeans:
     """Return unweighted and weighted means of an evaluation over the queries with a weight.
 
     The weighted mean is sum w x / sum w over the defined values x; the effective sample size is
@@ -459,9 +454,10 @@ def reweight(
     rows = [row for row, name in enumerate(evaluation.query_ids) if weights.get(name, 0) > 0]
     if not rows:
         raise InputError(
-            "no query of the evaluation has a weight", where="weights",
+            "no query of the evaluation has a weight",
+            where="weights",
             fix="use the identifiers of the evaluated queries in the evaluation questions",
-        )  # fmt: skip
+        )
     chosen = np.array([weights[evaluation.query_ids[row]] for row in rows])
     plain, weighted = {}, {}
     for column, measure in enumerate(evaluation.measures):

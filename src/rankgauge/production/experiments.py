@@ -135,34 +135,42 @@ class ExperimentResult(Result):
         """
         rows = tuple(
             (
-                each.metric.name, each.baseline, each.new, _signed(each.difference),
+                each.metric.name,
+                each.baseline,
+                each.new,
+                _signed(each.difference),
                 _interval(each.low, each.high),
-                _p(each.p if each is self.primary else each.corrected), each.verdict,
+                _p(each.p if each is self.primary else each.corrected),
+                each.verdict,
             )
             for each in self.differences
-        )  # fmt: skip
+        )
         head = ("metric", *self.arms, "Δ", "95% CI", "p", "verdict")
         notes = [*self._notes()]
         if full:
-            notes += [
-                f"{each.metric.name}: {each.metric.definition} ({each.metric.unit})"
-                for each in self.differences
-            ]
+            notes += [f"{each.metric.name}: {each.metric.definition} ({each.metric.unit})" for each in self.differences]
         return Table(
-            head, rows, title=self.summary(), notes=tuple(notes), width=80, digits=3,
-            right=frozenset({3, 4, 5}), shortened=frozenset({1, 2}),
-        )  # fmt: skip
+            head,
+            rows,
+            title=self.summary(),
+            notes=tuple(notes),
+            width=80,
+            digits=3,
+            right=frozenset({3, 4, 5}),
+            shortened=frozenset({1, 2}),
+        )
 
     def day_table(self) -> Table:
         """Return the confidence sequence of the primary metric, one row per day."""
         rows = tuple(
-            (each.day, _signed(each.difference), _interval(each.low, each.high), _p(each.p))
-            for each in self.days
+            (each.day, _signed(each.difference), _interval(each.low, each.high), _p(each.p)) for each in self.days
         )
         return Table(
-            ("until", "Δ", "95% CI", "p"), rows, right=frozenset({1, 2, 3}),
+            ("until", "Δ", "95% CI", "p"),
+            rows,
+            right=frozenset({1, 2, 3}),
             title=f"{self.primary.metric.name} by day: confidence sequence, valid at every look",
-        )  # fmt: skip
+        )
 
     def summary(self) -> str:
         """Return the verdict on the primary metric, or the reason for its absence."""
@@ -188,27 +196,29 @@ class ExperimentResult(Result):
 
         known = [each for each in self.days if math.isfinite(each.low)]
         if not known:
-            raise InputError(
-                "no day has an interval yet", where=self.where, fix="collect more events"
-            )
+            raise InputError("no day has an interval yet", where=self.where, fix="collect more events")
         places = tuple(float(n) for n in range(len(known)))
-        shown = tuple((name, tuple(getattr(each, name) for each in known))
-                      for name in ("difference", "low", "high"))  # fmt: skip
+        shown = tuple((name, tuple(getattr(each, name) for each in known)) for name in ("difference", "low", "high"))
         series = [Series(name, values, places) for name, values in shown]
         series.append(Series("no difference", (0.0,) * len(known), places))
         step = max(1, len(known) // 8)
         at = places[::step]
         return Plot(
-            "experiment", f"{self.arms[1]} minus {self.arms[0]}: {self.primary.metric.name}",
+            "experiment",
+            f"{self.arms[1]} minus {self.arms[0]}: {self.primary.metric.name}",
             f"Lines by day. {self.summary()}",
             (
                 Panel(
-                    "lines", tuple(series), across="until", down="difference",
-                    ticks=tuple(each.day for each in known[::step]), at=at,
+                    "lines",
+                    tuple(series),
+                    across="until",
+                    down="difference",
+                    ticks=tuple(each.day for each in known[::step]),
+                    at=at,
                 ),
             ),
             "95% confidence sequence: the true difference is between low and high on all days.",
-        )  # fmt: skip
+        )
 
     def _data(self) -> dict[str, Any]:
         rows = [vars(each) | {"metric": each.metric.name} for each in self.differences]
@@ -251,10 +261,7 @@ class ExperimentResult(Result):
             yield f"{first.metric.name}: fewer than 10 users with hits or misses in an arm"
         found = next((each.day for each in self.days if each.p <= ALPHA), None)
         if found is not None and first.low <= 0 <= first.high:
-            yield (
-                f"a difference was found on {found}, but the interval now includes 0: the effect "
-                "may have changed"
-            )
+            yield (f"a difference was found on {found}, but the interval now includes 0: the effect may have changed")
         elif found is not None:
             yield f"first found on {found}"
 
@@ -301,17 +308,19 @@ def compare_arms(
 
     if not (min(ratio) > 0 and planned > 0):
         raise InputError(
-            f"ratio={ratio} with planned={planned} is not valid", where="compare_arms",
+            f"ratio={ratio} with planned={planned} is not valid",
+            where="compare_arms",
             fix="pass a ratio such as (1, 1) and planned above 0",
-        )  # fmt: skip
+        )
     names = [primary, *([metrics] if isinstance(metrics, str) else metrics or ())]
     wanted = metrics_of(dict.fromkeys(names))
     for each in wanted:
         if each.kind == "quantile":
             raise InputError(
-                f"{each.name} is a quantile, which is not compared between arms", where="metrics",
+                f"{each.name} is a quantile, which is not compared between arms",
+                where="metrics",
                 fix="choose a rate or a mean, such as thumbs_ratio",
-            )  # fmt: skip
+            )
     log = EventLog.of(log)
     measured = wanted
     if any(each.name == "thumbs_ratio" for each in wanted):
@@ -320,13 +329,13 @@ def compare_arms(
         pair = _arms(connection, arms, log.path)
         sql, _, _ = expressions(connection, measured, minutes=minutes, similarity=similarity)
         columns = "".join(
-            f', ({y})::DOUBLE AS "y {each.name}", ({x})::DOUBLE AS "x {each.name}"'
-            for each, (y, x) in sql.items()
+            f', ({y})::DOUBLE AS "y {each.name}", ({x})::DOUBLE AS "x {each.name}"' for each, (y, x) in sql.items()
         )
         connection.execute(
             f'CREATE TEMP TABLE measured AS SELECT arm, "cluster", session_id, day{columns} '
-            "FROM questions WHERE arm IN ($base, $new)", {"base": pair[0], "new": pair[1]},
-        )  # fmt: skip
+            "FROM questions WHERE arm IN ($base, $new)",
+            {"base": pair[0], "new": pair[1]},
+        )
         users, questions, in_both = _sizes(connection, pair)
         found = {each: _looks(connection, each, pair) for each in sql}
     expected = [sum(users) * each / sum(ratio) for each in ratio]
@@ -345,9 +354,8 @@ def compare_arms(
     if mismatch < MISMATCH:
         differences = [replace(each, verdict="withheld", needed=None) for each in differences]
     return ExperimentResult(
-        log.path, pair, users, questions, (ratio[0], ratio[1]), mismatch, in_both,
-        tuple(differences), days, mixing,
-    )  # fmt: skip
+        log.path, pair, users, questions, (ratio[0], ratio[1]), mismatch, in_both, tuple(differences), days, mixing
+    )
 
 
 # Day, and the cumulative sums of the baseline and of the new arm.
@@ -366,10 +374,12 @@ def _arms(connection: Any, arms: tuple[str, str] | None, where: str) -> tuple[st
     if arms is None:
         text = f"{len(known)} arms: {', '.join(known[:10])}" if known else "no arms"
         raise InputError(
-            f"the log has {text}", where=where,
-            fix="choose two: arms=('control', 'new') (--arms control new)" if known
+            f"the log has {text}",
+            where=where,
+            fix="choose two: arms=('control', 'new') (--arms control new)"
+            if known
             else "log the arm of the experiment with each question",
-        )  # fmt: skip
+        )
     for arm in arms:
         if arm not in known:
             raise UnknownName.of("arm", arm, known)
@@ -387,8 +397,7 @@ def _sizes(connection: Any, arms: tuple[str, str]) -> tuple[tuple[int, int], tup
         ).fetchall()
     }
     [(both,)] = connection.execute(
-        'SELECT count(*) FROM (SELECT "cluster" FROM measured GROUP BY "cluster" '
-        "HAVING count(DISTINCT arm) > 1)"
+        'SELECT count(*) FROM (SELECT "cluster" FROM measured GROUP BY "cluster" HAVING count(DISTINCT arm) > 1)'
     ).fetchall()
     (base, base_questions), (new, new_questions) = (rows[arm] for arm in arms)
     return (base, new), (base_questions, new_questions), both
@@ -457,9 +466,7 @@ def _primary(
     return found, days, mixing
 
 
-def _fixed(
-    metric: OnlineMetric, sums: tuple[stats.ClusterSums, ...] | None, questions: int
-) -> ArmDifference:
+def _fixed(metric: OnlineMetric, sums: tuple[stats.ClusterSums, ...] | None, questions: int) -> ArmDifference:
     """Return the difference of a secondary metric with a fixed-sample interval."""
     if sums is None or not all(each.x for each in sums):
         return _undefined(metric)
@@ -488,9 +495,7 @@ def _corrected(differences: Sequence[ArmDifference]) -> list[ArmDifference]:
     defined = [each for each in differences if not math.isnan(each.p)]
     if not defined:
         return list(differences)
-    corrected = dict(
-        zip((each.metric for each in defined), stats.holm([e.p for e in defined]), strict=True)
-    )
+    corrected = dict(zip((each.metric for each in defined), stats.holm([e.p for e in defined]), strict=True))
     found = []
     for each in differences:
         if each.metric in corrected:
@@ -516,9 +521,7 @@ def _of(  # noqa: PLR0917 - what a row has
         verdict = "better" if (difference > 0) == (metric.better == "higher") else "worse"
     elif shown:
         verdict = "higher" if difference > 0 else "lower"
-    return ArmDifference(
-        metric, base.ratio, new.ratio, difference, *interval, *p, (base.x, new.x), verdict
-    )
+    return ArmDifference(metric, base.ratio, new.ratio, difference, *interval, *p, (base.x, new.x), verdict)
 
 
 def _undefined(metric: OnlineMetric) -> ArmDifference:
@@ -527,9 +530,7 @@ def _undefined(metric: OnlineMetric) -> ArmDifference:
 
 
 def _bounded(
-    found: ArmDifference,
-    thumbs: tuple[stats.ClusterSums, ...],
-    feedback: tuple[stats.ClusterSums, ...],
+    found: ArmDifference, thumbs: tuple[stats.ClusterSums, ...], feedback: tuple[stats.ClusterSums, ...]
 ) -> ArmDifference:
     """Add the bounds that the difference would have if all answers had been rated."""
     ends = []

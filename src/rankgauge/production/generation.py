@@ -107,9 +107,14 @@ class GeneratedQuestions(Result):
 
     def _question(self, proposal: ProposedQuestion) -> EvaluationQuestion:
         return EvaluationQuestion(
-            question_id(proposal.text, "gen"), proposal.text, "generated", date=self.date,
-            model=self.model, prompt=self.prompts["question"], document=proposal.document,
-        )  # fmt: skip
+            question_id(proposal.text, "gen"),
+            proposal.text,
+            "generated",
+            date=self.date,
+            model=self.model,
+            prompt=self.prompts["question"],
+            document=proposal.document,
+        )
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write accepted questions as a question set and refused questions to a second file.
@@ -144,9 +149,7 @@ class GeneratedQuestions(Result):
         notes = [f"of {many(self.collection, 'document')}, seed {self.seed}", str(self.usage)]
         title = f"{self.model}: generated questions"
         if self.dry_run:
-            return Table(
-                ("what", "number"), tuple(rows), title=f"{title} (dry run)", notes=tuple(notes)
-            )
+            return Table(("what", "number"), tuple(rows), title=f"{title} (dry run)", notes=tuple(notes))
         accepted = [each for each in self.proposals if each.accepted]
         refused = Counter(each.refused for each in self.proposals if each.refused)
         missing = Counter(each.missing for each in self.proposals if each.missing)
@@ -232,11 +235,17 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
     asked = [_request(texts["question"], each, question=None) for each in drawn]
     before = model.usage()
     made = GeneratedQuestions(
-        (), str(model.settings["model"]),
-        {name: prompt_version(name, text) for name, text in texts.items()}, seed,
-        len(documents.documents), k, "BM25" if retriever is None else type(retriever).__name__,
-        Usage(), datetime.now(UTC).date().isoformat() if date is None else date, dry_run,
-    )  # fmt: skip
+        (),
+        str(model.settings["model"]),
+        {name: prompt_version(name, text) for name, text in texts.items()},
+        seed,
+        len(documents.documents),
+        k,
+        "BM25" if retriever is None else type(retriever).__name__,
+        Usage(),
+        datetime.now(UTC).date().isoformat() if date is None else date,
+        dry_run,
+    )
     if dry_run:
         # Questions are unknown in a dry run: estimate second calls with one of typical length.
         usage = model.estimate(asked, [_TOKENS["question"]] * n)
@@ -247,9 +256,7 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
     replies = _ask(model, asked, max_cost, progress)
     found = _filtered(drawn, replies, list(known))
     open_ = [place for place, each in enumerate(found) if each.accepted]
-    checks = [
-        _request(texts["answerable"], drawn[place], question=found[place].text) for place in open_
-    ]
+    checks = [_request(texts["answerable"], drawn[place], question=found[place].text) for place in open_]
     spent = (model.usage() - before).cost or 0.0
     left = None if max_cost is None else max(max_cost - spent, 1e-12)
     for place, reply in zip(open_, _ask(model, checks, left, progress), strict=True):
@@ -258,9 +265,7 @@ def generate_questions(  # noqa: PLR0913 - each is a decision of its own
     if len(failures) == n:
         raise failures[0]
     return replace(
-        made,
-        proposals=tuple(_ranked(found, documents, retriever or BM25(), k)),
-        usage=model.usage() - before,
+        made, proposals=tuple(_ranked(found, documents, retriever or BM25(), k)), usage=model.usage() - before
     )
 
 
@@ -281,8 +286,9 @@ def _draw(collection: Collection, n: int, seed: int) -> list[Document]:
             return drawn
     raise InputError(
         f"cannot draw {many(n, 'document')}: the collection has {len(drawn)} with text",
-        where="collection", fix=f"generate at most {len(drawn)} questions",
-    )  # fmt: skip
+        where="collection",
+        fix=f"generate at most {len(drawn)} questions",
+    )
 
 
 def _request(prompt: str, document: Document, *, question: str | None) -> ChatRequest:
@@ -350,9 +356,7 @@ def _copied(question: str, document: str) -> tuple[int, float]:
     return longest.size, sum(gram in common for gram in grams) / max(len(grams), 1)
 
 
-def _answerable(
-    proposal: ProposedQuestion, document: Document, reply: Reply | ModelError
-) -> ProposedQuestion:
+def _answerable(proposal: ProposedQuestion, document: Document, reply: Reply | ModelError) -> ProposedQuestion:
     if isinstance(reply, ModelError):
         return replace(proposal, missing=reply.code)
     quote = " ".join(reply.data["quote"].split())

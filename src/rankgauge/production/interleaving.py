@@ -73,12 +73,7 @@ class Interleaved:
 
 
 def interleave(
-    a: Sequence[str],
-    b: Sequence[str],
-    *,
-    seed: int | str,
-    method: Method = "team-draft",
-    k: int | None = None,
+    a: Sequence[str], b: Sequence[str], *, seed: int | str, method: Method = "team-draft", k: int | None = None
 ) -> Interleaved:
     """Interleave two rankings, recording the retriever of each document.
 
@@ -121,9 +116,7 @@ def interleave(
     return Interleaved(tuple(documents), teams, chosen, seed, shares)
 
 
-def _team_draft(
-    sides: Mapping[str, Sequence[str]], length: int, draw: random.Random
-) -> tuple[list[str], str]:
+def _team_draft(sides: Mapping[str, Sequence[str]], length: int, draw: random.Random) -> tuple[list[str], str]:
     shown: list[str] = []
     teams = ""
     while len(shown) < length:
@@ -144,19 +137,14 @@ def _team_draft(
 def _probabilistic(
     sides: Mapping[str, Sequence[str]], length: int, draw: random.Random
 ) -> tuple[list[str], str, tuple[float, ...]]:
-    weights = {
-        side: {each: rank**-_DECAY for rank, each in enumerate(own, 1)}
-        for side, own in sides.items()
-    }
+    weights = {side: {each: rank**-_DECAY for rank, each in enumerate(own, 1)} for side, own in sides.items()}
     shown: list[str] = []
     teams = ""
     shares: list[float] = []
     while len(shown) < length and all(weights.values()):
         side = "A" if draw.random() < 0.5 else "B"
         document = _drawn(weights[side], draw.random())
-        chances = {
-            each: own.get(document, 0.0) / math.fsum(own.values()) for each, own in weights.items()
-        }
+        chances = {each: own.get(document, 0.0) / math.fsum(own.values()) for each, own in weights.items()}
         shown.append(document)
         teams += side
         shares.append(chances["A"] / (chances["A"] + chances["B"]))
@@ -176,9 +164,7 @@ def _drawn(weights: Mapping[str, float], at: float) -> str:
     return document
 
 
-def _with_rest(
-    shown: list[str], teams: str, sides: Mapping[str, Sequence[str]], length: int
-) -> tuple[list[str], str]:
+def _with_rest(shown: list[str], teams: str, sides: Mapping[str, Sequence[str]], length: int) -> tuple[list[str], str]:
     """Return the list, followed by the documents that are credited to neither retriever."""
     rest = [each for own in sides.values() for each in own]
     documents = list(dict.fromkeys([*shown, *rest]))[:length]
@@ -281,9 +267,13 @@ class InterleavingResult(Result):
             ("tied", _count(ties), users),
         )
         return Table(
-            ("", "impressions", "users"), rows, title=self.summary(), notes=tuple(self._notes()),
-            width=80, right=frozenset({1}),
-        )  # fmt: skip
+            ("", "impressions", "users"),
+            rows,
+            title=self.summary(),
+            notes=tuple(self._notes()),
+            width=80,
+            right=frozenset({1}),
+        )
 
     def summary(self) -> str:
         """Return the preferred retriever with interval and p-value."""
@@ -313,8 +303,7 @@ class InterleavingResult(Result):
             yield f"a preference of this size would need about {needed:,} more users (80% power)"
         if self.unusable:
             yield (
-                f"{many(self.unusable, 'impression')} left out: interleaving.teams needs one "
-                "letter for each document"
+                f"{many(self.unusable, 'impression')} left out: interleaving.teams needs one letter for each document"
             )
 
     @property
@@ -344,11 +333,7 @@ FROM usable
 
 
 def analyze_interleaving(
-    log: EventLog | str | os.PathLike[str],
-    *,
-    a: str | None = None,
-    b: str | None = None,
-    seed: int = 0,
+    log: EventLog | str | os.PathLike[str], *, a: str | None = None, b: str | None = None, seed: int = 0
 ) -> InterleavingResult:
     """Determine which of two interleaved retrievers users prefer.
 
@@ -372,18 +357,16 @@ def analyze_interleaving(
 
     log = EventLog.of(log)
     with log.connection() as connection:
-        pair = _pair(
-            connection.execute(statement("interleaved_pairs"), {"a": a, "b": b}).fetchall(),
-            log.path,
-        )
+        pair = _pair(connection.execute(statement("interleaved_pairs"), {"a": a, "b": b}).fetchall(), log.path)
         connection.execute(statement("interleaved_impressions"), {"a": pair[0], "b": pair[1]})
         [(methods, impressions, unusable)] = connection.execute(_TOTALS).fetchall()
         rows = connection.execute(statement("interleaved_clicks")).fetchall()
     if not rows:
         raise InputError(
-            "no click on an interleaved document", where=log.path,
+            "no click on an interleaved document",
+            where=log.path,
             fix="log clicks with the question_id of the impression and the document",
-        )  # fmt: skip
+        )
     outcomes = np.array([impression_outcome(tuple(shares)) for _, shares, _, _ in rows])
     _, user = np.unique([cluster for cluster, *_ in rows], return_inverse=True)
     gains = np.bincount(user, outcomes[:, 0] - outcomes[:, 1]).astype(np.float64)
@@ -394,27 +377,41 @@ def analyze_interleaving(
     low, high = _bootstrap(gains, counts.astype(np.float64), seed)
     wins_a, wins_b = (math.fsum(column) for column in outcomes.T.tolist())
     return InterleavingResult(
-        *pair, tuple(methods), impressions, len(rows), wins_a, wins_b,
-        sum(row[2] for row in rows), sum(row[3] for row in rows),
-        (wins_a - wins_b) / len(rows) / 2, low, high, len(counts), users_a, users_b,
-        sign_test(users_a, users_b), unusable, seed,
-    )  # fmt: skip
+        *pair,
+        tuple(methods),
+        impressions,
+        len(rows),
+        wins_a,
+        wins_b,
+        sum(row[2] for row in rows),
+        sum(row[3] for row in rows),
+        (wins_a - wins_b) / len(rows) / 2,
+        low,
+        high,
+        len(counts),
+        users_a,
+        users_b,
+        sign_test(users_a, users_b),
+        unusable,
+        seed,
+    )
 
 
 def _pair(pairs: Sequence[tuple[str, str]], where: str) -> tuple[str, str]:
     """Return the only pair of interleaved retrievers, or raise an error."""
     if not pairs:
         raise InputError(
-            "no impression of interleaved results", where=where,
+            "no impression of interleaved results",
+            where=where,
             fix="log rankgauge.production.interleave(...).attributes(a, b) with each impression; "
             "or check the names of the retrievers",
-        )  # fmt: skip
+        )
     if len(pairs) > 1:
         raise InputError(
-            f"{len(pairs)} pairs were interleaved: "
-            + ", ".join(f"{a} and {b}" for a, b in pairs[:5]),
-            where=where, fix="choose a pair: a=..., b=... (--a NAME --b NAME)",
-        )  # fmt: skip
+            f"{len(pairs)} pairs were interleaved: " + ", ".join(f"{a} and {b}" for a, b in pairs[:5]),
+            where=where,
+            fix="choose a pair: a=..., b=... (--a NAME --b NAME)",
+        )
     return pairs[0]
 
 

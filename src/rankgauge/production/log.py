@@ -34,17 +34,11 @@ QUESTION_COLUMNS: Mapping[str, tuple[str, str]] = {
     "user_id": ("VARCHAR", "The user; NULL if unknown."),
     "session_id": ("VARCHAR", "The session; NULL if unknown."),
     "cluster": ("VARCHAR", "The unit of clustering: user, else session, else question."),
-    "time": (
-        "TIMESTAMP",
-        "The time of the question in UTC; if it was not logged, the earliest known time.",
-    ),
+    "time": ("TIMESTAMP", "The time of the question in UTC; if it was not logged, the earliest known time."),
     "day": ("DATE", "The day in UTC."),
     "arm": ("VARCHAR", "The arm of an experiment; NULL if none."),
     "text": ("VARCHAR", "The text of the question; NULL if unknown."),
-    "attributes": (
-        "MAP(VARCHAR, VARCHAR)",
-        "Attributes of the question, else of any of its events.",
-    ),
+    "attributes": ("MAP(VARCHAR, VARCHAR)", "Attributes of the question, else of any of its events."),
     "retrieved": ("BIGINT", "Documents in the longest ranking; NULL without a ranking."),
     "impressions": ("BIGINT", "Results shown."),
     "clicks": ("BIGINT", "Clicks on results."),
@@ -63,10 +57,7 @@ QUESTION_COLUMNS: Mapping[str, tuple[str, str]] = {
     "preference": ("DOUBLE", "1 first, 0 tie, -1 second; NULL if none, or both bad."),
     "preference_label": ("VARCHAR", "The last preference as logged."),
     "latency_ms": ("DOUBLE", "Latency of the answer, else of the retrieval; NULL if unknown."),
-    "next_question_seconds": (
-        "DOUBLE",
-        "Seconds until the next question of the session; NULL if none.",
-    ),
+    "next_question_seconds": ("DOUBLE", "Seconds until the next question of the session; NULL if none."),
     "next_text": ("VARCHAR", "The next question of the session; NULL if none or unknown."),
 }
 
@@ -198,11 +189,7 @@ class EventLog:
         counts = {kind: count for kind, count, _, _ in rows}
         return LogSummary(
             self.path,
-            {
-                kind: counts[kind]
-                for kind in (*KINDS, *sorted(counts.keys() - KINDS))
-                if kind in counts
-            },
+            {kind: counts[kind] for kind in (*KINDS, *sorted(counts.keys() - KINDS)) if kind in counts},
             questions,
             min((first.replace(tzinfo=UTC) for *_, first, _ in rows), default=None),
             max((last.replace(tzinfo=UTC) for *_, last in rows), default=None),
@@ -211,9 +198,7 @@ class EventLog:
     def joins(self) -> dict[str, Any]:
         """Return counts of events, of known questions, and of clicks with an impression."""
         with self.connection() as connection:
-            [(total, first, last)] = connection.execute(
-                "SELECT count(*), min(time), max(time) FROM events"
-            ).fetchall()
+            [(total, first, last)] = connection.execute("SELECT count(*), min(time), max(time) FROM events").fetchall()
             [(questions,)] = connection.execute("SELECT count(*) FROM questions").fetchall()
             [(joined, orphans, orphan_clicks)] = connection.execute(
                 """SELECT count(*) FILTER (q IS NOT NULL),
@@ -247,18 +232,16 @@ class EventLog:
 
     def _check_times(self, connection: Any) -> None:
         try:
-            [(wrong,)] = connection.execute(
-                f"SELECT count(*) FROM events WHERE time NOT BETWEEN {TIMES}"
-            ).fetchall()
+            [(wrong,)] = connection.execute(f"SELECT count(*) FROM events WHERE time NOT BETWEEN {TIMES}").fetchall()
             what = f"{many(wrong, 'event')} outside the years 1 to 9999 in UTC" if wrong else ""
         except _duckdb().ConversionException as error:
             what = str(error).partition("\n")[0][:200]
         if what:
             raise FormatError(
-                f"this is not a log: {what}", path=self.path,
-                fix="import it into a new log, which refuses such rows: "
-                "rankgauge logs import SOURCE LOG",
-            )  # fmt: skip
+                f"this is not a log: {what}",
+                path=self.path,
+                fix="import it into a new log, which refuses such rows: rankgauge logs import SOURCE LOG",
+            )
 
     def _events(self, connection: Any) -> str:
         """Return the SELECT statement of all events."""
@@ -275,15 +258,15 @@ class EventLog:
         except _duckdb().Error as error:
             reason = next(iter(str(error).splitlines()), "")
             raise FormatError(
-                f"this is not a log: {reason:.200}", path=self.path,
-                fix="import it: rankgauge logs import SOURCE LOG",
-            ) from None  # fmt: skip
+                f"this is not a log: {reason:.200}", path=self.path, fix="import it: rankgauge logs import SOURCE LOG"
+            ) from None
         missing = [name for name in REQUIRED_COLUMNS if name not in found]
         if missing:
             raise FormatError(
                 f"there is no column {missing[0]!r}: the columns are {', '.join(sorted(found))}",
-                path=self.path, fix="import it: rankgauge logs import --mapping FILE SOURCE LOG",
-            )  # fmt: skip
+                path=self.path,
+                fix="import it: rankgauge logs import --mapping FILE SOURCE LOG",
+            )
         return f"SELECT {_columns(found)} FROM stored"
 
 
@@ -324,9 +307,7 @@ def _files(path: str) -> tuple[str, ...]:
     pattern = f"{glob.escape(folder)}/{name}" if os.path.isdir(folder) else path  # noqa: PTH112
     found = [path] if os.path.isfile(path) else sorted(glob.glob(pattern))  # noqa: PTH113, PTH207
     if not found:
-        raise InputError(
-            "there is no such log", where=path, fix="import one: rankgauge logs import SOURCE LOG"
-        )
+        raise InputError("there is no such log", where=path, fix="import one: rankgauge logs import SOURCE LOG")
     return tuple(found)
 
 
@@ -335,17 +316,15 @@ def read_manifest(folder: str) -> dict[str, Any]:
     path = Path(folder) / MANIFEST
     if not path.exists():
         raise InputError(
-            "this folder is not a log: it has no manifest.json", where=folder,
+            "this folder is not a log: it has no manifest.json",
+            where=folder,
             fix="import a log into it: rankgauge logs import SOURCE LOG",
-        )  # fmt: skip
+        )
     try:
         manifest: dict[str, Any] = json.loads(read_text(path))
         known = [each["file"] for each in manifest["segments"]]
     except (ValueError, LookupError, TypeError, RecursionError):
         known = [None]
     if not all(isinstance(name, str) and Path(name).name == name for name in known):
-        raise FormatError(
-            "the manifest cannot be read", path=str(path),
-            fix="import the log again into a new folder",
-        )  # fmt: skip
+        raise FormatError("the manifest cannot be read", path=str(path), fix="import the log again into a new folder")
     return manifest

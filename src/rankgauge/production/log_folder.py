@@ -37,28 +37,17 @@ class LogFolder:
 
     @classmethod
     @contextmanager
-    def opened(
-        cls, folder: Path, settings: Mapping[str, Any], *, dry_run: bool
-    ) -> Iterator[LogFolder]:
+    def opened(cls, folder: Path, settings: Mapping[str, Any], *, dry_run: bool) -> Iterator[LogFolder]:
         """Open a log exclusively for an import; in a dry run, write to a temporary folder."""
         if folder.exists() and not folder.is_dir():
-            raise InputError(
-                "this is a file, expected the folder of a log",
-                where=str(folder),
-                fix="name a new folder",
-            )
+            raise InputError("this is a file, expected the folder of a log", where=str(folder), fix="name a new folder")
         exists = (folder / MANIFEST).exists()
         if (
             not exists
             and folder.is_dir()
-            and any(
-                not each.name.startswith((".", "events-", REFUSED)) for each in folder.iterdir()
-            )
+            and any(not each.name.startswith((".", "events-", REFUSED)) for each in folder.iterdir())
         ):
-            raise InputError(
-                "this folder has other files and is not a log", where=str(folder),
-                fix="name a new folder",
-            )  # fmt: skip
+            raise InputError("this folder has other files and is not a log", where=str(folder), fix="name a new folder")
         with contextlib.ExitStack() as stack:
             stack.enter_context(_reported(folder))
             if not dry_run:
@@ -68,19 +57,22 @@ class LogFolder:
                 read_manifest(str(folder))
                 if exists
                 else {
-                    "schema": "rankgauge log 1", "settings": dict(settings), "segments": [],
-                    "first_ranks": {}, "refused_bytes": 0, "unfinished": {},
+                    "schema": "rankgauge log 1",
+                    "settings": dict(settings),
+                    "segments": [],
+                    "first_ranks": {},
+                    "refused_bytes": 0,
+                    "unfinished": {},
                 }
-            )  # fmt: skip
+            )
             if manifest["settings"] != settings:
                 raise InputError(
                     "this log was imported with other settings for personal data: "
                     + ", ".join(f"{k}={v}" for k, v in dict(manifest["settings"]).items()),
-                    where=str(folder), fix="use the same settings, or import into a new folder",
-                )  # fmt: skip
-            written = (
-                Path(stack.enter_context(tempfile.TemporaryDirectory())) if dry_run else folder
-            )
+                    where=str(folder),
+                    fix="use the same settings, or import into a new folder",
+                )
+            written = Path(stack.enter_context(tempfile.TemporaryDirectory())) if dry_run else folder
             store = cls(folder, written, manifest)
             if not dry_run:
                 store.clean()
@@ -92,9 +84,7 @@ class LogFolder:
         """Remove the files of an interrupted import."""
         known = {each["file"] for each in self.manifest["segments"]}
         for path in self.folder.iterdir():
-            if (
-                path.name.startswith("events-") and path.name not in known
-            ) or path.suffix == ".part":
+            if (path.name.startswith("events-") and path.name not in known) or path.suffix == ".part":
                 path.unlink()
         refused = self.folder / REFUSED
         if refused.exists():
@@ -127,9 +117,12 @@ class LogFolder:
             self._new.append(name)
         if refused:
             keeps = not any(
-                (self.manifest["settings"]["personal"] != "keep",
-                 self.manifest["settings"]["scrub"], self.manifest["settings"]["drop_text"])
-            )  # fmt: skip
+                (
+                    self.manifest["settings"]["personal"] != "keep",
+                    self.manifest["settings"]["scrub"],
+                    self.manifest["settings"]["drop_text"],
+                )
+            )
             path, opener = self._written / REFUSED, partial(os.open, mode=0o600)
             with open(path, "ab+", opener=opener) as stream:
                 if self._refused is None:
@@ -163,10 +156,11 @@ def _reported(folder: Path) -> Iterator[None]:
     except (OSError, duckdb.IOException, duckdb.OutOfMemoryException) as error:
         reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
         raise StorageError(
-            f"the log cannot be written: {reason:.200}", where=str(folder),
+            f"the log cannot be written: {reason:.200}",
+            where=str(folder),
             fix="check its permissions and the free disk space, and repeat the import; events that "
             "were stored before are unchanged",
-        ) from None  # fmt: skip
+        ) from None
 
 
 @contextmanager
@@ -182,7 +176,6 @@ def _locked(folder: Path) -> Iterator[None]:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise InputError(
-                "another import into this log is running", where=str(folder),
-                fix="wait until it ends",
-            ) from None  # fmt: skip
+                "another import into this log is running", where=str(folder), fix="wait until it ends"
+            ) from None
         yield

@@ -120,19 +120,19 @@ class LogImport(Result):
             ("traces with several questions", self.several, "only the first counts"),
             ("out of order", self.out_of_order, "rows older than the previous row"),
             ("in the future", self.future, "new events later than now"),
-            (
-                "orphans",
-                self.orphans,
-                f"of questions not in the log; {many(self.orphan_clicks, 'click')}",
-            ),
+            ("orphans", self.orphans, f"of questions not in the log; {many(self.orphan_clicks, 'click')}"),
             ("clicks on results not shown", self.unseen_clicks, f"of {many(self.clicks, 'click')}"),
         ):
             if count or full:
                 rows.append((what, count, meaning))
         return Table(
-            ("what", "number", "detail"), tuple(rows), title=self._heading(), notes=self._notes(),
-            width=80, fixed=frozenset({0}),
-        )  # fmt: skip
+            ("what", "number", "detail"),
+            tuple(rows),
+            title=self._heading(),
+            notes=self._notes(),
+            width=80,
+            fixed=frozenset({0}),
+        )
 
     def _heading(self) -> str:
         done = "would be imported" if self.dry_run else "imported"
@@ -173,9 +173,7 @@ class LogImport(Result):
         if self.dry_run:
             notes.append(f"next step: {next_step('logs import: dry run')}")
         elif self.questions:
-            notes.append(
-                f"next step: {next_step('logs import: imported', log=shlex.quote(self.log))}"
-            )
+            notes.append(f"next step: {next_step('logs import: imported', log=shlex.quote(self.log))}")
         return tuple(notes)
 
     def data_table(self) -> Table:
@@ -186,10 +184,7 @@ class LogImport(Result):
     def _data(self) -> dict[str, Any]:
         data = asdict(self)
         data["sources"] = [{"file": name, "format": format} for name, format in self.sources]
-        return data | {
-            name: None if data[name] is None else data[name].isoformat()
-            for name in ("first", "last")
-        }
+        return data | {name: None if data[name] is None else data[name].isoformat() for name in ("first", "last")}
 
 
 @dataclass
@@ -303,9 +298,8 @@ def import_log(  # noqa: PLR0913 - one parameter a setting
     found = [find_format(os.fspath(each), format=format, mapped=is_mapped) for each in sources]
     with LogFolder.opened(Path(log), settings, dry_run=dry_run) as store:
         importer = _Importer(
-            store, mapping=meaning, timezone=timezone, first_rank=first_rank,
-            now=now or datetime.now(UTC),
-        )  # fmt: skip
+            store, mapping=meaning, timezone=timezone, first_rank=first_rank, now=now or datetime.now(UTC)
+        )
         total = _Progress()
         spans = [e for e in found if e.format == "spans" and not (e.columnar or e.delimiter)]
         if spans:
@@ -338,15 +332,11 @@ def _check_zone(timezone: str | None) -> None:
         zoneinfo.ZoneInfo(timezone)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         raise InputError(
-            f"{timezone!r:.60} is not a time zone",
-            where="timezone",
-            fix="use a name such as Europe/Berlin",
+            f"{timezone!r:.60} is not a time zone", where="timezone", fix="use a name such as Europe/Berlin"
         ) from None
 
 
-def _draft_spans(
-    connection: Any, rows: Any, mapping: LogMapping | None, ends: Mapping[str, Any]
-) -> str:
+def _draft_spans(connection: Any, rows: Any, mapping: LogMapping | None, ends: Mapping[str, Any]) -> str:
     """Add the events of a batch of spans to the table ``draft``."""
     from rankgauge.production.span_events import draft_of_spans
 
@@ -381,10 +371,12 @@ class _Importer:
 
         self._connection: Any = duckdb.connect(
             config={
-                "threads": 2, "memory_limit": "1.2GB", "temp_directory": tempfile.gettempdir(),
+                "threads": 2,
+                "memory_limit": "1.2GB",
+                "temp_directory": tempfile.gettempdir(),
                 "autoinstall_known_extensions": False,
             }
-        )  # fmt: skip
+        )
         self._connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
         self._connection.execute(statement("macros"))
         self._connection.execute("CREATE TABLE known AS SELECT md5_number('') AS hash WHERE false")
@@ -426,20 +418,14 @@ class _Importer:
             if source.format == "mapped" and mapping is not None:
                 own = mapping
             elif mapping is not None:
-                own = replace(
-                    own, kinds={**own.kinds, **mapping.kinds},
-                    values={**own.values, **mapping.values},
-                )  # fmt: skip
+                own = replace(own, kinds={**own.kinds, **mapping.kinds}, values={**own.values, **mapping.values})
             counted = translation.draft_mapped(connection, own, columns, source.name)
         self._protect()
         shifts = self._shifts()
         connection.execute(
             f"CREATE OR REPLACE TEMP TABLE new AS {statement('events')}",
-            {
-                "source": source.name, "timezone": self._timezone,
-                "groups": [*shifts], "shifts": [*shifts.values()],
-            },
-        )  # fmt: skip
+            {"source": source.name, "timezone": self._timezone, "groups": [*shifts], "shifts": [*shifts.values()]},
+        )
         [(rows,)] = connection.execute(f"SELECT count(*) FROM {counted}").fetchall()
         faults = connection.execute(
             """SELECT line, min(problem) FROM new WHERE problem IS NOT NULL
@@ -458,9 +444,7 @@ class _Importer:
             progress.last_time = last
         return self._texts(faults, batch.rows, is_table=source.is_table)
 
-    def _texts(
-        self, faults: Sequence[tuple[int, str]], rows: Any, *, is_table: bool
-    ) -> list[Refused]:
+    def _texts(self, faults: Sequence[tuple[int, str]], rows: Any, *, is_table: bool) -> list[Refused]:
         """Return refused rows with their content."""
         if not faults:
             return []
@@ -508,22 +492,13 @@ class _Importer:
     def _replace(self, column: str, function: Any) -> None:
         import pyarrow as pa
 
-        found = self._connection.execute(
-            f"SELECT DISTINCT {column} FROM draft WHERE {column} IS NOT NULL"
-        ).fetchall()
+        found = self._connection.execute(f"SELECT DISTINCT {column} FROM draft WHERE {column} IS NOT NULL").fetchall()
         old = [text for (text,) in found]
         self._connection.register(
             "replacement",
-            pa.table(
-                {
-                    "old": pa.array(old, pa.string()),
-                    "new": pa.array(map(function, old), pa.string()),
-                }
-            ),
+            pa.table({"old": pa.array(old, pa.string()), "new": pa.array(map(function, old), pa.string())}),
         )
-        self._connection.execute(
-            f"UPDATE draft SET {column} = r.new FROM replacement AS r WHERE {column} = r.old"
-        )
+        self._connection.execute(f"UPDATE draft SET {column} = r.new FROM replacement AS r WHERE {column} = r.old")
 
     def _keep_new(self, progress: _Progress) -> None:
         """Create the table ``fresh`` of events with new identifiers."""
@@ -536,9 +511,7 @@ class _Importer:
             "SELECT count(*), count(*) FILTER (identified), count(DISTINCT hash) FROM fresh"
         ).fetchall()
         if distinct < before:
-            connection.execute(
-                "DELETE FROM fresh WHERE rowid NOT IN (SELECT min(rowid) FROM fresh GROUP BY hash)"
-            )
+            connection.execute("DELETE FROM fresh WHERE rowid NOT IN (SELECT min(rowid) FROM fresh GROUP BY hash)")
         connection.execute(
             """DELETE FROM fresh
             WHERE hash IN (SELECT f.hash FROM known JOIN fresh AS f USING (hash))"""
@@ -556,9 +529,7 @@ class _Importer:
             progress.duplicates -= identified
             progress.identical -= count - identified
 
-    def report(
-        self, log: str, sources: Sequence[Source], counts: _Progress, *, dry_run: bool
-    ) -> LogImport:
+    def report(self, log: str, sources: Sequence[Source], counts: _Progress, *, dry_run: bool) -> LogImport:
         """Return the counts of an import and of the resulting log."""
         self._connection.close()
         totals = EventLog.of_files(log, self._store.files).joins()
@@ -567,8 +538,7 @@ class _Importer:
             sources=tuple((each.name, each.format) for each in sources),
             dry_run=dry_run,
             unasked=sum(
-                each.question is None and (each.searches or each.answer is not None)
-                for each in self.ends.values()
+                each.question is None and (each.searches or each.answer is not None) for each in self.ends.values()
             ),
             several=sum(each.several for each in self.ends.values()),
             rows=counts.rows,
@@ -578,9 +548,7 @@ class _Importer:
             identical=counts.identical,
             refused=tuple(
                 Fault(reason, rows, first)
-                for reason, (rows, first) in sorted(
-                    counts.faults.items(), key=lambda each: -each[1][0]
-                )
+                for reason, (rows, first) in sorted(counts.faults.items(), key=lambda each: -each[1][0])
             ),
             out_of_order=counts.out_of_order,
             future=counts.future,

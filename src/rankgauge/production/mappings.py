@@ -17,9 +17,14 @@ from rankgauge.production.events import COLUMNS, KINDS
 # Fields of an event that can be mapped to a column.
 FIELDS = tuple(name for name in COLUMNS if name not in {"source", "attributes"})
 _KEYS: Mapping[str, Any] = {
-    "columns": Mapping, "kinds": Mapping, "values": Mapping, "events": list, "attributes": list,
-    "separator": str, "first_rank": int,
-}  # fmt: skip
+    "columns": Mapping,
+    "kinds": Mapping,
+    "values": Mapping,
+    "events": list,
+    "attributes": list,
+    "separator": str,
+    "first_rank": int,
+}
 _EXAMPLES = {
     "columns": '[columns], then time = "ts"',
     "kinds": '[kinds], then read = "click"',
@@ -75,9 +80,8 @@ def read_mapping(path: str | os.PathLike[str]) -> LogMapping:
         content = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise FormatError(
-            f"neither TOML nor JSON: {error}", path=name,
-            fix=f"in TOML, write {_EXAMPLES['columns']} and kind = \"type\"",
-        ) from None  # fmt: skip
+            f"neither TOML nor JSON: {error}", path=name, fix=f'in TOML, write {_EXAMPLES["columns"]} and kind = "type"'
+        ) from None
     return as_mapping(content, name)
 
 
@@ -111,9 +115,7 @@ def _faults(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "first_rank is neither 0 nor 1", "write first_rank = 0 or 1"
 
 
-def _column_faults(
-    columns: Mapping[str, Any], events: Sequence[Mapping[str, Any]]
-) -> Iterator[tuple[str, str]]:
+def _column_faults(columns: Mapping[str, Any], events: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     for key, column in (pair for table in (columns, *events) for pair in table.items()):
         if key not in FIELDS:
             yield f"no event has a field {key!r}", f"the fields are: {', '.join(FIELDS)}"
@@ -131,19 +133,23 @@ def _column_faults(
 OWN = LogMapping({name: name for name in FIELDS}, {kind: kind for kind in KINDS})
 # Names of user feedback, with the corresponding kinds of events.
 FEEDBACK = dict.fromkeys(
-    ("user_feedback", "user-feedback", "user feedback", "feedback", "thumbs", "thumbs_up",
-     "user_satisfaction"),
+    ("user_feedback", "user-feedback", "user feedback", "feedback", "thumbs", "thumbs_up", "user_satisfaction"),
     "thumbs",
-) | {"answerable": "label", "preference": "preference"}  # fmt: skip
+) | {"answerable": "label", "preference": "preference"}
 # Feedback exported by other tools: the keys of a row, and the mapping.
 VENDORS: Mapping[str, tuple[frozenset[str], LogMapping]] = {
     "mlflow": (
         frozenset({"assessment_name", "trace_id"}),
         LogMapping(
             {
-                "event_id": "assessment_id", "kind": "assessment_name", "time": "create_time",
-                "question_id": "trace_id", "user_id": "source.source_id",
-                "value": "feedback.value", "text": "rationale", "label": "assessment_name",
+                "event_id": "assessment_id",
+                "kind": "assessment_name",
+                "time": "create_time",
+                "question_id": "trace_id",
+                "user_id": "source.source_id",
+                "value": "feedback.value",
+                "text": "rationale",
+                "label": "assessment_name",
             },
             FEEDBACK,
         ),
@@ -152,11 +158,17 @@ VENDORS: Mapping[str, tuple[frozenset[str], LogMapping]] = {
         frozenset({"traceId", "name", "value", "timestamp"}),
         LogMapping(
             {
-                "event_id": "id", "kind": "name", "time": "timestamp", "question_id": "traceId",
-                "session_id": "sessionId", "user_id": "authorUserId", "value": "value",
-                "text": "comment", "label": "name",
+                "event_id": "id",
+                "kind": "name",
+                "time": "timestamp",
+                "question_id": "traceId",
+                "session_id": "sessionId",
+                "user_id": "authorUserId",
+                "value": "value",
+                "text": "comment",
+                "label": "name",
             },
             FEEDBACK,
         ),
     ),
-}  # fmt: skip
+}

@@ -77,124 +77,224 @@ _BOTH_BAD = "(preference IS NULL AND preference_label IS NOT NULL)"
 
 
 def _metric(  # noqa: PLR0917 - a row of a table
-    name: str, unit: str, numerator: str, definition: str, better: Literal["higher", "lower", ""],
-    needs: tuple[str, ...], y: str, x: str,
-) -> OnlineMetric:  # fmt: skip
+    name: str,
+    unit: str,
+    numerator: str,
+    definition: str,
+    better: Literal["higher", "lower", ""],
+    needs: tuple[str, ...],
+    y: str,
+    x: str,
+) -> OnlineMetric:
     """Return a metric of the kind ``proportion``."""
     return OnlineMetric(
-        name, unit, numerator, definition, better, "proportion", needs, f"(({x}) AND ({y}))::INT",
-        f"({x})::INT",
-    )  # fmt: skip
+        name, unit, numerator, definition, better, "proportion", needs, f"(({x}) AND ({y}))::INT", f"({x})::INT"
+    )
 
 
 def _latency(percent: int) -> OnlineMetric:
     return OnlineMetric(
-        f"latency_p{percent}", "questions", "milliseconds",
+        f"latency_p{percent}",
+        "questions",
+        "milliseconds",
         f"{percent}th percentile of the latency of answers (or retrievals) in milliseconds",
-        "lower", "quantile", (), "latency_ms", "latency_ms IS NOT NULL", (0.0, math.inf),
+        "lower",
+        "quantile",
+        (),
+        "latency_ms",
+        "latency_ms IS NOT NULL",
+        (0.0, math.inf),
         percent / 100,
-    )  # fmt: skip
+    )
 
 
 _DECLARED = (
     _metric(
-        "thumbs_ratio", "rated answers", "rated up",
-        "thumbs up / (thumbs up + thumbs down); unrated answers are not counted", "higher",
-        ("thumbs",), "thumbs_up > 0", _RATED,
+        "thumbs_ratio",
+        "rated answers",
+        "rated up",
+        "thumbs up / (thumbs up + thumbs down); unrated answers are not counted",
+        "higher",
+        ("thumbs",),
+        "thumbs_up > 0",
+        _RATED,
     ),
     _metric(
-        "feedback_rate", "answers", "rated", "rated answers / answers shown", "",
-        ("answer", "thumbs"), _RATED, "answered",
+        "feedback_rate",
+        "answers",
+        "rated",
+        "rated answers / answers shown",
+        "",
+        ("answer", "thumbs"),
+        _RATED,
+        "answered",
     ),
     _metric(
-        "idk_rate", "answers", "abstentions",
-        "abstentions (I don't know) / all answers, abstentions included; a low rate alone is not "
-        "good", "", ("answer|abstention",), "{abstains}", _REPLIED,
+        "idk_rate",
+        "answers",
+        "abstentions",
+        "abstentions (I don't know) / all answers, abstentions included; a low rate alone is not good",
+        "",
+        ("answer|abstention",),
+        "{abstains}",
+        _REPLIED,
     ),
     _metric(
-        "wrong_idk_rate", "answerable questions", "abstentions",
-        "abstentions / answers to questions that can be answered", "lower",
-        ("answer|abstention", "label"), "{abstains}", f"answerable AND {_REPLIED}",
+        "wrong_idk_rate",
+        "answerable questions",
+        "abstentions",
+        "abstentions / answers to questions that can be answered",
+        "lower",
+        ("answer|abstention", "label"),
+        "{abstains}",
+        f"answerable AND {_REPLIED}",
     ),
     _metric(
-        "right_idk_rate", "unanswerable questions", "abstentions",
-        "abstentions / answers to questions that cannot be answered", "higher",
-        ("answer|abstention", "label"), "{abstains}", f"NOT answerable AND {_REPLIED}",
+        "right_idk_rate",
+        "unanswerable questions",
+        "abstentions",
+        "abstentions / answers to questions that cannot be answered",
+        "higher",
+        ("answer|abstention", "label"),
+        "{abstains}",
+        f"NOT answerable AND {_REPLIED}",
     ),
     _metric(
-        "reformulation_rate", "questions", "reformulated",
+        "reformulation_rate",
+        "questions",
+        "reformulated",
         "questions followed by a similar one (word cosine of {similarity:g} or more) in the same "
-        "session within {minutes:g} minutes / questions in sessions", "lower", ("question",),
+        "session within {minutes:g} minutes / questions in sessions",
+        "lower",
+        ("question",),
         # Words are compared only within the time limit.
         "CASE WHEN next_question_seconds <= {minutes} * 60 "
         "THEN coalesce(word_similarity(text, next_text) >= {similarity}, false) ELSE false END",
         "session_id IS NOT NULL",
     ),
     _metric(
-        "abandonment_rate", "searches", "abandoned",
+        "abandonment_rate",
+        "searches",
+        "abandoned",
         "searches with results but no click, no rating, and no other question in the session "
         "within {minutes:g} minutes / searches with results; includes users whom the answer on the "
-        "page satisfied", "",
+        "page satisfied",
+        "",
         ("retrieval|impression", "click|citation click"),
         f"NOT {_ACTED} AND coalesce(next_question_seconds > {{minutes}} * 60, true)",
         "(retrieved > 0 OR impressions > 0)",
     ),
     _metric(
-        "no_result_rate", "searches", "without a result",
-        "searches that retrieved nothing / searches", "lower", ("retrieval",), "retrieved = 0",
+        "no_result_rate",
+        "searches",
+        "without a result",
+        "searches that retrieved nothing / searches",
+        "lower",
+        ("retrieval",),
+        "retrieved = 0",
         "retrieved IS NOT NULL",
     ),
     _metric(
-        "search_ctr", "searches", "with a click",
-        "searches with a click on a result / searches with a ranking or results shown", "higher",
-        ("retrieval|impression", "click"), "clicks > 0", _SEARCH,
+        "search_ctr",
+        "searches",
+        "with a click",
+        "searches with a click on a result / searches with a ranking or results shown",
+        "higher",
+        ("retrieval|impression", "click"),
+        "clicks > 0",
+        _SEARCH,
     ),
     OnlineMetric(
-        "result_ctr", "results", "clicked",
-        "results clicked / results shown; repeated clicks on a result count once", "higher",
-        "proportion", ("impression", "click"), "least(clicked_results, impressions)", "impressions",
+        "result_ctr",
+        "results",
+        "clicked",
+        "results clicked / results shown; repeated clicks on a result count once",
+        "higher",
+        "proportion",
+        ("impression", "click"),
+        "least(clicked_results, impressions)",
+        "impressions",
     ),
     OnlineMetric(
-        "click_mrr", "clicked searches", "sum of 1 / rank",
-        "mean of 1 / the best clicked rank, over searches with a click of known rank", "higher",
-        "mean", ("click",), "coalesce(click_rr, 0)", "(click_rr IS NOT NULL)::INT",
+        "click_mrr",
+        "clicked searches",
+        "sum of 1 / rank",
+        "mean of 1 / the best clicked rank, over searches with a click of known rank",
+        "higher",
+        "mean",
+        ("click",),
+        "coalesce(click_rr, 0)",
+        "(click_rr IS NOT NULL)::INT",
     ),
     OnlineMetric(
-        "click_rank", "clicked searches", "sum of ranks",
-        "mean rank of the first click, over searches with a click of known rank", "lower", "mean",
-        ("click",), "coalesce(first_click_rank, 0)", "(first_click_rank IS NOT NULL)::INT",
+        "click_rank",
+        "clicked searches",
+        "sum of ranks",
+        "mean rank of the first click, over searches with a click of known rank",
+        "lower",
+        "mean",
+        ("click",),
+        "coalesce(first_click_rank, 0)",
+        "(first_click_rank IS NOT NULL)::INT",
         (1.0, math.inf),
     ),
     _metric(
-        "citation_ctr", "cited answers", "with a click on one",
-        "answers with a click on a citation / answers shown with citations", "higher",
-        ("citation", "citation click"), "citations_clicked > 0", "citations_shown > 0",
+        "citation_ctr",
+        "cited answers",
+        "with a click on one",
+        "answers with a click on a citation / answers shown with citations",
+        "higher",
+        ("citation", "citation click"),
+        "citations_clicked > 0",
+        "citations_shown > 0",
     ),
     OnlineMetric(
-        "citation_click_rate", "citations", "clicked",
-        "citations clicked / citations shown; repeated clicks on a citation count once", "higher",
-        "proportion", ("citation", "citation click"), "least(citations_clicked, citations_shown)",
+        "citation_click_rate",
+        "citations",
+        "clicked",
+        "citations clicked / citations shown; repeated clicks on a citation count once",
+        "higher",
+        "proportion",
+        ("citation", "citation click"),
+        "least(citations_clicked, citations_shown)",
         "citations_shown",
     ),
     OnlineMetric(
-        "containment_rate", "sessions", "not handed over",
+        "containment_rate",
+        "sessions",
+        "not handed over",
         "sessions not handed over to a person / sessions; a session may end with no solution",
-        "higher", "proportion", ("handover",), "(NOT handed_over)::INT",
-        "(session_id IS NOT NULL)::INT", per_session=True,
+        "higher",
+        "proportion",
+        ("handover",),
+        "(NOT handed_over)::INT",
+        "(session_id IS NOT NULL)::INT",
+        per_session=True,
     ),
     OnlineMetric(
-        "win_rate", "comparisons", "wins + ties / 2",
-        "(first preferred + ties / 2) / comparisons, without those where both were bad", "",
-        "proportion", ("preference",), "coalesce((preference + 1) / 2, 0)",
+        "win_rate",
+        "comparisons",
+        "wins + ties / 2",
+        "(first preferred + ties / 2) / comparisons, without those where both were bad",
+        "",
+        "proportion",
+        ("preference",),
+        "coalesce((preference + 1) / 2, 0)",
         "(preference IS NOT NULL)::INT",
     ),
     _metric(
-        "both_bad_rate", "comparisons", "both bad", "comparisons where both were bad / comparisons",
-        "lower", ("preference",), _BOTH_BAD, f"preference IS NOT NULL OR {_BOTH_BAD}",
+        "both_bad_rate",
+        "comparisons",
+        "both bad",
+        "comparisons where both were bad / comparisons",
+        "lower",
+        ("preference",),
+        _BOTH_BAD,
+        f"preference IS NOT NULL OR {_BOTH_BAD}",
     ),
     _latency(50),
     _latency(95),
-)  # fmt: skip
+)
 #: The online metrics by name.
 METRICS = {metric.name: metric for metric in _DECLARED}
 
@@ -258,9 +358,7 @@ class Threshold:
         except ValueError:
             number = math.nan
         if found is None or not math.isfinite(number):
-            raise InputError(
-                f"got {text!r:.60}", where="threshold", fix="write NAME > NUMBER or NAME < NUMBER"
-            )
+            raise InputError(f"got {text!r:.60}", where="threshold", fix="write NAME > NUMBER or NAME < NUMBER")
         metrics_of([found[1]])
         return cls(found[1], found[2] == ">", number)
 

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from rankgauge.production.log import EventLog
 
 State: TypeAlias = Literal["worse", "better", "steady", "cannot tell"]
-HealthVerdict: TypeAlias = Literal[
-    "REFRESH", "WORSE", "OFFLINE ONLY", "STEADY", "USERS ONLY", "CANNOT TELL"
-]
+HealthVerdict: TypeAlias = Literal["REFRESH", "WORSE", "OFFLINE ONLY", "STEADY", "USERS ONLY", "CANNOT TELL"]
 
 _ALPHA = 0.05
 _WIDTH = 80
@@ -78,11 +76,7 @@ class Signal:
         """The signal as a sentence."""
         if math.isnan(self.change):
             return f"{self.name}: {self.state}: {self.reason}"
-        spread = (
-            f"95% interval {signed(self.low)} to {signed(self.high)}"
-            if not math.isnan(self.low)
-            else self.reason
-        )
+        spread = f"95% interval {signed(self.low)} to {signed(self.high)}" if not math.isnan(self.low) else self.reason
         if self.change == self.low == self.high == 0:
             spread = "no value changed"
         p = "" if math.isnan(self.p) else f", largest shift p = {self.p:.3f} (Holm)"
@@ -140,14 +134,16 @@ class ProductionHealth(Result):
         shown = self.weeks if full else self.weeks[-_ROWS:]
         names = [signal.name for signal in self.online]
         rows: list[tuple[Cell, ...]] = [
-            (week.start, _text(week.offline), *(_text(week.online[name]) for name in names))
-            for week in shown
+            (week.start, _text(week.offline), *(_text(week.online[name]) for name in names)) for week in shown
         ]
         return Table(
-            ("week", self.measure, *names), tuple(rows), title=f"{self.verdict}: {self.sentence}",
-            notes=tuple(self._notes(len(self.weeks) - len(shown))), width=_WIDTH,
+            ("week", self.measure, *names),
+            tuple(rows),
+            title=f"{self.verdict}: {self.sentence}",
+            notes=tuple(self._notes(len(self.weeks) - len(shown))),
+            width=_WIDTH,
             right=frozenset(range(1, len(names) + 2)),
-        )  # fmt: skip
+        )
 
     def data_table(self) -> Table:
         """Return one row per week with unformatted numbers."""
@@ -173,8 +169,7 @@ class ProductionHealth(Result):
         else:
             yield f"drift of the questions: {'found' if self.drift else 'none found'}"
         yield (
-            f"changes for the worse below {self.offline_margin:g} (offline) or {self.margin:g} "
-            "(online) count as steady"
+            f"changes for the worse below {self.offline_margin:g} (offline) or {self.margin:g} (online) count as steady"
         )
         if left_out:
             yield f"the latest {many(len(self.weeks) - left_out, 'week')} of {len(self.weeks)}"
@@ -233,16 +228,11 @@ def production_health(
     daily = online_metrics(log, names, by="day", since=since, until=until)
     weekly = online_metrics(log, names, by="week", since=since, until=until)
     days = {
-        name: [each for each in daily.groups if each.metric.name == name]
-        for name in names
-        if daily.value(name).defined
+        name: [each for each in daily.groups if each.metric.name == name] for name in names if daily.value(name).defined
     }
     signals = online_signals(
         {
-            name: (
-                [each.numerator if each.denominator else 0.0 for each in own],
-                [each.denominator for each in own],
-            )
+            name: ([each.numerator if each.denominator else 0.0 for each in own], [each.denominator for each in own])
             for name, own in days.items()
         },
         margin,
@@ -260,21 +250,14 @@ def production_health(
         HealthWeek(
             start,
             means.get(start, math.nan),
-            {
-                name: weekly.value(name, start).value if start in weekly.group_names else math.nan
-                for name in names
-            },
+            {name: weekly.value(name, start).value if start in weekly.group_names else math.nan for name in names},
         )
         for start in sorted({*means, *weekly.group_names})
     )
-    return ProductionHealth(
-        str(wanted), weeks, offline, online, drift, verdict, sentence, margin, offline_margin
-    )
+    return ProductionHealth(str(wanted), weeks, offline, online, drift, verdict, sentence, margin, offline_margin)
 
 
-def verdict_of(
-    offline: State, online: Sequence[State], *, drift: bool | None
-) -> tuple[HealthVerdict, str]:
+def verdict_of(offline: State, online: Sequence[State], *, drift: bool | None) -> tuple[HealthVerdict, str]:
     """Return the verdict for the states of a measure and of online metrics, with its sentence."""
     complain = "worse" in online
     calm = bool(online) and not {"worse", "cannot tell"}.intersection(online)
@@ -310,9 +293,10 @@ def offline_signal(values: Sequence[Evaluation | float], measure: Measure, margi
     shared = sorted(before.keys() & after.keys())
     skipped = "skip" in {first.policies.undefined, last.policies.undefined}
     moved = measure.differences(
-        np.array([after[query] for query in shared]), np.array([before[query] for query in shared]),
+        np.array([after[query] for query in shared]),
+        np.array([before[query] for query in shared]),
         skip_undefined=skipped,
-    )  # fmt: skip
+    )
     moved = moved[~np.isnan(moved)]
     if len(moved) < 2:
         reason = "the first and the last evaluation share fewer than 2 queries"
@@ -329,9 +313,7 @@ def offline_signal(values: Sequence[Evaluation | float], measure: Measure, margi
     return Signal(name, state, found.mean, found.low, found.high, reason=reason)
 
 
-def online_signals(
-    sums: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]], margin: float
-) -> tuple[Signal, ...]:
+def online_signals(sums: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]], margin: float) -> tuple[Signal, ...]:
     """Test whether metrics became worse, from numerators and denominators by day."""
     tested = {name: stats.first_change(y, x) for name, (y, x) in sums.items()}
     known = {name: p for name, p in tested.items() if not math.isnan(p)}
@@ -357,29 +339,25 @@ def online_signals(
     return tuple(found)
 
 
-def _in_order(
-    evaluations: Sequence[tuple[datetime, Evaluation | float]],
-) -> list[tuple[datetime, Evaluation | float]]:
+def _in_order(evaluations: Sequence[tuple[datetime, Evaluation | float]]) -> list[tuple[datetime, Evaluation | float]]:
     if not evaluations:
         raise InputError(
-            "there is no evaluation", where="evaluations",
-            fix="evaluate with --save, or pass [(time, evaluation), ...]",
-        )  # fmt: skip
+            "there is no evaluation", where="evaluations", fix="evaluate with --save, or pass [(time, evaluation), ...]"
+        )
     for time, _ in evaluations:
         of_kind("time", time, datetime, "pass a datetime with a time zone", where="evaluations")
         if time.tzinfo is None:
-            raise InputError(
-                f"{time} has no time zone", where="evaluations", fix="add one, such as tzinfo=UTC"
-            )
+            raise InputError(f"{time} has no time zone", where="evaluations", fix="add one, such as tzinfo=UTC")
     return sorted(evaluations, key=lambda pair: pair[0])
 
 
 def _values(evaluation: Evaluation, measure: Measure) -> dict[str, float]:
     if measure not in evaluation.measures:
         raise InputError(
-            f"{measure} was not evaluated", where=evaluation.run_name,
+            f"{measure} was not evaluated",
+            where=evaluation.run_name,
             fix=f"evaluated: {', '.join(map(str, evaluation.measures))}",
-        )  # fmt: skip
+        )
     column = evaluation.per_query[:, evaluation.measures.index(measure)]
     return dict(zip(evaluation.query_ids, column.tolist(), strict=True))
 

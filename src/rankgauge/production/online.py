@@ -9,36 +9,20 @@ from datetime import UTC, date, datetime
 from typing import Any, Literal
 
 from rankgauge import stats
-from rankgauge.core.abstention import (
-    ABSTENTION_RE2,
-    ABSTENTION_RULE,
-    RULE_SENSITIVITY,
-    RULE_SPECIFICITY,
-    abstains,
-)
+from rankgauge.core.abstention import ABSTENTION_RE2, ABSTENTION_RULE, RULE_SENSITIVITY, RULE_SPECIFICITY, abstains
 from rankgauge.core.arguments import number, option
 from rankgauge.core.text import some
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.production.events import Parameters
 from rankgauge.production.log import EventLog
 from rankgauge.production.metrics import OnlineMetric, Threshold, metrics_of
-from rankgauge.production.online_result import (
-    PERIODS,
-    MetricChange,
-    OnlineMetrics,
-    OnlineValue,
-    check_threshold,
-)
+from rankgauge.production.online_result import PERIODS, MetricChange, OnlineMetrics, OnlineValue, check_threshold
 
 _UNIT = """CASE WHEN user_id IS NOT NULL THEN 'users' WHEN session_id IS NOT NULL THEN 'sessions'
     ELSE 'single questions' END"""
 _UNKNOWN = "(unknown)"
 _EVENTS = "events"
-_GROUPS = {
-    "day": "strftime(day, '%Y-%m-%d')",
-    "week": "strftime(date_trunc('week', day), '%Y-%m-%d')",
-    "arm": "arm",
-}
+_GROUPS = {"day": "strftime(day, '%Y-%m-%d')", "week": "strftime(date_trunc('week', day), '%Y-%m-%d')", "arm": "arm"}
 _GRID = 1000
 _ALPHA = 0.05
 _NOTHING = stats.ClusterSums(0, 0, 0, 0, 0, 0)
@@ -109,24 +93,23 @@ def online_metrics(  # noqa: PLR0913 - what a log is asked
         measured = _Measured.of(connection, sql, _group(connection, by, given), condition, given)
         counted, sums = measured.counts(), measured.sums()
     groups = [None, *sorted({group for group, _ in sums if group is not None})]
-    values = {
-        group: _bounded([_value(m, group, sums, reasons[m]) for m in wanted]) for group in groups
-    }
+    values = {group: _bounded([_value(m, group, sums, reasons[m]) for m in wanted]) for group in groups}
     overall = values[None]
     return OnlineMetrics(
-        known.path, wanted, overall, by,
+        known.path,
+        wanted,
+        overall,
+        by,
         tuple(each for group in groups[1:] for each in values[group]),
         *counted,
         tuple(check_threshold(limit, overall) for limit in limits),
         _changes(wanted, [values[group] for group in groups[1:]]) if by in PERIODS else (),
         parameters,
         tuple(_notes(overall, parameters["abstention"])),
-    )  # fmt: skip
+    )
 
 
-def _wanted(
-    metrics: Iterable[str] | str | None, limits: Iterable[Threshold]
-) -> tuple[OnlineMetric, ...]:
+def _wanted(metrics: Iterable[str] | str | None, limits: Iterable[Threshold]) -> tuple[OnlineMetric, ...]:
     """Return the metrics, those of thresholds, and the feedback rate that a thumbs ratio needs."""
     names = [metric.name for metric in metrics_of(metrics)]
     names += [limit.metric for limit in limits]
@@ -157,12 +140,7 @@ class _Measured:
 
     @classmethod
     def of(  # noqa: PLR0917 - what a table is made of
-        cls,
-        connection: Any,
-        sql: Mapping[OnlineMetric, tuple[str, str]],
-        group: str,
-        condition: str,
-        given: Parameters,
+        cls, connection: Any, sql: Mapping[OnlineMetric, tuple[str, str]], group: str, condition: str, given: Parameters
     ) -> _Measured:
         columns = "".join(f", {y} AS y{n}, {x} AS x{n}" for n, (y, x) in enumerate(sql.values()))
         name = f"coalesce({group}, '{_UNKNOWN}')" if group else "NULL::VARCHAR"
@@ -214,12 +192,10 @@ class _Measured:
         self, rows: str, places: Sequence[int], *, whole: bool | None = None
     ) -> dict[tuple[str | None, OnlineMetric], _Sums]:
         summed = ", ".join(
-            f"coalesce(sum(y{n}), 0)::DOUBLE AS y{n}, coalesce(sum(x{n}), 0)::DOUBLE AS x{n}"
-            for n in places
+            f"coalesce(sum(y{n}), 0)::DOUBLE AS y{n}, coalesce(sum(x{n}), 0)::DOUBLE AS x{n}" for n in places
         )
         moments = ", ".join(
-            f"count_if(x{n} > 0), sum(y{n}), sum(x{n}), sum(y{n} * y{n}), sum(x{n} * y{n}), "
-            f"sum(x{n} * x{n})"
+            f"count_if(x{n} > 0), sum(y{n}), sum(x{n}), sum(y{n} * y{n}), sum(x{n} * y{n}), sum(x{n} * x{n})"
             for n in places
         )
         sets = self._sets(whole=whole)
@@ -233,9 +209,7 @@ class _Measured:
         ).fetchall():
             for place, n in enumerate(places):
                 count, *rest = cells[6 * place : 6 * place + 6]
-                found[group, self.metrics[n]] = _Sums(
-                    stats.ClusterSums(int(count), *map(float, rest))
-                )
+                found[group, self.metrics[n]] = _Sums(stats.ClusterSums(int(count), *map(float, rest)))
         return found
 
     def _quantile(self, n: int) -> dict[tuple[str | None, OnlineMetric], _Sums]:
@@ -244,9 +218,7 @@ class _Measured:
         grid = "[" + ", ".join(f"{step / _GRID}" for step in range(_GRID + 1)) + "]"
         found: dict[tuple[str | None, OnlineMetric], _Sums] = {}
         for name in ("NULL::VARCHAR", '"group"') if self.grouped else ("NULL::VARCHAR",):
-            rows = (
-                f'(SELECT {name} AS "group", "cluster", y{n}::DOUBLE AS y FROM measured WHERE x{n})'
-            )
+            rows = f'(SELECT {name} AS "group", "cluster", y{n}::DOUBLE AS y FROM measured WHERE x{n})'
             self.connection.execute(
                 f'CREATE OR REPLACE TEMP TABLE quantiles AS SELECT "group", quantile_disc(y, '
                 f"{metric.quantile}) AS edge, quantile_disc(y, {grid}) AS grid FROM {rows} "
@@ -268,12 +240,7 @@ class _Measured:
 
 
 def expressions(
-    connection: Any,
-    metrics: Sequence[OnlineMetric],
-    *,
-    minutes: float,
-    similarity: float,
-    abstention: str = "auto",
+    connection: Any, metrics: Sequence[OnlineMetric], *, minutes: float, similarity: float, abstention: str = "auto"
 ) -> tuple[dict[OnlineMetric, tuple[str, str]], dict[OnlineMetric, str], dict[str, Any]]:
     """Return numerator and denominator in SQL of each metric with logged events.
 
@@ -296,9 +263,7 @@ def expressions(
     }
     words = {**parameters, "abstains": _abstained(source)}
     sql = {
-        metric: (metric.y.format(**words), metric.x.format(**words))
-        for metric, reason in reasons.items()
-        if not reason
+        metric: (metric.y.format(**words), metric.x.format(**words)) for metric, reason in reasons.items() if not reason
     }
     return sql, reasons, parameters
 
@@ -311,10 +276,7 @@ def _abstained(source: str) -> str:
 
 
 def _value(
-    metric: OnlineMetric,
-    group: str | None,
-    sums: Mapping[tuple[str | None, OnlineMetric], _Sums],
-    reason: str,
+    metric: OnlineMetric, group: str | None, sums: Mapping[tuple[str | None, OnlineMetric], _Sums], reason: str
 ) -> OnlineValue:
     found = sums.get((group, metric), _Sums())
     moments = found.moments
@@ -331,9 +293,7 @@ def _value(
         low, high = _woodruff(found, metric.quantile, low, high)
         value = found.quantile
     above = math.nan if metric.kind == "quantile" else moments.y
-    return OnlineValue(
-        metric, group, value, low, high, above, moments.x, moments.clusters, estimate.reason
-    )
+    return OnlineValue(metric, group, value, low, high, above, moments.x, moments.clusters, estimate.reason)
 
 
 def _woodruff(found: _Sums, quantile: float, low: float, high: float) -> tuple[float, float]:
@@ -355,15 +315,11 @@ def _bounded(values: Sequence[OnlineValue]) -> tuple[OnlineValue, ...]:
         return tuple(values)
     missing = feedback.denominator - feedback.numerator
     shown = thumbs.denominator + missing
-    bounded = replace(
-        thumbs, worst=thumbs.numerator / shown, best=(thumbs.numerator + missing) / shown
-    )
+    bounded = replace(thumbs, worst=thumbs.numerator / shown, best=(thumbs.numerator + missing) / shown)
     return tuple(bounded if each is thumbs else each for each in values)
 
 
-def _changes(
-    metrics: Sequence[OnlineMetric], periods: Sequence[Sequence[OnlineValue]]
-) -> tuple[MetricChange, ...]:
+def _changes(metrics: Sequence[OnlineMetric], periods: Sequence[Sequence[OnlineValue]]) -> tuple[MetricChange, ...]:
     """Return trends and shifts of the metrics that are ratios of sums."""
     found = []
     for place, metric in enumerate(metrics):
@@ -382,17 +338,12 @@ def _changes(
         adjusted = float(p)
         shifts = stats.find_change_points(y, x) if adjusted <= _ALPHA else ()
         changes.append(
-            MetricChange(
-                metric, trend, adjusted,
-                tuple((str(names[c.index]), c.before, c.after) for c in shifts),
-            )
-        )  # fmt: skip
+            MetricChange(metric, trend, adjusted, tuple((str(names[c.index]), c.before, c.after) for c in shifts))
+        )
     return tuple(changes)
 
 
-def _abstentions(
-    connection: Any, metrics: Iterable[OnlineMetric], kinds: set[str], wanted: str
-) -> str:
+def _abstentions(connection: Any, metrics: Iterable[OnlineMetric], kinds: set[str], wanted: str) -> str:
     """Return the source of abstentions; for the rule, create a table of abstaining texts."""
     if wanted == _EVENTS or (wanted == "auto" and "abstention" in kinds):
         return _EVENTS
@@ -407,27 +358,20 @@ def _abstentions(
     abstaining = [row for row in texts if abstains(row[0])]
     if abstaining:
         connection.executemany("INSERT INTO abstaining VALUES (?)", abstaining)
-    [(known,)] = connection.execute(
-        "SELECT count(text) > 0 FROM events WHERE kind = 'answer'"
-    ).fetchall()
+    [(known,)] = connection.execute("SELECT count(text) > 0 FROM events WHERE kind = 'answer'").fetchall()
     return ABSTENTION_RULE if known else ""
 
 
 def _missing(metric: OnlineMetric, kinds: set[str], source: str) -> str:
     """Return why a metric is undefined for the whole log, or an empty string."""
-    if "{abstains}" in metric.y and (
-        not source or (source == _EVENTS and "abstention" not in kinds)
-    ):
+    if "{abstains}" in metric.y and (not source or (source == _EVENTS and "abstention" not in kinds)):
         texts = "" if source else ", and answers have no text"
         return f"no abstentions were logged{texts}"
     return metric.missing(kinds)
 
 
 def _condition(
-    connection: Any,
-    times: Mapping[str, str | date | None],
-    where: Mapping[str, str],
-    given: Parameters,
+    connection: Any, times: Mapping[str, str | date | None], where: Mapping[str, str], given: Parameters
 ) -> str:
     parts = [
         f"time {'>=' if name == 'since' else '<'} {given.add(_time(time, name))}"
@@ -442,9 +386,7 @@ def _time(given: str | date, name: str) -> str:
     try:
         time = datetime.fromisoformat(given if isinstance(given, str) else given.isoformat())
     except ValueError:
-        raise InputError(
-            f"{name}={given!r:.60} is not a date", where=name, fix="write 2026-05-31, in UTC"
-        ) from None
+        raise InputError(f"{name}={given!r:.60} is not a date", where=name, fix="write 2026-05-31, in UTC") from None
     time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     return f"{time:%Y-%m-%d %H:%M:%S.%f}"
 
@@ -456,10 +398,7 @@ def _group(connection: Any, name: str | None, given: Parameters) -> str:
     if name in _GROUPS:
         return _GROUPS[name]
     known = {
-        key
-        for (key,) in connection.execute(
-            "SELECT DISTINCT unnest(map_keys(attributes)) FROM events"
-        ).fetchall()
+        key for (key,) in connection.execute("SELECT DISTINCT unnest(map_keys(attributes)) FROM events").fetchall()
     }
     if name not in known:
         raise UnknownName.of("segment", name, [*_GROUPS, *sorted(known)])

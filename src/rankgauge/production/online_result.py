@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rankgauge import stats
 from rankgauge.core.text import Ratio, many
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.production.metrics import (
-    OnlineMetric,
-    Threshold,
-    ThresholdCheck,
-    ThresholdVerdict,
-    metrics_of,
-)
+from rankgauge.production.metrics import OnlineMetric, Threshold, ThresholdCheck, ThresholdVerdict, metrics_of
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
 
@@ -198,14 +192,16 @@ class OnlineMetrics(Result):
     def _overall(self, *, full: bool) -> Table:
         shown = [each for each in self.overall if full or each.defined]
         rows: list[tuple[Cell, ...]] = [
-            (each.metric.name, _figure(each.metric, each.value), each.interval_text(), each.basis())
-            for each in shown
+            (each.metric.name, _figure(each.metric, each.value), each.interval_text(), each.basis()) for each in shown
         ]
         return Table(
             ("metric", "value", "95% interval", "numerator / denominator"),
-            tuple(rows), title=self._title(), notes=tuple(self._all_notes(full=full)),
-            width=_WIDTH, right=frozenset({1}),
-        )  # fmt: skip
+            tuple(rows),
+            title=self._title(),
+            notes=tuple(self._all_notes(full=full)),
+            width=_WIDTH,
+            right=frozenset({1}),
+        )
 
     def _by_group(self, *, full: bool) -> Table:
         defined = [each.metric for each in self.overall if each.defined]
@@ -217,19 +213,19 @@ class OnlineMetrics(Result):
             notes.append(f"the {which} {_ROWS} of {len(self.group_names)} are shown (all: --full)")
         if len(defined) == 1:
             rows: list[tuple[Cell, ...]] = [
-                (
-                    str(each.group), _figure(each.metric, each.value), each.interval_text(),
-                    each.basis(),
-                )
+                (str(each.group), _figure(each.metric, each.value), each.interval_text(), each.basis())
                 for each in (*self._of(defined[0]), self.value(defined[0].name))
                 if each.group is None or each.group in names_of
-            ]  # fmt: skip
+            ]
             rows[-1] = ("all", *rows[-1][1:])
             return Table(
                 (str(self.by), defined[0].name, "95% interval", "numerator / denominator"),
-                tuple(rows), title=self._title(), notes=tuple(notes), width=_WIDTH,
+                tuple(rows),
+                title=self._title(),
+                notes=tuple(notes),
+                width=_WIDTH,
                 right=frozenset({1}),
-            )  # fmt: skip
+            )
         shown = defined if full else defined[:_COLUMNS]
         if len(shown) < len(defined):
             names = ", ".join(metric.name for metric in defined[_COLUMNS:])
@@ -243,34 +239,58 @@ class OnlineMetrics(Result):
             for group in (*names_of, None)
         ]
         return Table(
-            (str(self.by), *(metric.name for metric in shown)), tuple(lines), title=self._title(),
-            notes=tuple(notes), width=_WIDTH, right=frozenset(range(1, len(shown) + 1)),
-        )  # fmt: skip
+            (str(self.by), *(metric.name for metric in shown)),
+            tuple(lines),
+            title=self._title(),
+            notes=tuple(notes),
+            width=_WIDTH,
+            right=frozenset(range(1, len(shown) + 1)),
+        )
 
     def data_table(self) -> Table:
         """Return one row for each metric and group with unformatted numbers."""
         return Table(
             (
-                "group", "metric", "value", "low", "high", "numerator", "denominator", "clusters",
-                "worst", "best", "unit", "definition", "reason",
+                "group",
+                "metric",
+                "value",
+                "low",
+                "high",
+                "numerator",
+                "denominator",
+                "clusters",
+                "worst",
+                "best",
+                "unit",
+                "definition",
+                "reason",
             ),
             tuple(
                 (
-                    each.group, each.metric.name, each.value, each.low, each.high, each.numerator,
-                    each.denominator, each.clusters, each.worst, each.best, each.metric.unit,
-                    self._definition(each.metric), each.reason,
+                    each.group,
+                    each.metric.name,
+                    each.value,
+                    each.low,
+                    each.high,
+                    each.numerator,
+                    each.denominator,
+                    each.clusters,
+                    each.worst,
+                    each.best,
+                    each.metric.unit,
+                    self._definition(each.metric),
+                    each.reason,
                 )
                 for each in (*self.overall, *self.groups)
             ),
-        )  # fmt: skip
+        )
 
     def _data(self) -> dict[str, Any]:
         names = ("where", "questions", "clusters", "first", "last", "by", "parameters")
         return {
             **{name: getattr(self, name) for name in names},
             "thresholds": [
-                {"threshold": str(c.threshold), "verdict": c.verdict, "sentence": c.sentence}
-                for c in self.checks
+                {"threshold": str(c.threshold), "verdict": c.verdict, "sentence": c.sentence} for c in self.checks
             ],
             "changes": [
                 {
@@ -303,25 +323,24 @@ class OnlineMetrics(Result):
         from rankgauge.rendering.plots import plot_history
 
         if self.by not in PERIODS:
-            raise InputError(
-                "metrics over time need days or weeks", where="plot", fix='pass by="day"'
-            )
+            raise InputError("metrics over time need days or weeks", where="plot", fix='pass by="day"')
         metrics = [each.metric for each in self.overall if each.defined] if name is None else ()
         chosen = metrics_of([name])[0] if name else next(iter(metrics), None)
         points = [each for each in self._of(chosen) if each.defined] if chosen else []
         if chosen is None or not points:
             raise InputError(
-                f"{name or 'no metric'} is not defined on any {self.by}", where="plot",
+                f"{name or 'no metric'} is not defined on any {self.by}",
+                where="plot",
                 fix="choose a metric that has values in the table",
-            )  # fmt: skip
-        ends = [
-            (p.value, p.value) if math.isnan(p.low) or math.isinf(p.high) else (p.low, p.high)
-            for p in points
-        ]
+            )
+        ends = [(p.value, p.value) if math.isnan(p.low) or math.isinf(p.high) else (p.low, p.high) for p in points]
         return plot_history(
-            [str(p.group) for p in points], [p.value for p in points],
-            [low for low, _ in ends], [high for _, high in ends], measure=chosen.name,
-        )  # fmt: skip
+            [str(p.group) for p in points],
+            [p.value for p in points],
+            [low for low, _ in ends],
+            [high for _, high in ends],
+            measure=chosen.name,
+        )
 
     def _of(self, metric: OnlineMetric) -> list[OnlineValue]:
         return [each for each in self.groups if each.metric == metric]
@@ -350,9 +369,7 @@ class OnlineMetrics(Result):
                     names = ", ".join(name for name, reason in missing.items() if reason == why)
                     yield f"not defined: {names} ({why})"
             yield from (
-                f"{m.name}: {self._definition(m)}"
-                for m in self.metrics
-                if not self.by or m.name not in missing
+                f"{m.name}: {self._definition(m)}" for m in self.metrics if not self.by or m.name not in missing
             )
             return
         if len(missing) > _FEW:
@@ -371,8 +388,7 @@ def _no_change(changes: Iterable[MetricChange], by: str) -> str:
     if not tested:
         return f"too few {by}s for a trend: there are fewer than {stats.FEWEST_PERIODS}"
     widest = ", ".join(
-        f"{change.metric.name} {signed(change.trend.low)} to {signed(change.trend.high)}"
-        for change in tested[:_FEW]
+        f"{change.metric.name} {signed(change.trend.low)} to {signed(change.trend.high)}" for change in tested[:_FEW]
     )
     return f"no shift found; linear trend from first to last {by} (95% interval): {widest}"
 
@@ -407,11 +423,5 @@ def check_threshold(threshold: Threshold, values: Iterable[OnlineValue]) -> Thre
         verdict, message = "FAIL", f"is {side} {threshold.number:g}"
     elif high <= limit:
         verdict, message = "PASS", f"is not {side} {threshold.number:g}"
-    spread = (
-        f"95% interval {found.interval_text()}"
-        if not math.isnan(low)
-        else f"no interval: {found.reason}"
-    )
-    return ThresholdCheck(
-        threshold, verdict, f"{threshold.metric} {message}: {found.value:.4g} ({spread})"
-    )
+    spread = f"95% interval {found.interval_text()}" if not math.isnan(low) else f"no interval: {found.reason}"
+    return ThresholdCheck(threshold, verdict, f"{threshold.metric} {message}: {found.value:.4g} ({spread})")

@@ -67,9 +67,7 @@ class EvaluationQuestion:
     document: str = ""
 
 
-_NUMBERS = {
-    "version": int, "frequency": int, "probability": float, "weight": float, "query_weight": float,
-}  # fmt: skip
+_NUMBERS = {"version": int, "frequency": int, "probability": float, "weight": float, "query_weight": float}
 _NAMES = tuple(part.name for part in fields(EvaluationQuestion))
 
 
@@ -96,9 +94,10 @@ class QuestionSet(Result):
             what = what or (f"part {each.part!r:.60} is unknown" if each.part not in PARTS else "")
             if what or not each.text.strip():
                 raise InputError(
-                    what or f"question {each.id!r:.60} has no text", where="questions",
+                    what or f"question {each.id!r:.60} has no text",
+                    where="questions",
                     fix=f"give each question a unique id, a text, and a part ({', '.join(PARTS)})",
-                )  # fmt: skip
+                )
             seen.add(each.id)
 
     @classmethod
@@ -116,22 +115,18 @@ class QuestionSet(Result):
             InputError: If an id is duplicated.
         """
         source = TextSource.of(path)
-        found = [
-            _question(row, origin, source.name, line) for line, row in named_rows(source, None)
-        ]
+        found = [_question(row, origin, source.name, line) for line, row in named_rows(source, None)]
         if not found:
             raise InputError(
-                "there are no questions", where=str(path),
+                "there are no questions",
+                where=str(path),
                 fix='use JSON lines such as {"id": "q1", "text": "opening hours"}',
-            )  # fmt: skip
+            )
         return cls(tuple(found))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the set as JSON lines that only the owner can read: users may name people."""
-        lines = [
-            json.dumps({k: v for k, v in asdict(each).items() if v not in {None, ""}})
-            for each in self.questions
-        ]
+        lines = [json.dumps({k: v for k, v in asdict(each).items() if v not in {None, ""}}) for each in self.questions]
         with write_atomically(path, private=True) as stream:
             stream.write("".join(f"{line}\n" for line in lines).encode())
 
@@ -174,8 +169,9 @@ class QuestionSet(Result):
         if part == "core" and self.part("core"):
             raise InputError(
                 f"the core has {many(len(self.part('core')), 'question')} and is frozen",
-                where="part", fix="draw into the rotating part, or start a new set",
-            )  # fmt: skip
+                where="part",
+                fix="draw into the rotating part, or start a new set",
+            )
         staying = [
             *self.part("core", "sentinel", *(("rotating",) if part == "core" else ())),
             *(replace(each, part="sentinel") for each in sentinels),
@@ -198,9 +194,11 @@ class QuestionSet(Result):
             if (of_part := self.part(name))
         ]
         return Table(
-            ("part", "questions", "searches represented", "is"), tuple(rows),
-            title=f"question set, version {self.version}", width=80,
-        )  # fmt: skip
+            ("part", "questions", "searches represented", "is"),
+            tuple(rows),
+            title=f"question set, version {self.version}",
+            width=80,
+        )
 
     def summary(self) -> str:
         """Return the number of questions of each part."""
@@ -253,18 +251,14 @@ class SetRefresh(Result):
         if self.after is not self.before:
             version += f" → {self.after.version}"
         return Table(
-            ("change", "part", "question"), tuple(rows), title=f"question set, {version}",
-            notes=tuple(notes), width=80,
-        )  # fmt: skip
+            ("change", "part", "question"), tuple(rows), title=f"question set, {version}", notes=tuple(notes), width=80
+        )
 
     def summary(self) -> str:
         """Return the numbers of added, kept, and retired questions."""
         if self.after is self.before:
             return f"nothing changed, still {self.after.summary()}"
-        return (
-            f"{len(self.added)} added, {self.kept} kept, {len(self.retired)} retired; "
-            f"{self.after.summary()}"
-        )
+        return f"{len(self.added)} added, {self.kept} kept, {len(self.retired)} retired; {self.after.summary()}"
 
     def _data(self) -> dict[str, Any]:
         return {
@@ -279,16 +273,13 @@ class SetRefresh(Result):
 def _first(questions: Iterable[EvaluationQuestion], change: str) -> list[tuple[str, str, str]]:
     shown = ((each.part, each.text) for each in questions)
     return [
-        (change, part, text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…")
-        for part, text in islice(shown, _SHOWN)
+        (change, part, text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…") for part, text in islice(shown, _SHOWN)
     ]
 
 
 def _certain(question: EvaluationQuestion, frequency: int) -> EvaluationQuestion:
     """Return a question with the weights for inclusion probability 1."""
-    return replace(
-        question, frequency=frequency, weight=float(frequency), query_weight=float(frequency > 0)
-    )
+    return replace(question, frequency=frequency, weight=float(frequency), query_weight=float(frequency > 0))
 
 
 def _question(row: Mapping[str, Any], origin: str, name: str, line: int) -> EvaluationQuestion:
@@ -297,8 +288,10 @@ def _question(row: Mapping[str, Any], origin: str, name: str, line: int) -> Eval
     if own in {None, ""} or not isinstance(text, str) or not text.strip():
         raise FormatError(
             f"the line has no id or no question: its columns are {', '.join(row)}",
-            path=name, line=line, fix='use {"id": "q1", "text": "opening hours"}',
-        )  # fmt: skip
+            path=name,
+            line=line,
+            fix='use {"id": "q1", "text": "opening hours"}',
+        )
     given = {key: row[key] for key in _NAMES if row.get(key) not in {None, ""}}
     given |= {"id": str(own), "text": " ".join(text.split())}
     given.setdefault("origin", origin)
@@ -309,10 +302,7 @@ def _question(row: Mapping[str, Any], origin: str, name: str, line: int) -> Eval
             except (TypeError, ValueError):
                 given[key] = -1
             if not 0 <= given[key] < float("inf"):
-                raise FormatError(
-                    f"got {row[key]!r:.40} for {key}", path=name, line=line,
-                    fix="use a number from 0",
-                )  # fmt: skip
+                raise FormatError(f"got {row[key]!r:.40} for {key}", path=name, line=line, fix="use a number from 0")
     texts = {key: str(value) for key, value in given.items() if key not in _NUMBERS}
     return EvaluationQuestion(**{**given, **texts})
 
@@ -330,7 +320,9 @@ def asked_count(row: Mapping[str, Any], path: str, line: int) -> int:
         count = -1
     if count < 0:
         raise FormatError(
-            f"got {given!r:.40}, expected a count", path=path, line=line,
+            f"got {given!r:.40}, expected a count",
+            path=path,
+            line=line,
             fix="use a whole number: how often the question was asked",
-        )  # fmt: skip
+        )
     return count

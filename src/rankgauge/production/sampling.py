@@ -92,11 +92,14 @@ class QuestionSample(Result):
         """Return one row for each stratum."""
         rows = [
             (
-                each.name, each.questions, each.searches, each.drawn,
+                each.name,
+                each.questions,
+                each.searches,
+                each.drawn,
                 f"{each.low:.4g}" if each.low == each.high else f"{each.low:.4g}-{each.high:.4g}",
             )
             for each in self.strata
-        ]  # fmt: skip
+        ]
         merged = self.texts - sum(each.questions for each in self.strata)
         texts = many(self.texts, "distinct text")
         notes = [
@@ -108,11 +111,12 @@ class QuestionSample(Result):
             known = many(len(self.known), "excluded question")
             notes.append(f"{asked} of {known} {inflect(asked, 'was', 'were')} asked")
         return Table(
-            ("stratum", "questions", "searches", "drawn", "probability"), tuple(rows),
-            title=f"{many(len(self.questions), 'question')} drawn from {self.source} "
-            f"(by={self.by}, seed={self.seed})",
-            notes=tuple(notes), width=80,
-        )  # fmt: skip
+            ("stratum", "questions", "searches", "drawn", "probability"),
+            tuple(rows),
+            title=f"{many(len(self.questions), 'question')} drawn from {self.source} (by={self.by}, seed={self.seed})",
+            notes=tuple(notes),
+            width=80,
+        )
 
     def data_table(self) -> Table:
         """Return one row for each question."""
@@ -210,8 +214,9 @@ def sample_questions(
         raise InputError(
             f"cannot draw {n} questions: the log has {many(len(found), 'distinct question')}"
             + (f" besides the {len(excluded)} excluded" if excluded else ""),
-            where=name, fix=f"draw at most {len(found)}",
-        )  # fmt: skip
+            where=name,
+            fix=f"draw at most {len(found)}",
+        )
     rng = random.Random(f"log:{seed}")  # noqa: S311 - a seed, not a secret
     drawn: list[tuple[int, float, str]] = []
     strata = []
@@ -222,24 +227,36 @@ def sample_questions(
         every = _probabilities(sizes, size)
         strata.append(
             SampledStratum(
-                stratum or "all", len(members), sum(found[m].frequency for m in members), size,
-                min(every), max(every),
+                stratum or "all", len(members), sum(found[m].frequency for m in members), size, min(every), max(every)
             )
-        )  # fmt: skip
+        )
     rng.shuffle(drawn)
     today = datetime.now(UTC).date().isoformat() if date is None else date
     return QuestionSample(
-        name, by, seed,
+        name,
+        by,
+        seed,
         tuple(
             EvaluationQuestion(
-                question_id(found[member].text), found[member].text, "log", "rotating", today, 1,
-                found[member].frequency, probability, found[member].frequency / probability,
-                1 / probability, stratum,
+                question_id(found[member].text),
+                found[member].text,
+                "log",
+                "rotating",
+                today,
+                1,
+                found[member].frequency,
+                probability,
+                found[member].frequency / probability,
+                1 / probability,
+                stratum,
             )
             for member, probability, stratum in drawn
         ),
-        tuple(strata), texts, scrubbed, known,
-    )  # fmt: skip
+        tuple(strata),
+        texts,
+        scrubbed,
+        known,
+    )
 
 
 def question_id(text: str, prefix: str = "log") -> str:
@@ -283,8 +300,10 @@ def _rows(source: TextSource) -> Iterator[tuple[str, int]]:
         if text is None:
             raise FormatError(
                 f"there is no column for the question: the columns are {', '.join(row)}",
-                path=source.name, line=number, fix=f"name it {' or '.join(_TEXTS[:2])}",
-            )  # fmt: skip
+                path=source.name,
+                line=number,
+                fix=f"name it {' or '.join(_TEXTS[:2])}",
+            )
         if isinstance(text, str):
             yield text, asked_count(row, source.name, number)
 
@@ -394,17 +413,13 @@ def _near(one: str, other: str) -> bool:
         return False
     if long == short + "s":
         return len(short) >= _SHORT
-    return len(short) >= _MEDIUM and any(
-        long[:place] + long[place + 1 :] == short for place in range(len(long))
-    )
+    return len(short) >= _MEDIUM and any(long[:place] + long[place + 1 :] == short for place in range(len(long)))
 
 
 # ---- the draw
 
 
-def _strata(
-    groups: Sequence[QuestionGroup], n: int, by: str
-) -> Iterator[tuple[str, list[int], int]]:
+def _strata(groups: Sequence[QuestionGroup], n: int, by: str) -> Iterator[tuple[str, list[int], int]]:
     """Yield the name, groups, and sample size of each non-empty stratum."""
     if by != "strata":
         yield "", list(range(len(groups))), n
@@ -417,9 +432,10 @@ def _strata(
     filled = sorted((name for name in STRATA if members[name]), key=lambda s: len(members[s]))
     if n < len(filled):
         raise InputError(
-            f"{many(n, 'question')} cannot represent {len(filled)} strata", where="n",
+            f"{many(n, 'question')} cannot represent {len(filled)} strata",
+            where="n",
             fix=f"draw {len(filled)} or more, or by frequency",
-        )  # fmt: skip
+        )
     sizes: dict[str, int] = {}
     for place, name in enumerate(filled):
         left, strata = n - sum(sizes.values()), len(filled) - place

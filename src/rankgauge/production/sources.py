@@ -102,9 +102,10 @@ class Source:
         """Check that the format exists in this layout."""
         if self.is_table and FORMATS[self.format].mapping is None:
             raise FormatError(
-                f"the format {self.format} is read from JSON only", path=self.name,
+                f"the format {self.format} is read from JSON only",
+                path=self.name,
                 fix="export JSON, or pass a mapping: --mapping FILE",
-            )  # fmt: skip
+            )
 
     @property
     def name(self) -> str:
@@ -136,8 +137,9 @@ def find_format(path: str, *, format: str | None = None, mapped: bool = False) -
     if path == "-" or (where.exists() and not (where.is_file() or where.is_dir())):
         raise InputError(
             "a log is read more than once, which is not possible with a pipe or standard input",
-            where=source_name(path), fix="write it to a file first",
-        )  # fmt: skip
+            where=source_name(path),
+            fix="write it to a file first",
+        )
     with opened_bytes(path) as stream:
         name, start = source_name(path), start_of(stream)
         if is_columnar(start, name):
@@ -146,9 +148,11 @@ def find_format(path: str, *, format: str | None = None, mapped: bool = False) -
             columns = column_names(stream, name)
             check_header(columns, name)
             return Source(
-                path, format or _recognized([dict.fromkeys(columns, "")], name, mapped=mapped),
-                columnar=True, columns=columns,
-            )  # fmt: skip
+                path,
+                format or _recognized([dict.fromkeys(columns, "")], name, mapped=mapped),
+                columnar=True,
+                columns=columns,
+            )
         refuse(start, name)
         start = _head(stream).removeprefix(_BOM)
         head = start.decode("utf-8", "replace")
@@ -169,9 +173,12 @@ def find_format(path: str, *, format: str | None = None, mapped: bool = False) -
     if len(columns) == 1 and not mapped:
         raise _unknown(name)
     return Source(
-        path, format or _recognized([dict.fromkeys(columns, "")], name, mapped=mapped),
-        columnar=False, delimiter=delimiter, columns=columns,
-    )  # fmt: skip
+        path,
+        format or _recognized([dict.fromkeys(columns, "")], name, mapped=mapped),
+        columnar=False,
+        delimiter=delimiter,
+        columns=columns,
+    )
 
 
 def _recognized(rows: Sequence[Mapping[str, Any]], name: str, *, mapped: bool) -> str:
@@ -186,10 +193,10 @@ def _recognized(rows: Sequence[Mapping[str, Any]], name: str, *, mapped: bool) -
 
 def _unknown(name: str) -> FormatError:
     return FormatError(
-        "the format of this log is not known", path=name,
-        fix="pass --mapping FILE, which maps its columns, or --format: "
-        + ", ".join(list(FORMATS)[:-1]),
-    )  # fmt: skip
+        "the format of this log is not known",
+        path=name,
+        fix="pass --mapping FILE, which maps its columns, or --format: " + ", ".join(list(FORMATS)[:-1]),
+    )
 
 
 def _head(stream: BinaryIO) -> bytes:
@@ -312,16 +319,12 @@ def _json_document(stream: BinaryIO, name: str) -> Iterator[Batch]:
     try:
         document = json.loads(all_of(stream, name).decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise FormatError(
-            f"this is not JSON: {error}", path=name, fix="write an object on each line"
-        ) from None
+        raise FormatError(f"this is not JSON: {error}", path=name, fix="write an object on each line") from None
     rows = document if isinstance(document, list) else [document]
     for start in range(0, max(len(rows), 1), BATCH_ROWS):
         texts = [json.dumps(row) for row in rows[start : start + BATCH_ROWS]]
         lines = range(start + 1, start + 1 + len(texts))
-        yield Batch(
-            pa.table({"raw": pa.array(texts, pa.string()), "line": pa.array(lines, pa.int64())})
-        )
+        yield Batch(pa.table({"raw": pa.array(texts, pa.string()), "line": pa.array(lines, pa.int64())}))
 
 
 def _columnar(stream: BinaryIO, name: str) -> Iterator[Batch]:
@@ -343,17 +346,14 @@ def _columnar(stream: BinaryIO, name: str) -> Iterator[Batch]:
             good = pa.array([row not in bad for row in range(len(table))], pa.bool_())
             refused = [Refused(first + row, _UNREADABLE, "") for row in sorted(bad)]
             first += len(table)
-            yield Batch(
-                pa.table([*texts, lines], [*table.column_names, "line"]).filter(good), refused
-            )
+            yield Batch(pa.table([*texts, lines], [*table.column_names, "line"]).filter(good), refused)
     except (pa.ArrowException, OSError, MemoryError, OverflowError, ValueError) as error:
         if isinstance(error, FormatError):
             raise
         reason = next(iter(str(error).splitlines()), "")
         raise FormatError(
-            f"the file cannot be read: {reason:.200}", path=name,
-            fix="write the file again with pandas or polars",
-        ) from None  # fmt: skip
+            f"the file cannot be read: {reason:.200}", path=name, fix="write the file again with pandas or polars"
+        ) from None
 
 
 def _texts(column: Any, bad: set[int]) -> Any:

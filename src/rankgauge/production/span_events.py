@@ -77,9 +77,7 @@ def _objects(rows: Any) -> Iterator[tuple[int, dict[str, Any] | None]]:
 def _is_feedback(span: Mapping[str, Any]) -> bool:
     """Return whether a span is linked to another trace and has annotations or evaluations."""
     patterns = (_ANNOTATION, _EVALUATION)
-    return first_of(span, _LINK) is not None and any(
-        pattern.fullmatch(key) for key in span for pattern in patterns
-    )
+    return first_of(span, _LINK) is not None and any(pattern.fullmatch(key) for key in span for pattern in patterns)
 
 
 def draft_of_spans(rows: Any, mapping: LogMapping | None, ends: Mapping[str, TraceEnds]) -> Any:
@@ -104,12 +102,7 @@ def draft_of_spans(rows: Any, mapping: LogMapping | None, ends: Mapping[str, Tra
         "VARCHAR[]": pa.list_(pa.string()),
         "MAP(VARCHAR, VARCHAR)": pa.map_(pa.string(), pa.string()),
     }
-    return pa.table(
-        {
-            name: pa.array([each.get(name) for each in drafts], types[kind])
-            for name, kind in DRAFT.items()
-        }
-    )
+    return pa.table({name: pa.array([each.get(name) for each in drafts], types[kind]) for name, kind in DRAFT.items()})
 
 
 def _has_spans(row: Mapping[str, Any]) -> bool:
@@ -121,10 +114,7 @@ def _has_spans(row: Mapping[str, Any]) -> bool:
 
 
 def _events(
-    row: Mapping[str, Any],
-    kinds: Mapping[str, str],
-    names: tuple[str, ...],
-    ends: Mapping[str, TraceEnds],
+    row: Mapping[str, Any], kinds: Mapping[str, str], names: tuple[str, ...], ends: Mapping[str, TraceEnds]
 ) -> Iterator[dict[str, Any]]:
     if "resourceLogs" in row:
         for record in records_of_logs(row):
@@ -231,8 +221,7 @@ def _ranking(found: list[dict[str, str]] | None) -> dict[str, Any]:
     if found is None:
         return {}
     documents = [
-        each.get("id") or "sha256:" + hashlib.sha256(each.get("text", "").encode()).hexdigest()[:16]
-        for each in found
+        each.get("id") or "sha256:" + hashlib.sha256(each.get("text", "").encode()).hexdigest()[:16] for each in found
     ]
     scores = [each.get("score") for each in found]
     known = bool(scores) and None not in scores

@@ -52,13 +52,13 @@ class SparkLog(EventLog):
         if missing:
             raise FormatError(
                 f"there is no column {missing[0]!r}: the columns are {', '.join(sorted(types))}",
-                path=name, fix="name the columns as rankgauge.production.COLUMNS",
-            )  # fmt: skip
+                path=name,
+                fix="name the columns as rankgauge.production.COLUMNS",
+            )
         if types["time"] != "timestamp":
             raise FormatError(
-                f"column 'time' has values of type {types['time']}", path=name,
-                fix="cast it to a timestamp",
-            )  # fmt: skip
+                f"column 'time' has values of type {types['time']}", path=name, fix="cast it to a timestamp"
+            )
         self._frame = events
 
     def connection(self, *, threads: int = 2, memory: str = "") -> Any:  # noqa: ARG002 - of files
@@ -83,8 +83,7 @@ class _Connection:
         types = {name: _spark_type(kind) for name, kind in COLUMNS.items()}
         found = set(events.columns)
         columns = (
-            f"CAST({f'`{name}`' if name in found else 'NULL'} AS {kind}) AS `{name}`"
-            for name, kind in types.items()
+            f"CAST({f'`{name}`' if name in found else 'NULL'} AS {kind}) AS `{name}`" for name, kind in types.items()
         )
         self._create("events", events.selectExpr(*columns))
         self._create("questions", self._query(statement("questions"), _NONE))
@@ -96,9 +95,7 @@ class _Connection:
         if not isinstance(tree, sqlglot.exp.Create):
             self._rows = _fetch(self._query(tree, parameters))
         elif tree.expression is None:
-            columns = ", ".join(
-                f"{each.name} {each.kind.sql('spark')}" for each in tree.this.expressions
-            )
+            columns = ", ".join(f"{each.name} {each.kind.sql('spark')}" for each in tree.this.expressions)
             self._create(tree.this.this.name, self._session.createDataFrame([], columns))
         else:
             # Cached because each statement that reads it would recompute it.
@@ -141,9 +138,7 @@ class _Connection:
         return self._session.sql(_translated(query, parameters, self._prefix, self._views))
 
 
-def _translated(
-    query: Any, parameters: Mapping[str, Any], prefix: str, views: Sequence[str]
-) -> str:
+def _translated(query: Any, parameters: Mapping[str, Any], prefix: str, views: Sequence[str]) -> str:
     """Return a DuckDB query in the Spark dialect."""
     sqlglot = library("sqlglot", extra="sql", of="a log on Spark")
     exp = sqlglot.exp
@@ -175,9 +170,7 @@ def _adapted(node: Any, exp: Any) -> Any:  # noqa: C901, PLR0911 - one case for 
             # Ignore rows without a value.
             name = "min_by" if isinstance(node, exp.ArgMin) else "max_by"
             known = exp.Not(this=exp.Is(this=node.this.copy(), expression=exp.Null()))
-            return call(
-                name, node.this, exp.If(this=known, true=node.expression.copy(), false=exp.Null())
-            )
+            return call(name, node.this, exp.If(this=known, true=node.expression.copy(), false=exp.Null()))
         case exp.Bracket(this=exp.Anonymous()):  # map_extract(map, key)[1]
             return call("try_element_at", *node.this.expressions)
         case exp.Bracket():
@@ -185,9 +178,7 @@ def _adapted(node: Any, exp: Any) -> Any:  # noqa: C901, PLR0911 - one case for 
         case exp.Quantile() | exp.PercentileDisc():
             order = exp.Ordered(this=node.this.copy(), nulls_first=True)
             at = node.args.get("quantile") or node.expression
-            return exp.WithinGroup(
-                this=call("percentile_disc", at), expression=exp.Order(expressions=[order])
-            )
+            return exp.WithinGroup(this=call("percentile_disc", at), expression=exp.Order(expressions=[order]))
         case exp.GroupConcat():
             found = call("collect_set", node.find(exp.Column))
             return call("array_join", call("sort_array", found), exp.convert(" or "))
@@ -199,13 +190,10 @@ def _adapted(node: Any, exp: Any) -> Any:  # noqa: C901, PLR0911 - one case for 
             one, other = (
                 call(
                     "array_distinct",
-                    call(
-                        "regexp_extract_all", call("lower", each), exp.convert(_WORD),
-                        exp.convert(0),
-                    ),
+                    call("regexp_extract_all", call("lower", each), exp.convert(_WORD), exp.convert(0)),
                 )
                 for each in node.expressions
-            )  # fmt: skip
+            )
             sizes = exp.Mul(this=call("array_size", one), expression=call("array_size", other))
             return exp.Div(
                 this=call("array_size", call("array_intersect", one, other)),

@@ -53,9 +53,35 @@ ACTIONS = {
 # Labels that deny an event, and labels that may deny it.
 _ABSENT = ("false", "0", "no")
 _UNCLEAR = (
-    "y", "n", "t", "f", "on", "off", "1.0", "0.0", "x", "-", "none", "null", "nan", "na", "n/a",
-    "ja", "nein", "oui", "non", "si", "sí", "wahr", "falsch", "vrai", "faux", "00", "[]", "{}",
-)  # fmt: skip
+    "y",
+    "n",
+    "t",
+    "f",
+    "on",
+    "off",
+    "1.0",
+    "0.0",
+    "x",
+    "-",
+    "none",
+    "null",
+    "nan",
+    "na",
+    "n/a",
+    "ja",
+    "nein",
+    "oui",
+    "non",
+    "si",
+    "sí",
+    "wahr",
+    "falsch",
+    "vrai",
+    "faux",
+    "00",
+    "[]",
+    "{}",
+)
 # Kinds of events that a label or value of all events of a row may state or deny.
 _STATED = ("abstention", "handover")
 # Kinds of events that have values or labels.
@@ -63,14 +89,27 @@ _VALUED = ("thumbs", "preference", "label", "other")
 
 
 _UBI = (
-    "action_name", "query_id", "session_id", "event_attributes.session_id", "user_id", "client_id",
-    "timestamp", "user_query", "query_response_hit_ids", "query_attributes", "application",
-    "event_attributes.object.object_id", "event_attributes.position.ordinal",
-    "event_attributes.value", "event_attributes.text", "event_attributes.latency_ms",
-    "event_attributes.documents", "message", "event_id",
-    *(f"{where}_attributes.{name}" for where in ("query", "event")
-      for name in ("arm", "experiment_arm", "variant")),
-)  # fmt: skip
+    "action_name",
+    "query_id",
+    "session_id",
+    "event_attributes.session_id",
+    "user_id",
+    "client_id",
+    "timestamp",
+    "user_query",
+    "query_response_hit_ids",
+    "query_attributes",
+    "application",
+    "event_attributes.object.object_id",
+    "event_attributes.position.ordinal",
+    "event_attributes.value",
+    "event_attributes.text",
+    "event_attributes.latency_ms",
+    "event_attributes.documents",
+    "message",
+    "event_id",
+    *(f"{where}_attributes.{name}" for where in ("query", "event") for name in ("arm", "experiment_arm", "variant")),
+)
 
 
 def create_draft(connection: Any) -> None:
@@ -98,15 +137,11 @@ def draft_ubi(connection: Any, mapping: LogMapping | None) -> str:
         f" f[{len(_UBI) + 1}:] AS extra FROM parsed"
     )
     kinds = ACTIONS | dict(mapping.kinds if mapping else {})
-    connection.execute(
-        statement("ubi"), {"actions": [*kinds], "kinds": [*kinds.values()], "names": extra}
-    )
+    connection.execute(statement("ubi"), {"actions": [*kinds], "kinds": [*kinds.values()], "names": extra})
     return "parsed"
 
 
-def draft_mapped(
-    connection: Any, mapping: LogMapping, columns: Mapping[str, str] | None, where: str
-) -> str:
+def draft_mapped(connection: Any, mapping: LogMapping, columns: Mapping[str, str] | None, where: str) -> str:
     """Add the events of a batch to the table ``draft`` by a mapping; return that of its rows.
 
     Args:
@@ -121,17 +156,11 @@ def draft_mapped(
         for key, column in table.items()
         if not (key == "kind" and table is not mapping.columns)
     )
-    own_events = (
-        mapping.columns.get("kind") == "kind"
-    )  # events that already have the columns of this package
+    own_events = mapping.columns.get("kind") == "kind"  # events that already have the columns of this package
     named |= dict.fromkeys((*mapping.attributes, *(["attributes"] if own_events else ())))
     if columns is None:
         # A dotted name is either a key or a path.
-        paths = [
-            p
-            for name in named
-            for p in (f"$.{_quoted(name)}", f"$.{'.'.join(map(_quoted, name.split('.')))}")
-        ]
+        paths = [p for name in named for p in (f"$.{_quoted(name)}", f"$.{'.'.join(map(_quoted, name.split('.')))}")]
         at = {name: f"coalesce(f[{2 * i + 1}], f[{2 * i + 2}])" for i, name in enumerate(named)}
         _parse_json(connection, paths)
         source, valid = "parsed", "f IS NOT NULL"
@@ -140,8 +169,9 @@ def draft_mapped(
         if missing and not (own_events and not {"event_id", "kind", "time"} & set(missing)):
             raise FormatError(
                 f"there is no column {missing[0]!r}: the columns are {', '.join(columns)}",
-                path=where, fix="name another column in the mapping",
-            )  # fmt: skip
+                path=where,
+                fix="name another column in the mapping",
+            )
         at = {name: columns.get(name, "NULL::VARCHAR") for name in named}
         source, valid = "batch", "true"
     given = Parameters()
@@ -150,14 +180,11 @@ def draft_mapped(
     for part, event in enumerate(mapping.events or [{}]):
         own = _with_statement(event, mapping.columns)
         fields = {**mapping.columns, **own}
-        cells = {
-            key: at[column] for key, column in fields.items() if key not in own or key != "kind"
-        }
+        cells = {key: at[column] for key, column in fields.items() if key not in own or key != "kind"}
         parts = {
-            key: f"items({cell}, {given.add(mapping.separator)})" if key in _LISTS
-            else f"known({cell})"
+            key: f"items({cell}, {given.add(mapping.separator)})" if key in _LISTS else f"known({cell})"
             for key, cell in cells.items()
-        }  # fmt: skip
+        }
         if "kind" in own:
             parts["kind"] = given.add(own["kind"])
         else:
@@ -183,13 +210,10 @@ def draft_mapped(
         ]
         faults = "".join(fault for _, fault in signs)
         parts["fault"] = f"CASE WHEN NOT ({valid}) THEN 'not a JSON object'{faults} END"
-        presences.append(
-            " AND ".join((_presence(own, at), *(f"NOT {absent}" for absent, _ in signs)))
-        )
+        presences.append(" AND ".join((_presence(own, at), *(f"NOT {absent}" for absent, _ in signs))))
         columns_of = ", ".join(f"{sql} AS {key}" for key, sql in parts.items())
         drafts.append(
-            f"SELECT line, {part} AS part, '' AS rank_group, {columns_of} FROM {source}"
-            f" WHERE {presences[-1]}"
+            f"SELECT line, {part} AS part, '' AS rank_group, {columns_of} FROM {source} WHERE {presences[-1]}"
         )
     # Rows without events are refused instead of lost.
     some = " OR ".join(f"({each})" for each in presences)

@@ -46,13 +46,10 @@ BEIR = Profile(
     _beir,
     _offer("BEIR"),
     digits=5,
-    beware="MRR and Accuracy are computed after evaluate(), which removes self-retrieval from the "
-    "results it is given",
+    beware="MRR and Accuracy are computed after evaluate(), which removes self-retrieval from the results it is given",
 )
 _BEWARE = "MRR and R_cap are not rounded, and R_cap is computed by the tasks of LMEB only"
-_VARIANTS = (
-    "some tasks ignore identical ids or skip the first result: see the profiles of these names"
-)
+_VARIANTS = "some tasks ignore identical ids or skip the first result: see the profiles of these names"
 MTEB, MTEB_IGNORE_IDENTICAL_IDS, MTEB_SKIP_FIRST_RESULT = (
     Profile(name, "mteb 2", steps, _offer("MTEB"), 5, ("RR", "RelP"), beware)
     for name, steps, beware in (

@@ -27,9 +27,7 @@ _WITH_TOP = {
     **{name: f"{name}(top=3)@10" for name in ("SDCG", "BPM", "NERR8", "NERR9")},
     **{name: f"{name}(top=3)" for name in ("INST", "INSQ", "NERR10", "NERR11")},
 }
-_OF_SUBTOPICS = (
-    "alpha_DCG", "alpha_nDCG", "ERR_IA", "nERR_IA", "NRBP", "nNRBP", "AP_IA", "P_IA", "StRecall",
-)  # fmt: skip
+_OF_SUBTOPICS = ("alpha_DCG", "alpha_nDCG", "ERR_IA", "nERR_IA", "NRBP", "nNRBP", "AP_IA", "P_IA", "StRecall")
 _OFFER = Offer(
     "ir_measures",
     {
@@ -78,10 +76,7 @@ def _deviations(measure: Measure) -> tuple[Deviation, ...]:
         return _OF_THEIR_OWN[measure.name](measure)
     if measure.name == "Judged" or (measure.name == "RR" and "k" in bound):
         if bound.get("judged_only"):
-            raise UnknownName(
-                f"ir_measures has no {measure}",
-                fix="use it without a cut-off, or without judged_only",
-            )
+            raise UnknownName(f"ir_measures has no {measure}", fix="use it without a cut-off, or without judged_only")
         return (ASCENDING_IDS,)
     if measure.name == "ERR" or bound.get("gain") == "exp":
         return _of_gdeval(measure)
@@ -95,16 +90,10 @@ def _deviations(measure: Measure) -> tuple[Deviation, ...]:
 def _of_cwl(measure: Measure) -> tuple[Deviation, ...]:
     if measure.p > _MOST_PATIENT:  # type: ignore[operator] # p is a number
         raise UnknownName(
-            f"{measure} cannot be reproduced: cwl_eval scales it as if there were no ranks "
-            f"below {_DEPTH}",
+            f"{measure} cannot be reproduced: cwl_eval scales it as if there were no ranks below {_DEPTH}",
             fix=f"use p up to {_MOST_PATIENT}",
         )
-    return (
-        INPUT_TIES,
-        rewritten(
-            f"the first {_DEPTH}", f"cwl_eval evaluates only the first {_DEPTH} ranks", k=_DEPTH
-        ),
-    )
+    return (INPUT_TIES, rewritten(f"the first {_DEPTH}", f"cwl_eval evaluates only the first {_DEPTH} ranks", k=_DEPTH))
 
 
 def _of_a_reader(measure: Measure) -> tuple[Deviation, ...]:
@@ -129,8 +118,7 @@ def _of_gdeval(measure: Measure) -> tuple[Deviation, ...]:
     """Return the deviations of gdeval, which has 64-bit scores and our order of ties."""
     if "k" not in dict(measure.params) or dict(measure.params).get("judged_only"):
         raise UnknownName(
-            f"ir_measures has no {measure}",
-            fix=f"use {measure.name} with a cut-off, among all judged documents",
+            f"ir_measures has no {measure}", fix=f"use {measure.name} with a cut-off, among all judged documents"
         )
     if measure.name == "ERR" and measure.top != 4:
         return (rewritten("top grade 4", "gdeval assumes a maximum grade of 4", top=4),)

@@ -39,9 +39,7 @@ def _only(offer: Offer, measure: Measure, word: str, value: str) -> None:
     """Check that a parameter is omitted or has the only value that the tool supports."""
     found = dict(measure.params).get(word, value)
     if found != value:
-        raise UnknownName(
-            f"{offer.tool} has no {measure}", fix=f"{word} is always {value} there: omit it"
-        )
+        raise UnknownName(f"{offer.tool} has no {measure}", fix=f"{word} is always {value} there: omit it")
 
 
 _TM = Offer(

@@ -21,9 +21,7 @@ from rankgauge.profiles.deviations import Case, Deviation
 
 def rewritten(name: str, why: str, **params: Any) -> Deviation:
     """Return a deviation that replaces the measure by ours with these parameters."""
-    return Deviation(
-        name, why, "measure", lambda case: case._replace(measure=case.measure(**params))
-    )
+    return Deviation(name, why, "measure", lambda case: case._replace(measure=case.measure(**params)))
 
 
 def of_run(name: str, why: str, change: Callable[[PairTable], PairTable]) -> Deviation:
@@ -85,23 +83,14 @@ def _without_first(table: PairTable) -> PairTable:
     return table.keep(np.flatnonzero(kept))
 
 
-SINGLE_PRECISION = of_run(
-    "32-bit scores", "scores are 32-bit floats: smaller differences are ties", _single
-)
-AS_GIVEN = of_run(
-    "order as given",
-    "documents are ranked in the given order; scores are not read",
-    _by_position,
-)
+SINGLE_PRECISION = of_run("32-bit scores", "scores are 32-bit floats: smaller differences are ties", _single)
+AS_GIVEN = of_run("order as given", "documents are ranked in the given order; scores are not read", _by_position)
 NO_SELF = of_run(
-    "no self-retrieval",
-    "a document whose id is that of the query is removed from its ranking",
-    _without_self,
+    "no self-retrieval", "a document whose id is that of the query is removed from its ranking", _without_self
 )
 NO_FIRST = of_run(
     "first result skipped",
-    "the document with the highest score is removed from each ranking; in a tie, the first one "
-    "given",
+    "the document with the highest score is removed from each ranking; in a tie, the first one given",
     _without_first,
 )
 POSITIVE_SCORES = of_run(
@@ -114,14 +103,8 @@ POSITIVE_SCORES = of_run(
 # ---- order of equal scores
 
 
-INPUT_TIES = of_policy(
-    "ties as given",
-    "ties keep the input order (a stable sort)",
-    ties="input",
-)
-EXPECTED_TIES = of_policy(
-    "ties averaged", "a value is the mean over all orders of tied documents", ties="mean"
-)
+INPUT_TIES = of_policy("ties as given", "ties keep the input order (a stable sort)", ties="input")
+EXPECTED_TIES = of_policy("ties averaged", "a value is the mean over all orders of tied documents", ties="mean")
 
 
 def _ascending(case: Case) -> Case:
@@ -138,9 +121,7 @@ def _ascending(case: Case) -> Case:
     return INPUT_TIES.change(case._replace(run=replace(case.run, table=table)))
 
 
-ASCENDING_IDS = Deviation(
-    "ties by ascending id", "ties broken by document id ascending", "order", _ascending
-)
+ASCENDING_IDS = Deviation("ties by ascending id", "ties broken by document id ascending", "order", _ascending)
 
 
 # ---- judgments
@@ -190,9 +171,7 @@ RANKED_QUERIES_JUDGED = _of_judgments(
     "a query that is not in the run counts as one without relevant documents",
     _only_ranked_queries,
 )
-POSITIVE_SCORES_COUNT = _of_judgments(
-    POSITIVE_SCORES.name, POSITIVE_SCORES.why, _without_nonpositive
-)
+POSITIVE_SCORES_COUNT = _of_judgments(POSITIVE_SCORES.name, POSITIVE_SCORES.why, _without_nonpositive)
 RELEVANT_QUERIES = _of_judgments(
     "only queries with a relevant document",
     "a query without a relevant document is excluded from the mean, not counted as 0",
@@ -203,11 +182,7 @@ WHOLE_GRADES = of_grades(
     "grades are truncated to whole numbers: 0.5 is 0 and 2.9 is 2",
     lambda values: np.trunc(values) + 0.0,
 )
-BINARY_GRADES = of_grades(
-    "binary grades",
-    "grades of at least 1 become 1, lower grades 0",
-    _binary,
-)
+BINARY_GRADES = of_grades("binary grades", "grades of at least 1 become 1, lower grades 0", _binary)
 NEGATIVES_JUDGED = of_grades(
     "negative grades are judged",
     "a document with a negative grade is judged not relevant, not pooled only",
@@ -234,7 +209,5 @@ RUN_QUERIES_ONLY = of_policy(
     queries="intersection",
 )
 UNDEFINED_LEFT_OUT = of_policy(
-    "undefined values left out",
-    "a query without a value is excluded from the mean, not counted as 0",
-    undefined="skip",
+    "undefined values left out", "a query without a value is excluded from the mean, not counted as 0", undefined="skip"
 )

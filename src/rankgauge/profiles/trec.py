@@ -6,19 +6,11 @@ import math
 
 from rankgauge.measures.measure import Measure
 from rankgauge.profiles.deviations import Deviation, Offer, Profile
-from rankgauge.profiles.shared_deviations import (
-    RUN_QUERIES_ONLY,
-    SINGLE_PRECISION,
-    WHOLE_GRADES,
-    rewritten,
-)
+from rankgauge.profiles.shared_deviations import RUN_QUERIES_ONLY, SINGLE_PRECISION, WHOLE_GRADES, rewritten
 
 _WORDS = {
     **dict.fromkeys(("P", "R", "RelP", "Success"), "k! rel judged_only"),
-    **dict.fromkeys(
-        ("RR", "Rprec", "SetP", "SetR", "SetAP", "SetRelP", "GMAP", "IPrecAvg", "binG"),
-        "rel judged_only",
-    ),
+    **dict.fromkeys(("RR", "Rprec", "SetP", "SetR", "SetAP", "SetRelP", "GMAP", "IPrecAvg", "binG"), "rel judged_only"),
     "AP": "k rel judged_only",
     "nDCG": "k judged_only",
     "SetF": "beta rel judged_only",
@@ -44,9 +36,11 @@ _PYTREC_EVAL = Offer(
     {**_NEAR, "Utility": "other values than the defaults are not supported there: use Utility"},
 )
 _TREC_EVAL_10 = Offer(
-    "trec_eval 10", {**_WORDS, "Unjudged": "k!", "YAAP": "rel judged_only"}, _NEAR,
+    "trec_eval 10",
+    {**_WORDS, "Unjudged": "k!", "YAAP": "rel judged_only"},
+    _NEAR,
     {"RBP": "it reads uninitialized memory"},
-)  # fmt: skip
+)
 
 
 def of_trec_eval(measure: Measure) -> tuple[Deviation, ...]:
@@ -73,11 +67,7 @@ def _trec_eval_10(measure: Measure) -> tuple[Deviation, ...]:
 
 
 PYTREC_EVAL = Profile(
-    "pytrec_eval",
-    "pytrec_eval-terrier 0.5",
-    _pytrec_eval,
-    _PYTREC_EVAL,
-    beware="it accepts only integer grades",
+    "pytrec_eval", "pytrec_eval-terrier 0.5", _pytrec_eval, _PYTREC_EVAL, beware="it accepts only integer grades"
 )
 TREC_EVAL_9 = Profile(
     "trec_eval-9",

@@ -28,21 +28,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Shape: TypeAlias = Literal[
-    "bars", "columns", "intervals", "steps", "lines", "points", "scatter", "grid"
-]
+Shape: TypeAlias = Literal["bars", "columns", "intervals", "steps", "lines", "points", "scatter", "grid"]
 
 # Okabe and Ito's palette without the two colors that are too light on white.
-_SERIES = (
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#8f6b00", "#6a51a3", "#4d4d4f",
-)  # fmt: skip
+_SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#8f6b00", "#6a51a3", "#4d4d4f")
 _INK, _MUTED, _RULE, _SURFACE = "#1c1c21", "#5b5e66", "#d6d8de", "#fefefe"
 # For lines only: scatter plots have thousands of points, all drawn as circles.
 _HATCHES = ("", "////", "\\\\\\", "xxxx", "----", "||||", "++++", "//")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_DASHES: tuple[Any, ...] = (
-    "-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (0, (3, 3, 1, 3)),
-)  # fmt: skip
+_DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (0, (3, 3, 1, 3)))
 # Inline plots use CSS variables for light and dark mode.
 PAGE_COLORS = {
     **{color: f"var(--series-{number})" for number, color in enumerate(_SERIES, start=1)},
@@ -55,18 +49,39 @@ _WIDE = 9.0
 _LONGEST = 36
 _LONGEST_ALT = 2000
 _STYLE = {
-    "axes.prop_cycle": f"cycler('color', ['{_INK}'])", "axes.axisbelow": True,
-    "axes.edgecolor": _MUTED, "axes.labelcolor": _MUTED,
-    "axes.labelsize": 9, "axes.spines.right": False, "axes.spines.top": False,
-    "axes.titlesize": 9.5, "axes.titlelocation": "left", "axes.titlecolor": _INK,
-    "font.family": ["DejaVu Sans"], "font.size": 9, "grid.color": _RULE, "grid.linewidth": 0.7,
-    "hatch.linewidth": 0.8, "legend.frameon": False, "legend.fontsize": 9, "lines.linewidth": 1.8,
-    "lines.markersize": 5, "savefig.facecolor": "auto", "svg.fonttype": "none",
-    "svg.hashsalt": "rankgauge", "svg.image_inline": True, "text.color": _INK,
-    "text.parse_math": False, "text.usetex": False, "xtick.color": _MUTED,
-    "xtick.labelcolor": _INK, "xtick.labelsize": 8.5, "ytick.color": _MUTED,
-    "ytick.labelcolor": _INK, "ytick.labelsize": 8.5,
-}  # fmt: skip
+    "axes.prop_cycle": f"cycler('color', ['{_INK}'])",
+    "axes.axisbelow": True,
+    "axes.edgecolor": _MUTED,
+    "axes.labelcolor": _MUTED,
+    "axes.labelsize": 9,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 9.5,
+    "axes.titlelocation": "left",
+    "axes.titlecolor": _INK,
+    "font.family": ["DejaVu Sans"],
+    "font.size": 9,
+    "grid.color": _RULE,
+    "grid.linewidth": 0.7,
+    "hatch.linewidth": 0.8,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5,
+    "savefig.facecolor": "auto",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "rankgauge",
+    "svg.image_inline": True,
+    "text.color": _INK,
+    "text.parse_math": False,
+    "text.usetex": False,
+    "xtick.color": _MUTED,
+    "xtick.labelcolor": _INK,
+    "xtick.labelsize": 8.5,
+    "ytick.color": _MUTED,
+    "ytick.labelcolor": _INK,
+    "ytick.labelsize": 8.5,
+}
 _TITLE: dict[str, Any] = {"size": 11, "weight": "bold"}
 # Matplotlib's settings are global: threads must not change them at the same time.
 _DRAWING = threading.Lock()
@@ -202,9 +217,10 @@ class Plot:
                 content = self.png()
             case other:
                 raise InputError(
-                    f"got {other!r}, expected the extension .svg or .png", where=str(path),
+                    f"got {other!r}, expected the extension .svg or .png",
+                    where=str(path),
                     fix="use a name that ends in .svg or .png",
-                )  # fmt: skip
+                )
         with write_atomically(target) as stream:
             stream.write(content)
 
@@ -258,9 +274,7 @@ def _inlined(svg: str, name: str, alt: str) -> str:
         body = body.replace(color, variable)
     body = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "var(--sans)", body)
     # Two decimals of a point are finer than any screen.
-    body = re.sub(
-        r' (?:d|x|y|transform)="[^"]*"', lambda at: re.sub(r"(\.\d\d)\d+", r"\1", at[0]), body
-    )
+    body = re.sub(r' (?:d|x|y|transform)="[^"]*"', lambda at: re.sub(r"(\.\d\d)\d+", r"\1", at[0]), body)
     body = re.sub(r"\n\s*", "\n", body)
     view = re.search(r'viewBox="[^"]*"', body)
     label = for_html(_shown(alt, _LONGEST_ALT))
@@ -284,9 +298,10 @@ def _figure(plot: Plot, *, titled: bool) -> Figure:
     high = max(map(_height, plot.panels)) * rows
     legend = _legend(plot)
     figure = Figure(
-        figsize=(_WIDE, high + 0.3 * titled + 0.22 * len(legend)), facecolor=_SURFACE,
+        figsize=(_WIDE, high + 0.3 * titled + 0.22 * len(legend)),
+        facecolor=_SURFACE,
         layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.06),
-    )  # fmt: skip
+    )
     for place, panel in enumerate(plot.panels, start=1):
         axes = figure.add_subplot(rows, columns, place, facecolor="none")
         _DRAW[panel.shape](axes, panel)
@@ -300,10 +315,17 @@ def _figure(plot: Plot, *, titled: bool) -> Figure:
         handles = [_handle(plot.panels[0].shape, number) for number in range(len(names))]
         # One block for title and legend, so that they cannot overlap.
         block = figure.legend(
-            handles, ["-"] * len(names), loc="outside upper left", ncols=max(map(len, legend)),
-            handlelength=3, columnspacing=2, borderaxespad=0.3, alignment="left",
-            title=title or None, title_fontproperties=_TITLE,
-        )  # fmt: skip
+            handles,
+            ["-"] * len(names),
+            loc="outside upper left",
+            ncols=max(map(len, legend)),
+            handlelength=3,
+            columnspacing=2,
+            borderaxespad=0.3,
+            alignment="left",
+            title=title or None,
+            title_fontproperties=_TITLE,
+        )
         # Set afterwards: Matplotlib ignores labels that begin with an underscore.
         for text, name in zip(block.get_texts(), names, strict=True):
             text.set_text(name)
@@ -351,16 +373,17 @@ def _handle(shape: Shape, number: int) -> Any:
 def _line(number: int) -> dict[str, Any]:
     turn = number % len(_SERIES)
     return {
-        "color": _SERIES[turn], "linestyle": _DASHES[turn], "marker": _MARKERS[turn],
-        "markeredgecolor": _SURFACE, "markeredgewidth": 0.6,
-    }  # fmt: skip
+        "color": _SERIES[turn],
+        "linestyle": _DASHES[turn],
+        "marker": _MARKERS[turn],
+        "markeredgecolor": _SURFACE,
+        "markeredgewidth": 0.6,
+    }
 
 
 def _fill(number: int) -> dict[str, Any]:
     turn = number % len(_SERIES)
-    return {
-        "facecolor": _SERIES[turn], "hatch": _HATCHES[turn], "edgecolor": _SURFACE, "linewidth": 0.6
-    }  # fmt: skip
+    return {"facecolor": _SERIES[turn], "hatch": _HATCHES[turn], "edgecolor": _SURFACE, "linewidth": 0.6}
 
 
 def _shown(text: str, most: int) -> str:
@@ -386,16 +409,13 @@ def _bars(axes: Axes, panel: Panel) -> None:
         axes.barh(at, series.y, height=thick, **_fill(number))
         errors = _errors(series)
         if errors:
-            axes.errorbar(
-                series.y, at, xerr=errors, fmt="none", ecolor=_INK, elinewidth=1, capsize=2.5
-            )
+            axes.errorbar(series.y, at, xerr=errors, fmt="none", ecolor=_INK, elinewidth=1, capsize=2.5)
         ends = series.high or series.y
         for place, y, end, text in zip(at, series.y, ends, series.texts, strict=False):
             far = max(v for v in (0.0, y, end) if v == v)  # noqa: PLR0124 - no NaN
             axes.annotate(
-                text, (far, place), xytext=(5, 0), textcoords="offset points", va="center_baseline",
-                fontsize=8,
-            )  # fmt: skip
+                text, (far, place), xytext=(5, 0), textcoords="offset points", va="center_baseline", fontsize=8
+            )
     _categories_down(axes, panel)
     axes.axvline(0, color=_MUTED, linewidth=0.8)
     if panel.limits:
@@ -408,14 +428,24 @@ def _intervals(axes: Axes, panel: Panel) -> None:
     """Draw points with horizontal intervals, and a line at zero."""
     for number, series in enumerate(panel.series):
         axes.errorbar(
-            series.y, series.places, xerr=_errors(series), fmt=_MARKERS[number % len(_MARKERS)],
-            color=_SERIES[number % len(_SERIES)], elinewidth=1.6, capsize=3.5, markersize=5.5,
-        )  # fmt: skip
+            series.y,
+            series.places,
+            xerr=_errors(series),
+            fmt=_MARKERS[number % len(_MARKERS)],
+            color=_SERIES[number % len(_SERIES)],
+            elinewidth=1.6,
+            capsize=3.5,
+            markersize=5.5,
+        )
         for place, text in zip(series.places, series.texts, strict=False):
             axes.annotate(
-                _shown(text, 40), (1.01, place), xycoords=("axes fraction", "data"), fontsize=8,
-                va="center_baseline", annotation_clip=False,
-            )  # fmt: skip
+                _shown(text, 40),
+                (1.01, place),
+                xycoords=("axes fraction", "data"),
+                fontsize=8,
+                va="center_baseline",
+                annotation_clip=False,
+            )
     _categories_down(axes, panel)
     axes.axvline(0, color=_INK, linewidth=0.9)
     for mark in panel.marks:
@@ -440,10 +470,7 @@ def _columns(axes: Axes, panel: Panel) -> None:
         at = [place - 0.4 + wide * (number + 0.5) for place in series.places]
         axes.bar(at, series.y, width=wide, **_fill(number))
         for place, y, text in zip(at, series.y, series.texts, strict=False):
-            axes.annotate(
-                text, (place, y), xytext=(0, 2.5), textcoords="offset points", ha="center",
-                fontsize=7.5,
-            )  # fmt: skip
+            axes.annotate(text, (place, y), xytext=(0, 2.5), textcoords="offset points", ha="center", fontsize=7.5)
     axes.set_xticks(range(len(panel.ticks)), [_shown(tick, 14) for tick in panel.ticks])
     axes.tick_params(axis="x", length=0)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
@@ -477,16 +504,18 @@ def _lines(axes: Axes, panel: Panel) -> None:
         axes.plot(series.places, series.y, **_line(number))
         if series.low:
             axes.fill_between(
-                series.places, series.low, series.high, color=_SERIES[number % len(_SERIES)],
-                alpha=0.16, linewidth=0,
-            )  # fmt: skip
+                series.places, series.low, series.high, color=_SERIES[number % len(_SERIES)], alpha=0.16, linewidth=0
+            )
             # A band is invisible at an isolated value.
             alone = _isolated(series)
             axes.vlines(
-                [series.places[n] for n in alone], [series.low[n] for n in alone],
-                [series.high[n] for n in alone], color=_SERIES[number % len(_SERIES)], alpha=0.4,
+                [series.places[n] for n in alone],
+                [series.low[n] for n in alone],
+                [series.high[n] for n in alone],
+                color=_SERIES[number % len(_SERIES)],
+                alpha=0.4,
                 linewidth=4,
-            )  # fmt: skip
+            )
     if panel.log:
         axes.set_xscale("log")
     if panel.ticks:
@@ -510,9 +539,13 @@ def _points(axes: Axes, panel: Panel) -> None:
         axes.plot(series.places, series.y, **_point(number))
         for x, y, text in zip(series.places, series.y, series.texts, strict=False):
             axes.annotate(
-                _shown(text, _LONGEST), (x, y), xytext=(5, -10), textcoords="offset points",
-                fontsize=7.5, color=_MUTED if number else _INK,
-            )  # fmt: skip
+                _shown(text, _LONGEST),
+                (x, y),
+                xytext=(5, -10),
+                textcoords="offset points",
+                fontsize=7.5,
+                color=_MUTED if number else _INK,
+            )
     if panel.log:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
@@ -542,11 +575,7 @@ def _mark(number: int) -> dict[str, Any]:
 def _isolated(series: Series) -> list[int]:
     """Return the positions of values without a line to either side."""
     known = [False, *(math.isfinite(y) for y in series.y), False]
-    return [
-        place
-        for place in range(len(series.y))
-        if known[place + 1] and not known[place] and not known[place + 2]
-    ]
+    return [place for place in range(len(series.y)) if known[place + 1] and not known[place] and not known[place + 2]]
 
 
 def _grid(axes: Axes, panel: Panel) -> None:
@@ -560,9 +589,13 @@ def _grid(axes: Axes, panel: Panel) -> None:
         for place, y, text in zip(series.places, series.y, series.texts, strict=True):
             share = min(1.0, max(0.0, (y - low) / (high - low or 1))) if y == y else 0.0  # noqa: PLR0124
             cell = Rectangle(
-                (place - 0.5, row - 0.5), 1, 1, facecolor=(_SERIES[0], 0.04 + 0.5 * share),
-                edgecolor=_SURFACE, linewidth=1.2,
-            )  # fmt: skip
+                (place - 0.5, row - 0.5),
+                1,
+                1,
+                facecolor=(_SERIES[0], 0.04 + 0.5 * share),
+                edgecolor=_SURFACE,
+                linewidth=1.2,
+            )
             axes.add_patch(cell)
             axes.annotate(text, (place, row), ha="center", va="center_baseline", fontsize=size)
     axes.set_xlim(-0.5, len(panel.ticks) - 0.5)

@@ -76,9 +76,10 @@ class _PlotData:
         lacking = next((run.run_name for run in self.runs if measure not in run.measures), None)
         if lacking is not None:
             raise InputError(
-                f"{measure} was not evaluated", where=f"run {lacking!r}",
+                f"{measure} was not evaluated",
+                where=f"run {lacking!r}",
                 fix=f"evaluated: {', '.join(map(str, self.runs[0].measures))}",
-            )  # fmt: skip
+            )
         return measure
 
     def refused(self, what: str) -> InputError:
@@ -121,8 +122,7 @@ PLOTS: Mapping[str, PlotKind] = MappingProxyType(
         "per-query": PlotKind("Differences from the baseline by query, sorted"),
         "precision-recall": PlotKind("Interpolated precision over recall", ("IPrec",)),
         "cutoffs": PlotKind(
-            "Recall and nDCG over the cut-off",
-            tuple(f"{name}@{k}" for name in ("R", "nDCG") for k in _CUTOFFS),
+            "Recall and nDCG over the cut-off", tuple(f"{name}@{k}" for name in ("R", "nDCG") for k in _CUTOFFS)
         ),
         "first-ranks": PlotKind("Rank of the first relevant document", ("FirstRel",)),
         "heat-map": PlotKind("Values by query and run"),
@@ -131,11 +131,7 @@ PLOTS: Mapping[str, PlotKind] = MappingProxyType(
 
 
 def plot(
-    source: Any,
-    kind: str = "means",
-    *,
-    measure: str | Measure | None = None,
-    baseline: str | None = None,
+    source: Any, kind: str = "means", *, measure: str | Measure | None = None, baseline: str | None = None
 ) -> Plot:
     """Plot evaluations or a comparison.
 
@@ -167,9 +163,7 @@ def plot(
     several = source.evaluations if compared else source
     runs = tuple(several) if isinstance(several, Iterable) else (several,)
     if not runs or not all(isinstance(getattr(run, "run_name", None), str) for run in runs):
-        raise InputError(
-            "there is no evaluation to plot", fix="pass the result of evaluate() or compare()"
-        )
+        raise InputError("there is no evaluation to plot", fix="pass the result of evaluate() or compare()")
     base = (source.baseline if compared else runs[0].run_name) if baseline is None else baseline
     names = [run.run_name for run in runs]
     if base not in names:
@@ -239,9 +233,12 @@ def plot_history(
             column.insert(gap, column[gap] if column is columns[1] else math.nan)
     y, x, lows, highs = map(tuple, columns)
     panel = Panel(
-        "lines", (Series(measure, y, x, lows, highs),), down=measure,
-        ticks=tuple(texts[::-1][::step][::-1]), at=tuple(places[::-1][::step][::-1]),
-    )  # fmt: skip
+        "lines",
+        (Series(measure, y, x, lows, highs),),
+        down=measure,
+        ticks=tuple(texts[::-1][::step][::-1]),
+        at=tuple(places[::-1][::step][::-1]),
+    )
     alt = f"A line. {measure} was {means[0]:.3f} ({texts[0]})"
     if len(texts) > 1:
         alt += f", then went to {means[-1]:.3f} ({texts[-1]})"
@@ -280,9 +277,7 @@ def _column(run: EvaluationLike, measure: Measure) -> Values:
 def _gains(one: EvaluationLike, other: EvaluationLike, measure: Measure) -> list[float]:
     """Return the differences by query, one minus other, for queries that count in both runs."""
     skipped = one.policies.undefined == "skip" or other.policies.undefined == "skip"
-    apart = measure.differences(
-        _column(one, measure), _column(other, measure), skip_undefined=skipped
-    )
+    apart = measure.differences(_column(one, measure), _column(other, measure), skip_undefined=skipped)
     return [gain for gain in apart.tolist() if not math.isnan(gain)]
 
 
@@ -329,12 +324,13 @@ def _means(shown: _PlotData) -> Plot:
         series.append(Series(run.run_name, tuple(y), low=low, high=high, texts=texts))
     unit = drawn[0].declaration.bounds == _UNIT
     panel = Panel(
-        "bars", tuple(series), across="mean over queries", ticks=tuple(map(str, drawn)),
+        "bars",
+        tuple(series),
+        across="mean over queries",
+        ticks=tuple(map(str, drawn)),
         limits=(0.0, 1.12) if unit else None,
-    )  # fmt: skip
-    text = "; ".join(
-        f"{m}: " + ", ".join(f"{s.name} {s.texts[n]}" for s in series) for n, m in enumerate(drawn)
     )
+    text = "; ".join(f"{m}: " + ", ".join(f"{s.name} {s.texts[n]}" for s in series) for n, m in enumerate(drawn))
     caption = "Whiskers are 95% intervals of each mean; they say nothing about a difference."
     if len(drawn) < len(measures):
         caption += f" {_drawn(len(drawn), len(measures), 'measure')}."
@@ -344,9 +340,8 @@ def _means(shown: _PlotData) -> Plot:
 def _differences(shown: _PlotData) -> Plot:
     if not shown.differences:
         raise InputError(
-            "a plot of differences shows a comparison", where=f"plot {shown.kind!r}",
-            fix="pass the result of compare()",
-        )  # fmt: skip
+            "a plot of differences shows a comparison", where=f"plot {shown.kind!r}", fix="pass the result of compare()"
+        )
     alike = [d for d in shown.differences if d.measure.declaration.bounds == _UNIT]
     found = alike or [d for d in shown.differences if d.measure == shown.primary]
     if len(found) > _MOST_LINES:
@@ -355,12 +350,7 @@ def _differences(shown: _PlotData) -> Plot:
     runs = list(dict.fromkeys(d.run for d in drawn))
     measures = list(dict.fromkeys(d.measure for d in drawn))
     ticks = tuple(
-        str(d.measure)
-        if len(runs) == 1
-        else d.run
-        if len(measures) == 1
-        else f"{d.run}: {d.measure}"
-        for d in drawn
+        str(d.measure) if len(runs) == 1 else d.run if len(measures) == 1 else f"{d.run}: {d.measure}" for d in drawn
     )
     series = Series(
         "difference",
@@ -371,10 +361,7 @@ def _differences(shown: _PlotData) -> Plot:
     )
     subject = runs[0] if len(runs) == 1 else "run"
     panel = Panel("intervals", (series,), across=f"{subject} minus {shown.base}", ticks=ticks)
-    text = "; ".join(
-        f"{tick} {d.difference:+.3f}, {d.interval_text()}"
-        for tick, d in zip(ticks, drawn, strict=True)
-    )
+    text = "; ".join(f"{tick} {d.difference:+.3f}, {d.interval_text()}" for tick, d in zip(ticks, drawn, strict=True))
     caption = "An interval (95%) that crosses the line is compatible with no difference."
     if len(drawn) < len(shown.differences):
         caption += f" {_drawn(len(drawn), len(shown.differences), 'difference')}."
@@ -390,9 +377,10 @@ def _per_query(shown: _PlotData) -> Plot:
     others = [run for run in shown.runs if run.run_name != shown.base]
     if not others:
         raise InputError(
-            "differences by query need two runs", where=f"plot {shown.kind!r}",
+            "differences by query need two runs",
+            where=f"plot {shown.kind!r}",
             fix="pass two evaluations, or a comparison",
-        )  # fmt: skip
+        )
     drawn = [(run.run_name, _gains(run, base, measure)) for run in others[:_MOST_PANELS]]
     reach = max((abs(gain) for _, gains in drawn for gain in gains), default=0.0) or 1.0
     sign = -1 if measure.declaration.better == "lower" else 1
@@ -436,9 +424,14 @@ def _precision_recall(shown: _PlotData) -> Plot:
         for run, mean in zip(shown.runs, means, strict=True)
     )
     panel = Panel(
-        "lines", series, across="recall", down="interpolated precision", limits=(-0.02, 1.03),
-        ticks=tuple(f"{x:g}" for x in at), at=at,
-    )  # fmt: skip
+        "lines",
+        series,
+        across="recall",
+        down="interpolated precision",
+        limits=(-0.02, 1.03),
+        ticks=tuple(f"{x:g}" for x in at),
+        at=at,
+    )
     middle = min(range(len(at)), key=lambda n: abs(at[n] - 0.5))
     text = ", ".join(f"{s.name} {s.y[middle]:.3f}" for s in series)
     return Plot(
@@ -524,13 +517,8 @@ def _first_ranks(shown: _PlotData) -> Plot:
         for run, c in zip(shown.runs, columns, strict=True)
     )
     ticks = tuple(names[n] for n in kept)
-    panel = Panel(
-        "columns", series, across="rank of the first relevant document", down="queries", ticks=ticks
-    )
-    text = "; ".join(
-        f"{s.name}: " + ", ".join(f"{t} {n}" for t, n in zip(ticks, s.texts, strict=True))
-        for s in series
-    )
+    panel = Panel("columns", series, across="rank of the first relevant document", down="queries", ticks=ticks)
+    text = "; ".join(f"{s.name}: " + ", ".join(f"{t} {n}" for t, n in zip(ticks, s.texts, strict=True)) for s in series)
     caption = "“none”: no relevant document was retrieved."
     title = PLOTS["first-ranks"].title
     return Plot("first-ranks", title, f"Columns, queries by rank. {text}.", (panel,), caption)
@@ -553,21 +541,14 @@ def _heat_map(shown: _PlotData) -> Plot:
     drawn = sorted(places, key=lambda p: (-spread[p], level[p], p))[:_MOST_CELLS]
     drawn.sort(key=lambda p: (level[p], p))
     series = tuple(
-        Series(
-            run.run_name,
-            tuple(column[p] for p in drawn),
-            texts=tuple(_number(column[p]) for p in drawn),
-        )
+        Series(run.run_name, tuple(column[p] for p in drawn), texts=tuple(_number(column[p]) for p in drawn))
         for run, column in zip(shown.runs, columns, strict=True)
     )
     unit = measure.declaration.bounds == _UNIT
     panel = Panel(
-        "grid", series, across="query", ticks=tuple(queries[p] for p in drawn),
-        limits=_UNIT if unit else None,
-    )  # fmt: skip
-    caption = (
-        "Stronger colors are higher values; the query with the lowest mean over runs is first."
+        "grid", series, across="query", ticks=tuple(queries[p] for p in drawn), limits=_UNIT if unit else None
     )
+    caption = "Stronger colors are higher values; the query with the lowest mean over runs is first."
     if len(drawn) < len(queries):
         which = "where runs differ most" if len(shown.runs) > 1 else "with the lowest values"
         caption += f" {_drawn(len(drawn), len(queries), 'query')}: those {which}."

@@ -13,13 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from rankgauge.core.escaping import (
-    for_csv,
-    for_latex,
-    for_markdown,
-    for_terminal,
-    templates,
-)
+from rankgauge.core.escaping import for_csv, for_latex, for_markdown, for_terminal, templates
 
 Cell: TypeAlias = str | float | None
 Format: TypeAlias = Literal["table", "markdown", "latex", "html", "csv", "json"]
@@ -86,22 +80,14 @@ class Table:
             return cell
         return str(cell) if isinstance(cell, int) else f"{cell:.{self.digits}f}"
 
-    def escaped(
-        self, escape: Callable[[str], str], fixed: Callable[[str], str] | None = None
-    ) -> Table:
+    def escaped(self, escape: Callable[[str], str], fixed: Callable[[str], str] | None = None) -> Table:
         """Return the table with all texts escaped for a format; `fixed` escapes fixed columns."""
-        by_column = [
-            fixed if fixed and number in self.fixed else escape
-            for number in range(len(self.columns))
-        ]
+        by_column = [fixed if fixed and number in self.fixed else escape for number in range(len(self.columns))]
         return replace(
             self,
             columns=tuple(to(name) for to, name in zip(by_column, self.columns, strict=True)),
             rows=tuple(
-                tuple(
-                    to(cell) if isinstance(cell, str) else cell
-                    for to, cell in zip(by_column, row, strict=True)
-                )
+                tuple(to(cell) if isinstance(cell, str) else cell for to, cell in zip(by_column, row, strict=True))
                 for row in self.rows
             ),
             title=escape(self.title),
@@ -110,9 +96,7 @@ class Table:
             marks={place: escape(mark) for place, mark in self.marks.items()},
         )
 
-    def part(
-        self, *, rows: Sequence[int] | None = None, columns: Sequence[int] | None = None
-    ) -> Table:
+    def part(self, *, rows: Sequence[int] | None = None, columns: Sequence[int] | None = None) -> Table:
         """Return a table of these rows or columns, with their marks."""
         down = range(len(self.rows)) if rows is None else rows
         across = range(len(self.columns)) if columns is None else columns
@@ -136,10 +120,7 @@ class Table:
     def marked(self, column: int) -> list[str] | None:
         """Return the cells of a column with stars and marks, aligned; None if it has no marks."""
         places = [(row, column) for row in range(len(self.rows))]
-        marks = [
-            (_STAR if self.starred and place in self.best else "") + self.marks.get(place, "")
-            for place in places
-        ]
+        marks = [(_STAR if self.starred and place in self.best else "") + self.marks.get(place, "") for place in places]
         if not any(marks):
             return None
         shown = [self.text(row[column]) for row in self.rows]
@@ -216,9 +197,7 @@ def _folded_cells(table: Table, widths: Sequence[int], cut: Collection[int]) -> 
             elif number in cut:
                 columns.append([f"{cell[: widths[number] - 1]}…"])
             else:
-                lines = textwrap.wrap(
-                    cell, widths[number], break_long_words=False, break_on_hyphens=False
-                )
+                lines = textwrap.wrap(cell, widths[number], break_long_words=False, break_on_hyphens=False)
                 columns.append([*lines])
         rows += itertools.zip_longest(*columns, fillvalue="")
     return replace(
@@ -289,9 +268,7 @@ def _folded(text: str, width: int, indent: str = "") -> str:
         return text
     import textwrap
 
-    return textwrap.fill(
-        text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
+    return textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _plain(table: Table, gap: int) -> str | None:
@@ -359,9 +336,13 @@ def _by_rich(table: Table, gap: int, *, color: bool) -> str:
         )
     out = io.StringIO()
     console = Console(
-        file=out, width=_WIDE, force_terminal=color, color_system="auto" if color else None,
-        highlight=False, legacy_windows=False,
-    )  # fmt: skip
+        file=out,
+        width=_WIDE,
+        force_terminal=color,
+        color_system="auto" if color else None,
+        highlight=False,
+        legacy_windows=False,
+    )
     for line in _heads(table):
         console.print(Text(line, style="bold"))
     console.print(shown)
@@ -377,13 +358,7 @@ def to_markdown(table: Table) -> str:
     """Return a Markdown table, with columns also aligned in plain text."""
     table = table.escaped(for_markdown, _markdown_code)
     heads = table.columns
-    body = [
-        [
-            _emphasised(table, place, number)
-            for number in range(len(row))
-        ]
-        for place, row in enumerate(table.rows)
-    ]  # fmt: skip
+    body = [[_emphasised(table, place, number) for number in range(len(row))] for place, row in enumerate(table.rows)]
     widths = [max(3, *(len(row[n]) for row in [heads, *body])) for n in range(len(heads))]
     right = [table.numeric(number) for number in range(len(heads))]
     lines = [f"**{table.title}**", ""] if table.title else []
@@ -445,12 +420,7 @@ def to_latex(table: Table) -> str:
         lines.append(f"    {' & '.join(cells)} \\\\")
     lines += ["    \\bottomrule", "  \\end{tabular}}%", *_FITTED]
     if table.notes:
-        lines += [
-            "",
-            "  \\smallskip",
-            "  \\begin{minipage}{\\linewidth}",
-            "    \\footnotesize\\raggedright",
-        ]
+        lines += ["", "  \\smallskip", "  \\begin{minipage}{\\linewidth}", "    \\footnotesize\\raggedright"]
         lines += [f"    {note}\\par" for note in table.notes]
         lines.append("  \\end{minipage}")
     return "\n".join([*lines, "\\end{table}"]) + "\n"

@@ -7,10 +7,7 @@ from rankgauge.core.lazy import lazy_imports
 with lazy_imports(globals()):
     from rankgauge.reports.benchmarks import benchmark_section as benchmark_section
     from rankgauge.reports.catalogue import describe as describe, measures_table as measures_table
-    from rankgauge.reports.checks import (
-        explain_problem as explain_problem,
-        finding_kinds_table as finding_kinds_table,
-    )
+    from rankgauge.reports.checks import explain_problem as explain_problem, finding_kinds_table as finding_kinds_table
     from rankgauge.reports.evaluations import notes_of as notes_of
     from rankgauge.reports.gates import gate_page as gate_page
     from rankgauge.reports.page import html_report as html_report

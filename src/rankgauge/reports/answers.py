@@ -32,9 +32,15 @@ from rankgauge.reports.sections import Details, Part, Section, comparison_result
 _WIDTH = 79
 # Measures of answers in a short report.
 _FIRST = (
-    "AnswerCorrectness", "Faithfulness", "AnswerRelevance", "Completeness", "Contradicted",
-    "NotStated", "TokenF1", "KPrecision",
-)  # fmt: skip
+    "AnswerCorrectness",
+    "Faithfulness",
+    "AnswerRelevance",
+    "Completeness",
+    "Contradicted",
+    "NotStated",
+    "TokenF1",
+    "KPrecision",
+)
 _BY_JUDGE = " (by judge)"
 _RETRIEVAL = ("R@", "nDCG@")  # measures of rankings in a short comparison of systems
 _CAUSES = 3  # causes in a short report
@@ -94,17 +100,12 @@ def _doubts(found: AnswerDiagnosis) -> Iterator[str]:
 def _causes(blame: Blame) -> Table:
     """Return the causes with a bar for the number of questions."""
     most = max(blame.totals().values(), default=1)
-    rows = tuple(
-        (*row[:3], "█" * math.ceil(_BAR * int(str(row[2])) / most), *row[3:])
-        for row in blame.table().rows
-    )
+    rows = tuple((*row[:3], "█" * math.ceil(_BAR * int(str(row[2])) / most), *row[3:]) for row in blame.table().rows)
     return Table(
         columns=("cause", "stage", "questions", "", "gain at most", "suggested fix"),
         rows=rows,
         title=f"First step that failed, of {many(len(blame.answers), 'question')}",
-        notes=(
-            "gain at most: of mean answer correctness, if all answers with this cause were correct",
-        ),
+        notes=("gain at most: of mean answer correctness, if all answers with this cause were correct",),
         digits=3,
     )
 
@@ -112,11 +113,7 @@ def _causes(blame: Blame) -> Table:
 def _groups(blame: Blame) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for group, totals in blame.by_group().items():
-        known = [
-            each.correctness
-            for each in blame.answers
-            if each.group == group and not math.isnan(each.correctness)
-        ]
+        known = [each.correctness for each in blame.answers if each.group == group and not math.isnan(each.correctness)]
         mean = math.fsum(known) / len(known) if known else None
         faults = {cause: count for cause, count in totals.items() if cause in CAUSES}
         first = most_frequent(faults)
@@ -144,9 +141,7 @@ def _examples(found: AnswerDiagnosis) -> Iterator[Details]:
             )
 
 
-def _example(
-    found: AnswerDiagnosis, blamed: BlamedAnswer, judged: JudgedAnswer | None
-) -> Iterator[Part]:
+def _example(found: AnswerDiagnosis, blamed: BlamedAnswer, judged: JudgedAnswer | None) -> Iterator[Part]:
     if blamed.evidence:
         yield f"Why: {blamed.evidence}"
     if judged is None:
@@ -192,10 +187,13 @@ def _claim_rows(found: AnswerDiagnosis, judged: JudgedAnswer) -> Iterator[tuple[
             verdict = found.verdicts.get(key)
             decides = label in _DECIDING[:2]
             yield (
-                _short(claims[row], 300), name, label or "not judged",
+                _short(claims[row], 300),
+                name,
+                label or "not judged",
                 contexts[column].id if decides else "",
-                verdict.quote if verdict and decides else "", verdict.reason if verdict else "",
-            )  # fmt: skip
+                verdict.quote if verdict and decides else "",
+                verdict.reason if verdict else "",
+            )
 
 
 def _short(text: str, most: int = _TEXT) -> str:
@@ -206,9 +204,7 @@ def _short(text: str, most: int = _TEXT) -> str:
 # ---- terminal
 
 
-def _blocks(
-    several: Sequence[AnswerDiagnosis], format: str, options: Options
-) -> Iterator[Table | str]:
+def _blocks(several: Sequence[AnswerDiagnosis], format: str, options: Options) -> Iterator[Table | str]:
     """Yield one system, or several side by side and, for full reports, each system in detail."""
     if len(several) == 1:
         yield from _one(several[0], format, options)
@@ -262,31 +258,22 @@ def _screen(found: AnswerDiagnosis, *, full: bool) -> Iterator[Table]:
     causes.sort(key=lambda row: -int(str(row[2])))
     if causes:
         columns = ("cause", "stage", "questions", "gain at most")
-        yield Table(
-            columns, tuple(row[:4] for row in causes[: None if full else _CAUSES]), digits=3
-        )
+        yield Table(columns, tuple(row[:4] for row in causes[: None if full else _CAUSES]), digits=3)
         if full:
             yield Table(("cause", "fix"), tuple((row[0], row[4]) for row in causes))
     if full and len(found.blame.by_group()) > 1:
         yield _groups(found.blame)
 
 
-def _side_by_side(
-    several: Sequence[AnswerDiagnosis], format: str, options: Options
-) -> Iterator[Table | str]:
+def _side_by_side(several: Sequence[AnswerDiagnosis], format: str, options: Options) -> Iterator[Table | str]:
     """Yield the means of each system, the verdict, and the limits of each system."""
     answers = [found.answers for found in several]
     means: list[dict[str, float]] = [
-        dict(found.retrieval.mean() if found.retrieval else {}) | _means(found.answers)
-        for found in several
+        dict(found.retrieval.mean() if found.retrieval else {}) | _means(found.answers) for found in several
     ]
     names = dict.fromkeys(name for mean in means for name in mean)
     if format == "table" and not options.full:
-        names = {
-            name: None
-            for name in names
-            if name.removesuffix(_BY_JUDGE) in _FIRST or name.startswith(_RETRIEVAL)
-        }
+        names = {name: None for name in names if name.removesuffix(_BY_JUDGE) in _FIRST or name.startswith(_RETRIEVAL)}
     notes = (
         *(f"{found.answers.run_name}: {_lowered(found.summary())}" for found in several),
         *dict.fromkeys(each.judge_note for each in answers),
@@ -343,10 +330,7 @@ def _next_step(found: AnswerDiagnosis) -> str:
     steps = []
     for stage in found.blame.limiting():
         own = {cause: count for cause, count in totals.items() if CAUSES[cause][0] == stage}
-        steps += [
-            f"{CAUSES[cause][1]} ({cause}: {many(own[cause], 'answer')})"
-            for cause in most_frequent(own)
-        ]
+        steps += [f"{CAUSES[cause][1]} ({cause}: {many(own[cause], 'answer')})" for cause in most_frequent(own)]
     text = "; ".join(steps)
     return f"{text[:1].upper()}{text[1:]}"
 
@@ -358,9 +342,7 @@ def _wrapped(text: str) -> str:
 # ---- evaluations of one or more systems
 
 
-def _compared(
-    systems: Sequence[AnswerEvaluation], format: str, options: Options
-) -> Iterable[Table | str]:
+def _compared(systems: Sequence[AnswerEvaluation], format: str, options: Options) -> Iterable[Table | str]:
     """Report one system with its intervals, or several side by side."""
     if options.per_query:
         return _PLAIN.blocks(systems, format, options)
@@ -380,9 +362,7 @@ def _compared(
     )
     if format != "table":
         return [replace(table, notes=(result, *evaluations.notes_of(systems)))]
-    warnings = dict.fromkeys(
-        one.note for each in systems for one in each.findings if one.severity != "info"
-    )
+    warnings = dict.fromkeys(one.note for each in systems for one in each.findings if one.severity != "info")
     notes = list(warnings)
     if any(each.undefined.any() for each in systems):
         notes.append("measures that are undefined for some questions: --as markdown")
@@ -405,20 +385,14 @@ def _diagnosis_data(several: Sequence[AnswerDiagnosis], _options: Options) -> Ta
     tables = [found.data_table() for found in several]
     if len(tables) == 1:
         return tables[0]
-    rows = [
-        (found.answers.run_name, *row)
-        for found, table in zip(several, tables, strict=True)
-        for row in table.rows
-    ]
+    rows = [(found.answers.run_name, *row) for found, table in zip(several, tables, strict=True) for row in table.rows]
     return Table(("system", *tables[0].columns), tuple(rows))
 
 
 _PLAIN = evaluations.REPORTS[Evaluation]
 
 
-def _short_or_all(
-    found: Calibration | CorrectedMeans, format: str, options: Options
-) -> Iterator[Table]:
+def _short_or_all(found: Calibration | CorrectedMeans, format: str, options: Options) -> Iterator[Table]:
     yield found.short_table() if format == "table" and not options.full else found.table()
 
 

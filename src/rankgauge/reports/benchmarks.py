@@ -53,13 +53,7 @@ def _overview(found: BenchmarkComparison, diagnosis: Diagnosis | None, format: s
     if left:
         lines.append(f"{', '.join(left)}: --full (full=True)")
     marks = (BEST, *means.notes) if format == "table" else means.notes
-    return replace(
-        means,
-        rows=rows,
-        title=title,
-        notes=(*lines, *marks),
-        right=frozenset(range(1, len(means.columns))),
-    )
+    return replace(means, rows=rows, title=title, notes=(*lines, *marks), right=frozenset(range(1, len(means.columns))))
 
 
 def benchmark_section(found: BenchmarkComparison, *, plots: bool = True) -> Section:
@@ -100,9 +94,16 @@ def _data(found: BenchmarkComparison, _options: Options) -> Table:
             )
         )
     heads = (
-        "p50_seconds", "p95_seconds", "p99_seconds", "queries_per_second", "index_seconds",
-        "index_bytes", "cost_per_1000_queries", "failed", "pareto",
-    )  # fmt: skip
+        "p50_seconds",
+        "p95_seconds",
+        "p99_seconds",
+        "queries_per_second",
+        "index_seconds",
+        "index_bytes",
+        "cost_per_1000_queries",
+        "failed",
+        "pareto",
+    )
     return Table(columns=("run", *measures, *heads), rows=tuple(rows), digits=6)
 
 

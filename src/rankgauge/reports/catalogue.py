@@ -30,12 +30,7 @@ def measures_table(*, full: bool = True) -> Table:
     table = Table(
         ("measure", "description", "better", "in trec_eval"),
         tuple(
-            (
-                str(example(m)),
-                summary(m.declaration),
-                m.declaration.better,
-                _trec_names(m.declaration),
-            )
+            (str(example(m)), summary(m.declaration), m.declaration.better, _trec_names(m.declaration))
             for m in all_measures()
         ),
         notes=(
@@ -136,9 +131,7 @@ def _parameter(declared: Declaration, word: str, *, full: bool) -> str:
 
 
 def _filled(text: str, indent: str = "") -> list[str]:
-    return textwrap.wrap(
-        text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
+    return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def over_ties(declared: Declaration) -> str:
@@ -176,17 +169,13 @@ def _implementations(declared: Declaration) -> str:
     }
     existing = [name for name, names in optional.items() if declared.name in names]
     missing = [name for name in optional if name not in existing]
-    return (
-        f"Optional parts: {', '.join(existing) or 'none'}; missing: {', '.join(missing) or 'none'}."
-    )
+    return f"Optional parts: {', '.join(existing) or 'none'}; missing: {', '.join(missing) or 'none'}."
 
 
 def _upset(declared: Declaration) -> str:
     if declared.monotone:
         return ""
-    return (
-        f"; a better order may have a {'higher' if declared.better == 'lower' else 'lower'} value"
-    )
+    return f"; a better order may have a {'higher' if declared.better == 'lower' else 'lower'} value"
 
 
 def elsewhere(declared: Declaration) -> Iterator[tuple[str, list[str]]]:

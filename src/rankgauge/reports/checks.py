@@ -7,13 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from rankgauge.checks.result import FINDING_KINDS, CheckResult
 from rankgauge.core.escaping import for_terminal
-from rankgauge.core.findings import (
-    COMPARISON_KINDS,
-    Effect,
-    Finding,
-    Location,
-    Severity,
-)
+from rankgauge.core.findings import COMPARISON_KINDS, Effect, Finding, Location, Severity
 from rankgauge.core.text import many
 from rankgauge.errors import UnknownName
 from rankgauge.rendering.tables import WIDTH, Table
@@ -192,9 +186,7 @@ def _places(locations: Sequence[Location]) -> str:
 def _place(location: Location) -> str:
     """Format a location as ``path:line``, as editors expect, with the ids."""
     ids = [
-        f"{word} {_cut(value)}"
-        for word, value in (("query", location.query), ("document", location.document))
-        if value
+        f"{word} {_cut(value)}" for word, value in (("query", location.query), ("document", location.document)) if value
     ]
     text = ", ".join(ids)
     if not location.line:
@@ -209,9 +201,13 @@ def _cut(text: str) -> str:
 
 def _filled(text: str, first: str = _INDENT) -> Iterator[str]:
     yield from textwrap.wrap(
-        for_terminal(text), WIDTH, initial_indent=first, subsequent_indent=" " * len(first),
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
+        for_terminal(text),
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=" " * len(first),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _labelled(label: str, text: str) -> list[str]:
@@ -233,9 +229,12 @@ def _annotation(found: Finding) -> Annotation:
     what = found.message if lined else f"{found.evidence.source}: {found.message}"
     parts = [what, *list(_effects(found))[:_EFFECTS], f"fix: {found.fix}"]
     return Annotation(
-        _KINDS[found.severity], f"{found.code} {FINDING_KINDS[found.code].name}", "; ".join(parts),
-        "" if lined is None else lined.source, 0 if lined is None else lined.line,
-    )  # fmt: skip
+        _KINDS[found.severity],
+        f"{found.code} {FINDING_KINDS[found.code].name}",
+        "; ".join(parts),
+        "" if lined is None else lined.source,
+        0 if lined is None else lined.line,
+    )
 
 
 def _github(result: CheckResult, _options: Options) -> str:

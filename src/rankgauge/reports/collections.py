@@ -57,9 +57,7 @@ def _blocks(info: CollectionInfo, format: str, options: Options) -> Iterator[Tab
     if not info.documents:
         notes.append("no documents were given: checks that need them were skipped")
     if not info.findings:
-        notes.append(
-            "no quality problems found: checked for empty and duplicate texts, missing ids, leaks"
-        )
+        notes.append("no quality problems found: checked for empty and duplicate texts, missing ids, leaks")
     counts = [row for row in _counts(info) if not (short and row[0].startswith(_GRADES))]
     lengths: tuple[tuple[Cell, ...], ...] = tuple(
         (name, *_numbers(spread).values())
@@ -67,24 +65,19 @@ def _blocks(info: CollectionInfo, format: str, options: Options) -> Iterator[Tab
         if not (short and name.startswith(_CHARACTERS))
     )
     found: tuple[tuple[Cell, ...], ...] = tuple(
-        (one.message, one.evidence.count, one.evidence.of, ", ".join(one.evidence.examples))
-        for one in info.findings
+        (one.message, one.evidence.count, one.evidence.of, ", ".join(one.evidence.examples)) for one in info.findings
     )
     tables = [Table(("what", "number"), tuple(counts), title=info.name)]
     if lengths:
         tables.append(
             Table(
-                ("length", "min", "median", "mean", "p95", "max"), lengths,
-                title="" if short else "lengths", digits=1,
+                ("length", "min", "median", "mean", "p95", "max"), lengths, title="" if short else "lengths", digits=1
             )
-        )  # fmt: skip
+        )
     if found:
         tables.append(
-            Table(
-                ("what", "number", "of", "such as"), found, title="quality problems",
-                shortened=frozenset({3}),
-            )
-        )  # fmt: skip
+            Table(("what", "number", "of", "such as"), found, title="quality problems", shortened=frozenset({3}))
+        )
         effects = [f"{one.message}: {one.effect} ({one.code})" for one in info.findings]
         notes = [*effects[: _EFFECTS if short else None], *notes]
         if short and len(effects) > _EFFECTS:

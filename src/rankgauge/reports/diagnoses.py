@@ -92,14 +92,10 @@ def _short(found: Diagnosis) -> Iterator[Table]:
 
 
 def _quality(found: Diagnosis) -> Table:
-    rows = tuple(
-        (str(one.measure), one.mean, one.level, one.attainable, one.highest)
-        for one in found.qualities
-    )
+    rows = tuple((str(one.measure), one.mean, one.level, one.attainable, one.highest) for one in found.qualities)
     notes = [*found.precision_recall.sentences]
     notes += [
-        f"{one.measure} cannot exceed {one.attainable:.2f} ({one.highest}) with these "
-        "judgments, whatever is retrieved"
+        f"{one.measure} cannot exceed {one.attainable:.2f} ({one.highest}) with these judgments, whatever is retrieved"
         for one in found.qualities
         if one.highest not in {None, "Excellent"}
     ]
@@ -134,9 +130,7 @@ def _causes(found: Diagnosis) -> Table:
     notes = [f"not checked: {text}" for text in found.not_checked]
     none = sum(not one.causes for one in found.diagnoses)
     if none:
-        notes.insert(
-            0, f"{many(none, 'query')} without a cause: only ranks below have a worse order"
-        )
+        notes.insert(0, f"{many(none, 'query')} without a cause: only ranks below have a worse order")
     if unjudged:
         notes.insert(
             0,
@@ -203,10 +197,7 @@ def _potential(found: Diagnosis) -> Table:
     rows: list[tuple[Cell, ...]] = [("now", *(found.now[name] for name in names), "")]
     rows += [(one.what, *(one.means[name] for name in names), one.kind) for one in found.gains]
     return Table(
-        columns=("potential gain", *names, "kind"),
-        rows=tuple(rows),
-        notes=("each row is an evaluation",),
-        digits=2,
+        columns=("potential gain", *names, "kind"), rows=tuple(rows), notes=("each row is an evaluation",), digits=2
     )
 
 
@@ -223,12 +214,7 @@ def _fixes(found: Diagnosis) -> Table:
         if one.fix not in FIXES:
             gain = f"{name} {found.now[name]:.2f} to {one.means[name]:.2f} ({one.kind})"
             rows.append((f"– {one.fix}", f"{one.what}: {gain}"))
-    return Table(
-        columns=("fix", "evidence"),
-        rows=tuple(rows),
-        title="suggested fixes",
-        notes=(_KINDS,),
-    )
+    return Table(columns=("fix", "evidence"), rows=tuple(rows), title="suggested fixes", notes=(_KINDS,))
 
 
 def _cutoffs(found: Diagnosis) -> Table:
@@ -246,9 +232,7 @@ def _thresholds(found: Diagnosis) -> Table:
         ),
         title=f"a threshold on the score, in the first {found.k}",
         right=frozenset({0, 1}),
-        best=frozenset(
-            (place, 4) for place, row in enumerate(found.sweep.thresholds) if row == best
-        ),
+        best=frozenset((place, 4) for place, row in enumerate(found.sweep.thresholds) if row == best),
         digits=2,
         notes=(_SCORES, "the highest F1 was chosen on these queries: it is optimistic"),
     )
@@ -262,31 +246,32 @@ def _difficulty(found: Diagnosis) -> Table:
     )
     notes = [nowhere]
     if hard.undefined:
-        notes.append(
-            f"{many(hard.undefined, 'query')} without a value: no relevant document is judged"
-        )
+        notes.append(f"{many(hard.undefined, 'query')} without a value: no relevant document is judged")
     most = max(hard.counts, default=0)
-    rows = tuple(
-        (f"{place / 10:.1f} to {(place + 1) / 10:.1f}", count, "█" * round(30 * count / most))
-        for place, count in enumerate(hard.counts)
-    ) if most else ()  # fmt: skip
+    rows = (
+        tuple(
+            (f"{place / 10:.1f} to {(place + 1) / 10:.1f}", count, "█" * round(30 * count / most))
+            for place, count in enumerate(hard.counts)
+        )
+        if most
+        else ()
+    )
     return Table(
-        columns=(str(found.measure), "queries", ""),
-        rows=rows,
-        title="distribution over queries",
-        notes=tuple(notes),
+        columns=(str(found.measure), "queries", ""), rows=rows, title="distribution over queries", notes=tuple(notes)
     )
 
 
 def _slices(found: Diagnosis, shown: Iterable[Slice]) -> Table:
     rows = tuple(
         (
-            one.by, one.label, one.queries, one.mean,
-            "too few" if one.low is None or one.high is None
-            else f"{one.low:.2f} to {one.high:.2f}",
+            one.by,
+            one.label,
+            one.queries,
+            one.mean,
+            "too few" if one.low is None or one.high is None else f"{one.low:.2f} to {one.high:.2f}",
         )
         for one in shown
-    )  # fmt: skip
+    )
     notes = [f"too few: groups of fewer than {ENOUGH} queries have no interval", *found.notes]
     if not found.sweep.thresholds:
         notes.insert(1, f"no threshold on the score: {found.sweep.why_not}")
@@ -304,19 +289,23 @@ def _missed_table(found: Diagnosis, _options: Options) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for one in found.diagnoses:
         head = (one.query_id, one.value, one.attainable, one.primary)
-        rows += [
-            (*head, d.doc_id, d.grade, d.rank, "; ".join(d.causes), "; ".join(d.evidence))
-            for d in one.missed
-        ]
+        rows += [(*head, d.doc_id, d.grade, d.rank, "; ".join(d.causes), "; ".join(d.evidence)) for d in one.missed]
         if one.evidence or not one.missed:
             rows.append((*head, "", None, None, "; ".join(one.causes), "; ".join(one.evidence)))
     return Table(
         columns=(
-            "query", str(found.measure), "attainable", "primary cause", "document", "grade",
-            "rank", "causes", "evidence",
+            "query",
+            str(found.measure),
+            "attainable",
+            "primary cause",
+            "document",
+            "grade",
+            "rank",
+            "causes",
+            "evidence",
         ),
         rows=tuple(rows),
-    )  # fmt: skip
+    )
 
 
 def _blocks(found: Diagnosis, _format: str, options: Options) -> Iterator[Table]:

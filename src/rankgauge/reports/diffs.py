@@ -25,8 +25,7 @@ _GAP = 3
 _UNJUDGED = "·"
 _ARROWS = {"up": "↑", "down": "↓"}
 _LEGEND = (
-    f"grade {_UNJUDGED}: not judged; now, was: the rank in the other run (= the same, gone or new: "
-    "not retrieved there)"
+    f"grade {_UNJUDGED}: not judged; now, was: the rank in the other run (= the same, gone or new: not retrieved there)"
 )
 
 
@@ -47,14 +46,7 @@ def _blocks(diff: RunDiff, format: str, options: Options) -> Iterator[Table]:
 def _overview(diff: RunDiff, *, narrow: bool) -> Table:
     """Return the shown queries, one per row."""
     rows: list[tuple[Cell, ...]] = [
-        (
-            query.query,
-            query.value_a,
-            query.value_b,
-            f"{query.change:+.4f}",
-            query.rbo,
-            _firsts(query),
-        )
+        (query.query, query.value_a, query.value_b, f"{query.change:+.4f}", query.rbo, _firsts(query))
         for query in diff.shown
     ]
     names = [middle_cut(name, _NAME) if narrow else name for name in (diff.run_a, diff.run_b)]
@@ -66,9 +58,7 @@ def _overview(diff: RunDiff, *, narrow: bool) -> Table:
             texts = [_cut(text, max(room, _TITLE)) for text in texts]
         heads = (*heads, "query text")
         rows = [(*row, text) for row, text in zip(rows, texts, strict=True)]
-    nothing = (
-        "no query to show" if diff.wins + diff.losses else f"no query changed its {diff.measure}"
-    )
+    nothing = "no query to show" if diff.wins + diff.losses else f"no query changed its {diff.measure}"
     first = [f"WARNING: {run}: {one}" for run, one in diff.findings if one.severity == "error"]
     # The titles of the rankings include these.
     warnings = {f"WARNING: {run}: {one}" for run, one in diff.findings if one.severity == "error"}
@@ -93,9 +83,7 @@ def _column_widths(heads: Sequence[str], rows: Sequence[tuple[Cell, ...]]) -> It
 
 def _side_by_side(diff: RunDiff, query: QueryDiff, *, narrow: bool) -> Table:
     """Return both rankings of a query side by side."""
-    cells_a, cells_b = (
-        _documents(ranking, narrow=narrow) for ranking in (query.ranking_a, query.ranking_b)
-    )
+    cells_a, cells_b = (_documents(ranking, narrow=narrow) for ranking in (query.ranking_a, query.ranking_b))
     rows: list[tuple[Cell, ...]] = []
     best: set[tuple[int, int]] = set()
     places = zip_longest(query.ranking_a, query.ranking_b)
@@ -122,10 +110,7 @@ def _side_by_side(diff: RunDiff, query: QueryDiff, *, narrow: bool) -> Table:
 
 def _facts(diff: RunDiff, query: QueryDiff) -> str:
     values = " → ".join(_value(value) for value in (query.value_a, query.value_b))
-    return (
-        f"{diff.measure} {values} ({query.change:+.4f}), first relevant {_firsts(query)}, "
-        f"RBO {_value(query.rbo)}"
-    )
+    return f"{diff.measure} {values} ({query.change:+.4f}), first relevant {_firsts(query)}, RBO {_value(query.rbo)}"
 
 
 def _notes(diff: RunDiff, query: QueryDiff) -> Iterator[str]:
@@ -143,8 +128,7 @@ def _notes(diff: RunDiff, query: QueryDiff) -> Iterator[str]:
 
 def _listed(places: Iterable[DocumentDiff], word: str) -> str:
     return ", ".join(
-        f"{at.document} (grade {_grade(at)}, "
-        f"{at.move if at.other_rank is None else f'{word} {at.other_rank}'})"
+        f"{at.document} (grade {_grade(at)}, {at.move if at.other_rank is None else f'{word} {at.other_rank}'})"
         for at in places
     )
 

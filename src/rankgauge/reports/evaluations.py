@@ -84,11 +84,7 @@ def _short(evaluations: Sequence[Evaluation], notes: Sequence[str]) -> list[str]
         shared = shared[:_NOTES]
     warned = [note for note in notes if note not in shared and "WARNING" in note]
     more = len(notes) - len(shared) - len(warned)
-    return [
-        *shared,
-        *warned,
-        *([f"{many(more, 'more note')}: --full (full=True)"] if more else []),
-    ]
+    return [*shared, *warned, *([f"{many(more, 'more note')}: --full (full=True)"] if more else [])]
 
 
 def _family(measure: Measure) -> str:
@@ -105,10 +101,7 @@ def is_grid(measures: Sequence[Measure]) -> bool:
 
 
 def grids(
-    title: str,
-    measures: Sequence[Measure],
-    means: Mapping[str, float],
-    best: Collection[Measure] = (),
+    title: str, measures: Sequence[Measure], means: Mapping[str, float], best: Collection[Measure] = ()
 ) -> Iterator[Table]:
     """Yield a table of means (cut-offs by measures), then those without a cut-off.
 
@@ -172,9 +165,7 @@ def _all_measures(evaluations: Sequence[Evaluation]) -> tuple[Measure, ...]:
     return tuple(dict.fromkeys(m for evaluation in evaluations for m in evaluation.measures))
 
 
-def _run_table(
-    evaluations: Sequence[Evaluation], measures: Sequence[Measure] | None = None
-) -> Table:
+def _run_table(evaluations: Sequence[Evaluation], measures: Sequence[Measure] | None = None) -> Table:
     measures = measures or _all_measures(evaluations)
     rows = []
     for evaluation in evaluations:

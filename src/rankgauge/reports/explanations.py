@@ -14,9 +14,7 @@ from rankgauge.explanation.tables import GAP, UNJUDGED, shown_rows
 from rankgauge.rendering.tables import WIDTH, Table, render_table
 from rankgauge.reports.registry import Options, Report
 
-_ESCAPES = {
-    "table": for_terminal, "markdown": for_markdown, "html": for_html, "latex": for_latex
-}  # fmt: skip
+_ESCAPES = {"table": for_terminal, "markdown": for_markdown, "html": for_html, "latex": for_latex}
 _BETWEEN = 3
 # Columns that have a separate table on a terminal.
 _FACTS = {"score", "relevant"}
@@ -37,9 +35,7 @@ def _blocks(found: Explanation, format: str, options: Options) -> Iterator[Table
         tables = found.tables(full=options.full)
         for table in tables[:1] if short else tables:
             chosen = _without(table, _FACTS)
-            yield (
-                _without_gaps(chosen) if options.quiet else _table_text(chosen, color=options.color)
-            )
+            yield (_without_gaps(chosen) if options.quiet else _table_text(chosen, color=options.color))
         if options.full:
             yield replace(_without(tables[0], found.calculation.columns), title="scores")
     yield steps_text(found.steps, format)
@@ -119,15 +115,18 @@ def _folded(line: str) -> str:
     words = len(line) - len(line.removeprefix("there: ").removeprefix("here:  ").lstrip())
     indent = " " * (2 + (len(before) + 2 if len(before) < WIDTH // 2 and "= " in line else words))
     return textwrap.fill(
-        line, WIDTH, initial_indent="  ", subsequent_indent=indent, break_long_words=False,
-        break_on_hyphens=False, drop_whitespace=True,
-    )  # fmt: skip
+        line,
+        WIDTH,
+        initial_indent="  ",
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        drop_whitespace=True,
+    )
 
 
 def _wrapped(text: str) -> str:
-    return textwrap.fill(
-        text, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-    )
+    return textwrap.fill(text, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def middle_cut(text: str, room: int) -> str:
@@ -148,9 +147,7 @@ def _notes(found: Explanation, *, short: bool) -> Iterator[str]:
     # The reason for choosing the query may name the mean.
     if not short or f"({number(found.mean)})" not in found.why:
         yield f"{how} over {many(found.queries, 'query')}: {number(found.mean)}"
-    others = ", ".join(
-        f"{other.query} ({other.what}, {number(other.value)})" for other in found.others
-    )
+    others = ", ".join(f"{other.query} ({other.what}, {number(other.value)})" for other in found.others)
     if others:
         yield f"others with --query ID: {others}"
     head = {"head": 0} if short else {}

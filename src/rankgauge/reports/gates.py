@@ -44,11 +44,14 @@ def gate_page(result: GateResult) -> str:
         ('<!DOCTYPE html>', True)
     """
     return page(
-        "base.html", title=f"Gate of {result.run_name}", date="",
+        "base.html",
+        title=f"Gate of {result.run_name}",
+        date="",
         facts=[result.verdict, many(len(result.checks), "check")],
-        bottom_line=tuple(_bottom_line(result)), warnings=result.warnings,
+        bottom_line=tuple(_bottom_line(result)),
+        warnings=result.warnings,
         sections=tuple(_sections(result)),
-    )  # fmt: skip
+    )
 
 
 def _bottom_line(result: GateResult) -> Iterator[tuple[str, str]]:
@@ -87,13 +90,9 @@ def _blocks(result: GateResult, format: str, options: Options) -> list[Table]:
         reasons = table.notes[: len(table.notes) - len(result.notes)]
         # The conclusions name the margin.
         table = replace(
-            table.part(columns=range(_COLUMNS)),
-            notes=(*reasons, *result.notes[:1], *(() if losers.rows else end)),
+            table.part(columns=range(_COLUMNS)), notes=(*reasons, *result.notes[:1], *(() if losers.rows else end))
         )
-        losers = replace(
-            losers, rows=losers.rows[:_LOSERS], shortened=frozenset({len(losers.columns) - 1}),
-            notes=end,
-        )  # fmt: skip
+        losers = replace(losers, rows=losers.rows[:_LOSERS], shortened=frozenset({len(losers.columns) - 1}), notes=end)
     return [table, losers] if losers.rows and not options.quiet else [table]
 
 
@@ -104,13 +103,13 @@ def _lowered(text: str) -> str:
 def _github(result: GateResult, options: Options) -> str:
     found = (
         Annotation(
-            "error" if options.strict and check.verdict in UNSURE
-            else _KINDS[check.verdict],
-            f"rankgauge {check.kind} {check.name}", f"{check.verdict}: {_text(check)}",
+            "error" if options.strict and check.verdict in UNSURE else _KINDS[check.verdict],
+            f"rankgauge {check.kind} {check.name}",
+            f"{check.verdict}: {_text(check)}",
         )
         for check in _worst_first(result)
         if check.verdict != "PASS" or check.note
-    )  # fmt: skip
+    )
     return annotation_lines(found, "rankgauge", ", see the summary of this step")
 
 
@@ -160,9 +159,7 @@ def _junit(result: GateResult, options: Options) -> str:
 
 
 def _case(check: GateCheck, *, strict: bool) -> dict[str, str]:
-    how = {"FAIL": "failure", "NOT COMPARABLE": "error"} | dict.fromkeys(
-        UNSURE, "failure" if strict else "skipped"
-    )
+    how = {"FAIL": "failure", "NOT COMPARABLE": "error"} | dict.fromkeys(UNSURE, "failure" if strict else "skipped")
     lost = () if check.numbers is None else check.numbers.losers[: MOST - 1]
     return {
         "kind": check.kind,

@@ -19,9 +19,7 @@ from rankgauge.reports.registry import Options, Report
 
 _PRIMARY = "nDCG@10"
 _SHORT, _HASH = 8, 40
-_HASHES = {
-    "fingerprint of the judgments", "fingerprint of the run", "hash of the query ids", "versions"
-}  # fmt: skip
+_HASHES = {"fingerprint of the judgments", "fingerprint of the run", "hash of the query ids", "versions"}
 
 
 def _entries(entries: HistoryEntries, options: Options, *, plain: bool) -> Table:
@@ -75,9 +73,7 @@ def _names(entries: Sequence[HistoryEntry], measures: Sequence[str | Measure]) -
     for name in names:
         if entries and name not in kept:
             raise InputError(
-                f"no saved evaluation has {name}",
-                where="history",
-                fix=f"saved measures: {', '.join(kept)}",
+                f"no saved evaluation has {name}", where="history", fix=f"saved measures: {', '.join(kept)}"
             )
     return names
 
@@ -117,10 +113,7 @@ def _known(entry: HistoryEntry) -> Iterable[tuple[str, str]]:
     yield "run", entry.run
     yield "label", entry.label
     yield "queries", str(entry.queries)
-    yield (
-        "policies",
-        ", ".join(f"{name}={value}" for name, value in entry.policies.describe().items()),
-    )
+    yield ("policies", ", ".join(f"{name}={value}" for name, value in entry.policies.describe().items()))
     yield "settings", _settings(entry.settings)
     yield "settings of the run", _settings(entry.run_settings)
     yield "fingerprint of the judgments", entry.qrels or ""

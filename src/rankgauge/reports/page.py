@@ -24,12 +24,8 @@ from rankgauge.data.run import Run
 from rankgauge.data.subsets import keep_queries
 from rankgauge.diagnosis.diagnosis import Diagnosis, diagnose
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation.context import (
-    prepare_judgments,
-)
-from rankgauge.evaluation.evaluation import (
-    evaluate,
-)
+from rankgauge.evaluation.context import prepare_judgments
+from rankgauge.evaluation.evaluation import evaluate
 from rankgauge.evaluation.input_checks import collection_findings
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
@@ -41,14 +37,7 @@ from rankgauge.reports.answers import answer_conclusions, answer_sections
 from rankgauge.reports.catalogue import summary
 from rankgauge.reports.evaluations import notes_of
 from rankgauge.reports.queries import Queries, QueryDetails
-from rankgauge.reports.sections import (
-    Details,
-    Part,
-    Section,
-    comparison_result,
-    deciding_difference,
-    diagnosis_section,
-)
+from rankgauge.reports.sections import Details, Part, Section, comparison_result, deciding_difference, diagnosis_section
 from rankgauge.reports.templating import asset, page
 
 _MOST_LOOKED = 8
@@ -113,16 +102,22 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
     """
     if runs is None:
         return _report_of_values(
-            qrels, (measures, result, collection, diagnosed), baseline=baseline, title=title,
-            date=date, sections=sections, plots=plots,
-        )  # fmt: skip
+            qrels,
+            (measures, result, collection, diagnosed),
+            baseline=baseline,
+            title=title,
+            date=date,
+            sections=sections,
+            plots=plots,
+        )
     judged = prepare_judgments(qrels, COMPARED if measures is None else measures)
     truth, named = Qrels.of(judged), _named(runs)
     if result is not None and (measures is not None or baseline is not None):
         raise InputError(
-            "measures and baseline are those of the result", where="html_report",
+            "measures and baseline are those of the result",
+            where="html_report",
             fix="omit them, or pass them to compare()",
-        )  # fmt: skip
+        )
     if result is None:
         result = _measured(judged, named, measures, baseline)
     if isinstance(result, Comparison):
@@ -132,20 +127,20 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
     lacking = [e.run_name for e in evaluations if e.run_name not in named]
     if lacking:
         raise InputError(
-            f"the result is of a run {lacking[0]!r}, which was not given", where="runs",
+            f"the result is of a run {lacking[0]!r}, which was not given",
+            where="runs",
             fix=f"given runs: {', '.join(named)}",
-        )  # fmt: skip
+        )
     strange = [q for e in evaluations for q in e.query_ids if q not in truth]
     if strange:
         raise InputError(
-            f"the result is of a query {strange[0]!r}, which is not judged", where="judgments",
+            f"the result is of a query {strange[0]!r}, which is not judged",
+            where="judgments",
             fix="pass the judgments that the result was made with",
-        )  # fmt: skip
+        )
     texts = _texts(collection)
     drawn = find_spec("matplotlib") is not None if plots is None else plots
-    report = _Report(
-        truth, named, comparison, evaluations, texts, drawn, lacking=plots is None and not drawn
-    )
+    report = _Report(truth, named, comparison, evaluations, texts, drawn, lacking=plots is None and not drawn)
     why = [] if diagnosed is None else [report.diagnosis(diagnosed)]
     return report.page(
         title=title or report.heading,
@@ -169,10 +164,10 @@ def _report_of_values(
     """Return a report on evaluations without judgments and runs."""
     if any(other is not None for other in others):
         raise InputError(
-            "there are no runs", where="html_report",
-            fix="pass judgments and runs; or evaluations alone, without measures, result, "
-            "collection, and diagnosed",
-        )  # fmt: skip
+            "there are no runs",
+            where="html_report",
+            fix="pass judgments and runs; or evaluations alone, without measures, result, collection, and diagnosed",
+        )
     drawn = find_spec("matplotlib") is not None if plots is None else plots
     texts = Collection()
     conclusions: tuple[tuple[str, str], ...] = ()
@@ -189,18 +184,20 @@ def _report_of_values(
     evaluations = (result,) if comparison is None else comparison.evaluations
     if not all(isinstance(one, Evaluation) for one in evaluations):
         raise InputError(
-            f"got {type(given).__name__} without runs", where="html_report",
+            f"got {type(given).__name__} without runs",
+            where="html_report",
             fix="pass html_report(qrels, runs), or evaluations",
-        )  # fmt: skip
+        )
     report = _Report(
-        Qrels.of({}), {}, comparison, evaluations, texts, drawn, plots is None and not drawn,
-        conclusions, own,
-    )  # fmt: skip
+        Qrels.of({}), {}, comparison, evaluations, texts, drawn, plots is None and not drawn, conclusions, own
+    )
     rows = ((e.run_name, len(e.query_ids), len(e.measures)) for e in evaluations)
     return report.page(
-        title=title or report.heading, date=date, sections=tuple(sections),
+        title=title or report.heading,
+        date=date,
+        sections=tuple(sections),
         inputs=Table(("evaluation", "queries", "measures"), tuple(rows)),
-    )  # fmt: skip
+    )
 
 
 def _texts(collection: Any) -> Collection:
@@ -217,24 +214,21 @@ def _named(runs: Any) -> dict[str, Run]:
         given = [(run, Run.of(run)) for run in runs]
         names = [run.name for _, run in given]
         own = [
-            os.fspath(source) if names.count(run.name) > 1 and _is_path(source) else run.name
-            for source, run in given
+            os.fspath(source) if names.count(run.name) > 1 and _is_path(source) else run.name for source, run in given
         ]
         named = [(name, Run.of(run, name=name)) for name, (_, run) in zip(own, given, strict=True)]
     else:
         named = []
     if not named:
         raise InputError(
-            f"got {type(runs).__name__}, expected runs", where="runs",
-            fix='pass them by name: {"bm25": run_a}',
-        )  # fmt: skip
+            f"got {type(runs).__name__}, expected runs", where="runs", fix='pass them by name: {"bm25": run_a}'
+        )
     found = dict(named)
     if len(found) < len(named):
         twice = next(name for name in found if [n for n, _ in named].count(name) > 1)
         raise InputError(
-            f"duplicate run name {twice!r}", where="runs",
-            fix='name them: {"first": run_a, "second": run_b}',
-        )  # fmt: skip
+            f"duplicate run name {twice!r}", where="runs", fix='name them: {"first": run_a, "second": run_b}'
+        )
     return found
 
 
@@ -242,17 +236,16 @@ def _is_path(source: Any) -> bool:
     return isinstance(source, str | os.PathLike)
 
 
-def _measured(
-    truth: Any, runs: Mapping[str, Run], measures: Any, baseline: str | None
-) -> Evaluation | Comparison:
+def _measured(truth: Any, runs: Mapping[str, Run], measures: Any, baseline: str | None) -> Evaluation | Comparison:
     if len(runs) > 1:
         return compare(truth, runs, measures, baseline=baseline)
     (name, run), *_ = runs.items()
     if baseline not in {None, name}:
         raise InputError(
             f"there is one run, {name!r}, and nothing to compare with {baseline!r}",
-            where="baseline", fix="pass both runs, or omit the baseline",
-        )  # fmt: skip
+            where="baseline",
+            fix="pass both runs, or omit the baseline",
+        )
     return evaluate(truth, run, COMPARED if measures is None else measures)
 
 
@@ -261,9 +254,7 @@ def _inputs(qrels: Any, truth: Qrels, runs: Any, named: Mapping[str, Run]) -> Ta
     sources = list(runs.values()) if isinstance(runs, Mapping) else [None] * len(named)
     if not isinstance(runs, Mapping | Iterator):
         sources = list(runs)
-    rows: list[tuple[Cell, ...]] = [
-        ("judgments", *_file(qrels), len(truth), len(truth.table)),
-    ]
+    rows: list[tuple[Cell, ...]] = [("judgments", *_file(qrels), len(truth), len(truth.table))]
     for (name, run), source in zip(named.items(), sources, strict=True):
         rows.append((f"run {name}", *_file(source), len(run), len(run.table)))
     return Table(("input", "file", "SHA-256", "queries", "lines"), tuple(rows))
@@ -352,9 +343,7 @@ class _Report:
         yield "Result", self._result()
         if self._withheld:
             finding = self._withheld[0][1]
-            fix = (
-                finding.fix or f"rankgauge check shows the documents and queries of {finding.code}"
-            )
+            fix = finding.fix or f"rankgauge check shows the documents and queries of {finding.code}"
             yield "Next step", f"Fix the input first: {fix}" if finding.code else fix
         elif self.conclusions:
             yield from self.conclusions
@@ -384,10 +373,7 @@ class _Report:
         misses = inflect(found.failing or 0, "misses", "miss")
         missed = f"{found.failing} of {many(found.queries, 'query')} {misses} a relevant document"
         queries = many(first.queries if first.systematic else first.primary, "query")
-        yield (
-            heading,
-            f"{missed} in the top {found.k}; likely cause: {first.cause.name} ({queries})",
-        )
+        yield (heading, f"{missed} in the top {found.k}; likely cause: {first.cause.name} ({queries})")
         more = "" if pair is None or sure else "Judge more queries before choosing a run. "
         where = f"Diagnosis of {name} below" if diagnosed == name else "rankgauge diagnose"
         yield "Next step", f"{more}Suggested fix for {name}: {first.cause.fix} (evidence: {where})"
@@ -399,20 +385,14 @@ class _Report:
             return self.comparison.withheld
         return tuple((e.run_name, one) for e in self.evaluations for one in explaining(e.findings))
 
-    def page(
-        self,
-        *,
-        title: str,
-        date: str,
-        sections: Sequence[Section],
-        inputs: Table,
-        diagnosed: str = "",
-    ) -> str:
-        queries = Queries(
-            self.evaluations, self.base, self.primary, self.truth, self.runs, self.texts
-        )
+    def page(self, *, title: str, date: str, sections: Sequence[Section], inputs: Table, diagnosed: str = "") -> str:
+        queries = Queries(self.evaluations, self.base, self.primary, self.truth, self.runs, self.texts)
         return page(
-            "page.html", script=asset("page.js"), title=title, date=date, facts=self._facts(),
+            "page.html",
+            script=asset("page.js"),
+            title=title,
+            date=date,
+            facts=self._facts(),
             bottom_line=list(self._bottom_line(diagnosed)),
             warnings=list(self._warnings()),
             sections=[*self.first, *self._sections(), *map(self._without_plots, sections)],
@@ -424,7 +404,7 @@ class _Report:
             test=self._test(),
             notes=notes_of(self.evaluations),
             measures=list(self._measures()),
-        )  # fmt: skip
+        )
 
     def _measures(self) -> Iterator[tuple[str, str]]:
         """Yield descriptions; measures that differ only in the cut-off share one."""
@@ -502,9 +482,7 @@ class _Report:
             yield Section("Means", (table, *self._plots("means")))
             conclusions = self.comparison.sentences[len(self.comparison.withheld_sentences) :]
             # For two runs, the result at the top contains the first two sentences.
-            more = (
-                (Details("Conclusions in sentences", conclusions),) if len(conclusions) > 2 else ()
-            )
+            more = (Details("Conclusions in sentences", conclusions),) if len(conclusions) > 2 else ()
             plots = self._plots("differences", "per-query")
             yield Section("Differences", (*self._differences(), *more, *plots))
         else:
@@ -522,15 +500,8 @@ class _Report:
         every = self.comparison.design.pairs == "all"
         title = "Differences of every pair" if every else f"Differences from {self.base}"
         full, tested = (
-            replace(
-                self.comparison.differences_table(described=described),
-                title=title,
-                notes=tuple(units(measures)),
-            )
-            for described, measures in (
-                (True, self.evaluations[0].measures),
-                (False, self.comparison.tested),
-            )
+            replace(self.comparison.differences_table(described=described), title=title, notes=tuple(units(measures)))
+            for described, measures in ((True, self.evaluations[0].measures), (False, self.comparison.tested))
         )
         if len(self.evaluations) == 2 or len(tested.rows) == len(full.rows):
             yield full
@@ -564,9 +535,7 @@ class _Report:
             )
             for e in self.evaluations
         ]
-        named = [
-            replace(f, run_name=e.run_name) for f, e in zip(found, self.evaluations, strict=True)
-        ]
+        named = [replace(f, run_name=e.run_name) for f, e in zip(found, self.evaluations, strict=True)]
         for kind in _CURVES:
             yield plot(named, kind)
 

@@ -7,12 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rankgauge.core.text import Ratio
-from rankgauge.production import (
-    DriftReport,
-    ExperimentResult,
-    ImplicitJudgments,
-    QuestionPoint,
-)
+from rankgauge.production import DriftReport, ExperimentResult, ImplicitJudgments, QuestionPoint
 from rankgauge.rendering.tables import Table
 from rankgauge.reports.registry import Options, Report
 from rankgauge.reports.sections import Details, Section
@@ -97,9 +92,13 @@ def _sections(report: DriftReport) -> Iterator[Section]:
         tuple(
             (
                 f"{each.number} {' '.join(each.terms)}",
-                f"{Ratio(each.evaluation_share):.1%}", _interval(each.evaluation_interval),
-                f"{Ratio(each.log_share):.1%}", _interval(each.log_interval),
-                f"{Ratio(each.traffic_share):.1%}", f"{each.p:.3f}", report.mark(each),
+                f"{Ratio(each.evaluation_share):.1%}",
+                _interval(each.evaluation_interval),
+                f"{Ratio(each.log_share):.1%}",
+                _interval(each.log_interval),
+                f"{Ratio(each.traffic_share):.1%}",
+                f"{each.p:.3f}",
+                report.mark(each),
             )
             for each in report.clusters
         ),
@@ -108,17 +107,14 @@ def _sections(report: DriftReport) -> Iterator[Section]:
             "Intervals are simultaneous over all shares; p is corrected for the number of clusters",
             "asked: the share of what users asked, repeated questions included",
         ),
-    )  # fmt: skip
+    )
     typical = Table(
         ("cluster", "evaluation questions", "questions of users"),
         tuple(
-            (
-                f"{each.number} {' '.join(each.terms)}", " · ".join(each.typical_evaluation),
-                " · ".join(each.typical_log),
-            )
+            (f"{each.number} {' '.join(each.terms)}", " · ".join(each.typical_evaluation), " · ".join(each.typical_log))
             for each in report.clusters
         ),
-    )  # fmt: skip
+    )
     yield Section("Clusters", (shares, Details("Typical questions of each cluster", (typical,))))
     if report.additions:
         yield Section("Questions to add", (replace(report.additions_table(), title=""),))
@@ -141,22 +137,20 @@ def _drawn(points: Sequence[QuestionPoint]) -> list[_MapPoint]:
         )
         chosen += some[:: -(-len(some) // _MOST)] if some else []
     spans = []
-    for values, size in (
-        ([point.x for point in chosen], _WIDTH),
-        ([-point.y for point in chosen], _HEIGHT),
-    ):
+    for values, size in (([point.x for point in chosen], _WIDTH), ([-point.y for point in chosen], _HEIGHT)):
         low, high = min(values), max(values)
         scale = (size - 2 * _MARGIN) / (high - low) if high > low else 0.0
         spans.append([round(_MARGIN + (value - low) * scale, 1) for value in values])
     return [
         _MapPoint(
-            x, y, point.evaluation,
-            f"{'evaluation' if point.evaluation else 'log'}, cluster {point.cluster}: "
-            f"{point.text[:_LONGEST]}",
+            x,
+            y,
+            point.evaluation,
+            f"{'evaluation' if point.evaluation else 'log'}, cluster {point.cluster}: {point.text[:_LONGEST]}",
             point.cluster,
         )
         for point, x, y in zip(chosen, *spans, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _names(drawn: Sequence[_MapPoint]) -> list[tuple[float, float, int]]:
@@ -165,11 +159,7 @@ def _names(drawn: Sequence[_MapPoint]) -> list[tuple[float, float, int]]:
     for number in sorted({point.cluster for point in drawn}):
         members = [point for point in drawn if point.cluster == number]
         found.append(
-            (
-                statistics.median(point.x for point in members),
-                statistics.median(point.y for point in members),
-                number,
-            )
+            (statistics.median(point.x for point in members), statistics.median(point.y for point in members), number)
         )
     return found
 
@@ -190,8 +180,4 @@ def _experiment(found: ExperimentResult, _format: str, options: Options) -> list
     return [found.table(full=options.full), *more]
 
 
-REPORTS = {
-    DriftReport: Report(_drift),
-    ExperimentResult: Report(_experiment),
-    ImplicitJudgments: Report(_judgments),
-}
+REPORTS = {DriftReport: Report(_drift), ExperimentResult: Report(_experiment), ImplicitJudgments: Report(_judgments)}

@@ -116,10 +116,7 @@ class Queries:
         undefined = [e.undefined[:, e.measures.index(self.measure)] for e in self.evaluations]
         best: dict[int, float] = {}
         for place, query in enumerate(self.ids):
-            gains = [
-                self.sign * (column[place] - mean)
-                for column, mean in zip(columns, means, strict=True)
-            ]
+            gains = [self.sign * (column[place] - mean) for column, mean in zip(columns, means, strict=True)]
             known = query not in but and not any(column[place] for column in undefined)
             if known and max(gains) < -TOLERANCE:
                 best[place] = max(self.sign * column[place] for column in columns)
@@ -139,12 +136,7 @@ class Queries:
         columns = [counted(e, self.measure) for e in self.evaluations]
         order = self._first(columns, origin, others)
         texts = [self._text(query) for query in self.ids] if self.texts.queries else []
-        heads = (
-            "query",
-            *(["text"] if texts else []),
-            *names,
-            *(f"{names[n]} − {self.base}" for n in apart),
-        )
+        heads = ("query", *(["text"] if texts else []), *names, *(f"{names[n]} − {self.base}" for n in apart))
         rows = tuple(
             (
                 self.ids[p],
@@ -184,23 +176,17 @@ class Queries:
             return None
         return value if _digits(self.measure) else int(value)
 
-    def _in_units(
-        self, measure: Measure, origin: int, apart: Sequence[int]
-    ) -> list[list[int | None]]:
+    def _in_units(self, measure: Measure, origin: int, apart: Sequence[int]) -> list[list[int | None]]:
         """Return values and differences as integers, in units of the last digit shown.
 
         This is compact, and the script need not round.
         """
         columns = [counted(e, measure) for e in self.evaluations]
-        minus = [
-            [v - base for v, base in zip(columns[n], columns[origin], strict=True)] for n in apart
-        ]
+        minus = [[v - base for v, base in zip(columns[n], columns[origin], strict=True)] for n in apart]
         digits = _digits(measure)
         return [[_units(value, digits) for value in column] for column in (*columns, *minus)]
 
-    def _first(
-        self, columns: Sequence[Sequence[float]], origin: int, others: Sequence[int]
-    ) -> list[int]:
+    def _first(self, columns: Sequence[Sequence[float]], origin: int, others: Sequence[int]) -> list[int]:
         """Return the query positions in order of interest."""
 
         def key(place: int) -> tuple[float, int]:
@@ -221,32 +207,24 @@ class Queries:
         if not part:
             return {}
         # Other tie policies define no order without judgments: show the default order.
-        order = ranked(
-            Run.of(part), ties="input" if evaluation.policies.ties == "input" else "trec"
-        )
+        order = ranked(Run.of(part), ties="input" if evaluation.policies.ties == "input" else "trec")
         return {query: list(order[query]) for query in part}
 
-    def _details_of(
-        self, query: str, orders: Mapping[str, Mapping[str, list[str]]]
-    ) -> QueryDetails:
+    def _details_of(self, query: str, orders: Mapping[str, Mapping[str, list[str]]]) -> QueryDetails:
         grades = self.truth.get(query, {})
         found = [orders[e.run_name].get(query, []) for e in self.evaluations]
         deep = min(_DEPTH, max(map(len, found)))
         relevant = sorted((d for d, g in grades.items() if g > 0), key=lambda d: (-grades[d], d))
         places = [{doc: rank for rank, doc in enumerate(order, start=1)} for order in found]
         known = self.texts.queries.get(query)
-        values = (
-            f"{e.run_name} {_format_value(e.value(query, self.measure))}" for e in self.evaluations
-        )
+        values = (f"{e.run_name} {_format_value(e.value(query, self.measure))}" for e in self.evaluations)
         return QueryDetails(
             id=query,
             text=known.text if known else "",
             values=f"{self.measure}: {', '.join(values)}",
             runs=tuple(e.run_name for e in self.evaluations),
             lines=tuple(
-                tuple(
-                    self._hit(order[rank], grades) if rank < len(order) else None for order in found
-                )
+                tuple(self._hit(order[rank], grades) if rank < len(order) else None for order in found)
                 for rank in range(deep)
             ),
             missed=tuple(

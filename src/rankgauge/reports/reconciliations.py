@@ -56,13 +56,9 @@ def _steps(found: Reconciliation) -> Table:
     if found.rest:
         rows.append((found.left_over(), f"{last:.{digits}f}", f"{last - before:+.{digits}f}", ""))
     whole = last - round(found.ours, digits)
-    rows.append(
-        (found.target.name, f"{last:.{digits}f}", f"{whole:+.{digits}f}", str(len(found.moved)))
-    )
+    rows.append((found.target.name, f"{last:.{digits}f}", f"{whole:+.{digits}f}", str(len(found.moved))))
     cut = tuple((middle_cut(str(row[0]), _STEP), *row[1:]) for row in rows)
-    return Table(
-        ("step", "mean", "change", "queries"), cut, title=found.title(), right=frozenset({1, 2, 3})
-    )
+    return Table(("step", "mean", "change", "queries"), cut, title=found.title(), right=frozenset({1, 2, 3}))
 
 
 def _digits(found: Reconciliation) -> int:
@@ -93,15 +89,16 @@ def _queries(found: Reconciliation) -> Table:
     left = len(found.moved) - len(shown)
     notes = (f"{many(left, 'more query')} changed",) if left else ()
     return Table(
-        ("query", "here", "there", "change", "largest step"), tuple(rows),
-        title="queries with the largest changes", right=frozenset({1, 2, 3}), notes=notes,
-    )  # fmt: skip
+        ("query", "here", "there", "change", "largest step"),
+        tuple(rows),
+        title="queries with the largest changes",
+        right=frozenset({1, 2, 3}),
+        notes=notes,
+    )
 
 
 def _largest(found: Reconciliation) -> Iterator[str]:
-    said = (
-        f"{one.query} ({_value(one.ours)} to {_value(one.theirs)})" for one in found.moved[:_FEW]
-    )
+    said = (f"{one.query} ({_value(one.ours)} to {_value(one.theirs)})" for one in found.moved[:_FEW])
     yield f"largest changes: {', '.join(said)}"
     yield "more queries, and one computed both ways: --full (full=True)"
 
@@ -119,10 +116,7 @@ def _by(one: QueryChange) -> str:
         return middle_cut(one.by[0][0], _BY)
     # Largest change first; changes that do not fit are counted.
     by = sorted(one.by, key=lambda part: -math.inf if math.isnan(part[1]) else -abs(part[1]))
-    parts = [
-        middle_cut(name, _BY // 2) + ("" if math.isnan(change) else f" {change:+.4f}")
-        for name, change in by
-    ]
+    parts = [middle_cut(name, _BY // 2) + ("" if math.isnan(change) else f" {change:+.4f}") for name, change in by]
     shown = [part for place, part in enumerate(parts) if len(", ".join(parts[: place + 1])) <= _BY]
     left = len(parts) - len(shown)
     return ", ".join(shown) + (f", {left} more" if left else "")
@@ -136,10 +130,7 @@ def _side_by_side(ours: Explanation, theirs: Explanation, room: int) -> Table:
         for place, pair in enumerate(pairs)
         if place < _RANKS or any(row is not None and row.counts for row in pair)
     ][:_MOST]
-    sides = [
-        _cells(one, [pairs[place][side] for place in kept], room)
-        for side, one in enumerate((ours, theirs))
-    ]
+    sides = [_cells(one, [pairs[place][side] for place in kept], room) for side, one in enumerate((ours, theirs))]
     rows: list[tuple[Cell, ...]] = []
     for place, left, right in zip(kept, *sides, strict=True):
         mark = "" if _same(*pairs[place]) else "<"
@@ -147,8 +138,7 @@ def _side_by_side(ours: Explanation, theirs: Explanation, room: int) -> Table:
     return Table(
         ("rank", "here", "grade", _head(ours), "there", "grade", _head(theirs), ""),
         tuple(rows),
-        title=f"query {ours.query} on both sides: {number(ours.value)} here, "
-        f"{number(theirs.value)} there",
+        title=f"query {ours.query} on both sides: {number(ours.value)} here, {number(theirs.value)} there",
         right=frozenset({0, 2, 3, 5, 6}),
     )
 
@@ -164,18 +154,13 @@ def _contribution(found: Explanation) -> int:
     return columns.index("contribution") if "contribution" in columns else len(columns) - 1
 
 
-def _cells(
-    found: Explanation, rows: Sequence[Step | None], room: int
-) -> list[tuple[str, str, str]]:
+def _cells(found: Explanation, rows: Sequence[Step | None], room: int) -> list[tuple[str, str, str]]:
     place = _contribution(found)
     terms: list[tuple[Term, ...]] = [
-        (None if row is None else row.terms[place] if row.terms else ("yes" if row.counts else ""),)
-        for row in rows
+        (None if row is None else row.terms[place] if row.terms else ("yes" if row.counts else ""),) for row in rows
     ]
     return [
-        ("", "", "")
-        if row is None
-        else (middle_cut(row.ranked.document, room), grade_of(row.ranked.grade), term)
+        ("", "", "") if row is None else (middle_cut(row.ranked.document, room), grade_of(row.ranked.grade), term)
         for row, (term,) in zip(rows, terms_of(terms), strict=True)
     ]
 
@@ -202,10 +187,7 @@ def _formulas(ours: Explanation, theirs: Explanation) -> tuple[str, ...]:
 
 def first_difference(ours: Explanation, theirs: Explanation) -> str:
     """Describe the first difference between two calculations of a query."""
-    if str(ours.measure) != str(theirs.measure):
-        also = f"; here {ours.measure}, there {theirs.measure}"
-    else:
-        also = ""
+    also = f"; here {ours.measure}, there {theirs.measure}" if str(ours.measure) != str(theirs.measure) else ""
     for rank, (left, right) in enumerate(zip_longest(ours.rows, theirs.rows), start=1):
         if left is None or right is None:
             side = "there" if left is None else "here"
@@ -219,9 +201,7 @@ def first_difference(ours: Explanation, theirs: Explanation) -> str:
             return f"the grades differ from rank {rank}: {grades}{also}"
         if left.terms != right.terms:
             return f"the same ranking, but contributions differ from rank {rank}{also}"
-    for place, (one, other) in enumerate(
-        zip_longest(ours.calculation.ideal, theirs.calculation.ideal), start=1
-    ):
+    for place, (one, other) in enumerate(zip_longest(ours.calculation.ideal, theirs.calculation.ideal), start=1):
         if one is None or other is None or one.grade != other.grade or one.terms != other.terms:
             return f"the same ranking; the ideal rankings differ from rank {place}{also}"
     return f"the same ranking{also or ': the same calculation'}"
@@ -256,14 +236,11 @@ def _ways(found: Reproduction) -> Table:
     for fit in shown:
         text = f"{fit.reproduced} of {fit.reproduced + fit.missed}"
         off = fit.mean - found.given.mean
-        rows.append((
-            middle_cut(fit.name, _WAY), *((text,) if whole else ()),
-            f"{fit.mean:.{digits}f}", f"{off:+.{digits}f}",
-        ))  # fmt: skip
+        rows.append(
+            (middle_cut(fit.name, _WAY), *((text,) if whole else ()), f"{fit.mean:.{digits}f}", f"{off:+.{digits}f}")
+        )
     heads = ("variant", *(("reproduced",) if whole else ()), "mean", "difference")
-    return Table(
-        heads, tuple(rows), title=found.title(), right=frozenset(range(1, len(heads))),
-    )  # fmt: skip
+    return Table(heads, tuple(rows), title=found.title(), right=frozenset(range(1, len(heads))))
 
 
 def _fit_notes(found: Reproduction) -> Iterator[str]:
@@ -280,10 +257,7 @@ def _fit_notes(found: Reproduction) -> Iterator[str]:
             more = len(found.best.same) - _SAME
             names = ", ".join(found.best.same[:_SAME]) + (f" and {more} more" if more > 0 else "")
             yield f"these variants give the same values here: {names}"
-    yield (
-        f"{found.tried} variants were tried: other tools, and combinations of up to three known "
-        "deviations"
-    )
+    yield (f"{found.tried} variants were tried: other tools, and combinations of up to three known deviations")
 
 
 REPORTS = {Reconciliation: Report(_blocks), Reproduction: Report(_reproduction)}

@@ -48,10 +48,9 @@ _MODULES = {
     "Trend": "histories",
 }
 # Results whose report is their table, short or full.
-_WITH_FULL_TABLE = frozenset({
-    "JudgingAgreement", "OnlineMetrics", "ProductionHealth", "ProjectStatus", "Relevance",
-    "VoteReport",
-})  # fmt: skip
+_WITH_FULL_TABLE = frozenset(
+    {"JudgingAgreement", "OnlineMetrics", "ProductionHealth", "ProjectStatus", "Relevance", "VoteReport"}
+)
 
 
 @dataclass(frozen=True)
@@ -105,9 +104,7 @@ _FULL_TABLE = Report(lambda result, _format, options: (result.table(full=options
 _NO_OPTIONS = Options()
 
 
-def render(
-    result: Result | Sequence[Result], format: str = "table", options: Options = _NO_OPTIONS
-) -> str:
+def render(result: Result | Sequence[Result], format: str = "table", options: Options = _NO_OPTIONS) -> str:
     """Format results as text.
 
     Args:
@@ -150,10 +147,7 @@ def render(
             parts += report.blocks(group, format, options)
     if options.quiet:
         parts = [*_numbers(parts)]
-    texts = (
-        part if isinstance(part, str) else render_table(part, format, color=options.color)
-        for part in parts
-    )
+    texts = (part if isinstance(part, str) else render_table(part, format, color=options.color) for part in parts)
     return "\n".join(filter(None, texts))
 
 
@@ -170,10 +164,7 @@ def _numbers(parts: Sequence[Table | str]) -> Iterator[Table | str]:
 
 
 def _has_number(row: Sequence[Cell]) -> bool:
-    return any(
-        _NUMBER.match(cell) is not None if isinstance(cell, str) else cell is not None
-        for cell in row
-    )
+    return any(_NUMBER.match(cell) is not None if isinstance(cell, str) else cell is not None for cell in row)
 
 
 def _report_of(kind: type[Result]) -> Report:

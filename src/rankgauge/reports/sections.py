@@ -96,9 +96,7 @@ def deciding_difference(comparison: Comparison) -> Difference | None:
     tested. None if nothing was tested.
     """
     tested = [
-        d
-        for d in comparison.differences
-        if d.measure == comparison.primary and d.verdict not in {None, "withheld"}
+        d for d in comparison.differences if d.measure == comparison.primary and d.verdict not in {None, "withheld"}
     ]
     means = [e.mean()[str(comparison.primary)] for e in comparison.evaluations]
     best = {comparison.evaluations[place].run_name for place in comparison.primary.best(means)}
@@ -109,9 +107,7 @@ def deciding_difference(comparison: Comparison) -> Difference | None:
 def comparison_result(comparison: Comparison) -> str:
     """Return the conclusion in one sentence, or why there is no verdict."""
     if comparison.withheld:
-        return "; ".join(
-            no_verdicts((run, replace(one, code="", fix="")) for run, one in comparison.withheld)
-        )
+        return "; ".join(no_verdicts((run, replace(one, code="", fix="")) for run, one in comparison.withheld))
     first = comparison.sentences[0]
     found = deciding_difference(comparison)
     if found is None:
@@ -133,14 +129,7 @@ def trend_section(trend: Trend, *, plots: bool = True) -> Section:
     warnings = tuple(f"Warning: {text}" for text in trend.warnings)
     rows = tuple(map(_trend_row, trend.points))
     table = Table(
-        (
-            "date",
-            "run",
-            "label",
-            str(trend.measure),
-            "95% interval",
-            "change since the previous one",
-        ),
+        ("date", "run", "label", str(trend.measure), "95% interval", "change since the previous one"),
         rows,
         title=f"{trend.measure} of all saved evaluations",
         notes=trend.notes,

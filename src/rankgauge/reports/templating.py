@@ -33,9 +33,7 @@ def readable(value: Any) -> str:
         'name: rules; prompts: a, b'
     """
     if isinstance(value, Mapping):
-        return "; ".join(
-            f"{name}: {readable(held)}" for name, held in value.items() if readable(held)
-        )
+        return "; ".join(f"{name}: {readable(held)}" for name, held in value.items() if readable(held))
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
@@ -49,10 +47,13 @@ def page(template: str, *, script: str = "", **values: Any) -> str:
         _environment()
         .get_template(template)
         .render(
-            **values, version=metadata.version("rankgauge"), style=asset("page.css"),
-            script=script, script_digest=_digest(script),
+            **values,
+            version=metadata.version("rankgauge"),
+            style=asset("page.css"),
+            script=script,
+            script_digest=_digest(script),
         )
-    )  # fmt: skip
+    )
 
 
 def _environment() -> Any:
@@ -65,9 +66,11 @@ def _environment() -> Any:
 
     made = templates(
         loader=FileSystemLoader(Path(__file__).parent / "templates", encoding="utf-8"),
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
         keep_trailing_newline=True,
-    )  # fmt: skip
+    )
     made.globals["inline"] = inlined
     made.globals["readable"] = readable
     made.tests["table"] = lambda part: isinstance(part, Table)

@@ -49,18 +49,11 @@ with lazy_imports(globals()):
         TokenChunker as TokenChunker,
     )
     from rankgauge.llm.endpoints import EmbeddingEndpoint as EmbeddingEndpoint
-    from rankgauge.retrievers.baselines import (
-        Oracle as Oracle,
-        Random as Random,
-        SavedRun as SavedRun,
-    )
+    from rankgauge.retrievers.baselines import Oracle as Oracle, Random as Random, SavedRun as SavedRun
     from rankgauge.retrievers.bm25 import BM25 as BM25
     from rankgauge.retrievers.chunked import Chunked as Chunked
     from rankgauge.retrievers.dense import Dense as Dense
-    from rankgauge.retrievers.elasticsearch import (
-        Elasticsearch as Elasticsearch,
-        OpenSearch as OpenSearch,
-    )
+    from rankgauge.retrievers.elasticsearch import Elasticsearch as Elasticsearch, OpenSearch as OpenSearch
     from rankgauge.retrievers.encoders import (
         Encoder as Encoder,
         HashingEncoder as HashingEncoder,

@@ -101,13 +101,7 @@ def part_settings(*parts: Any) -> list[dict[str, Any]] | None:
 
 
 def search_deeper(
-    retriever: Any,
-    queries: Sequence[Query],
-    k: int,
-    *,
-    depth: int,
-    most: int,
-    select: Callable[[Query, Hits], Ranking],
+    retriever: Any, queries: Sequence[Query], k: int, *, depth: int, most: int, select: Callable[[Query, Hits], Ranking]
 ) -> list[Ranking]:
     """Return the top k of each query after its hits are filtered or aggregated by ``select``.
 
@@ -137,15 +131,12 @@ def field_names(given: Any) -> tuple[str, ...] | None:
     names = (given,) if isinstance(given, str) else tuple(given) if listed else ()
     if not names or not all(isinstance(name, str) and name for name in names):
         raise InputError(
-            f"got {given!r:.60} for the fields", where="fields",
-            fix='name the fields to search: ["title", "text"]',
-        )  # fmt: skip
+            f"got {given!r:.60} for the fields", where="fields", fix='name the fields to search: ["title", "text"]'
+        )
     return names
 
 
-def document_texts(
-    documents: Iterable[Document], fields: Sequence[str] | None = None
-) -> Iterator[tuple[str, str]]:
+def document_texts(documents: Iterable[Document], fields: Sequence[str] | None = None) -> Iterator[tuple[str, str]]:
     """Yield the id and text of each document.
 
     Example:
@@ -157,24 +148,23 @@ def document_texts(
     for document in documents:
         if not isinstance(document, Document):
             raise InputError(
-                f"got {type(document).__name__}, expected a document", where="documents",
-                fix='pass rankgauge.Document("d1", text="..."), or Collection.of(...).documents.'
-                "values()",
-            )  # fmt: skip
+                f"got {type(document).__name__}, expected a document",
+                where="documents",
+                fix='pass rankgauge.Document("d1", text="..."), or Collection.of(...).documents.values()',
+            )
         empty = False
         unseen.difference_update(document.fields)
         yield document.id, document.full_text if fields is None else _joined(document, fields)
     if unseen and not empty:
         raise InputError(
-            f"no document has a field {min(unseen)!r}", where="fields",
+            f"no document has a field {min(unseen)!r}",
+            where="fields",
             fix="name title, text, or a field that the documents have",
-        )  # fmt: skip
+        )
 
 
 def _joined(document: Document, fields: Sequence[str]) -> str:
-    parts = (
-        getattr(document, name) if name in _OWN else document.fields.get(name) for name in fields
-    )
+    parts = (getattr(document, name) if name in _OWN else document.fields.get(name) for name in fields)
     return " ".join(str(part) for part in parts if part is not None and part != "")
 
 
@@ -198,6 +188,5 @@ def top_rows(scores: npt.NDArray[Any], k: int) -> npt.NDArray[np.int64]:
 def not_indexed(retriever: object) -> InputError:
     """Return the error for a search before indexing."""
     return InputError(
-        f"{type(retriever).__name__} has no documents yet", where="search",
-        fix="call index(documents) first",
-    )  # fmt: skip
+        f"{type(retriever).__name__} has no documents yet", where="search", fix="call index(documents) first"
+    )

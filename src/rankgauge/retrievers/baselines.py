@@ -167,6 +167,7 @@ class SavedRun:
         if self._missing == "empty":
             return []
         raise InputError(
-            f"the run {self._run.name!r} has no query {query!r}", where="saved run",
+            f"the run {self._run.name!r} has no query {query!r}",
+            where="saved run",
             fix='pass the run of these queries, or missing="empty" if they have no results',
-        )  # fmt: skip
+        )

@@ -107,9 +107,7 @@ class BM25:
         tokens: list[list[int]] = []
         for name, text in document_texts(documents, self._fields):
             ids.append(name)
-            tokens.append(
-                [vocabulary.setdefault(word, len(vocabulary)) for word in self._words_of(text)]
-            )
+            tokens.append([vocabulary.setdefault(word, len(vocabulary)) for word in self._words_of(text)])
         # bm25s cannot compute the mean length if there are no words.
         model = self._build_model(tokens, vocabulary) if vocabulary else None
         self._ids, self._vocabulary, self._model = ids, vocabulary, model
@@ -132,16 +130,12 @@ class BM25:
         return sum(self._model.scores[part].nbytes for part in ("data", "indices", "indptr"))
 
     def _build_model(self, tokens: list[list[int]], vocabulary: dict[str, int]) -> Any:
-        model = self._library.BM25(
-            k1=self._k1, b=self._b, delta=self._delta, method=self._method, backend="numpy"
-        )
+        model = self._library.BM25(k1=self._k1, b=self._b, delta=self._delta, method=self._method, backend="numpy")
         model.index((tokens, vocabulary), create_empty_token=False, show_progress=False)
         return model
 
     def _ranking(self, text: str, k: int, ids: list[str]) -> list[tuple[str, float]]:
-        known = [
-            self._vocabulary[word] for word in self._words_of(text) if word in self._vocabulary
-        ]
+        known = [self._vocabulary[word] for word in self._words_of(text) if word in self._vocabulary]
         if not known or self._model is None:
             return []
         scores = self._model.get_scores_from_ids(known)
@@ -172,17 +166,16 @@ def _stop_words(given: Any) -> frozenset[str]:
     if isinstance(given, str):
         lists = library("bm25s.stopwords", extra="bm25", of="BM25")
         start = "STOPWORDS_"
-        known = {
-            name.removeprefix(start).lower(): name for name in dir(lists) if name.startswith(start)
-        }
+        known = {name.removeprefix(start).lower(): name for name in dir(lists) if name.startswith(start)}
         known["english"] = known.pop("en", "STOPWORDS_EN")
         language = choice("list of stop words", given, known)
         return frozenset(getattr(lists, known[language]))
     if not isinstance(given, Sequence) or not all(isinstance(word, str) for word in given):
         raise InputError(
-            f"got {given!r:.60} for the stop words", where="stop_words",
+            f"got {given!r:.60} for the stop words",
+            where="stop_words",
             fix='name a language, or pass words: ["the", "of"]',
-        )  # fmt: skip
+        )
     return frozenset(word.lower() for word in given)
 
 
@@ -191,12 +184,14 @@ def _pattern(given: Any) -> re.Pattern[str]:
         pattern = re.compile(given)
     except (re.error, TypeError) as error:
         raise InputError(
-            f"words={given!r:.60} is not a regular expression: {error}", where="words",
+            f"words={given!r:.60} is not a regular expression: {error}",
+            where="words",
             fix="omit it, or write a pattern such as \\w+",
-        ) from None  # fmt: skip
+        ) from None
     if pattern.groups > 1 or pattern.match(""):
         raise InputError(
-            f"words={given!r:.60} does not match one word", where="words",
+            f"words={given!r:.60} does not match one word",
+            where="words",
             fix="match at least one letter, with no more than one group",
-        )  # fmt: skip
+        )
     return pattern

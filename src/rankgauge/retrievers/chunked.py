@@ -12,21 +12,18 @@ from rankgauge.corpus.chunking import FIRST, Chunker, chunk_documents
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.corpus.spans import Span
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.retrievers.base import (
-    CompositeRetriever,
-    Ranking,
-    not_indexed,
-    search_deeper,
-)
+from rankgauge.retrievers.base import CompositeRetriever, Ranking, not_indexed, search_deeper
 from rankgauge.retrievers.hits import Hits
 from rankgauge.retrievers.protocol import has_index, index_documents, search
 
 RollUp: TypeAlias = Literal["max", "first", "sum"]
-ROLL_UPS: Mapping[str, str] = MappingProxyType({
-    "max": "the score of its best chunk (MaxP)",
-    "first": "the score of its first chunk (FirstP)",
-    "sum": "the sum of its chunks that were retrieved (SumP)",
-})  # fmt: skip
+ROLL_UPS: Mapping[str, str] = MappingProxyType(
+    {
+        "max": "the score of its best chunk (MaxP)",
+        "first": "the score of its first chunk (FirstP)",
+        "sum": "the sum of its chunks that were retrieved (SumP)",
+    }
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -143,8 +140,9 @@ class _ChunkPositions:
         if name not in self.found:
             raise InputError(
                 f"the retriever returned {name!r:.60}, which is not an indexed chunk",
-                where="Chunked", fix="return the ids of the chunks, such as 'd1#0001'",
-            )  # fmt: skip
+                where="Chunked",
+                fix="return the ids of the chunks, such as 'd1#0001'",
+            )
         return self.found[name]
 
 
@@ -166,7 +164,7 @@ def _check_summable(hits: Hits) -> None:
     if len(hits) and (not hits.scored or hits.scores[0] < 0):
         text = "negative scores only" if hits.scored else "no scores"
         raise InputError(
-            f"the retriever returns {text}: their sum would depend on the number of chunks of a "
-            "document",
-            where="roll_up='sum'", fix="choose roll_up='max'",
-        )  # fmt: skip
+            f"the retriever returns {text}: their sum would depend on the number of chunks of a document",
+            where="roll_up='sum'",
+            fix="choose roll_up='max'",
+        )

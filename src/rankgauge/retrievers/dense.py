@@ -176,8 +176,7 @@ class Dense(CompositeRetriever):
             return [[] for _ in queries]
         found = self._nearest(self._queries(queries), k, exact=self._search == "exact")
         return [
-            [(ids[n], score) for n, score in zip(rows.tolist(), scores.tolist(), strict=True)]
-            for rows, scores in found
+            [(ids[n], score) for n, score in zip(rows.tolist(), scores.tolist(), strict=True)] for rows, scores in found
         ]
 
     def recall_for(self, queries: Sequence[Query], k: int = _DEPTH) -> float:
@@ -191,8 +190,9 @@ class Dense(CompositeRetriever):
         if not queries or not self._ids:
             raise InputError(
                 f"got {many(len(queries), 'query')} and {many(len(self._ids), 'document')}",
-                where="recall", fix="pass at least one query and one document",
-            )  # fmt: skip
+                where="recall",
+                fix="pass at least one query and one document",
+            )
         vectors = self._queries(queries)
         true = self._nearest(vectors, k, exact=True)
         found = self._nearest(vectors, k, exact=self._search == "exact")
@@ -204,9 +204,7 @@ class Dense(CompositeRetriever):
         encoded = self._encoder.encode_queries([query.text for query in queries])
         return self._to_matrix(encoded, [query.id for query in queries], "query", self._vectors)
 
-    def _to_matrix(
-        self, encoded: Any, names: list[str], what: str, like: _Vectors | None
-    ) -> _Vectors:
+    def _to_matrix(self, encoded: Any, names: list[str], what: str, like: _Vectors | None) -> _Vectors:
         """Return the output of an encoder as a matrix, normalized for cosine similarity."""
         try:
             rows = np.asarray(encoded, dtype=np.float64)
@@ -218,15 +216,17 @@ class Dense(CompositeRetriever):
             got = rows.shape if rows.ndim and rows.size else type(encoded).__name__
             count = "" if like is None else f"{expected[1]} "
             raise InputError(
-                f"the encoder returned {got} for {many(len(names), 'text')}", where="encoder",
+                f"the encoder returned {got} for {many(len(names), 'text')}",
+                where="encoder",
                 fix=f"return a row of {count}numbers for each text",
-            )  # fmt: skip
+            )
         bad = np.flatnonzero(~(np.abs(rows) <= _MOST).all(axis=1))
         if len(bad):
             raise InputError(
                 f"the vector of a {what} contains NaN or a number beyond {_MOST:g}",
-                where=f"{what} {names[int(bad[0])]!r}", fix="check the encoder for this text",
-            )  # fmt: skip
+                where=f"{what} {names[int(bad[0])]!r}",
+                fix="check the encoder for this text",
+            )
         if self._similarity == "cosine":
             lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
             rows = rows / np.where(lengths > 0, lengths, 1.0)[:, None]
@@ -274,9 +274,7 @@ class Dense(CompositeRetriever):
         return chosen
 
     def _build_graph(self, vectors: _Vectors) -> Any:
-        graph = self._library.Index(
-            ndim=vectors.shape[1], metric="ip", dtype="f32", **self._graph_options
-        )
+        graph = self._library.Index(ndim=vectors.shape[1], metric="ip", dtype="f32", **self._graph_options)
         # One thread: the graph depends on the order in which documents are added.
         graph.add(np.arange(len(vectors)), vectors, threads=1)
         return graph
@@ -311,7 +309,5 @@ def _products(vectors: _Vectors, query: _Vectors) -> npt.NDArray[np.float64]:
 
 
 def _overlap(true: list[npt.NDArray[np.int64]], found: list[npt.NDArray[np.int64]]) -> float:
-    shares = [
-        len(np.intersect1d(one, other)) / len(one) for one, other in zip(true, found, strict=True)
-    ]
+    shares = [len(np.intersect1d(one, other)) / len(one) for one, other in zip(true, found, strict=True)]
     return float(np.mean(shares))

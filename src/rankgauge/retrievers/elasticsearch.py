@@ -27,11 +27,7 @@ _CREATED: Mapping[str, Any] = {
     "settings": {"index": {"number_of_shards": 1, "number_of_replicas": 0}},
     "mappings": {
         "dynamic": False,
-        "properties": {
-            "id": {"type": "keyword"},
-            "title": {"type": "text"},
-            "text": {"type": "text"},
-        },
+        "properties": {"id": {"type": "keyword"}, "title": {"type": "text"}, "text": {"type": "text"}},
     },
 }
 
@@ -97,10 +93,7 @@ class Elasticsearch:
         scheme = choice("key_scheme", key_scheme or self._scheme, ("ApiKey", "Basic", "Bearer"))
         _check(index, fields, body)
         if not create and (replace or definition):
-            raise InputError(
-                "replace and definition require create=True", where=self._type,
-                fix="omit create=False",
-            )  # fmt: skip
+            raise InputError("replace and definition require create=True", where=self._type, fix="omit create=False")
         self._index = index
         self._fields = [fields] if isinstance(fields, str) else list(fields)
         self._body = body
@@ -109,17 +102,13 @@ class Elasticsearch:
         self._definition = _merged(_CREATED, definition or {})
         self._count: int | None = None
         self._bytes: int | None = None
-        self._endpoint = Endpoint(
-            url, key_env=key_env, key_scheme=scheme, timeout=timeout, max_bytes=max_bytes
-        )
+        self._endpoint = Endpoint(url, key_env=key_env, key_scheme=scheme, timeout=timeout, max_bytes=max_bytes)
         for name, value in hidden_texts(body):
             self._endpoint.secrets.add(value, name)
         self.settings: Mapping[str, Any] | None = None
         if create or version is not None:
             shown = visible(body)
-            described: dict[str, Any] = (
-                {"fields": self._fields} if body is None else {"body": shown}
-            )
+            described: dict[str, Any] = {"fields": self._fields} if body is None else {"body": shown}
             described |= {"definition": self._definition} if create else {"index": index}
             described |= {} if version is None else {"version": version}
             hidden = {} if shown == body else {"body": body}
@@ -148,10 +137,10 @@ class Elasticsearch:
         if self._exists():
             if self._count is None and not self._replace:
                 raise InputError(
-                    f"index {self._index!r} already exists", where=self._endpoint.shown,
-                    fix="choose another name, create=False to search it, or replace=True to delete "
-                    "it",
-                )  # fmt: skip
+                    f"index {self._index!r} already exists",
+                    where=self._endpoint.shown,
+                    fix="choose another name, create=False to search it, or replace=True to delete it",
+                )
             self._ask("DELETE")
         self._ask("PUT", content=_json(self._definition))
         # From here on the index belongs to this object, even if later steps fail.
@@ -172,9 +161,7 @@ class Elasticsearch:
         return True
 
     def _ask(self, method: str, path: str = "", content: bytes | None = None) -> Any:
-        return call_with_retries(
-            lambda: self._endpoint.ask(method, f"{self._index}/{path}".rstrip("/"), content)
-        )
+        return call_with_retries(lambda: self._endpoint.ask(method, f"{self._index}/{path}".rstrip("/"), content))
 
     def _send(self, batch: Mapping[str, bytes]) -> None:
         """Send a batch; documents rejected by a busy server are sent again."""
@@ -192,16 +179,19 @@ class Elasticsearch:
                     f"{inflect(len(refused), 'was', 'were')} rejected, first {name!r}: "
                     f"{self._endpoint.quoted(_reason(fault))}",
                     where=f"{self._endpoint.shown}/{self._index}/_bulk",
-                    fix="see the server's message", status=fault.get("status"),
-                )  # fmt: skip
+                    fix="see the server's message",
+                    status=fault.get("status"),
+                )
             for name in (n for n, fault in rows if fault is None):
                 del waiting[name]
             if waiting:
                 raise EndpointError(
                     f"the server was too busy for {many(len(waiting), 'document')}",
-                    where=f"{self._endpoint.shown}/{self._index}/_bulk", status=429,
-                    fix="wait, and index again", retryable=True,
-                )  # fmt: skip
+                    where=f"{self._endpoint.shown}/{self._index}/_bulk",
+                    status=429,
+                    fix="wait, and index again",
+                    retryable=True,
+                )
 
         call_with_retries(send)
 
@@ -234,9 +224,7 @@ class Elasticsearch:
             answers = answer.get("responses") if isinstance(answer, Mapping) else None
             if not isinstance(answers, list) or len(answers) != len(some):
                 got = len(answers) if isinstance(answers, list) else 0
-                raise self._invalid_response(
-                    f"{many(got, 'response')} for {many(len(some), 'query')}"
-                )
+                raise self._invalid_response(f"{many(got, 'response')} for {many(len(some), 'query')}")
             found += [self._hits(*row, k) for row in zip(some, answers, strict=True)]
         return found
 
@@ -245,9 +233,7 @@ class Elasticsearch:
             values = {"query": query.text, "k": size, "id": query.id}
             return {"size": size, "_source": False, **filled(self._body, values)}
         match = {"query": query.text, "fields": self._fields}
-        body: dict[str, Any] = {
-            "size": size, "_source": False, "query": {"multi_match": match},
-        }  # fmt: skip
+        body: dict[str, Any] = {"size": size, "_source": False, "query": {"multi_match": match}}
         if self._create:
             body |= {"sort": [{"_score": "desc"}, {"id": "asc"}], "track_scores": True}
         return body
@@ -257,30 +243,32 @@ class Elasticsearch:
         if fault:
             status = answer.get("status")
             raise EndpointError(
-                f"the server failed on query {query.id!r}: "
-                f"{self._endpoint.quoted(_reason(answer))}",
-                where=self._where(), fix="see the server's message", status=status,
+                f"the server failed on query {query.id!r}: {self._endpoint.quoted(_reason(answer))}",
+                where=self._where(),
+                fix="see the server's message",
+                status=status,
                 retryable=status in (429, 500, 503),
-            )  # fmt: skip
+            )
         try:
             shards = answer.get("_shards", {})
             if answer.get("timed_out") or shards.get("failed"):
                 raise EndpointError(
                     f"only part of the index was searched for query {query.id!r}",
-                    where=self._where(), fix="check that all shards are available", retryable=True,
-                )  # fmt: skip
+                    where=self._where(),
+                    fix="check that all shards are available",
+                    retryable=True,
+                )
             rows = [(hit["_id"], hit["_score"]) for hit in answer["hits"]["hits"]]
         except (AttributeError, KeyError, TypeError):
             raise self._invalid_response(self._endpoint.quoted(repr(answer))) from None
         if any(score is None for _, score in rows):
             raise InputError(
-                f"hits of query {query.id!r} have no score", where=self._type,
+                f"hits of query {query.id!r} have no score",
+                where=self._type,
                 fix='add "track_scores": true to the body, which sorts by another field',
-            )  # fmt: skip
-        if not all(isinstance(name, str) and name and is_number(score) for name, score in rows):
-            raise self._invalid_response(
-                "a hit whose _id is not text or whose _score is not a number"
             )
+        if not all(isinstance(name, str) and name and is_number(score) for name, score in rows):
+            raise self._invalid_response("a hit whose _id is not text or whose _score is not a number")
         return [(name, float(score)) for name, score in rows][:k]
 
     def _where(self) -> str:
@@ -288,9 +276,10 @@ class Elasticsearch:
 
     def _invalid_response(self, got: str) -> EndpointError:
         return EndpointError(
-            f"not a response of {self._type}: {got}", where=self._where(),
+            f"not a response of {self._type}: {got}",
+            where=self._where(),
             fix="check the URL: another service may answer there",
-        )  # fmt: skip
+        )
 
 
 class OpenSearch(Elasticsearch):
@@ -312,21 +301,21 @@ def _check(index: Any, fields: Any, body: Any) -> None:
     # A name with an asterisk or a comma would match several indexes, and deletion would affect all.
     if not isinstance(index, str) or not _NAME.fullmatch(index):
         raise InputError(
-            f"{index!r:.60} is not a valid index name", where="index",
+            f"{index!r:.60} is not a valid index name",
+            where="index",
             fix="use lower-case letters, digits, -, and _, and begin with a letter or a digit",
-        )  # fmt: skip
+        )
     names = [fields] if isinstance(fields, str) else fields
     if not isinstance(names, Sequence) or not names or not all(isinstance(n, str) for n in names):
-        raise InputError(
-            f"got {fields!r:.60} for the fields", where="fields", fix='pass ["title", "text"]'
-        )
+        raise InputError(f"got {fields!r:.60} for the fields", where="fields", fix='pass ["title", "text"]')
     if body is not None:
         text = json.dumps(body) if isinstance(body, Mapping) else ""
         if "{query}" not in text and "{id}" not in text:
             raise InputError(
-                "the body does not contain the query", where="body",
+                "the body does not contain the query",
+                where="body",
                 fix='add "{query}": {"query": {"match": {"text": "{query}"}}}',
-            )  # fmt: skip
+            )
 
 
 def _merged(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
@@ -364,15 +353,14 @@ def _faults(answer: Any, names: Sequence[str]) -> Iterator[tuple[str, Mapping[st
     if not isinstance(items, list) or len(items) != len(names):
         got = many(len(items) if isinstance(items, list) else 0, "item")
         raise EndpointError(
-            f"the server returned {got} for {many(len(names), 'document')}", where="_bulk",
+            f"the server returned {got} for {many(len(names), 'document')}",
+            where="_bulk",
             fix="check the URL: another service may answer there",
-        )  # fmt: skip
+        )
     for name, item in zip(names, items, strict=True):
         done = next(iter(item.values()), None) if isinstance(item, Mapping) else None
         if not isinstance(done, Mapping):
-            raise EndpointError(
-                f"an item is {redact(repr(item)):.60}", where="_bulk", fix="check the URL"
-            )
+            raise EndpointError(f"an item is {redact(repr(item)):.60}", where="_bulk", fix="check the URL")
         yield name, done if done.get("error") else None
 
 

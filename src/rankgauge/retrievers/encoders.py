@@ -49,10 +49,10 @@ def encoder_of(given: Any) -> Encoder:
     if callable(given):
         return _Called(given)
     raise InputError(
-        f"got {type(given).__name__}, expected an encoder", where="encoder",
-        fix="pass a function of a list of texts, or an object with encode_documents() and "
-        "encode_queries()",
-    )  # fmt: skip
+        f"got {type(given).__name__}, expected an encoder",
+        where="encoder",
+        fix="pass a function of a list of texts, or an object with encode_documents() and encode_queries()",
+    )
 
 
 def named_encoder(name: str) -> Encoder:
@@ -75,9 +75,10 @@ def named_encoder(name: str) -> Encoder:
     if kind == "sentence-transformers" and model:
         return SentenceTransformersEncoder(model)
     raise UnknownName(
-        f"unknown encoder {name!r:.80}", where="encoder",
+        f"unknown encoder {name!r:.80}",
+        where="encoder",
         fix="choose hashing, model2vec:NAME, or sentence-transformers:NAME",
-    )  # fmt: skip
+    )
 
 
 class _Called(CallableDelegate):
@@ -130,9 +131,7 @@ class HashingEncoder:
             return np.zeros(self._dimensions)
         found = [self._features(word) for word in counts]
         places = np.concatenate([places for places, _ in found])
-        weights = np.concatenate(
-            [math.sqrt(n) * w for n, (_, w) in zip(counts.values(), found, strict=True)]
-        )
+        weights = np.concatenate([math.sqrt(n) * w for n, (_, w) in zip(counts.values(), found, strict=True)])
         # Square roots and sequential sums are rounded in the same way on all machines.
         vector = np.bincount(places, weights=weights, minlength=self._dimensions)
         length = math.sqrt(math.fsum((vector * vector).tolist()))
@@ -180,9 +179,7 @@ class SentenceTransformersEncoder:
     ) -> None:
         self._batch = integer("batch", batch)
         if isinstance(model, str):
-            loaded = library(
-                "sentence_transformers", extra="sentence-transformers", of="this encoder"
-            )
+            loaded = library("sentence_transformers", extra="sentence-transformers", of="this encoder")
             with loading(model, "sentence-transformers"):
                 self._model = loaded.SentenceTransformer(model, device=device)
         else:
@@ -213,13 +210,7 @@ class SentenceTransformersEncoder:
         return self._encoded(call, texts, self._query_prompt)
 
     def _encoded(self, call: Callable[..., Any], texts: Sequence[str], prompt: str) -> Any:
-        return call(
-            list(texts),
-            prompt=prompt,
-            batch_size=self._batch,
-            convert_to_numpy=True,
-            show_progress_bar=False,
-        )
+        return call(list(texts), prompt=prompt, batch_size=self._batch, convert_to_numpy=True, show_progress_bar=False)
 
 
 class Model2VecEncoder:
@@ -310,8 +301,6 @@ def _arrays_digest(arrays: Sequence[Any]) -> str:
 def _first(given: Any, prompts: Mapping[str, Any], *names: str) -> str:
     if given is not None:
         if not isinstance(given, str):
-            raise InputError(
-                f"got {given!r:.60}, expected a prompt", where="prompt", fix='pass text: "query: "'
-            )
+            raise InputError(f"got {given!r:.60}, expected a prompt", where="prompt", fix='pass text: "query: "')
         return given
     return next((str(prompts[name]) for name in names if prompts.get(name)), "")

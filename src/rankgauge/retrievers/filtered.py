@@ -9,12 +9,7 @@ from typing import Any
 from rankgauge.core.arguments import integer, of_kind
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retrievers.base import (
-    CompositeRetriever,
-    Ranking,
-    not_indexed,
-    search_deeper,
-)
+from rankgauge.retrievers.base import CompositeRetriever, Ranking, not_indexed, search_deeper
 from rankgauge.retrievers.hits import Hits
 from rankgauge.retrievers.protocol import has_index, index_documents
 
@@ -64,9 +59,10 @@ class Filtered(CompositeRetriever):
         if (self.query_field is None) == (self.value is None):
             text = "neither" if self.value is None else "both"
             raise InputError(
-                f"got {text} of query_field and value", where="Filtered",
+                f"got {text} of query_field and value",
+                where="Filtered",
                 fix="pass a value for all queries, or the query field that contains it",
-            )  # fmt: skip
+            )
         of_kind("field", self.field or None, str, "pass the name of a field")
         if self.query_field is not None:
             of_kind("query_field", self.query_field or None, str, "pass the name of a field")
@@ -91,9 +87,8 @@ class Filtered(CompositeRetriever):
                 values[document.id] = _several(has)
         if count and not values:
             raise InputError(
-                f"no document has a field {self.field!r}", where="Filtered",
-                fix="name a field of the documents",
-            )  # fmt: skip
+                f"no document has a field {self.field!r}", where="Filtered", fix="name a field of the documents"
+            )
         self._check_value(values)
         self._values = values
         self._most = count if has_index(self.retriever) else _ANY
@@ -106,17 +101,16 @@ class Filtered(CompositeRetriever):
         if not any(one in any_of for has in values.values() for one in has):
             first = next(iter(values.values()))
             raise InputError(
-                f"no document has {self.value!r:.60} in {self.field!r}", where="Filtered",
+                f"no document has {self.value!r:.60} in {self.field!r}",
+                where="Filtered",
                 fix=f"use an existing value, such as {next(iter(first), None)!r:.60}",
-            )  # fmt: skip
+            )
 
     def search(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Return at most k documents that pass for each query, in the order of the retriever."""
         if self._values is None:
             raise not_indexed(self)
-        return search_deeper(
-            self.retriever, queries, k, depth=self.depth, most=self._most, select=self._passing
-        )
+        return search_deeper(self.retriever, queries, k, depth=self.depth, most=self._most, select=self._passing)
 
     def _passing(self, query: Query, hits: Hits) -> Ranking:
         wanted = self.value if self.query_field is None else query.fields.get(self.query_field)

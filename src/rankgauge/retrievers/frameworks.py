@@ -28,19 +28,13 @@ class FrameworkRetriever:
     WANTED: ClassVar[str]
 
     def __init__(
-        self,
-        source: Any,
-        *,
-        settings: Mapping[str, Any] | None,
-        options: Mapping[str, Any],
-        depth: int | None = None,
+        self, source: Any, *, settings: Mapping[str, Any] | None, options: Mapping[str, Any], depth: int | None = None
     ) -> None:
         name = type(self).__name__
         if not any(hasattr(source, method) for method in self.METHODS):
             raise InputError(
-                f"got {type(source).__name__}, which has no {self.METHODS[0]}()", where=name,
-                fix=f"pass {self.WANTED}",
-            )  # fmt: skip
+                f"got {type(source).__name__}, which has no {self.METHODS[0]}()", where=name, fix=f"pass {self.WANTED}"
+            )
         self._source = source
         self._depth = 0 if depth is None else integer("depth", depth)
         self.settings: Mapping[str, Any] | None = None
@@ -69,10 +63,7 @@ class FrameworkRetriever:
         """Return one ranking per query."""
         depth = max(k, self._depth)
         asked = self._with_depth(depth)
-        return [
-            self._ranking(asked, query.text, depth, k) if query.text.strip() else []
-            for query in queries
-        ]
+        return [self._ranking(asked, query.text, depth, k) if query.text.strip() else [] for query in queries]
 
     def _with_depth(self, depth: int) -> Any:  # noqa: ARG002 - most have no such option
         """Return the object, or a copy of it that returns ``depth`` hits."""
@@ -83,9 +74,7 @@ class FrameworkRetriever:
         raise NotImplementedError
 
 
-def ranking_of(
-    rows: Iterable[tuple[str, float | None]], k: int
-) -> list[tuple[str, float]] | list[str]:
+def ranking_of(rows: Iterable[tuple[str, float | None]], k: int) -> list[tuple[str, float]] | list[str]:
     """Return the first `k` documents of rows of id and score in their order, without duplicates.
 
     Frameworks may reorder hits (for diversity, or in a later step) without updating their scores:
@@ -110,9 +99,10 @@ def document_id(own: Any, data: Mapping[str, Any], id_key: str | None, *, adapte
     if not _is_id(found):
         keys = ", ".join(map(str, data)) or "none"
         raise InputError(
-            f"a document has no {id_key or 'id'}; keys of its metadata: {keys}", where=adapter,
+            f"a document has no {id_key or 'id'}; keys of its metadata: {keys}",
+            where=adapter,
             fix=f"name the key of the document id: {adapter}(..., id_key='...')",
-        )  # fmt: skip
+        )
     return str(found)
 
 

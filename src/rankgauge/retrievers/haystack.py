@@ -91,8 +91,9 @@ class Haystack(FrameworkRetriever):
             raise InputError(
                 f"{name}={'.'.join(wrong)!r} is not the name of "
                 f"{'an input or output of a component' if self._many else 'an input or output'}",
-                where="Haystack", fix=f'write {name}="{example}"',
-            )  # fmt: skip
+                where="Haystack",
+                fix=f'write {name}="{example}"',
+            )
         return paths
 
     def _ranking(self, asked: Any, text: str, depth: int, k: int) -> list[Any]:  # noqa: ARG002
@@ -103,10 +104,7 @@ class Haystack(FrameworkRetriever):
         return ranking_of(rows, k)
 
     def _documents(self, text: str, depth: int) -> Any:
-        values = [
-            *((path, text) for path in self._inputs),
-            *((path, depth) for path in self._top_k),
-        ]
+        values = [*((path, text) for path in self._inputs), *((path, depth) for path in self._top_k)]
         if not self._many:
             found = self._source.run(**{name: value for (name,), value in values})
             return self._output_at(found, self._output)
@@ -124,8 +122,9 @@ class Haystack(FrameworkRetriever):
                 there = ", ".join(found) if isinstance(found, Mapping) else type(found).__name__
                 raise InputError(
                     f"there is no output {'.'.join(path)!r}; found: {there or 'nothing'}",
-                    where="Haystack", fix='write output="component.documents"',
-                )  # fmt: skip
+                    where="Haystack",
+                    fix='write output="component.documents"',
+                )
             found = found[name]
         return found
 

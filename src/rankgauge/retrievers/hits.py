@@ -20,10 +20,7 @@ from rankgauge.formats.numbers import lost_number
 
 _IDS = ("id", "_id", "doc_id", "docno", "document_id", "docid")
 _SCORES = ("score", "similarity", "relevance_score")
-_SHAPES = (
-    "pass document ids, pairs (id, score), a mapping of id to score, or documents with an id, best "
-    "first"
-)
+_SHAPES = "pass document ids, pairs (id, score), a mapping of id to score, or documents with an id, best first"
 _MOST_HITS = 1_000_000
 _TELLING = 3  # two ascending scores may be a coincidence
 # Adapters for framework objects whose ids are not found under common names.
@@ -87,9 +84,7 @@ def hits_of(found: Any, k: int) -> Hits:
     ids, scores = rows_of_hits(found, k)
     ascending = False
     if scores and any(late > early for early, late in itertools.pairwise(scores)):
-        ascending = len(scores) >= _TELLING and all(
-            late > early for early, late in itertools.pairwise(scores)
-        )
+        ascending = len(scores) >= _TELLING and all(late > early for early, late in itertools.pairwise(scores))
         # Scores decide the ranking, as for a run in a file.
         order = sorted(range(len(ids)), key=lambda place: -scores[place])
         ids, scores = [ids[place] for place in order], [scores[place] for place in order]
@@ -184,8 +179,7 @@ def _scored(rows: list[Any]) -> tuple[list[str], list[float]]:
             scores.append(score)
     if scores and len(scores) < len(ids):
         raise InputError(
-            f"{len(scores)} of {many(len(ids), 'hit')} {inflect(len(scores), 'has', 'have')} a "
-            "score",
+            f"{len(scores)} of {many(len(ids), 'hit')} {inflect(len(scores), 'has', 'have')} a score",
             fix="give every hit a score, or none",
         )
     return ids, scores
@@ -208,9 +202,7 @@ def _id(value: Any) -> str:
     if not isinstance(value, str | bytes | int) and not hasattr(value, "dtype"):
         inner = next((found for key in _IDS if (found := _part(value, key)) is not None), None)
         if inner is None:
-            raise InputError(
-                f"a hit is {shown(value)}, which has no id", fix=adapter_hint(value) or _SHAPES
-            )
+            raise InputError(f"a hit is {shown(value)}, which has no id", fix=adapter_hint(value) or _SHAPES)
         value = inner
     raw = id_bytes(value, "document id")
     if not raw:

@@ -21,12 +21,41 @@ _PATH = re.compile(r"(?:[^.\[\]]+|\[\d+\])(?:\.[^.\[\]]+|\[\d+\])*")
 _ORDERS = ("descending", "ascending")
 # Values that settings show: short numbers, and text under names that hold no secrets.
 _NUMBER = re.compile(r"-?\d{1,5}(\.\d{1,6})?")
-_PLAIN_NAMES = frozenset({
-    "_source", "analyzer", "api-version", "collection", "deftype", "df", "field", "fields", "fl",
-    "format", "fuzziness", "index", "lang", "language", "limit", "locale", "minimum_should_match",
-    "mm", "model", "operator", "order", "pf", "qf", "select", "similarity", "size", "sort", "top_k",
-    "type", "version", "wt",
-})  # fmt: skip
+_PLAIN_NAMES = frozenset(
+    {
+        "_source",
+        "analyzer",
+        "api-version",
+        "collection",
+        "deftype",
+        "df",
+        "field",
+        "fields",
+        "fl",
+        "format",
+        "fuzziness",
+        "index",
+        "lang",
+        "language",
+        "limit",
+        "locale",
+        "minimum_should_match",
+        "mm",
+        "model",
+        "operator",
+        "order",
+        "pf",
+        "qf",
+        "select",
+        "similarity",
+        "size",
+        "sort",
+        "top_k",
+        "type",
+        "version",
+        "wt",
+    }
+)
 _PLAIN_WORD = re.compile(r"[A-Z]?[a-z]{0,15}[.,:;?!]?")
 
 
@@ -96,16 +125,16 @@ class HTTPRetriever:
             raise InputError("GET sends no body", where="http", fix='use method="POST" or params')
         if not _placeholders([self._params, self._body]) & {"query", "id"}:
             raise InputError(
-                "the request does not contain the query", where="http",
+                "the request does not contain the query",
+                where="http",
                 fix='add {query}: body={"q": "{query}", "size": "{k}"}',
-            )  # fmt: skip
+            )
         self._hits, self._id = steps(hits, "hits"), steps(id, "id")
         self._score = steps(score, "score") if score else None
         self._sign = 1.0 if choice("score_order", score_order, _ORDERS) == "descending" else -1.0
         self._endpoint = Endpoint(
-            url, headers=headers, key_env=key_env, key_header=key_header, timeout=timeout,
-            max_bytes=max_bytes,
-        )  # fmt: skip
+            url, headers=headers, key_env=key_env, key_header=key_header, timeout=timeout, max_bytes=max_bytes
+        )
         sent = {"body": self._body, "params": self._params}
         for name, value in hidden_texts(sent):
             self._endpoint.secrets.add(value, name)
@@ -114,10 +143,17 @@ class HTTPRetriever:
             shown = visible(sent)
             hidden = {name: value for name, value in sent.items() if value != shown[name]}
             self.settings = {
-                "type": "http", "headers": [], **self._endpoint.settings(**hidden),
-                "method": self._method, **shown, "hits": hits, "id": id, "score": score,
-                "score_order": score_order, "version": version,
-            }  # fmt: skip
+                "type": "http",
+                "headers": [],
+                **self._endpoint.settings(**hidden),
+                "method": self._method,
+                **shown,
+                "hits": hits,
+                "id": id,
+                "score": score,
+                "score_order": score_order,
+                "version": version,
+            }
 
     def index(self, documents: Iterable[Document]) -> None:
         """Do nothing: the existing index is searched."""
@@ -147,8 +183,9 @@ class HTTPRetriever:
         if not isinstance(found, list):
             raise InputError(
                 f"hits is the path of {type(found).__name__}{_keys(found)}, expected a list",
-                where="http", fix="write the path of the list of hits",
-            )  # fmt: skip
+                where="http",
+                fix="write the path of the list of hits",
+            )
         ids = [_document(follow(hit, self._id, "id")) for hit in found]
         if self._score is None:
             return list(dict.fromkeys(ids))[:k]
@@ -156,9 +193,10 @@ class HTTPRetriever:
         if len(scores) > 1 and scores[0] < scores[-1] and scores == sorted(scores):
             other = _ORDERS[self._sign > 0]
             raise InputError(
-                "scores get better from first to last", where="http",
+                "scores get better from first to last",
+                where="http",
                 fix=f'write score_order="{other}", or score=None to use the order of the hits',
-            )  # fmt: skip
+            )
         best: dict[str, float] = {}
         for score, name in sorted(zip(scores, ids, strict=True), key=lambda row: -row[0]):
             best.setdefault(name, score)
@@ -202,10 +240,7 @@ def _split_query(url: Any) -> tuple[Any, dict[str, str | list[str]]]:
         return url, {}
     parts = urlsplit(url)
     if _placeholders(parts.path) or _placeholders(parts.netloc):
-        raise InputError(
-            "the path of the URL contains a placeholder", where="http",
-            fix="put it into params or body",
-        )  # fmt: skip
+        raise InputError("the path of the URL contains a placeholder", where="http", fix="put it into params or body")
     query = {
         name: values if len(values) > 1 else values[0]
         for name, values in parse_qs(parts.query, keep_blank_values=True).items()
@@ -218,19 +253,16 @@ def _texts(params: Any) -> dict[str, str]:
         return {}
     if not isinstance(params, Mapping):
         raise InputError(
-            f"got {type(params).__name__} for params", where="http",
-            fix='pass a mapping: {"q": "{query}"}',
-        )  # fmt: skip
+            f"got {type(params).__name__} for params", where="http", fix='pass a mapping: {"q": "{query}"}'
+        )
     odd = next((n for n, v in params.items() if not isinstance(v, str | int | float)), None)
     if odd is not None:
         raise InputError(
-            f"got {type(params[odd]).__name__} for params[{odd!r}]", where="http",
+            f"got {type(params[odd]).__name__} for params[{odd!r}]",
+            where="http",
             fix='pass text or a number: {"q": "{query}"}',
-        )  # fmt: skip
-    return {
-        str(name): str(value).lower() if isinstance(value, bool) else str(value)
-        for name, value in params.items()
-    }
+        )
+    return {str(name): str(value).lower() if isinstance(value, bool) else str(value) for name, value in params.items()}
 
 
 def visible(template: Any, name: str = "") -> Any:
@@ -295,9 +327,10 @@ def steps(path: Any, name: str) -> tuple[str | int, ...]:
     """
     if not isinstance(path, str) or (path and not _PATH.fullmatch(path)):
         raise InputError(
-            f"{name}={path!r:.60} is not a path", where="http",
+            f"{name}={path!r:.60} is not a path",
+            where="http",
             fix="write names separated by dots, with [0] for list indices: result.hits[0].id",
-        )  # fmt: skip
+        )
     return tuple(int(at) if at else word for word, at in _STEP.findall(path))
 
 
@@ -314,8 +347,9 @@ def follow(answer: Any, path: Sequence[str | int], name: str) -> Any:
             raise InputError(
                 f"{name}={walked.lstrip('.')!r} does not exist: there is no {step!r} in {parent}, "
                 f"which is {type(answer).__name__}{_keys(answer)}",
-                where="http", fix=f"write the path of {name} in a response",
-            )  # fmt: skip
+                where="http",
+                fix=f"write the path of {name} in a response",
+            )
         answer = answer[step]
     return answer
 
@@ -329,9 +363,10 @@ def _keys(value: Any) -> str:
 def _document(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int) or not str(value):
         raise InputError(
-            f"the id of a hit is {type(value).__name__}{_keys(value)}", where="http",
+            f"the id of a hit is {type(value).__name__}{_keys(value)}",
+            where="http",
             fix="write the path of the document id in a hit",
-        )  # fmt: skip
+        )
     return str(value)
 
 
@@ -339,6 +374,7 @@ def _number(value: Any) -> float:
     if not is_number(value):
         raise InputError(
             f"the score of a hit is {type(value).__name__}{_keys(value)}, expected a number",
-            where="http", fix="write the path of the score in a hit, or score=None",
-        )  # fmt: skip
+            where="http",
+            fix="write the path of the score in a hit, or score=None",
+        )
     return float(value)

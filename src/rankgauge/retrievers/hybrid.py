@@ -53,9 +53,10 @@ class Hybrid(CompositeRetriever):
     ) -> None:
         if isinstance(of, str) or not isinstance(of, Sequence) or len(of) < 2:
             raise InputError(
-                f"got {of!r:.60}, expected two retrievers or more", where="hybrid",
+                f"got {of!r:.60}, expected two retrievers or more",
+                where="hybrid",
                 fix="pass them in a list: Hybrid([BM25(), Dense(encoder)])",
-            )  # fmt: skip
+            )
         self._of = list(of)
         self._names = [str(number) for number in range(len(self._of))]
         given = {"norm": norm, "weights": weights, "k": k, "phi": phi}

@@ -73,15 +73,14 @@ class LangChain(FrameworkRetriever):
             score = choice("kind of score", score, _SCORES)
         if score and not score_key and not self._searched:
             raise InputError(
-                "retrievers return no scores", where="LangChain",
+                "retrievers return no scores",
+                where="LangChain",
                 fix="pass the vector store itself, or score_key for a score in metadata",
-            )  # fmt: skip
+            )
         self._id_key = id_key
         self._score_key = score_key
         self._score = score or ("similarity" if score_key else None)
-        options = {
-            "id_key": id_key, "score": self._score, "score_key": score_key, "indexing": indexing
-        }  # fmt: skip
+        options = {"id_key": id_key, "score": self._score, "score_key": score_key, "indexing": indexing}
         super().__init__(retriever, settings=settings, options=options, depth=depth)
         self._store = self._store_of(retriever) if indexing else None
         self._indexed: list[str] | None = None
@@ -95,8 +94,9 @@ class LangChain(FrameworkRetriever):
         if not hasattr(store, "add_documents") or not hasattr(store, "delete"):
             raise InputError(
                 f"{type(retriever).__name__} has no vector store to add documents to",
-                where="LangChain", fix="omit indexing, and add the documents yourself",
-            )  # fmt: skip
+                where="LangChain",
+                fix="omit indexing, and add the documents yourself",
+            )
         return store
 
     def index(self, documents: Iterable[Document]) -> None:
@@ -157,8 +157,9 @@ class LangChain(FrameworkRetriever):
                 other = _SCORES[self._score == _SCORES[0]]
                 raise InputError(
                     f"scores get better from first to last, interpreted as {self._score}",
-                    where="LangChain", fix=f'set score="{other}"',
-                )  # fmt: skip
+                    where="LangChain",
+                    fix=f'set score="{other}"',
+                )
         return ranking_of(scored, depth)[:k]
 
     def _better(self, score: Any, data: Mapping[str, Any]) -> float | None:

@@ -58,12 +58,9 @@ class LlamaIndex(FrameworkRetriever):
         ids = choice("kind of ids", ids, ("document", "node"))
         if ids == "node" and id_key is not None:
             raise InputError(
-                "id_key names documents, but nodes are requested", where="LlamaIndex",
-                fix='omit id_key, or ids="node"',
-            )  # fmt: skip
-        super().__init__(
-            retriever, settings=settings, options={"id_key": id_key, "ids": ids}, depth=depth
-        )
+                "id_key names documents, but nodes are requested", where="LlamaIndex", fix='omit id_key, or ids="node"'
+            )
+        super().__init__(retriever, settings=settings, options={"id_key": id_key, "ids": ids}, depth=depth)
         self._id_key = id_key
         self._ids = ids
 

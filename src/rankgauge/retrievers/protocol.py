@@ -132,9 +132,7 @@ def holds(retriever: Any, documents: Any) -> bool | None:
         return None
     if record is None:
         return None
-    return record.documents() is documents and all(
-        holds(part(), inner()) is not False for part, inner in record.parts
-    )
+    return record.documents() is documents and all(holds(part(), inner()) is not False for part, inner in record.parts)
 
 
 def indexing_seconds(retriever: Any) -> float | None:
@@ -156,8 +154,9 @@ def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
     if id(retriever) in _INDEXING:
         raise InputError(
             "it is still indexing documents, in a call that exceeded its time limit",
-            where=f"{type(retriever).__name__}.index", fix="raise the limit: index_timeout",
-        )  # fmt: skip
+            where=f"{type(retriever).__name__}.index",
+            fix="raise the limit: index_timeout",
+        )
     outer: _IndexRecord | None = getattr(_OPEN, "record", None)
     if outer is not None:
         with contextlib.suppress(TypeError):
@@ -185,9 +184,10 @@ def index_documents(retriever: Any, documents: Iterable[Document]) -> None:
     if lost is not None:
         raise InputError(
             f"one {type(lost).__name__} was indexed with two collections, such as documents and "
-            "chunks, and keeps only the last", where=f"{type(retriever).__name__}.index",
+            "chunks, and keeps only the last",
+            where=f"{type(retriever).__name__}.index",
             fix=f"create a separate {type(lost).__name__} for each",
-        )  # fmt: skip
+        )
     with contextlib.suppress(TypeError):
         record.documents = weakref.ref(documents)
         _LAST[retriever] = record
@@ -230,8 +230,7 @@ def responses_of(retriever: Any, *, batched: bool = False) -> Callable[[Sequence
         return lambda queries, k: retriever.search(tuple(queries), k)
     if not callable(retriever):
         raise InputError(
-            f"got {shown(retriever)}, expected a retriever",
-            fix=adapter_hint(retriever) or _retriever_fix(retriever),
+            f"got {shown(retriever)}, expected a retriever", fix=adapter_hint(retriever) or _retriever_fix(retriever)
         )
     ask = _with_k(retriever)
     if batched:

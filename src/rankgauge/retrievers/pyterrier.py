@@ -70,20 +70,19 @@ class PyTerrier(FrameworkRetriever):
             raise InputError(
                 f"the transformer returned no {', '.join(sorted(missing))}; columns: "
                 f"{', '.join(map(str, columns)) or 'none'}",
-                where="PyTerrier", fix="pass a transformer that retrieves documents for queries",
-            )  # fmt: skip
+                where="PyTerrier",
+                fix="pass a transformer that retrieves documents for queries",
+            )
         places = found["rank"].tolist() if "rank" in columns else range(len(found))
         rows: dict[str, list[tuple[float, float, str]]] = {number: [] for number in numbers}
-        scored = zip(
-            found["qid"].tolist(), found["docno"].tolist(), found["score"].tolist(), places,
-            strict=True,
-        )  # fmt: skip
+        scored = zip(found["qid"].tolist(), found["docno"].tolist(), found["score"].tolist(), places, strict=True)
         for number, name, score, place in scored:
             if str(number) not in rows:
                 raise InputError(
                     f"the transformer returned an unknown query: qid {number!r}",
-                    where="PyTerrier", fix="keep the qid of each query",
-                )  # fmt: skip
+                    where="PyTerrier",
+                    fix="keep the qid of each query",
+                )
             rows[str(number)].append((-float(score), place, str(name)))
         return [_best_places(rows.get(str(number), []), k) for number in range(len(queries))]
 

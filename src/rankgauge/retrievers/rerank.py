@@ -11,12 +11,7 @@ from rankgauge.core.arguments import integer
 from rankgauge.core.text import many
 from rankgauge.corpus.collection import Document, Query
 from rankgauge.errors import InputError
-from rankgauge.retrievers.base import (
-    CompositeRetriever,
-    document_texts,
-    field_names,
-    not_indexed,
-)
+from rankgauge.retrievers.base import CompositeRetriever, document_texts, field_names, not_indexed
 from rankgauge.retrievers.hits import Hits
 from rankgauge.retrievers.protocol import index_documents, search
 from rankgauge.retrievers.rerankers import reranker_of
@@ -85,10 +80,7 @@ class Rerank(CompositeRetriever):
         if self._texts is None:
             raise not_indexed(self)
         found = search(self.retriever, queries, max(self.depth, k))
-        return [
-            self._reranked(query.text, hits, self._texts)[:k]
-            for query, hits in zip(queries, found, strict=True)
-        ]
+        return [self._reranked(query.text, hits, self._texts)[:k] for query, hits in zip(queries, found, strict=True)]
 
     def _reranked(self, query: str, hits: Hits, texts: dict[str, str]) -> list[tuple[str, float]]:
         top = [name for name in hits.ids[: self.depth] if name in texts]
@@ -111,6 +103,7 @@ class Rerank(CompositeRetriever):
         if len(scores) != len(texts) or not all(s is None or math.isfinite(s) for s in scores):
             raise InputError(
                 f"the reranker returned {given!r:.80} for {many(len(texts), 'text')}",
-                where="reranker", fix="return a finite number for each text, or None for no score",
-            )  # fmt: skip
+                where="reranker",
+                fix="return a finite number for each text, or None for no score",
+            )
         return scores

@@ -36,9 +36,10 @@ def reranker_of(given: Any) -> Reranker:
     if callable(given):
         return _Called(given)
     raise InputError(
-        f"got {type(given).__name__}, expected a reranker", where="reranker",
+        f"got {type(given).__name__}, expected a reranker",
+        where="reranker",
         fix="pass a function of a query and a list of texts, or an object with rerank()",
-    )  # fmt: skip
+    )
 
 
 class _Called(CallableDelegate):
@@ -64,9 +65,7 @@ class CrossEncoderReranker:
     def __init__(self, model: Any, *, batch: int = 32, device: str | None = None) -> None:
         self._batch = integer("batch", batch)
         if isinstance(model, str):
-            loaded = library(
-                "sentence_transformers", extra="sentence-transformers", of="this reranker"
-            )
+            loaded = library("sentence_transformers", extra="sentence-transformers", of="this reranker")
             with loading(model, "cross-encoder"):
                 self._model = loaded.CrossEncoder(model, device=device)
         else:
@@ -90,8 +89,9 @@ class CrossEncoderReranker:
         if getattr(scores, "ndim", 1) != 1:
             raise InputError(
                 f"the cross-encoder returned {scores.shape[1]} numbers for each pair, expected one",
-                where="reranker", fix="use a model with one label, trained for ranking",
-            )  # fmt: skip
+                where="reranker",
+                fix="use a model with one label, trained for ranking",
+            )
         return [float(score) for score in scores]
 
 
@@ -124,14 +124,11 @@ class RerankEndpoint(ModelEndpoint):
         max_bytes: int = MAX_BYTES,
     ) -> None:
         endpoint = Endpoint(
-            url, headers=headers, key_env=key_env, key_header=key_header, timeout=timeout,
-            max_bytes=max_bytes,
-        )  # fmt: skip
+            url, headers=headers, key_env=key_env, key_header=key_header, timeout=timeout, max_bytes=max_bytes
+        )
         super().__init__(endpoint, ["tokens", "search_units"])
         self._model = model
-        self.settings: Mapping[str, Any] = {
-            "type": "rerank-endpoint", **endpoint.settings(), "model": model
-        }  # fmt: skip
+        self.settings: Mapping[str, Any] = {"type": "rerank-endpoint", **endpoint.settings(), "model": model}
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[float | None]:
         """Return a score for each text that the server scored.
@@ -153,9 +150,7 @@ class RerankEndpoint(ModelEndpoint):
         if isinstance(content, Mapping):
             rows = next((content[word] for word in ("results", "data") if word in content), None)
         if not isinstance(rows, list):
-            raise self._invalid_response(
-                f"{self._endpoint.quoted(content)}, which has no list of results"
-            )
+            raise self._invalid_response(f"{self._endpoint.quoted(content)}, which has no list of results")
         scores: list[float | None] = [None] * count
         for row in rows:
             held = row if isinstance(row, Mapping) else {}
@@ -165,9 +160,7 @@ class RerankEndpoint(ModelEndpoint):
                 raise self._invalid_response(f"the index {shown} for {many(count, 'text')}")
             score = held.get("relevance_score", held.get("score"))
             if not is_number(score):
-                raise self._invalid_response(
-                    "a result whose relevance_score is not a finite number"
-                )
+                raise self._invalid_response("a result whose relevance_score is not a finite number")
             if scores[place] is not None:
                 raise self._invalid_response(f"the index {place} twice")
             scores[place] = float(score)

@@ -66,19 +66,22 @@ class Tantivy:
         if existing and (location is None or replace):
             raise InputError(
                 "existing=True needs the location of an index, and excludes replace=True",
-                where="tantivy", fix='pass location="its/folder", and omit replace',
-            )  # fmt: skip
+                where="tantivy",
+                fix='pass location="its/folder", and omit replace',
+            )
         if isinstance(fields, str) or not fields or (not existing and len(fields) > 1):
             raise InputError(
-                f"fields={fields!r:.60} is not valid", where="tantivy",
+                f"fields={fields!r:.60} is not valid",
+                where="tantivy",
                 fix='pass one name in a list, ["text"], or those of an existing index',
-            )  # fmt: skip
+            )
         self._fields = list(fields)
         if len({id_field, filter_field, *self._fields}) < len(self._fields) + 2:
             raise InputError(
-                "a field can have only one use", where="tantivy",
+                "a field can have only one use",
+                where="tantivy",
                 fix="give id_field, filter_field, and fields different names",
-            )  # fmt: skip
+            )
         self._stemmer = stemmer
         self._stop_words = stop_words
         self._folder = None if location is None else Path(location)
@@ -169,15 +172,14 @@ class Tantivy:
         except (ValueError, TypeError) as error:
             raise InputError(
                 f"{error}: stemmer={stemmer!r}, stop_words={stop_words!r}",
-                where="tantivy", fix='write the English name of a language: "english"',
-            ) from error  # fmt: skip
+                where="tantivy",
+                fix='write the English name of a language: "english"',
+            ) from error
 
     def _create(self) -> Any:
         name = _ANALYZER.format(self._stemmer or "none", self._stop_words or "none")
         builder = self._tantivy.SchemaBuilder()
-        builder.add_text_field(
-            self._id_field, stored=True, tokenizer_name="raw", index_option="basic"
-        )
+        builder.add_text_field(self._id_field, stored=True, tokenizer_name="raw", index_option="basic")
         builder.add_text_field(self._fields[0], tokenizer_name=name, index_option="freq")
         if self._filter_field:
             builder.add_text_field(self._filter_field, tokenizer_name="raw", index_option="basic")
@@ -205,10 +207,10 @@ class Tantivy:
             return
         if not self._made and not self._replace:
             raise InputError(
-                "an index already exists", where=str(folder),
-                fix="search it with existing=True, remove it with replace=True, or pass another "
-                "folder",
-            )  # fmt: skip
+                "an index already exists",
+                where=str(folder),
+                fix="search it with existing=True, remove it with replace=True, or pass another folder",
+            )
         managed = json.loads((folder / _MANAGED).read_text("utf-8"))
         for name in [*managed, *_LOCKS, _MANAGED, _META]:
             (folder / Path(name).name).unlink(missing_ok=True)
@@ -223,9 +225,10 @@ class Tantivy:
                 index.parse_query('"a"', [field])
         except ValueError as error:
             raise InputError(
-                f"cannot be searched: {error}", where=folder,
+                f"cannot be searched: {error}",
+                where=folder,
                 fix="name the folder of an index of Tantivy, and its fields: fields=[...]",
-            ) from error  # fmt: skip
+            ) from error
         return index
 
     def _register_analyzers(self, index: Any) -> None:
@@ -250,10 +253,10 @@ class Tantivy:
             held = searcher.doc(address).to_dict()
             if self._id_field not in held:
                 raise InputError(
-                    f"a hit has no document id in {self._id_field!r}; it has "
-                    f"{', '.join(sorted(held)) or 'nothing'}",
-                    where="tantivy", fix="name the field that contains it: id_field=...",
-                )  # fmt: skip
+                    f"a hit has no document id in {self._id_field!r}; it has {', '.join(sorted(held)) or 'nothing'}",
+                    where="tantivy",
+                    fix="name the field that contains it: id_field=...",
+                )
             rows.setdefault(str(held[self._id_field][0]), score)
         return list(rows.items())
 
@@ -277,9 +280,7 @@ class Tantivy:
             return asked
         term = kind.term_query(self._index.schema, self._filter_field, _text_of(value))
         # Score 0: the filter selects documents but does not affect their ranks.
-        return kind.boolean_query(
-            [(occur.Must, asked), (occur.Must, kind.const_score_query(term, 0.0))]
-        )
+        return kind.boolean_query([(occur.Must, asked), (occur.Must, kind.const_score_query(term, 0.0))])
 
 
 def _text_of(value: str | int) -> str:

@@ -18,16 +18,8 @@ from rankgauge.data.join import join
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run, named_sources
 from rankgauge.errors import InputError
-from rankgauge.evaluation.evaluation import (
-    Queries,
-    evaluate_blocks,
-    evaluate_each,
-    queries_policy,
-    selected_ids,
-)
-from rankgauge.evaluation.plan import (
-    make_plan,
-)
+from rankgauge.evaluation.evaluation import Queries, evaluate_blocks, evaluate_each, queries_policy, selected_ids
+from rankgauge.evaluation.plan import make_plan
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
@@ -89,10 +81,7 @@ class Reliability(Result):
         """
         (chosen,) = make_plan(measure).measures
         if chosen not in self.measures:
-            raise InputError(
-                f"{chosen} was not evaluated",
-                fix=f"evaluated: {', '.join(map(str, self.measures))}",
-            )
+            raise InputError(f"{chosen} was not evaluated", fix=f"evaluated: {', '.join(map(str, self.measures))}")
         column = self.measures.index(chosen)
         one = max(self.runs, key=lambda run: abs(run.without[column] - run.values[column]))
         return one.run, one.without[column] - one.values[column]
@@ -100,41 +89,39 @@ class Reliability(Result):
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
         run, change = self.largest_change(self.measures[0])
-        return (
-            f"without the judgments that only it contributed, {run} changes most: "
-            f"{self.measures[0]} {change:+.4f}"
-        )
+        return f"without the judgments that only it contributed, {run} changes most: {self.measures[0]} {change:+.4f}"
 
     def table(self) -> Table:
         """Return a table with a row for each run and measure."""
         data = self.data_table()
         rows = tuple((*row[:-2], f"{row[-2]} → {row[-1]}") for row in data.rows)
         return Table(
-            columns=(
-                "run", "own", "relevant", "measure", "all", "without own", "change", "rank",
-            ),
+            columns=("run", "own", "relevant", "measure", "all", "without own", "change", "rank"),
             rows=rows,
             title="each run without the judgments that only it contributed (own)",
             notes=self.notes,
-        )  # fmt: skip
+        )
 
     def data_table(self) -> Table:
         """Return a table with a row for each run and measure, and both ranks as numbers."""
         return Table(
-            (
-                "run", "own judgments", "relevant", "measure", "all", "without own", "change",
-                "rank", "rank without own",
-            ),
+            ("run", "own judgments", "relevant", "measure", "all", "without own", "change", "rank", "rank without own"),
             tuple(
                 (
-                    run.run, run.judgments, run.relevant, str(measure), run.values[column],
-                    run.without[column], run.without[column] - run.values[column],
-                    run.ranks[column], run.ranks_without[column],
+                    run.run,
+                    run.judgments,
+                    run.relevant,
+                    str(measure),
+                    run.values[column],
+                    run.without[column],
+                    run.without[column] - run.values[column],
+                    run.ranks[column],
+                    run.ranks_without[column],
                 )
                 for column, measure in enumerate(self.measures)
                 for run in self.runs
             ),
-        )  # fmt: skip
+        )
 
 
 def reliability(
@@ -179,9 +166,7 @@ def reliability(
     truth, given = Qrels.of(qrels), named_sources(runs)
     named = dict(given)
     if len(named) < len(given):
-        raise InputError(
-            "two runs have the same name", where="runs", fix='name them: {"first": run_a, ...}'
-        )
+        raise InputError("two runs have the same name", where="runs", fix='name them: {"first": run_a, ...}')
     group_of = _grouped(named, groups)
     chosen = make_plan(measures).measures
     order = order_of(ties)
@@ -198,24 +183,16 @@ def reliability(
     contributed = {group: np.zeros(len(truth.table), dtype=bool) for group in group_of.values()}
     whole: _Means = {}
     for name, source in named.items():
-        evaluation, tops = evaluate_blocks(
-            truth, source, chosen, top, name=name, policies=policies, queries=ids
-        )
+        evaluation, tops = evaluate_blocks(truth, source, chosen, top, name=name, policies=policies, queries=ids)
         whole[name] = tuple(evaluation.mean().values())
         contributed[group_of[name]][np.concatenate(tops)] = True
     groups_of = np.sum([*contributed.values()], axis=0)
     owned = {group: rows & (groups_of == 1) for group, rows in contributed.items()}
     # Groups without own judgments change no value. Some queries may have no judgments left.
-    less = {
-        group: Qrels(truth.table.keep(np.flatnonzero(~own)))
-        for group, own in owned.items()
-        if own.any()
-    }
+    less = {group: Qrels(truth.table.keep(np.flatnonzero(~own))) for group, own in owned.items() if own.any()}
     without: dict[str, _Means] = {group: {} for group in less}
     for name, source in named.items() if less else ():
-        found = evaluate_each(
-            [*less.values()], source, chosen, name=name, policies=policies, queries=ids
-        )
+        found = evaluate_each([*less.values()], source, chosen, name=name, policies=policies, queries=ids)
         for means, evaluation in zip(without.values(), found, strict=True):
             means[name] = tuple(evaluation.mean().values())
     left = []
@@ -224,9 +201,7 @@ def reliability(
         judgments = int(np.count_nonzero(own))
         relevant = int(np.count_nonzero(truth.table.values[own] >= 1))
         ranks, ranks_without = (_ranks(chosen, values, name) for values in (whole, part))
-        left.append(
-            LeftOut(name, judgments, relevant, whole[name], part[name], ranks, ranks_without)
-        )
+        left.append(LeftOut(name, judgments, relevant, whole[name], part[name], ranks, ranks_without))
     tau = {
         measure: kendall_tau([run.values[c] for run in left], [run.without[c] for run in left])
         for c, measure in enumerate(chosen)
@@ -239,28 +214,26 @@ def _grouped(named: Mapping[str, Any], groups: Mapping[str, str] | None) -> dict
     if groups is not None:
         lacking = [name for name in named if name not in groups]
         if lacking:
-            raise InputError(
-                f"run {lacking[0]!r} has no group", where="groups", fix="pass one for every run"
-            )
+            raise InputError(f"run {lacking[0]!r} has no group", where="groups", fix="pass one for every run")
     group_of = {name: name if groups is None else str(groups[name]) for name in named}
     if len(set(group_of.values())) < 2:
         what = "run" if groups is None else "group"
         raise InputError(
-            f"got fewer than two {what}s", where="runs",
-            fix=f"pass the {what}s from which the pool was built",
-        )  # fmt: skip
+            f"got fewer than two {what}s", where="runs", fix=f"pass the {what}s from which the pool was built"
+        )
     return group_of
 
 
 def _ranks(measures: Sequence[Measure], values: _Means, name: str) -> tuple[int, ...]:
     """Return the rank of a run by each measure: 1 + the number of better runs."""
     return tuple(
-        1 + sum(
+        1
+        + sum(
             measure.improvements(np.array([one[column] - values[name][column]])).item() > TOLERANCE
             for one in values.values()
         )
         for column, measure in enumerate(measures)
-    )  # fmt: skip
+    )
 
 
 def kendall_tau(one: Sequence[float], other: Sequence[float]) -> float:
@@ -302,8 +275,7 @@ def _reordered(runs: Sequence[LeftOut], column: int) -> Iterator[str]:
     pairs = [
         f"{one.run} and {other.run}"
         for one, other in combinations(runs, 2)
-        if _sign(one.values[column] - other.values[column])
-        != _sign(one.without[column] - other.without[column])
+        if _sign(one.values[column] - other.values[column]) != _sign(one.without[column] - other.without[column])
     ]
     ranks = [
         f"{run.run} ({run.ranks[column]} → {run.ranks_without[column]})"

@@ -23,13 +23,8 @@ from rankgauge.data.ranking import tie_groups
 from rankgauge.data.records import Records
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
-from rankgauge.evaluation.evaluation import (
-    Queries,
-    evaluate,
-)
-from rankgauge.evaluation.plan import (
-    make_plan,
-)
+from rankgauge.evaluation.evaluation import Queries, evaluate
+from rankgauge.evaluation.plan import make_plan
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
@@ -114,8 +109,7 @@ class TieReport(Result):
             if span.measure == chosen:
                 return span
         raise InputError(
-            f"{chosen} was not evaluated",
-            fix=f"evaluated: {', '.join(str(span.measure) for span in self.spans)}",
+            f"{chosen} was not evaluated", fix=f"evaluated: {', '.join(str(span.measure) for span in self.spans)}"
         )
 
     def table(self, *, per_query: bool = False) -> Table:
@@ -176,10 +170,7 @@ class TieReport(Result):
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
         c = self.counts
-        return (
-            f"{self.run_name}: breaking ties differently could change {c['deciding']} of "
-            f"{c['queries']} queries"
-        )
+        return f"{self.run_name}: breaking ties differently could change {c['deciding']} of {c['queries']} queries"
 
     def __repr__(self) -> str:
         c = self.counts
@@ -229,9 +220,14 @@ def tie_report(
 
     def by(policy: Ties, chosen: Iterable[Measure]) -> Evaluation:
         return evaluate(
-            truth if records is None else records, None if records else found, list(chosen),
-            ties=policy, queries=queries, duplicates=duplicates, undefined=undefined,
-        )  # fmt: skip
+            truth if records is None else records,
+            None if records else found,
+            list(chosen),
+            ties=policy,
+            queries=queries,
+            duplicates=duplicates,
+            undefined=undefined,
+        )
 
     evaluations = {
         "value": by(ties, plan.measures),
@@ -261,9 +257,7 @@ def tie_report(
 def _spans(evaluations: Mapping[str, Evaluation]) -> Iterator[TieSpan]:
     value, worst, best = (evaluations[name] for name in ("value", "worst", "best"))
     means = {name: evaluation.mean() for name, evaluation in evaluations.items()}
-    apart = ~np.isclose(
-        worst.per_query, best.per_query, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True
-    )
+    apart = ~np.isclose(worst.per_query, best.per_query, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
     for column, measure in enumerate(value.measures):
         name = str(measure)
         yield TieSpan(
@@ -278,10 +272,7 @@ def _spans(evaluations: Mapping[str, Evaluation]) -> Iterator[TieSpan]:
 
 
 def _tie_counts(
-    truth: Qrels,
-    run: Run,
-    value: Evaluation,
-    groups: tuple[PairTable, tuple[IntArray, IntArray]],
+    truth: Qrels, run: Run, value: Evaluation, groups: tuple[PairTable, tuple[IntArray, IntArray]]
 ) -> tuple[dict[str, int], dict[int, int]]:
     """Return counts of ties in the evaluated queries, and the number of groups of each size."""
     table, (number, deciding) = groups
@@ -307,10 +298,7 @@ def _tie_counts(
 
 
 def _notes(
-    counts: Mapping[str, int],
-    sizes: Mapping[int, int],
-    spans: Iterable[TieSpan],
-    value: Evaluation,
+    counts: Mapping[str, int], sizes: Mapping[int, int], spans: Iterable[TieSpan], value: Evaluation
 ) -> Iterator[str]:
     if not counts["groups"]:
         yield f"{many(counts['queries'], 'query')}: no two documents of a ranking have equal scores"

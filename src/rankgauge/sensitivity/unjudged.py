@@ -63,9 +63,10 @@ class Drawing:
         check_share(self.level, "level", "drawing")
         if self.draws > _MOST_DRAWS:
             raise InputError(
-                f"draws={self.draws} is more than {_MOST_DRAWS}", where="drawing",
+                f"draws={self.draws} is more than {_MOST_DRAWS}",
+                where="drawing",
                 fix="use 1,000 draws, which give an interval with two significant digits",
-            )  # fmt: skip
+            )
         if self.prior not in get_args(Prior):
             raise UnknownName.of("prior", str(self.prior), get_args(Prior))
 
@@ -158,10 +159,7 @@ class UnjudgedReport(Result):
             plain = self.none_relevant.per_query[:, column]
             lower = int(np.count_nonzero(self.all_relevant[:, column] < plain - TOLERANCE))
             if lower and measure.declaration.better == "higher":
-                yield (
-                    f"{measure}: below 'none relevant' for {many(lower, 'query')}: its "
-                    "denominator grows"
-                )
+                yield (f"{measure}: below 'none relevant' for {many(lower, 'query')}: its denominator grows")
         yield "condensed: unjudged documents are removed from the rankings (unjudged=removed)"
         if self.bootstrapped:
             drawing = self.drawing
@@ -222,20 +220,16 @@ def unjudged_report(
     truth, found = Qrels.of(qrels), Run.of(run)
     chosen = queries if isinstance(queries, str | os.PathLike) else list(queries)
     plain, condensed = (
-        evaluate(
-            truth, found, measures, ties=ties, queries=chosen, duplicates=duplicates, unjudged=how
-        )
+        evaluate(truth, found, measures, ties=ties, queries=chosen, duplicates=duplicates, unjudged=how)
         for how in ("not relevant", "removed")
-    )  # fmt: skip
+    )
     lists = _Lists.of(truth, found, plain)
     top = max([1.0, *truth.table.values.tolist()])
     everything = np.stack([lists.all_relevant(m, top) for m in plain.measures], axis=1)
     how, (grades, _) = drawing or Drawing(), truth.ideal
     cutoffs = [dict(measure.params).get("k") for measure in plain.measures]
     judged_at = [parse("Judged" if k is None else f"Judged@{k}") for k in cutoffs]
-    shares = evaluate(
-        truth, found, dict.fromkeys(judged_at), ties=ties, queries=chosen, duplicates=duplicates
-    )
+    shares = evaluate(truth, found, dict.fromkeys(judged_at), ties=ties, queries=chosen, duplicates=duplicates)
     columns = zip(shares.measures, shares.per_query.T, strict=True)
     means = {measure: measure.mean(column, skip_undefined=True) for measure, column in columns}
     return UnjudgedReport(
@@ -284,9 +278,7 @@ class _Lists:
         drawn = np.full((how.draws, len(self.query_ids)), np.nan)
         for places, block in self.blocks:
             for row, place in enumerate(places.tolist()):
-                drawn[:, place] = _drawn(
-                    _row(block, row), measure, how, _generator(how.seed, self.query_ids[place])
-                )
+                drawn[:, place] = _drawn(_row(block, row), measure, how, _generator(how.seed, self.query_ids[place]))
         means = [measure.mean(values) for values in drawn]
         low, high = np.quantile(means, [(1 - how.level) / 2, (1 + how.level) / 2]).tolist()
         return Bootstrapped(math.fsum(means) / len(means), low, high)
@@ -331,20 +323,13 @@ def _drawn(one: JudgedRun, measure: Measure, how: Drawing, rng: np.random.Genera
     for start in range(0, how.draws, step):
         count = min(step, how.draws - start)
         fill = _grades(rng, (count, upto), (of_run, of_pool), how.prior)
-        repeated = JudgedRun(
-            **{name: np.repeat(part, count, axis=0) for name, part in one.__getstate__().items()}
-        )
-        values[start : start + count] = measure.values(
-            filled(repeated, np.repeat(depth, count), fill)
-        )
+        repeated = JudgedRun(**{name: np.repeat(part, count, axis=0) for name, part in one.__getstate__().items()})
+        values[start : start + count] = measure.values(filled(repeated, np.repeat(depth, count), fill))
     return values
 
 
 def _grades(
-    rng: np.random.Generator,
-    shape: tuple[int, int],
-    known: tuple[FloatArray, FloatArray],
-    prior: Prior,
+    rng: np.random.Generator, shape: tuple[int, int], known: tuple[FloatArray, FloatArray], prior: Prior
 ) -> FloatArray:
     """Draw grades from those of the run, of the pool, or of either."""
     of_run, of_pool = known
@@ -367,12 +352,8 @@ def filled(block: JudgedRun, depth: IntArray, fill: FloatArray) -> JudgedRun:
     grades[rows, block.rank[rows, columns] - 1] = block.grade[rows, columns]
     given[rows, block.rank[rows, columns] - 1] = False
     below = block.in_qrels & (block.rank > depth[:, None])
-    rank = np.concatenate(
-        [np.where(inside, ranks, UNRANKED), np.where(below, block.rank, UNRANKED)], axis=1
-    )
-    grade = np.concatenate(
-        [np.where(inside, grades, 0.0), np.where(below, block.grade, 0.0)], axis=1
-    )
+    rank = np.concatenate([np.where(inside, ranks, UNRANKED), np.where(below, block.rank, UNRANKED)], axis=1)
+    grade = np.concatenate([np.where(inside, grades, 0.0), np.where(below, block.grade, 0.0)], axis=1)
     longest = int(np.count_nonzero(rank < UNRANKED, axis=1).max(initial=1))
     order = np.argsort(rank, axis=1, kind="stable")[:, :longest]
     rank, grade = (np.take_along_axis(part, order, axis=1) for part in (rank, grade))

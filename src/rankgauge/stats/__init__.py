@@ -20,10 +20,7 @@ with lazy_imports(globals()):
         percent_agreement as percent_agreement,
         units_needed as units_needed,
     )
-    from rankgauge.stats.arrays import (
-        moments as moments,
-        seed_of as seed_of,
-    )
+    from rankgauge.stats.arrays import moments as moments, seed_of as seed_of
     from rankgauge.stats.change_points import (
         FEWEST_PERIODS as FEWEST_PERIODS,
         ChangePoint as ChangePoint,
@@ -91,9 +88,7 @@ with lazy_imports(globals()):
         none_rates as none_rates,
         ranking_stages as ranking_stages,
     )
-    from rankgauge.stats.poisson_bootstrap import (
-        poisson_bootstrap_interval as poisson_bootstrap_interval,
-    )
+    from rankgauge.stats.poisson_bootstrap import poisson_bootstrap_interval as poisson_bootstrap_interval
     from rankgauge.stats.power_analysis import (
         detectable_difference as detectable_difference,
         planning_sd as planning_sd,
@@ -114,7 +109,4 @@ with lazy_imports(globals()):
         mixing_sd as mixing_sd,
         variance_needed as variance_needed,
     )
-    from rankgauge.stats.t_distribution import (
-        student_t_cdf as student_t_cdf,
-        student_t_quantile as student_t_quantile,
-    )
+    from rankgauge.stats.t_distribution import student_t_cdf as student_t_cdf, student_t_quantile as student_t_quantile

@@ -122,9 +122,7 @@ def krippendorff_alpha(
         varied = (totals > 0).sum(axis=1) > 1
         return _one_minus(within * (number - 1), expected, varied)
 
-    return _with_interval(
-        alpha, groups, int(sizes.sum()), level=level, draws=draws, seed=seed, where=where
-    )
+    return _with_interval(alpha, groups, int(sizes.sum()), level=level, draws=draws, seed=seed, where=where)
 
 
 def percent_agreement(
@@ -157,8 +155,13 @@ def percent_agreement(
     shares = (counts * (counts - 1)).sum(axis=1) / (sizes * (sizes - 1))
     return _with_interval(
         lambda weights: weights @ shares / weights.sum(axis=1),
-        groups, int(sizes.sum()), level=level, draws=draws, seed=seed, where=where,
-    )  # fmt: skip
+        groups,
+        int(sizes.sum()),
+        level=level,
+        draws=draws,
+        seed=seed,
+        where=where,
+    )
 
 
 def cohen_kappa(
@@ -219,18 +222,12 @@ def cohen_kappa(
     def kappa(drawn: FloatArray) -> FloatArray:
         one, other = drawn @ by_rater[0], drawn @ by_rater[1]
         varied = ((one + other) > 0).sum(axis=1) > 1
-        return _one_minus(
-            drawn @ observed * drawn.sum(axis=1), ((one @ cost) * other).sum(axis=1), varied
-        )
+        return _one_minus(drawn @ observed * drawn.sum(axis=1), ((one @ cost) * other).sum(axis=1), varied)
 
-    return _with_interval(
-        kappa, groups, 2 * len(pairs), level=level, draws=draws, seed=seed, where=where
-    )
+    return _with_interval(kappa, groups, 2 * len(pairs), level=level, draws=draws, seed=seed, where=where)
 
 
-def units_needed(
-    half_width: float, shares: npt.ArrayLike, alpha: float = 0.5, *, level: float = 0.95
-) -> int:
+def units_needed(half_width: float, shares: npt.ArrayLike, alpha: float = 0.5, *, level: float = 0.95) -> int:
     """Return the number of units that two raters must rate for an interval of alpha of this width.
 
     Computed for nominal alpha from the variance of its influence function, if a unit gets the same
@@ -252,9 +249,10 @@ def units_needed(
     p = np.asarray(shares, dtype=np.float64)
     if p.ndim != 1 or not (p >= 0).all() or not 0 <= alpha < 1 or (p > 0).sum() < 2:
         raise InputError(
-            f"alpha={alpha} with these shares of answers is not valid", where=where,
+            f"alpha={alpha} with these shares of answers is not valid",
+            where=where,
             fix="pass the shares of two answers or more, and an alpha from 0 to below 1",
-        )  # fmt: skip
+        )
     p = p / p.sum()
     expected = 1 - float(p @ p)
     observed = (1 - alpha) * expected
@@ -290,9 +288,7 @@ def _count_values(ratings: npt.ArrayLike, where: str) -> tuple[FloatArray, Float
     return values, counts, units
 
 
-def _clusters_of(
-    clusters: npt.ArrayLike | None, ratings: npt.ArrayLike, units: IntArray, where: str
-) -> IntArray:
+def _clusters_of(clusters: npt.ArrayLike | None, ratings: npt.ArrayLike, units: IntArray, where: str) -> IntArray:
     """Return the cluster number of each of these units."""
     every = cluster_numbers(clusters, len(np.asarray(ratings)), where, "unit")
     return np.unique(every[units], return_inverse=True)[1]
@@ -300,9 +296,7 @@ def _clusters_of(
 
 def _check_finite(values: FloatArray, where: str) -> None:
     if not np.isfinite(values).all():
-        raise InputError(
-            "a rating is infinite", where=where, fix="pass finite numbers, NaN where one is missing"
-        )
+        raise InputError("a rating is infinite", where=where, fix="pass finite numbers, NaN where one is missing")
 
 
 def _one_minus(observed: FloatArray, expected: FloatArray, varied: BoolArray) -> FloatArray:
@@ -313,14 +307,7 @@ def _one_minus(observed: FloatArray, expected: FloatArray, varied: BoolArray) ->
 
 
 def _with_interval(
-    statistic: _Statistic,
-    groups: IntArray,
-    ratings: int,
-    *,
-    level: float,
-    draws: int,
-    seed: int,
-    where: str,
+    statistic: _Statistic, groups: IntArray, ratings: int, *, level: float, draws: int, seed: int, where: str
 ) -> Agreement:
     """Return the statistic of all units, with a percentile interval from resampled clusters."""
     units = len(groups)

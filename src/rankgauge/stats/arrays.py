@@ -42,9 +42,7 @@ def _numbers(given: npt.ArrayLike, where: str, what: str) -> FloatArray:
     try:
         values = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(
-            f"{what} are not numbers in rows of equal length", where=where, fix="pass an array"
-        ) from None
+        raise InputError(f"{what} are not numbers in rows of equal length", where=where, fix="pass an array") from None
     if not values.size:
         raise InputError(f"no {what}", where=where, fix="pass at least one")
     wrong = ~(np.abs(values) <= _LARGEST)
@@ -80,9 +78,7 @@ def table_of(given: npt.ArrayLike, where: str) -> FloatArray:
             fix="pass one row per query, one column per comparison or system",
         )
     if len(values) < 2:
-        raise InputError(
-            "one query: its spread is unknown", where=where, fix="pass two queries or more"
-        )
+        raise InputError("one query: its spread is unknown", where=where, fix="pass two queries or more")
     return values.reshape(len(values), -1)
 
 
@@ -101,29 +97,22 @@ def p_values(given: npt.ArrayLike, where: str) -> FloatArray:
 def check_share(value: float, name: str, where: str) -> None:
     """Raise InputError unless the value is between 0 and 1."""
     if not 0 < value < 1:
-        raise InputError(
-            f"{name}={value} is not between 0 and 1",
-            where=where,
-            fix=f"write, for example, {name}=0.95",
-        )
+        raise InputError(f"{name}={value} is not between 0 and 1", where=where, fix=f"write, for example, {name}=0.95")
 
 
 def check_amount(value: float, name: str, where: str, *, positive: bool = False) -> None:
     """Raise InputError if the value is negative (or 0, if `positive`), NaN, or too large."""
     if not 0 <= value <= _LARGEST or (positive and value == 0):
         least = "above 0" if positive else "0 or more"
-        raise InputError(
-            f"{name}={value} is not valid", where=where, fix=f"{name} is a number, {least}"
-        )
+        raise InputError(f"{name}={value} is not valid", where=where, fix=f"{name} is a number, {least}")
 
 
 def check_choice(given: str, known: tuple[str, ...], name: str, where: str) -> None:
     """Raise InputError if the value is not among the known ones."""
     if given not in known:
         raise InputError(
-            f"{name}={given!r} is not valid", where=where,
-            fix=f"write {', '.join(known[:-1])} or {known[-1]}",
-        )  # fmt: skip
+            f"{name}={given!r} is not valid", where=where, fix=f"write {', '.join(known[:-1])} or {known[-1]}"
+        )
 
 
 def check_draws(draws: Any, seed: Any, where: str) -> None:
@@ -131,24 +120,19 @@ def check_draws(draws: Any, seed: Any, where: str) -> None:
     for value, name, least in ((draws, "draws", 1), (seed, "seed", 0)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise InputError(
-                f"{name}={value!r} is not valid",
-                where=where,
-                fix=f"{name} is a whole number, {least} or more",
+                f"{name}={value!r} is not valid", where=where, fix=f"{name} is a whole number, {least} or more"
             )
 
 
-def cluster_numbers(
-    clusters: npt.ArrayLike | None, count: int, where: str, unit: str
-) -> npt.NDArray[np.intp]:
+def cluster_numbers(clusters: npt.ArrayLike | None, count: int, where: str, unit: str) -> npt.NDArray[np.intp]:
     """Return the cluster number of each unit, (count,); by default, each unit is a cluster."""
     if clusters is None:
         return np.arange(count)
     given = np.asarray(clusters)
     if given.shape != (count,):
         raise InputError(
-            f"got {given.size} clusters for {count} {unit}s", where=where,
-            fix=f"pass the cluster of each {unit}",
-        )  # fmt: skip
+            f"got {given.size} clusters for {count} {unit}s", where=where, fix=f"pass the cluster of each {unit}"
+        )
     return np.unique(given, return_inverse=True)[1]
 
 

@@ -55,12 +55,7 @@ class LinearTrend:
 
 
 def find_change_points(
-    y: npt.ArrayLike,
-    x: npt.ArrayLike,
-    *,
-    alpha: float = 0.05,
-    draws: int = 999,
-    seed: int | None = None,
+    y: npt.ArrayLike, x: npt.ArrayLike, *, alpha: float = 0.05, draws: int = 999, seed: int | None = None
 ) -> tuple[ChangePoint, ...]:
     """Return the periods where a ratio of sums changes, by binary segmentation.
 
@@ -94,20 +89,11 @@ def find_change_points(
     rng = np.random.default_rng(chosen)
     found = sorted(_splits(over, under, 0, alpha, draws, rng))
     edges = [0, *(index for index, _ in found), len(over)]
-    rates = [
-        float(over[start:end].sum() / under[start:end].sum())
-        for start, end in pairwise(edges)
-        if end > start
-    ]
-    return tuple(
-        ChangePoint(int(kept[index]), rates[n], rates[n + 1], p)
-        for n, (index, p) in enumerate(found)
-    )
+    rates = [float(over[start:end].sum() / under[start:end].sum()) for start, end in pairwise(edges) if end > start]
+    return tuple(ChangePoint(int(kept[index]), rates[n], rates[n + 1], p) for n, (index, p) in enumerate(found))
 
 
-def first_change(
-    y: npt.ArrayLike, x: npt.ArrayLike, *, draws: int = 999, seed: int | None = None
-) -> float:
+def first_change(y: npt.ArrayLike, x: npt.ArrayLike, *, draws: int = 999, seed: int | None = None) -> float:
     """Return the p-value of the largest shift over all periods (see :func:`find_change_points`).
 
     Args:
@@ -178,22 +164,19 @@ def linear_trend(
     else:
         p = 2 * student_t_cdf(-abs(slope / error), df)
     widest = bounds[1] - bounds[0]
-    change, low, high = (
-        max(-widest, min(widest, each * span)) for each in (slope, slope - half, slope + half)
-    )
+    change, low, high = (max(-widest, min(widest, each * span)) for each in (slope, slope - half, slope + half))
     return LinearTrend(slope, change, low, high, p)
 
 
-def _periods(
-    y: npt.ArrayLike, x: npt.ArrayLike, where: str
-) -> tuple[FloatArray, FloatArray, npt.NDArray[np.intp]]:
+def _periods(y: npt.ArrayLike, x: npt.ArrayLike, where: str) -> tuple[FloatArray, FloatArray, npt.NDArray[np.intp]]:
     """Return numerators and denominators of periods with a denominator above 0, and their index."""
     over, under = np.asarray(y, dtype=np.float64), np.asarray(x, dtype=np.float64)
     if over.ndim != 1 or over.shape != under.shape or not (under >= 0).all():
         raise InputError(
-            "numerators and denominators do not match", where=where,
+            "numerators and denominators do not match",
+            where=where,
             fix="pass two numbers for each period, denominators of 0 or more",
-        )  # fmt: skip
+        )
     kept = np.flatnonzero(under)
     return over[kept], under[kept], kept
 
@@ -211,9 +194,7 @@ def _splits(  # noqa: PLR0917 - the arguments of the search
         yield from _splits(y[place:], x[place:], start + place, alpha, draws, rng)
 
 
-def _largest_shift(
-    y: FloatArray, x: FloatArray, draws: int, rng: np.random.Generator
-) -> tuple[int, float]:
+def _largest_shift(y: FloatArray, x: FloatArray, draws: int, rng: np.random.Generator) -> tuple[int, float]:
     """Return the first period after the most likely split, and its permutation p-value."""
     size = np.sqrt(x)
     scaled = (y - float(y.sum() / x.sum()) * x) / size

@@ -58,12 +58,7 @@ class ExpectedClicks:
 
 
 def expected_clicks(
-    pair: npt.ArrayLike,
-    rank: npt.ArrayLike,
-    shown: npt.ArrayLike,
-    clicked: npt.ArrayLike,
-    *,
-    level: float = 0.95,
+    pair: npt.ArrayLike, rank: npt.ArrayLike, shown: npt.ArrayLike, clicked: npt.ArrayLike, *, level: float = 0.95
 ) -> ExpectedClicks:
     """Return clicks over expected clicks (COEC; Zhang and Jones 2007), shrunk toward 1.
 
@@ -108,9 +103,7 @@ def expected_clicks(
 def _strength(clicks: FloatArray, expected: FloatArray, special: Any) -> float:
     """Return the strength of the gamma prior that maximizes the likelihood of the clicks."""
     known = expected > 0
-    kinds, number = np.unique(
-        np.stack([clicks[known], expected[known]]), axis=1, return_counts=True
-    )
+    kinds, number = np.unique(np.stack([clicks[known], expected[known]]), axis=1, return_counts=True)
     c, e = kinds
 
     def likelihood(log_strength: float) -> float:
@@ -168,12 +161,7 @@ class PositionModel:
 
 
 def fit_position_model(
-    pair: npt.ArrayLike,
-    rank: npt.ArrayLike,
-    shown: npt.ArrayLike,
-    clicked: npt.ArrayLike,
-    *,
-    level: float = 0.95,
+    pair: npt.ArrayLike, rank: npt.ArrayLike, shown: npt.ArrayLike, clicked: npt.ArrayLike, *, level: float = 0.95
 ) -> PositionModel:
     """Fit a position-based click model (Richardson, Dominowska, and Ragno 2007).
 
@@ -218,12 +206,11 @@ def fit_position_model(
         raise InputError(
             "no document with a click was shown at several ranks: examination of ranks and "
             "attraction of documents cannot be separated",
-            where=where, fix="use clicks over expected clicks, or swap results at random",
-        )  # fmt: skip
+            where=where,
+            fix="use clicks over expected clicks, or swap results at random",
+        )
     rows = rows.at(known)
-    found = theta, covariance, free = _examination(
-        rows.informative(), np.flatnonzero(known), sparse
-    )
+    found = theta, covariance, free = _examination(rows.informative(), np.flatnonzero(known), sparse)
     alpha = _attraction(rows, theta)
     z = NormalDist().inv_cdf((1 + level) / 2)
     most = z * z * _inflation(rows, alpha, found)
@@ -236,9 +223,18 @@ def fit_position_model(
     factor = np.ones(len(ranks))
     factor[free] = np.exp(z * np.sqrt(np.diag(covariance)))
     return PositionModel(
-        ranks, theta, theta / factor, theta * factor, _sums(pairs, n), _sums(pairs, c),
-        examined, alpha, low, high, level,
-    )  # fmt: skip
+        ranks,
+        theta,
+        theta / factor,
+        theta * factor,
+        _sums(pairs, n),
+        _sums(pairs, c),
+        examined,
+        alpha,
+        low,
+        high,
+        level,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,9 +260,7 @@ class _Rows:
         return replace(found, pair=codes, pairs=int(codes.max()) + 1)
 
     def _where(self, keep: BoolArray) -> _Rows:
-        return replace(
-            self, pair=self.pair[keep], place=self.place[keep], n=self.n[keep], c=self.c[keep]
-        )
+        return replace(self, pair=self.pair[keep], place=self.place[keep], n=self.n[keep], c=self.c[keep])
 
     def by_pair(self, values: FloatArray) -> FloatArray:
         return _sums(self.pair, values, self.pairs)
@@ -293,10 +287,7 @@ def _examination(rows: _Rows, known: IntArray, sparse: Any) -> _Examination:
         share = weight / rows.by_pair(weight)[rows.pair]
         rest = rows.c - clicks[rows.pair] * share
         q = sparse.csr_matrix((share, (rows.pair, rows.place)), (rows.pairs, rows.ranks))
-        curve = (
-            np.diag(rows.by_rank(clicks[rows.pair] * share))
-            - (q.T @ sparse.diags(clicks) @ q).toarray()
-        )
+        curve = np.diag(rows.by_rank(clicks[rows.pair] * share)) - (q.T @ sparse.diags(clicks) @ q).toarray()
         step = np.zeros(rows.ranks)
         free = known[1:]
         step[free] = np.linalg.solve(curve[np.ix_(free, free)], rows.by_rank(rest)[free])
@@ -345,9 +336,7 @@ def _attraction(rows: _Rows, theta: FloatArray) -> FloatArray:
     low, high = np.zeros(rows.pairs), np.ones(rows.pairs)
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        rises = clicks > middle * rows.by_pair(
-            missed * t / np.maximum(1 - t * middle[rows.pair], _TINY)
-        )
+        rises = clicks > middle * rows.by_pair(missed * t / np.maximum(1 - t * middle[rows.pair], _TINY))
         low, high = np.where(rises, middle, low), np.where(rises, high, middle)
     return np.where(clicks > 0, high, 0.0)
 
@@ -405,16 +394,17 @@ def _counts(
     n, c = (np.asarray(each, dtype=np.float64) for each in columns[2:])
     if not len({each.shape for each in (pairs, ranks, n, c)}) == 1 == n.ndim or not n.size:
         raise InputError(
-            "columns do not match", where=where,
+            "columns do not match",
+            where=where,
             fix="pass a pair, a rank, impressions, and clicks for each row, at least one",
-        )  # fmt: skip
+        )
     wrong = ~((c >= 0) & (c <= n) & (n > 0) & np.isfinite(n) & (pairs >= 0) & (ranks >= 1))
     if wrong.any():
         at = int(np.flatnonzero(wrong)[0])
         raise InputError(
-            f"{c[at]:g} clicks of {n[at]:g} impressions of pair {pairs[at]} at rank {ranks[at]} "
-            "are not possible",
-            where=where, fix="pass clicks from 0 to impressions, pairs from 0, and ranks from 1",
-        )  # fmt: skip
+            f"{c[at]:g} clicks of {n[at]:g} impressions of pair {pairs[at]} at rank {ranks[at]} are not possible",
+            where=where,
+            fix="pass clicks from 0 to impressions, pairs from 0, and ranks from 1",
+        )
     places, place = np.unique(ranks, return_inverse=True)
     return pairs, place, n, c, places

@@ -54,9 +54,10 @@ class ClusterSums:
         over, under = np.asarray(y, dtype=np.float64), np.asarray(x, dtype=np.float64)
         if over.ndim != 1 or over.shape != under.shape or not (under >= 0).all():
             raise InputError(
-                "numerators and denominators do not match", where="ClusterSums",
+                "numerators and denominators do not match",
+                where="ClusterSums",
                 fix="pass two numbers for each cluster, denominators of 0 or more",
-            )  # fmt: skip
+            )
         sums = (over, under, over * over, over * under, under * under)
         return cls(int(np.count_nonzero(under)), *(math.fsum(each) for each in sums))
 
@@ -88,9 +89,7 @@ class ClusterSums:
         """
         misses = self.x - self.y
         missed = self.xx - 2 * self.xy + self.yy
-        weight = min(
-            self.y**2 / self.yy if self.yy else 0.0, misses**2 / missed if missed > 0 else 0.0
-        )
+        weight = min(self.y**2 / self.yy if self.yy else 0.0, misses**2 / missed if missed > 0 else 0.0)
         independent = self.ratio * (1 - self.ratio) / self.x
         seen = max(1.0, self.variance / independent) if weight and independent > 0 else 1.0
         return (weight * seen + self.xx / self.x) / (weight + 1)
@@ -122,9 +121,10 @@ def clustered_proportion(sums: ClusterSums, level: float = 0.95) -> Estimate:
     check_share(level, "level", "clustered_proportion")
     if not 0 <= sums.y <= sums.x:
         raise InputError(
-            f"{sums.y:g} hits of {sums.x:g} items are not possible", where="clustered_proportion",
+            f"{sums.y:g} hits of {sums.x:g} items are not possible",
+            where="clustered_proportion",
             fix="pass hits from 0 to the number of items, or use clustered_mean()",
-        )  # fmt: skip
+        )
     missing = _without_interval(sums, level)
     if missing is not None:
         return missing

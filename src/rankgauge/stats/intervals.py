@@ -50,9 +50,7 @@ def effective_size(weights: npt.ArrayLike) -> float:
     return 1 / math.fsum((found**2).tolist())
 
 
-def weighted_mean_interval(
-    values: npt.ArrayLike, weights: npt.ArrayLike, level: float = 0.95
-) -> Interval:
+def weighted_mean_interval(values: npt.ArrayLike, weights: npt.ArrayLike, level: float = 0.95) -> Interval:
     """Return a t interval of a weighted mean of independent values, with the jackknife error.
 
     With u = w / sum w and the mean m = sum u v, the interval is
@@ -79,9 +77,10 @@ def weighted_mean_interval(
     used = int(np.count_nonzero(shares))
     if len(column) != len(shares) or used < 2:
         raise InputError(
-            f"{len(column)} values and {len(shares)} weights, {used} of them above 0", where=where,
+            f"{len(column)} values and {len(shares)} weights, {used} of them above 0",
+            where=where,
             fix="give each value a weight, and at least two weights above 0",
-        )  # fmt: skip
+        )
     mean = math.fsum((shares * column).tolist())
     # If one weight is nearly the whole sum, nothing remains without it.
     left_out = shares * (column - mean) / np.maximum(1 - shares, 1e-12)
@@ -98,9 +97,8 @@ def _weights(given: npt.ArrayLike, where: str) -> FloatArray:
         weights = np.full(1, -1.0)
     if weights.min() < 0:
         raise InputError(
-            "weights are not all 0 or more, with at least one above 0",
-            where=where, fix="check the weights",
-        )  # fmt: skip
+            "weights are not all 0 or more, with at least one above 0", where=where, fix="check the weights"
+        )
     # Scaled to a maximum of 1, so that sums of huge weights do not overflow.
     weights = weights / weights.max()
     shares: FloatArray = weights / math.fsum(weights.tolist())
@@ -116,9 +114,7 @@ _TINY = 1e-90  # the cubes of smaller numbers underflow
 _NORMAL = NormalDist()
 
 
-def mean_lower_bound(
-    differences: npt.ArrayLike, level: float = 0.95, lowest: float = -math.inf
-) -> float:
+def mean_lower_bound(differences: npt.ArrayLike, level: float = 0.95, lowest: float = -math.inf) -> float:
     """Return a lower confidence bound of the mean difference; -inf if there is none.
 
     The bound is the lower of two: the t bound, and the (1 - level) quantile of a weighted mean of
@@ -173,9 +169,7 @@ def mean_interval(differences: npt.ArrayLike, level: float = 0.95) -> tuple[floa
     if 0 < top < _TINY:
         low, high = mean_interval(values / top, level)
         return low * top, high * top
-    low, high = (
-        _lower_bound(side, (1 + level) / 2, beyond_worst(side)) for side in (values, -values)
-    )
+    low, high = (_lower_bound(side, (1 + level) / 2, beyond_worst(side)) for side in (values, -values))
     return low, -high
 
 
@@ -321,9 +315,7 @@ def wilson_interval(
     """
     where = "wilson_interval"
     check_share(level, "level", where)
-    hits, n = np.broadcast_arrays(
-        np.asarray(successes, dtype=np.float64), np.asarray(trials, dtype=np.float64)
-    )
+    hits, n = np.broadcast_arrays(np.asarray(successes, dtype=np.float64), np.asarray(trials, dtype=np.float64))
     wrong = ~((hits >= 0) & (hits <= n) & np.isfinite(n))
     if wrong.any():
         raise InputError(
@@ -342,9 +334,7 @@ def wilson_interval(
     return low, np.where(hits == n, 1.0, center + half)
 
 
-def ratio_interval(
-    value: float, low: float, high: float, divisor: tuple[float, float, float]
-) -> tuple[float, float]:
+def ratio_interval(value: float, low: float, high: float, divisor: tuple[float, float, float]) -> tuple[float, float]:
     """Return the interval of a ratio of two independent estimates, from their intervals.
 
     Args:

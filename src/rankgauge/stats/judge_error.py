@@ -55,9 +55,7 @@ class Estimate:
         return math.inf if math.isnan(self.high - self.low) else self.high - self.low
 
 
-def clustered_rate(
-    hits: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, level: float = 0.95
-) -> Estimate:
+def clustered_rate(hits: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, level: float = 0.95) -> Estimate:
     """Return a proportion with Wilson's interval for the effective number of items.
 
     The effective number is n / max(1, D), where D is the variance between clusters divided by that
@@ -90,11 +88,7 @@ def clustered_rate(
 
 
 def clustered_difference(
-    values: npt.ArrayLike,
-    group: npt.ArrayLike,
-    clusters: npt.ArrayLike | None = None,
-    *,
-    level: float = 0.95,
+    values: npt.ArrayLike, group: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, level: float = 0.95
 ) -> Estimate:
     """Return the mean of values in a group minus that of the other items, with an interval.
 
@@ -114,9 +108,10 @@ def clustered_difference(
     numbers, inside = np.asarray(values, dtype=np.float64), np.asarray(group, dtype=bool)
     if numbers.shape != inside.shape or not (np.abs(numbers) <= 1).all():
         raise InputError(
-            "values and group do not match", where=where,
+            "values and group do not match",
+            where=where,
             fix="pass a number from -1 to 1, and whether it is in the group, for each item",
-        )  # fmt: skip
+        )
     groups = cluster_numbers(clusters, len(numbers), where, "item")
     if min(inside.sum(), (~inside).sum()) < 2:
         return _undefined("fewer than 2 labels in a group", level)
@@ -205,11 +200,7 @@ class JudgeErrors:
 
 
 def judge_errors(
-    judge: npt.ArrayLike,
-    human: npt.ArrayLike,
-    clusters: npt.ArrayLike | None = None,
-    *,
-    level: float = 0.95,
+    judge: npt.ArrayLike, human: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, level: float = 0.95
 ) -> JudgeErrors:
     """Return the errors of a judge, by least squares of its values on those of people.
 
@@ -232,10 +223,9 @@ def judge_errors(
     count, nan = int(known.sum()), math.nan
     missing = [
         f"no item was labeled {name} by people"
-        for name, there in (("positive", (given[known] > 0).any()),
-                            ("negative", (given[known] < 1).any()))
+        for name, there in (("positive", (given[known] > 0).any()), ("negative", (given[known] < 1).any()))
         if not there
-    ]  # fmt: skip
+    ]
     if not missing and np.ptp(given[known]) == 0:
         missing = ["people gave all items the same value"]
     if missing:
@@ -249,10 +239,7 @@ def judge_errors(
     sums = np.stack([np.bincount(own, row) for row in (on_intercept, on_slope)])
     number = sums.shape[1]
     (v, shared), (_, w) = (sums @ sums.T * number / (number - 1)).tolist()
-    return JudgeErrors(
-        *raw, smoothed, (v, shared, w),
-        _t_quantile(level, number - 4), level, count,
-    )  # fmt: skip
+    return JudgeErrors(*raw, smoothed, (v, shared, w), _t_quantile(level, number - 4), level, count)
 
 
 def _least_squares(x: FloatArray, y: FloatArray) -> tuple[float, float]:
@@ -304,9 +291,8 @@ def rogan_gladen(
     share = np.ones(len(says)) if weights is None else np.asarray(weights, dtype=np.float64)
     if share.shape != says.shape or not (share >= 0).all() or not share.any():
         raise InputError(
-            "weights do not match", where=where,
-            fix="pass one number of 0 or more for each item, at least one above 0",
-        )  # fmt: skip
+            "weights do not match", where=where, fix="pass one number of 0 or more for each item, at least one above 0"
+        )
     share /= share.sum()
     rate = float(share @ says)
     groups = cluster_numbers(clusters, len(says), where, "item")
@@ -351,9 +337,7 @@ def prediction_powered_mean(
     if len(np.unique(groups[known])) < 2:
         return _undefined("labels of people on fewer than 2 questions", level, sample)
     own, other = predicted[known], predicted[~known]
-    weight, leverage = (
-        _best_weight(own, given[known], rest) if power is None else (power, np.zeros(sample))
-    )
+    weight, leverage = _best_weight(own, given[known], rest) if power is None else (power, np.zeros(sample))
     shift = weight * (float(other.mean()) - float(own.mean())) if rest else 0.0
     value = float(given[known].mean()) + shift
     # Pseudo-labels are on items with the average value of the judge.
@@ -404,9 +388,10 @@ def prediction_powered_values(
     count = int(known.sum())
     if given.shape != said.shape or count < _FEWEST_LABELS:
         raise InputError(
-            f"{count} labels of people on {len(said)} items", where=where,
+            f"{count} labels of people on {len(said)} items",
+            where=where,
             fix=f"pass a value for each item, NaN where missing; at least {_FEWEST_LABELS} labels",
-        )  # fmt: skip
+        )
     weight, _ = _best_weight(said[known], given[known], len(said))
     weight = min(1.0, weight * (1 + count / len(said)))
     errors = given[known] - weight * said[known]
@@ -430,9 +415,7 @@ def _best_weight(own: FloatArray, given: FloatArray, rest: int) -> tuple[float, 
     return min(1.0, max(0.0, weight)), np.minimum(leverage, 0.5)
 
 
-def naive_rate(
-    judge: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, level: float = 0.95
-) -> Estimate:
+def naive_rate(judge: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, level: float = 0.95) -> Estimate:
     """Return the mean of the values of a judge, with an interval that assumes they are correct.
 
     This interval is usually reported, but covers the true mean only if the judge is right.
@@ -483,9 +466,7 @@ def _zero_to_one(given: npt.ArrayLike, where: str, what: str) -> FloatArray:
     except (TypeError, ValueError):
         values = np.array([math.nan])
     if values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():
-        raise InputError(
-            f"{what} are not numbers from 0 to 1", where=where, fix="pass one for each item"
-        )
+        raise InputError(f"{what} are not numbers from 0 to 1", where=where, fix="pass one for each item")
     return values
 
 
@@ -498,7 +479,8 @@ def _labels(human: npt.ArrayLike, n: int, where: str) -> tuple[FloatArray, npt.N
     known = ~np.isnan(given)
     if given.shape != (n,):
         raise InputError(
-            f"labels of people do not match the {n} of the judge", where=where,
+            f"labels of people do not match the {n} of the judge",
+            where=where,
             fix="pass one for each item, NaN where there is none",
-        )  # fmt: skip
+        )
     return _zero_to_one(np.where(known, given, 0.0), where, "labels of people"), known

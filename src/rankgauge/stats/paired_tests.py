@@ -214,9 +214,7 @@ def sign_test(wins: int, losses: int) -> float:
     check_amount(losses, "losses", "sign_test")
     total, most = wins + losses, max(wins, losses)
     if total < 1000:  # integers: exact
-        return min(
-            1.0, 2 * sum(math.comb(total, each) for each in range(most, total + 1)) / 2**total
-        )
+        return min(1.0, 2 * sum(math.comb(total, each) for each in range(most, total + 1)) / 2**total)
     each = np.arange(most, total + 1)
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, total + 1)))])
     chances = np.exp(logs[total] - logs[each] - logs[total - each] - total * math.log(2))
@@ -355,9 +353,7 @@ def bootstrap_interval(
     whole, unit = whole_numbers(column)
     rng = np.random.Generator(np.random.PCG64(seed))
     # Drawn in the calling thread, block by block.
-    drawn = (
-        rng.integers(len(whole), size=(count, len(whole))) for _, count in blocks(draws, len(whole))
-    )
+    drawn = (rng.integers(len(whole), size=(count, len(whole))) for _, count in blocks(draws, len(whole)))
     sums = np.concatenate(list(map_in_threads(lambda rows: whole[rows].sum(axis=1), drawn, jobs)))
     shares = [(1 - level) / 2, (1 + level) / 2]
     if method == "bca":

@@ -113,9 +113,7 @@ class PlackettLuce:
         members = np.asarray(sets, dtype=np.int64)
         _incidence(members, len(self.utilities), "information")
         if (members < 0).any():
-            raise InputError(
-                "the sets differ in size", where="information", fix="call once for each size"
-            )
+            raise InputError("the sets differ in size", where="information", fix="call once for each size")
         utilities = self.utilities[members]
         top = utilities.max(axis=1, initial=0.0, keepdims=True)
         weights = np.exp(utilities - top)
@@ -123,9 +121,7 @@ class PlackettLuce:
         return members, p[:, :, None] * (np.eye(members.shape[1]) - p[:, None, :])
 
 
-def ranking_stages(
-    shown: Sequence[int], ranking: Sequence[int]
-) -> tuple[list[list[int]], list[int]]:
+def ranking_stages(shown: Sequence[int], ranking: Sequence[int]) -> tuple[list[list[int]], list[int]]:
     """Return the choices in a ranking, as `offered` and `chosen` in :func:`fit_plackett_luce`.
 
     The best item is chosen from all items, the second from the others, and so on; each is preferred
@@ -153,9 +149,7 @@ def ranking_stages(
                 )
             left = [item for item in left if item != place]
         elif len(offered) < len(ranking):
-            raise InputError(
-                "a ranking continues after none", where="ranking_stages", fix="pass none last"
-            )
+            raise InputError("a ranking continues after none", where="ranking_stages", fix="pass none last")
     return offered, list(ranking)
 
 
@@ -252,11 +246,7 @@ class NoneRate:
 
 
 def none_rates(
-    predicted: npt.ArrayLike,
-    observed: npt.ArrayLike,
-    edges: Sequence[float] = _EDGES,
-    *,
-    level: float = 0.95,
+    predicted: npt.ArrayLike, observed: npt.ArrayLike, edges: Sequence[float] = _EDGES, *, level: float = 0.95
 ) -> tuple[NoneRate, ...]:
     """Return observed and predicted rates of "none" by predicted probability, to check the fit.
 
@@ -285,12 +275,7 @@ def none_rates(
             found = int(none[mine].sum())
             low, high = wilson_interval(found, sets, level)
             mean = math.fsum(chance[mine].tolist()) / sets
-            rates.append(
-                NoneRate(
-                    edges[index], edges[index + 1], sets, mean, found / sets,
-                    (float(low), float(high)),
-                )
-            )  # fmt: skip
+            rates.append(NoneRate(edges[index], edges[index + 1], sets, mean, found / sets, (float(low), float(high))))
     return tuple(rates)
 
 
@@ -315,11 +300,7 @@ def _incidence(offered: npt.ArrayLike, items: int, where: str) -> BoolArray:
     np.add.at(counts, (np.arange(len(sets))[:, None], sets), 1)
     if (counts[:, :-1] > 1).any():
         row = int(np.argwhere(counts[:, :-1] > 1)[0, 0])
-        raise InputError(
-            f"duplicate item in set {row}: {sets[row].tolist()}",
-            where=where,
-            fix="offer each item once",
-        )
+        raise InputError(f"duplicate item in set {row}: {sets[row].tolist()}", where=where, fix="offer each item once")
     return counts[:, :-1] > 0
 
 

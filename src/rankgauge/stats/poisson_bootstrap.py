@@ -32,17 +32,12 @@ _DRAWS = 16 * _PER_WORD  # per block
 @lru_cache(maxsize=1)
 def _table() -> npt.NDArray[np.uint8]:
     """Return the Poisson weight of each 16-bit number; probabilities are multiples of 2 ** -16."""
-    edges = [round(65536 * math.exp(-1) * sum(1 / math.factorial(k) for k in range(n + 1)))
-             for n in range(10)]  # fmt: skip
+    edges = [round(65536 * math.exp(-1) * sum(1 / math.factorial(k) for k in range(n + 1))) for n in range(10)]
     return np.searchsorted(edges, np.arange(65536), side="right").astype(np.uint8)
 
 
 def poisson_bootstrap_interval(  # noqa: PLR0917 - as bootstrap_interval, and the ids
-    differences: npt.ArrayLike,
-    query_ids: Iterable[Any],
-    level: float = 0.95,
-    draws: int = 1000,
-    seed: int = 0,
+    differences: npt.ArrayLike, query_ids: Iterable[Any], level: float = 0.95, draws: int = 1000, seed: int = 0
 ) -> Interval:
     """Return a percentile interval of the mean difference, by a bootstrap with Poisson weights.
 
@@ -74,14 +69,14 @@ def poisson_bootstrap_interval(  # noqa: PLR0917 - as bootstrap_interval, and th
     check_draws(draws, seed, where)
     if len(ids) != len(column):
         raise InputError(
-            f"{len(column)} differences and {len(ids)} query ids", where=where,
-            fix="pass the id of each query",
-        )  # fmt: skip
+            f"{len(column)} differences and {len(ids)} query ids", where=where, fix="pass the id of each query"
+        )
     if len(set(ids)) < len(ids):
         raise InputError(
-            f"{len(ids)} query ids, of which {len(set(ids))} differ", where=where,
+            f"{len(ids)} query ids, of which {len(set(ids))} differ",
+            where=where,
             fix="pass one difference for each query",
-        )  # fmt: skip
+        )
     mean, sd = moments(column)
     if not sd:
         return Interval(mean, mean, mean, level, "poisson")
@@ -125,9 +120,7 @@ def whole_differences(differences: FloatArray, exponent: int) -> FloatArray:
     return np.rint(np.ldexp(differences, _BITS - exponent))
 
 
-def weighted_sums(
-    keys: npt.NDArray[np.uint64], whole: FloatArray, draws: int
-) -> npt.NDArray[np.int64]:
+def weighted_sums(keys: npt.NDArray[np.uint64], whole: FloatArray, draws: int) -> npt.NDArray[np.int64]:
     """Return (draws, 1 + M) exact sums of the weights and of (Q, M) weighted integers."""
     found = np.zeros((draws, 1 + whole.shape[1]), dtype=np.int64)
     for start in range(0, len(keys), _ROWS):

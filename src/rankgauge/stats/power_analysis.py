@@ -46,14 +46,10 @@ def planning_sd(sd: float, queries: int) -> float:
     _check_queries(queries, "planning_sd")
     if not sd:
         return 0.0
-    return (
-        sd * math.sqrt((queries - 1) / (queries - _KURTOSIS)) if queries > _KURTOSIS else math.inf
-    )
+    return sd * math.sqrt((queries - 1) / (queries - _KURTOSIS)) if queries > _KURTOSIS else math.inf
 
 
-def power(
-    sd: float, queries: int, difference: float, alpha: float = 0.05, *, changed: float = 1.0
-) -> float:
+def power(sd: float, queries: int, difference: float, alpha: float = 0.05, *, changed: float = 1.0) -> float:
     """Return the power of the two-sided paired t test for a true mean difference.
 
     P(|T| > t(1 - alpha/2; Q - 1)), with T noncentral t with noncentrality difference * sqrt(Q) /
@@ -168,8 +164,7 @@ def _power(effect: float, queries: int, alpha: float) -> float:
     spread, weight = _spreads(queries - 1)
     shift = effect * math.sqrt(queries)
     chances = (
-        math.erfc((critical * s - shift) / math.sqrt(2))
-        + math.erfc((critical * s + shift) / math.sqrt(2))
+        math.erfc((critical * s - shift) / math.sqrt(2)) + math.erfc((critical * s + shift) / math.sqrt(2))
         for s in spread
     )
     return min(1.0, math.fsum(w * c for w, c in zip(weight, chances, strict=True)) / 2)
@@ -184,9 +179,7 @@ def _spreads(df: int) -> tuple[list[float], list[float]]:
     return np.exp(log_s).tolist(), (density / math.fsum(density.tolist())).tolist()
 
 
-def _check(
-    sd: float, alpha: float, where: str, power: float | None = None, *, changed: float = 1.0
-) -> None:
+def _check(sd: float, alpha: float, where: str, power: float | None = None, *, changed: float = 1.0) -> None:
     check_amount(sd, "sd", where)
     check_share(alpha, "alpha", where)
     if changed != 1.0:
@@ -195,16 +188,12 @@ def _check(
         check_share(power, "power", where)
         if power <= alpha:
             raise InputError(
-                f"power={power} is not above alpha={alpha}",
-                where=where,
-                fix="write, for example, power=0.8",
+                f"power={power} is not above alpha={alpha}", where=where, fix="write, for example, power=0.8"
             )
 
 
 def _check_queries(queries: int, where: str) -> None:
     if isinstance(queries, bool) or not 2 <= queries <= _MOST_QUERIES or queries != int(queries):
         raise InputError(
-            f"queries={queries!r} is not valid",
-            where=where,
-            fix="queries is a whole number from 2 to 10**8",
+            f"queries={queries!r} is not valid", where=where, fix="queries is a whole number from 2 to 10**8"
         )

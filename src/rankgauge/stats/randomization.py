@@ -91,9 +91,7 @@ def randomization_test(
     return RandomizationTest("randomization", p, exact, draws, seed)
 
 
-def pairwise_test(
-    values: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1
-) -> RandomizationTest:
+def pairwise_test(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1) -> RandomizationTest:
     """Perform :func:`randomization_test` for all pairs of S systems.
 
     The flipped sum of a pair is the difference between the flipped sums of its systems, so the work
@@ -145,9 +143,7 @@ def pairwise_test(
     return RandomizationTest("randomization", p + p.T + np.eye(systems), exact, draws, seed)
 
 
-def max_t(
-    differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1
-) -> RandomizationTest:
+def max_t(differences: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1) -> RandomizationTest:
     """Test M comparisons with p-values corrected by single-step max-T (Westfall and Young 1993).
 
     Null hypothesis of the family: the systems do not differ in any comparison. The same signs are
@@ -188,16 +184,12 @@ def max_t(
         largest: FloatArray = (np.abs(sums, out=sums) / norm).max(axis=1)
         return largest
 
-    largest = np.concatenate(
-        list(_flipped(whole, None if few else draws, seed, largest_in, jobs=jobs))
-    )
+    largest = np.concatenate(list(_flipped(whole, None if few else draws, seed, largest_in, jobs=jobs)))
     edge = observed - TIE * math.sqrt(len(whole))
     return RandomizationTest("max-T", _share(largest, edge, all_of_them=few), exact, draws, seed)
 
 
-def tukey_hsd(
-    values: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1
-) -> RandomizationTest:
+def tukey_hsd(values: npt.ArrayLike, draws: int = 10_000, seed: int = 0, *, jobs: int = 1) -> RandomizationTest:
     """Perform the randomized Tukey HSD test for all pairs of systems (Carterette, TOIS 2012).
 
     Null hypothesis: all S systems are exchangeable within each query. Each draw permutes the
@@ -230,8 +222,7 @@ def tukey_hsd(
     whole = whole_numbers(rows, joint=True)[0]
     rng = np.random.Generator(np.random.PCG64(seed))
     drawn = (
-        rng.permuted(np.broadcast_to(whole, (count, *whole.shape)), axis=2)
-        for _, count in blocks(draws, whole.size)
+        rng.permuted(np.broadcast_to(whole, (count, *whole.shape)), axis=2) for _, count in blocks(draws, whole.size)
     )
     ranges = np.concatenate(list(map_in_threads(_ranges, drawn, jobs)))
     sums = total(whole)
@@ -268,12 +259,7 @@ def _enumerated(column: FloatArray) -> float:
 
 
 def _flipped(
-    whole: FloatArray,
-    draws: int | None,
-    seed: int,
-    look: Callable[[FloatArray], _T],
-    *,
-    jobs: int,
+    whole: FloatArray, draws: int | None, seed: int, look: Callable[[FloatArray], _T], *, jobs: int
 ) -> Iterator[_T]:
     """Yield `look` of the column sums (block, M) for random sign patterns, or all if draws is None.
 

@@ -83,9 +83,10 @@ def confidence_sequence(
     given, variance = (np.asarray(each, dtype=np.float64) for each in (differences, variances))
     if given.ndim != 1 or given.shape != variance.shape or (variance <= 0).any():
         raise InputError(
-            "differences and variances do not match", where=where,
+            "differences and variances do not match",
+            where=where,
             fix="pass one of each for every look, variances above 0 or NaN",
-        )  # fmt: skip
+        )
     known = np.isfinite(variance) & np.isfinite(given)
     v = np.where(known, variance, 1.0)
     d = np.where(known, given, 0.0)
@@ -124,9 +125,7 @@ def mixing_sd(variance: float, level: float = 0.95) -> float:
     return math.sqrt(variance * root(past, 0.0, high))
 
 
-def variance_needed(
-    difference: float, *, mixing: float, level: float = 0.95, power: float = 0.8
-) -> float:
+def variance_needed(difference: float, *, mixing: float, level: float = 0.95, power: float = 0.8) -> float:
     """Return the variance at which a look detects a true difference with this probability.
 
     Solves abs(d) = half-width(V) + z(power) sqrt(V). Earlier looks add to the probability.

@@ -21,9 +21,7 @@ def student_t_cdf(t: float, df: float) -> float:
     """
     if math.isnan(t) or not df > 0 or math.isinf(df):
         raise InputError(
-            f"t={t} with df={df} is not valid",
-            where="student_t_cdf",
-            fix="t is a number, df a number above 0",
+            f"t={t} with df={df} is not valid", where="student_t_cdf", fix="t is a number, df a number above 0"
         )
     if math.isinf(t):
         return float(t > 0)
@@ -42,9 +40,7 @@ def beyond(square: float, df: float) -> float:
         log_ratio = math.lgamma(a + 0.5) - math.lgamma(a)
     else:
         log_ratio = 0.5 * math.log(a) - 1 / (8 * a) + 1 / (192 * a**3) - 1 / (640 * a**5)
-    front = math.exp(
-        log_ratio - 0.5 * math.log(math.pi) - a * math.log1p(square / df) + 0.5 * math.log(y)
-    )
+    front = math.exp(log_ratio - 0.5 * math.log(math.pi) - a * math.log1p(square / df) + 0.5 * math.log(y))
     if x < (a + 1) / (a + 2.5):
         return front * _beta_fraction(x, a, 0.5) / a
     return max(0.0, 1.0 - front * _beta_fraction(y, 0.5, a) / 0.5)

@@ -103,9 +103,10 @@ class LabelScores:
         check_draws(1, seed, "two_sample")
         if given.ndim != 2 or len(given) < 2 * _FOLDS:
             raise InputError(
-                f"{len(given)} points are too few", where="two_sample",
+                f"{len(given)} points are too few",
+                where="two_sample",
                 fix=f"pass (n, d) coordinates of at least {2 * _FOLDS} points",
-            )  # fmt: skip
+            )
         rng = np.random.Generator(np.random.PCG64(seed))
         # In random order, since ties between neighbors are broken by the order of the points,
         # which must not depend on the labels.
@@ -141,11 +142,7 @@ class LabelScores:
         return np.nan_to_num(areas, nan=0.5)
 
     def test(
-        self,
-        labels: npt.NDArray[np.bool_],
-        permutations: int = 499,
-        seed: int = 0,
-        level: float = 0.95,
+        self, labels: npt.NDArray[np.bool_], permutations: int = 499, seed: int = 0, level: float = 0.95
     ) -> TwoSampleTest:
         """Test whether the labels are independent of the points.
 
@@ -171,8 +168,9 @@ class LabelScores:
         if labels.shape != (len(self.order),) or labels.all() or not labels.any():
             raise InputError(
                 f"labels have shape {labels.shape} and {int(labels.sum())} True values",
-                where="two_sample", fix=f"pass {len(self.order)} labels, some True and some False",
-            )  # fmt: skip
+                where="two_sample",
+                fix=f"pass {len(self.order)} labels, some True and some False",
+            )
         rng = np.random.Generator(np.random.PCG64([seed, 1]))
         drawn = np.stack([labels, *(rng.permutation(labels) for _ in range(permutations))], axis=1)
         areas = self.areas(drawn)
@@ -183,32 +181,31 @@ class LabelScores:
         estimates = tuple(
             _estimate(scores, labels[self.order], groups, (level, float(least)))
             for scores, groups, least in zip(
-                self._scores(labels[self.order].astype(np.float64)),
-                self._groups,
-                spread,
-                strict=True,
+                self._scores(labels[self.order].astype(np.float64)), self._groups, spread, strict=True
             )
         )
         return TwoSampleTest(
-            float((reached + 1) / (permutations + 1)), estimates, tuple(z[:, 0].tolist()),
-            int(z[:, 0].argmax()), permutations, center, spread, largest,
-        )  # fmt: skip
+            float((reached + 1) / (permutations + 1)),
+            estimates,
+            tuple(z[:, 0].tolist()),
+            int(z[:, 0].argmax()),
+            permutations,
+            center,
+            spread,
+            largest,
+        )
 
     def area_within(self, labels: npt.NDArray[np.bool_], groups: npt.NDArray[np.int64]) -> float:
         """Return the area of `linear` over pairs in the same fold and group; NaN without pairs."""
         ordered = groups[self.order]
-        cells = [
-            fold[ordered[fold] == group] for fold in self.folds for group in np.unique(ordered)
-        ]
+        cells = [fold[ordered[fold] == group] for fold in self.folds for group in np.unique(ordered)]
         some = labels[self.order][:, None]
         scores = self._scores(some.astype(np.float64))[0]
         return float(area_under_curve(scores, some, cells)[0])
 
 
 def area_under_curve(
-    scores: FloatArray,
-    labels: npt.NDArray[np.bool_],
-    groups: list[npt.NDArray[np.int64]] | None = None,
+    scores: FloatArray, labels: npt.NDArray[np.bool_], groups: list[npt.NDArray[np.int64]] | None = None
 ) -> FloatArray:
     """Return the areas under the ROC curve over the pairs within groups.
 
@@ -319,9 +316,7 @@ def _estimate(
         weight = len(ours) * len(theirs)
         pairs += weight
         won += weight * below.mean()
-        variance += weight**2 * sum(
-            part.var(ddof=1) / len(part) for part in (below, above) if len(part) > 1
-        )
+        variance += weight**2 * sum(part.var(ddof=1) / len(part) for part in (below, above) if len(part) > 1)
     if not pairs:
         return AreaEstimate(0.5, 0.0, 1.0)
     level, least = precision

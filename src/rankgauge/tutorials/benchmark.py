@@ -111,9 +111,10 @@ class RetrievalBenchmark:
         for name, made in self._made.items():
             if made.run.queries.keys() != self._queries.queries.keys():
                 raise InputError(
-                    f"queries were added after {name!r} was run", where="compare_retrievers",
+                    f"queries were added after {name!r} was run",
+                    where="compare_retrievers",
                     fix=f"run it again: run_evaluation({name!r}, ...)",
-                )  # fmt: skip
+                )
         ordered = sorted(self._made.values(), key=lambda made: -made.mrr)
         cutoffs = {made.k for made in ordered}
         same = len(cutoffs) == 1
@@ -121,8 +122,7 @@ class RetrievalBenchmark:
         table = Table(
             columns=("Retriever", "MRR", f"P@{at}", f"R@{at}", "Hit rate", f"nDCG@{at}"),
             rows=tuple(
-                (made.name if same else f"{made.name} (k = {made.k})", *made.values.values())
-                for made in ordered
+                (made.name if same else f"{made.name} (k = {made.k})", *made.values.values()) for made in ordered
             ),
         )
         return f"# Retriever Comparison\n\n{to_markdown(table)}\n{_winner(ordered)}"

@@ -10,12 +10,7 @@ from rankgauge.errors import InputError
 from rankgauge.rendering.tables import Cell, Table, to_markdown
 from rankgauge.tutorials.evaluator import RetrievalEvaluator
 
-_SHOWN = (
-    ("recall", "Recall"),
-    ("precision", "Precision"),
-    ("ndcg", "NDCG"),
-    ("hit_rate", "Hit rate"),
-)
+_SHOWN = (("recall", "Recall"), ("precision", "Precision"), ("ndcg", "NDCG"), ("hit_rate", "Hit rate"))
 
 
 @dataclass(frozen=True)
@@ -80,9 +75,8 @@ class RetrieverComparison:
         """
         found = self._evaluator.evaluate_dataset([_with_grades(query) for query in queries])
         return RetrieverValues(
-            name, found.recall_at_k, found.precision_at_k, found.mrr, found.ndcg_at_k,
-            found.hit_rate_at_k,
-        )  # fmt: skip
+            name, found.recall_at_k, found.precision_at_k, found.mrr, found.ndcg_at_k, found.hit_rate_at_k
+        )
 
     def compare(self, results: Sequence[RetrieverValues]) -> str:
         """Return a Markdown table with a row for each measure and a column for each retriever.
@@ -91,15 +85,14 @@ class RetrieverComparison:
             InputError: If there are no results, or a result lacks a cut-off of this comparison.
         """
         if not results:
-            raise InputError(
-                "there are no results", where="compare", fix="evaluate a retriever first"
-            )
+            raise InputError("there are no results", where="compare", fix="evaluate a retriever first")
         for result in results:
             if lacking := {*self.k_values} - result.recall.keys():
                 raise InputError(
                     f"{result.retriever_name!r} was not evaluated at k = {min(lacking)}",
-                    where="compare", fix="evaluate all retrievers with one RetrieverComparison",
-                )  # fmt: skip
+                    where="compare",
+                    fix="evaluate all retrievers with one RetrieverComparison",
+                )
         rows: list[tuple[Cell, ...]] = [("MRR", *(result.mrr for result in results))]
         rows += [
             (f"{head}@{k}", *(getattr(result, attribute)[k] for result in results))

@@ -13,12 +13,8 @@ import numpy as np
 from rankgauge.core.arguments import of_kind
 from rankgauge.core.ids import are_ids
 from rankgauge.errors import InputError, UnknownName
-from rankgauge.evaluation.evaluation import (
-    evaluate,
-)
-from rankgauge.evaluation.plan import (
-    DEFAULT_CUTOFFS,
-)
+from rankgauge.evaluation.evaluation import evaluate
+from rankgauge.evaluation.plan import DEFAULT_CUTOFFS
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.compiled import grades_of, measure_grades
 from rankgauge.measures.measure import parse
@@ -34,11 +30,23 @@ _AT_K = (
 )
 # Other names in keys, in lower case, without the cut-off.
 _SYNONYMS = {
-    "p": "P", "precision": "P", "r": "R", "recall": "R", "f1": "F1", "ndcg": "NDCG",
-    "hit": "Hit", "hit_rate": "Hit", "hitrate": "Hit", "success": "Hit",
-    "map": "MAP", "average_precision": "MAP", "ap": "MAP",
-    "mrr": "MRR", "reciprocal_rank": "MRR", "rr": "MRR",
-}  # fmt: skip
+    "p": "P",
+    "precision": "P",
+    "r": "R",
+    "recall": "R",
+    "f1": "F1",
+    "ndcg": "NDCG",
+    "hit": "Hit",
+    "hit_rate": "Hit",
+    "hitrate": "Hit",
+    "success": "Hit",
+    "map": "MAP",
+    "average_precision": "MAP",
+    "ap": "MAP",
+    "mrr": "MRR",
+    "reciprocal_rank": "MRR",
+    "rr": "MRR",
+}
 _WHOLE = ("AP", "RR", "SetP", "SetR", "SetF", "nDCG", "NumRet", "NumRel", "NumRelRet", "FirstRel")
 
 _FIRST = parse("FirstRel")
@@ -74,9 +82,7 @@ class MetricValues(Mapping[str, float]):
 
     def _values(self) -> dict[str, Any]:
         found: dict[str, Any] = {
-            f"{short}@{k}": getattr(self, attribute)[k]
-            for k in self.precision_at_k
-            for attribute, short, _, _ in _AT_K
+            f"{short}@{k}": getattr(self, attribute)[k] for k in self.precision_at_k for attribute, short, _, _ in _AT_K
         }
         return found | {"MAP": self.map, "MRR": self.mrr}
 
@@ -177,19 +183,11 @@ class RetrievalEvaluator:
         of_kind("the cut-offs", given, Iterable, "write k_values=[1, 3, 5, 10]", where="k_values")
         self.k_values = tuple(dict.fromkeys(_cutoff(k) for k in given))
         if not self.k_values:
-            raise InputError(
-                "there is no cut-off", where="k_values", fix="write k_values=[1, 3, 5, 10]"
-            )
-        at_k = {
-            attribute: [(k, parse(f"{measure}@{k}")) for k in self.k_values]
-            for attribute, _, measure, _ in _AT_K
-        }
+            raise InputError("there is no cut-off", where="k_values", fix="write k_values=[1, 3, 5, 10]")
+        at_k = {attribute: [(k, parse(f"{measure}@{k}")) for k in self.k_values] for attribute, _, measure, _ in _AT_K}
         every = [measure for pairs in at_k.values() for _, measure in pairs]
         self._measures = (*every, *map(parse, _WHOLE))
-        self._names = {
-            attribute: [(k, str(measure)) for k, measure in pairs]
-            for attribute, pairs in at_k.items()
-        }
+        self._names = {attribute: [(k, str(measure)) for k, measure in pairs] for attribute, pairs in at_k.items()}
 
     def evaluate_single(
         self,
@@ -199,9 +197,7 @@ class RetrievalEvaluator:
         relevance_scores: Mapping[Any, float] | None = None,
     ) -> QueryEvaluation:
         """Return the values of one query: at each cut-off, for the whole ranking, and counts."""
-        plain = (
-            type(query_id) is str and are_ids(query_id, (query_id,)) and relevance_scores is None
-        )
+        plain = type(query_id) is str and are_ids(query_id, (query_id,)) and relevance_scores is None
         found = None
         if plain and type(relevant_ids) is not dict:
             found = self._measured(retrieved_ids, relevant_ids)
@@ -249,11 +245,7 @@ class RetrievalEvaluator:
         relevance_scores: Mapping[Any, float] | None = None,
     ) -> MetricValues:
         """Return the values of one query at each cut-off."""
-        record = {
-            "retrieved": retrieved_ids,
-            "relevant": relevant_ids,
-            "relevance_scores": relevance_scores,
-        }
+        record = {"retrieved": retrieved_ids, "relevant": relevant_ids, "relevance_scores": relevance_scores}
         return self.evaluate_dataset([record])
 
     def evaluate_dataset(self, results: Any) -> MetricValues:
@@ -299,9 +291,7 @@ class RetrievalEvaluator:
         batch["hit_rate"] = int(np.count_nonzero(found)) / len(done.query_ids)
         return batch
 
-    def evaluate(
-        self, results: Any, relevant: Any = None, relevance_scores: Any = None
-    ) -> dict[str, float]:
+    def evaluate(self, results: Any, relevant: Any = None, relevance_scores: Any = None) -> dict[str, float]:
         """Return the means over several queries, with the names used in papers.
 
         Args:
@@ -369,9 +359,7 @@ class RetrievalEvaluator:
         values, count = self._values(results)
         parts = [f"# {_title(count)}\n"]
         for short, head in (("P", "Precision"), ("R", "Recall"), ("NDCG", "NDCG")):
-            rows = [
-                (k, values[f"{short}@{k}"]) for k in _cutoffs(values) if f"{short}@{k}" in values
-            ]
+            rows = [(k, values[f"{short}@{k}"]) for k in _cutoffs(values) if f"{short}@{k}" in values]
             if rows:
                 parts.append(f"## {head}\n\n{to_markdown(Table(('k', head), tuple(rows)))}")
         overall = tuple(_overall(values).items())
@@ -384,8 +372,7 @@ class RetrievalEvaluator:
 
     def _at_k(self, means: Mapping[str, float], count: int) -> dict[str, Any]:
         at: dict[str, Any] = {
-            attribute: {k: means[name] for k, name in names}
-            for attribute, names in self._names.items()
+            attribute: {k: means[name] for k, name in names} for attribute, names in self._names.items()
         }
         return {**at, "count": count, "map": means["AP"], "mrr": means["RR"]}
 
@@ -407,18 +394,12 @@ def _cutoff(k: Any) -> int:
     try:
         return int(parse("P@1")(k=k).k)  # type: ignore[arg-type] # the vocabulary makes it an int
     except UnknownName as error:
-        raise UnknownName(
-            error.what, where="k_values", fix="a cut-off is a whole number >= 1"
-        ) from None
+        raise UnknownName(error.what, where="k_values", fix="a cut-off is a whole number >= 1") from None
 
 
 def _joined(rankings: Any, relevant: Any, grades: Any) -> list[dict[str, Any]]:
     """Return records of rankings, relevant documents, and grades, for the judged queries."""
-    for name, given in (
-        ("results", rankings),
-        ("relevant", relevant),
-        ("relevance_scores", grades),
-    ):
+    for name, given in (("results", rankings), ("relevant", relevant), ("relevance_scores", grades)):
         if given is not None and not isinstance(given, Mapping):
             raise InputError(
                 f"got {type(given).__name__}, expected a mapping by query id",
@@ -427,9 +408,7 @@ def _joined(rankings: Any, relevant: Any, grades: Any) -> list[dict[str, Any]]:
             )
     judged = grades if relevant is None else relevant
     if not judged.keys() & rankings.keys():
-        raise InputError(
-            "no query of the rankings is judged", fix="use the same query ids in both mappings"
-        )
+        raise InputError("no query of the rankings is judged", fix="use the same query ids in both mappings")
     return [
         {
             "id": query,

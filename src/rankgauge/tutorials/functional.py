@@ -93,10 +93,7 @@ _LONGEST = 1_000_000_000
 def _accept_aliases(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Let a function accept the argument names that tutorials use."""
     first, second, *_ = inspect.signature(function).parameters
-    names = {
-        "retrieved_ids": first, "relevant_ids": second, "relevance_scores": second,
-        "max_grade": "top",
-    }  # fmt: skip
+    names = {"retrieved_ids": first, "relevant_ids": second, "relevance_scores": second, "max_grade": "top"}
 
     @functools.wraps(function)
     def renamed(*args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -104,9 +101,7 @@ def _accept_aliases(function: Callable[_P, _T]) -> Callable[_P, _T]:
             return function(*args, **kwargs)
         given = {names.get(name, name): value for name, value in kwargs.items()}
         if len(given) < len(kwargs):
-            raise TypeError(
-                f"{function.__name__}() got the same argument by two names: {[*kwargs]}"
-            )
+            raise TypeError(f"{function.__name__}() got the same argument by two names: {[*kwargs]}")
         return function(*args, **given)  # type: ignore[arg-type] # the names are those of _P
 
     return renamed
@@ -137,9 +132,7 @@ def recall_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, rel: float =
 
 
 @_accept_aliases
-def f1_at_k(
-    retrieved: Ranking, relevant: Judgments, k: int, *, beta: float = 1, rel: float = 1
-) -> float:
+def f1_at_k(retrieved: Ranking, relevant: Judgments, k: int, *, beta: float = 1, rel: float = 1) -> float:
     """Return the harmonic mean of precision and recall at k; `beta` is the weight of recall.
 
     Example:
@@ -179,9 +172,7 @@ def success_at_k(retrieved: Any, relevant: Any, k: int | None = None, *, rel: fl
 
 
 @_accept_aliases
-def reciprocal_rank(
-    retrieved: Ranking, relevant: Judgments, k: int | None = None, *, rel: float = 1
-) -> float:
+def reciprocal_rank(retrieved: Ranking, relevant: Judgments, k: int | None = None, *, rel: float = 1) -> float:
     """Return 1 / the rank of the first relevant document, or 0.0 if none is in the first k.
 
     Example:
@@ -193,12 +184,7 @@ def reciprocal_rank(
 
 @_accept_aliases
 def average_precision(
-    retrieved: Ranking,
-    relevant: Judgments,
-    k: int | None = None,
-    *,
-    norm: str = "R",
-    rel: float = 1,
+    retrieved: Ranking, relevant: Judgments, k: int | None = None, *, norm: str = "R", rel: float = 1
 ) -> float:
     """Return the mean of the precisions at the ranks of the relevant documents.
 
@@ -215,9 +201,7 @@ def average_precision(
 
 
 @_accept_aliases
-def dcg_at_k(
-    retrieved: Ranking, relevant: Judgments, k: int | None = None, *, gain: Any = "linear"
-) -> float:
+def dcg_at_k(retrieved: Ranking, relevant: Judgments, k: int | None = None, *, gain: Any = "linear") -> float:
     """Return the discounted cumulative gain: the sum of ``gain / log2(rank + 1)``.
 
     Example:
@@ -229,12 +213,7 @@ def dcg_at_k(
 
 @_accept_aliases
 def ndcg_at_k(
-    retrieved: Ranking,
-    relevant: Judgments,
-    k: int | None = None,
-    *,
-    gain: Any = "linear",
-    ideal: str = "judged",
+    retrieved: Ranking, relevant: Judgments, k: int | None = None, *, gain: Any = "linear", ideal: str = "judged"
 ) -> float:
     """Return DCG divided by the DCG of the ideal ranking.
 
@@ -253,9 +232,7 @@ def ndcg_at_k(
 
 
 @_accept_aliases
-def expected_reciprocal_rank(
-    retrieved: Ranking, grades: Judgments, k: int | None = None, *, top: float = 4
-) -> float:
+def expected_reciprocal_rank(retrieved: Ranking, grades: Judgments, k: int | None = None, *, top: float = 4) -> float:
     """Return the expected reciprocal rank of the document at which a reader stops.
 
     `top` is the highest grade of the scale; a higher grade is an error. Values depend on `top`, so
@@ -281,11 +258,7 @@ def dcg(grades: Iterable[float], k: int | None = None, *, gain: Any = "linear") 
 
 
 def ndcg(
-    grades: Iterable[float],
-    k: int | None = None,
-    ideal: Iterable[float] | None = None,
-    *,
-    gain: Any = "linear",
+    grades: Iterable[float], k: int | None = None, ideal: Iterable[float] | None = None, *, gain: Any = "linear"
 ) -> float:
     """Return the normalized DCG of a list of grades, in rank order.
 
@@ -307,9 +280,7 @@ def ndcg(
 
 
 @_accept_aliases
-def mean_reciprocal_rank(
-    retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1
-) -> float:
+def mean_reciprocal_rank(retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1) -> float:
     """Return the mean of :func:`reciprocal_rank` over several queries.
 
     Example:
@@ -322,9 +293,7 @@ def mean_reciprocal_rank(
 
 
 @_accept_aliases
-def mean_hit_rate(
-    retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1
-) -> float:
+def mean_hit_rate(retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1) -> float:
     """Return the share of queries with a relevant document in the first k ranks.
 
     With records, the cut-off is the second argument: ``mean_hit_rate(records, k)``.
@@ -348,9 +317,7 @@ def mean_hit_rate(
 
 
 @_accept_aliases
-def hit_rate(
-    retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1
-) -> float:
+def hit_rate(retrieved: Any, relevant: Any = None, k: int | None = None, *, rel: float = 1) -> float:
     """Return 1.0 if a relevant document was retrieved, else 0.0; for several queries, the mean.
 
     Example:
@@ -466,8 +433,7 @@ def _value(measure: Measure, retrieved: Ranking, relevant: Judgments) -> float:
         if near is not None:
             ours, theirs = map(show_id, near)
             raise MismatchError(
-                f"retrieved {ours!r} and relevant {theirs!r} differ only in leading zeros, "
-                "spaces, or case",
+                f"retrieved {ours!r} and relevant {theirs!r} differ only in leading zeros, spaces, or case",
                 fix="use the same ids in both",
             )
     ranking = [grades.get(doc, UNJUDGED) for doc in docs]

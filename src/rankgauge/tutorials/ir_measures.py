@@ -16,16 +16,65 @@ from rankgauge.measures.measure import Measure, parse
 
 # The measures of ir_measures, except NumQ, the number of queries, which does not measure a run.
 _MEASURES = (
-    "AP", "AP_IA", "Accuracy", "BPM", "BPref", "Bpref", "Compat", "ERR", "ERR_IA", "INSQ", "INST",
-    "IPrec", "Judged", "MAP", "MAP_IA", "MRR", "NDCG", "NERR10", "NERR11", "NERR8", "NERR9",
-    "NRBP", "NumRel", "NumRelRet", "NumRet", "P", "P_IA", "Precision", "R", "RBP", "RPrec", "RR",
-    "Recall", "Rprec", "SDCG", "SetAP", "SetF", "SetP", "SetR", "SetRelP", "StRecall", "Success",
-    "alpha_DCG", "alpha_nDCG", "infAP", "nDCG", "nERR_IA", "nNRBP",
-)  # fmt: skip
+    "AP",
+    "AP_IA",
+    "Accuracy",
+    "BPM",
+    "BPref",
+    "Bpref",
+    "Compat",
+    "ERR",
+    "ERR_IA",
+    "INSQ",
+    "INST",
+    "IPrec",
+    "Judged",
+    "MAP",
+    "MAP_IA",
+    "MRR",
+    "NDCG",
+    "NERR10",
+    "NERR11",
+    "NERR8",
+    "NERR9",
+    "NRBP",
+    "NumRel",
+    "NumRelRet",
+    "NumRet",
+    "P",
+    "P_IA",
+    "Precision",
+    "R",
+    "RBP",
+    "RPrec",
+    "RR",
+    "Recall",
+    "Rprec",
+    "SDCG",
+    "SetAP",
+    "SetF",
+    "SetP",
+    "SetR",
+    "SetRelP",
+    "StRecall",
+    "Success",
+    "alpha_DCG",
+    "alpha_nDCG",
+    "infAP",
+    "nDCG",
+    "nERR_IA",
+    "nNRBP",
+)
 
 __all__ = [  # noqa: PLE0604 - all are text
-    "CalcResults", "Metric", "calc", "calc_aggregate", "iter_calc", "parse_measure", *_MEASURES,
-]  # fmt: skip
+    "CalcResults",
+    "Metric",
+    "calc",
+    "calc_aggregate",
+    "iter_calc",
+    "parse_measure",
+    *_MEASURES,
+]
 
 
 class Metric(NamedTuple):
@@ -122,9 +171,7 @@ def calc(measures: Sequence[str | Measure], qrels: Any, run: Any) -> CalcResults
     values = [
         Metric(query, measure, 0.0 if math.isnan(value) else value)
         for column, measure in enumerate(found.measures)
-        for query, value in zip(
-            found.query_ids, measure.counted(found.per_query[:, column]).tolist(), strict=True
-        )
+        for query, value in zip(found.query_ids, measure.counted(found.per_query[:, column]).tolist(), strict=True)
     ]
     return CalcResults({measure: found.mean()[str(measure)] for measure in found.measures}, values)
 

@@ -28,10 +28,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
-_POLICY = (
-    "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
-    "object-src 'none'"
-)
+_POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
 
 def judging_app(project: JudgingProject, *, log: EventLog | None = None) -> Starlette:
@@ -52,11 +49,7 @@ def judging_app(project: JudgingProject, *, log: EventLog | None = None) -> Star
             Mount("/static", StaticFiles(directory=STATIC), name="static"),
         ],
         middleware=[Middleware(Headers, images=project.settings.image is not None)],
-        exception_handlers={
-            HTTPException: _http_error,
-            RankgaugeError: our_error,
-            Exception: _failure,
-        },
+        exception_handlers={HTTPException: _http_error, RankgaugeError: our_error, Exception: _failure},
     )
     app.state.project = project
     app.state.log = None if log is None else production.ProductionLog(log)
@@ -93,9 +86,12 @@ async def _http_error(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     what = {404: "There is no such page.", 405: "This page does not support this method."}
     return error_page(
-        request, what.get(status, "This request cannot be handled."),
-        where=request.url.path, fix="Go to the start page.", status=status,
-    )  # fmt: skip
+        request,
+        what.get(status, "This request cannot be handled."),
+        where=request.url.path,
+        fix="Go to the start page.",
+        status=status,
+    )
 
 
 async def our_error(request: Request, error: Exception) -> Response:
@@ -109,6 +105,9 @@ async def our_error(request: Request, error: Exception) -> Response:
 async def _failure(request: Request, _: Exception) -> Response:
     """Respond after an internal error, which the server logs."""
     return error_page(
-        request, "The server failed to handle this request.", where=request.url.path, status=500,
+        request,
+        "The server failed to handle this request.",
+        where=request.url.path,
+        status=500,
         fix="Try again. Everything stored so far is kept; the cause is in the server's output.",
-    )  # fmt: skip
+    )

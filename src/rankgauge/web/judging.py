@@ -25,10 +25,7 @@ _RELOAD = "reload the page and choose again; everything stored so far is kept"
 
 
 def _start(visit: Visit) -> Response:
-    return visit.render(
-        "start.html", progress=visit.project.progress(visit.judge.id),
-        settings=visit.project.settings,
-    )  # fmt: skip
+    return visit.render("start.html", progress=visit.project.progress(visit.judge.id), settings=visit.project.settings)
 
 
 def _next(visit: Visit) -> Response:
@@ -79,9 +76,11 @@ def _task(visit: Visit) -> Task:
         raise
     except InputError:
         raise PageError(
-            404, "You have no such task.", where=f"task {name}",
+            404,
+            "You have no such task.",
+            where=f"task {name}",
             fix="Continue with your next task; your earlier choices are stored.",
-        ) from None  # fmt: skip
+        ) from None
 
 
 def _path(task: Task) -> str:
@@ -89,9 +88,7 @@ def _path(task: Task) -> str:
 
 
 def _done_page(visit: Visit, *, votes: bool = False) -> Response:
-    response = visit.render(
-        "done.html", progress=_progress(visit, votes=votes), choice=str(uuid.uuid4()), votes=votes
-    )
+    response = visit.render("done.html", progress=_progress(visit, votes=votes), choice=str(uuid.uuid4()), votes=votes)
     response.headers["X-Location"] = "/answers" if votes else "/judge"
     return response
 
@@ -139,9 +136,7 @@ def _previous_pick(task: Task, made: Choice | None) -> str:
     if made.grades:
         return str(made.grades[0])
     shown = task.presentation
-    return (
-        "ranking" if shown.mode == "ranking" else str(shown.documents.index(made.documents[0]) + 1)
-    )
+    return "ranking" if shown.mode == "ranking" else str(shown.documents.index(made.documents[0]) + 1)
 
 
 # ---- forms
@@ -159,32 +154,25 @@ def _choice_of(visit: Visit, task: Task) -> Choice:
     comment = form.get("comment", "").strip()
     if len(comment) > _MOST_COMMENT:
         raise InputError(
-            f"the comment has {len(comment):,} characters", where="comment",
-            fix=f"write up to {_MOST_COMMENT:,}",
-        )  # fmt: skip
+            f"the comment has {len(comment):,} characters", where="comment", fix=f"write up to {_MOST_COMMENT:,}"
+        )
     reason = form.get("reason", "")
     if reason and reason not in dict(task.settings.reasons).values():
         raise InputError(f"the reason {reason!r:.60} is unknown", where="form", fix=_RELOAD)
-    made = Choice(
-        name, shown.id, visit.judge.id, "later",
-        reason=reason, comment=comment, seconds=_seconds(form),
-    )  # fmt: skip
+    made = Choice(name, shown.id, visit.judge.id, "later", reason=reason, comment=comment, seconds=_seconds(form))
     pick = form.get("pick", "")
     if pick in _SPECIAL:
         return replace(made, outcome=pick)
     if shown.mode == "ranking":
         return replace(made, outcome="chosen", documents=_ranking(form, shown.documents))
     if not pick.isascii() or not pick.isdecimal() or len(pick) > 2:
-        raise InputError(
-            f"the form contains {pick!r:.40}, which is not a choice", where="form", fix=_RELOAD
-        )
+        raise InputError(f"the form contains {pick!r:.40}, which is not a choice", where="form", fix=_RELOAD)
     if shown.mode == "graded":
         return replace(made, outcome="graded", grades=(int(pick),))
     if not 1 <= int(pick) <= len(shown.documents):
         raise InputError(
-            f"there is no document {pick} in this task", where="form",
-            fix=f"choose one of {len(shown.documents)}",
-        )  # fmt: skip
+            f"there is no document {pick} in this task", where="form", fix=f"choose one of {len(shown.documents)}"
+        )
     return replace(made, outcome="chosen", documents=(shown.documents[int(pick) - 1],))
 
 
@@ -199,9 +187,10 @@ def _ranking(form: Mapping[str, str], documents: tuple[str, ...]) -> tuple[str, 
             raise InputError(f"{rank!r:.20} is not a rank", where="form", fix=_RELOAD)
         if int(rank) in by_rank:
             raise InputError(
-                f"two documents have rank {int(rank)}", where="ranking",
+                f"two documents have rank {int(rank)}",
+                where="ranking",
                 fix="go back and give each rank to one document",
-            )  # fmt: skip
+            )
         by_rank[int(rank)] = document
     return tuple(by_rank[rank] for rank in sorted(by_rank))
 
@@ -209,10 +198,7 @@ def _ranking(form: Mapping[str, str], documents: tuple[str, ...]) -> tuple[str, 
 def _seconds(form: Mapping[str, str]) -> float | None:
     """Return the display time in seconds, measured by the script or since the page was sent."""
     try:
-        if "seconds" in form:
-            seconds = float(form["seconds"])
-        else:
-            seconds = time.time() - int(form["opened"]) / 1000
+        seconds = float(form["seconds"]) if "seconds" in form else time.time() - int(form["opened"]) / 1000
     except (KeyError, ValueError, OverflowError):
         return None
     return round(seconds, 1) if 0 <= seconds <= _MOST_SECONDS else None

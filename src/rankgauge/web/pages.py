@@ -33,9 +33,11 @@ async def read_body(request: Request, most: int) -> bytes:
         body += part
         if len(body) > most:
             raise PageError(
-                413, f"The form is larger than {most:,} bytes.", where="form",
+                413,
+                f"The form is larger than {most:,} bytes.",
+                where="form",
                 fix="Go back and shorten your text; everything stored so far is kept.",
-            )  # fmt: skip
+            )
     return body
 
 
@@ -63,18 +65,9 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
     return HTMLResponse(_templates().get_template(template).render(values), status_code=status)
 
 
-def error_page(
-    request: Request, what: str, *, where: str = "", fix: str = "", status: int = 400
-) -> Response:
+def error_page(request: Request, what: str, *, where: str = "", fix: str = "", status: int = 400) -> Response:
     """Return a page with an error, its location, and its fix."""
-    values = {
-        "what": what,
-        "where": where,
-        "fix": fix,
-        "judge": None,
-        "title": "Judging",
-        "has_log": False,
-    }
+    values = {"what": what, "where": where, "fix": fix, "judge": None, "title": "Judging", "has_log": False}
     page = _templates().get_template("error.html").render(values, request=request)
     return HTMLResponse(page, status_code=status)
 
@@ -88,6 +81,9 @@ def see_other(url: str) -> Response:
 def _templates() -> Environment:
     folder = Path(__file__).parent / "templates"
     return Environment(
-        loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

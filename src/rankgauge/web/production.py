@@ -71,9 +71,10 @@ def _log_of(visit: Visit) -> ProductionLog:
     found: ProductionLog | None = visit.request.app.state.log
     if found is None:
         raise InputError(
-            "this server has no production log", where="production",
+            "this server has no production log",
+            where="production",
             fix="start it with a log: rankgauge judge serve PROJECT --log LOG",
-        )  # fmt: skip
+        )
     return found
 
 
@@ -89,10 +90,15 @@ def _metrics(visit: Visit) -> Response:
     shown = visit.request.query_params.get("metric", "")
     shown = shown if shown in names else next(iter(names), "")
     return visit.render(
-        "production.html", found=found, by=by, periods=_PERIODS, shown=shown, names=names,
+        "production.html",
+        found=found,
+        by=by,
+        periods=_PERIODS,
+        shown=shown,
+        names=names,
         chart=_chart(found, shown),
         changes=[each.sentence for each in found.changes if each.shifts],
-    )  # fmt: skip
+    )
 
 
 def _chart(found: OnlineMetrics, name: str) -> _Chart | None:
@@ -143,9 +149,12 @@ def _drift(visit: Visit) -> Response:
     found = _drift_of(visit)
     *texts, limitation = found.sentences()
     return visit.render(
-        "production_drift.html", found=found, sentences=texts, limitation=limitation,
+        "production_drift.html",
+        found=found,
+        sentences=texts,
+        limitation=limitation,
         marks=[found.mark(each) for each in found.clusters],
-    )  # fmt: skip
+    )
 
 
 def _picture(visit: Visit) -> Response:
@@ -155,9 +164,7 @@ def _picture(visit: Visit) -> Response:
     if policy is None:
         raise InputError("the drift page has no content security policy", where="drift")
     allowed = policy[1].replace("&#39;", "'")
-    return HTMLResponse(
-        page, headers={"Content-Security-Policy": f"{allowed}; frame-ancestors 'none'"}
-    )
+    return HTMLResponse(page, headers={"Content-Security-Policy": f"{allowed}; frame-ancestors 'none'"})
 
 
 # ---- new questions
@@ -172,16 +179,14 @@ def _sample_of(visit: Visit, given: Any) -> QuestionSample:
     by = given.get("by", _SAMPLING[0])
     if not (1 <= n <= _MOST and 0 <= seed < 2**31 and by in _SAMPLING):
         raise InputError(
-            "these questions cannot be drawn", where="production",
+            "these questions cannot be drawn",
+            where="production",
             fix=f"draw 1 to {_MOST} questions by {', '.join(_SAMPLING)}, with a seed of at least 0",
-        )  # fmt: skip
+        )
     log = _log_of(visit)
-    known = tuple(
-        EvaluationQuestion(each.id, each.text) for each in visit.project.questions.values()
-    )
+    known = tuple(EvaluationQuestion(each.id, each.text) for each in visit.project.questions.values())
     return log.computed(
-        ("sample", n, by, seed, known),
-        lambda: sample_questions(log.log, n, by=by, seed=seed, exclude=known),
+        ("sample", n, by, seed, known), lambda: sample_questions(log.log, n, by=by, seed=seed, exclude=known)
     )
 
 
@@ -189,10 +194,12 @@ def _sample(visit: Visit) -> Response:
     given = visit.request.query_params
     found = _sample_of(visit, given) if given.get("n") else None
     return visit.render(
-        "production_sample.html", found=found, methods=_SAMPLING, most=_MOST,
-        given={name: given.get(name, start) for name, start in
-               (("n", "30"), ("by", _SAMPLING[0]), ("seed", "0"))},
-    )  # fmt: skip
+        "production_sample.html",
+        found=found,
+        methods=_SAMPLING,
+        most=_MOST,
+        given={name: given.get(name, start) for name, start in (("n", "30"), ("by", _SAMPLING[0]), ("seed", "0"))},
+    )
 
 
 def _add(visit: Visit) -> Response:
@@ -200,9 +207,7 @@ def _add(visit: Visit) -> Response:
     drawn = _sample_of(visit, visit.form).questions
     chosen = [each for each in drawn if f"add-{each.id}" in visit.form]
     if not chosen:
-        raise InputError(
-            "no question was selected", where="production", fix="select the questions to add"
-        )
+        raise InputError("no question was selected", where="production", fix="select the questions to add")
     visit.project.add_questions(questions_of(_new(visit, chosen)))
     return see_other("/questions")
 

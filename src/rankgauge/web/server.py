@@ -41,17 +41,14 @@ def serve(
         from rankgauge.web.app import judging_app
     except ImportError:
         raise MissingExtra(
-            "the pages need Starlette and uvicorn, which are not installed",
-            fix="pip install 'rankgauge[web]'",
+            "the pages need Starlette and uvicorn, which are not installed", fix="pip install 'rankgauge[web]'"
         ) from None
     app = judging_app(project, log=log)
     project.question_progress()  # load the project before the first request
     listening = listen(host, port)
     link = f"http://{shown_host(host)}:{listening.getsockname()[1]}/join/{_local_secret(project)}"
     # Keep connections open for longer than a task takes.
-    config = uvicorn.Config(
-        app, log_level="warning", timeout_keep_alive=120, timeout_graceful_shutdown=5
-    )
+    config = uvicorn.Config(app, log_level="warning", timeout_keep_alive=120, timeout_graceful_shutdown=5)
     echo(link)
     # On Ctrl-C, uvicorn finishes open requests and raises the signal again.
     with listening, contextlib.suppress(KeyboardInterrupt):
@@ -69,9 +66,10 @@ def listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         listening.close()
         raise InputError(
-            f"cannot listen: {getattr(error, 'strerror', None) or error}", where=f"{host}:{port}",
+            f"cannot listen: {getattr(error, 'strerror', None) or error}",
+            where=f"{host}:{port}",
             fix="use another --port (0: any free port), or end the program that uses it",
-        ) from None  # fmt: skip
+        ) from None
     listening.listen(128)
     return listening
 

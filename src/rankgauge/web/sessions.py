@@ -110,10 +110,7 @@ async def _join(request: Request) -> Response:
 def _signed_in(request: Request, pressed: bool) -> Response:  # noqa: FBT001 - private
     project: JudgingProject = request.app.state.project
     if pressed and not is_own_origin(request):
-        return error_page(
-            request, "The form comes from another site.", status=403,
-            fix="Open your sign-in link.",
-        )  # fmt: skip
+        return error_page(request, "The form comes from another site.", status=403, fix="Open your sign-in link.")
     secret = hash_secret(request.path_params["secret"])
     with project.reading() as stored:
         judge = _invited(stored, secret)
@@ -131,9 +128,8 @@ def _signed_in(request: Request, pressed: bool) -> Response:  # noqa: FBT001 - p
         return render(request, "join.html", name=judge.name)
     response = RedirectResponse("/", status_code=303)
     response.set_cookie(
-        _COOKIE, token, max_age=_DAYS * 86_400, httponly=True, samesite="lax",
-        secure=request.url.scheme == "https",
-    )  # fmt: skip
+        _COOKIE, token, max_age=_DAYS * 86_400, httponly=True, samesite="lax", secure=request.url.scheme == "https"
+    )
     return response
 
 
@@ -154,13 +150,13 @@ def _invalid_link(request: Request) -> Response:
     limit: RateLimit = request.app.state.failed_sign_ins
     wait = limit.add(request.client.host if request.client else "")
     if not wait:
-        return error_page(
-            request, "This link is no longer valid.", status=404, fix="Ask for a new link."
-        )
+        return error_page(request, "This link is no longer valid.", status=404, fix="Ask for a new link.")
     response = error_page(
-        request, "Too many invalid links were opened.", status=429,
+        request,
+        "Too many invalid links were opened.",
+        status=429,
         fix=f"Check the link, or try again in {wait} seconds. Valid links still work.",
-    )  # fmt: skip
+    )
     response.headers["Retry-After"] = str(wait)
     return response
 
@@ -173,9 +169,11 @@ async def _sign_out(request: Request) -> Response:
 def _signed_out(request: Request, form: Mapping[str, str]) -> Response:
     if not is_own_form(request, form):
         return error_page(
-            request, "You are still signed in: the form was not complete.", status=403,
+            request,
+            "You are still signed in: the form was not complete.",
+            status=403,
             fix="Go back, reload the page, and try again.",
-        )  # fmt: skip
+        )
     project: JudgingProject = request.app.state.project
     with project.writing() as stored:
         stored.end_session(hash_secret(request.cookies.get(_COOKIE, "")))
@@ -184,10 +182,7 @@ def _signed_out(request: Request, form: Mapping[str, str]) -> Response:
     return response
 
 
-routes = [
-    Route("/join/{secret}", _join, methods=["GET", "POST"]),
-    Route("/sign-out", _sign_out, methods=["POST"]),
-]
+routes = [Route("/join/{secret}", _join, methods=["GET", "POST"]), Route("/sign-out", _sign_out, methods=["POST"])]
 
 
 ADMINS = ("admin",)
@@ -205,10 +200,7 @@ class Visit:
 
     def render(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """Return a page rendered for the judge."""
-        return render(
-            self.request, template, status=status, judge=self.judge,
-            csrf=form_token(self.request), **values,
-        )  # fmt: skip
+        return render(self.request, template, status=status, judge=self.judge, csrf=form_token(self.request), **values)
 
 
 def visited(
@@ -220,19 +212,25 @@ def visited(
         judge = signed_in(request)
         if judge is None:
             return error_page(
-                request, "You are not signed in.", status=401,
+                request,
+                "You are not signed in.",
+                status=401,
                 fix="Open your sign-in link. Your earlier choices are stored.",
-            )  # fmt: skip
+            )
         if judge.role not in roles:
             raise PageError(
-                403, f"This page is for the role {' or '.join(roles)}; yours is {judge.role}.",
-                where=request.url.path, fix="Ask an admin of this project.",
-            )  # fmt: skip
+                403,
+                f"This page is for the role {' or '.join(roles)}; yours is {judge.role}.",
+                where=request.url.path,
+                fix="Ask an admin of this project.",
+            )
         if request.method == "POST" and not is_own_form(request, form):
             raise PageError(
-                403, "The form does not come from a page of this session; nothing was stored.",
-                where=request.url.path, fix="Go back, reload the page, and try again.",
-            )  # fmt: skip
+                403,
+                "The form does not come from a page of this session; nothing was stored.",
+                where=request.url.path,
+                fix="Go back, reload the page, and try again.",
+            )
         return handler(Visit(request, request.app.state.project, judge, form))
 
     async def endpoint(request: Request) -> Response:

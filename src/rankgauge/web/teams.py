@@ -56,13 +56,16 @@ def _invite(visit: Visit) -> Response:
     same = (each.name.casefold() for each in visit.project.judges.values() if not each.revoked)
     if name.casefold() in same:
         raise InputError(
-            f"the name {name!r:.60} is already taken", where="name",
+            f"the name {name!r:.60} is already taken",
+            where="name",
             fix="use another name, or create a new link for this person",
-        )  # fmt: skip
+        )
     judge, secret = visit.project.add_judge(
-        name, role=form.get("role", "judge") if kind == "person" else "judge", kind=kind,
+        name,
+        role=form.get("role", "judge") if kind == "person" else "judge",
+        kind=kind,
         origins=form.get("origins", "").split(),
-    )  # fmt: skip
+    )
     return _people(visit, invited=judge, secret=secret)
 
 
@@ -92,9 +95,7 @@ def _other(visit: Visit) -> Judge:
     """Return the judge of the form, who must be another person: projects must keep an admin."""
     judge = _judge(visit)
     if judge.id == visit.judge.id:
-        raise InputError(
-            "you cannot change your own role or access", where="people", fix="ask another admin"
-        )
+        raise InputError("you cannot change your own role or access", where="people", fix="ask another admin")
     return judge
 
 
@@ -139,9 +140,12 @@ def _questions(visit: Visit) -> Response:
 def _ask(visit: Visit) -> Response:
     answers = visit.form.get("answers", "").replace(",", "\n").splitlines()
     write_question(
-        visit.project, visit.form.get("text", ""), need=visit.form.get("need", ""),
-        answers=answers, author=visit.judge.name,
-    )  # fmt: skip
+        visit.project,
+        visit.form.get("text", ""),
+        need=visit.form.get("need", ""),
+        answers=answers,
+        author=visit.judge.name,
+    )
     return see_other("/questions")
 
 
@@ -149,9 +153,7 @@ def _withdraw(visit: Visit) -> Response:
     found = visit.project.questions.get(visit.form.get("question", ""))
     own = found is not None and found.origin == "page" and found.author == visit.judge.name
     if found is None or not (own or visit.judge.role in LEADS):
-        raise InputError(
-            "you have no such question", where="questions", fix="reload the Questions page"
-        )
+        raise InputError("you have no such question", where="questions", fix="reload the Questions page")
     visit.project.add_questions([replace(found, withdrawn=True)])
     return see_other("/questions")
 
@@ -168,18 +170,22 @@ def _guideline(visit: Visit) -> Response:
     with visit.project.reading() as stored:
         versions = stored.versions("guideline")
     return visit.render(
-        "guideline.html", number=number, latest=latest, text=text,
-        shown=guideline_html(text), versions=versions, lead=visit.judge.role in LEADS,
-    )  # fmt: skip
+        "guideline.html",
+        number=number,
+        latest=latest,
+        text=text,
+        shown=guideline_html(text),
+        versions=versions,
+        lead=visit.judge.role in LEADS,
+    )
 
 
 def _change_guideline(visit: Visit) -> Response:
     text = visit.form.get("text", "").replace("\r\n", "\n")
     if len(text) > _MOST_GUIDELINE:
         raise InputError(
-            f"the guideline has {len(text):,} characters", where="guideline",
-            fix=f"write up to {_MOST_GUIDELINE:,}",
-        )  # fmt: skip
+            f"the guideline has {len(text):,} characters", where="guideline", fix=f"write up to {_MOST_GUIDELINE:,}"
+        )
     visit.project.change_guideline(text, author=visit.judge.name)
     return see_other("/guideline")
 
@@ -190,9 +196,11 @@ def _change_guideline(visit: Visit) -> Response:
 def _progress(visit: Visit) -> Response:
     status = project_status(visit.project)
     return visit.render(
-        "progress.html", report=status, questions=visit.project.question_progress(),
+        "progress.html",
+        report=status,
+        questions=visit.project.question_progress(),
         disputed=sum(not each.verdict for each in _disputed(visit)),
-    )  # fmt: skip
+    )
 
 
 def _disputed(visit: Visit) -> list[DisputedSet]:
@@ -205,9 +213,7 @@ def _describe_judgment(judgment: Judgment, names: dict[str, str], grades: tuple[
     if choice is None:
         return "open"
     if choice.grades:
-        return ", ".join(
-            grades[grade] if grade < len(grades) else str(grade) for grade in choice.grades
-        )
+        return ", ".join(grades[grade] if grade < len(grades) else str(grade) for grade in choice.grades)
     if judgment.presentation.mode == "yes-no" and choice.outcome in {"chosen", "none"}:
         return "yes" if choice.documents else "no"
     return ", ".join(names.get(each, each) for each in choice.documents) or choice.outcome
@@ -221,17 +227,11 @@ def _disagreements(visit: Visit) -> Response:
     grades = visit.project.settings.grades
     rows = [
         {
-            "question": questions[each.question].text
-            if each.question in questions
-            else each.question,
+            "question": questions[each.question].text if each.question in questions else each.question,
             "presentation": each.judgments[0].presentation.id,
             "documents": [names.get(name, name) for name in each.documents],
             "answers": [
-                (
-                    judges[one.presentation.judge].name,
-                    _describe_judgment(one, names, grades),
-                    one.choice,
-                )
+                (judges[one.presentation.judge].name, _describe_judgment(one, names, grades), one.choice)
                 for one in each.judgments
             ],
             "verdict": each.verdict and _describe_judgment(each.verdict, names, grades),
@@ -250,11 +250,7 @@ def differing_choices(visit: Visit, task: Task) -> list[tuple[str, str, Choice |
     shown, judges = task.presentation, visit.project.judges
     names = {name: f"document {number}" for number, name in enumerate(shown.documents, 1)}
     return [
-        (
-            judges[one.presentation.judge].name,
-            _describe_judgment(one, names, task.settings.grades),
-            one.choice,
-        )
+        (judges[one.presentation.judge].name, _describe_judgment(one, names, task.settings.grades), one.choice)
         for each in _disputed(visit)
         if each.question == shown.question and shown.items == set(each.documents)
         for one in each.judgments
@@ -275,9 +271,10 @@ def _adjudicate(visit: Visit) -> Response:
             task = visit.project.adjudicate(each.question, each.documents, visit.judge.id)
             return see_other(f"/judge/{task.presentation.id}")
     raise InputError(
-        "there is no such disagreement", where="disagreements",
+        "there is no such disagreement",
+        where="disagreements",
         fix="reload the Disagreements page: somebody may have changed a choice",
-    )  # fmt: skip
+    )
 
 
 def _votes(visit: Visit) -> Response:

@@ -32,28 +32,25 @@ from rankgauge.web.server import listen, shown_host
 from rankgauge.web.sessions import is_own_origin
 
 # Question, and names of subject and target, by relation.
-_PROMPTS: Mapping[str, tuple[str, str, str]] = MappingProxyType({
-    "answer-context": ("Does the context support the claim?", "Claim", "Context"),
-    "answer-reference": ("Does the reference support the claim?", "Claim", "Reference"),
-    "answer-question": ("Does the claim address the question?", "Claim", ""),
-    "reference-context": ("Does the context support the claim?", "Claim", "Context"),
-    "reference-answer": ("Does the answer support the claim?", "Claim", "Answer"),
-    "nugget-answer": ("Does the answer support the nugget?", "Nugget", "Answer"),
-    "citation-context": ("Does the cited context support the sentence?", "Sentence", "Context"),
-    "context-question": ("Is the context relevant to the question?", "Context", ""),
-    "abstention": ("Does the answer say that it cannot answer?", "Answer", ""),
-    "answerability": ("Can the collection answer the question?", "", "Passages found for it"),
-    "criterion": ("Does the answer meet the criterion?", "Question and answer", "Criterion"),
-})  # fmt: skip
+_PROMPTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
+    {
+        "answer-context": ("Does the context support the claim?", "Claim", "Context"),
+        "answer-reference": ("Does the reference support the claim?", "Claim", "Reference"),
+        "answer-question": ("Does the claim address the question?", "Claim", ""),
+        "reference-context": ("Does the context support the claim?", "Claim", "Context"),
+        "reference-answer": ("Does the answer support the claim?", "Claim", "Answer"),
+        "nugget-answer": ("Does the answer support the nugget?", "Nugget", "Answer"),
+        "citation-context": ("Does the cited context support the sentence?", "Sentence", "Context"),
+        "context-question": ("Is the context relevant to the question?", "Context", ""),
+        "abstention": ("Does the answer say that it cannot answer?", "Answer", ""),
+        "answerability": ("Can the collection answer the question?", "", "Passages found for it"),
+        "criterion": ("Does the answer meet the criterion?", "Question and answer", "Criterion"),
+    }
+)
 
 
 def verdict_app(
-    items: Iterable[Item],
-    records: Mapping[str, AnswerRecord],
-    store: VerdictStore,
-    *,
-    person: str,
-    secret: str = "",
+    items: Iterable[Item], records: Mapping[str, AnswerRecord], store: VerdictStore, *, person: str, secret: str = ""
 ) -> Starlette:
     """Create the ASGI application for the verdicts of a person.
 
@@ -83,32 +80,36 @@ def verdict_app(
             raise PageError(404, "There is no such item.", fix="Go to the start page.")
         last = request.query_params.get("last", "")
         values: dict[str, Any] = {
-            "title": "Verdicts", "home": home, "done": len(known), "count": len(order),
-            "person": person, "last": last if last in by_key else "", "item": by_key.get(key),
-        }  # fmt: skip
+            "title": "Verdicts",
+            "home": home,
+            "done": len(known),
+            "count": len(order),
+            "person": person,
+            "last": last if last in by_key else "",
+            "item": by_key.get(key),
+        }
         if key:
             item = by_key[key]
             prompt, subject, target = _PROMPTS[item.relation]
             texts = [each.text for each in item.passages] or [item.target]
             values |= {
-                "prompt": prompt, "record": records[item.record], "labels": LABELS[item.relation],
-                "subject": subject, "target": target, "texts": list(filter(None, texts)),
+                "prompt": prompt,
+                "record": records[item.record],
+                "labels": LABELS[item.relation],
+                "subject": subject,
+                "target": target,
+                "texts": list(filter(None, texts)),
                 "chosen": known.get(key, ""),
-            }  # fmt: skip
+            }
         return render(request, "verdict.html", **values)
 
     async def add(request: Request) -> Response:
         form = await read_form(request)
         item = by_key.get(form.get("key", ""))
-        if (
-            not is_own_origin(request)
-            or item is None
-            or form.get("label") not in (LABELS[item.relation])
-        ):
+        if not is_own_origin(request) or item is None or form.get("label") not in (LABELS[item.relation]):
             raise PageError(
-                400, "The verdict was not stored.", where="form",
-                fix="Go to the start page and repeat the verdict.",
-            )  # fmt: skip
+                400, "The verdict was not stored.", where="form", fix="Go to the start page and repeat the verdict."
+            )
         from starlette.concurrency import run_in_threadpool
 
         await run_in_threadpool(store.add, [Verdict(item.key, form["label"], person)])
@@ -161,19 +162,18 @@ def label_answers(
     strange = sorted(wanted - set(LABELS))
     if strange:
         raise InputError(
-            f"{strange[0]!r} is not a relation", where="relations",
-            fix=f"choose from: {', '.join(LABELS)}",
-        )  # fmt: skip
+            f"{strange[0]!r} is not a relation", where="relations", fix=f"choose from: {', '.join(LABELS)}"
+        )
     records = [record for each in answers for record in each]
     items = [
-        item for record in records for item in items_of(record, claims(record), criteria)
-        if item.relation in wanted
-    ]  # fmt: skip
+        item for record in records for item in items_of(record, claims(record), criteria) if item.relation in wanted
+    ]
     if not items:
         raise InputError(
-            f"there is nothing to judge for {', '.join(sorted(wanted))}", where="answers",
+            f"there is nothing to judge for {', '.join(sorted(wanted))}",
+            where="answers",
             fix="use answers with contexts and references, or other relations",
-        )  # fmt: skip
+        )
     store.create()
     secret = secrets.token_urlsafe(24)
     by_id = {record.id: record for record in records}

@@ -20,9 +20,7 @@ _MOST_BODY = 500_000
 _MOST_ID = 100
 _MOST_QUESTION = 500
 _MOST_COMMENT = 10_000
-_VOTES = {"left": "chosen", "right": "chosen"} | {
-    name: name for name in ("both good", "both bad", "cannot tell")
-}
+_VOTES = {"left": "chosen", "right": "chosen"} | {name: name for name in ("both good", "both bad", "cannot tell")}
 _FIELDS = ("id", "question", "vote", "comment")
 _EXAMPLE = (
     'send {"id": UUID, "question": TEXT, "left": {"text": TEXT, "retrieval": TEXT, ...},'
@@ -66,17 +64,13 @@ def _stored(request: Request, body: bytes) -> Response:
     application = _application(request)
     wait = request.app.state.votes.add(application)
     if wait:
-        raise PageError(
-            429, "too many votes from this application", fix=f"try again in {wait} seconds"
-        )
+        raise PageError(429, "too many votes from this application", fix=f"try again in {wait} seconds")
     project: JudgingProject = request.app.state.project
     vote = _vote_of(body)
     question = _question(project, vote["question"])
     left, right = (_answer(vote.get(side), side, question) for side in ("left", "right"))
     preferred = {"left": (left.id,), "right": (right.id,)}.get(vote["vote"], ())
-    choice = Choice(
-        vote["id"], "", application, _VOTES[vote["vote"]], preferred, comment=vote["comment"]
-    )
+    choice = Choice(vote["id"], "", application, _VOTES[vote["vote"]], preferred, comment=vote["comment"])
     new = add_vote(project, choice, left, right)
     return JSONResponse({"stored": new}, status_code=201 if new else 200)
 
@@ -91,15 +85,19 @@ def _application(request: Request) -> str:
             found = stored.judge_by_secret(hash_secret(token.strip()))
     if found is None or found[0].revoked or found[0].kind != "application":
         raise PageError(
-            401, "the token is missing or not valid", where="Authorization",
+            401,
+            "the token is missing or not valid",
+            where="Authorization",
             fix="send Authorization: Bearer TOKEN; an admin creates tokens on the People page",
-        )  # fmt: skip
+        )
     origin = request.headers.get("origin")
     if origin is not None and origin not in found[1].get("origins", ()):
         raise PageError(
-            403, f"pages of {origin:.100} may not send votes with this token", where="Origin",
+            403,
+            f"pages of {origin:.100} may not send votes with this token",
+            where="Origin",
             fix="list the origin of the application on the People page",
-        )  # fmt: skip
+        )
     return found[0].id
 
 
@@ -120,20 +118,16 @@ def _vote_of(body: bytes) -> dict[str, Any]:
             raise InputError(f"{name} is missing or not text", where=name, fix=_EXAMPLE)
     if not 1 <= len(vote["id"]) <= _MOST_ID:
         raise InputError(
-            f"the identifier has {len(vote['id']):,} characters", where="id",
+            f"the identifier has {len(vote['id']):,} characters",
+            where="id",
             fix="send a UUID of the vote; the same vote sent again is stored once",
-        )  # fmt: skip
-    if vote["vote"] not in _VOTES:
-        raise InputError(
-            f"the vote is {vote['vote']!r:.40}",
-            where="vote",
-            fix=f"send one of {', '.join(_VOTES)}",
         )
+    if vote["vote"] not in _VOTES:
+        raise InputError(f"the vote is {vote['vote']!r:.40}", where="vote", fix=f"send one of {', '.join(_VOTES)}")
     if len(vote["comment"]) > _MOST_COMMENT:
         raise InputError(
-            f"the comment has {len(vote['comment']):,} characters", where="comment",
-            fix=f"send up to {_MOST_COMMENT:,}",
-        )  # fmt: skip
+            f"the comment has {len(vote['comment']):,} characters", where="comment", fix=f"send up to {_MOST_COMMENT:,}"
+        )
     return vote
 
 
@@ -142,35 +136,27 @@ def _question(project: JudgingProject, text: str) -> str:
     text = " ".join(text.split())
     if not 1 <= len(text) <= _MOST_QUESTION:
         raise InputError(
-            f"the question has {len(text):,} characters", where="question",
+            f"the question has {len(text):,} characters",
+            where="question",
             fix=f"send up to {_MOST_QUESTION}, or an identifier of the question",
-        )  # fmt: skip
+        )
     questions = project.questions
     if text in questions:
         return text
-    return next(
-        (name for name, each in questions.items() if " ".join(each.text.split()) == text), text
-    )
+    return next((name for name, each in questions.items() if " ".join(each.text.split()) == text), text)
 
 
 def _answer(given: Any, side: str, question: str) -> Answer:
     if not isinstance(given, Mapping):
         raise InputError(f"the {side} answer is missing", where=side, fix=_EXAMPLE)
-    known = {
-        name: given[name] for name in ("text", "retrieval", "prompt", "model") if name in given
-    }
+    known = {name: given[name] for name in ("text", "retrieval", "prompt", "model") if name in given}
     sources = given.get("sources", ())
     if not isinstance(sources, list | tuple):
-        raise InputError(
-            "the sources are not a list", where=side, fix='send "sources": ["d1", "d2"]'
-        )
+        raise InputError("the sources are not a list", where=side, fix='send "sources": ["d1", "d2"]')
     # The default identifier is a hash, equal for equal answers of a system.
     content = json.dumps([question, known, list(sources)], sort_keys=True)
     name = given.get("id") or str(uuid.uuid5(uuid.NAMESPACE_OID, content))
     return Answer(name, question, **known, sources=tuple(sources))
 
 
-routes = [
-    Route("/api/votes", _vote, methods=["POST"]),
-    Route("/api/votes", _preflight, methods=["OPTIONS"]),
-]
+routes = [Route("/api/votes", _vote, methods=["POST"]), Route("/api/votes", _preflight, methods=["OPTIONS"])]

@@ -10,9 +10,7 @@ down_revision = None
 def upgrade() -> None:
     """Create the tables."""
     op.create_table(
-        "rankgauge_queries",
-        Column("hash", String(64), primary_key=True),
-        Column("ids", LargeBinary, nullable=False),
+        "rankgauge_queries", Column("hash", String(64), primary_key=True), Column("ids", LargeBinary, nullable=False)
     )
     op.create_table(
         "rankgauge_evaluations",
@@ -26,11 +24,8 @@ def upgrade() -> None:
     )
     op.create_table(
         "rankgauge_values",
-        Column(
-            "evaluation", Integer, ForeignKey("rankgauge_evaluations.id"), primary_key=True,
-            autoincrement=False,
-        ),
+        Column("evaluation", Integer, ForeignKey("rankgauge_evaluations.id"), primary_key=True, autoincrement=False),
         Column("kind", String(12), primary_key=True),
         Column("name", String(500), primary_key=True),
         Column("body", LargeBinary, nullable=False),
-    )  # fmt: skip
+    )

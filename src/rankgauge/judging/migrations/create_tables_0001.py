@@ -27,9 +27,7 @@ def upgrade() -> None:
     )
     for name in ("documents", "answers"):
         op.create_table(
-            f"rankgauge_judging_{name}",
-            Column("id", Text, primary_key=True),
-            Column("body", Text, nullable=False),
+            f"rankgauge_judging_{name}", Column("id", Text, primary_key=True), Column("body", Text, nullable=False)
         )
     op.create_table(
         "rankgauge_judging_candidates",
@@ -77,18 +75,13 @@ def upgrade() -> None:
         "rankgauge_judging_choices",
         Column("sequence", Integer, primary_key=True, autoincrement=True),
         Column("id", String(36), nullable=False, unique=True),
-        Column(
-            "presentation", String(36), ForeignKey("rankgauge_judging_presentations.id"),
-            nullable=False,
-        ),
+        Column("presentation", String(36), ForeignKey("rankgauge_judging_presentations.id"), nullable=False),
         Column("judge", Text, nullable=False),
         Column("outcome", String(16), nullable=False),
         Column("time", String(32), nullable=False),
         Column("body", Text, nullable=False),
         sqlite_autoincrement=True,
-    )  # fmt: skip
-    for table, column in (
-        ("presentations", "question"), ("presentations", "judge"), ("choices", "presentation"),
-    ):  # fmt: skip
+    )
+    for table, column in (("presentations", "question"), ("presentations", "judge"), ("choices", "presentation")):
         name = f"rankgauge_judging_{table}"
         op.create_index(f"{name}_{column}", name, [column])
