@@ -112,7 +112,7 @@ nitpick_ignore = [
     ),
     ("py:class", "rankgauge.core.pair_table.PairTable"),
     ("py:class", "rankgauge.measures.declaration.Traits"),
-    ("py:class", "rankgauge.profiles.deviations.Offer"),
+    ("py:class", "rankgauge.evaluation.profile_deviations.Offer"),
     ("py:class", "rankgauge.tutorials.ir_measures.CalcResults"),
     ("py:class", "rankgauge.tutorials.ir_measures.Metric"),
 ]

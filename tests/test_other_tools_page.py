@@ -44,7 +44,7 @@ def test_the_page_has_what_the_tools_say_that_are_installed():
 
 def test_every_tool_of_a_profile_is_on_the_page():
     on_page = {tool for _, tool, _ in KNOWN}
-    assert on_page == set(rankgauge.profiles.PROFILES) - {"trec_eval-9", "trec_eval-10"}
+    assert on_page == set(rankgauge.evaluation.PROFILES) - {"trec_eval-9", "trec_eval-10"}
 
 
 def test_the_tables_are_those_that_the_script_makes():

@@ -29,11 +29,9 @@ with lazy_imports(globals()):
         gates as gates,
         history as history,
         measures as measures,
-        profiles as profiles,
         rendering as rendering,
         reports as reports,
         retrievers as retrievers,
-        sensitivity as sensitivity,
         stats as stats,
         testing as testing,
         tutorials as tutorials,
@@ -79,7 +77,13 @@ with lazy_imports(globals()):
         RankgaugeError as RankgaugeError,
         UnknownName as UnknownName,
     )
-    from rankgauge.evaluation import Evaluation as Evaluation, evaluate as evaluate
+    from rankgauge.evaluation import (
+        Evaluation as Evaluation,
+        evaluate as evaluate,
+        reliability as reliability,
+        tie_report as tie_report,
+        unjudged_report as unjudged_report,
+    )
     from rankgauge.explanation import explain as explain, reconcile as reconcile, reproduce as reproduce
     from rankgauge.fusion import fuse as fuse, tune_fusion as tune_fusion
     from rankgauge.gates import Baseline as Baseline, GateRules as GateRules, gate as gate
@@ -125,11 +129,6 @@ with lazy_imports(globals()):
     from rankgauge.reports import html_report as html_report
     from rankgauge.retrievers import Hits as Hits, Retriever as Retriever
     from rankgauge.sample import sample_path as sample_path
-    from rankgauge.sensitivity import (
-        reliability as reliability,
-        tie_report as tie_report,
-        unjudged_report as unjudged_report,
-    )
     from rankgauge.tutorials import RetrievalBenchmark as RetrievalBenchmark, RetrievalEvaluator as RetrievalEvaluator
 
 

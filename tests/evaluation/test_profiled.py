@@ -9,7 +9,7 @@ from schemas import strict
 
 import rankgauge
 from rankgauge import Evaluation, History, InputError, MismatchError, UnknownName, compare, evaluate
-from rankgauge.profiles import PROFILES
+from rankgauge.evaluation import PROFILES
 
 QRELS = {"q1": {"a": 1, "b": 2}, "q2": {"a": 1, "q2": 3}, "q3": {"a": 1}, "q4": {"x": 0}}
 RUN = {"q1": {"a": 1.0, "x": 1.0, "b": 0.5}, "q2": {"q2": 3.0, "a": 2.0}, "q4": {"x": 1.0}, "not judged": {"a": 1.0}}

@@ -8,12 +8,12 @@ from hypothesis import given, settings, strategies as st
 from strategies import batch, batches, bound, completed
 
 from rankgauge import Policies, Qrels, Run, evaluate, explain, list_measures, parse
+from rankgauge.evaluation.profile_deviations import Case
 from rankgauge.explanation import binary, graded, preferences, user_models
 from rankgauge.explanation.calculation import CALCULATIONS
 from rankgauge.explanation.explanation import calculate, nearly_equal
 from rankgauge.explanation.inputs import ranked_query
 from rankgauge.measures.measure import Measure
-from rankgauge.profiles.deviations import Case
 from rankgauge.reports import render
 
 FAMILIES = (binary, graded, preferences, user_models)

@@ -15,7 +15,7 @@ from schemas import strict
 from strategies import batch, batches
 
 from rankgauge import Qrels, Run, UnknownName, evaluate, reconcile
-from rankgauge.profiles import Case, Deviation, Profile
+from rankgauge.evaluation import Case, Deviation, Profile
 from rankgauge.reports import Options, render
 
 QRELS = {"q1": {"a": 2, "b": 1, "c": 1}, "q2": {"a": 1, "x": 3}, "q3": {"a": 1}}

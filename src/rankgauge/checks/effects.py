@@ -16,8 +16,8 @@ from rankgauge.data.judged_run import JudgedRun, Values
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
+from rankgauge.evaluation.unjudged import filled
 from rankgauge.measures.measure import Measure, parse
-from rankgauge.sensitivity.unjudged import filled
 
 
 def without_repeats(

@@ -34,7 +34,7 @@ from rankgauge.measures.measure import Measure
 if TYPE_CHECKING:
     # Only needed for measures that read more than grades, and for profiles.
     from rankgauge.data.special_qrels import SpecialQrels
-    from rankgauge.profiles.deviations import Profile
+    from rankgauge.evaluation.profile_deviations import Profile
 
 _T = TypeVar("_T")
 Queries: TypeAlias = Literal["all", "intersection"] | Iterable[Any] | os.PathLike[str]

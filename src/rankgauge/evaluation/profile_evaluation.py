@@ -23,10 +23,10 @@ from rankgauge.evaluation.blocks import evaluate_run
 from rankgauge.evaluation.context import make_context
 from rankgauge.evaluation.notes import info, single_measure_note
 from rankgauge.evaluation.plan import Plan
+from rankgauge.evaluation.profile_deviations import Case, Deviation, Profile
+from rankgauge.evaluation.profiles import profile_of
 from rankgauge.evaluation.result import AppliedProfile, Evaluation, findings_of_notes
 from rankgauge.measures.measure import Measure
-from rankgauge.profiles.deviations import Case, Deviation, Profile
-from rankgauge.profiles.registry import profile_of
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 # Policies that a profile may decide; the others are applied to the inputs first.

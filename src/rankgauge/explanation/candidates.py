@@ -12,20 +12,22 @@ import numpy as np
 from rankgauge.core.grammar import Value
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.errors import UnknownName
-from rankgauge.measures.measure import Measure
-from rankgauge.profiles.deviations import Case, Deviation, apply_all
-from rankgauge.profiles.registry import PROFILES
-from rankgauge.profiles.shared_deviations import (
+from rankgauge.evaluation.profile_deviations import (
     AS_GIVEN,
     ASCENDING_IDS,
     BINARY_GRADES,
     INPUT_TIES,
     RUN_QUERIES_ONLY,
     SINGLE_PRECISION,
+    Case,
+    Deviation,
+    apply_all,
     of_grades,
     of_policy,
     of_run,
 )
+from rankgauge.evaluation.profiles import PROFILES
+from rankgauge.measures.measure import Measure
 
 # Combinations of more deviations could explain any number.
 _MOST = 3

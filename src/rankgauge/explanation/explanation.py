@@ -16,6 +16,7 @@ from rankgauge.data.run import read_part, readable_again
 from rankgauge.data.subsets import only
 from rankgauge.errors import InputError
 from rankgauge.evaluation.evaluation import Queries
+from rankgauge.evaluation.profile_deviations import Case
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.explanation import binary, graded, preferences, user_models
 from rankgauge.explanation.calculation import CALCULATIONS, Calculation, RankedQuery, Step, number
@@ -31,7 +32,6 @@ from rankgauge.explanation.inputs import (
 from rankgauge.explanation.tables import tables_of
 from rankgauge.explanation.tie_means import orders_of, tie_mean
 from rankgauge.measures.measure import Measure, parse
-from rankgauge.profiles.deviations import Case
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 

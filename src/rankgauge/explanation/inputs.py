@@ -16,10 +16,10 @@ from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.data.subsets import keep_queries
 from rankgauge.evaluation.evaluation import Queries, evaluate, queries_policy, selected_ids
+from rankgauge.evaluation.profile_deviations import Case
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.explanation.calculation import RankedDocument, RankedQuery, ranked
 from rankgauge.measures.measure import Measure, parse
-from rankgauge.profiles.deviations import Case
 
 ANY_GRADE = 1e-9
 

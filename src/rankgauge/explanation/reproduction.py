@@ -16,6 +16,7 @@ from rankgauge.data.judged_run import BoolArray, Values
 from rankgauge.data.subsets import keep_queries
 from rankgauge.errors import MismatchError, RankgaugeError
 from rankgauge.evaluation.evaluation import Queries
+from rankgauge.evaluation.profile_deviations import Case, apply_all
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.explanation.calculation import number
 from rankgauge.explanation.candidates import AVERAGED, ORDERS, Combination, of_data, of_measure, of_profiles
@@ -23,7 +24,6 @@ from rankgauge.explanation.given_values import GivenValues
 from rankgauge.explanation.inputs import counted_values, evaluate_case, make_case
 from rankgauge.explanation.reconciliation import Reconciliation, Target, reconcile_case
 from rankgauge.measures.measure import Measure
-from rankgauge.profiles.deviations import Case, apply_all
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 

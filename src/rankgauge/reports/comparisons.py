@@ -8,10 +8,10 @@ from dataclasses import replace
 from rankgauge.comparison.comparison import Comparison, PairedComparison
 from rankgauge.core.text import many
 from rankgauge.distributed import DistributedComparison
+from rankgauge.evaluation.tie_sensitivity import TieReport
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.tables import BEST, Cell, Table
 from rankgauge.reports.registry import Options, Report
-from rankgauge.sensitivity.tie_sensitivity import TieReport
 
 # Number of measures in a short report, if there are more than fit on a screen.
 _MOST, FITTING = 6, 9

@@ -25,11 +25,11 @@ from rankgauge import (
     parse,
     unjudged_report,
 )
+from rankgauge.evaluation import Drawing
+from rankgauge.evaluation.unjudged import Prior
 from rankgauge.measures.declaration import SPECIAL
 from rankgauge.measures.measure import Measure
 from rankgauge.reports.catalogue import example
-from rankgauge.sensitivity import Drawing
-from rankgauge.sensitivity.unjudged import Prior
 
 ALL = [example(bare) for bare in list_measures() if bare.declaration.reads not in SPECIAL]
 

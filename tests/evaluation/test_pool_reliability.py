@@ -13,9 +13,9 @@ from scipy import stats
 from strategies import by_loop
 
 from rankgauge import InputError, RankgaugeError, Run, parse, reliability, write_run
+from rankgauge.evaluation.pool_reliability import kendall_tau
 from rankgauge.formats import fast_trec
 from rankgauge.reports import render
-from rankgauge.sensitivity.pool_reliability import kendall_tau
 
 MEASURES = [parse("AP"), parse("nDCG@5"), parse("FirstRel")]
 QUERIES = [f"q{n}" for n in range(12)]

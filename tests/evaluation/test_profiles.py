@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rankgauge import InputError, Policies, Qrels, RankgaugeError, Run, UnknownName, evaluate, list_measures, parse
-from rankgauge.profiles import PROFILES, Case, profile_of
-from rankgauge.profiles.shared_deviations import ASCENDING_IDS, NO_FIRST
+from rankgauge.evaluation import PROFILES, Case, profile_of
+from rankgauge.evaluation.profile_deviations import ASCENDING_IDS, NO_FIRST
 
 # Common measures of all profiles, and special ones.
 ASKED = (
