@@ -345,7 +345,7 @@ def test_the_table_has_the_best_first():
     lower, _ = explored(measure="FirstRel")
     values = [row[3] for row in lower.table().rows]
     assert values == sorted(values)
-    assert "best is depth=0, noise=low" in repr(found)
+    assert "depth=0, noise=low" in repr(found)
     assert found.warnings == ()
     assert "depth=0, noise=low" in found._repr_html_()
 

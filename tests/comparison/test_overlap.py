@@ -207,7 +207,7 @@ def test_bad_input_is_refused(act, error, said):
 
 def test_it_has_a_short_repr_and_a_table():
     found = rbo(Run.of({"q": ["a"]}, name="old"), Run.of({"q": ["<b>"]}, name="new"))
-    assert repr(found) == "<Overlap of 'old' and 'new': 1 query; RBO=0.0000>"
+    assert repr(found) == "<Overlap: old and new: mean RBO 0.0000 over 1 query>"
     assert "<table" in found._repr_html_()
     assert found.table().columns == ("query", "RBO", "RBO_min", "residual", "common@10")
 

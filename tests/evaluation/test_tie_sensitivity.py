@@ -116,7 +116,7 @@ def test_records_are_taken_as_by_evaluate() -> None:
 
 
 def test_it_has_a_short_repr_and_a_table() -> None:
-    assert repr(FOUND) == "<TieReport of 'run': 1 of 4 queries>"
+    assert repr(FOUND) == "<TieReport: run: breaking ties differently could change 1 of 4 queries>"
     assert "<table" in FOUND._repr_html_()
 
 

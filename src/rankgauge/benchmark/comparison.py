@@ -151,9 +151,6 @@ class BenchmarkComparison(Result):
         """Return the conclusion in one or two sentences."""
         return self.comparison.summary()
 
-    def __repr__(self) -> str:
-        return f"<BenchmarkComparison of {', '.join(run.name for run in self.runs)}>"
-
 
 def compare_runs(
     runs: Sequence[BenchmarkRun],

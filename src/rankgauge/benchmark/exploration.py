@@ -257,12 +257,6 @@ class Exploration(Result):
         """Return the conclusion in one or two sentences."""
         return ". ".join(self.sentences[:2])
 
-    def __repr__(self) -> str:
-        return (
-            f"<Exploration of {many(len(self.trials), 'configuration')} by {self.measure}: best is "
-            f"{_settings_text(self.best.configuration)}>"
-        )
-
 
 def _settings_text(configuration: Mapping[str, Any], names: Sequence[str] | None = None) -> str:
     """Format all or some settings in one line."""

@@ -103,9 +103,6 @@ class CheckResult(Result):
             "notes": self.notes,
         }
 
-    def __repr__(self) -> str:
-        return f"<CheckResult: {self.summary()}; {', '.join(self.codes) or 'nothing'}>"
-
 
 def _record(found: Finding) -> dict[str, Any]:
     """Return a finding with its evidence as one flat record."""

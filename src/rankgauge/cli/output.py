@@ -74,9 +74,13 @@ def print_result(
         format: The output format.
         options: Options of the report.
     """
-    color = format == "table" and sys.stdout.isatty()
+    color = _in_color(format)
     chosen = replace(options or rankgauge.reports.Options(), color=color)
     print_text(rankgauge.reports.render(result, format, chosen), color=color)
+
+
+def _in_color(format: str) -> bool:
+    return format == "table" and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def _format(*more: str | None) -> Any:
@@ -116,7 +120,7 @@ class Output:
 
     def print_table(self, table: rankgauge.rendering.Table) -> None:
         """Print a table to standard output."""
-        color = self.format == "table" and sys.stdout.isatty()
+        color = _in_color(self.format)
         shown = replace(table, title="", notes=()) if self.quiet else table
         print_text(rankgauge.rendering.render_table(shown, self.format, color=color), color=color)
 

@@ -31,7 +31,6 @@ from rankgauge.comparison.differences import (
     seed_of,
     select,
 )
-from rankgauge.core.escaping import for_terminal
 from rankgauge.core.findings import Finding
 from rankgauge.core.ids import show_id
 from rankgauge.core.policies import Duplicates, Policies, Ties, Undefined
@@ -347,10 +346,6 @@ class Comparison(PairedComparison):
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
         return ". ".join(self.sentences[:2])
-
-    def __repr__(self) -> str:
-        runs = ", ".join(evaluation.run_name for evaluation in self.evaluations)
-        return f"<Comparison of {for_terminal(runs)} by {self.primary}>"
 
 
 def _mean(measure: Measure, value: float) -> Cell:

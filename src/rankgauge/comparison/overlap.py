@@ -106,11 +106,6 @@ class Overlap(Result):
             f"{many(len(self.query_ids), 'query')}"
         )
 
-    def __repr__(self) -> str:
-        runs = f"{self.run_a!r} and {self.run_b!r}"
-        queries = many(len(self.query_ids), "query")
-        return f"<Overlap of {runs}: {queries}; RBO={Ratio(self.mean()):.4f}>"
-
 
 def rbo(
     run_a: Any, run_b: Any, p: float = 0.9, *, k: int = 10, depth: int | None = None, ties: Order = "trec"

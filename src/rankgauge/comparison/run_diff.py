@@ -255,9 +255,6 @@ class RunDiff(Result):
         """Return the conclusion in one or two sentences."""
         return f"{self.title()}: {self.mean_a:.4f} to {self.mean_b:.4f}, {self._counts()}"
 
-    def __repr__(self) -> str:
-        return f"<RunDiff of {self.run_a!r} and {self.run_b!r} by {self.measure}: {self._counts()}>"
-
     def _counts(self) -> str:
         losses = f"{self.losses} {inflect(self.losses, 'loss', 'losses')}"
         return f"{many(self.wins, 'win')}, {many(self.unchanged, 'tie')}, {losses}"

@@ -131,10 +131,6 @@ class SpanScores(Result):
         shown = ", ".join(f"{name} {value:.4f}" for name, value in self.mean().items())
         return f"{shown} over {many(len(self.queries), 'query')}"
 
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name} {value:.4f}" for name, value in self.mean().items())
-        return f"<SpanScores of {many(len(self.queries), 'query')}, by {self.unit}: {shown}>"
-
 
 def span_scores(
     retrieved: Mapping[str, Iterable[Span]],

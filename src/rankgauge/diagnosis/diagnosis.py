@@ -180,14 +180,6 @@ class Diagnosis(Result):
         parts = {part.name: getattr(self, part.name) for part in fields(self)[1:]}
         return {"run": self.run_name, "failing": self.failing, **parts}
 
-    def __repr__(self) -> str:
-        if self.withheld:
-            return f"<Diagnosis of {self.run_name!r}: withheld, {self.withheld[0].message}>"
-        return (
-            f"<Diagnosis of {self.run_name!r}: in {self.failing} of {self.queries} queries the "
-            f"first {self.k} miss a relevant document>"
-        )
-
 
 def diagnose(  # noqa: PLR0913 - each is a choice that is printed
     qrels: Any,

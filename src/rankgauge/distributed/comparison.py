@@ -19,7 +19,6 @@ from rankgauge.comparison.differences import (
     make_difference,
     unit_of,
 )
-from rankgauge.core.escaping import for_terminal
 from rankgauge.core.findings import Finding
 from rankgauge.distributed.pairs import Key, PairJob, PairSums, SpreadJob, SpreadSums, moments_of, skewness_of
 from rankgauge.distributed.partition import Sum, mean_of
@@ -66,10 +65,6 @@ class DistributedComparison(PairedComparison):
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""
         return ". ".join(self.sentences[:2])
-
-    def __repr__(self) -> str:
-        runs = ", ".join(self.run_means)
-        return f"<DistributedComparison of {for_terminal(runs)} by {self.primary}>"
 
 
 def spread_job(pairs: PairJob, sums: Mapping[Key, PairSums], design: Design) -> SpreadJob:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _SCHEMA = "rankgauge/evaluation/1"
 _MAPPINGS = ("counts", "settings", "coverage")
-_MEANS = 5  # number of means in `repr`
 _DESCRIBED = ("coverage", "findings")
 JudgeState: TypeAlias = Literal["not calibrated", "not usable", "usable"]
 # Questions with labels of people from which they give a verdict: docs/explain/judge-calibration.md
@@ -452,11 +451,6 @@ class Evaluation(Result):
         means = ", ".join(f"{name} {value:.4f}" for name, value in list(self.mean().items())[:3])
         text = f"{self.run_name}: {means} over {queries} {'query' if queries == 1 else 'queries'}"
         return ". ".join([*faults[:1], text])
-
-    def __repr__(self) -> str:
-        means = [f"{name}={value:.4f}" for name, value in self.mean().items()]
-        shown = ", ".join([*means[:_MEANS], *(["..."] if len(means) > _MEANS else [])])
-        return f"<Evaluation {self.run_name!r:.60}: {many(len(self.query_ids), 'query')}; {shown}>"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Evaluation):

@@ -172,10 +172,6 @@ class TieReport(Result):
         c = self.counts
         return f"{self.run_name}: breaking ties differently could change {c['deciding']} of {c['queries']} queries"
 
-    def __repr__(self) -> str:
-        c = self.counts
-        return f"<TieReport of {self.run_name!r}: {c['deciding']} of {c['queries']} queries>"
-
 
 def tie_report(
     qrels: Any,

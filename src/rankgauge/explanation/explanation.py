@@ -164,9 +164,6 @@ class Explanation(Result):
             f"mean over {many(self.queries, 'query')}: {number(self.mean)}"
         )
 
-    def __repr__(self) -> str:
-        return f"<Explanation of {self.measure} = {number(self.value)} for query {self.query!r}>"
-
 
 def explain(
     qrels: Any,

@@ -199,9 +199,6 @@ class Reconciliation(Result):
         most = max(changes, key=lambda one: abs(one.change))
         return f"{self.title()}; most of the difference: {most.name} ({most.change:+.4f})"
 
-    def __repr__(self) -> str:
-        return f"<Reconciliation: {self.title()}>"
-
 
 def reconcile(  # noqa: PLR0913 - one parameter a choice
     qrels: Any,

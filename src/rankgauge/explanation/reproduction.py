@@ -146,9 +146,6 @@ class Reproduction(Result):
         """Return the conclusion in one or two sentences."""
         return f"{self.title()}: {self.best.name} ({self.sure})"
 
-    def __repr__(self) -> str:
-        return f"<Reproduction of {self.title()}: {self.best.name}, {self.sure}>"
-
 
 def reproduce(  # noqa: PLR0913 - one parameter a choice
     qrels: Any,

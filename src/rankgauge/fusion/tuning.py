@@ -103,9 +103,6 @@ class TunedFusion(Result):
         """Return the conclusion in one or two sentences."""
         return ". ".join(self.sentences[:2])
 
-    def __repr__(self) -> str:
-        return f"<TunedFusion {self.run.name!r}: {len(self.folds)} folds by {self.measure}>"
-
 
 def weight_grid(runs: int, step: float = 0.1) -> tuple[tuple[float, ...], ...]:
     """Return all weights that sum to 1 in equal steps, most uniform first.

@@ -89,7 +89,7 @@ def gate(
         >>> qrels = {f"q{n}": {"d1": 1} for n in range(200)}
         >>> old = Baseline.from_run(qrels, {q: ["d1"] for q in qrels})
         >>> gate(qrels, {q: ["d1", "d2"] for q in qrels}, {"depth": "any"}, baseline=old)
-        <GateResult 'run': PASS, 1 check>
+        <GateResult: PASS: run. PASS: nDCG@10: the new run is between 0.015 worse and 0.023 better ...
         >>> result = gate(qrels, {q: ["x", "d1"] for q in qrels}, {"depth": "any"}, baseline=old)
         >>> result.verdict, result.exit_code()
         ('FAIL', 1)

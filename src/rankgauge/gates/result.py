@@ -288,9 +288,6 @@ class GateResult(Result):
         """Return the conclusion in one or two sentences."""
         return f"{self.verdict}: {self.run_name}. {'. '.join(self.sentences()[:1])}"
 
-    def __repr__(self) -> str:
-        return f"<GateResult {self.run_name!r}: {self.verdict}, {many(len(self.checks), 'check')}>"
-
 
 def _severity(check: GateCheck) -> int:
     """Return the place of a check from best to worst, 0 for PASS."""

@@ -122,10 +122,6 @@ class HistoryComparison(Result):
         """Return the conclusion in one or two sentences."""
         return self.sentence
 
-    def __repr__(self) -> str:
-        pair = f"{self.before.name} and {self.after.name}"
-        return f"<HistoryComparison of {pair} by {self.differences[0].measure}>"
-
 
 def _signed(found: Difference) -> str:
     return f"{found.difference:+.3f}"

@@ -107,10 +107,6 @@ class HistoryEntry(Result):
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
         return parts | {"time": self.time.isoformat(), "policies": self.policies.describe()}
 
-    def __repr__(self) -> str:
-        means = ", ".join(f"{name}={value:.4f}" for name, value in self.means.items())
-        return f"<HistoryEntry {self.id} {self.run!r}, {self.time:%Y-%m-%d %H:%M}: {means}>"
-
 
 class HistoryEntries(Result, tuple[HistoryEntry, ...]):
     """Saved evaluations, in the order of saving. Returned by :meth:`History.entries`."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from rankgauge import stats
 from rankgauge.comparison.differences import Difference
-from rankgauge.core.text import many, some
+from rankgauge.core.text import some
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.history.comparison import difference_between, obstacles
 from rankgauge.history.entries import HistoryEntry
@@ -215,9 +215,6 @@ class Trend(Result):
         latest = {point.entry.run: point for point in self.points}.values()
         means = (f"{point.entry.name}: {point.mean:.4f}" for point in latest)
         return f"{self.measure} of {', '.join(means)}"
-
-    def __repr__(self) -> str:
-        return f"<Trend of {self.measure}: {many(len(self.points), 'evaluation')}>"
 
 
 @dataclass(frozen=True)

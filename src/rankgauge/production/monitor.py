@@ -174,9 +174,6 @@ class ProductionHealth(Result):
         if left_out:
             yield f"the latest {many(len(self.weeks) - left_out, 'week')} of {len(self.weeks)}"
 
-    def __repr__(self) -> str:
-        return f"<ProductionHealth: {self.verdict}>"
-
 
 def production_health(
     log: EventLog | str,

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from rankgauge import stats
-from rankgauge.core.text import Ratio, many
+from rankgauge.core.text import Ratio
 from rankgauge.errors import InputError, UnknownName
 from rankgauge.production.metrics import OnlineMetric, Threshold, ThresholdCheck, ThresholdVerdict, metrics_of
 from rankgauge.rendering.result import Result
@@ -377,9 +377,6 @@ class OnlineMetrics(Result):
         else:
             yield from (f"{name} is not defined: {why}" for name, why in missing.items())
         yield "units and definitions: --full"
-
-    def __repr__(self) -> str:
-        return f"<OnlineMetrics of {self.where}: {many(self.questions, 'question')}>"
 
 
 def _no_change(changes: Iterable[MetricChange], by: str) -> str:

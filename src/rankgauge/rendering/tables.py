@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import itertools
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -22,7 +22,6 @@ _NONE = "–"
 _STAR = "*"
 BEST = f"{_STAR} best run"
 WIDTH = 80
-_WIDE = 10_000
 _LEAST = 8  # minimum width of a truncated column
 _PROSE = 24  # width above which a text is wrapped, and minimum width of a wrapped column
 _GAPS = (3, 2)  # spaces between columns; fewer if a table is too wide
@@ -147,11 +146,8 @@ def _is_nan(cell: Cell) -> bool:
 def to_terminal(table: Table, *, color: bool = False) -> str:
     """Format for a terminal: wrapped to its width, without truncating numbers."""
     table, gap = _fitted(table.escaped(for_terminal))
-    parts = []
-    for part in _split(table, gap):
-        plain = None if color else _plain(part, gap)
-        parts.append(_by_rich(part, gap, color=color) if plain is None else plain)
-    return "\n".join(parts)
+    parts = (_lines(part, gap, color=color) for part in _split(table, gap))
+    return "\n".join("".join(f"{line.rstrip()}\n" for line in lines) for lines in parts)
 
 
 def _fitted(table: Table) -> tuple[Table, int]:
@@ -252,17 +248,6 @@ def _groups(widths: Sequence[int], first: int, gap: int, width: int) -> list[lis
     return groups
 
 
-def _heads(table: Table) -> list[str]:
-    """Return the lines above a table on a terminal."""
-    lines = [_folded(table.title, table.width)] if table.title else []
-    return lines + ([table.subtitle] if table.subtitle else [])
-
-
-def _bullets(table: Table) -> list[str]:
-    """Return the notes below a table on a terminal as bullets."""
-    return [_folded(f"• {note}", table.width, indent="  ") for note in table.notes]
-
-
 def _folded(text: str, width: int, indent: str = "") -> str:
     if len(text) <= width or not width:
         return text
@@ -271,87 +256,49 @@ def _folded(text: str, width: int, indent: str = "") -> str:
     return textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def _plain(table: Table, gap: int) -> str | None:
-    """Format the table as rich does without color, but without the time to import rich.
+def _lines(table: Table, gap: int, *, color: bool) -> Iterator[str]:
+    """Yield title, columns, and notes; in color, heads and best values are bold, and warnings yellow."""
 
-    None if a character may be wider than one cell, or a line is too long for rich.
-    """
+    def styled(text: str, style: str = "1") -> str:
+        return f"\x1b[{style}m{text}\x1b[0m" if color else text
+
+    if table.title:
+        yield styled(_folded(table.title, table.width))
+    if table.subtitle:
+        yield styled(table.subtitle)
     columns = []
     for number, name in enumerate(table.columns):
         marked = table.marked(number)
-        cells = [table.text(row[number]) for row in table.rows] if marked is None else marked
-        if not all(map(_is_narrow, (name, *cells))):
-            return None
-        width = max(map(len, (name, *cells)))
-        head = body = str.rjust if table.numeric(number) else str.ljust
-        if marked is not None:
-            body = str.ljust
-        columns.append([head(name, width), "─" * width, *(body(cell, width) for cell in cells)])
-    widths = [len(column[1]) for column in columns]
-    wide = sum(widths) + gap * len(widths)
-    if not widths or not all(widths) or max(wide, len(table.title)) > _WIDE:
-        return None
-    if not all(map(_is_narrow, (table.title, table.subtitle, *table.notes))):
-        return None
-    names, rule, *rows = zip(*columns, strict=True)
-    lines = _heads(table)
-    between = " " * gap
-    lines += [between.join(names), ("─" * gap).join(rule), *(between.join(row) for row in rows)]
-    if table.notes:
-        lines += ["", *_bullets(table)]
-    return "\n".join(line.rstrip() for line in lines) + "\n"
-
-
-def _is_narrow(text: str) -> bool:
-    """Return whether every character takes one cell and the text does not end with a space."""
-    if not text.isascii() and not all(c in _NARROW or c < "\u0300" for c in text):
-        return False
-    return text.isprintable() and not text.endswith(" ")
-
-
-def _by_rich(table: Table, gap: int, *, color: bool) -> str:
-    """Format the table with rich, with color and characters of any width."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    # The box draws one of the spaces between two columns.
-    padding = (0, 1, 0, gap - 2)
-    shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=padding)
-    for number, name in enumerate(table.columns):
+        cells = [cell.rstrip() for cell in marked or (table.text(row[number]) for row in table.rows)]
+        width = max(map(text_width, (name, *cells)))
         right = table.numeric(number)
-        shown.add_column(Text(name), justify="right" if right else "left", no_wrap=True)
-    marked = [table.marked(number) for number in range(len(table.columns))]
-    for place, row in enumerate(table.rows):
-        shown.add_row(
-            *(
-                Text(
-                    table.text(cell) if (cells := marked[number]) is None else cells[place],
-                    style="bold" if (place, number) in table.best else "",
-                    justify=None if cells is None else "left",
-                )
-                for number, cell in enumerate(row)
-            )
-        )
-    out = io.StringIO()
-    console = Console(
-        file=out,
-        width=_WIDE,
-        force_terminal=color,
-        color_system="auto" if color else None,
-        highlight=False,
-        legacy_windows=False,
-    )
-    for line in _heads(table):
-        console.print(Text(line, style="bold"))
-    console.print(shown)
-    if table.notes:
-        console.print()
-    for line in _bullets(table):
-        style = "bold yellow" if "WARNING" in line else ""
-        console.print(Text(line, style=style), soft_wrap=True)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+        shown = [
+            _padded(cell, styled(cell) if (place, number) in table.best else cell, width, right=right and not marked)
+            for place, cell in enumerate(cells)
+        ]
+        columns.append([_padded(name, styled(name), width, right=right), "─" * width, *shown])
+    for place, line in enumerate(zip(*columns, strict=True)):
+        yield (("─" if place == 1 else " ") * gap).join(line)
+    if table.notes and table.columns:
+        yield ""
+    for note in table.notes:
+        text = _folded(f"• {note}", table.width, indent="  ")
+        yield styled(text, "1;33") if "WARNING" in note else text
+
+
+def _padded(text: str, shown: str, width: int, *, right: bool) -> str:
+    """Return a text as shown, with spaces that make it as wide as its column."""
+    space = " " * (width - text_width(text))
+    return space + shown if right else shown + space
+
+
+def text_width(text: str) -> int:
+    """Return the number of terminal cells of a text."""
+    if all(c < "\u0300" or c in _NARROW for c in text):
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def to_markdown(table: Table) -> str:

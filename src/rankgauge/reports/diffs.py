@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from rankgauge.comparison.run_diff import DocumentDiff, QueryDiff, RunDiff
-from rankgauge.rendering.tables import Cell, Table
+from rankgauge.rendering.tables import Cell, Table, text_width
 from rankgauge.reports.explanations import middle_cut
 from rankgauge.reports.registry import Options, Report
 
@@ -179,12 +179,10 @@ def _value(value: float) -> str:
 
 def _cut(text: str, width: int) -> str:
     """Truncate a text to `width` terminal cells."""
-    from rich.cells import cell_len
-
-    if cell_len(text) <= width:
+    if text_width(text) <= width:
         return text
     kept = text[: width - 1]
-    while cell_len(kept) > width - 1:
+    while text_width(kept) > width - 1:
         kept = kept[:-1]
     return kept.rstrip() + "…"
 
