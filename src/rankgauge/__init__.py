@@ -16,7 +16,6 @@ with lazy_imports(globals()):
         benchmark as benchmark,
         checks as checks,
         comparison as comparison,
-        conversion as conversion,
         core as core,
         corpus as corpus,
         data as data,
@@ -44,13 +43,13 @@ with lazy_imports(globals()):
     )
     from rankgauge.checks import check as check
     from rankgauge.comparison import compare as compare, diff as diff, rbo as rbo
-    from rankgauge.conversion import convert as convert
     from rankgauge.core import Finding as Finding, Policies as Policies
     from rankgauge.core.version import __version__ as __version__
     from rankgauge.corpus import (
         Collection as Collection,
         Document as Document,
         Query as Query,
+        convert as convert,
         describe_collection as describe_collection,
     )
     from rankgauge.data import (

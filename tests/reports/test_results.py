@@ -269,7 +269,7 @@ def test_a_result_has_a_short_repr_and_prints_its_table(result):
     assert type(result).__name__ + "(" not in printed
     # Every table has a line below its header.
     assert "───" in printed or type(result).__name__ in NO_TABLE
-    if not isinstance(result, rankgauge.conversion.Conversion | judging.ProjectCopy):
+    if not isinstance(result, rankgauge.corpus.Conversion | judging.ProjectCopy):
         # Except for the path of a file.
         wide = (line for line in printed.splitlines() if len(line) > 80)
         assert all(max(map(len, line.split())) > 40 for line in wide)

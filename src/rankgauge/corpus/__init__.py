@@ -1,4 +1,4 @@
-"""Collections of documents and queries: loading, chunking, spans, and description."""
+"""Collections of documents and queries: loading, chunking, spans, description, and conversion."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ with lazy_imports(globals()):
         read_documents as read_documents,
         read_queries as read_queries,
     )
+    from rankgauge.corpus.conversion import Conversion as Conversion, convert as convert
     from rankgauge.corpus.description import (
         CollectionInfo as CollectionInfo,
         Spread as Spread,

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias, get_args
 
-from rankgauge.conversion import convert
 from rankgauge.core.arguments import choice as one_of
 from rankgauge.core.files import write_atomically
 from rankgauge.core.text import many
+from rankgauge.corpus import convert
 from rankgauge.data.preference_qrels import PreferenceQrels
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.sampled_qrels import SampledQrels

@@ -13,11 +13,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from rankgauge import stats
-from rankgauge.conversion import convert
 from rankgauge.core.arguments import choice as one_of, integer
 from rankgauge.core.files import write_atomically
 from rankgauge.core.json_text import dump_json
 from rankgauge.core.text import many
+from rankgauge.corpus import convert
 from rankgauge.data.qrels import Qrels
 from rankgauge.errors import InputError
 from rankgauge.production.events import statement

@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from rankgauge.conversion.contents import FileContent, content_of, kinds_named
-from rankgauge.conversion.losses import Tally, UnreadFields, column_losses, rest, unread_fields, unread_losses
 from rankgauge.core.arguments import option
 from rankgauge.core.escaping import for_terminal
 from rankgauge.core.ids import show_id
@@ -31,7 +29,9 @@ from rankgauge.data.qrels import Qrels, read_qrels
 from rankgauge.data.run import Run, read_run, run_blocks
 from rankgauge.errors import InputError
 from rankgauge.formats.columns import JUDGMENTS, RUN, Layout
+from rankgauge.formats.contents import FileContent, content_of, kinds_named
 from rankgauge.formats.lines import Source, is_plain_file, opened, opened_bytes, source_name
+from rankgauge.formats.losses import Tally, UnreadFields, column_losses, rest, unread_fields, unread_losses
 from rankgauge.formats.pieces import NotInBlocksError
 from rankgauge.formats.questions import may_be_questions, read_questions
 from rankgauge.formats.readers import read_stream

@@ -10,12 +10,12 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from rankgauge.conversion.contents import FileContent
 from rankgauge.core import native
 from rankgauge.core.ids import Ids, IntArray, show_id
 from rankgauge.core.pair_table import FloatArray, PairTable, distinct
 from rankgauge.core.text import many
 from rankgauge.formats.columns import RUN, Layout, columns_of
+from rankgauge.formats.contents import FileContent
 from rankgauge.formats.json_files import objects
 from rankgauge.formats.lines import is_content, numbered_lines
 from rankgauge.formats.registry import format_named

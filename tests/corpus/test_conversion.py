@@ -17,8 +17,8 @@ from converting import IDS, ODD, numbers
 from hypothesis import given, settings, strategies as st
 
 from rankgauge import InputError, Qrels, Run, UnknownName, convert, read_qrels, read_run
-from rankgauge.conversion import Conversion
 from rankgauge.core import native
+from rankgauge.corpus import Conversion
 from rankgauge.formats import InFormat, fast_trec
 from rankgauge.formats.texts import TextReader, TextSource
 from rankgauge.formats.writers import write_collection
@@ -294,7 +294,7 @@ def test_a_query_without_documents_is_counted(tmp_path):
 
 @pytest.mark.parametrize("size", [1, 4, 50, 1 << 22])
 def test_the_fields_are_the_same_however_the_file_is_cut(size, tmp_path, monkeypatch):
-    from rankgauge.conversion import losses
+    from rankgauge.formats import losses
     from rankgauge.formats.columns import RUN
 
     lines = ["# head\n", "q Q0 a 1 9 t\n"]
