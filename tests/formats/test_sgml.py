@@ -104,7 +104,7 @@ def test_two_documents_on_a_line_are_two(tmp_path, text):
         ("vector<int> v; ... a<b && c>d", "vector<int> v; ... a<b && c>d"),
         ("<own a='1'>x</own> <own/> </other> <td nowrap>y", "x </other> y"),
         ('<a href="x"title=y>z</a><br/><P>p', "z p"),
-        ("<![CDATA[</DOC> <a>]]> x <!-- <!-- <DOC> </DOC> --> y", "</DOC> <a> x y"),
+        ("<![CDATA[</b> <a>]]> x <!-- <!-- <b> </b> --> y", "</b> <a> x y"),
         ("a <!-- b", "a <!-- b"),
         ("&lt;DOC&gt;", "<DOC>"),
     ],
@@ -159,7 +159,7 @@ def test_no_text_of_a_topic_is_lost(tmp_path, topic, text, fields):
 
 def test_a_comment_that_one_document_does_not_close_hides_no_other(tmp_path):
     text = "".join(document(f"d{n}", "", f"a <!-- b{n}") for n in range(3))
-    text += document("d3", "", "<!-- <DOC> -->c")
+    text += document("d3", "", "<!-- <b> -->c")
     found = read(tmp_path / "a.sgml", text.encode())
     assert [row[2] for row in found] == ["a <!-- b0", "a <!-- b1", "a <!-- b2", "c"]
 
@@ -176,6 +176,7 @@ def test_declarations_roots_and_comments_may_occur_between_documents(tmp_path, b
     ("text", "line", "said"),
     [
         (document("d1", "T", "a </DOC> b"), 1, "</DOC> closes nothing"),
+        (document("d1", "T", "<![CDATA[</DOC> a]]> b"), 1, "</DOC> closes nothing"),
         (document("d1", "T", "\na <doc> b"), 1, "<DOC> is not closed before the next one"),
         (document("d1", "T", "a") + "\n<DOC/>", 2, "<DOC> is not closed"),
         (document("d1", "T", "a") + "\n<!-- " + document("d2", "T", "b"), 2, "the comment"),

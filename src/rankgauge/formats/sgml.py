@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import html
 import itertools
-import math
 import re
 from bisect import bisect_left
-from collections import deque
-from collections.abc import Iterable, Iterator, Set as AbstractSet
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence, Set as AbstractSet
+from typing import Any, NamedTuple
 
 from rankgauge.errors import FormatError
 from rankgauge.formats.lines import decoded, shorten
 
-# Tags of documents and topics, and delimiters of sections, within which such tags are ignored.
-_MARK = re.compile(rb"<(/?)(doc|topic|top)(?=[\s/>])|<!--|-->|<!\[CDATA\[|\]\]>", re.IGNORECASE)
-_COMMENT = b"<!--"
-_SECTION_ENDS = {_COMMENT: b"-->", b"<![CDATA[": b"]]>"}
-# A longer section within a document is treated as unclosed.
-_LONGEST_SECTION = 1 << 20
+# Tags of documents and topics, and delimiters of comments.
+_MARK = re.compile(rb"<(/?)(doc|topic|top)(?=[\s/>])|<!--|-->", re.IGNORECASE)
+_COMMENT, _COMMENT_END = b"<!--", b"-->"
 # The beginning of a tag or delimiter at the end of a partial line.
-_CUT = re.compile(rb"(<[^\s<>]{0,7}|--?|\]\]?)\Z")
+_CUT = re.compile(rb"(<[^\s<>]{0,7}|--?)\Z")
 _LONGEST_MARK = 8
 # Allowed between documents besides comments and blanks; old files end with Ctrl-Z.
 _DOCTYPE = re.compile(rb"<!doctype\b[^\[>]*(?:\[.*?\]\s*)?>", re.IGNORECASE | re.DOTALL)
@@ -59,14 +53,10 @@ _ELEMENTS = _RUNNING | frozenset(
 _ENDS = {"<!--": "-->", "<![CDATA[": "]]>"}
 _SECTION = re.compile("|".join(map(re.escape, _ENDS)))
 _BLANKS = re.compile(r"[ \t]+")
-_DOCNO, _TITLE, _TEXT = (
-    {
-        name: (re.compile(rf"<{name}(?:\s[^<>]*)?>", re.IGNORECASE), re.compile(rf"</{name}\s*>", re.IGNORECASE))
-        for name in names
-    }
-    for names in (("docno",), ("title", "headline", "hl", "head", "ttl", "h3"), ("text", "body", "leadpara", "lp"))
+_TITLE, _TEXT = (
+    frozenset({"title", "headline", "hl", "head", "ttl", "h3"}),
+    frozenset({"text", "body", "leadpara", "lp"}),
 )
-_TEXT_BEGINS = re.compile(r"<(?:text|body|leadpara|lp)(?:\s[^<>]*)?>", re.IGNORECASE)
 _PART = re.compile(
     r"<(num|title|desc|narr|query|question|description|narrative|head|dom|smry|con|fac|nat|def)"
     r"(?:\s[^<>]*)?>",
@@ -75,8 +65,6 @@ _PART = re.compile(
 # Labels at the beginning of parts in old topics.
 _LABEL = re.compile(r"^\s*(Number|Topic|Description|Narrative)\s*:", re.IGNORECASE)
 _NAMES = {"desc": "description", "narr": "narrative"}
-# Patterns of the opening and closing tag by name.
-_Tags: TypeAlias = dict[str, tuple[re.Pattern[str], re.Pattern[str]]]
 _FIX = "use <DOC><DOCNO>d1</DOCNO><TEXT>...</TEXT></DOC>, or JSON lines"
 _FIX_TOPIC = "use <top><num>1</num><title>...</title></top>, or JSON lines"
 
@@ -86,8 +74,7 @@ def begins(line: bytes) -> bool:
     return _OUTSIDE.match(line) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(NamedTuple):
     """A tag, a delimiter, or the bytes between two of them, with its line number and offset."""
 
     number: int
@@ -96,14 +83,9 @@ class _Token:
     mark: re.Match[bytes] | None = None
 
     @property
-    def kind(self) -> bytes:
-        """Element name or delimiter in upper case; empty for other content."""
-        return b"" if self.mark is None else (self.mark[2] or self.mark[0]).upper()
-
-    @property
-    def is_element(self) -> bool:
-        """Whether this is an opening or closing tag of a document or topic."""
-        return self.mark is not None and self.mark[2] is not None
+    def element(self) -> bytes:
+        """The name of a document or topic in lower case, if this is one of its tags."""
+        return (self.mark[2] or b"").lower() if self.mark else b""
 
     @property
     def closes(self) -> bool:
@@ -114,97 +96,45 @@ class _Token:
 def pieces(lines: Iterable[tuple[int, int, bytes]]) -> Iterator[tuple[int, int, bytes]]:
     """Yield the line number, offset, and bytes of each document or topic, including its tags.
 
-    Each ends with its closing tag, anywhere in a line; tags in comments and CDATA are ignored.
-    Faults for :func:`parts_of` to refuse are also yielded: an element not closed before the next
-    one, a closing tag without an opening one, an unclosed comment, and text between documents.
+    Each ends with its first closing tag, anywhere in a line; tags in comments between documents are
+    ignored. Faults for :func:`parts_of` to refuse are also yielded: an element not closed before the
+    next one, a closing tag without an opening one, an unclosed comment, and text between documents.
     """
-    tokens = _Tokens(lines)
-    opened: _Token | None = None
+    begun: _Token | None = None
+    comment: _Token | None = None
     closed = False
-    while True:
-        if opened is None:
-            between, opened = _between(tokens, closed=closed)
-            yield from between
-            if opened is None:
-                return
-        begun = opened
-        if begun.closes:
-            piece, opened = begun.data + b">", None
-        else:
-            piece, opened = _element(begun, tokens)
-        closed = True
-        yield begun.number, begun.offset, piece
-
-
-def _between(tokens: _Tokens, *, closed: bool) -> tuple[list[tuple[int, int, bytes]], _Token | None]:
-    """Return faults before the next document or topic, as pieces, and its opening tag."""
-    gap: list[_Token] = []
+    # Content of the open element, or of the gap after the last one.
+    kept: list[_Token] = []
     size = 0
-    for token in tokens:
-        if token.is_element:
+    for token in _tokens(lines):
+        if comment is not None:
+            comment = None if token.data == _COMMENT_END else comment
+        elif begun is None and token.data == _COMMENT:
+            comment = token
+        elif not token.element or token.element != (token if begun is None else begun).element:
+            # Of a gap, the beginning is enough for a message.
+            if begun is not None or (size < _LONGEST_GAP and (kept or not token.data.isspace())):
+                kept.append(token)
+                size += len(token.data)
+        elif begun is not None:
+            yield _piece(begun, kept, token.data + b">" if token.closes else b"")
+            begun, kept, size = None if token.closes else token, [], 0
+        else:
             # Text before a closing tag belongs to the element that was closed too early.
-            return [] if token.closes else list(_stray(gap, closed=closed)), token
-        if token.kind == _COMMENT:
-            if not any(later.kind == _SECTION_ENDS[_COMMENT] for later in tokens):
-                comment = (token.number, token.offset, _COMMENT)
-                return [*_stray(gap, closed=closed), comment], None
-        elif size < _LONGEST_GAP and (gap or not token.data.isspace()):
-            gap.append(token)
-            size += len(token.data)
-    return list(_stray(gap, closed=closed)), None
-
-
-def _element(begun: _Token, tokens: _Tokens) -> tuple[bytes, _Token | None]:
-    """Return a document or topic, and the next opening tag if it comes before the closing tag."""
-    kept = [begun.data]
-    for token in tokens:
-        if token.is_element and token.kind == begun.kind:
+            yield from () if token.closes else _stray(kept, closed=closed)
             if token.closes:
-                return b"".join([*kept, token.data, b">"]), None
-            return b"".join(kept), token
-        kept.append(token.data)
-        if token.kind in _SECTION_ENDS:
-            kept += tokens.section(token)
-    return b"".join(kept), None
+                yield token.number, token.offset, token.data + b">"
+            begun, kept, size, closed = None if token.closes else token, [], 0, True
+    if begun is not None:
+        yield _piece(begun, kept, b"")
+        return
+    yield from _stray(kept, closed=closed)
+    if comment is not None:
+        yield comment.number, comment.offset, comment.data
 
 
-class _Tokens:
-    """Iterator over tags and the content between them, with lookahead."""
-
-    def __init__(self, lines: Iterable[tuple[int, int, bytes]]) -> None:
-        self._new = _tokens(lines)
-        self._again: deque[_Token] = deque()
-        # Offsets before which sections of a kind are unclosed.
-        self._unclosed = dict.fromkeys(_SECTION_ENDS, 0.0)
-
-    def __iter__(self) -> Iterator[_Token]:
-        return self
-
-    def __next__(self) -> _Token:
-        return self._again.popleft() if self._again else next(self._new)
-
-    def section(self, first: _Token) -> list[bytes]:
-        """Consume and return the rest of this section with its end; empty if it is not closed.
-
-        A section is treated as unclosed if it is very long, or if another one begins after a
-        document tag: each document then has its own.
-        """
-        if first.offset < self._unclosed[first.kind]:
-            return []
-        ahead: list[_Token] = []
-        element = False
-        bound = math.inf
-        for token in self:
-            ahead.append(token)
-            if token.kind == _SECTION_ENDS[first.kind]:
-                return [one.data for one in ahead]
-            element |= token.is_element
-            if (element and token.kind == first.kind) or token.offset - first.offset > _LONGEST_SECTION:
-                bound = token.offset
-                break
-        self._unclosed[first.kind] = bound
-        self._again.extendleft(reversed(ahead))
-        return []
+def _piece(begun: _Token, kept: Iterable[_Token], end: bytes) -> tuple[int, int, bytes]:
+    return begun.number, begun.offset, b"".join([begun.data, *(token.data for token in kept), end])
 
 
 def _tokens(lines: Iterable[tuple[int, int, bytes]]) -> Iterator[_Token]:
@@ -270,97 +200,93 @@ def parts_of(piece: bytes, name: str, number: int) -> tuple[str, str, str, dict[
 def _without_sections(text: str) -> str:
     """Remove comments and escape the content of CDATA; leave unclosed sections unchanged."""
     made: list[str] = []
-    unclosed: set[str] = set()
+    last = {kind: text.rfind(end) for kind, end in _ENDS.items()}
     at = 0
     for found in _SECTION.finditer(text):
         kind = found[0]
-        if found.start() < at or kind in unclosed:
-            continue
-        end = text.find(_ENDS[kind], found.end())
-        if end < 0:
-            unclosed.add(kind)
-            continue
-        content = " " if kind == "<!--" else html.escape(text[found.end() : end], quote=False)
-        made += [text[at : found.start()], content]
-        at = end + len(_ENDS[kind])
+        if at <= found.start() and found.end() <= last[kind]:
+            end = text.index(_ENDS[kind], found.end())
+            content = " " if kind == "<!--" else html.escape(text[found.end() : end], quote=False)
+            made += [text[at : found.start()], content]
+            at = end + len(_ENDS[kind])
     return "".join([*made, text[at:]])
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """An element: its start and end in the text, and its content."""
+class _Part(NamedTuple):
+    """An element: its start and end in the text, its content, and its name."""
 
     start: int
     end: int
     text: str
+    name: str
 
 
-def _parts(text: str, tags: _Tags) -> Iterator[_Part]:
-    """Yield the elements with these tags, in order; unclosed ones are ignored.
+def _elements(
+    text: str, names: AbstractSet[str] | None = None, held: Sequence[int] = (), *, most: int | None = None
+) -> list[_Part]:
+    """Return the first closed elements with these names, by default those outside of running text.
 
-    Opening and closing tags are searched separately: one pattern for both would scan to the end of
-    the text for each unclosed tag.
+    Elements that contain a position in `held`, except subtopics, are not elements of interest, but
+    their content may have some.
     """
-    at = 0
-    opened = {name: pair[0].search(text) for name, pair in tags.items()}
-    while True:
-        for name, found in opened.items():
-            if found is not None and found.start() < at:
-                opened[name] = tags[name][0].search(text, at)
-        first = min(((found.start(), name) for name, found in opened.items() if found is not None), default=None)
-        if first is None:
-            return
-        begun = opened[first[1]]
-        ended = None if begun is None else tags[first[1]][1].search(text, begun.end())
-        if begun is None or ended is None:
-            # If one is not closed, later ones are not either.
-            opened[first[1]] = None
+    tags = list(_TAG.finditer(text))
+    closing: dict[str, list[re.Match[str]]] = {}
+    for tag in tags:
+        if tag[1]:
+            closing.setdefault(tag[2].lower(), []).append(tag)
+    found: list[_Part] = []
+    for tag in tags:
+        word = tag[2].lower()
+        inside = bool(found) and tag.start() < found[-1].end
+        if inside or tag[1] or tag[3] or (word in _RUNNING if names is None else word not in names):
             continue
-        at = ended.end()
-        yield _Part(begun.start(), at, text[begun.end() : ended.start()])
+        ends = closing.get(word, [])
+        place = bisect_left(ends, tag.end(), key=re.Match.start)
+        if place == len(ends):
+            continue
+        part = _Part(tag.start(), ends[place].end(), text[tag.end() : ends[place].start()], word)
+        if word == "subtopic" or bisect_left(held, part.start) == bisect_left(held, part.end):
+            found.append(part)
+    return found[:most]
 
 
 def _document(text: str, name: str, number: int) -> tuple[str, str, str, dict[str, Any]]:
-    keys = list(_parts(text, _DOCNO))
+    keys = _elements(text, {"docno"})
     if len(keys) != 1:
         what = "there is no <DOCNO>" if not keys else f"got {len(keys)} <DOCNO>, expected one"
         raise FormatError(what, path=name, line=number, fix=_FIX)
     key = html.unescape(keys[0].text.strip())
     names = _tag_names(text)
     rest = text[: keys[0].start] + text[keys[0].end :]
-    bodies = list(_parts(rest, _TEXT))
-    unclosed = _TEXT_BEGINS.search(rest, bodies[-1].end if bodies else 0)
+    bodies = _elements(rest, _TEXT)
+    later = _TAG.finditer(rest, bodies[-1].end if bodies else 0)
+    unclosed = next((tag for tag in later if not tag[1] and tag[2].lower() in _TEXT), None)
     if unclosed is not None:
-        bodies.append(_Part(unclosed.start(), len(rest), rest[unclosed.end() :]))
-    titles: list[str] = []
+        bodies.append(_Part(unclosed.start(), len(rest), rest[unclosed.end() :], "text"))
+    titles: list[_Part] = []
     fields: dict[str, str] = {}
-    parts: list[str] = []
-    starts = [0, *(body.end for body in bodies)]
-    ends = [*(body.start for body in bodies), len(rest)]
-    for start, end in zip(starts, ends, strict=True):
-        outside = rest[start:end]
-        if bodies:
-            outside = _taken(outside, list(_parts(outside, _TITLE)), titles)
-            outside = _without_elements(outside, fields, names)
-        parts.append(outside)
+    outside = _between(rest, bodies)
+    for at, one in enumerate(outside if bodies else ()):
+        found = _elements(one, _TITLE)
+        titles += found
+        outside[at] = _without_fields(" ".join(_between(one, found)), fields, names)
     inside = [body.text for body in bodies]
     # If a document has no title outside its text, use the first one within it.
-    for texts in () if titles else (inside, parts):
+    for texts in () if titles else (inside, outside):
         for at, one in enumerate(texts):
             if not titles:
-                texts[at] = _taken(one, list(itertools.islice(_parts(one, _TITLE), 1)), titles)
-    made = [_plain(parts[0], names)]
-    for body, outside in zip(inside, parts[1:], strict=True):
-        made += [_plain(body, names), _plain(outside, names)]
-    heading = " ".join(" ".join(_plain(title, names) for title in titles).split())
-    return key, heading, "\n".join(filter(None, made)), fields
+                titles = _elements(one, _TITLE, most=1)
+                texts[at] = " ".join(_between(one, titles))
+    made = [outside[0], *itertools.chain.from_iterable(zip(inside, outside[1:], strict=True))]
+    heading = " ".join(" ".join(_plain(title.text, names) for title in titles).split())
+    return key, heading, "\n".join(filter(None, (_plain(part, names) for part in made))), fields
 
 
 def _topic(head: str, body: str, name: str, number: int) -> tuple[str, str, str, dict[str, Any]]:
     names = _tag_names(body)
     fields = {word: html.unescape(value[1:-1]) for word, value in _ATTRIBUTES.findall(head)}
     key = fields.pop("number", "")
-    body = _without_elements(body, fields, names, kept=_PART)
+    body = _without_fields(body, fields, names, held=[part.start() for part in _PART.finditer(body)])
     tags = list(_PART.finditer(body))
     before = _plain(body[: tags[0].start()] if tags else body, names)
     if before:
@@ -391,44 +317,19 @@ def _topic(head: str, body: str, name: str, number: int) -> tuple[str, str, str,
     return key.strip(), "", asked, dict(fields)
 
 
-def _taken(text: str, parts: list[_Part], taken: list[str]) -> str:
-    """Return the text without these parts, and append their content to `taken`."""
-    taken += [part.text for part in parts]
+def _between(text: str, parts: Sequence[_Part]) -> list[str]:
+    """Return the texts before, between, and after these parts."""
     starts = [0, *(part.end for part in parts)]
     ends = [*(part.start for part in parts), len(text)]
-    return " ".join(text[start:end] for start, end in zip(starts, ends, strict=True))
+    return [text[start:end] for start, end in zip(starts, ends, strict=True)]
 
 
-def _without_elements(
-    text: str, fields: dict[str, str], names: AbstractSet[str], *, kept: re.Pattern[str] | None = None
-) -> str:
-    """Return the text without elements that are fields, and add those to `fields`.
-
-    Elements of running text are not fields, nor are elements that match `kept` or contain a match.
-    """
-    tags = list(_TAG.finditer(text))
-    closing: dict[str, list[re.Match[str]]] = {}
-    for tag in tags:
-        if tag[1]:
-            closing.setdefault(tag[2].lower(), []).append(tag)
-    held = [] if kept is None else [tag.start() for tag in kept.finditer(text)]
-    found: list[_Part] = []
-    at = 0
-    for tag in tags:
-        word = tag[2].lower()
-        if tag.start() < at or tag[1] or tag[3] or word in _RUNNING:
-            continue
-        ends = closing.get(word, [])
-        place = bisect_left(ends, tag.end(), key=re.Match.start)
-        if place == len(ends):
-            continue
-        part = _Part(tag.start(), ends[place].end(), text[tag.end() : ends[place].start()])
-        if word != "subtopic" and bisect_left(held, part.start) < bisect_left(held, part.end):
-            continue
-        _join(fields, word, _plain(part.text, names))
-        found.append(part)
-        at = part.end
-    return _taken(text, found, [])
+def _without_fields(text: str, fields: dict[str, str], names: AbstractSet[str], held: Sequence[int] = ()) -> str:
+    """Return the text without elements that are fields, and add those to `fields`."""
+    found = _elements(text, held=held)
+    for part in found:
+        _join(fields, part.name, _plain(part.text, names))
+    return " ".join(_between(text, found))
 
 
 def _join(fields: dict[str, str], word: str, text: str) -> None:
