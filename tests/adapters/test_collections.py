@@ -166,14 +166,6 @@ def test_a_task_of_mteb_is_a_collection(task):
     assert "default dev" in caught.value.fix
 
 
-def test_a_task_in_the_layout_of_older_versions_is_a_collection(task):
-    task.dataset = {}
-    task.corpus = {"test": PLAIN}
-    task.queries = {"test": {row["_id"]: row["text"] for row in ASKED}}
-    task.relevant_docs = {"test": {"q1": {"d1": 2}}}
-    assert same_as_plain(Collection.load(task))
-
-
 def test_a_task_that_is_not_about_retrieval_is_refused(task):
     task.dataset = {"default": {"test": [1]}}
     with pytest.raises(InputError, match="lacks documents, queries, or judgments"):

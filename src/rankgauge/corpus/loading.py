@@ -16,6 +16,7 @@ from rankgauge.formats.archives import Archive
 from rankgauge.formats.datasets import (
     COLLECTION,
     FETCHED,
+    JUDGED,
     TEST,
     got_from,
     hub_judgments,
@@ -61,7 +62,7 @@ class RowReader:
         rows: Function that returns all rows: mappings with an id and a text.
         name: The name for messages.
         row: Function that returns the row at a position, if fast.
-        size: Approximate bytes of all texts.
+        count: Number of rows; 0 if unknown, and None if all texts fit into memory.
     """
 
     def __init__(
@@ -70,9 +71,10 @@ class RowReader:
         name: str,
         *,
         row: Callable[[int], Mapping[str, Any]] | None = None,
-        size: int | None = None,
+        count: int | None = None,
     ) -> None:
-        self.name, self.size = name, size
+        self.name = name
+        self.size = None if count is None else _EACH * (count or _MANY + 1)
         self.seekable = row is not None
         self._rows, self._row = rows, row
 
@@ -107,39 +109,6 @@ def file_set(path: Path) -> FileSet | None:
     return files_in_archive(Archive(name, name)) if path.suffix.lower() == ".zip" else None
 
 
-def load_folder(
-    files: FileSet, *, split: str | None = None, faults: Faults | None = None, judged: bool = True
-) -> Loaded:
-    """Load a collection from a folder or archive."""
-    documents, notes = documents_in(files, faults)
-    asked = queries_in(files)
-    if asked is None and not documents:
-        if any(PurePosixPath(name).suffix.lower() in TEXTS for name in files.names):
-            raise InputError(
-                "text files are not read from archives", where=files.name, fix="unpack the archive, and load the folder"
-            )
-        raise InputError(
-            "there are neither documents nor queries",
-            where=files.name,
-            fix="use corpus.jsonl and queries.jsonl (.gz, .tsv, .csv), TREC documents and topics, "
-            "or text files (.md, .txt)",
-        )
-    queries: Mapping[str, TextRow] = {}
-    qrels = None
-    if asked is not None:
-        queries, grades = read_questions(files.source(asked), documents, faults)
-        qrels = None if grades is None else Qrels.of(grades)
-    chosen = judgments_named(files, split) if judged else None
-    if chosen is not None:
-        qrels = Qrels(read_judgments(files.source(chosen)))
-        if len(splits_of(files)) > 1 and len(qrels) < len(queries):
-            mine = {key: row for key, row in queries.items() if key in qrels}
-            notes += (f"{len(mine)} of {len(queries)} queries: those judged in {chosen}",)
-            queries = mine
-    beside = chosen is None and qrels is not None
-    return Loaded(documents, queries, qrels, files.title, notes, beside)
-
-
 def other_splits(files: FileSet, split: str | None) -> dict[str, Qrels]:
     """Return the judgments of the splits that were not chosen, by name."""
     chosen = judgments_named(files, split)
@@ -152,43 +121,6 @@ def other_splits(files: FileSet, split: str | None) -> dict[str, Qrels]:
 _MANY = 20_000
 _EACH = 2_000
 _TITLES = ("title", "headline", "name")
-_JUDGED = ("qrels", "default", "relevant_docs")
-
-
-# ---- ir_datasets
-
-
-def load_ir_datasets(source: Any, split: str | None, faults: Faults | None) -> Loaded:
-    """Load a collection of ir_datasets, given by id or as an object.
-
-    Raises:
-        MissingExtra: If ir_datasets is not installed.
-        InputError: If the collection does not exist, or a split is given.
-    """
-    name = source if isinstance(source, str) else ""
-    no_split(name, split)
-    data = ir_dataset(name, split) if name else source
-    shown = f"ir_datasets:{name or getattr(data, 'dataset_id', lambda: 'dataset')()}"
-    # ir_datasets downloads data only now.
-    return got_from(lambda: _ir_parts(data, shown, faults), shown, FETCHED)
-
-
-def _ir_parts(data: Any, shown: str, faults: Faults | None) -> Loaded:
-    documents: Mapping[str, TextRow] = {}
-    queries: Mapping[str, TextRow] = {}
-    if hasattr(data, "docs_iter"):
-        count = data.docs_count()
-        reader = RowReader(
-            lambda: map(_ir_row, data.docs_iter()),
-            shown,
-            row=_ir_at(data),
-            size=_EACH * (_MANY + 1 if count is None else count),
-        )
-        documents = kept(reader, faults)
-    if hasattr(data, "queries_iter"):
-        queries = kept(RowReader(lambda: map(_ir_row, data.queries_iter()), shown), faults)
-    qrels = Qrels(ir_judgments(data)) if hasattr(data, "qrels_iter") else None
-    return Loaded(documents, queries, qrels, shown.partition(":")[2])
 
 
 def _ir_at(data: Any) -> Callable[[int], Mapping[str, Any]] | None:
@@ -207,69 +139,6 @@ def _ir_row(found: Any) -> dict[str, Any]:
         text, title = (title, "") if title else (found.default_text(), "")
     plain = {k: v for k, v in row.items() if isinstance(v, str | int | float) and v != ""}
     return {"id": key, "title": title, "text": text, **plain}
-
-
-# ---- Hugging Face
-
-
-def load_hub(source: Any, split: str | None, faults: Faults | None) -> Loaded:
-    """Load ``corpus``, ``queries``, and judgments of Hugging Face, by name or as objects.
-
-    Args:
-        source: The name of a repository with these configurations (judgments in ``qrels`` or
-            ``default``, or in a repository whose name ends with ``-qrels``); a mapping of these
-            names to datasets; or a dataset of documents.
-        split: The split of the judgments; default: ``test``, or the only split.
-        faults: If given, invalid rows are skipped and counted in it.
-
-    Raises:
-        MissingExtra: If datasets is not installed.
-        InputError: If the collection has no documents or cannot be loaded.
-    """
-    if isinstance(source, str):
-        return _from_parts(_hub_parts(source), f"hf:{source}", split, faults)
-    if isinstance(source, Mapping) and "corpus" in source:
-        return _from_parts(source, "collection", split, faults)
-    data = one_split(source, split, "documents", ["corpus", "train"])
-    return Loaded(kept(rows_reader(data, "documents"), faults))
-
-
-def _hub_parts(name: str) -> dict[str, Any]:
-    hub = library("datasets", extra="huggingface", of=COLLECTION)
-    where, fix = f"hf:{name}", "check the name, and that it has the parts corpus and queries"
-    configs = got_from(lambda: hub.get_dataset_config_names(name), where, fix)
-    wanted = [part for part in ("corpus", "queries") if part in configs]
-    if "corpus" not in wanted:
-        raise InputError(
-            f"there is no part named corpus; parts: {', '.join(configs[:8])}",
-            where=where,
-            fix="load its parts with datasets.load_dataset, and pass them: Collection.load("
-            '{"corpus": ..., "queries": ..., "qrels": ...})',
-        )
-    parts = {part: got_from(partial(hub.load_dataset, name, part), where, fix) for part in wanted}
-    parts["qrels"] = hub_judgments(name, configs)
-    return parts
-
-
-def _from_parts(parts: Mapping[str, Any], name: str, split: str | None, faults: Faults | None) -> Loaded:
-    corpus = one_split(parts["corpus"], None, f"{name}, corpus", ["corpus", split])
-    documents = kept(rows_reader(corpus, f"{name}, corpus"), faults)
-    queries: Mapping[str, TextRow] = {}
-    if "queries" in parts:
-        asked = one_split(parts["queries"], None, f"{name}, queries", ["queries", split])
-        queries = kept(rows_reader(asked, f"{name}, queries"), faults)
-    judged = next((parts[part] for part in _JUDGED if parts.get(part) is not None), None)
-    notes: tuple[str, ...] = ()
-    qrels = None
-    if judged is not None:
-        several = splits_in(judged)
-        chosen = one_split(judged, split, f"{name}, judgments", [TEST])
-        qrels = _judgments(chosen)
-        if len(several) > 1 and len(qrels) < len(queries):
-            mine = {key: row for key, row in queries.items() if key in qrels}
-            text = f"{len(mine)} of {len(queries)} queries: those judged in "
-            notes, queries = (f"{text}{split or TEST}",), mine
-    return Loaded(documents, queries, qrels, name.partition(":")[2] or name, notes)
 
 
 def _judgments(data: Any) -> Qrels:
@@ -294,70 +163,184 @@ def rows_reader(data: Any, name: str) -> RowReader:
         raise InputError(
             f"got {type(data).__name__}, which can be iterated only once", where=name, fix="pass a list, or a dataset"
         )
-    if not hasattr(data, "__len__"):
-        return RowReader(lambda: data, name, size=_EACH * (_MANY + 1))
-    at = data.__getitem__ if hasattr(data, "__getitem__") else None
-    return RowReader(lambda: data, name, row=at, size=_EACH * len(data))
+    known = hasattr(data, "__len__")
+    at = data.__getitem__ if known and hasattr(data, "__getitem__") else None
+    return RowReader(lambda: data, name, row=at, count=len(data) if known else 0)
 
 
-# ---- MTEB
+def _judged_of(
+    queries: Mapping[str, TextRow], qrels: Qrels, chosen: str
+) -> tuple[Mapping[str, TextRow], tuple[str, ...]]:
+    """Return the queries judged in the chosen split, and a note if there are others."""
+    if len(qrels) >= len(queries):
+        return queries, ()
+    mine = {key: row for key, row in queries.items() if key in qrels}
+    return mine, (f"{len(mine)} of {len(queries)} queries: those judged in {chosen}",)
 
 
-def load_mteb(source: Any, split: str | None, faults: Faults | None) -> Loaded:
-    """Load a retrieval task of MTEB, given by name (and ``/subset``) or as an object.
+@dataclass(frozen=True)
+class _Loader:
+    """Loader of collections from each kind of source."""
 
-    Raises:
-        MissingExtra: If mteb is not installed.
-        InputError: If the task does not exist, or is not a retrieval task.
-    """
-    task, subset = source, ""
-    if isinstance(source, str):
-        name, _, subset = source.partition("/")
-        mteb = library("mteb", extra="mteb", of=COLLECTION)
-        where, fix = f"mteb:{name}", "choose the name of a retrieval task: mteb.get_tasks()"
-        task = got_from(lambda: mteb.get_task(name), where, fix)
-        got_from(task.load_data, where, fix)
-    elif not getattr(task, "data_loaded", True):
-        got_from(task.load_data, "mteb", "check that the task can be downloaded")
-    name = str(task.metadata.name)
-    parts = dict(_mteb_parts(task, f"mteb:{name}"))
-    part = _mteb_chosen(parts, subset, split, f"mteb:{name}")
-    corpus, queries = _mteb_rows(part["corpus"]), _mteb_rows(part["queries"])
-    return Loaded(
-        kept(rows_reader(corpus, f"mteb:{name}, corpus"), faults),
-        kept(rows_reader(queries, f"mteb:{name}, queries"), faults),
-        _judgments(part["relevant_docs"]),
-        name if subset in {"", "default"} else f"{name}/{subset}",
-    )
+    split: str | None  # split of the judgments; None: `test`, or the only split
+    faults: Faults | None  # invalid rows are skipped and counted in it; None raises errors
+    judged: bool  # whether to read judgments in separate files
+
+    def folder(self, files: FileSet) -> Loaded:
+        """Load a collection from a folder or archive."""
+        documents, notes = documents_in(files, self.faults)
+        asked = queries_in(files)
+        if asked is None and not documents:
+            if any(PurePosixPath(name).suffix.lower() in TEXTS for name in files.names):
+                raise InputError(
+                    "text files are not read from archives",
+                    where=files.name,
+                    fix="unpack the archive, and load the folder",
+                )
+            raise InputError(
+                "there are neither documents nor queries",
+                where=files.name,
+                fix="use corpus.jsonl and queries.jsonl (.gz, .tsv, .csv), TREC documents and topics, "
+                "or text files (.md, .txt)",
+            )
+        queries: Mapping[str, TextRow] = {}
+        qrels = None
+        if asked is not None:
+            queries, grades = read_questions(files.source(asked), documents, self.faults)
+            qrels = None if grades is None else Qrels.of(grades)
+        chosen = judgments_named(files, self.split) if self.judged else None
+        beside = chosen is None and qrels is not None
+        if chosen is not None:
+            qrels = Qrels(read_judgments(files.source(chosen)))
+            if len(splits_of(files)) > 1:
+                queries, more = _judged_of(queries, qrels, chosen)
+                notes += more
+        return Loaded(documents, queries, qrels, files.title, notes, beside)
+
+    def path(self, source: Any) -> Loaded:
+        """Load a folder, an archive, or a file of documents."""
+        path = Path(source)
+        files = None if source == "-" else file_set(path)
+        if files is not None:
+            return self.folder(files)
+        texts = kept(TextReader(TextSource.of(source)), self.faults)
+        return Loaded(texts, name="collection" if source == "-" else path.name.split(".")[0])
+
+    def ir_datasets(self, source: Any) -> Loaded:
+        """Load a collection of ir_datasets, given by id or as an object."""
+        name = source if isinstance(source, str) else ""
+        no_split(name, self.split)
+        data = ir_dataset(name, self.split) if name else source
+        shown = f"ir_datasets:{name or getattr(data, 'dataset_id', lambda: 'dataset')()}"
+        # ir_datasets downloads data only now.
+        return got_from(lambda: self._ir_parts(data, shown), shown, FETCHED)
+
+    def _ir_parts(self, data: Any, shown: str) -> Loaded:
+        documents: Mapping[str, TextRow] = {}
+        queries: Mapping[str, TextRow] = {}
+        if hasattr(data, "docs_iter"):
+            rows = RowReader(
+                lambda: map(_ir_row, data.docs_iter()), shown, row=_ir_at(data), count=data.docs_count() or 0
+            )
+            documents = kept(rows, self.faults)
+        if hasattr(data, "queries_iter"):
+            queries = kept(RowReader(lambda: map(_ir_row, data.queries_iter()), shown), self.faults)
+        qrels = Qrels(ir_judgments(data)) if hasattr(data, "qrels_iter") else None
+        return Loaded(documents, queries, qrels, shown.partition(":")[2])
+
+    def hub(self, source: Any) -> Loaded:
+        """Load ``corpus``, ``queries``, and judgments of Hugging Face, by name or as objects.
+
+        The source is the name of a repository with these configurations (judgments in ``qrels`` or
+        ``default``, or in a repository whose name ends with ``-qrels``); a mapping of these names
+        to datasets; or a dataset of documents.
+        """
+        if isinstance(source, str):
+            return self._parts(_hub_parts(source), f"hf:{source}")
+        if isinstance(source, Mapping) and "corpus" in source:
+            return self._parts(source, "collection")
+        data = one_split(source, self.split, "documents", ["corpus", "train"])
+        return Loaded(kept(rows_reader(data, "documents"), self.faults))
+
+    def mteb(self, source: Any) -> Loaded:
+        """Load a retrieval task of MTEB, given by name (and ``/subset``) or as an object."""
+        task, subset = source, ""
+        if isinstance(source, str):
+            name, _, subset = source.partition("/")
+            mteb = library("mteb", extra="mteb", of=COLLECTION)
+            where, fix = f"mteb:{name}", "choose the name of a retrieval task: mteb.get_tasks()"
+            task = got_from(lambda: mteb.get_task(name), where, fix)
+            got_from(task.load_data, where, fix)
+        elif not getattr(task, "data_loaded", True):
+            got_from(task.load_data, "mteb", "check that the task can be downloaded")
+        where = f"mteb:{task.metadata.name}"
+        part = _mteb_part(task, subset, self.split, where)
+        return self._parts(part, where if subset in {"", "default"} else f"{where}/{subset}")
+
+    def _parts(self, parts: Mapping[str, Any], name: str) -> Loaded:
+        """Load a mapping of the names of parts to datasets."""
+        texts = {
+            part: kept(
+                rows_reader(one_split(parts[part], None, f"{name}, {part}", [part, self.split]), f"{name}, {part}"),
+                self.faults,
+            )
+            for part in ("corpus", "queries")
+            if part in parts
+        }
+        queries = texts.get("queries", {})
+        judged = next((parts[part] for part in JUDGED if parts.get(part) is not None), None)
+        notes: tuple[str, ...] = ()
+        qrels = None
+        if judged is not None:
+            qrels = _judgments(one_split(judged, self.split, f"{name}, judgments", [TEST]))
+            if len(splits_in(judged)) > 1:
+                queries, notes = _judged_of(queries, qrels, self.split or TEST)
+        return Loaded(texts["corpus"], queries, qrels, name.partition(":")[2] or name, notes)
+
+    def load(self, source: Any) -> Loaded:
+        """Load a collection from any supported source."""
+        if source is None:
+            return Loaded()
+        libraries = {"ir_datasets": self.ir_datasets, "hf": self.hub, "mteb": self.mteb}
+        if isinstance(source, str) and source.partition(":")[0] in libraries and ":" in source:
+            prefix, _, name = source.partition(":")
+            return libraries[prefix](name)
+        if isinstance(source, str | os.PathLike):
+            return self.path(source)
+        if hasattr(source, "docs_iter") or hasattr(source, "queries_iter"):
+            return self.ir_datasets(source)
+        is_hub = type(source).__module__.partition(".")[0] == "datasets"
+        if is_hub or (isinstance(source, Mapping) and "corpus" in source):
+            return self.hub(source)
+        if hasattr(source, "metadata") and hasattr(source, "load_data"):
+            return self.mteb(source)
+        raise InputError(f"got {type(source).__name__}, which is not a collection", where="collection", fix=_FIX)
 
 
-def _mteb_parts(task: Any, where: str) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
-    """Yield the parts by subset and split, in the layout of MTEB version 2 or 1."""
-    data = getattr(task, "dataset", None)
-    if isinstance(data, Mapping) and data:
-        for subset, splits in data.items():
-            for split, part in splits.items():
-                if not isinstance(part, Mapping) or "relevant_docs" not in part:
-                    raise _no_retrieval(where)
-                yield (str(subset), str(split)), dict(part)
-        return
-    corpus = getattr(task, "corpus", None)
-    if not isinstance(corpus, Mapping):
-        raise _no_retrieval(where)
-    for split in corpus:
-        words = {"corpus": corpus, "queries": task.queries, "relevant_docs": task.relevant_docs}
-        yield ("default", split), {word: found[split] for word, found in words.items()}
+def _hub_parts(name: str) -> dict[str, Any]:
+    hub = library("datasets", extra="huggingface", of=COLLECTION)
+    where, fix = f"hf:{name}", "check the name, and that it has the parts corpus and queries"
+    configs = got_from(lambda: hub.get_dataset_config_names(name), where, fix)
+    wanted = [part for part in ("corpus", "queries") if part in configs]
+    if "corpus" not in wanted:
+        raise InputError(
+            f"there is no part named corpus; parts: {', '.join(configs[:8])}",
+            where=where,
+            fix="load its parts with datasets.load_dataset, and pass them: Collection.load("
+            '{"corpus": ..., "queries": ..., "qrels": ...})',
+        )
+    parts = {part: got_from(partial(hub.load_dataset, name, part), where, fix) for part in wanted}
+    return parts | {"qrels": hub_judgments(name, configs)}
 
 
-def _no_retrieval(where: str) -> InputError:
-    return InputError(
-        "the task lacks documents, queries, or judgments", where=where, fix="choose a task of the type Retrieval"
-    )
-
-
-def _mteb_chosen(
-    parts: Mapping[tuple[str, str], dict[str, Any]], subset: str, split: str | None, where: str
-) -> dict[str, Any]:
+def _mteb_part(task: Any, subset: str, split: str | None, where: str) -> Mapping[str, Any]:
+    """Return documents, queries, and judgments of the chosen subset and split."""
+    data = getattr(task, "dataset", None) or {}
+    parts = {(str(subset), str(split)): part for subset, splits in data.items() for split, part in splits.items()}
+    if not parts or not all(isinstance(part, Mapping) and "relevant_docs" in part for part in parts.values()):
+        raise InputError(
+            "the task lacks documents, queries, or judgments", where=where, fix="choose a task of the type Retrieval"
+        )
     fitting = [key for key in parts if subset in {"", key[0]} and (split is None or split == key[1])]
     if len(fitting) > 1 and split is None:
         fitting = [key for key in fitting if key[1] == TEST] or fitting
@@ -371,14 +354,6 @@ def _mteb_chosen(
     return parts[fitting[0]]
 
 
-def _mteb_rows(data: Any) -> Any:
-    """Return rows with ids; version 1 has a mapping of id to text or to parts."""
-    if not isinstance(data, Mapping):
-        return data
-    return [{"id": key, **({"text": value} if isinstance(value, str) else value)} for key, value in data.items()]
-
-
-_LIBRARIES = {"ir_datasets": load_ir_datasets, "hf": load_hub, "mteb": load_mteb}
 _FIX = (
     "pass a folder, a .zip, a file of documents, ir_datasets:NAME, hf:NAME, mteb:NAME, or an object of these libraries"
 )
@@ -395,59 +370,24 @@ def load(
     judged: bool = True,
 ) -> Loaded:
     """Load a collection from any supported source; named parts replace those of the source."""
-    found = _load(source, split, faults, judged=judged)
+    found = _Loader(split, faults, judged).load(source)
     if documents is not None:
         found = replace(found, documents=kept(_reader(documents, "documents"), faults))
     if queries is not None:
-        asked, grades = _queries(queries, found, faults)
         # Judgments of the replaced queries may not apply.
-        found = replace(found, queries=asked, qrels=grades)
+        own = None if found.beside else found.qrels
+        if isinstance(queries, str | os.PathLike):
+            asked, grades = read_questions(TextSource.of(queries), found.documents, faults)
+            own = own if grades is None else Qrels.of(grades)
+        else:
+            asked = kept(_reader(queries, "queries"), faults)
+        found = replace(found, queries=asked, qrels=own)
     if qrels is not None:
         found = replace(found, qrels=Qrels.of(qrels))
     return found
-
-
-def _load(source: Any, split: str | None, faults: Faults | None, *, judged: bool) -> Loaded:
-    if source is None:
-        return Loaded()
-    if isinstance(source, str) and source.partition(":")[0] in _LIBRARIES and ":" in source:
-        prefix, _, name = source.partition(":")
-        return _LIBRARIES[prefix](name, split, faults)
-    if isinstance(source, str | os.PathLike):
-        return _from_path(source, split, faults, judged=judged)
-    return _from_object(source, split, faults)
-
-
-def _from_path(source: Any, split: str | None, faults: Faults | None, *, judged: bool) -> Loaded:
-    path = Path(source)
-    files = None if source == "-" else file_set(path)
-    if files is not None:
-        return load_folder(files, split=split, faults=faults, judged=judged)
-    texts = kept(TextReader(TextSource.of(source)), faults)
-    return Loaded(texts, name="collection" if source == "-" else path.name.split(".")[0])
-
-
-def _from_object(source: Any, split: str | None, faults: Faults | None) -> Loaded:
-    library = type(source).__module__.partition(".")[0]
-    if hasattr(source, "docs_iter") or hasattr(source, "queries_iter"):
-        return load_ir_datasets(source, split, faults)
-    if library == "datasets" or (isinstance(source, Mapping) and "corpus" in source):
-        return load_hub(source, split, faults)
-    if hasattr(source, "metadata") and hasattr(source, "load_data"):
-        return load_mteb(source, split, faults)
-    raise InputError(f"got {type(source).__name__}, which is not a collection", where="collection", fix=_FIX)
 
 
 def _reader(given: Any, what: str) -> Any:
     if isinstance(given, str | os.PathLike):
         return TextReader(TextSource.of(given))
     return rows_reader(given, what)
-
-
-def _queries(given: Any, found: Loaded, faults: Faults | None) -> tuple[Any, Qrels | None]:
-    if not isinstance(given, str | os.PathLike):
-        return kept(_reader(given, "queries"), faults), None if found.beside else found.qrels
-    asked, grades = read_questions(TextSource.of(given), found.documents, faults)
-    if grades is None and not found.beside:
-        return asked, found.qrels
-    return asked, None if grades is None else Qrels.of(grades)

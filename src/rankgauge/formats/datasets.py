@@ -15,7 +15,8 @@ COLLECTION = "this collection"
 
 TEST = "test"
 _T = TypeVar("_T")
-_JUDGED = ("qrels", "default", "relevant_docs")
+# Names of the part with judgments.
+JUDGED = ("qrels", "default", "relevant_docs")
 FETCHED = "check the network, or put the file where ir_datasets looks for it"
 
 
@@ -94,7 +95,7 @@ def hub_judgments(name: str, configs: Sequence[str]) -> Any:
     """
     hub = library("datasets", extra="huggingface", of=COLLECTION)
     fix = "check the name, and that it has judgments"
-    part = next((part for part in _JUDGED if part in configs), None)
+    part = next((part for part in JUDGED if part in configs), None)
     if part is None and "corpus" not in configs and len(configs) == 1:
         part = configs[0]
     if part is not None:
