@@ -45,8 +45,8 @@ from rankgauge.formats.registry import (
     target_format,
     unpacked,
 )
-from rankgauge.formats.text_writers import LossCounter, Profile, text_lines
-from rankgauge.formats.texts import Faults, Placed, TextReader, TextRow, TextSource, kept
+from rankgauge.formats.text_writers import LossCounter, text_lines
+from rankgauge.formats.texts import TextReader, TextRow, TextSource, kept
 from rankgauge.formats.writers import (
     copy_description,
     pair_lines,
@@ -387,50 +387,23 @@ def _without_empty(held: Qrels | Run, request: _Request) -> tuple[PairTable, tup
 # ---------------------------------------------------------------- queries and documents
 
 
-class _ProfilingReader:
-    """A reader that profiles texts on its first pass."""
-
-    def __init__(self, reader: TextReader) -> None:
-        self._reader, self._done = reader, False
-        self.profile = Profile()
-        self.name, self.seekable, self.size = reader.name, reader.seekable, reader.size
-
-    def rows(self, faults: Faults | None = None) -> Iterator[Placed]:
-        seen = not self._done
-        for placed in self._reader.rows(faults):
-            if seen:
-                self.profile.see(placed.row)
-            yield placed
-        self._done = True
-        self.seekable = self._reader.seekable
-
-    def at(self, offset: int) -> TextRow | None:
-        return self._reader.at(offset)
-
-    def stamp(self) -> object:
-        return self._reader.stamp()
-
-
 def _texts_converted(source: TextSource, held: FileContent, given: str | None, request: _Request) -> Conversion:
     refuse_ending(request.target, request.format)
-    if held.kind == "queries" and held.form in {"csv", "tsv", "jsonl"} and may_be_questions(source):
-        asked, profile = read_questions(source, {})[0], Profile()
-        for row in asked.values():
-            profile.see(row)
-        return _lines_written((asked.values, profile), held, source.name, request)
     # Read everything once to check all texts and ids before the first is written.
-    reader = _ProfilingReader(TextReader(source, given))
-    return _lines_written((kept(reader).values, reader.profile), held, source.name, request)
+    if held.kind == "queries" and held.form in {"csv", "tsv", "jsonl"} and may_be_questions(source):
+        texts = read_questions(source, {})[0]
+    else:
+        texts = kept(TextReader(source, given))
+    return _lines_written(texts.values, held, source.name, request)
 
 
 def _lines_written(
-    texts: tuple[Callable[[], Iterable[TextRow]], Profile], held: FileContent, source: str, request: _Request
+    texts: Callable[[], Iterable[TextRow]], held: FileContent, source: str, request: _Request
 ) -> Conversion:
-    rows, profile = texts
     form, name = _texts_form(held.kind, request), request.target_name
     loss_counter = LossCounter(form, name, request.lossy)
     with written(request.target) as stream:
-        for line in text_lines(rows(), form, held.kind, (profile, loss_counter)):
+        for line in text_lines(texts, form, held.kind, loss_counter):
             stream.write(line)
     return Conversion(
         source=source,
@@ -438,8 +411,8 @@ def _lines_written(
         kind=held.kind,
         source_format=held.form,
         target_format=form,
-        queries=profile.count if held.kind == "queries" else 0,
-        rows=profile.count,
+        queries=loss_counter.texts if held.kind == "queries" else 0,
+        rows=loss_counter.texts,
         losses=tuple(loss_counter.messages()),
     )
 
@@ -497,11 +470,10 @@ def _collection_converted(held: Collection, source: str, request: _Request) -> C
             where=name,
             fix="name a folder or .zip, or choose a part: --kind (in Python kind=...)",
         )
-    documents, queries = Profile(), Profile()
     loss_counter = LossCounter("jsonl", name, request.lossy)
     parts: dict[str, Iterable[bytes]] = {
-        _CORPUS: text_lines(_rows(held, "documents"), "jsonl", "documents", (documents, loss_counter)),
-        _QUERIES: text_lines(_rows(held, "queries"), "jsonl", "queries", (queries, loss_counter)),
+        _CORPUS: text_lines(partial(_rows, held, "documents"), "jsonl", "documents", loss_counter),
+        _QUERIES: text_lines(partial(_rows, held, "queries"), "jsonl", "queries", loss_counter),
     }
     losses: tuple[str, ...] = ()
     if held.qrels is not None:
@@ -536,10 +508,7 @@ def _part_converted(held: Collection, source: str, kind: Content, request: _Requ
     if kind in {"run", "qrels"}:
         fix = "choose queries or documents" + (", or qrels" * (held.qrels is not None))
         raise InputError(f"the collection has no {kind}", where=source, fix=fix)
-    rows, profile = list(_rows(held, kind)), Profile()
-    for row in rows:
-        profile.see(row)
-    return _lines_written((rows.copy, profile), FileContent(kind, "collection"), source, request)
+    return _lines_written(partial(_rows, held, kind), FileContent(kind, "collection"), source, request)
 
 
 def _rows(held: Collection, kind: Content) -> Iterable[TextRow]:

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias, get_args
 
 from rankgauge.core.arguments import of_kind
@@ -178,7 +179,8 @@ def span_scores(
     wanted = {query: _spans(spans, query) for query, spans in relevant.items()}
     given = {query: _spans(spans, query) for query, spans in retrieved.items()}
     units = _Units(texts)
-    asked = {q: of for q, spans in wanted.items() if (of := units.ranges(spans)) and _size(of)}
+    ranges_of = {query: units.ranges(spans) for query, spans in wanted.items()}
+    asked = {q: of for q, of in ranges_of.items() if any(start < end for part in of.values() for start, end in part)}
     if not asked:
         raise InputError(
             "no query has a relevant span", where="relevant", fix='pass at least one: {"q1": [Span("d1", 0, 42)]}'
@@ -291,35 +293,19 @@ class _Units:
 
 
 def _counted(query: str, found: Mapping[str, _Ranges], wanted: Mapping[str, _Ranges], repeats: Repeats) -> QuerySpans:
-    merged = {doc: _merged(ranges) for doc, ranges in wanted.items()}
-    once = {doc: _merged(ranges) for doc, ranges in found.items()}
-    common = sum(_overlap(ranges, once.get(doc, [])) for doc, ranges in merged.items())
-    return QuerySpans(query, _size(merged), _size(found if repeats == "counted" else once), common)
-
-
-def _size(ranges: Mapping[str, _Ranges]) -> int:
-    return sum(end - start for of in ranges.values() for start, end in of)
-
-
-def _merged(ranges: _Ranges) -> _Ranges:
-    merged: _Ranges = []
-    for start, end in sorted(ranges):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
-        else:
-            merged.append((start, end))
-    return merged
-
-
-def _overlap(ours: _Ranges, theirs: _Ranges) -> int:
-    """Return the size of the intersection of two sorted lists of disjoint ranges."""
-    mine = other = total = 0
-    while mine < len(ours) and other < len(theirs):
-        start = max(ours[mine][0], theirs[other][0])
-        end = min(ours[mine][1], theirs[other][1])
-        total += max(0, end - start)
-        if ours[mine][1] <= theirs[other][1]:
-            mine += 1
-        else:
-            other += 1
-    return total
+    relevant = retrieved = common = 0
+    for document in {**wanted, **found}:
+        # Changes of the number of relevant and of retrieved ranges at each position.
+        changes: dict[int, list[int]] = {}
+        for side, ranges in enumerate((wanted.get(document, ()), found.get(document, ()))):
+            for start, end in ranges:
+                changes.setdefault(start, [0, 0])[side] += 1
+                changes.setdefault(end, [0, 0])[side] -= 1
+        asked = times = 0
+        for at, until in pairwise(sorted(changes)):
+            asked, times = asked + changes[at][0], times + changes[at][1]
+            size = until - at
+            relevant += size * (asked > 0)
+            retrieved += size * (times if repeats == "counted" else times > 0)
+            common += size * (asked > 0 and times > 0)
+    return QuerySpans(query, relevant, retrieved, common)

@@ -31,28 +31,13 @@ _LOSSLESS = "write JSON lines, which keep everything, or accept and count the lo
 
 
 @dataclass(slots=True)
-class Profile:
-    """Properties of texts, collected in one pass."""
-
-    count: int = 0  # number of texts
-    titles: bool = False  # whether any text has a title
-    # Names of all fields, in order of first appearance.
-    fields: dict[str, None] = field(default_factory=dict)
-
-    def see(self, row: TextRow) -> None:
-        """Include one text."""
-        self.count += 1
-        self.titles = self.titles or bool(row.title)
-        self.fields.update(dict.fromkeys(row.fields))
-
-
-@dataclass(slots=True)
 class LossCounter:
     """Counter of content that a format cannot store; raises an error unless `lossy` is set."""
 
     form: str  # name of the format
     name: str  # file being written, for messages
     lossy: bool  # whether to count instead of raising an error
+    texts: int = 0  # number of texts written
     counts: dict[str, int] = field(default_factory=dict)  # counts by kind of content
     first: dict[str, str] = field(default_factory=dict)
 
@@ -70,9 +55,10 @@ class LossCounter:
             yield f"{what} of {texts}, first {self.first[what]!r}: {self.form} cannot store it"
 
 
-def text_lines(rows: Iterable[TextRow], form: str, kind: str, of: tuple[Profile, LossCounter]) -> Iterator[bytes]:
-    """Yield the encoded lines of a file of texts, one text at a time."""
-    profile, loss_counter = of
+def text_lines(
+    texts: Callable[[], Iterable[TextRow]], form: str, kind: str, loss_counter: LossCounter
+) -> Iterator[bytes]:
+    """Yield the encoded lines of a file of texts, one text at a time; `texts` may be called twice."""
     write: Callable[[TextRow], str]
     if form == "jsonl":
         write = _json_line
@@ -80,17 +66,16 @@ def text_lines(rows: Iterable[TextRow], form: str, kind: str, of: tuple[Profile,
         make = _topic if kind == "queries" else _document
         write = partial(_marked, make=make, loss_counter=loss_counter)
     else:
-        table = _Table(form, profile, loss_counter)
+        table = _Table(form, texts(), loss_counter)
         head = table.header()
         if head:
             yield head.encode()
         write = table.line
-    first = True
-    for row in rows:
+    for row in texts():
         line = _encoded(write(row), row, form, loss_counter)
-        if first and mistaken_for(line[:32]):
+        if not loss_counter.texts and mistaken_for(line[:32]):
             raise _unwritable(row, f"the file would be read as {mistaken_for(line[:32])}", loss_counter)
-        first = False
+        loss_counter.texts += 1
         yield line
 
 
@@ -128,11 +113,16 @@ def _json_line(row: TextRow) -> str:
 class _Table:
     """Formatter of texts as lines of CSV or TSV."""
 
-    def __init__(self, form: str, profile: Profile, loss_counter: LossCounter) -> None:
+    def __init__(self, form: str, rows: Iterable[TextRow], loss_counter: LossCounter) -> None:
         self._form, self._counter = form, loss_counter
-        self._fields = tuple(profile.fields)
+        fields: dict[str, None] = {}
+        titled = False
+        for row in rows:
+            titled = titled or bool(row.title)
+            fields.update(dict.fromkeys(row.fields))
+        self._fields = tuple(fields)
         # Without a title column, a heading among the fields would be read as the title.
-        self._titled = profile.titles or bool(_TITLE_WORDS & profile.fields.keys())
+        self._titled = titled or bool(_TITLE_WORDS & fields.keys())
         self._known = self._readable()
         self._parts: list[str] = []
         sink = SimpleNamespace(write=self._parts.append)
