@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -13,11 +14,13 @@ from rankgauge.answers import (
     AnswerSet,
     Calibration,
     Context,
+    Verdict,
     VerdictStore,
     items_of,
     read_verdicts,
     sentence_claims,
 )
+from rankgauge.answers.store import store_in_batches
 from rankgauge.cli.answers import answers as command
 
 RECORDS = tuple(
@@ -144,3 +147,31 @@ def test_the_command_compares_writes_and_corrects(tmp_path):
         store.add(read_verdicts(human, ANSWERS))
     again = CliRunner().invoke(command, [*words[:3], str(tmp_path / "people.db")])
     assert "| 120" in again.output.replace("  ", " ") or " 120 " in again.output
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_verdicts_are_stored_once_if_a_write_is_interrupted(tmp_path, when):
+    given = [Verdict(f"k{n}", "supported", "ann", quote=f"{n} m") for n in range(5)]
+    with VerdictStore(tmp_path / "v.db") as store:
+        store.add(given[:2])
+        tries = []
+
+        def add(some):
+            tries.append(len(some))
+            if len(tries) == 1:
+                if when == "after":
+                    store.add(some)
+                raise KeyboardInterrupt
+            store.add(some)
+
+        with pytest.raises(KeyboardInterrupt):
+            store_in_batches((one for one in given[2:]), add, every=0.0)
+        assert [each.key for each in store.verdicts()] == ["k0", "k1", "k2"]
+        store.add([replace(given[2], quote="another")])
+        store.add([replace(given[2], label="not stated")])
+        store.add([given[2]])
+        assert [(each.label, each.quote) for each in store.verdicts()[3:]] == [
+            ("supported", "another"),
+            ("not stated", "2 m"),
+            ("supported", "2 m"),
+        ]

@@ -201,7 +201,13 @@ class VerdictStore(Store):
             pass
 
     def add(self, verdicts: Iterable[Verdict]) -> None:
-        """Store all verdicts; on an error, store none."""
+        """Store all verdicts; on an error, store none.
+
+        If exactly these were the last to be stored, they are not stored again: a write that Ctrl-C
+        interrupts is repeated, but may have been complete.
+        """
+        from sqlalchemy import select
+
         rows = []
         for each in verdicts:
             body = {"quote": each.quote, "reason": each.reason, "quoted": each.quoted}
@@ -217,8 +223,12 @@ class VerdictStore(Store):
                 }
             )
         if rows:
+            table = self._table("verdicts")
+            latest = select(*map(table.c.get, rows[0])).order_by(table.c.sequence.desc()).limit(len(rows))
             with self._database.writing() as connection:
-                connection.execute(self._table("verdicts").insert(), rows)
+                stored = [_untimed({**row}) for row in connection.execute(latest).mappings()]
+                if stored[::-1] != list(map(_untimed, rows)):
+                    connection.execute(table.insert(), rows)
 
     def verdicts(self, judge: str | None = None) -> list[Verdict]:
         """Return the verdicts of one judge or all judges, in stored order."""
@@ -322,6 +332,10 @@ def store_in_batches(
     finally:
         if some:
             keep(some)
+
+
+def _untimed(row: dict[str, Any]) -> dict[str, Any]:
+    return row | {"body": json.loads(row["body"]) | {"time": ""}}
 
 
 def _hash(text: str) -> str:
