@@ -374,7 +374,7 @@ def _condition(
     connection: Any, times: Mapping[str, str | date | None], where: Mapping[str, str], given: Parameters
 ) -> str:
     parts = [
-        f"time {'>=' if name == 'since' else '<'} {given.add(_time(time, name))}"
+        f"time {'>=' if name == 'since' else '<'} {given.add(_time(time, name))}::TIMESTAMP"
         for name, time in times.items()
         if time is not None
     ] + [f"{_group(connection, name, given)} = {given.add(value)}" for name, value in where.items()]
