@@ -8,7 +8,7 @@ import pytest
     ("arguments", "message"),
     [
         ((), "Missing argument 'RUN...'"),
-        (("run.txt", "--per-query"), "No such option '--per-query'"),
+        (("run.txt", "--per-query"), "--per-query"),
         (("run.txt", "--as", "trec"), "'trec' is not one of"),
         (("run.txt", "--queries", "ids.txt"), "'ids.txt' is not one of 'all', 'intersection'"),
     ],
