@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rankgauge import Baseline, Evaluation, InputError, compare, evaluate, gate
+from rankgauge import Baseline, Evaluation, History, InputError, compare, evaluate, gate
 from rankgauge.answers import (
     AnswerRecord,
     AnswerSet,
@@ -20,6 +20,8 @@ from rankgauge.answers import (
     sentence_claims,
 )
 from rankgauge.comparison.conclusions import difference_sentence
+from rankgauge.comparison.differences import select
+from rankgauge.gates import update_baseline
 
 S, N = "supported", "not stated"
 RULES = {"measures": {"Faithfulness": {"margin": 0.1}}}
@@ -461,3 +463,124 @@ def test_a_usable_judge_has_its_corrected_mean_first():
     assert (alone[1], alone[2], alone[3]) == (None, None, by_judge)
     by_people = evaluated(PEOPLE, judge={"person": True}).table()
     assert by_people.columns == ("measure", "mean", "95% CI", "questions")
+
+
+def gated_checks(new, old, rules=RULES):
+    return gate(new, rules=rules, baseline=Baseline.from_evaluation(old)).checks
+
+
+def test_a_gate_shows_corrected_means_or_names_the_judge():
+    moved = np.random.default_rng(0).normal(-0.06, 0.02, 100)
+    true = {"old": [0.7, 0.6, 0.8], "new": [0.62, 0.5, 0.7]}
+    old, new = judged("old", [0.8] * 100, **USABLE), judged("new", 0.8 + moved, **USABLE)
+    (check,) = gated_checks(new, old)
+    assert check.numbers.by_judge
+    assert "(by judge)" in str(gate(new, rules=RULES, baseline=Baseline.from_evaluation(old)).table())
+    both = [judged(e.run_name, e.per_query[:, 0], **USABLE, corrected=true[e.run_name]) for e in (old, new)]
+    (check,) = gated_checks(both[1], both[0])
+    assert (check.numbers.baseline_mean, check.numbers.mean, check.numbers.by_judge) == (0.7, 0.62, False)
+    # A mean that is corrected over all questions is not that of some of them.
+    fewer = select(both[1], both[1].measures, range(90))
+    (check,) = gated_checks(fewer, both[0], RULES | {"queries": "intersection"})
+    assert check.numbers.by_judge
+    assert check.numbers.baseline_mean == pytest.approx(0.8)
+
+
+def test_a_margin_is_compared_with_the_corrected_mean_of_the_baseline():
+    rules = {"measures": {"Faithfulness": {"margin": 0.3}}}
+    values = np.random.default_rng(0).choice([0.4, 0.45], 100)
+    old, new = (judged(name, values, **USABLE, corrected=[0.2, 0.1, 0.3]) for name in ("old", "new"))
+    with pytest.raises(InputError, match=r"every run passes: the mean of the baseline is 0\.2"):
+        gated_checks(new, old, rules)
+
+
+def test_an_update_of_a_baseline_uses_corrected_means_and_no_unusable_judge(tmp_path):
+    file = tmp_path / "base.json"
+    means = {"old": 0.5, "new": 0.55}
+
+    def updated(**about):
+        parts = {n: judged(n, [0.9] * 100, **about, corrected=[m, 0.4, 0.6]) for n, m in means.items()}
+        file.unlink(missing_ok=True)
+        update_baseline(Baseline.from_evaluation(parts["old"]), file, RULES)
+        return update_baseline(Baseline.from_evaluation(parts["new"]), file, RULES)
+
+    assert "Faithfulness 0.5000 → 0.5500" in updated(**USABLE)
+    assert updated().startswith("no verdict (the judge of Faithfulness is not usable")
+    floor = {"measures": {"Faithfulness": {"margin": 0.1, "floor": 0.8}}}
+    raw = [judged(name, [0.9] * 100, **USABLE) for name in means]
+    file.unlink()
+    update_baseline(Baseline.from_evaluation(raw[0]), file, floor)
+    text = update_baseline(Baseline.from_evaluation(raw[1]), file, floor)
+    assert text.startswith("no verdict (Faithfulness has no mean corrected for the errors of the judge for its floor")
+    assert "Faithfulness (by judge) 0.9000 → 0.9000" in text
+
+
+def test_questions_count_as_different_if_their_values_differ():
+    """Values that carry the correction by labels differ for all questions."""
+    ids = [f"q{n}" for n in range(100)]
+    before = np.random.default_rng(0).choice([0.0, 1.0], 100)
+    after = before.copy()
+    after[50:54] = 1 - after[50:54]
+    labels = dict.fromkeys(ids[:40], 0.5)
+    old = judged("old", before, labels)
+    new = judged("new", after, labels | {"q0": 1.0})
+    found = compare([old, new])
+    d = found.difference("new")
+    assert (d.wins + d.losses, d.ties, d.queries) == (5, 95, 100)
+    assert d.no_interval == "only 5 queries differ"
+    assert d.verdict == "cannot tell"
+    (check,) = gated_checks(new, old)
+    n = check.numbers
+    assert (n.wins, n.ties, n.losses) == (d.wins, d.ties, d.losses)
+    assert n.wins == 1 + int((after > before).sum())
+    # A conversation counts once.
+    talks = {query: f"talk {n // 2}" for n, query in enumerate(ids)}
+    both = [replace(e, settings={"judge": e.settings["judge"] | {"conversations": talks}}) for e in (old, new)]
+    d = compare(both).difference("new")
+    assert d.wins + d.ties + d.losses == d.queries == 50
+    assert d.wins + d.losses <= 3
+    (check,) = gated_checks(both[1], both[0])
+    assert check.numbers.wins + check.numbers.ties + check.numbers.losses == 50
+
+
+def test_a_difference_by_a_judge_is_named_as_such_in_all_results(tmp_path):
+    """An untested measure has no verdict to withhold."""
+    people = {"state": "usable", "gain": [1.0, 1.0, 1.0], "corrected": [0.5, 0.4, 0.6], "people": {}}
+    generator = np.random.default_rng(0)
+
+    def evaluation(name):
+        about = {"Faithfulness": people, "Completeness": {"state": "not usable", "reason": "kappa 0.11", "people": {}}}
+        values = {measure: generator.random(100).tolist() for measure in about}
+        return Evaluation.from_values(name, IDS, values, settings={"judge": {"name": "m", "measures": about}})
+
+    both = [evaluation("old"), evaluation("new")]
+    found = compare(both)
+    d = found.difference("new", "Completeness")
+    assert d.by_judge
+    assert not found.difference("new", "Faithfulness").by_judge
+    assert "Completeness (by judge)" in str(found.differences_table())
+    with History(tmp_path / "h.db") as history:
+        ids = [history.add(each).id for each in both]
+        saved = history.compare(*ids, "Completeness")
+        assert saved.differences[0].verdict == "withheld"
+        assert "no verdict" in saved.sentence
+        assert "no verdict on before and after: the judge of Completeness is not usable" in str(saved)
+        assert "Completeness (by judge)" in str(saved.table())
+        trend = history.trend("Completeness", run="new")
+        assert "not corrected for its errors" in str(trend)
+        assert np.isnan(trend.lows).all()
+        corrected = history.trend("Faithfulness", run="new")
+        assert (corrected.means, corrected.lows, corrected.highs) == ((0.5,), (0.4,), (0.6,))
+        assert "Completeness (by judge)" in str(history.entry(ids[0]))
+
+
+def test_a_plot_of_means_names_the_judge_and_has_no_interval_of_it():
+    person = {"judge": {"name": "ann", "person": True}}
+    by_model = judged("x", [0.8, 0.9] * 50, **USABLE)
+    for one, tick, spread in (
+        (by_model, "Faithfulness (by judge)", False),
+        (replace(by_model, settings=person), "Faithfulness", True),
+    ):
+        (panel,) = one.plot().panels
+        assert panel.ticks == (tick,)
+        assert (panel.series[0].low[0] < panel.series[0].y[0]) is spread

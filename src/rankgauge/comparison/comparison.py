@@ -17,7 +17,7 @@ from rankgauge.comparison.conclusions import (
     sentences,
     units,
     withheld_runs,
-    withholding,
+    withhold_verdict,
 )
 from rankgauge.comparison.differences import (
     Correction,
@@ -76,6 +76,7 @@ _COLUMNS = (
     "corrected",
     "verdict",
     "detectable",
+    "by_judge",
 )
 
 
@@ -355,7 +356,7 @@ def _mean(measure: Measure, value: float) -> Cell:
 
 def _cells(found: Difference) -> tuple[str | float | None, ...]:
     return (
-        str(found.measure),
+        found.name,
         f"{found.difference:+.{found.digits}f}",
         found.interval_text(),
         f"{found.effect:+.2f}",
@@ -555,7 +556,7 @@ def _compared(
         raise InputError("one query is too few for a comparison", where="judgments", fix="judge more queries")
     seeded = replace(design, seed=seed_of(evaluations, design.tested))
     named = {e.run_name: e for e in evaluations}
-    found = tuple(_withheld(d, named) for d in differences(evaluations, seeded, jobs))
+    found = tuple(withhold_verdict(d, named[d.run], named[d.baseline]) for d in differences(evaluations, seeded, jobs))
     own = findings_of_evaluations(evaluations, seeded, found)
     changes = list(_setting_changes(evaluations, seeded.baseline))
     several = [change for change in changes if change.severity == "warning"]
@@ -578,15 +579,6 @@ def _setting_changes(evaluations: Sequence[Evaluation], baseline: str) -> Iterat
             found = settings_change(e, before.settings, baseline, e.run_name)
             if found:
                 yield found
-
-
-def _withheld(d: Difference, named: Mapping[str, Evaluation]) -> Difference:
-    """Withhold the verdict if one of the two runs has a finding that forbids it."""
-    tested, (run, base) = d.verdict is not None, (named[d.run], named[d.baseline])
-    pairs = ((run, base), (base, run))
-    if tested and any(withholding(one, d.measure, other) for one, other in pairs):
-        return replace(d, verdict="withheld")
-    return d
 
 
 def _check_common(truth: Qrels, runs: Sequence[Outline]) -> None:

@@ -17,9 +17,9 @@ from rankgauge.comparison.differences import (
     FEW_CHANGES,
     Design,
     Difference,
+    corrected_differences,
     corrected_means,
     indistinct_runs,
-    paired_differences,
 )
 from rankgauge.core.findings import COMPARISON_KINDS, Finding, explaining
 from rankgauge.core.ids import IntArray
@@ -61,6 +61,14 @@ def withholding(evaluation: Evaluation, measure: Measure, other: Evaluation | No
         queries, settings = queries & valued_queries(other, measure), other.settings
     judge = calibration_finding(evaluation.settings, measure, queries, settings)
     return (*explained, *([] if judge is None else [judge]))
+
+
+def withhold_verdict(d: Difference, run: Evaluation, baseline: Evaluation) -> Difference:
+    """Withhold the verdict if one of the two runs has a finding that forbids it."""
+    pairs = ((run, baseline), (baseline, run))
+    if d.verdict is not None and any(withholding(one, d.measure, other) for one, other in pairs):
+        return replace(d, verdict="withheld")
+    return d
 
 
 def withheld_runs(
@@ -267,8 +275,8 @@ def _finding(code: str, message: str, fix: str = "") -> Finding:
 
 
 def _findings_of_pair(one: Evaluation, other: Evaluation, d: Difference) -> Iterator[Finding]:
-    moved = paired_differences(one, other, d.measure)
-    apart = np.abs(moved)
+    correction = corrected_differences(one, other, d.measure)
+    moved, apart = (column[~np.isnan(column)] for column in (correction.values, np.abs(correction.counted)))
     changed = int(np.count_nonzero(apart))
     whole = len(apart) == len(one.query_ids)
     most = changed >= FEW_CHANGES and apart.max() > _MOSTLY_ONE * math.fsum(apart.tolist())

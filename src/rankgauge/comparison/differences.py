@@ -18,7 +18,7 @@ from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.text import inflect, many
 from rankgauge.errors import InputError
-from rankgauge.evaluation.result import Evaluation, JudgeCorrection, correct_differences, corrected_mean
+from rankgauge.evaluation.result import Evaluation, JudgeCorrection, comparable_means, correct_differences
 from rankgauge.measures.measure import Measure, parse
 
 Test: TypeAlias = Literal["randomization", "t", "wilcoxon", "tukey-hsd"]
@@ -81,6 +81,8 @@ class Difference:
             answers; empty if it is not corrected.
         scale: Factor by which the correction enlarges the difference of a single query: the number
             of questions per labeled question, or 1 divided by the gain of the judge.
+        by_judge: Whether the means, and without `condition` the difference, are those by the judge
+            of answers, not corrected for its errors.
     """
 
     run: str
@@ -104,6 +106,7 @@ class Difference:
     unit: float | None = None
     condition: str = ""
     scale: float = 1.0
+    by_judge: bool = False
 
     @property
     def no_interval(self) -> str:
@@ -133,7 +136,13 @@ class Difference:
         """Return the difference with its 95% interval, or with the reason why there is none."""
         why = f"no interval: {self.no_interval}" if self.no_interval else ""
         text = f"{self.difference:+.{self.digits}f} ({why or f'95% CI {self.interval_text()}'})"
-        return f"{text}, {self.condition}" if self.condition else text
+        how = self.condition or ("by the labels of the judge, not corrected" if self.by_judge else "")
+        return f"{text}, {how}" if how else text
+
+    @property
+    def name(self) -> str:
+        """Name of the measure for a table; it says if the difference is that by the judge."""
+        return f"{self.measure} (by judge)" if self.by_judge and not self.condition else str(self.measure)
 
     @cached_property
     def detectable(self) -> float | None:
@@ -389,11 +398,11 @@ def corrected_means(evaluations: Sequence[Evaluation]) -> tuple[dict[str, dict[s
     by_judge = set()
     for measure in evaluations[0].measures:
         name = str(measure)
-        found = [corrected_mean(e.settings, measure, means[e.run_name][name]) for e in evaluations]
-        if not any(map(math.isnan, found)):
-            for e, mean in zip(evaluations, found, strict=True):
-                means[e.run_name][name] = mean
-        elif measure.declaration.reads == "verdicts":
+        raw = [row[name] for row in means.values()]
+        found, uncorrected = comparable_means(measure, [e.settings for e in evaluations], raw)
+        for row, mean in zip(means.values(), found, strict=True):
+            row[name] = mean
+        if uncorrected:
             by_judge.add(name)
     return means, frozenset(by_judge)
 
@@ -404,15 +413,16 @@ def query_differences(one: Evaluation, other: Evaluation, measure: Measure) -> F
     For answers with labels of people, they are those of questions or conversations that are
     corrected by the labels.
     """
-    return _corrected_differences(one, other, measure).values
+    return corrected_differences(one, other, measure).values
 
 
-def _corrected_differences(one: Evaluation, other: Evaluation, measure: Measure) -> JudgeCorrection:
+def corrected_differences(one: Evaluation, other: Evaluation, measure: Measure) -> JudgeCorrection:
+    """Return the differences of all queries with their correction for the errors of the judge."""
     found = measure.differences(
         _column(one, measure), _column(other, measure), skip_undefined=one.policies.undefined == "skip"
     )
     if measure.declaration.reads != "verdicts":
-        return JudgeCorrection(found)
+        return JudgeCorrection(found, found)
     return correct_differences(measure, found, one.query_ids, run=one.settings, baseline=other.settings)
 
 
@@ -495,8 +505,8 @@ class _Computation:
         return self.design.pairs_of(self.names)
 
     @cached_property
-    def means(self) -> dict[str, dict[str, float]]:
-        return corrected_means(self.evaluations)[0]
+    def means(self) -> tuple[dict[str, dict[str, float]], frozenset[str]]:
+        return corrected_means(self.evaluations)
 
     def differences(self) -> Iterator[Difference]:
         keys = [(run, base, m) for run, base in self.pairs for m in self.design.tested]
@@ -571,19 +581,22 @@ class _Computation:
     def difference(self, key: _Key, p: float | None, corrected: float | None) -> Difference:
         """Return the difference of one pair by one measure."""
         run, base, measure = key
-        moved = self._sorted_differences(key)
+        moved, (means, by_judge) = self._sorted_differences(key), self.means
+        correction = corrected_differences(self.named[run], self.named[base], measure)
+        above, below = int((correction.counted > 0).sum()), int((correction.counted < 0).sum())
         mean, low, high, sd = self._interval(moved)
-        above, below = int((moved > 0).sum()), int((moved < 0).sum())
-        correction = _corrected_differences(self.named[run], self.named[base], measure)
+        if above + below < FEWEST_FOR_INTERVAL:
+            low = high = math.nan
         sample = DifferenceSample(mean, low, high, sd, len(moved), above, below, unit_of(moved), correction.condition)
-        return make_difference(
+        found = make_difference(
             key,
-            (self.means[run][str(measure)], self.means[base][str(measure)]),
+            (means[run][str(measure)], means[base][str(measure)]),
             _true_sample(sample, correction),
             p,
             corrected,
             self.design.level_of(len(self.names), len(self.pairs)),
         )
+        return replace(found, by_judge=str(measure) in by_judge)
 
     def _interval(self, moved: FloatArray) -> tuple[float, float, float, float]:
         """Return mean, interval bounds (NaN if too few queries differ), and standard deviation."""

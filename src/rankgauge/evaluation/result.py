@@ -574,6 +574,20 @@ def corrected_mean(settings: Mapping[str, Any], measure: Measure, mean: float) -
     return float(about_judge(settings, measure).get("corrected", [math.nan])[0])
 
 
+def comparable_means(
+    measure: Measure, settings: Iterable[Mapping[str, Any]], means: Sequence[float]
+) -> tuple[list[float], bool]:
+    """Return means of the same kind, and whether they are those by the judge of answers.
+
+    They are corrected for the errors of the judge if that is possible for all; otherwise, they are
+    the given ones.
+    """
+    found = [corrected_mean(each, measure, mean) for each, mean in zip(settings, means, strict=True)]
+    if any(math.isnan(one) and not math.isnan(mean) for one, mean in zip(found, means, strict=True)):
+        return list(means), True
+    return found, False
+
+
 def valued_queries(evaluation: Evaluation, measure: Measure) -> frozenset[str]:
     """Return the queries with a value."""
     column = evaluation.per_query[:, evaluation.measures.index(measure)]
@@ -593,6 +607,8 @@ class JudgeCorrection:
     Attributes:
         values: The differences; with labels of people, one for each question or conversation, whose
             mean is the prediction-powered mean.
+        counted: The differences to count as wins, ties, and losses: those by people where they
+            labeled a question, otherwise those by the judge.
         gain: Sensitivity + specificity - 1 of the judge, with the bounds of its interval: a true
             difference shows in `values` as this share of its size.
         unseen: Number of questions per labeled question.
@@ -600,6 +616,7 @@ class JudgeCorrection:
     """
 
     values: Values
+    counted: Values
     gain: tuple[float, float, float] = (1.0, 1.0, 1.0)
     unseen: float = 1.0
     condition: str = ""
@@ -633,25 +650,26 @@ def correct_differences(
         talks = (run.get("judge") or {}).get("conversations", {})
         from rankgauge.stats import prediction_powered_values
 
-        values = prediction_powered_values(
-            differences[known],
-            [np.nan if pair is None else pair[0] - pair[1] for pair in people],
-            [talks.get(queries[n], queries[n]) for n in known],
-        )
+        by_people = np.array([np.nan if pair is None else pair[0] - pair[1] for pair in people])
+        clusters = [talks.get(queries[n], queries[n]) for n in known]
+        values = prediction_powered_values(differences[known], by_people, clusters)
+        counted = np.where(np.isnan(by_people), differences[known], by_people)
+        if len(values) < len(counted):
+            counted = np.bincount(np.unique(clusters, return_inverse=True)[1], counted)
         condition = (
             f"corrected by labels of people on {count} questions (prediction-powered), which is "
             "valid for any errors of the judge"
         )
-        return JudgeCorrection(values, unseen=len(known) / count, condition=condition)
+        return JudgeCorrection(values, counted, unseen=len(known) / count, condition=condition)
     both = [about_judge(each, measure).get("gain", (1.0, 1.0, 1.0)) for each in (run, baseline)]
     value, low, high = min(both, key=lambda gain: gain[1])
     if value == low == high:
-        return JudgeCorrection(differences)
+        return JudgeCorrection(differences, differences)
     condition = (
         "assuming that the judge errs as often on both systems (sensitivity + specificity - 1: "
         f"{value:.2f} [{low:.2f}, {high:.2f}])"
     )
-    return JudgeCorrection(differences, (value, low, high), condition=condition)
+    return JudgeCorrection(differences, differences, (value, low, high), condition=condition)
 
 
 def settings_change(one: Evaluation, settings: Mapping[str, Any], before: str, after: str) -> Finding | None:

@@ -284,6 +284,12 @@ class Baseline:
             raise InputError(f"the baseline has no {what}", fix=f"it has {', '.join(self.measures)}")
         return wanted.mean([self.queries[query].values[str(wanted)] for query in chosen])
 
+    def known(self, measure: Measure) -> list[str]:
+        """Return the queries with a value of a measure."""
+        return [
+            query for query, kept in self.queries.items() if not math.isnan(kept.values.get(str(measure), math.nan))
+        ]
+
     def to_json(self) -> str:
         """Return the content of the file: JSON with one line per query, always the same bytes."""
         lines = [f"{_json(query)}: {_json(self._line(query))}" for query in self.queries]

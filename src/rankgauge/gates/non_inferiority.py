@@ -24,7 +24,7 @@ from rankgauge.core.text import inflect, many, some
 from rankgauge.data.qrels import Qrels
 from rankgauge.data.run import Run
 from rankgauge.errors import InputError
-from rankgauge.evaluation.result import JudgeCorrection, correct_differences, judge_name
+from rankgauge.evaluation.result import JudgeCorrection, comparable_means, correct_differences, judge_name
 from rankgauge.gates.baseline import Baseline, Noise
 from rankgauge.gates.result import UNSURE, GateCheck, GateNumbers, GateVerdict, QueryLoss, rounded_up, shown_margin
 from rankgauge.gates.rules import GatedMeasure, GateRules
@@ -336,17 +336,23 @@ def loss_checks(
         for a in range(0, len(pairs), step)
         for decision in decide(gains[a : a + step], margins[a : a + step], possible[a : a + step])
     ]
+    decisions = [
+        replace(decision, changed=int((np.abs(each.counted) > TOLERANCE).sum()))
+        for decision, each in zip(decisions, corrections, strict=True)
+    ]
     same = {reference.kind: _same_rankings(reference, new) for reference in references}
     judged = [gated.measure.improvements(moved) for (_, gated), moved in zip(pairs, raw, strict=True)]
     losers = [_losers(*column, gain) for column, gain in zip(columns, judged, strict=True)]
     lost_most = {query for rows in losers for _, query, _, _ in rows}
     run = rankings(lost_most) if lost_most and truth is not None else None
-    for (reference, gated), column, gain, moved, decision, rows, correction in zip(
-        pairs, columns, gains, judged, decisions, losers, corrections, strict=True
+    for (reference, gated), column, gain, decision, rows, correction in zip(
+        pairs, columns, gains, decisions, losers, corrections, strict=True
     ):
         share, condition = correction.gain, correction.condition
-        queries, before, after = column
-        _check_margin(gated, _mean(before))
+        moved = gated.measure.improvements(correction.counted)
+        baseline_mean, mean, by_judge = _means(gated.measure, new, reference, column)
+        if not (by_judge and condition):
+            _check_margin(gated, baseline_mean)
         lost = _lost_values(gated.measure, new, reference)
         if lost > rules.max_failed * len(reference.queries):
             yield GateCheck(
@@ -357,7 +363,9 @@ def loss_checks(
                 f"{inflect(lost, 'has', 'have')} none now ({_LOST[new.unit]}, or raise max_failed",
             )
             continue
-        bounds, jitter = decision.bounds, _jitter(noise, gated, queries)
+        bounds, jitter = decision.bounds, _jitter(noise, gated, column[0])
+        if len(jitter) != len(moved):  # conversations of several questions
+            jitter = np.zeros(len(moved))
         stored = reference.stored.queries
         level = 1.0 if gated.measure.level is None else gated.measure.level
         verdict: GateVerdict = decision.verdict
@@ -369,8 +377,8 @@ def loss_checks(
         testable = None if bounds is None else testable_margin(bounds, len(gain))
         numbers = GateNumbers(
             measure=gated.measure,
-            baseline_mean=_mean(before),
-            mean=_mean(after),
+            baseline_mean=baseline_mean,
+            mean=mean,
             gain=_mean(gain),
             lower=_true_bound(bounds.lower, share) if bounds else -math.inf,
             lower_unless_rare=(_true_bound(bounds.lower_unless_rare, share) if bounds else -math.inf),
@@ -387,6 +395,7 @@ def loss_checks(
             losers=tuple(
                 QueryLoss(q, was, now, _moved(level, q, stored[q].top, truth=truth, run=run)) for _, q, was, now in rows
             ),
+            by_judge=by_judge,
         )
         yield GateCheck(
             kind=reference.kind,
@@ -418,6 +427,19 @@ def _values(measure: Measure, new: Baseline, reference: Reference) -> tuple[list
     values = measure.counted(np.array(pairs, dtype=float).reshape(-1, 2))
     known = np.flatnonzero(~np.isnan(values).any(axis=1))
     return [queries[row] for row in known.tolist()], values[known, 0], values[known, 1]
+
+
+def _means(
+    measure: Measure, new: Baseline, reference: Reference, column: tuple[list[str], FloatArray, FloatArray]
+) -> tuple[float, float, bool]:
+    """Return the old and the new mean, and whether they are those by the judge of answers."""
+    queries, *values = column
+    both, raw = (reference.stored, new), [_mean(each) for each in values]
+    (before, after), by_judge = comparable_means(measure, [one.settings for one in both], raw)
+    # A mean is corrected over all questions of an evaluation.
+    if [before, after] == raw or all(len(queries) == len(one.known(measure)) for one in both):
+        return before, after, by_judge
+    return raw[0], raw[1], True
 
 
 def _possible_gains(measure: Measure, values: FloatArray) -> tuple[float, float]:

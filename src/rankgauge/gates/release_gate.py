@@ -21,13 +21,13 @@ from rankgauge.data.subsets import only
 from rankgauge.errors import InputError, MismatchError
 from rankgauge.evaluation.evaluation import evaluate, evaluate_blocks
 from rankgauge.evaluation.notes import origins_of
-from rankgauge.evaluation.result import Evaluation, calibration_finding, corrected_mean, settings_change, valued_queries
+from rankgauge.evaluation.result import Evaluation, calibration_finding, comparable_means, settings_change
 from rankgauge.gates.baseline import Baseline, FirstDocuments, Noise, input_faults, is_baseline
 from rankgauge.gates.latency import latency_checks
 from rankgauge.gates.non_inferiority import RENEW, Reference, loss_checks, refusal
 from rankgauge.gates.result import GateCheck, GateResult
 from rankgauge.gates.rules import Contract, GatedMeasure, GateRules
-from rankgauge.measures.measure import Measure
+from rankgauge.measures.measure import Measure, parse
 
 _Kind: TypeAlias = Literal["baseline", "anchor"]
 _FEW_QUERIES = 25
@@ -111,8 +111,9 @@ def gate(
         if isinstance(qrels, Evaluation):
             evaluation = _alone(qrels, run, wanted)
             known_anchor = own is None or bool(unused) or allow_uncalibrated
-            given, unused = (given, unused) if known_anchor else _known_anchor(evaluation, given)
-            judge = _unusable_judge(evaluation, given.values(), floors, allowed=allow_uncalibrated)
+            values = Baseline.of_values(evaluation)
+            given, unused = (given, unused) if known_anchor else _known_anchor(values, wanted, given)
+            judge = _unusable_judge(values, wanted, given.values(), allowed=allow_uncalibrated)
         else:
             truth, source = Qrels.of(qrels), readable_again(run)
             evaluation, firsts = evaluate_blocks(truth, source, measures, FirstDocuments.of)
@@ -216,9 +217,9 @@ def _anchor_path(baseline: Path) -> Path:
     return baseline.with_suffix(f".anchor{baseline.suffix}")
 
 
-def _known_anchor(evaluation: Evaluation, given: dict[_Kind, Baseline]) -> tuple[dict[_Kind, Baseline], str]:
+def _known_anchor(new: Baseline, rules: GateRules, given: dict[_Kind, Baseline]) -> tuple[dict[_Kind, Baseline], str]:
     """Return the references without an anchor whose judge is not usable, and the reason."""
-    found = [each.message for _, each in _judge_findings(evaluation, [given["anchor"]])]
+    found = [each.message for _, each in _judge_findings(new, rules, [given["anchor"]])]
     kept: dict[_Kind, Baseline] = {kind: one for kind, one in given.items() if not found or kind != "anchor"}
     return kept, found[0] if found else ""
 
@@ -247,16 +248,23 @@ def _replaced(new: Baseline, file: Path, rules: GateRules) -> tuple[str, bool, B
             raise
         return f"replaced a baseline that cannot be compared: {error.what}", False, new
     why = refusal("baseline", old, new, rules)
-    verdict = "NOT COMPARABLE"
-    if not why:
+    unusable = [finding.message for _, finding in _judge_findings(new, rules, [old])]
+    verdict = "NOT COMPARABLE" if why else f"no verdict ({unusable[0]})" if unusable else ""
+    if not verdict:
         reference = Reference("baseline", old, tuple(filter(old.queries.__contains__, new.queries)))
         checks = [
             *(_floor(gated, new) for gated in rules.measures if gated.floor is not None),
             *loss_checks([reference], new, rules, noise=old.noise, truth=None, rankings=Run.of),
         ]
         verdict = GateResult(new.run_name, tuple(checks)).verdict
-    means = [f"{name} {old.mean(name):.4f} → {new.mean(name):.4f}" for name in new.measures if name in old.measures]
+    means = [_both_means(parse(name), old, new) for name in new.measures if name in old.measures]
     return f"{verdict}: {', '.join(means)}", verdict == "FAIL", new if why else old
+
+
+def _both_means(measure: Measure, old: Baseline, new: Baseline) -> str:
+    raw = [old.mean(measure), new.mean(measure)]
+    (before, after), by_judge = comparable_means(measure, (old.settings, new.settings), raw)
+    return f"{measure}{' (by judge)' if by_judge else ''} {before:.4f} → {after:.4f}"
 
 
 def _alone(evaluation: Evaluation, run: Any, rules: GateRules) -> Evaluation:
@@ -364,18 +372,9 @@ def _refuse_within(noise: Noise | None, rules: GateRules) -> None:
             )
 
 
-def _unusable_judge(
-    evaluation: Evaluation, stored: Iterable[Baseline], floors: Iterable[GatedMeasure], *, allowed: bool
-) -> list[str]:
+def _unusable_judge(new: Baseline, rules: GateRules, stored: Iterable[Baseline], *, allowed: bool) -> list[str]:
     """Refuse the verdicts of a judge that is not usable; if allowed, return warnings instead."""
-    found = list(_judge_findings(evaluation, list(stored)))
-    for gated in floors:
-        mean = evaluation.mean()[str(gated.measure)]
-        corrected = corrected_mean(evaluation.settings, gated.measure, mean)
-        if math.isnan(corrected) and not math.isnan(mean):
-            why = f"{gated.measure} has no mean corrected for the errors of the judge for its floor"
-            fix = "label all items of at least 20 questions, or remove the floor"
-            found.append((evaluation.run_name, Finding("", "error", why, fix=fix)))
+    found = list(_judge_findings(new, rules, list(stored)))
     if found and not allowed:
         name, first = found[0]
         raise InputError(
@@ -390,17 +389,22 @@ def _unusable_judge(
     ]
 
 
-def _judge_findings(evaluation: Evaluation, stored: Sequence[Baseline]) -> Iterator[tuple[str, Finding]]:
-    """Yield findings about the judges of the evaluation and the baselines, with their runs."""
-    for measure in evaluation.measures:
-        mine, queries = evaluation.settings, valued_queries(evaluation, measure)
-        found = [] if stored else [(evaluation.run_name, calibration_finding(mine, measure, queries))]
+def _judge_findings(new: Baseline, rules: GateRules, stored: Sequence[Baseline]) -> Iterator[tuple[str, Finding]]:
+    """Yield findings about the judges of the new values and the baselines, with their runs."""
+    mine = new.settings
+    for gated in rules.measures:
+        measure, queries = gated.measure, new.known(gated.measure)
+        found = [] if stored else [(new.run_name, calibration_finding(mine, measure, queries))]
         for each in stored:
-            theirs = {q: kept.values.get(str(measure), math.nan) for q, kept in each.queries.items()}
-            both = [q for q in queries if not math.isnan(theirs.get(q, math.nan))]
-            for name, one, other in ((evaluation.run_name, mine, each.settings), (each.run_name, each.settings, mine)):
+            both = set(queries).intersection(each.known(measure))
+            for name, one, other in ((new.run_name, mine, each.settings), (each.run_name, each.settings, mine)):
                 found.append((name, calibration_finding(one, measure, both, other)))
         yield from ((name, finding) for name, finding in found if finding is not None)
+    for gated in rules.measures:
+        if gated.floor is not None and comparable_means(gated.measure, [mine], [new.mean(gated.measure)])[1]:
+            why = f"{gated.measure} has no mean corrected for the errors of the judge for its floor"
+            fix = "label all items of at least 20 questions, or remove the floor"
+            yield new.run_name, Finding("", "error", why, fix=fix)
 
 
 def _refused(name: str, why: str) -> GateCheck:
@@ -449,11 +453,9 @@ def _broken(contract: Contract, ranks: dict[str, int]) -> Iterator[str]:
 
 def _floor(gated: GatedMeasure, new: Baseline) -> GateCheck:
     raw, floor = new.mean(gated.measure), gated.floor or 0.0
-    mean = corrected_mean(new.settings, gated.measure, raw)
-    name = str(gated.measure)
-    if math.isnan(mean):
-        mean = raw
-    elif mean != raw:
+    (mean,), by_judge = comparable_means(gated.measure, [new.settings], [raw])
+    name = f"{gated.measure} (by judge)" if by_judge else str(gated.measure)
+    if mean != raw and not math.isnan(raw):
         name += f" ({raw:.4f} by the judge), corrected for its errors,"
     lower = gated.measure.declaration.better == "lower"
     short = mean > floor + TOLERANCE if lower else mean < floor - TOLERANCE

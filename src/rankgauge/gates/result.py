@@ -62,8 +62,9 @@ class GateNumbers:
 
     Attributes:
         measure: Measure.
-        baseline_mean: Mean of the baseline over the compared queries.
-        mean: Mean of the run over the compared queries.
+        baseline_mean: Mean of the baseline over the compared queries, corrected for the errors of
+            the judge of answers unless `by_judge`.
+        mean: Mean of the run over the compared queries, as `baseline_mean`.
         gain: Mean gain.
         lower: One-sided 95% lower bound of the true gain; it allows for unobserved queries that
             lose as much as possible.
@@ -74,7 +75,7 @@ class GateNumbers:
         margin: Accepted loss.
         p_worse: One-sided p-value of "there is no loss", Holm-corrected.
         queries: Number of compared queries.
-        wins: Number of queries in which the run is better.
+        wins: Number of queries in which the run is better, by labels of people if available.
         ties: Number of queries with the same value (within the noise, if known).
         losses: Number of queries in which the run is worse.
         queries_needed: Approximate number of queries for PASS or FAIL; None if decided, or above
@@ -82,6 +83,7 @@ class GateNumbers:
         testable_margin: Smallest margin that a run without a true loss passes with 80% power, given
             the number of queries and the spread of differences; may be None.
         losers: Queries with the largest losses, worst first.
+        by_judge: Whether the means are those by the judge of answers, not corrected for its errors.
     """
 
     measure: Measure
@@ -101,6 +103,7 @@ class GateNumbers:
     queries_needed: int | None = None
     testable_margin: float | None = None
     losers: tuple[QueryLoss, ...] = ()
+    by_judge: bool = False
 
 
 @dataclass(frozen=True)
@@ -314,11 +317,12 @@ def _row(check: GateCheck) -> tuple[Cell, ...]:
     if n is None:
         now = None if check.value is None else f"{check.value:.3f}"
         return (name, check.verdict, None, now, None, None, None, None)
+    source = " (by judge)" if n.by_judge else ""
     return (
         name,
         check.verdict,
-        f"{n.baseline_mean:.3f}",
-        f"{n.mean:.3f}",
+        f"{n.baseline_mean:.3f}{source}",
+        f"{n.mean:.3f}{source}",
         f"{n.gain:+.3f}",
         _bounds(n) if math.isfinite(n.upper) else None,
         f"{n.margin:g}",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rankgauge.comparison.conclusions import units
+from rankgauge.comparison.conclusions import no_verdicts, units, withheld_runs, withhold_verdict, withholding
 from rankgauge.comparison.differences import Design, Difference, describe_difference, differences, seed_of, select
 from rankgauge.core.text import many
 from rankgauge.errors import InputError, MismatchError
@@ -52,6 +52,8 @@ class HistoryComparison(Result):
                 return f"{pair}: identical in every query"
             case "better" | "worse" | "higher" | "lower":
                 return f"{pair}: {first.verdict}, difference {spread}"
+            case "withheld":
+                return f"{pair}: no verdict, difference {spread}"
             case _:
                 return f"{pair}: difference {spread}: cannot tell"
 
@@ -61,7 +63,7 @@ class HistoryComparison(Result):
             columns=("measure", str(self.before.id), str(self.after.id), "Δ", "95% CI", "W/T/L", "p", "verdict"),
             rows=tuple(
                 (
-                    str(d.measure),
+                    d.name,
                     d.baseline_mean,
                     d.mean,
                     _signed(d),
@@ -95,6 +97,7 @@ class HistoryComparison(Result):
                 "ties",
                 "losses",
                 "verdict",
+                "by_judge",
                 "differs",
             ),
             rows=tuple(
@@ -112,6 +115,7 @@ class HistoryComparison(Result):
                     d.ties,
                     d.losses,
                     d.verdict or "",
+                    d.by_judge,
                     differs,
                 )
                 for d in self.differences
@@ -167,13 +171,15 @@ def compare_saved(
     tested = pairs[0][0]
     design = Design((tested,), _BEFORE)
     found: list[Difference] = []
+    withheld: list[str] = []
     for own, its in pairs:
         sides = _aligned(one, other, own, its)
         if found:
             found.append(describe_difference(sides[1], sides[0], own, _LEVEL))
         else:
             design = replace(design, seed=seed_of(sides, [own]))
-            found.append(next(differences(sides, design)))
+            found.append(withhold_verdict(next(differences(sides, design)), *sides))
+            withheld = no_verdicts(withheld_runs(sides, own, found))
         if found[-1].queries < 2:
             shared = many(found[-1].queries, "query")
             raise InputError(
@@ -181,7 +187,7 @@ def compare_saved(
                 where="history",
                 fix="compare evaluations that share two queries or more",
             )
-    notes = (*_notes(first, second, found), design.describe())
+    notes = (*withheld, *_notes(first, second, found), design.describe())
     return HistoryComparison(before, after, tuple(found), tuple(differs), notes)
 
 
@@ -254,9 +260,11 @@ def difference_between(
 ) -> Difference | None:
     """Return the untested difference (second minus first) by one measure.
 
-    None if fewer than two shared queries have a value.
+    None if fewer than two shared queries have a value, or the judge of answers is not usable.
     """
     before, after = _aligned(one, other, measure, measure)
+    if any(withholding(mine, measure, theirs) for mine, theirs in ((before, after), (after, before))):
+        return None
     found = describe_difference(after, before, measure, level)
     return None if found.queries < 2 else found
 

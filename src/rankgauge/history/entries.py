@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -19,8 +19,14 @@ from rankgauge.core.policies import Policies
 from rankgauge.core.provenance import Commit
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
-from rankgauge.evaluation.result import AppliedProfile, Evaluation, evaluation_class, findings_of_notes
-from rankgauge.measures.measure import parse
+from rankgauge.evaluation.result import (
+    AppliedProfile,
+    Evaluation,
+    comparable_means,
+    evaluation_class,
+    findings_of_notes,
+)
+from rankgauge.measures.measure import Measure, parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Table
 
@@ -96,16 +102,30 @@ class HistoryEntry(Result):
 
     def table(self) -> Table:
         """Return one row for each measure, with its mean."""
-        return Table(("measure", "mean"), tuple(self.means.items()), title=self.name, notes=self.notes)
+        return Table(("measure", "mean"), tuple(self.named_means().items()), title=self.name, notes=self.notes)
+
+    def named_means(self) -> dict[str, float]:
+        """Return the means by name; of answers, corrected for the errors of the judge if possible."""
+        found = {}
+        for name in self.means:
+            (mean,), by_judge = means_of([self], parse(name))
+            found[f"{name} (by judge)" if by_judge else name] = mean
+        return found
 
     def summary(self) -> str:
         """Return the name and the means in one sentence."""
-        means = ", ".join(f"{name} {value:.4f}" for name, value in self.means.items())
+        means = ", ".join(f"{name} {value:.4f}" for name, value in self.named_means().items())
         return f"{self.name}: {means} over {many(self.queries, 'query')}"
 
     def _data(self) -> dict[str, Any]:
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
         return parts | {"time": self.time.isoformat(), "policies": self.policies.describe()}
+
+
+def means_of(entries: Sequence[HistoryEntry], measure: Measure) -> tuple[list[float], bool]:
+    """Return the mean of each evaluation, and whether they are those by the judge of answers."""
+    raw = [entry.means.get(str(measure), math.nan) for entry in entries]
+    return comparable_means(measure, [entry.run_settings for entry in entries], raw)
 
 
 class HistoryEntries(Result, tuple[HistoryEntry, ...]):

@@ -14,9 +14,9 @@ import numpy as np
 from rankgauge import stats
 from rankgauge.comparison.differences import Difference
 from rankgauge.core.text import some
-from rankgauge.evaluation.result import Evaluation
+from rankgauge.evaluation.result import Evaluation, about_judge
 from rankgauge.history.comparison import difference_between, obstacles
-from rankgauge.history.entries import HistoryEntry
+from rankgauge.history.entries import HistoryEntry, means_of
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
@@ -36,8 +36,9 @@ class TrendPoint:
     Attributes:
         entry: The evaluation.
         mean: Mean of the measure.
-        low: Lower bound of its 95% interval over queries; NaN for a single query, weights, or a
-            mean that is neither arithmetic nor a sum.
+        low: Lower bound of its 95% interval over queries; NaN for a single query, weights, a mean
+            that is neither arithmetic nor a sum, or one by a judge that is not corrected for its
+            errors.
         high: Upper bound.
         change: Difference from the previous evaluation of the same run; None for the first
             evaluation and after a break.
@@ -270,16 +271,17 @@ def trend_of(measure: Measure, found: Sequence[tuple[HistoryEntry, Evaluation]])
         runs.setdefault(one[0].run, []).append(one)
     points: list[TrendPoint] = []
     warnings: list[str] = []
+    by_judge = means_of([entry for entry, _ in found], measure)[1]
     for name, own in runs.items():
-        followed = _points(measure, own)
+        followed = _points(measure, own, by_judge=by_judge)
         warnings += _decline(followed, own)
         if points:
             followed[0] = replace(followed[0], breaks=(f"{_OTHER_RUN} ({name})",))
         points += followed
-    return Trend(measure, tuple(points), tuple(warnings), tuple(_notes(points)))
+    return Trend(measure, tuple(points), tuple(warnings), tuple(_notes(points, measure, by_judge=by_judge)))
 
 
-def _points(measure: Measure, found: Sequence[tuple[HistoryEntry, Evaluation]]) -> list[TrendPoint]:
+def _points(measure: Measure, found: Sequence[tuple[HistoryEntry, Evaluation]], *, by_judge: bool) -> list[TrendPoint]:
     """Return the evaluations of one run, each compared with the previous one."""
     points: list[TrendPoint] = []
     for place, (entry, evaluation) in enumerate(found):
@@ -289,8 +291,12 @@ def _points(measure: Measure, found: Sequence[tuple[HistoryEntry, Evaluation]]) 
             before, one = found[place - 1]
             breaks = tuple(_breaks(before, one, entry, evaluation))
             change = None if breaks else difference_between(one, evaluation, measure, 1 - _ALPHA)
-        low, high = _interval(entry, evaluation, measure)
-        points.append(TrendPoint(entry, entry.means[str(measure)], low, high, change, breaks))
+        mean, (low, high) = entry.means[str(measure)], _interval(entry, evaluation, measure)
+        if by_judge:
+            low = high = math.nan
+        elif "corrected" in (about := about_judge(entry.run_settings, measure)):
+            mean, low, high = about["corrected"]
+        points.append(TrendPoint(entry, mean, low, high, change, breaks))
     return points
 
 
@@ -373,7 +379,9 @@ def _commits(before: HistoryEntry, after: HistoryEntry) -> str:
     return f", commits {before.commit[:8]}..{after.commit[:8]}"
 
 
-def _notes(points: Sequence[TrendPoint]) -> Iterator[str]:
+def _notes(points: Sequence[TrendPoint], measure: Measure, *, by_judge: bool) -> Iterator[str]:
+    if by_judge:
+        yield f"{measure} is by the labels of the judge, not corrected for its errors, and has no interval"
     runs = list(dict.fromkeys(point.entry.run for point in points))
     if len(runs) > 1:
         yield f"{len(runs)} runs, each tracked separately ({some(runs)}); choose one with --run"
@@ -382,7 +390,7 @@ def _notes(points: Sequence[TrendPoint]) -> Iterator[str]:
             "the line through each mean (o) is its 95% interval over queries; changes are "
             "tested query by query, so they can be significant even if intervals overlap"
         )
-    if any(math.isnan(point.low) for point in points):
+    if any(math.isnan(point.low) for point in points) and not by_judge:
         yield "no interval: a single query, weighted means, or a geometric mean"
     changed = [point for point in points if point.breaks and _OTHER_RUN not in point.breaks[0]]
     segments = len(runs) + len(changed)

@@ -43,6 +43,8 @@ class EvaluationLike(Protocol):
     def weights(self) -> tuple[float, ...] | None: ...  # noqa: D102
     @property
     def left_out(self) -> Any: ...  # noqa: D102
+    @property
+    def settings(self) -> Mapping[str, Any]: ...  # noqa: D102
     def mean(self) -> dict[str, float]: ...  # noqa: D102
 
 
@@ -314,11 +316,15 @@ def _means(shown: _PlotData) -> Plot:
     if not drawn:
         raise InputError("the runs have no measure in common", where=f"plot {shown.kind!r}")
     means = [run.mean() for run in shown.runs]
+    # Means by a judge of answers are not corrected for its errors here.
+    judges = [run.settings.get("judge") for run in shown.runs]
+    models = not all(isinstance(judge, Mapping) and judge.get("person") for judge in judges)
+    by_judge = {m for m in drawn if models and m.declaration.reads == "verdicts"}
     series = []
     for run, mean in zip(shown.runs, means, strict=True):
         y = [mean[str(m)] for m in drawn]
         # A missing interval is drawn with zero width.
-        ends = [mean_interval(run, m) or (at, at) for m, at in zip(drawn, y, strict=True)]
+        ends = [(None if m in by_judge else mean_interval(run, m)) or (at, at) for m, at in zip(drawn, y, strict=True)]
         low, high = tuple(e[0] for e in ends), tuple(e[1] for e in ends)
         texts = tuple("–" if math.isnan(v) else f"{v:.3f}" for v in y)
         series.append(Series(run.run_name, tuple(y), low=low, high=high, texts=texts))
@@ -327,7 +333,7 @@ def _means(shown: _PlotData) -> Plot:
         "bars",
         tuple(series),
         across="mean over queries",
-        ticks=tuple(map(str, drawn)),
+        ticks=tuple(f"{m} (by judge)" if m in by_judge else str(m) for m in drawn),
         limits=(0.0, 1.12) if unit else None,
     )
     text = "; ".join(f"{m}: " + ", ".join(f"{s.name} {s.texts[n]}" for s in series) for n, m in enumerate(drawn))

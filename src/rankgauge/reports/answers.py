@@ -312,7 +312,7 @@ def _verdict(systems: Sequence[AnswerEvaluation]) -> tuple[str, str]:
         compared = compare(systems)
     except RankgaugeError as error:
         return f"no verdict: {error.what}", systems[0].run_name
-    means = [each.mean()[str(compared.primary)] for each in systems]
+    means = [row[str(compared.primary)] for row in compared.means().values()]
     best = compared.primary.best(means) or (0,)
     return comparison_result(compared), systems[best[0]].run_name
 

@@ -11,6 +11,7 @@ from rankgauge.core.json_text import dump_json
 from rankgauge.core.text import many
 from rankgauge.errors import InputError
 from rankgauge.history import HistoryComparison, HistoryEntries, HistoryEntry, Trend
+from rankgauge.history.entries import means_of
 from rankgauge.measures.measure import Measure, parse, parse_all
 from rankgauge.rendering.tables import Cell, Table
 from rankgauge.reports.comparisons import FITTING, overview
@@ -26,7 +27,12 @@ def _entries(entries: HistoryEntries, options: Options, *, plain: bool) -> Table
     """Return one row for each evaluation; `plain` has full times, fingerprints, and commits."""
     names = _names(entries, options.measures)
     shown = entries if options.last is None else entries[-options.last :]
-    rows = tuple(_row(entry, names, plain=plain) for entry in shown)
+    known = [means_of(shown, parse(name)) for name in names]
+    rows = tuple(
+        _row(entry, [v if n in entry.means else None for n, v in zip(names, own, strict=True)], plain=plain)
+        for entry, *own in zip(shown, *(means for means, _ in known), strict=True)
+    )
+    names = tuple(f"{name} (by judge)" if by_judge else name for name, (_, by_judge) in zip(names, known, strict=True))
     ends = ("judgments", "run_fingerprint", "commit", "dirty") if plain else ("judgments", "commit")
     columns = ("id", "time" if plain else "date", "run", "label", "queries", *names, *ends)
     if not plain:
@@ -46,7 +52,7 @@ def _entry(entry: HistoryEntry, format: str, options: Options) -> Iterator[Table
     yield Table(("what", "value"), rows, title=entry.name)
     measures = [parse(name) for name in entry.means]
     if not short or not is_grid(measures):
-        yield Table(("measure", "mean"), tuple(entry.means.items()), notes=entry.notes)
+        yield Table(("measure", "mean"), tuple(entry.named_means().items()), notes=entry.notes)
         return
     *tables, last = grids("", measures, entry.means)
     yield from tables
@@ -86,12 +92,11 @@ def _without_empty(
     return tuple(columns[n] for n in kept), tuple(tuple(row[n] for n in kept) for row in rows)
 
 
-def _row(entry: HistoryEntry, names: Iterable[str], *, plain: bool) -> tuple[Cell, ...]:
+def _row(entry: HistoryEntry, means: Iterable[float | None], *, plain: bool) -> tuple[Cell, ...]:
     time = entry.time.isoformat() if plain else f"{entry.time:%Y-%m-%d %H:%M}"
     made: tuple[Cell, ...] = (entry.qrels or "")[:_SHORT], entry.made_at
     if plain:
         made = entry.qrels, entry.ranking, entry.commit, entry.dirty
-    means = (entry.means.get(name) for name in names)
     return entry.id, time, entry.run, entry.label, entry.queries, *means, *made
 
 

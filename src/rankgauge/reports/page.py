@@ -15,6 +15,7 @@ from typing import Any
 from rankgauge.answers import AnswerDiagnosis, AnswerEvaluation
 from rankgauge.comparison.comparison import COMPARED, Comparison, compare
 from rankgauge.comparison.conclusions import units
+from rankgauge.comparison.differences import corrected_means
 from rankgauge.core.findings import Finding, explaining
 from rankgauge.core.next_steps import next_step
 from rankgauge.core.text import inflect, many
@@ -323,7 +324,8 @@ class _Report:
     def _end(self, which: str) -> str:
         """Return the run with the best or the worst mean; of ties, the first."""
         sign = -1 if self.primary.declaration.better == "lower" else 1
-        means = {e.run_name: sign * e.mean()[str(self.primary)] for e in self.evaluations}
+        by_run, _ = corrected_means(self.evaluations)
+        means = {run: sign * row[str(self.primary)] for run, row in by_run.items()}
         return (max if which == "best" else min)(means, key=means.__getitem__)
 
     def _diagnosed(self, name: str) -> Diagnosis:
@@ -440,16 +442,18 @@ class _Report:
         (one,) = self.evaluations
         if self._withheld:
             return f"no verdict on {one.run_name}: {self._withheld[0][1].message}"
-        mean = one.mean()[str(self.primary)]
+        mean, interval, by_judge = one.mean()[str(self.primary)], mean_interval(one, self.primary), ""
+        if isinstance(one, AnswerEvaluation):
+            best, interval, _ = one.estimates()[str(self.primary)]
+            mean, by_judge = (mean, ", by the labels of the judge") if best is None else (best, "")
         unit = "question" if isinstance(one, AnswerEvaluation) else "query"
         queries = many(len(one.query_ids), unit)
         if math.isnan(mean):
             return f"{self.primary} of {one.run_name} is undefined for all of {queries}"
         known = [v for v in counted(one, self.primary) if not math.isnan(v)]
         queries = many(len(known), unit)
-        interval = mean_interval(one, self.primary)
-        sure = f" (95% CI {interval[0]:.3f} to {interval[1]:.3f})" if interval else ""
-        return f"{one.run_name}: {self.primary} is {mean:.4f} over {queries}{sure}"
+        sure = f" (95% CI {interval[0]:.3f} to {interval[1]:.3f})" if interval and interval[0] <= interval[1] else ""
+        return f"{one.run_name}: {self.primary} is {mean:.4f} over {queries}{sure}{by_judge}"
 
     def _warnings(self) -> Iterator[str]:
         """Yield limitations, missing texts, and missing plots."""

@@ -98,7 +98,7 @@ def deciding_difference(comparison: Comparison) -> Difference | None:
     tested = [
         d for d in comparison.differences if d.measure == comparison.primary and d.verdict not in {None, "withheld"}
     ]
-    means = [e.mean()[str(comparison.primary)] for e in comparison.evaluations]
+    means = [row[str(comparison.primary)] for row in comparison.means().values()]
     best = {comparison.evaluations[place].run_name for place in comparison.primary.best(means)}
     of_best = [d for d in tested if d.run in best or d.baseline in best]
     return max(of_best or tested, key=lambda d: abs(d.difference), default=None)
