@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from rankgauge.core.ids import id_bytes, show_id
 from rankgauge.core.pair_table import PairTable
@@ -57,9 +57,9 @@ class Shaped:
                 fix="write every rating as a number",
             ) from None
 
-    def place(self, hit: Mapping[str, Any], query: Any) -> Any:
-        """Return the document id of an Elasticsearch or OpenSearch hit, and check its index."""
-        doc, index = _id(hit, "_id", f"{self.name}, query '{_shown(query)}'"), hit.get("_index")
+    def place(self, rated: Mapping[str, Any], key: str, where: str) -> Any:
+        """Return the document id under a key, and check the index of Elasticsearch or OpenSearch."""
+        doc, index = _id(rated, key, where), rated.get("_index")
         if index is None:
             return doc
         other = self.indices.setdefault(doc, str(index))
@@ -67,7 +67,7 @@ class Shaped:
             raise InputError(
                 f"document '{_shown(doc)}' is in the index {other!r} and in {str(index)!r}: two "
                 "documents have the same id",
-                where=f"{self.name}, query '{_shown(query)}'",
+                where=where,
                 fix="write the index into the ids, of judgments and run alike: jq '(.. | objects | "
                 'select(has("_index") and has("_id"))) |= (._id = ._index + "/" + ._id)\' FILE',
             )
@@ -90,29 +90,56 @@ def shaped(value: Any, layout: Layout, name: str) -> Shaped | None:
     if not isinstance(value, dict):
         return None
     value = value["rank_eval"] if isinstance(value.get("rank_eval"), dict) else value
-    for known, reader, judgments in _READERS:
-        if not known(value):
+    found = Shaped(name)
+    if _is_response(value):
+        _response(value, layout, found)
+        return found.with_notes()
+    for tool in _TOOLS:
+        lists = tool.lists(value, name)
+        if not lists:
             continue
-        if judgments and layout is RUN:
+        if layout is RUN:
             raise FormatError(
-                f"this is {judgments}, which has judgments; expected {layout.words}",
+                f"this is {tool.words}, which has judgments; expected {layout.words}",
                 path=name,
                 fix="pass the judgments first, then the run",
             )
-        return reader(value, layout, Shaped(name)).with_notes()
+        tool.add(lists, found)
+        return found.with_notes()
+    _refuse_search(value, layout, name)
     return None
 
 
+class _Tool(NamedTuple):
+    """A tool whose files have lists of queries with ratings."""
+
+    words: str  # description of a file
+    entry: str  # name of an entry, for messages
+    query: tuple[str, ...]  # keys of the query
+    document: str  # key of the document
+    # Returns the lists of queries in a file; empty for other files.
+    lists: Callable[[Mapping[str, Any], str], list[Any]]
+    rated: bool = True  # whether every query has ratings
+    rating: str = "rating"  # key of the rating
+
+    def add(self, lists: list[Any], found: Shaped) -> None:
+        """Add the ratings of the queries in a list."""
+        if len(lists) > 1:
+            raise FormatError(f"there are {len(lists)} judgment lists", path=found.name, fix="keep one of them")
+        entries = lists[0]
+        if isinstance(entries, dict):
+            entries = [{self.query[0]: query, "ratings": rated} for query, rated in entries.items()]
+        for number, one in enumerate(_objects(entries, found.name), start=1):
+            where = f"{found.name}, {self.entry.format(number)}"
+            query = _id(one, next((key for key in self.query if key in one), self.query[-1]), where)
+            rated = _part(one, "ratings", where) if self.rated else one.get("ratings") or {}
+            if not isinstance(rated, dict):
+                docs = _objects(rated, where)
+                rated = [(found.place(doc, self.document, where), doc.get(self.rating)) for doc in docs]
+            found.add(query, rated.items() if isinstance(rated, dict) else rated)
+
+
 # ---- Elasticsearch and OpenSearch: _rank_eval
-
-
-def _request(value: Mapping[str, Any], _: Layout, found: Shaped) -> Shaped:
-    for number, one in enumerate(value["requests"], start=1):
-        where = f"{found.name}, request {number}"
-        query = _id(one, "id", where)
-        rated = _objects(_part(one, "ratings", where), where)
-        found.add(query, [(found.place(doc, query), doc.get("rating")) for doc in rated])
-    return found
 
 
 def _is_response(value: Mapping[str, Any]) -> bool:
@@ -124,11 +151,7 @@ def _is_response(value: Mapping[str, Any]) -> bool:
     )
 
 
-def _response(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped:
-    hits = {
-        query: _objects(one["hits"], f"{found.name}, query '{_shown(query)}'")
-        for query, one in value["details"].items()
-    }
+def _response(value: Mapping[str, Any], layout: Layout, found: Shaped) -> None:
     failed = value.get("failures")
     if isinstance(failed, dict) and failed:
         some = ", ".join(repr(query) for query in list(failed)[:_SHOWN])
@@ -136,32 +159,23 @@ def _response(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped
             f"WARNING: {found.name}: {many(len(failed), 'query')} failed and "
             f"{inflect(len(failed), 'has', 'have')} no hits: {some}"
         )
+    rankings: dict[Any, list[tuple[Any, Any]]] = {}
+    for query, one in value["details"].items():
+        where = f"{found.name}, query '{_shown(query)}'"
+        ranking = rankings[query] = []
+        for rated in _objects(one["hits"], where):
+            (hit,) = _objects([_part(rated, "hit", where)], where)
+            number = rated.get("rating") if layout is JUDGMENTS else hit.get("_score")
+            ranking.append((found.place(hit, "_id", where), number))
     if layout is JUDGMENTS:
-        for query, rated in hits.items():
-            found.add(query, [(_hit(one, query, found), one.get("rating")) for one in rated])
+        for query, ranking in rankings.items():
+            found.add(query, ranking)
         found.notes.append(
             f"{found.name}: a response of _rank_eval has only ratings of retrieved documents: "
             "recall, AP, and nDCG are too high; pass the request"
         )
-        return found
-    _ranked(
-        {
-            query: [(_hit(one, query, found), one["hit"].get("_score")) for one in ranking]
-            for query, ranking in hits.items()
-        },
-        found,
-    )
-    return found
-
-
-def _hit(one: Mapping[str, Any], query: Any, found: Shaped) -> Any:
-    where = f"{found.name}, query '{_shown(query)}'"
-    hit = _part(one, "hit", where)
-    return found.place(_objects([hit], where)[0], query)
-
-
-def _ranked(rankings: dict[Any, list[tuple[Any, Any]]], found: Shaped) -> None:
-    """Add rankings; searches sorted by a field have no scores, so use their order."""
+        return
+    # Searches sorted by a field have no scores.
     if any(score is None for ranking in rankings.values() for _, score in ranking):
         found.notes.append(f"{found.name}: hits without a score: ranked in the order given")
         rankings = {
@@ -174,7 +188,7 @@ def _ranked(rankings: dict[Any, list[tuple[Any, Any]]], found: Shaped) -> None:
 # ---- OpenSearch: judgment lists of the Search Relevance Workbench
 
 
-def _lists(value: Mapping[str, Any]) -> list[Any]:
+def _lists(value: Mapping[str, Any], _: str) -> list[Any]:
     """Return the judgment lists in an import or in a search response for stored lists."""
     given = value.get("judgmentRatings")
     rated = list(given.values()) if isinstance(given, dict) else given
@@ -188,33 +202,7 @@ def _lists(value: Mapping[str, Any]) -> list[Any]:
     return [one["judgmentRatings"] for one in sources if isinstance(one, dict) and "judgmentRatings" in one]
 
 
-def _judgment_list(value: Mapping[str, Any], _: Layout, found: Shaped) -> Shaped:
-    lists = _lists(value)
-    if len(lists) > 1:
-        raise FormatError(f"there are {len(lists)} judgment lists", path=found.name, fix="keep one of them")
-    given = lists[0]
-    if isinstance(given, dict):
-        given = [{"query": query, "ratings": rated} for query, rated in given.items()]
-    for number, one in enumerate(_objects(given, found.name), start=1):
-        where = f"{found.name}, entry {number} of judgmentRatings"
-        rated = _objects(_part(one, "ratings", where), where)
-        query = _id(one, "query", where)
-        found.add(query, [(_id(doc, "docId", where), doc.get("rating")) for doc in rated])
-    return found
-
-
-# ---- Quepid, and the Rated Ranking Evaluator
-
-
-def _case(value: Mapping[str, Any], _: Layout, found: Shaped) -> Shaped:
-    for number, one in enumerate(value["queries"], start=1):
-        where = f"{found.name}, query {number}"
-        query = _id(one, "query" if "query" in one else "query_text", where)
-        rated = one.get("ratings") or {}
-        if not isinstance(rated, dict):
-            rated = {_id(doc, "doc_id", where): doc.get("rating") for doc in _objects(rated, where)}
-        found.add(query, rated.items())
-    return found
+# ---- the Rated Ranking Evaluator
 
 
 def _groups(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -232,60 +220,55 @@ def _dicts(value: Any) -> list[Mapping[str, Any]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def _rated(value: Mapping[str, Any], _: Layout, found: Shaped) -> Shaped:
+def _rre(value: Mapping[str, Any], name: str) -> list[Any]:
+    """Return the ratings of the Rated Ranking Evaluator; queries of a group share them."""
     holder = value.get("query_placeholder")
     holder = holder if isinstance(holder, str) else "$query"
+    found = []
     for number, group in enumerate(_groups(value), start=1):
-        where = f"{found.name}, group {number}"
+        where = f"{name}, group {number}"
         gains = list(_gains(group["relevant_documents"], where))
-        asked = group.get("queries", [group])
         # Queries that differ only in their template are the same query.
-        values = [_part(one, "placeholders", where) for one in _objects(asked, where)]
-        for query in dict.fromkeys(_id(one, holder, where) for one in values):
-            found.add(query, gains)
-    return found
+        values = [_part(one, "placeholders", where) for one in _objects(group.get("queries", [group]), where)]
+        found += [
+            {"query": query, "ratings": gains} for query in dict.fromkeys(_id(one, holder, where) for one in values)
+        ]
+    return [found] if found else []
 
 
-def _gains(given: Any, where: str) -> Iterator[tuple[Any, Any]]:
+def _gains(given: Any, where: str) -> Iterator[Mapping[str, Any]]:
     """Yield documents with gains, from a mapping by document, a mapping by gain, or a list."""
-    if isinstance(given, dict):
-        for key, one in given.items():
-            if isinstance(one, list):
-                yield from ((_id({"document": doc}, "document", where), key) for doc in one)
-            else:
-                yield key, _part(one, "gain", where)
+    if not isinstance(given, dict):
+        yield from _objects(given, where)
         return
-    for one in _objects(given, where):
-        yield _id(one, "document_id", where), one.get("gain")
+    for key, one in given.items():
+        if isinstance(one, list):
+            yield from ({"document_id": doc, "gain": key} for doc in one)
+        else:
+            yield {"document_id": key, "gain": _part(one, "gain", where)}
 
 
-# ---- formats without query ids
+def _refuse_search(value: Mapping[str, Any], layout: Layout, name: str) -> None:
+    """Refuse responses of searches, which have no query ids."""
+    hits, several = value.get("hits"), "responses" in value
+    if _listed(value.get("responses"), "hits") or (isinstance(hits, dict) and isinstance(hits.get("hits"), list)):
+        raise FormatError(
+            f"this is a response of {'_msearch' if several else '_search'}, which does not name the "
+            f"quer{'ies' if several else 'y'} it answers; expected {layout.words}",
+            path=name,
+            fix='use {"q1": {"d1": 12.5}}, made from the _id and _score of the hits of each query',
+        )
 
 
-def _is_search(value: Mapping[str, Any]) -> bool:
-    hits = value.get("hits")
-    return _listed(value.get("responses"), "hits") or (isinstance(hits, dict) and isinstance(hits.get("hits"), list))
+def _under(key: str) -> Callable[[Mapping[str, Any], str], list[Any]]:
+    return lambda value, _: [value[key]] if _listed(value.get(key), "ratings") else []
 
 
-def _search(value: Mapping[str, Any], layout: Layout, found: Shaped) -> Shaped:
-    several = "responses" in value
-    raise FormatError(
-        f"this is a response of {'_msearch' if several else '_search'}, which does not name the "
-        f"quer{'ies' if several else 'y'} it answers; expected {layout.words}",
-        path=found.name,
-        fix='use {"q1": {"d1": 12.5}}, made from the _id and _score of the hits of each query',
-    )
-
-
-_Reader = Callable[[Mapping[str, Any], Layout, Shaped], Shaped]
-# Test for the document, its reader, and its description if it contains only judgments.
-_READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], _Reader, str], ...] = (
-    (lambda value: _listed(value.get("requests"), "ratings"), _request, "a request of _rank_eval"),
-    (_is_response, _response, ""),
-    (lambda value: bool(_lists(value)), _judgment_list, "an OpenSearch judgment list"),
-    (lambda value: _listed(value.get("queries"), "ratings"), _case, "a Quepid case"),
-    (lambda value: any(_groups(value)), _rated, "ratings of the Rated Ranking Evaluator"),
-    (_is_search, _search, ""),
+_TOOLS: tuple[_Tool, ...] = (
+    _Tool("a request of _rank_eval", "request {}", ("id",), "_id", _under("requests")),
+    _Tool("an OpenSearch judgment list", "entry {} of judgmentRatings", ("query",), "docId", _lists),
+    _Tool("a Quepid case", "query {}", ("query", "query_text"), "doc_id", _under("queries"), rated=False),
+    _Tool("ratings of the Rated Ranking Evaluator", "query {}", ("query",), "document_id", _rre, rating="gain"),
 )
 
 
