@@ -123,10 +123,10 @@ def test_invalid_judgments_are_refused_with_a_fix(source: Any, what: str, fix: s
         ("a", "q1 a d1 1\nq1 a d1\n", "a, line 2: got 3 fields, expected 4"),
         ("a", "q1 a d1 one\n", "a, line 1: grade 'one' is text"),
         ("a", LINES + "\nq1 b d2 1\n", "a, lines 3 and 6: duplicate document 'd2' for subtopic"),
-        ("a", "\n", "there are no lines"),
-        ("a.csv", "query,subtopic,doc\n", "the columns are 'query', 'subtopic', 'doc'"),
+        ("a", "\n", "there are no rows"),
+        ("a.csv", "query,subtopic,doc\nq,s,d\n", "the columns are 'query', 'subtopic', 'doc'"),
         ("a.csv", "query,subtopic,doc,grade\nq,s,d\n", "a.csv, line 2: got 3 columns, expected 4"),
-        ("a.jsonl", '{"query": 1}\n', "expected query, subtopic, document, grade"),
+        ("a.jsonl", '{"query": 1}\n', "the columns are 'query'; judgments by subtopic need"),
     ],
 )
 def test_a_file_that_does_not_fit_names_the_line(name: str, text: str, message: str, tmp_path: Path) -> None:

@@ -245,7 +245,7 @@ class _Loader:
             documents = kept(rows, self.faults)
         if hasattr(data, "queries_iter"):
             queries = kept(RowReader(lambda: map(_ir_row, data.queries_iter()), shown), self.faults)
-        qrels = Qrels(ir_judgments(data)) if hasattr(data, "qrels_iter") else None
+        qrels = Qrels(ir_judgments(data.qrels_iter())) if hasattr(data, "qrels_iter") else None
         return Loaded(documents, queries, qrels, shown.partition(":")[2])
 
     def hub(self, source: Any) -> Loaded:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from rankgauge.core.libraries import library
@@ -30,10 +30,7 @@ def read_dataset(source: str, layout: Layout, split: str | None = None) -> PairT
             fix="pass the run: a file with a score for each retrieved document",
         )
     if prefix == "ir_datasets":
-        data = ir_dataset(name, split)
-        table = None
-        if hasattr(data, "qrels_iter"):
-            table = got_from(lambda: ir_judgments(data), source, FETCHED)
+        table = ir_judgments(ir_rows(source, split))
         text = "its judgments"
     else:
         hub = library("datasets", extra="huggingface", of=COLLECTION)
@@ -45,12 +42,6 @@ def read_dataset(source: str, layout: Layout, split: str | None = None) -> PairT
         text = f"its judgments{f' of the split {split or TEST}' if len(several) > 1 else ''}"
         others = [one for one in several if one != (split or TEST)]
         text += f"; there are also: {', '.join(others)}" if len(several) > 1 else ""
-    if table is None:
-        raise InputError(
-            "there are no judgments in this dataset",
-            where=source,
-            fix="choose a part with judgments, listed at https://ir-datasets.com",
-        )
     return table.with_notes(f"{source}: {text}", source=source)
 
 
@@ -82,10 +73,21 @@ def no_split(name: str, split: str | None) -> None:
         )
 
 
-def ir_judgments(data: Any) -> PairTable:
-    """Return the judgments of a dataset of ir_datasets."""
-    rows = ((one.query_id, one.doc_id, one.relevance) for one in data.qrels_iter())
-    return from_rows(rows, JUDGMENTS)
+def ir_rows(source: str, split: str | None = None) -> list[Any]:
+    """Return the judgments of a dataset of ir_datasets, with all their columns."""
+    data = ir_dataset(source.partition(":")[2], split)
+    if not hasattr(data, "qrels_iter"):
+        raise InputError(
+            "there are no judgments in this dataset",
+            where=source,
+            fix="choose a part with judgments, listed at https://ir-datasets.com",
+        )
+    return got_from(lambda: list(data.qrels_iter()), source, FETCHED)
+
+
+def ir_judgments(rows: Iterable[Any]) -> PairTable:
+    """Return the judgments of a dataset of ir_datasets as a table."""
+    return from_rows(((one.query_id, one.doc_id, one.relevance) for one in rows), JUDGMENTS)
 
 
 def hub_judgments(name: str, configs: Sequence[str]) -> Any:

@@ -21,9 +21,11 @@ from rankgauge.core.pair_table import FloatArray
 from rankgauge.core.text import many
 from rankgauge.errors import FormatError, InputError, UnknownName
 from rankgauge.formats.columns import JUDGMENTS, column_word, columns_of
-from rankgauge.formats.delimited import DELIMITERS, check_width, rows_of
+from rankgauge.formats.datasets import ir_rows
+from rankgauge.formats.delimited import DELIMITERS, named_cells
 from rankgauge.formats.detection import first_object
 from rankgauge.formats.frames import frame_columns, is_frame, listed, short
+from rankgauge.formats.json_files import json_document, objects
 from rankgauge.formats.lines import (
     Source,
     is_columnar,
@@ -93,29 +95,19 @@ def row_place(rows: WideRows, *places: int) -> str:
 
 def wide_rows(source: Any, wide: Wide, form: str | None = None) -> WideRows:
     """Read the columns of special judgments."""
-    name = JUDGMENTS.name
     if isinstance(source, InFormat):
         source, form = source.path, form or source.format
+    if isinstance(source, str) and source.startswith(_LIBRARY):
+        return _packed(_of_memory(ir_rows(source), wide), wide, source)
     if isinstance(source, str | os.PathLike):
-        if isinstance(source, str) and source.startswith(_LIBRARY):
-            name, found = source, _of_rows(_library_rows(source), wide)
-        else:
-            name, found = source_name(source), _of_file(source, wide, form)
-    elif isinstance(source, np.ndarray) and source.dtype.names:
-        found = _of_columns({key: source[key] for key in source.dtype.names}, wide)
-    elif isinstance(source, Mapping):
-        found = _of_mapping(source, wide)
-    elif is_frame(source):
-        found = _of_columns(frame_columns(source, name), wide)
-    elif is_list(source):
-        found = _of_rows(source, wide)
-    else:
-        raise InputError(
-            f"got {type(source).__name__}, expected {wide.words}",
-            where=name,
-            fix=f"pass a mapping {wide.mapping}, a data frame, a path, or rows",
-        )
-    return _packed(found, wide, name)
+        return _packed(_of_file(source, wide, form), wide, source_name(source))
+    is_array = isinstance(source, np.ndarray) and source.dtype.names
+    if is_array or is_frame(source):
+        source = {key: source[key] for key in source.dtype.names} if is_array else frame_columns(source, JUDGMENTS.name)
+        if _names(source, wide) is None:
+            what, fix = _wrong(source, wide)
+            raise InputError(what, where=JUDGMENTS.name, fix=fix)
+    return _packed(_of_memory(source, wide), wide, JUDGMENTS.name)
 
 
 def _packed(found: _Cells, wide: Wide, name: str) -> WideRows:
@@ -182,53 +174,43 @@ def _wrong(names: Iterable[Any], wide: Wide) -> tuple[str, str]:
     )
 
 
-def _of_mapping(data: Mapping[Any, Any], wide: Wide) -> _Cells:
-    names = _names(data, wide)
-    if names is not None and all(is_list(data[name]) for name in names.values()):
-        return _of_columns(data, wide)
-    return _of_rows(wide.rows_of(data), wide)
-
-
-def _of_columns(data: Mapping[Any, Any], wide: Wide) -> _Cells:
-    names = _names(data, wide)
-    if names is None:
-        what, fix = _wrong(data, wide)
-        raise InputError(what, where=JUDGMENTS.name, fix=fix)
-    return {key: listed(data[name]) for key, name in names.items()}, None
-
-
-def _library_rows(source: str) -> Iterator[Any]:
-    """Return the judgments of a dataset of ir_datasets, with all their columns."""
-    from rankgauge.formats.datasets import FETCHED, got_from, ir_dataset
-
-    data = ir_dataset(source.removeprefix(_LIBRARY), None)
-    if not hasattr(data, "qrels_iter"):
+def _of_memory(data: Any, wide: Wide) -> _Cells:
+    """Read columns, a nested mapping, or rows."""
+    if isinstance(data, Mapping):
+        names = _names(data, wide)
+        if names is not None and all(is_list(data[name]) for name in names.values()):
+            return {key: listed(data[name]) for key, name in names.items()}, None
+        data = list(wide.rows_of(data))
+    if not is_list(data):
         raise InputError(
-            "there are no judgments in this dataset",
-            where=source,
-            fix="choose a part with judgments, listed at https://ir-datasets.com",
+            f"got {type(data).__name__}, expected {wide.words}",
+            where=JUDGMENTS.name,
+            fix=f"pass a mapping {wide.mapping}, a data frame, a path, or rows",
         )
-    return iter(got_from(lambda: list(data.qrels_iter()), source, FETCHED))
+    return _of_rows(enumerate(data, start=1), wide)
 
 
-def _of_rows(rows: Iterable[Any], wide: Wide) -> _Cells:
-    """Read rows by position or by name."""
+def _of_rows(rows: Iterable[tuple[int, Any]], wide: Wide, path: str = "") -> _Cells:
+    """Read numbered rows by position or by name; rows of a file keep their line numbers."""
     wanted = wide.parts
     cells: dict[str, list[Any]] = {key: [] for key in wanted}
+    lines: list[int] = []
     kind, pick = None, None
-    for place, row in enumerate(rows, start=1):
+    for number, row in rows:
         if type(row) is not kind:
             kind, pick = type(row), _picker(row, wide)
         values = None if pick is None else pick(row)
         if values is None or len(values) != len(wanted):
-            raise InputError(
-                f"got {short(row)}, expected {', '.join(wanted)}",
-                where=f"{JUDGMENTS.name}, row {place}",
-                fix=f"pass rows ({', '.join(wanted)}), or a mapping: {wide.mapping}",
-            )
+            what = f"got {short(row)}, expected {', '.join(wanted)}"
+            fix = f"pass rows ({', '.join(wanted)}), or a mapping: {wide.mapping}"
+            if path and pick is None:
+                what, fix = _wrong(row, wide)
+            where = {"path": path, "line": number} if path else {"where": f"{JUDGMENTS.name}, row {number}"}
+            raise (FormatError if path else InputError)(what, fix=fix, **where)
         for key, value in zip(wanted, values, strict=True):
             cells[key].append(value)
-    return cells, None
+        lines.append(number)
+    return cells, lines if path else None
 
 
 def _picker(row: Any, wide: Wide) -> Callable[[Any], Sequence[Any] | None] | None:
@@ -267,14 +249,18 @@ def _of_file(source: Source, wide: Wide, form: str | None) -> _Cells:
                 fix="read the file with pandas or polars, and pass the data frame",
             )
         lines = numbered_lines(stream, name)
-        head = [next(((at, line) for at, line in lines if is_content(line)), (0, b""))]
-        chosen = form or format_of(name) or _guess(head[0][1].strip(), wide)
-        everything = itertools.chain(head if head[0][0] else [], lines)
+        head = list(itertools.islice(((at, line) for at, line in lines if is_content(line)), 1))
+        chosen = form or format_of(name) or _guess(head[0][1].strip() if head else b"", wide)
+        everything = itertools.chain(head, lines)
+        if chosen == "json":
+            found = json_document(everything, name, f"rows of {', '.join(wide.written)}")
+            return _of_memory(found if isinstance(found, Mapping | list) else [found], wide)
+        if chosen == "jsonl":
+            return _of_rows(objects(everything, name), wide, name)
         if chosen == "trec":
-            return _of_trec(everything, name, wide)
-        if chosen in DELIMITERS:
-            return _of_table(everything, name, wide, DELIMITERS[chosen])
-        return _of_json(everything, name, wide, chosen)
+            return _of_rows(_trec_rows(everything, name, wide), wide, name)
+        cells, numbers = _of_rows(named_cells(everything, name, DELIMITERS[chosen], key=str), wide, name)
+        return cells | {"grade": [_number(cell.encode()) for cell in cells["grade"]]}, numbers
 
 
 def _guess(first: bytes, wide: Wide) -> str:
@@ -289,67 +275,21 @@ def _guess(first: bytes, wide: Wide) -> str:
     return "trec"
 
 
-def _of_trec(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide) -> _Cells:
-    rows: list[list[bytes]] = []
-    numbers: list[int] = []
-    width = len(wide.fields)
+def _trec_rows(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide) -> Iterator[tuple[int, list[bytes]]]:
+    kept = [place for place, field in enumerate(wide.fields) if not field.startswith("-")]
     for number, line in lines:
         parts = line.split()
-        if len(parts) != width:
-            if not is_content(line):
-                continue
+        if len(parts) == len(wide.fields) and is_content(line):
+            yield number, [parts[place] for place in kept]
+        elif is_content(line):
             raise FormatError(
-                f"got {many(len(parts), 'field')}, expected {width}: " + " ".join(wide.fields).replace("-", ""),
+                f"got {many(len(parts), 'field')}, expected {len(wide.fields)}: "
+                + " ".join(wide.fields).replace("-", ""),
                 path=name,
                 line=number,
                 text=shorten(line),
                 fix=f"write lines such as: {wide.example}",
             )
-        if parts[0].startswith(b"#"):
-            continue
-        rows.append(parts)
-        numbers.append(number)
-    if not rows:
-        raise FormatError("there are no lines", path=name, fix=f"use lines such as: {wide.example}")
-    columns = map(list, zip(*rows, strict=True))
-    cells = dict(zip(wide.fields, columns, strict=True))
-    return {key: cell for key, cell in cells.items() if not key.startswith("-")}, numbers
-
-
-def _of_table(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide, by: str) -> _Cells:
-    rows = rows_of(((number, 0, line) for number, line in lines), name, by)
-    _, _, header = next(rows, (0, 0, []))
-    names = _names(header, wide)
-    if names is None:
-        what, fix = _wrong(header, wide)
-        raise FormatError(what, path=name, line=1, fix=f"{fix}, in the first line")
-    places = {key: header.index(column) for key, column in names.items()}
-    cells: dict[str, list[Any]] = {key: [] for key in places}
-    numbers: list[int] = []
-    for number, _, row in rows:
-        if not "".join(row).strip():
-            continue
-        check_width(row, header, name, (number, by))
-        for key, place in places.items():
-            cells[key].append(row[place])
-        numbers.append(number)
-    cells["grade"] = [_number(cell.encode()) for cell in cells["grade"]]
-    return cells, numbers
-
-
-def _of_json(lines: Iterable[tuple[int, bytes]], name: str, wide: Wide, form: str) -> _Cells:
-    from rankgauge.formats.json_files import json_document, objects
-
-    if form == "json":
-        found = json_document(lines, name, f"rows of {', '.join(wide.written)}")
-        if isinstance(found, Mapping):
-            return _of_mapping(found, wide)
-        return _of_rows(found if isinstance(found, list) else [found], wide)
-    rows, numbers = [], []
-    for number, value in objects(lines, name):
-        rows.append(value)
-        numbers.append(number)
-    return _of_rows(rows, wide)[0], numbers
 
 
 def write_wide(
