@@ -7,9 +7,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, TypeAlias
 
-from rankgauge.core.policies import Policies
 from rankgauge.core.text import inflect, many
 from rankgauge.data.judged_run import Values
 from rankgauge.errors import InputError, UnknownName
@@ -26,40 +25,7 @@ _BINS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 10), (11, 20), (21, 100), (101, mat
 _UNIT = (0.0, 1.0)
 
 
-class EvaluationLike(Protocol):
-    """Attributes of an evaluation that plots use."""
-
-    @property
-    def run_name(self) -> str: ...  # noqa: D102 - as in Evaluation
-    @property
-    def query_ids(self) -> tuple[str, ...]: ...  # noqa: D102
-    @property
-    def measures(self) -> tuple[Measure, ...]: ...  # noqa: D102
-    @property
-    def per_query(self) -> Values: ...  # noqa: D102
-    @property
-    def policies(self) -> Policies: ...  # noqa: D102
-    @property
-    def weights(self) -> tuple[float, ...] | None: ...  # noqa: D102
-    @property
-    def left_out(self) -> Any: ...  # noqa: D102
-    @property
-    def settings(self) -> Mapping[str, Any]: ...  # noqa: D102
-    def mean(self) -> dict[str, float]: ...  # noqa: D102
-
-
-@runtime_checkable
-class ComparisonLike(Protocol):
-    """Attributes of a comparison that plots use."""
-
-    @property
-    def evaluations(self) -> Sequence[Any]: ...  # noqa: D102 - as in Comparison
-    @property
-    def baseline(self) -> str: ...  # noqa: D102
-    @property
-    def primary(self) -> Measure: ...  # noqa: D102
-    @property
-    def differences(self) -> Sequence[Any]: ...  # noqa: D102
+Evaluated: TypeAlias = Any  # an Evaluation, which is in a higher layer
 
 
 @dataclass(frozen=True)
@@ -67,7 +33,7 @@ class _PlotData:
     """Data of a plot: runs, baseline, and primary measure."""
 
     kind: str
-    runs: tuple[EvaluationLike, ...]
+    runs: tuple[Evaluated, ...]
     base: str
     measure: Measure | None
     differences: Sequence[Any]
@@ -161,7 +127,7 @@ def plot(
     """
     if kind not in PLOTS:
         raise UnknownName.of("plot", kind, PLOTS)
-    compared = isinstance(source, ComparisonLike)
+    compared = hasattr(source, "differences")
     several = source.evaluations if compared else source
     runs = tuple(several) if isinstance(several, Iterable) else (several,)
     if not runs or not all(isinstance(getattr(run, "run_name", None), str) for run in runs):
@@ -265,25 +231,25 @@ def _moments(texts: Sequence[str]) -> tuple[float, ...]:
 # ---- values
 
 
-def counted(run: EvaluationLike, measure: Measure) -> list[float]:
+def counted(run: Evaluated, measure: Measure) -> list[float]:
     """Return the values as counted in the mean: undefined values are 0, or NaN if excluded."""
     skipped = run.policies.undefined == "skip"
     return measure.counted(_column(run, measure), skip_undefined=skipped).tolist()
 
 
-def _column(run: EvaluationLike, measure: Measure) -> Values:
+def _column(run: Evaluated, measure: Measure) -> Values:
     column: Values = run.per_query[:, run.measures.index(measure)]
     return column
 
 
-def _gains(one: EvaluationLike, other: EvaluationLike, measure: Measure) -> list[float]:
+def _gains(one: Evaluated, other: Evaluated, measure: Measure) -> list[float]:
     """Return the differences by query, one minus other, for queries that count in both runs."""
     skipped = one.policies.undefined == "skip" or other.policies.undefined == "skip"
     apart = measure.differences(_column(one, measure), _column(other, measure), skip_undefined=skipped)
     return [gain for gain in apart.tolist() if not math.isnan(gain)]
 
 
-def mean_interval(run: EvaluationLike, measure: Measure) -> tuple[float, float] | None:
+def mean_interval(run: Evaluated, measure: Measure) -> tuple[float, float] | None:
     """Return the 95% interval of a mean (`Measure.mean_interval`); None without an interval."""
     values = _column(run, measure)
     if run.left_out is not None:
@@ -292,7 +258,7 @@ def mean_interval(run: EvaluationLike, measure: Measure) -> tuple[float, float] 
     return None if run.weights is not None or math.isnan(low) else (low, high)
 
 
-def _common(runs: Sequence[EvaluationLike]) -> list[Measure]:
+def _common(runs: Sequence[Evaluated]) -> list[Measure]:
     return [m for m in runs[0].measures if all(m in run.measures for run in runs)]
 
 

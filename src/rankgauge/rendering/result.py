@@ -36,6 +36,10 @@ class Result:
         """Return the result as one formatted table."""
         raise NotImplementedError
 
+    def short_table(self) -> Table:
+        """Return the table of a short report on a terminal."""
+        return self.table()
+
     def data_table(self) -> Table:
         """Return the result as one table of unformatted values."""
         return self.table()

@@ -31,7 +31,7 @@ _NARROW = frozenset("Δ–−•…“”≥≤→↑↓█†‡─")
 
 @dataclass(frozen=True)
 class Table:
-    """A table with title and notes.
+    """A table with title and notes; without columns, only these.
 
     Attributes:
         columns: Column headings.
@@ -191,7 +191,7 @@ def _folded_cells(table: Table, widths: Sequence[int], cut: Collection[int]) -> 
             if not isinstance(cell, str) or len(cell) <= widths[number]:
                 columns.append([cell])
             elif number in cut:
-                columns.append([f"{cell[: widths[number] - 1]}…"])
+                columns.append([shorten(cell, widths[number])])
             else:
                 lines = textwrap.wrap(cell, widths[number], break_long_words=False, break_on_hyphens=False)
                 columns.append([*lines])
@@ -202,6 +202,17 @@ def _folded_cells(table: Table, widths: Sequence[int], cut: Collection[int]) -> 
         best=frozenset((first[row], column) for row, column in table.best if row in first),
         marks={(first[row], n): mark for (row, n), mark in table.marks.items() if row in first},
     )
+
+
+def shorten(text: str, room: int) -> str:
+    """Return a text that fits: an id loses its middle, since ids usually differ at the end; other texts their end."""
+    if text_width(text) <= room:
+        return text
+    begin = room - 1 if " " in text else room // 3
+    end = text[begin + 1 - room :] if begin < room - 1 else ""
+    while text_width(text[:begin] + end) > room - 1:
+        begin, end = begin - 1, end[1:]
+    return f"{text[:begin].rstrip()}…{end}"
 
 
 def _split(table: Table, gap: int) -> list[Table]:
@@ -309,12 +320,10 @@ def to_markdown(table: Table) -> str:
     widths = [max(3, *(len(row[n]) for row in [heads, *body])) for n in range(len(heads))]
     right = [table.numeric(number) for number in range(len(heads))]
     lines = [f"**{table.title}**", ""] if table.title else []
-    lines.append(_line(heads, widths, right))
     rules = ["-" * (w - 1) + (":" if r else "-") for w, r in zip(widths, right, strict=True)]
-    lines.append(_line(rules, widths, right))
-    lines += [_line(row, widths, right) for row in body]
+    lines += [_line(row, widths, right) for row in (heads, rules, *body) if heads]
     if table.notes:
-        lines += ["", *(f"- {note}" for note in table.notes)]
+        lines += [*([""] if lines else []), *(f"- {note}" for note in table.notes)]
     return "\n".join(lines) + "\n"
 
 
@@ -355,6 +364,10 @@ def to_latex(table: Table) -> str:
     scaled. Every text is escaped; non-Latin characters need LuaLaTeX or XeLaTeX.
     """
     table = table.escaped(for_latex, _latex_code)
+    if not table.columns:
+        items = [f"  \\item {note}" for note in table.notes]
+        lines = ["\\begin{itemize}", *items, "\\end{itemize}"] if items else []
+        return "\n".join([*([f"\\noindent {table.title}\\par"] if table.title else []), *lines]) + "\n"
     kinds = "".join("r" if table.numeric(n) else "l" for n in range(len(table.columns)))
     lines = ["\\begin{table}", "  \\centering"]
     if table.title:
@@ -414,7 +427,7 @@ def to_json(table: Table) -> str:
 
 _HTML = """\
 {%- set left = ' style="text-align: left; font-family: monospace; white-space: pre"' | safe -%}
-<table class="rankgauge">
+{%- if table.columns %}<table class="rankgauge">
 {%- if table.title %}<caption style="text-align: left">{{ table.title }}</caption>{% endif %}
 <thead><tr>
 {%- for name in table.columns %}<th scope="col"
@@ -436,6 +449,8 @@ _HTML = """\
 {%- endfor %}
 </tbody>
 </table>
+{%- elif table.title %}<p>{{ table.title }}</p>
+{%- endif %}
 {%- if table.notes %}
 <ul>{% for note in table.notes %}<li>{{ note }}</li>{% endfor %}</ul>
 {%- endif %}

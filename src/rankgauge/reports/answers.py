@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from rankgauge.answers import (
@@ -12,24 +12,20 @@ from rankgauge.answers import (
     AnswerEvaluation,
     Blame,
     BlamedAnswer,
-    Calibration,
-    CorrectedMeans,
     JudgedAnswer,
     items_of,
 )
 from rankgauge.answers.attribution import CAUSES, RULES_NOTE, most_frequent
 from rankgauge.comparison.comparison import compare
-from rankgauge.core.escaping import for_terminal
 from rankgauge.core.next_steps import next_step
 from rankgauge.core.text import many
 from rankgauge.errors import RankgaugeError
 from rankgauge.evaluation.result import Evaluation
-from rankgauge.rendering.tables import Cell, Table
+from rankgauge.rendering.tables import Cell, Table, shorten
 from rankgauge.reports import evaluations
 from rankgauge.reports.registry import Options, Report
 from rankgauge.reports.sections import Details, Part, Section, comparison_result
 
-_WIDTH = 79
 # Measures of answers in a short report.
 _FIRST = (
     "AnswerCorrectness",
@@ -197,8 +193,7 @@ def _claim_rows(found: AnswerDiagnosis, judged: JudgedAnswer) -> Iterator[tuple[
 
 
 def _short(text: str, most: int = _TEXT) -> str:
-    text = " ".join(text[: 4 * most].split()) if len(text) > 4 * most else " ".join(text.split())
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return shorten(" ".join(text[: 4 * most].split()), most)
 
 
 # ---- terminal
@@ -215,25 +210,25 @@ def _blocks(several: Sequence[AnswerDiagnosis], format: str, options: Options) -
             yield from _one(found, format, options)
 
 
-def _one(found: AnswerDiagnosis, format: str, options: Options) -> Iterator[Table | str]:
-    if format != "table":
-        yield from _long(found)
+def _one(found: AnswerDiagnosis, format: str, options: Options) -> Iterator[Table]:
+    if format == "table":
+        yield _text(f"{found.summary()}.")
+        yield from _screen(found, full=options.full)
+        yield _next(found, "Next step", options)
         return
-    yield _wrapped(found.summary() + ".")
-    for table in _screen(found, full=options.full):
-        # Notes are wrapped to 80 columns.
-        yield replace(table, notes=())
-        if table.notes:
-            yield "".join(_wrapped(f"• {note}") for note in table.notes)
-    more = "" if options.full else "; --full shows all measures, causes, and groups"
-    yield _wrapped(f"Next step: {_lowered(_next_step(found))}{more}")
-
-
-def _long(found: AnswerDiagnosis) -> Iterator[Table]:
     yield replace(found.table(), notes=(found.summary(), *_doubts(found)))
     yield found.blame.table()
     if len(found.blame.by_group()) > 1:
         yield _groups(found.blame)
+
+
+def _text(text: str) -> Table:
+    return Table((), (), title=text)
+
+
+def _next(found: AnswerDiagnosis, what: str, options: Options) -> Table:
+    more = "" if options.full else "; --full shows all measures, causes, and groups"
+    return _text(f"{what}: {_lowered(_next_step(found))}{more}")
 
 
 def _screen(found: AnswerDiagnosis, *, full: bool) -> Iterator[Table]:
@@ -265,34 +260,44 @@ def _screen(found: AnswerDiagnosis, *, full: bool) -> Iterator[Table]:
         yield _groups(found.blame)
 
 
-def _side_by_side(several: Sequence[AnswerDiagnosis], format: str, options: Options) -> Iterator[Table | str]:
+def _side_by_side(several: Sequence[AnswerDiagnosis], format: str, options: Options) -> Iterator[Table]:
     """Yield the means of each system, the verdict, and the limits of each system."""
     answers = [found.answers for found in several]
-    means: list[dict[str, float]] = [
-        dict(found.retrieval.mean() if found.retrieval else {}) | _means(found.answers) for found in several
-    ]
-    names = dict.fromkeys(name for mean in means for name in mean)
+    means = [dict(found.retrieval.mean() if found.retrieval else {}) | _means(found.answers) for found in several]
     if format == "table" and not options.full:
-        names = {name: None for name in names if name.removesuffix(_BY_JUDGE) in _FIRST or name.startswith(_RETRIEVAL)}
+        means = [
+            {k: v for k, v in mean.items() if k.removesuffix(_BY_JUDGE) in _FIRST or k.startswith(_RETRIEVAL)}
+            for mean in means
+        ]
     notes = (
         *(f"{found.answers.run_name}: {_lowered(found.summary())}" for found in several),
         *dict.fromkeys(each.judge_note for each in answers),
     )
-    result, best = _verdict(answers)
+    yield from _means_tables(answers, means, notes, format)
+    if format == "table":
+        _, best = _verdict(answers)
+        chosen = next(found for found in several if found.answers.run_name == best)
+        yield _next(chosen, f"Next step for {best}", options)
+
+
+def _means_tables(
+    systems: Sequence[AnswerEvaluation], means: Sequence[Mapping[str, float]], notes: Sequence[str], format: str
+) -> Iterator[Table]:
+    """Yield the conclusion, and the means of the systems side by side."""
+    result, _ = _verdict(systems)
     table = Table(
-        columns=("measure", *(each.run_name for each in answers)),
-        rows=tuple((name, *(mean.get(name) for mean in means)) for name in names),
+        columns=("measure", *(each.run_name for each in systems)),
+        rows=tuple(
+            (name, *(mean.get(name) for mean in means)) for name in dict.fromkeys(itertools.chain.from_iterable(means))
+        ),
+        title=" and ".join(dict.fromkeys(many(len(each.query_ids), "question") for each in systems)),
         digits=3,
     )
-    if format != "table":
+    if format == "table":
+        yield _text(f"{result}.")
+        yield replace(table, notes=tuple(notes))
+    else:
         yield replace(table, notes=(result, *notes))
-        return
-    yield _wrapped(f"{result}.")
-    yield table
-    yield "".join(_wrapped(f"• {note}") for note in notes)
-    chosen = next(found for found in several if found.answers.run_name == best)
-    more = "" if options.full else "; --full shows all measures, causes, and groups"
-    yield _wrapped(f"Next step for {best}: {_lowered(_next_step(chosen))}{more}")
 
 
 def _means(answers: AnswerEvaluation) -> dict[str, float]:
@@ -335,10 +340,6 @@ def _next_step(found: AnswerDiagnosis) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def _wrapped(text: str) -> str:
-    return textwrap.fill(for_terminal(text), _WIDTH, subsequent_indent="  ") + "\n"
-
-
 # ---- evaluations of one or more systems
 
 
@@ -346,38 +347,24 @@ def _compared(systems: Sequence[AnswerEvaluation], format: str, options: Options
     """Report one system with its intervals, or several side by side."""
     if options.per_query:
         return _PLAIN.blocks(systems, format, options)
-    if len(systems) == 1 and format == "table":
-        return _short_table(systems[0])
     if len(systems) == 1:
-        return [systems[0].table()]
-    means = [_means(each) for each in systems]
-    names = dict.fromkeys(name for mean in means for name in mean)
-    result, _ = _verdict(systems)
-    counts = dict.fromkeys(many(len(each.query_ids), "question") for each in systems)
-    table = Table(
-        columns=("measure", *(each.run_name for each in systems)),
-        rows=tuple((name, *(mean.get(name) for mean in means)) for name in names),
-        title=" and ".join(counts),
-        digits=3,
-    )
-    if format != "table":
-        return [replace(table, notes=(result, *evaluations.notes_of(systems)))]
-    warnings = dict.fromkeys(one.note for each in systems for one in each.findings if one.severity != "info")
-    notes = list(warnings)
-    if any(each.undefined.any() for each in systems):
-        notes.append("measures that are undefined for some questions: --as markdown")
-    return [_wrapped(f"{result}."), table, "".join(_wrapped(f"• {one}") for one in notes)]
+        return [_short_table(systems[0]) if format == "table" else systems[0].table()]
+    notes = evaluations.notes_of(systems)
+    if format == "table":
+        notes = list(dict.fromkeys(one.note for each in systems for one in each.findings if one.severity != "info"))
+        if any(each.undefined.any() for each in systems):
+            notes.append("measures that are undefined for some questions: --as markdown")
+    return _means_tables(systems, [_means(each) for each in systems], notes, format)
 
 
-def _short_table(found: AnswerEvaluation) -> Iterator[Table | str]:
-    """Yield means, warnings, and the judge; other formats explain undefined values."""
+def _short_table(found: AnswerEvaluation) -> Table:
+    """Return means with warnings; other formats explain undefined values."""
     table = found.table()
-    yield replace(table, notes=())
     notes = [one.note for one in found.findings if one.severity != "info"]
     notes += [note for note in table.notes if note.startswith("judge: ")]
-    if any(column != len(found.query_ids) for column in (row[-1] for row in table.rows)):
+    if any(row[-1] != len(found.query_ids) for row in table.rows):
         notes.append("fewer questions: the others have no value (reasons: --as markdown)")
-    yield "".join(_wrapped(f"• {note}") for note in notes)
+    return replace(table, notes=tuple(notes))
 
 
 def _diagnosis_data(several: Sequence[AnswerDiagnosis], _options: Options) -> Table:
@@ -392,13 +379,7 @@ def _diagnosis_data(several: Sequence[AnswerDiagnosis], _options: Options) -> Ta
 _PLAIN = evaluations.REPORTS[Evaluation]
 
 
-def _short_or_all(found: Calibration | CorrectedMeans, format: str, options: Options) -> Iterator[Table]:
-    yield found.short_table() if format == "table" and not options.full else found.table()
-
-
 REPORTS = {
-    Calibration: Report(_short_or_all),
-    CorrectedMeans: Report(_short_or_all),
     AnswerDiagnosis: Report(_blocks, _diagnosis_data, several=True),
     AnswerEvaluation: replace(_PLAIN, blocks=_compared),
 }

@@ -7,8 +7,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from rankgauge.comparison.run_diff import DocumentDiff, QueryDiff, RunDiff
-from rankgauge.rendering.tables import Cell, Table, text_width
-from rankgauge.reports.explanations import middle_cut
+from rankgauge.rendering.tables import Cell, Table, shorten
 from rankgauge.reports.registry import Options, Report
 
 _WIDE = 80
@@ -49,20 +48,14 @@ def _overview(diff: RunDiff, *, narrow: bool) -> Table:
         (query.query, query.value_a, query.value_b, f"{query.change:+.4f}", query.rbo, _firsts(query))
         for query in diff.shown
     ]
-    names = [middle_cut(name, _NAME) if narrow else name for name in (diff.run_a, diff.run_b)]
+    names = [shorten(name, _NAME) if narrow else name for name in (diff.run_a, diff.run_b)]
     heads = ("query", *names, "change", "RBO", "first rel.")
     if any(query.text for query in diff.shown):
-        texts = [query.text for query in diff.shown]
-        if narrow:
-            room = _WIDE - sum(_column_widths(heads, rows))
-            texts = [_cut(text, max(room, _TITLE)) for text in texts]
         heads = (*heads, "query text")
-        rows = [(*row, text) for row, text in zip(rows, texts, strict=True)]
+        rows = [(*row, query.text) for row, query in zip(rows, diff.shown, strict=True)]
     nothing = "no query to show" if diff.wins + diff.losses else f"no query changed its {diff.measure}"
     first = [f"WARNING: {run}: {one}" for run, one in diff.findings if one.severity == "error"]
-    # The titles of the rankings include these.
-    warnings = {f"WARNING: {run}: {one}" for run, one in diff.findings if one.severity == "error"}
-    notes = [note for note in diff.notes if note not in warnings]
+    notes = [note for note in diff.notes if note not in first]
     notes.append(_LEGEND if diff.shown else nothing)
     return Table(
         columns=heads,
@@ -71,14 +64,8 @@ def _overview(diff: RunDiff, *, narrow: bool) -> Table:
         subtitle=diff.title() if first else "",
         notes=tuple(notes),
         width=_WIDE if narrow else 0,
+        shortened=frozenset({6}),
     )
-
-
-def _column_widths(heads: Sequence[str], rows: Sequence[tuple[Cell, ...]]) -> Iterator[int]:
-    """Yield the widths of the columns on a terminal, including the gap after each."""
-    shown = Table(tuple(heads), tuple(rows))
-    for column, head in enumerate(heads):
-        yield max(len(head), *(len(shown.text(row[column])) for row in rows)) + _GAP
 
 
 def _side_by_side(diff: RunDiff, query: QueryDiff, *, narrow: bool) -> Table:
@@ -96,7 +83,7 @@ def _side_by_side(diff: RunDiff, query: QueryDiff, *, narrow: bool) -> Table:
     title = f"{query.query}: {query.text}" if query.text else query.query
     facts, notes = _facts(diff, query), tuple(_notes(diff, query))
     names = (diff.run_a, diff.run_b)
-    head_a, head_b = (middle_cut(name, _DOCUMENT) if narrow else name for name in names)
+    head_a, head_b = (shorten(name, _DOCUMENT) if narrow else name for name in names)
     return Table(
         columns=("rank", head_a, "grade", "now", head_b, "grade", "was"),
         rows=tuple(rows),
@@ -146,10 +133,10 @@ def _documents(ranking: Sequence[DocumentDiff], *, narrow: bool) -> list[tuple[s
     cells = []
     for at in ranking:
         if beside:
-            cells.append((_cut(f"{at.document:<{longest}} {at.text}".rstrip(), _DOCUMENT), ""))
+            cells.append((shorten(f"{at.document:<{longest}} {at.text}".rstrip(), _DOCUMENT), ""))
         else:
-            name = middle_cut(at.document, _DOCUMENT)
-            cells.append((name, f"  {_cut(at.text, _DOCUMENT - 2)}" if at.text else ""))
+            name = shorten(at.document, _DOCUMENT)
+            cells.append((name, f"  {shorten(at.text, _DOCUMENT - 2)}" if at.text else ""))
     return cells
 
 
@@ -175,16 +162,6 @@ def _firsts(query: QueryDiff) -> str:
 
 def _value(value: float) -> str:
     return "–" if value != value else f"{value:.4f}"  # noqa: PLR0124 - only NaN differs from itself
-
-
-def _cut(text: str, width: int) -> str:
-    """Truncate a text to `width` terminal cells."""
-    if text_width(text) <= width:
-        return text
-    kept = text[: width - 1]
-    while text_width(kept) > width - 1:
-        kept = kept[:-1]
-    return kept.rstrip() + "…"
 
 
 REPORTS = {RunDiff: Report(_blocks)}

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 
-from rankgauge.core.escaping import for_html, for_latex, for_markdown, for_terminal
+from rankgauge.core.escaping import for_html, for_latex, for_terminal
 from rankgauge.core.text import many
 from rankgauge.explanation.calculation import number
 from rankgauge.explanation.explanation import Explanation
@@ -14,12 +14,8 @@ from rankgauge.explanation.tables import GAP, UNJUDGED, shown_rows
 from rankgauge.rendering.tables import WIDTH, Table, render_table
 from rankgauge.reports.registry import Options, Report
 
-_ESCAPES = {"table": for_terminal, "markdown": for_markdown, "html": for_html, "latex": for_latex}
-_BETWEEN = 3
 # Columns that have a separate table on a terminal.
 _FACTS = {"score", "relevant"}
-# Minimum width of an id.
-_SHORTEST = 16
 _MISSED = 5
 
 
@@ -27,8 +23,7 @@ def _blocks(found: Explanation, format: str, options: Options) -> Iterator[Table
     """Yield the ranking, the ideal ranking, the formula with numbers, and notes."""
     short = format == "table" and not options.full
     if not found.rows:
-        text = f"{found.measure} = {number(found.value)} for query {found.query}"
-        yield f"{_ESCAPES[format](text)}\n"
+        yield Table((), (), title=f"{found.measure} = {number(found.value)} for query {found.query}")
     elif format != "table":
         yield from found.tables()
     else:
@@ -39,7 +34,7 @@ def _blocks(found: Explanation, format: str, options: Options) -> Iterator[Table
         if options.full:
             yield replace(_without(tables[0], found.calculation.columns), title="scores")
     yield steps_text(found.steps, format)
-    yield notes_text(tuple(_notes(found, short=short)), format)
+    yield Table((), (), notes=tuple(_notes(found, short=short)))
 
 
 def _without(table: Table, names: Container[str]) -> Table:
@@ -56,28 +51,14 @@ def _without_gaps(table: Table) -> Table:
 def _table_text(table: Table, *, color: bool) -> str:
     """Format a table, with rows that count omitted rows spanning all columns."""
     gaps = {place: str(row[1]) for place, row in enumerate(table.rows) if row[0] == GAP}
-    lines = render_table(_narrowed(table, gaps), "table", color=color).splitlines()
+    column = table.columns.index("document")
+    rows = [(*row[:column], row[column] if row[0] != GAP else "", *row[column + 1 :]) for row in table.rows]
+    narrow = replace(table, rows=tuple(rows), shortened=frozenset({column}))
+    lines = render_table(narrow, "table", color=color).splitlines()
     above = 3 if table.title else 2
     for place, text in gaps.items():
         lines[above + place] = f"{GAP:>{len(table.columns[0])}}   {text}"
     return "".join(f"{line}\n" for line in lines)
-
-
-def _narrowed(table: Table, gaps: Container[int]) -> Table:
-    """Return a table for a terminal, with the middle of long ids omitted."""
-    column = table.columns.index("document")
-    rows = [
-        (*row[:column], "" if place in gaps else row[column], *row[column + 1 :])
-        for place, row in enumerate(table.rows)
-    ]
-    others = sum(
-        max(len(head), *(len(str(row[place])) for row in rows)) + _BETWEEN
-        for place, head in enumerate(table.columns)
-        if place != column
-    )
-    room = max(WIDTH - others, _SHORTEST)
-    cut = [(*row[:column], middle_cut(str(row[column]), room), *row[column + 1 :]) for row in rows]
-    return replace(table, rows=tuple(cut))
 
 
 def steps_text(steps: Sequence[str], format: str) -> str:
@@ -95,20 +76,6 @@ def steps_text(steps: Sequence[str], format: str) -> str:
     return "".join(f"{_folded(line)}\n" for line in lines)
 
 
-def notes_text(notes: Sequence[str], format: str) -> str:
-    """Format sentences below tables."""
-    if not notes:
-        return ""
-    if format == "html":
-        return "<ul>" + "".join(f"<li>{for_html(note)}</li>" for note in notes) + "</ul>\n"
-    if format == "latex":
-        items = "".join(f"  \\item {for_latex(note)}\n" for note in notes)
-        return f"\\begin{{itemize}}\n{items}\\end{{itemize}}\n"
-    if format == "markdown":
-        return "".join(f"- {for_markdown(note)}\n" for note in notes)
-    return "".join(f"{_wrapped(f'• {for_terminal(note)}')}\n" for note in notes)
-
-
 def _folded(line: str) -> str:
     """Wrap a line of a formula, aligned below its equals sign or first word."""
     before = line.partition("= ")[0]
@@ -123,18 +90,6 @@ def _folded(line: str) -> str:
         break_on_hyphens=False,
         drop_whitespace=True,
     )
-
-
-def _wrapped(text: str) -> str:
-    return textwrap.fill(text, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-
-
-def middle_cut(text: str, room: int) -> str:
-    """Shorten a long id in the middle: ids of one kind usually differ at the end."""
-    if len(text) <= room:
-        return text
-    begin = room // 3
-    return text[:begin] + "…" + text[begin + 1 - room :]
 
 
 def _notes(found: Explanation, *, short: bool) -> Iterator[str]:

@@ -33,7 +33,7 @@ from rankgauge.measures.measure import Measure
 from rankgauge.rendering.plot_drawing import Plot
 from rankgauge.rendering.plots import PLOTS, counted, mean_interval, plot, plot_measures
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Table
+from rankgauge.rendering.tables import Table
 from rankgauge.reports.answers import answer_conclusions, answer_sections
 from rankgauge.reports.catalogue import summary
 from rankgauge.reports.evaluations import notes_of
@@ -102,131 +102,77 @@ def html_report(  # noqa: PLR0913 - a page has many parts, all by keyword
         ('<!DOCTYPE html>', True)
     """
     if runs is None:
-        return _report_of_values(
-            qrels,
-            (measures, result, collection, diagnosed),
-            baseline=baseline,
-            title=title,
-            date=date,
-            sections=sections,
-            plots=plots,
-        )
-    judged = prepare_judgments(qrels, COMPARED if measures is None else measures)
-    truth, named = Qrels.of(judged), _named(runs)
-    if result is not None and (measures is not None or baseline is not None):
-        raise InputError(
-            "measures and baseline are those of the result",
-            where="html_report",
-            fix="omit them, or pass them to compare()",
-        )
-    if result is None:
-        result = _measured(judged, named, measures, baseline)
-    if isinstance(result, Comparison):
-        comparison, evaluations = result, result.evaluations
+        if any(other is not None for other in (measures, result, collection, diagnosed)):
+            raise InputError(
+                "there are no runs",
+                where="html_report",
+                fix="pass judgments and runs; or evaluations alone, without measures, result, collection, "
+                "and diagnosed",
+            )
+        report = _report_of_values(qrels, baseline)
     else:
-        comparison, evaluations = None, (result,)
-    lacking = [e.run_name for e in evaluations if e.run_name not in named]
-    if lacking:
-        raise InputError(
-            f"the result is of a run {lacking[0]!r}, which was not given",
-            where="runs",
-            fix=f"given runs: {', '.join(named)}",
-        )
-    strange = [q for e in evaluations for q in e.query_ids if q not in truth]
-    if strange:
-        raise InputError(
-            f"the result is of a query {strange[0]!r}, which is not judged",
-            where="judgments",
-            fix="pass the judgments that the result was made with",
-        )
-    texts = _texts(collection)
+        if result is not None and (measures is not None or baseline is not None):
+            raise InputError(
+                "measures and baseline are those of the result",
+                where="html_report",
+                fix="omit them, or pass them to compare()",
+            )
+        judged = prepare_judgments(qrels, COMPARED if measures is None else measures)
+        truth, sources = Qrels.of(judged), _named(runs)
+        named = {name: run for name, (_, run) in sources.items()}
+        if result is None:
+            result = _measured(judged, named, measures, baseline)
+        read = collection if isinstance(collection, Collection) else collection and Collection.read(collection)
+        report = _Report(result, _inputs(qrels, truth, sources), truth, named, read or Collection())
+        report.check()
     drawn = find_spec("matplotlib") is not None if plots is None else plots
-    report = _Report(truth, named, comparison, evaluations, texts, drawn, lacking=plots is None and not drawn)
+    report = replace(report, plots=drawn, lacking=plots is None and not drawn)
     why = [] if diagnosed is None else [report.diagnosis(diagnosed)]
     return report.page(
         title=title or report.heading,
         date=date,
         sections=(*why, *sections),
-        inputs=_inputs(qrels, truth, runs, named),
         diagnosed="" if diagnosed is None else report.named(diagnosed),
     )
 
 
-def _report_of_values(
-    given: Any,
-    others: Iterable[Any],
-    *,
-    baseline: str | None,
-    title: str,
-    date: str,
-    sections: Iterable[Section],
-    plots: bool | None,
-) -> str:
+def _report_of_values(given: Any, baseline: str | None) -> _Report:
     """Return a report on evaluations without judgments and runs."""
-    if any(other is not None for other in others):
-        raise InputError(
-            "there are no runs",
-            where="html_report",
-            fix="pass judgments and runs; or evaluations alone, without measures, result, collection, and diagnosed",
-        )
-    drawn = find_spec("matplotlib") is not None if plots is None else plots
-    texts = Collection()
-    conclusions: tuple[tuple[str, str], ...] = ()
-    own: list[Section] = []
-    if isinstance(given, AnswerDiagnosis):
-        texts = Collection.of({}, {each.record.id: each.record.question for each in given.judged})
-        conclusions = tuple(answer_conclusions(given))
-        own = list(answer_sections(given))
-        result: Any = given.answers
-    else:
-        found = (given,) if isinstance(given, Result) else tuple(given)
-        result = found[0] if len(found) == 1 else compare(found, baseline=baseline)
-    comparison = result if isinstance(result, Comparison) else None
-    evaluations = (result,) if comparison is None else comparison.evaluations
+    answers = given if isinstance(given, AnswerDiagnosis) else None
+    texts = Collection.of({}, {each.record.id: each.record.question for each in answers.judged} if answers else {})
+    if answers:
+        given = answers.answers
+    found = (given,) if isinstance(given, Result) else tuple(given)
+    result: Any = found[0] if len(found) == 1 else compare(found, baseline=baseline)
+    evaluations = result.evaluations if isinstance(result, Comparison) else (result,)
     if not all(isinstance(one, Evaluation) for one in evaluations):
         raise InputError(
             f"got {type(given).__name__} without runs",
             where="html_report",
             fix="pass html_report(qrels, runs), or evaluations",
         )
-    report = _Report(
-        Qrels.of({}), {}, comparison, evaluations, texts, drawn, plots is None and not drawn, conclusions, own
-    )
-    rows = ((e.run_name, len(e.query_ids), len(e.measures)) for e in evaluations)
-    return report.page(
-        title=title or report.heading,
-        date=date,
-        sections=tuple(sections),
-        inputs=Table(("evaluation", "queries", "measures"), tuple(rows)),
-    )
+    rows = tuple((e.run_name, len(e.query_ids), len(e.measures)) for e in evaluations)
+    inputs = Table(("evaluation", "queries", "measures"), rows)
+    return _Report(result, inputs, Qrels.of({}), {}, texts, answers)
 
 
-def _texts(collection: Any) -> Collection:
-    if collection is None:
-        return Collection()
-    return collection if isinstance(collection, Collection) else Collection.read(collection)
-
-
-def _named(runs: Any) -> dict[str, Run]:
-    """Return runs by name; files of the same name are distinguished by their full path."""
+def _named(runs: Any) -> dict[str, tuple[Any, Run]]:
+    """Return sources and runs by name; files of the same name are distinguished by their full path."""
+    given: list[tuple[str, Any, Run]] = []
     if isinstance(runs, Mapping):
-        named = [(str(name), Run.of(run, name=str(name))) for name, run in runs.items()]
+        given = [(str(name), source, Run.of(source, name=str(name))) for name, source in runs.items()]
     elif isinstance(runs, Iterable) and not isinstance(runs, str | bytes | os.PathLike):
-        given = [(run, Run.of(run)) for run in runs]
-        names = [run.name for _, run in given]
-        own = [
-            os.fspath(source) if names.count(run.name) > 1 and _is_path(source) else run.name for source, run in given
-        ]
-        named = [(name, Run.of(run, name=name)) for name, (_, run) in zip(own, given, strict=True)]
-    else:
-        named = []
-    if not named:
+        given = [(run.name, source, run) for source in runs for run in (Run.of(source),)]
+        names = [name for name, *_ in given]
+        own = (os.fspath(at) if names.count(name) > 1 and _is_path(at) else name for name, at, _ in given)
+        given = [(name, source, Run.of(run, name=name)) for name, (_, source, run) in zip(own, given, strict=True)]
+    if not given:
         raise InputError(
             f"got {type(runs).__name__}, expected runs", where="runs", fix='pass them by name: {"bm25": run_a}'
         )
-    found = dict(named)
-    if len(found) < len(named):
-        twice = next(name for name in found if [n for n, _ in named].count(name) > 1)
+    found = {name: (source, run) for name, source, run in given}
+    if len(found) < len(given):
+        twice = next(name for name in found if [n for n, *_ in given].count(name) > 1)
         raise InputError(
             f"duplicate run name {twice!r}", where="runs", fix='name them: {"first": run_a, "second": run_b}'
         )
@@ -250,15 +196,11 @@ def _measured(truth: Any, runs: Mapping[str, Run], measures: Any, baseline: str 
     return evaluate(truth, run, COMPARED if measures is None else measures)
 
 
-def _inputs(qrels: Any, truth: Qrels, runs: Any, named: Mapping[str, Run]) -> Table:
+def _inputs(qrels: Any, truth: Qrels, sources: Mapping[str, tuple[Any, Run]]) -> Table:
     """Return the sizes of the inputs and the checksums of files."""
-    sources = list(runs.values()) if isinstance(runs, Mapping) else [None] * len(named)
-    if not isinstance(runs, Mapping | Iterator):
-        sources = list(runs)
-    rows: list[tuple[Cell, ...]] = [("judgments", *_file(qrels), len(truth), len(truth.table))]
-    for (name, run), source in zip(named.items(), sources, strict=True):
-        rows.append((f"run {name}", *_file(source), len(run), len(run.table)))
-    return Table(("input", "file", "SHA-256", "queries", "lines"), tuple(rows))
+    runs = ((f"run {name}", *_file(source), len(run), len(run.table)) for name, (source, run) in sources.items())
+    judged = ("judgments", *_file(qrels), len(truth), len(truth.table))
+    return Table(("input", "file", "SHA-256", "queries", "lines"), (judged, *runs))
 
 
 def _file(source: Any) -> tuple[str, str]:
@@ -283,15 +225,39 @@ def _merged(warnings: Iterable[str], runs: Sequence[str]) -> Iterator[str]:
 class _Report:
     """Content of a page."""
 
+    result: Evaluation | Comparison
+    inputs: Table
     truth: Qrels
     runs: Mapping[str, Run]
-    comparison: Comparison | None
-    evaluations: tuple[Evaluation, ...]
     texts: Collection
-    plots: bool
-    lacking: bool
-    conclusions: tuple[tuple[str, str], ...] = ()  # from a diagnosis of answers
-    first: Sequence[Section] = ()  # sections before the values
+    answers: AnswerDiagnosis | None = None
+    plots: bool = False
+    lacking: bool = False
+
+    @property
+    def comparison(self) -> Comparison | None:
+        return self.result if isinstance(self.result, Comparison) else None
+
+    @property
+    def evaluations(self) -> tuple[Evaluation, ...]:
+        return self.result.evaluations if isinstance(self.result, Comparison) else (self.result,)
+
+    def check(self) -> None:
+        """Reject a result of other runs or judgments."""
+        lacking = [e.run_name for e in self.evaluations if e.run_name not in self.runs]
+        if lacking:
+            raise InputError(
+                f"the result is of a run {lacking[0]!r}, which was not given",
+                where="runs",
+                fix=f"given runs: {', '.join(self.runs)}",
+            )
+        strange = [q for e in self.evaluations for q in e.query_ids if q not in self.truth]
+        if strange:
+            raise InputError(
+                f"the result is of a query {strange[0]!r}, which is not judged",
+                where="judgments",
+                fix="pass the judgments that the result was made with",
+            )
 
     @property
     def primary(self) -> Measure:
@@ -347,8 +313,8 @@ class _Report:
             finding = self._withheld[0][1]
             fix = finding.fix or f"rankgauge check shows the documents and queries of {finding.code}"
             yield "Next step", f"Fix the input first: {fix}" if finding.code else fix
-        elif self.conclusions:
-            yield from self.conclusions
+        elif self.answers:
+            yield from answer_conclusions(self.answers)
         elif self.runs:
             yield from self._cause(diagnosed)
         elif isinstance(self.evaluations[0], AnswerEvaluation):
@@ -387,8 +353,9 @@ class _Report:
             return self.comparison.withheld
         return tuple((e.run_name, one) for e in self.evaluations for one in explaining(e.findings))
 
-    def page(self, *, title: str, date: str, sections: Sequence[Section], inputs: Table, diagnosed: str = "") -> str:
+    def page(self, *, title: str, date: str, sections: Sequence[Section], diagnosed: str) -> str:
         queries = Queries(self.evaluations, self.base, self.primary, self.truth, self.runs, self.texts)
+        own = answer_sections(self.answers) if self.answers else ()
         return page(
             "page.html",
             script=asset("page.js"),
@@ -397,10 +364,14 @@ class _Report:
             facts=self._facts(),
             bottom_line=list(self._bottom_line(diagnosed)),
             warnings=list(self._warnings()),
-            sections=[*self.first, *self._sections(), *map(self._without_plots, sections)],
+            sections=[
+                *own,
+                *self._sections(),
+                *map(self._without_plots, sections),
+            ],
             queries=queries.table(),
             details=list(self._details(queries)),
-            inputs=inputs,
+            inputs=self.inputs,
             policies=self.evaluations[0].policies.describe(),
             settings=[(e.run_name, dict(e.settings)) for e in self.evaluations if e.settings],
             test=self._test(),

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rankgauge.core.text import Ratio
-from rankgauge.production import DriftReport, ExperimentResult, ImplicitJudgments, QuestionPoint
+from rankgauge.production import DriftReport, QuestionPoint
 from rankgauge.rendering.tables import Table
-from rankgauge.reports.registry import Options, Report
 from rankgauge.reports.sections import Details, Section
 from rankgauge.reports.templating import asset, page
 
@@ -162,22 +161,3 @@ def _names(drawn: Sequence[_MapPoint]) -> list[tuple[float, float, int]]:
             (statistics.median(point.x for point in members), statistics.median(point.y for point in members), number)
         )
     return found
-
-
-def _drift(found: DriftReport, _: str, options: Options) -> Iterator[Table]:
-    yield found.table(full=options.full)
-    if options.full:
-        more = (found.additions_table(), found.outliers_table(), found.power_table())
-        yield from (table for table in more if table.rows)
-
-
-def _judgments(found: ImplicitJudgments, _format: str, options: Options) -> list[Table]:
-    return [found.table(), *([found.rank_table()] if options.full else [])]
-
-
-def _experiment(found: ExperimentResult, _format: str, options: Options) -> list[Table]:
-    more = [found.day_table()] if options.full and found.days else []
-    return [found.table(full=options.full), *more]
-
-
-REPORTS = {DriftReport: Report(_drift), ExperimentResult: Report(_experiment), ImplicitJudgments: Report(_judgments)}

@@ -13,8 +13,8 @@ from rankgauge.explanation.explanation import Explanation
 from rankgauge.explanation.reconciliation import QueryChange, Reconciliation
 from rankgauge.explanation.reproduction import Reproduction
 from rankgauge.explanation.tables import UNJUDGED, grade_of, terms_of
-from rankgauge.rendering.tables import Cell, Table
-from rankgauge.reports.explanations import middle_cut, notes_text, steps_text
+from rankgauge.rendering.tables import Cell, Table, shorten
+from rankgauge.reports.explanations import steps_text
 from rankgauge.reports.registry import Options, Report
 
 _QUERIES, _RANKS, _MOST = 5, 10, 20
@@ -29,7 +29,7 @@ def _blocks(found: Reconciliation, format: str, options: Options) -> Iterator[Ta
     short = format == "table" and not options.full
     yield _steps(found)
     more = _largest(found) if short and found.moved else ()
-    yield notes_text((*found.notes, *_summed_up(found), *more), format)
+    yield Table((), (), notes=(*found.notes, *_summed_up(found), *more))
     if short:
         return
     if found.moved:
@@ -38,7 +38,7 @@ def _blocks(found: Reconciliation, format: str, options: Options) -> Iterator[Ta
         ours, theirs = found.sides
         yield _side_by_side(ours, theirs, _NARROW if format == "table" else _DOCUMENT)
         yield steps_text(_formulas(ours, theirs), format)
-        yield notes_text((first_difference(ours, theirs),), format)
+        yield Table((), (), notes=(first_difference(ours, theirs),))
 
 
 def _steps(found: Reconciliation) -> Table:
@@ -57,8 +57,7 @@ def _steps(found: Reconciliation) -> Table:
         rows.append((found.left_over(), f"{last:.{digits}f}", f"{last - before:+.{digits}f}", ""))
     whole = last - round(found.ours, digits)
     rows.append((found.target.name, f"{last:.{digits}f}", f"{whole:+.{digits}f}", str(len(found.moved))))
-    cut = tuple((middle_cut(str(row[0]), _STEP), *row[1:]) for row in rows)
-    return Table(("step", "mean", "change", "queries"), cut, title=found.title(), right=frozenset({1, 2, 3}))
+    return Table(("step", "mean", "change", "queries"), tuple(rows), title=found.title(), right=frozenset({1, 2, 3}))
 
 
 def _digits(found: Reconciliation) -> int:
@@ -113,10 +112,10 @@ def _change(one: QueryChange) -> str:
 
 def _by(one: QueryChange) -> str:
     if len(one.by) == 1:
-        return middle_cut(one.by[0][0], _BY)
+        return shorten(one.by[0][0], _BY)
     # Largest change first; changes that do not fit are counted.
     by = sorted(one.by, key=lambda part: -math.inf if math.isnan(part[1]) else -abs(part[1]))
-    parts = [middle_cut(name, _BY // 2) + ("" if math.isnan(change) else f" {change:+.4f}") for name, change in by]
+    parts = [shorten(name, _BY // 2) + ("" if math.isnan(change) else f" {change:+.4f}") for name, change in by]
     shown = [part for place, part in enumerate(parts) if len(", ".join(parts[: place + 1])) <= _BY]
     left = len(parts) - len(shown)
     return ", ".join(shown) + (f", {left} more" if left else "")
@@ -160,7 +159,7 @@ def _cells(found: Explanation, rows: Sequence[Step | None], room: int) -> list[t
         (None if row is None else row.terms[place] if row.terms else ("yes" if row.counts else ""),) for row in rows
     ]
     return [
-        ("", "", "") if row is None else (middle_cut(row.ranked.document, room), grade_of(row.ranked.grade), term)
+        ("", "", "") if row is None else (shorten(row.ranked.document, room), grade_of(row.ranked.grade), term)
         for row, (term,) in zip(rows, terms_of(terms), strict=True)
     ]
 
@@ -216,7 +215,7 @@ def _graded(row: Step) -> str:
 
 def _reproduction(found: Reproduction, format: str, options: Options) -> Iterator[Table | str]:
     yield _ways(found)
-    yield notes_text(tuple(_fit_notes(found)), format)
+    yield Table((), (), notes=tuple(_fit_notes(found)))
     if format == "table" and not options.full:
         steps = "steps, and the queries that differ: --full (full=True)"
         yield replace(_steps(found.reconciliation), notes=(steps,))
@@ -237,7 +236,7 @@ def _ways(found: Reproduction) -> Table:
         text = f"{fit.reproduced} of {fit.reproduced + fit.missed}"
         off = fit.mean - found.given.mean
         rows.append(
-            (middle_cut(fit.name, _WAY), *((text,) if whole else ()), f"{fit.mean:.{digits}f}", f"{off:+.{digits}f}")
+            (shorten(fit.name, _WAY), *((text,) if whole else ()), f"{fit.mean:.{digits}f}", f"{off:+.{digits}f}")
         )
     heads = ("variant", *(("reproduced",) if whole else ()), "mean", "difference")
     return Table(heads, tuple(rows), title=found.title(), right=frozenset(range(1, len(heads))))

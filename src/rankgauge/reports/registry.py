@@ -24,33 +24,43 @@ _MODULES = {
     "AnswerEvaluation": "answers",
     "BenchmarkComparison": "benchmarks",
     "BenchmarkRun": "benchmarks",
-    "Calibration": "answers",
     "CheckResult": "checks",
     "CollectionInfo": "collections",
     "Comparison": "comparisons",
-    "CorrectedMeans": "answers",
     "Diagnosis": "diagnoses",
     "DistributedComparison": "comparisons",
-    "DriftReport": "production",
     "HistoryComparison": "histories",
     "HistoryEntries": "histories",
     "HistoryEntry": "histories",
     "Evaluation": "evaluations",
-    "ExperimentResult": "production",
     "Explanation": "explanations",
     "Exploration": "benchmarks",
     "GateResult": "gates",
-    "ImplicitJudgments": "production",
     "Reconciliation": "reconciliations",
     "Reproduction": "reconciliations",
     "RunDiff": "diffs",
     "TieReport": "comparisons",
     "Trend": "histories",
 }
-# Results whose report is their table, short or full.
+# Results whose `table` has an option `full`.
 _WITH_FULL_TABLE = frozenset(
-    {"JudgingAgreement", "OnlineMetrics", "ProductionHealth", "ProjectStatus", "Relevance", "VoteReport"}
+    {
+        "DriftReport",
+        "ExperimentResult",
+        "JudgingAgreement",
+        "OnlineMetrics",
+        "ProductionHealth",
+        "ProjectStatus",
+        "Relevance",
+        "VoteReport",
+    }
 )
+# Other tables of full reports.
+_MORE_TABLES = {
+    "DriftReport": ("additions_table", "outliers_table", "power_table"),
+    "ExperimentResult": ("day_table",),
+    "ImplicitJudgments": ("rank_table",),
+}
 
 
 @dataclass(frozen=True)
@@ -99,8 +109,17 @@ class Report:
     several: bool = False
 
 
-_DEFAULT = Report(lambda result, _format, _options: (result.table(),))
-_FULL_TABLE = Report(lambda result, _format, options: (result.table(full=options.full),))
+def _tables(result: Any, format: str, options: Options) -> Iterator[Table]:
+    """Yield the tables of a result without a report of its own."""
+    name = type(result).__name__
+    if name in _WITH_FULL_TABLE:
+        yield result.table(full=options.full)
+    else:
+        yield result.table() if options.full or format != "table" else result.short_table()
+    more = (getattr(result, table)() for table in _MORE_TABLES.get(name, ()) if options.full)
+    yield from (table for table in more if table.rows)
+
+
 _NO_OPTIONS = Options()
 
 
@@ -169,7 +188,7 @@ def _has_number(row: Sequence[Cell]) -> bool:
 
 def _report_of(kind: type[Result]) -> Report:
     if kind.__name__ not in _MODULES:
-        return _FULL_TABLE if kind.__name__ in _WITH_FULL_TABLE else _DEFAULT
+        return Report(_tables)
     module = importlib.import_module(f"rankgauge.reports.{_MODULES[kind.__name__]}")
     report: Report = module.REPORTS[kind]
     return report

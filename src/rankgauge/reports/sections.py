@@ -134,23 +134,9 @@ def trend_section(trend: Trend, *, plots: bool = True) -> Section:
         title=f"{trend.measure} of all saved evaluations",
         notes=trend.notes,
     )
-    drawn = [point for point in trend.points if not math.isnan(point.mean)]
-    shown = (_trend_plot(trend, drawn),) if plots and drawn else ()
+    drawn = tuple(point for point in trend.points if not math.isnan(point.mean))
+    shown = (replace(trend, points=drawn).plot(),) if plots and drawn else ()
     return Section(f"{trend.measure} over time", (*warnings, *shown, table))
-
-
-def _trend_plot(trend: Trend, drawn: list[TrendPoint]) -> Plot:
-    days = len({point.entry.time.date() for point in drawn}) == len(drawn)
-    from rankgauge.rendering.plots import plot_history
-
-    return plot_history(
-        [f"{p.entry.time:%Y-%m-%d}" if days else f"{p.entry.time:%Y-%m-%d %H:%M}" for p in drawn],
-        [point.mean for point in drawn],
-        [point.low for point in drawn],
-        [point.high for point in drawn],
-        measure=str(trend.measure),
-        breaks=[place for place, point in enumerate(drawn) if point.breaks],
-    )
 
 
 def _trend_row(point: TrendPoint) -> tuple[Cell, ...]:
