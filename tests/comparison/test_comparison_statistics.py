@@ -417,3 +417,15 @@ def test_a_small_p_value_of_skewed_differences_is_a_warning(rare, warned):
     moved = np.r_[np.linspace(0.05, 0.15, 30), rare]
     codes = [found.code for found in _differing(moved).findings]
     assert ("C111" in codes) == warned
+
+
+@pytest.mark.parametrize(("gain", "indistinct"), [(0.01, True), (0.1, False)])
+def test_a_run_is_distinguished_from_the_best_by_the_rules_of_all_verdicts(gain, indistinct):
+    """Of 40 gains of 0.01, one more failing query would be the reverse; of 0.1, not even two."""
+    noise = np.random.default_rng(0).normal(0, 0.001, (3, 40))
+    values = {"a": 0.5 + noise[0], "b": 0.5 + noise[1], "c": 0.5 + gain + noise[2]}
+    names = [f"q{n}" for n in range(40)]
+    found = compare([Evaluation.from_values(n, names, {"nDCG@10": v.tolist()}) for n, v in values.items()])
+    assert found.sentences[0].startswith("c has the highest nDCG@10")
+    assert ("not distinguishable from a and b" in found.sentences[0]) is indistinct
+    assert ("not distinguishable" in found.sentences[0]) is indistinct

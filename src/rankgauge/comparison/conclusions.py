@@ -15,6 +15,7 @@ from rankgauge.comparison.differences import (
     ALPHA,
     FAILING,
     FEW_CHANGES,
+    SURE,
     Design,
     Difference,
     corrected_differences,
@@ -42,7 +43,6 @@ _QUERIES_PER_SKEWNESS = 25
 _CUT = 10
 # Maximum number of sentences; the table has all differences.
 _SENTENCES = 20
-_SURE = ("better", "worse", "higher", "lower")
 
 
 def withholding(evaluation: Evaluation, measure: Measure, other: Evaluation | None = None) -> tuple[Finding, ...]:
@@ -163,7 +163,7 @@ def _near(  # noqa: PLR0917 - what a sentence is made of
 ) -> tuple[list[str], str]:
     """Return the runs not distinguishable from the best run, and the test that says so."""
     verdicts = {frozenset((d.run, d.baseline)): d.verdict for d in found if d.measure == primary}
-    unsure = {name for name in rest if verdicts.get(frozenset((best, name))) not in _SURE}
+    unsure = {name for name in rest if verdicts.get(frozenset((best, name))) not in SURE}
     untested = {name for name in unsure if frozenset((best, name)) not in verdicts}
     if not untested or indistinct is None:
         return [name for name in rest if name in unsure - untested], ""
@@ -185,7 +185,7 @@ def difference_sentence(d: Difference) -> str:
     spread = f"difference {d.difference_text()}"
     if d.verdict == "identical":
         return f"{d.run} and {d.baseline}: identical by {d.measure} in every query"
-    if d.verdict in _SURE:
+    if d.verdict in SURE:
         return f"{d.run} is {d.verdict} than {d.baseline} by {d.measure}: {spread}"
     text = f"{d.run} and {d.baseline} by {d.measure}: {_unclear_verdict(d)}, {spread}"
     if _reversible(d):

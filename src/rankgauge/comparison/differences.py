@@ -38,6 +38,8 @@ _NARROW = 0.002  # width below which three decimals are not enough
 _POWER = NormalDist().inv_cdf(0.8)
 _SMALL = 1e-3  # in standard deviations; detecting it takes 8 million queries
 CORRECTIONS = {"holm": stats.holm, "bonferroni": stats.bonferroni, "benjamini-hochberg": stats.benjamini_hochberg}
+# Verdicts that say that runs differ.
+SURE = ("better", "worse", "higher", "lower")
 _MIRRORED: dict[Verdict | None, Verdict] = {"better": "worse", "worse": "better", "higher": "lower", "lower": "higher"}
 _Key: TypeAlias = tuple[str, str, Measure]
 
@@ -370,10 +372,18 @@ def describe_difference(run: Evaluation, baseline: Evaluation, measure: Measure,
 
 
 def indistinct_runs(evaluations: Sequence[Evaluation], design: Design, run: str) -> list[str]:
-    """Return the runs not distinguishable from this run by randomized Tukey HSD over all runs."""
-    names = [evaluation.run_name for evaluation in evaluations]
-    p = _hsd(evaluations, design.tested[0], design)[names.index(run)]
-    return [name for name, chance in zip(names, p.tolist(), strict=True) if chance >= ALPHA]
+    """Return the runs without a verdict against this run, by randomized Tukey HSD over all runs.
+
+    The rules for the interval and for failing queries are those of all verdicts.
+    """
+    names, measure = [evaluation.run_name for evaluation in evaluations], design.tested[0]
+    p = _hsd(evaluations, measure, design)[names.index(run)].tolist()
+    work = _Computation(evaluations, design)
+    return [
+        name
+        for name, chance in zip(names, p, strict=True)
+        if chance >= ALPHA or work.difference((name, run, measure), chance, chance).verdict not in SURE
+    ]
 
 
 def seed_of(evaluations: Sequence[Evaluation], tested: Sequence[Measure]) -> int:
