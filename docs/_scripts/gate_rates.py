@@ -25,7 +25,7 @@ from paired_populations import (
 )
 
 from rankgauge import stats
-from rankgauge.gates.non_inferiority import ALPHA_FAIL, LEVEL, testable_margin as margin_of
+from rankgauge.gates.non_inferiority import ALPHA_FAIL, LEVEL, queries_to_decide, testable_margin as margin_of
 from rankgauge.rendering.tables import Table
 
 PAGE = Path(__file__).parents[1] / "explain" / "gate-rates.md"
@@ -35,6 +35,8 @@ DRAWS, REAL_DRAWS = 4000, 400
 SHARES = (0.01, 0.02, 0.03, 0.05)
 VERDICTS = ("PASS", "PASS unless rare collapse", "INCONCLUSIVE", "FAIL")
 _POINTS = 141
+# Numbers of queries of samples that state how many are needed; larger stated numbers are not simulated.
+NEEDED_FROM, MOST = (50, 100, 200), 3000
 
 
 def collapse_p(rows: np.ndarray, at: float, lowest: float) -> np.ndarray:
@@ -254,6 +256,39 @@ def power(real: dict[str, np.ndarray]) -> Table:
     return Table(columns=("differences", *(f"{n} queries" for n in QUERIES)), rows=tuple(rows))
 
 
+def needed(real: dict[str, np.ndarray], pilots: int = 8) -> Table:
+    """Return how often the number of queries stated with an inconclusive verdict decides.
+
+    Samples have a true gain of 0, a loss of twice the margin, or that of the pair. The later
+    samples, of the stated number of queries, have the observed mean of the first as the true one.
+    """
+    found: dict[tuple[str, int], list[tuple[int, float]]] = {}
+    for name, pool in real.items():
+        populations = (
+            shifted(pool, 0.0),
+            shifted(pool, -2 * MARGIN),
+            np.stack([pool, np.full(len(pool), 1 / len(pool))]),
+        )
+        for queries in NEEDED_FROM:
+            rng = np.random.default_rng([queries, len(pool), 7])
+            samples = [draw(one, (pilots, queries), rng) for one in populations if one is not None]
+            rows = np.concatenate(samples)
+            for row in rows[np.isin(verdicts(rows), (1, 2))]:
+                bounds = stats.non_inferiority(row, MARGIN, LEVEL, lowest=-1.0, highest=1.0)
+                number, later = queries_to_decide(bounds, queries), shifted(pool, bounds.mean)
+                if number is not None and number <= MOST and later is not None:
+                    decided = np.isin(verdicts(draw(later, (60, number), rng)), (0, 3)).mean()
+                    for group in (kind_of(name, pool), "all real pairs"):
+                        found.setdefault((group, queries), []).append((number, decided))
+    rows_of = []
+    for (group, queries), some in sorted(found.items(), key=lambda one: (one[0][0] == "all real pairs", one[0])):
+        numbers, decided = (np.array(column) for column in zip(*some, strict=True))
+        cells = (f"{np.median(numbers):.0f}", _percent(decided.mean()), _percent((decided >= 0.75).mean()))
+        rows_of.append((group, str(queries), str(len(some)), *cells, _percent(decided.min())))
+    columns = ("differences", "queries", "statements", "stated: median", "PASS or FAIL: mean", "75% or more", "lowest")
+    return Table(columns=columns, rows=tuple(rows_of))
+
+
 def _percent(share: float) -> str:
     return f"{100 * share:.1f}%"
 
@@ -282,6 +317,7 @@ def tables(data: Path) -> Iterator[tuple[str, Table]]:
     yield "several", several(real)
     yield "anchor", anchored(real)
     yield "power", power(real)
+    yield "needed", needed(real)
 
 
 if __name__ == "__main__":
