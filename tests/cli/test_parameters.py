@@ -34,10 +34,12 @@ def draw(
     pair: tuple[str, str] | None = option("Two files.", "A B"),
     pairs: dict[str, str] = option("A setting.", "--set KEY=VALUE"),
     title: str = option("The title.", "TEXT"),
+    label: str = option("A label.", default=""),
     corner: Corner = declare(y=option("The last row.", "-y, --row N", default=9), color="red"),
 ) -> None:
     """Draw."""
     known = (plain, wide, style, k, share, names, pair, pairs, title)
+    assert not label
     click.echo(repr((source, others, *known, corner)))
 
 
@@ -45,6 +47,12 @@ def said(*words, code=0):
     done = CliRunner().invoke(draw, words)
     assert done.exit_code == code, done.output
     return done.output
+
+
+def test_a_default_is_shown_unless_it_is_empty():
+    shown = said("--help")
+    assert shown.count("[default: dots]") == 1
+    assert '""' not in shown
 
 
 def test_a_declaration_gives_name_type_default_and_group():

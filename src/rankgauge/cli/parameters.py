@@ -86,7 +86,8 @@ def _parameter(name: str, annotation: Any, declared: _Declared) -> click.Paramet
     if declared.text is None:
         attributes["required"] = not (optional or declared.metavar.startswith("["))
         return click.Argument([name], **attributes)
-    attributes |= {"help": declared.text, "show_default": True, **declared.attributes}
+    shown = declared.attributes.get("default") != ""  # an empty text is described in the help, if at all
+    attributes |= {"help": declared.text, "show_default": shown, **declared.attributes}
     if kind is bool:
         attributes |= {"type": None, "is_flag": True, "default": None if optional else False}
     elif "default" not in declared.attributes:
