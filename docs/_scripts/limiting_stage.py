@@ -1,10 +1,10 @@
-"""How often `blame` names the planted cause that limits an answer: a simulation, in Markdown.
+"""How often `blame` names the seeded cause that limits an answer: a simulation, in Markdown.
 
     RANKGAUGE_TEST_DATA=/path/to/data python docs/_scripts/limiting_stage.py [--write]
 
 Answers without a fault consist of the reference answer, with contexts that state it: the bundled
-sample, and conversations of MTRAG (``rag/mtrag/answers.jsonl.gz``). One cause is planted in each,
-and the true verdicts follow from the plant. Other verdicts are those of rules, and true ones with
+sample, and conversations of MTRAG (``rag/mtrag/answers.jsonl.gz``). One cause is seeded in each,
+and the true verdicts are known by construction. Other verdicts are those of rules, and true ones with
 errors drawn from a fixed seed.
 """
 
@@ -38,11 +38,11 @@ MTRAG = 60
 
 
 @dataclass(frozen=True)
-class Planted:
-    """Record with a planted cause, and everything from which the true verdicts follow.
+class Seeded:
+    """Record with a seeded cause, and everything from which the true verdicts follow.
 
     Attributes:
-        expected: The planted cause.
+        expected: The seeded cause.
         fault: The fault.
         record: The record with the fault.
         reference: The claims of the reference.
@@ -109,7 +109,7 @@ def opposite(claim: str) -> str:
     return f"It is not true that {claim}" if changed == claim else changed
 
 
-def bases(data: Path) -> Iterator[tuple[str, Planted, Planted]]:
+def bases(data: Path) -> Iterator[tuple[str, Seeded, Seeded]]:
     """Yield source, an answer without a fault, and an answer to another question."""
     for source, records in (("sample", sample()), ("MTRAG", mtrag(data))):
         some = list(records)
@@ -118,7 +118,7 @@ def bases(data: Path) -> Iterator[tuple[str, Planted, Planted]]:
             yield source, base, some[(at + len(some) // 2) % len(some)]
 
 
-def sample() -> Iterator[Planted]:
+def sample() -> Iterator[Seeded]:
     """Yield the answerable questions of the sample, answered by their reference."""
     folder = rankgauge.sample_path("answers/questions.jsonl").parent
     texts = rankgauge.Collection.load(folder.parent).documents
@@ -143,7 +143,7 @@ def sample() -> Iterator[Planted]:
         yield _base(record, [Context(doc, text) for doc, text in known.items()], len(gold))
 
 
-def mtrag(data: Path) -> Iterator[Planted]:
+def mtrag(data: Path) -> Iterator[Seeded]:
     """Yield answerable turns with contexts, answered by their human reference; no rankings."""
     with gzip.open(data / "rag" / "mtrag" / "answers.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
@@ -161,28 +161,28 @@ def _rows(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def _base(record: AnswerRecord, contexts: Sequence[Context], useful: int) -> Planted:
+def _base(record: AnswerRecord, contexts: Sequence[Context], useful: int) -> Seeded:
     claims = tuple(dict.fromkeys(split_sentences(record.reference)))
     shown = tuple(contexts[: max(SHOWN, useful)])
     stated = {each.id: claims for each in contexts[:useful]}
-    return Planted(GOOD, "none", replace(record, contexts=shown), claims, claims, stated, {})
+    return Seeded(GOOD, "none", replace(record, contexts=shown), claims, claims, stated, {})
 
 
-def answering(of: Planted, claims: Iterable[str], **changes: object) -> Planted:
+def answering(of: Seeded, claims: Iterable[str], **changes: object) -> Seeded:
     """Return the record with an answer of these claims; without any, it abstains."""
     claims = tuple(claims)
     text = " ".join(claims) or ABSTENTION
     return replace(of, answer=claims, record=replace(of.record, answer=text), **changes)
 
 
-def without_contexts(of: Planted, expected: str, fault: str, ranking: Sequence[str]) -> Planted:
+def without_contexts(of: Seeded, expected: str, fault: str, ranking: Sequence[str]) -> Seeded:
     """Return the record with the ranking and contexts that do not state the answer."""
     left = tuple(each for each in of.record.contexts if each.id not in of.stated)
     record = replace(of.record, contexts=left, ranking=tuple(ranking))
     return replace(of, expected=expected, fault=fault, record=record)
 
 
-def plants(base: Planted, other: Planted) -> Iterator[Planted]:
+def faults(base: Seeded, other: Seeded) -> Iterator[Seeded]:
     """Yield the answer without a fault, and with each fault."""
     yield base
     claims, record = base.reference, base.record
@@ -228,7 +228,7 @@ def plants(base: Planted, other: Planted) -> Iterator[Planted]:
             yield answering(base, said, expected=expected, fault=fault, **changes)
 
 
-def _cut(base: Planted, claims: tuple[str, ...]) -> Iterator[Planted]:
+def _cut(base: Seeded, claims: tuple[str, ...]) -> Iterator[Seeded]:
     """Yield the record with contexts cut before all claims, or before the last ones."""
     cause = "retrieved but cut" if base.record.gold else "not retrieved"
     for kept in {0, len(claims) // 2}:
@@ -246,21 +246,21 @@ def _cut(base: Planted, claims: tuple[str, ...]) -> Iterator[Planted]:
         yield answering(short, claims[:kept])
 
 
-def by_rules(planted: Sequence[Planted]) -> Blame:
+def by_rules(seeded: Sequence[Seeded]) -> Blame:
     """Return the causes by the verdicts of rules."""
     judge = RuleJudge()
     judged = []
-    for each in planted:
+    for each in seeded:
         labels = {found.key: found.label for found in judge.judge(each.items) if hasattr(found, "label")}
         judged.append(each.judged(labels))
     return blame(judged)
 
 
-def with_errors(planted: Sequence[Planted], seed: int = 1) -> Blame:
+def with_errors(seeded: Sequence[Seeded], seed: int = 1) -> Blame:
     """Return the causes by true verdicts with errors of the stated rates."""
     rng = np.random.default_rng(seed)
     judged = []
-    for each in planted:
+    for each in seeded:
         labels = {}
         for item in each.items:
             label = each.truth(item)
@@ -284,8 +284,8 @@ def with_errors(planted: Sequence[Planted], seed: int = 1) -> Blame:
 
 def tables(data: Path) -> Iterator[tuple[str, Table]]:
     """Yield the tables of the page."""
-    planted = [(source, each) for source, base, other in bases(data) for each in plants(base, other)]
-    cases = [each for _, each in planted]
+    seeded = [(source, each) for source, base, other in bases(data) for each in faults(base, other)]
+    cases = [each for _, each in seeded]
     found = {
         "true verdicts": blame([each.judged() for each in cases]),
         f"judge of {SENSITIVITY}/{SPECIFICITY}": with_errors(cases),
@@ -305,7 +305,7 @@ def tables(data: Path) -> Iterator[tuple[str, Table]]:
         rows.append((expected, fault, str(len(at)), *shares, ", ".join(rest[:2])))
     yield (
         "stages",
-        Table(columns=("planted cause", "fault", "answers", *found, "other causes by rules"), rows=tuple(rows)),
+        Table(columns=("seeded cause", "fault", "answers", *found, "other causes by rules"), rows=tuple(rows)),
     )
     yield (
         "stage-rates",
@@ -325,10 +325,10 @@ def tables(data: Path) -> Iterator[tuple[str, Table]]:
                     name,
                     source,
                     *rates(
-                        [each for own, each in planted if own == source],
+                        [each for own, each in seeded if own == source],
                         Blame(
                             tuple(
-                                answer for (own, _), answer in zip(planted, each.answers, strict=True) if own == source
+                                answer for (own, _), answer in zip(seeded, each.answers, strict=True) if own == source
                             )
                         ),
                     ),
@@ -340,23 +340,23 @@ def tables(data: Path) -> Iterator[tuple[str, Table]]:
     )
 
 
-def rates(planted: Sequence[Planted], found: Blame) -> tuple[str, ...]:
+def rates(seeded: Sequence[Seeded], found: Blame) -> tuple[str, ...]:
     """Return shares of right causes, stages, and stated causes, and of false causes; gains."""
-    pairs = list(zip(planted, found.answers, strict=True))
+    pairs = list(zip(seeded, found.answers, strict=True))
     right = [each.expected == answer.cause for each, answer in pairs]
     stage = [_stage(each.expected) == answer.stage for each, answer in pairs]
     stated = [same for same, (_, answer) in zip(right, pairs, strict=True) if answer.stage]
     clean = [bool(answer.stage) for each, answer in pairs if each.expected == GOOD]
-    truly = blame([each.judged() for each in planted])
+    truly = blame([each.judged() for each in seeded])
     lost = [
         1 - answer.correctness
-        for each, answer in zip(planted, truly.answers, strict=True)
+        for each, answer in zip(seeded, truly.answers, strict=True)
         if each.expected != GOOD and not math.isnan(answer.correctness)
     ]
     gains = math.fsum(gain for gain in map(found.gain, CAUSES) if not math.isnan(gain))
     return (
         *map(_percent, (np.mean(right), np.mean(stage), np.mean(stated), np.mean(clean))),
-        f"{math.fsum(lost) / len(planted):.3f}",
+        f"{math.fsum(lost) / len(seeded):.3f}",
         f"{gains:.3f}",
     )
 

@@ -34,7 +34,7 @@ def answered(name="q", *, record=None, **labels):
     return JudgedAnswer(AnswerRecord(name, "What?", **given), ClaimSet(claims, claims), found)
 
 
-PLANTED = {
+SEEDED = {
     "no fault": answered(),
     "not in the collection": answered(record={"answerable": False}, abstention=["abstains"]),
     "answered though unanswerable": answered(record={"answerable": False}),
@@ -51,15 +51,15 @@ PLANTED = {
 }
 
 
-@pytest.mark.parametrize("cause", PLANTED)
+@pytest.mark.parametrize("cause", SEEDED)
 def test_the_seeded_cause_is_found(cause):
-    found = blame([PLANTED[cause]]).answers[0]
+    found = blame([SEEDED[cause]]).answers[0]
     assert found.cause == cause
     assert found.stage == (CAUSES[cause][0] if cause in CAUSES else "")
 
 
 def test_every_cause_has_a_seeded_fault():
-    assert set(PLANTED) == {*CAUSES, "no fault"}
+    assert set(SEEDED) == {*CAUSES, "no fault"}
 
 
 def test_known_documents_decide_unless_the_verdicts_are_certain():
@@ -124,7 +124,7 @@ def test_an_answer_is_without_fault_only_if_every_verdict_that_matters_exists():
 
 
 def test_totals_and_gains_are_those_of_a_loop():
-    some = [PLANTED["partly used"], PLANTED["no fault"], PLANTED["in the context but not used"]]
+    some = [SEEDED["partly used"], SEEDED["no fault"], SEEDED["in the context but not used"]]
     found = blame(some, "a")
     assert found.totals() == {"in the context but not used": 1, "partly used": 1, "no fault": 1}
     # F1 of recall 1/2 and precision 1 is 2/3.
@@ -137,22 +137,22 @@ def test_totals_and_gains_are_those_of_a_loop():
 
 
 def test_tied_stages_are_named_as_tied():
-    lost, partly = PLANTED["not retrieved"], PLANTED["partly used"]
-    tied = blame([lost, partly, PLANTED["unsupported claims"], lost, PLANTED["no fault"]])
+    lost, partly = SEEDED["not retrieved"], SEEDED["partly used"]
+    tied = blame([lost, partly, SEEDED["unsupported claims"], lost, SEEDED["no fault"]])
     assert tied.limiting() == ("retrieval", "generation")
     assert tied.summary() == "retrieval and generation limit 2 of 5 answers each"
     assert json.loads(tied.to_json())["limiting"] == ["retrieval", "generation"]
     more = blame([partly, lost, lost])
     assert more.summary() == "retrieval limits 2 of 3 answers, more than any other stage"
-    three = blame([lost, partly, PLANTED["not in the collection"]])
+    three = blame([lost, partly, SEEDED["not in the collection"]])
     assert three.summary().startswith("retrieval, generation, and collection limit 1 of 3")
-    assert blame([PLANTED["no fault"]]).limiting() == ()
+    assert blame([SEEDED["no fault"]]).limiting() == ()
 
 
 def test_without_a_reference_no_gain_is_invented():
     each = answered(record={"reference": None}, answer_context=[S, N, N, C])
     assert math.isnan(blame([each]).gain("used but contradicted"))
-    both = blame([each, PLANTED["partly used"]])
+    both = blame([each, SEEDED["partly used"]])
     assert math.isnan(both.gain("used but contradicted"))
     assert both.gain("partly used") == pytest.approx(1 / 3)
     assert both.gain("not retrieved") == 0

@@ -4,7 +4,9 @@ import math
 
 import pytest
 
-from rankgauge.answers import AnswerRecord, AnswerSet, Context, diagnose_answers, items_of, sentence_claims
+from rankgauge.answers import AnswerRecord, AnswerSet, Context, Verdict, diagnose_answers, items_of, sentence_claims
+from rankgauge.answers.attribution import JUDGE_NOTE
+from rankgauge.reports import render
 
 
 def record(name, gold, contexts, *, answer="It is so."):
@@ -105,3 +107,22 @@ def test_a_record_without_answer_has_the_remaining_measures(answer):
     found = diagnosed(record("q1", "a", "a", answer=answer))
     assert found.answers.mean()["Completeness"] == 0.0
     assert math.isnan(found.answers.mean()["Faithfulness"])
+
+
+def test_the_claims_of_references_decide_by_their_corrected_share():
+    answers = AnswerSet("a", tuple(record(f"q{n}", "", "ab", answer=f"It is {n}.") for n in range(60)))
+    labels = verdicts(answers, "not stated")
+    people = [Verdict(key, label, "ann") for key, label in labels.items()]
+    judge = [Verdict(key, label, "m") for key, label in verdicts(answers).items()]
+    found = diagnose_answers(answers, judge, "ContextRecall", human=people)
+    assert found.answers.mean()["ContextRecall"] == 1.0
+    assert found.retrieval_first == ("the contexts support 0% of the claims of the references: Poor",)
+
+
+@pytest.mark.parametrize(("judge", "note"), [({"name": "m"}, JUDGE_NOTE), ({"name": "ann", "person": True}, None)])
+def test_causes_by_a_judge_have_a_note_on_their_errors(judge, note):
+    answers = AnswerSet("a", (record("q1", "", "ab"), record("q2", "", "xy")))
+    found = diagnose_answers(answers, verdicts(answers, "not stated"), judge=judge)
+    assert found.blame.stages()
+    shown = " ".join(render(found, "table").split())
+    assert (JUDGE_NOTE in shown) is (note is not None)

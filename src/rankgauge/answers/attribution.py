@@ -32,9 +32,15 @@ CAUSES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "unsupported claims": ("generation", "tell the model to use only the contexts"),
     }
 )
+# From simulations: docs/explain/diagnosis-accuracy.md.
 RULES_NOTE = (
     "causes by rules: 83% to 91% were right in tests with seeded faults; 17% to 58% of answers "
     "without a fault got one (docs/explain/diagnosis-accuracy.md)"
+)
+JUDGE_NOTE = (
+    "causes follow from single labels of the judge, which no calibration corrects: with sensitivity "
+    "0.95 and specificity 0.9, 66% to 81% were right in tests with seeded faults, and 27% to 28% of "
+    "answers without a fault got one (docs/explain/diagnosis-accuracy.md)"
 )
 _GOOD = "no fault"
 _UNKNOWN = "not judged"

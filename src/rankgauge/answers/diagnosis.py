@@ -19,7 +19,7 @@ from rankgauge.core.arguments import number
 from rankgauge.core.text import Ratio, many
 from rankgauge.diagnosis.quality import Bands, Quality, qualities
 from rankgauge.evaluation.evaluation import evaluate
-from rankgauge.evaluation.result import Evaluation, calibration_finding, valued_queries
+from rankgauge.evaluation.result import Evaluation, corrected_mean
 from rankgauge.measures.measure import parse
 from rankgauge.rendering.result import Result
 from rankgauge.rendering.tables import Cell, Table
@@ -152,7 +152,8 @@ def diagnose_answers(  # noqa: PLR0913 - each is an option of its own
 
     Retrieval has priority if mean P@k is below the share `attainable` of the best P@k possible with
     these judgments, or if R@k or Success@k is Poor: no prompt can compensate for a missing context.
-    Without known `gold`, it has priority if ContextRecall is Poor according to a usable judge.
+    Without known `gold`, it has priority if ContextRecall, corrected for the errors of the judge, is
+    Poor.
 
     Args:
         answers: The answers of one system. Rankings are measured for questions with known `gold`.
@@ -220,12 +221,9 @@ def _retrieval_first(rated: Iterable[Quality], attainable: float) -> Iterable[st
 
 def _poor_contexts(evaluation: AnswerEvaluation, bands: Any, k: int) -> tuple[str, ...]:
     """Return the reason to fix retrieval first, from claims if relevant documents are unknown."""
-    recall = evaluation.mean().get("ContextRecall", math.nan)
+    measure = parse("ContextRecall")
+    recall = corrected_mean(evaluation.settings, measure, evaluation.mean().get(str(measure), math.nan))
     band = next((band for band in Bands.of(bands, k=k) if band.measure.name == "R"), None)
     if band is None or band.level(recall) != "Poor":
-        return ()
-    measure = parse("ContextRecall")
-    queries = valued_queries(evaluation, measure)
-    if calibration_finding(evaluation.settings, measure, queries) is not None:
         return ()
     return (f"the contexts support {Ratio(recall):.0%} of the claims of the references: Poor",)

@@ -15,7 +15,7 @@ from rankgauge.answers import (
     JudgedAnswer,
     items_of,
 )
-from rankgauge.answers.attribution import CAUSES, RULES_NOTE, most_frequent
+from rankgauge.answers.attribution import CAUSES, JUDGE_NOTE, RULES_NOTE, most_frequent
 from rankgauge.comparison.comparison import compare
 from rankgauge.core.next_steps import next_step
 from rankgauge.core.text import many
@@ -78,8 +78,9 @@ def _stages(found: AnswerDiagnosis) -> Table:
 
 def _doubts(found: AnswerDiagnosis) -> Iterator[str]:
     yield found.answers.judge_note
-    if found.answers.judge.get("name") == "rules" and found.blame.stages():
-        yield RULES_NOTE
+    judge = found.answers.judge
+    if found.blame.stages() and not judge.get("person"):
+        yield RULES_NOTE if judge.get("name") == "rules" else JUDGE_NOTE
     if found.retrieval is None:
         yield "rankings were not measured: no documents with the answer are known (gold)"
     for one in found.answers.findings:
