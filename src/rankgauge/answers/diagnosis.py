@@ -46,6 +46,7 @@ class AnswerDiagnosis(Result):
     """
 
     _schema = "rankgauge/answer-diagnosis/1"
+    _attributes = "system=answers.run_name retrieval_first retrieval answers qualities blame"
 
     answers: AnswerEvaluation
     retrieval: Evaluation | None
@@ -108,16 +109,6 @@ class AnswerDiagnosis(Result):
                 text += f" (the judge is {state})"
                 break
         return text[:1].upper() + text[1:]
-
-    def _data(self) -> dict[str, Any]:
-        return {
-            "system": self.answers.run_name,
-            "retrieval_first": self.retrieval_first,
-            "retrieval": self.retrieval,
-            "answers": self.answers,
-            "qualities": self.qualities,
-            "blame": self.blame,
-        }
 
 
 def _band(quality: Quality) -> str | None:

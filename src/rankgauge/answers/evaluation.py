@@ -25,7 +25,7 @@ from rankgauge.errors import InputError
 from rankgauge.evaluation.result import FEWEST_LABELED, Evaluation
 from rankgauge.measures.measure import Measure, parse_all
 from rankgauge.rendering.plots import mean_interval
-from rankgauge.rendering.tables import Cell, Table
+from rankgauge.rendering.tables import Table, by_column
 from rankgauge.retrievers.protocol import settings_of
 from rankgauge.stats import Estimate, JudgeErrors, prediction_powered_mean
 
@@ -134,17 +134,17 @@ class AnswerEvaluation(Evaluation):
     def table(self) -> Table:
         """Return the mean of each measure with its interval and its number of missing verdicts."""
         missing, bounds = self.missing(), self.bounds()
-        rows: list[tuple[Cell, ...]] = []
-        for column, (name, (mean, ends, judged)) in enumerate(self.estimates().items()):
-            defined = int(np.count_nonzero(~np.isnan(self.per_query[:, column])))
-            if_all = bounds[name] if missing[name] else (math.nan, math.nan)
-            rows.append((name, mean, span(ends), judged, span(if_all), defined))
-        optional = {3: any(row[3] is not None for row in rows), 4: any(missing.values())}
-        shown = [n for n in range(6) if optional.get(n, True)]
-        columns = ("measure", "mean", "95% CI", "by judge", "if all were judged", "questions")
+        means = self.estimates()
+        if_all = (span(bounds[name] if missing[name] else (math.nan, math.nan)) for name in means)
         return Table(
-            columns=tuple(columns[n] for n in shown),
-            rows=tuple(tuple(row[n] for n in shown) for row in rows),
+            *by_column(
+                ("measure", means),
+                ("mean", (mean for mean, _, _ in means.values())),
+                ("95% CI", (span(ends) for _, ends, _ in means.values())),
+                any(each is not None for *_, each in means.values()) and ("by judge", (j for *_, j in means.values())),
+                any(missing.values()) and ("if all were judged", if_all),
+                ("questions", np.count_nonzero(~np.isnan(self.per_query), axis=0).tolist()),
+            ),
             title=f"{self.run_name}: {many(len(self.query_ids), 'question')}",
             notes=self.notes,
             digits=3,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -44,6 +44,8 @@ class AnswerJudging(Result):
         served: Model names reported by the server that differ from the requested name.
         blank: The number of verdicts on blank texts, which need no judge.
     """
+
+    _attributes = "* judged"
 
     judge: str
     items: int
@@ -109,9 +111,6 @@ class AnswerJudging(Result):
             yield ("means exclude questions that depend on missing verdicts; repeat the call to request them again")
         if self.served:
             yield f"the server reports another model: {', '.join(self.served)}"
-
-    def _data(self) -> dict[str, Any]:
-        return asdict(self) | {"judged": self.judged}
 
 
 def judge_answers(  # noqa: PLR0913 - each is an option of its own

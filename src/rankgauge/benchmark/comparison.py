@@ -115,6 +115,7 @@ class BenchmarkComparison(Result):
     """
 
     _schema = _SCHEMA
+    _attributes = "comparison runs pareto notes"
 
     comparison: Comparison
     runs: tuple[BenchmarkRun, ...]
@@ -138,14 +139,6 @@ class BenchmarkComparison(Result):
         """
         points = _points(self.runs, self.comparison)
         return plot_pareto(points, str(self.comparison.primary), lower=_lower(self.comparison))
-
-    def _data(self) -> dict[str, Any]:
-        return {
-            "comparison": self.comparison.to_dict(),
-            "runs": [run.to_dict() for run in self.runs],
-            "pareto": list(self.pareto),
-            "notes": list(self.notes),
-        }
 
     def summary(self) -> str:
         """Return the conclusion in one or two sentences."""

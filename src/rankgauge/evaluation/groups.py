@@ -13,7 +13,7 @@ from rankgauge.core.ids import IntArray
 from rankgauge.core.text import many
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Table
+from rankgauge.rendering.tables import Table, by_column
 
 _LEVEL = 0.95
 # With a smaller (effective) sample size, intervals cover the mean less often than their level.
@@ -63,24 +63,19 @@ class GroupMeans(Result):
         """Return a table with one row per mean."""
         measures = list(dict.fromkeys(each.measure for each in self.means))
         weighted = any(each.weighted for each in self.means)
-        rows: list[tuple[Cell, ...]] = []
-        for each in self.means:
-            name = each.group + (", unweighted" if weighted and not each.weighted else "")
-            head: tuple[Cell, ...] = (each.measure,) if len(measures) > 1 else ()
-            size: tuple[Cell, ...] = (f"{each.effective:.1f}",) if weighted else ()
-            interval = "–" if math.isnan(each.low) else f"[{each.low:.3f}, {each.high:.3f}]"
-            mean = None if math.isnan(each.mean) else each.mean
-            rows.append((*head, name, each.queries, *size, mean, interval))
+        names = (each.group + (", unweighted" if weighted and not each.weighted else "") for each in self.means)
         return Table(
-            (
-                *(("measure",) if len(measures) > 1 else ()),
-                "group",
-                "queries",
-                *(("effective",) if weighted else ()),
-                measures[0] if len(measures) == 1 else "mean",
-                "95% CI",
+            *by_column(
+                len(measures) > 1 and ("measure", (each.measure for each in self.means)),
+                ("group", names),
+                ("queries", (each.queries for each in self.means)),
+                weighted and ("effective", (f"{each.effective:.1f}" for each in self.means)),
+                (measures[0] if len(measures) == 1 else "mean", (each.mean for each in self.means)),
+                (
+                    "95% CI",
+                    ("–" if math.isnan(each.low) else f"[{each.low:.3f}, {each.high:.3f}]" for each in self.means),
+                ),
             ),
-            tuple(rows),
             title=self.run_name,
             width=80,
         )

@@ -10,7 +10,7 @@ import random
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rankgauge.core.text import many
@@ -135,6 +135,8 @@ class ModelJudging(Result):
         usage: Calls, tokens, and cost.
     """
 
+    _attributes = "* judged"
+
     judge: Judge
     tasks: int
     before: int
@@ -173,9 +175,6 @@ class ModelJudging(Result):
     def _heading(self) -> str:
         missing = sum(self.failed.values()) + self.left
         return f"{many(self.judged, 'judgment')}, {missing} missing"
-
-    def _data(self) -> dict[str, Any]:
-        return asdict(self) | {"judged": self.judged}
 
 
 def ask_model(

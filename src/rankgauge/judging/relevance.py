@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from rankgauge.errors import InputError
 from rankgauge.judging.events import Judgment
 from rankgauge.judging.selection import QuestionState, fit_question, is_resolved
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Cell, Table
+from rankgauge.rendering.tables import Table, by_column
 from rankgauge.stats import NoneRate, none_rates, wilson_interval
 
 _ROWS = 8  # rows of a short table
@@ -127,34 +127,27 @@ class Relevance(Result):
         graded = any(each.grades for each in self.documents)
         chosen = any(each.shown for each in self.documents) or not graded
         judged = [each for each in self.documents if each.judged]
-        columns: list[tuple[str, Callable[[DocumentRelevance], Cell]]] = [
-            ("question", lambda each: each.question),
-            ("document", lambda each: each.document),
-        ]
         level = f"{self.level:.0%} CI"
-        if chosen:
-            columns.append(("chosen/shown", lambda each: f"{each.chosen}/{each.shown}"))
-        if chosen and full:
-            columns.append((level, lambda each: _range(each.share_low, each.share_high)))
-        if chosen:
-            columns += [
-                ("fit" if full else "relevance (fit)", lambda each: each.fit),
-                (level, lambda each: _range(each.fit_low, each.fit_high)),
-            ]
-        if graded:
-            columns += [("grades", lambda each: len(each.grades))] if full or not chosen else []
-            columns.append(("mean grade", lambda each: each.mean_grade))
-        if full and any(each.excluded for each in self.documents):
-            columns.append(("not counted", lambda each: _counts(each.excluded)))
         shown = self.documents if full else judged[:_ROWS]
         return Table(
-            columns=tuple(name for name, _ in columns),
-            rows=tuple(tuple(value(each) for _, value in columns) for each in shown),
+            *by_column(
+                ("question", (each.question for each in shown)),
+                ("document", (each.document for each in shown)),
+                chosen and ("chosen/shown", (f"{each.chosen}/{each.shown}" for each in shown)),
+                chosen and full and (level, (_range(each.share_low, each.share_high) for each in shown)),
+                chosen and ("fit" if full else "relevance (fit)", (each.fit for each in shown)),
+                chosen and (level, (_range(each.fit_low, each.fit_high) for each in shown)),
+                graded and (full or not chosen) and ("grades", (len(each.grades) for each in shown)),
+                graded and ("mean grade", (each.mean_grade for each in shown)),
+                full
+                and any(each.excluded for each in shown)
+                and ("not counted", (_counts(each.excluded) for each in shown)),
+            ),
             title=self.summary(),
             digits=2,
             notes=tuple(self._notes(0 if full else len(judged) - len(shown))),
             width=80,
-            right=frozenset(n for n, (name, _) in enumerate(columns) if name == "chosen/shown"),
+            right=frozenset({2} if chosen else ()),
             shortened=frozenset({0, 1}),
         )
 

@@ -17,7 +17,7 @@ from rankgauge.judging.answers import CHANGES, Answer
 from rankgauge.judging.events import Choice, Judge, Judgment, Presentation, Settings
 from rankgauge.judging.project import JudgingProject
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table
+from rankgauge.rendering.tables import Table, by_column
 
 _ROWS = 8  # rows of a short table
 _SIDES = ("left", "right")
@@ -150,36 +150,24 @@ class VoteReport(Result):
         """
         kinds = full or len({each.kind for each in self.pairs}) > 1
         shown = self.pairs if full else self.pairs[:_ROWS]
-        undecided = ("both good", "both bad", "ties", "cannot tell") if full else ()
-        rows = tuple(
-            (
-                each.system,
-                each.other,
-                *((each.kind,) if kinds else ()),
-                each.wins,
-                each.losses,
-                *((each.both_good, each.both_bad, each.ties, each.cannot_tell) if full else ()),
-                each.rate,
-                None if each.rate is None else f"{each.low:.3f} to {each.high:.3f}",
-            )
-            for each in shown
-        )
-        columns = (
-            "system",
-            "other system",
-            *(("voters",) if kinds else ()),
-            "wins",
-            "losses",
-            *undecided,
-            "win rate",
-            "95% CI",
-        )
+        rates = (None if each.rate is None else f"{each.low:.3f} to {each.high:.3f}" for each in shown)
         return Table(
-            columns,
-            rows,
+            *by_column(
+                ("system", (each.system for each in shown)),
+                ("other system", (each.other for each in shown)),
+                kinds and ("voters", (each.kind for each in shown)),
+                ("wins", (each.wins for each in shown)),
+                ("losses", (each.losses for each in shown)),
+                full and ("both good", (each.both_good for each in shown)),
+                full and ("both bad", (each.both_bad for each in shown)),
+                full and ("ties", (each.ties for each in shown)),
+                full and ("cannot tell", (each.cannot_tell for each in shown)),
+                ("win rate", (each.rate for each in shown)),
+                ("95% CI", rates),
+            ),
             title=self.summary(),
             digits=3,
-            right=frozenset({len(columns) - 1}),
+            right=frozenset({5 + kinds + 4 * full}),
             notes=tuple(self._notes(len(self.pairs) - len(shown))),
             width=80,
             shortened=frozenset() if full else frozenset({0, 1}),

@@ -23,7 +23,7 @@ from rankgauge.errors import InputError
 from rankgauge.production.events import statement
 from rankgauge.production.log import EventLog
 from rankgauge.rendering.result import Result
-from rankgauge.rendering.tables import Table
+from rankgauge.rendering.tables import Table, by_column
 from rankgauge.stats.arrays import FloatArray
 
 Model: TypeAlias = Literal["coec", "position"]
@@ -103,15 +103,19 @@ class ImplicitJudgments(Result):
 
     def rank_table(self) -> Table:
         """Return the click rate and the examination probability of each rank."""
-        columns: tuple[str, ...] = ("rank", "impressions", "click rate")
-        rows: list[tuple[Any, ...]] = [(rank, int(shown), rate) for rank, shown, rate, *_ in self.ranks]
-        if self.model == "position":
-            columns += ("examination", "95% CI")
-            rows = [
-                (*row, each[3], "–" if math.isnan(each[3]) else f"{each[4]:.3f} to {each[5]:.3f}")
-                for row, each in zip(rows, self.ranks, strict=True)
-            ]
-        return Table(columns, tuple(rows), digits=3, right=frozenset({4}))
+        modeled = self.model == "position"
+        ends = ("–" if math.isnan(each[3]) else f"{each[4]:.3f} to {each[5]:.3f}" for each in self.ranks)
+        return Table(
+            *by_column(
+                ("rank", (each[0] for each in self.ranks)),
+                ("impressions", (int(each[1]) for each in self.ranks)),
+                ("click rate", (each[2] for each in self.ranks)),
+                modeled and ("examination", (each[3] for each in self.ranks)),
+                modeled and ("95% CI", ends),
+            ),
+            digits=3,
+            right=frozenset({4}),
+        )
 
     def data_table(self) -> Table:
         """Return one row for each graded document."""

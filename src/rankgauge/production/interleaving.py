@@ -231,6 +231,8 @@ class InterleavingResult(Result):
         seed: The seed of the bootstrap.
     """
 
+    _attributes = "* verdict"
+
     a: str
     b: str
     methods: tuple[str, ...]
@@ -282,9 +284,6 @@ class InterleavingResult(Result):
         if self.verdict == "cannot tell":
             return f"{self.a} and {self.b} by interleaving: cannot tell, {numbers}"
         return f"{self.a} is {self.verdict} than {self.b} by interleaving: {numbers}"
-
-    def _data(self) -> dict[str, Any]:
-        return vars(self) | {"verdict": self.verdict}
 
     def _notes(self) -> Iterator[str]:
         yield (

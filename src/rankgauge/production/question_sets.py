@@ -84,6 +84,8 @@ class QuestionSet(Result):
         ('opening hours', 1)
     """
 
+    _attributes = "version questions"
+
     questions: tuple[EvaluationQuestion, ...] = ()
 
     def __post_init__(self) -> None:
@@ -207,9 +209,6 @@ class QuestionSet(Result):
             f" ({', '.join(parts)})" if parts else ""
         )
 
-    def _data(self) -> dict[str, Any]:
-        return {"version": self.version, "questions": self.questions}
-
 
 @dataclass(frozen=True)
 class SetRefresh(Result):
@@ -219,6 +218,8 @@ class SetRefresh(Result):
         before: The previous version.
         after: The next version; equal to `before` if nothing changed.
     """
+
+    _attributes = "added kept retired before=before.version after=after.version"
 
     before: QuestionSet
     after: QuestionSet
@@ -259,15 +260,6 @@ class SetRefresh(Result):
         if self.after is self.before:
             return f"nothing changed, still {self.after.summary()}"
         return f"{len(self.added)} added, {self.kept} kept, {len(self.retired)} retired; {self.after.summary()}"
-
-    def _data(self) -> dict[str, Any]:
-        return {
-            "added": self.added,
-            "kept": self.kept,
-            "retired": self.retired,
-            "before": self.before.version,
-            "after": self.after.version,
-        }
 
 
 def _first(questions: Iterable[EvaluationQuestion], change: str) -> list[tuple[str, str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from rankgauge.core.lazy import registered
@@ -24,7 +25,7 @@ class Result:
 
     # Name of the published JSON schema; empty without one.
     _schema: ClassVar[str] = ""
-    # Attributes in `to_dict`, by name; "*" for all; empty for rows and notes.
+    # Attributes in `to_dict`, by name, or name=attribute; "*" for all; empty for rows and notes.
     _attributes: ClassVar[str] = ""
 
     def __init_subclass__(cls, **words: Any) -> None:
@@ -50,11 +51,12 @@ class Result:
 
     def _data(self) -> dict[str, Any]:
         """Return the attributes for `to_dict`."""
-        if self._attributes == "*":
-            return asdict(cast("Any", self))
-        if self._attributes:
-            return {name: getattr(self, name) for name in self._attributes.split()}
-        return {"rows": self.data_table().records(), "notes": self.table().notes}
+        if not self._attributes:
+            return {"rows": self.data_table().records(), "notes": self.table().notes}
+        data: dict[str, Any] = {}
+        for name, _, path in (word.partition("=") for word in self._attributes.split()):
+            data |= asdict(cast("Any", self)) if name == "*" else {name: attrgetter(path or name)(self)}
+        return data
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dictionary of JSON types; NaN and infinity are None."""

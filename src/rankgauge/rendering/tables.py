@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -141,6 +141,17 @@ class Table:
 
 def _is_nan(cell: Cell) -> bool:
     return isinstance(cell, float) and math.isnan(cell)
+
+
+def by_column(*columns: tuple[str, Iterable[Cell]] | bool) -> tuple[tuple[str, ...], tuple[tuple[Cell, ...], ...]]:
+    """Return headings and rows of a table from its columns, without those that are False.
+
+    Example:
+        >>> by_column(("run", ["bm25"]), False, ("nDCG@10", [0.5]))
+        (('run', 'nDCG@10'), (('bm25', 0.5),))
+    """
+    shown = [column for column in columns if not isinstance(column, bool)]
+    return tuple(name for name, _ in shown), tuple(zip(*(cells for _, cells in shown), strict=True))
 
 
 def to_terminal(table: Table, *, color: bool = False) -> str:

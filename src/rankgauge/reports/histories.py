@@ -13,7 +13,7 @@ from rankgauge.errors import InputError
 from rankgauge.history import HistoryComparison, HistoryEntries, HistoryEntry, Trend
 from rankgauge.history.entries import means_of
 from rankgauge.measures.measure import Measure, parse, parse_all
-from rankgauge.rendering.tables import Cell, Table
+from rankgauge.rendering.tables import Table, by_column
 from rankgauge.reports.comparisons import FITTING, overview
 from rankgauge.reports.evaluations import grids, is_grid
 from rankgauge.reports.registry import Options, Report
@@ -28,16 +28,37 @@ def _entries(entries: HistoryEntries, options: Options, *, plain: bool) -> Table
     names = _names(entries, options.measures)
     shown = entries if options.last is None else entries[-options.last :]
     known = [means_of(shown, parse(name)) for name in names]
-    rows = tuple(
-        _row(entry, [v if n in entry.means else None for n, v in zip(names, own, strict=True)], plain=plain)
-        for entry, *own in zip(shown, *(means for means, _ in known), strict=True)
+    values = (
+        (
+            f"{name} (by judge)" if by_judge else name,
+            (mean if name in entry.means else None for entry, mean in zip(shown, means, strict=True)),
+        )
+        for name, (means, by_judge) in zip(names, known, strict=True)
     )
-    names = tuple(f"{name} (by judge)" if by_judge else name for name, (_, by_judge) in zip(names, known, strict=True))
-    ends = ("judgments", "run_fingerprint", "commit", "dirty") if plain else ("judgments", "commit")
-    columns = ("id", "time" if plain else "date", "run", "label", "queries", *names, *ends)
-    if not plain:
-        columns, rows = _without_empty(columns, rows)
-    return Table(columns, rows, notes=tuple(_list_notes(entries, shown)))
+    judged = (entry.qrels if plain else (entry.qrels or "")[:_SHORT] for entry in shown)
+    return Table(
+        *by_column(
+            ("id", (entry.id for entry in shown)),
+            ("time", (entry.time.isoformat() for entry in shown))
+            if plain
+            else ("date", (f"{entry.time:%Y-%m-%d %H:%M}" for entry in shown)),
+            ("run", (entry.run for entry in shown)),
+            _known_to(shown, "label", plain=plain) and ("label", (entry.label for entry in shown)),
+            ("queries", (entry.queries for entry in shown)),
+            *values,
+            _known_to(shown, "qrels", plain=plain) and ("judgments", judged),
+            plain and ("run_fingerprint", (entry.ranking for entry in shown)),
+            _known_to(shown, "made_at", plain=plain)
+            and ("commit", (entry.commit if plain else entry.made_at for entry in shown)),
+            plain and ("dirty", (entry.dirty for entry in shown)),
+        ),
+        notes=tuple(_list_notes(entries, shown)),
+    )
+
+
+def _known_to(entries: Sequence[HistoryEntry], name: str, *, plain: bool) -> bool:
+    """Return whether a column is shown: one that is empty for all entries only in data."""
+    return plain or not entries or any(getattr(entry, name) for entry in entries)
 
 
 def _entry(entry: HistoryEntry, format: str, options: Options) -> Iterator[Table]:
@@ -82,22 +103,6 @@ def _names(entries: Sequence[HistoryEntry], measures: Sequence[str | Measure]) -
                 f"no saved evaluation has {name}", where="history", fix=f"saved measures: {', '.join(kept)}"
             )
     return names
-
-
-def _without_empty(
-    columns: tuple[str, ...], rows: tuple[tuple[Cell, ...], ...]
-) -> tuple[tuple[str, ...], tuple[tuple[Cell, ...], ...]]:
-    """Return columns and rows without empty columns, such as label or commit."""
-    kept = [n for n in range(len(columns)) if not rows or any(row[n] != "" for row in rows)]
-    return tuple(columns[n] for n in kept), tuple(tuple(row[n] for n in kept) for row in rows)
-
-
-def _row(entry: HistoryEntry, means: Iterable[float | None], *, plain: bool) -> tuple[Cell, ...]:
-    time = entry.time.isoformat() if plain else f"{entry.time:%Y-%m-%d %H:%M}"
-    made: tuple[Cell, ...] = (entry.qrels or "")[:_SHORT], entry.made_at
-    if plain:
-        made = entry.qrels, entry.ranking, entry.commit, entry.dirty
-    return entry.id, time, entry.run, entry.label, entry.queries, *means, *made
 
 
 def _list_notes(entries: Sequence[HistoryEntry], shown: Sequence[HistoryEntry]) -> Iterable[str]:
