@@ -11,7 +11,7 @@ from rankgauge.diagnosis.causes import CAUSES, GAP, IGNORED, UNJUDGED, QueryDiag
 from rankgauge.diagnosis.diagnosis import Diagnosis
 from rankgauge.diagnosis.fixes import FIXES
 from rankgauge.diagnosis.slices import ENOUGH, OWN_CUTS, Slice
-from rankgauge.rendering.tables import Cell, Table
+from rankgauge.rendering.tables import Cell, Table, shorten
 from rankgauge.reports.registry import Options, Report
 
 _SHOWN = 5
@@ -35,11 +35,19 @@ def diagnosis_tables(found: Diagnosis, *, full: bool = True) -> Iterator[Table]:
     if found.withheld:
         yield _withheld(found)
         return
-    if full:
-        yield from _first(found)
-        yield from _rest(found)
-    else:
+    if not full:
         yield from _short(found)
+        return
+    yield _quality(found)
+    yield _causes(found)
+    yield from (_query(found, finding) for finding in found.worst)
+    yield _fixes(found)
+    yield _potential(found)
+    yield _cutoffs(found)
+    if found.sweep.thresholds:
+        yield _thresholds(found)
+    yield _difficulty(found)
+    yield _slices(found, found.slices)
 
 
 def _withheld(found: Diagnosis) -> Table:
@@ -54,24 +62,6 @@ def _withheld(found: Diagnosis) -> Table:
             *(note for note in found.notes if not note.startswith("WARNING: ")),
         ),
     )
-
-
-def _first(found: Diagnosis) -> Iterator[Table]:
-    """Yield quality, causes, and the worst queries."""
-    yield _quality(found)
-    yield _causes(found)
-    yield from (_query(found, finding) for finding in found.worst)
-
-
-def _rest(found: Diagnosis) -> Iterator[Table]:
-    """Yield the suggested fixes with evidence, other cut-offs and thresholds, and query slices."""
-    yield _fixes(found)
-    yield _potential(found)
-    yield _cutoffs(found)
-    if found.sweep.thresholds:
-        yield _thresholds(found)
-    yield _difficulty(found)
-    yield _slices(found, found.slices)
 
 
 def _short(found: Diagnosis) -> Iterator[Table]:
@@ -177,8 +167,7 @@ def _query(found: Diagnosis, finding: QueryDiagnosis) -> Table:
     else:
         notes.append(f"no fault in the first {found.k}: {found.measure} is lost below")
     text = " ".join(finding.text.split())
-    text = text if len(text) <= _WIDTH else text[: _WIDTH - 1].rstrip() + "…"
-    asked = f" “{text}”" if text else ""
+    asked = f" “{shorten(text, _WIDTH)}”" if text else ""
     return Table(
         columns=("missed", "grade", "rank", "evidence") if rows else ("missed",),
         rows=tuple(rows) or (("nothing",),),

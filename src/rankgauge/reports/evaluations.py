@@ -175,18 +175,13 @@ def _run_table(evaluations: Sequence[Evaluation], measures: Sequence[Measure] | 
     return Table(
         columns=("run", *map(str, measures)),
         rows=tuple(rows),
-        best=frozenset(() if _disjoint(evaluations) else _best(rows, measures)),
+        best=frozenset(
+            (row, measures.index(measure) + 1)
+            for row, best in enumerate(_best_of(evaluations))
+            for measure in best.intersection(measures)
+        ),
         starred=True,
     )
-
-
-def _best(rows: Sequence[Sequence[Cell]], measures: Sequence[Measure]) -> Iterator[tuple[int, int]]:
-    """Yield the cells with the best value of a measure, including ties."""
-    for column, measure in enumerate(measures, start=1):
-        cells = [row[column] for row in rows]
-        values = [cell if isinstance(cell, int | float) else math.nan for cell in cells]
-        for place in _ahead(measure, values):
-            yield place, column
 
 
 def _query_table(evaluations: Sequence[Evaluation]) -> Table:

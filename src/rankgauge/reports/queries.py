@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rankgauge.core.exact_sum import TOLERANCE
 from rankgauge.corpus.collection import Collection
@@ -15,7 +16,7 @@ from rankgauge.data.run import Run
 from rankgauge.evaluation.result import Evaluation
 from rankgauge.measures.measure import Measure
 from rankgauge.rendering.plots import counted
-from rankgauge.rendering.tables import Cell, Table
+from rankgauge.rendering.tables import Cell, Table, shorten
 
 _DEPTH = 10
 _MOST_MISSED = 12
@@ -49,14 +50,6 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class MissedDocument:
-    """A relevant document with its rank in each run (None if not retrieved)."""
-
-    hit: Hit
-    ranks: tuple[int | None, ...]
-
-
-@dataclass(frozen=True)
 class QueryDetails:
     """An example query with its rankings."""
 
@@ -65,17 +58,8 @@ class QueryDetails:
     values: str
     runs: tuple[str, ...]
     lines: tuple[tuple[Hit | None, ...], ...]
-    missed: tuple[MissedDocument, ...]
+    missed: tuple[tuple[Hit, tuple[int | None, ...]], ...]  # relevant documents with their rank in each run
     relevant: int
-
-
-@dataclass(frozen=True)
-class QueryTable:
-    """Table of queries: its first rows, and all values for the script of the page."""
-
-    table: Table
-    data: str
-    embedded: str
 
 
 @dataclass(frozen=True)
@@ -102,7 +86,9 @@ class Queries:
     def losses(self, most: int) -> list[str]:
         """Return the queries with the largest losses against the baseline, largest first."""
         found: dict[int, float] = {}
-        for place, (value, others) in enumerate(self._against_base()):
+        columns = {e.run_name: counted(e, self.measure) for e in self.evaluations}
+        base = columns.pop(self.base)
+        for place, (value, *others) in enumerate(zip(base, *columns.values(), strict=True)):
             apart = [self.sign * (v - value) for v in others if not math.isnan(v - value)]
             if apart and min(apart) < -TOLERANCE:
                 found[place] = min(apart)
@@ -127,8 +113,11 @@ class Queries:
         orders = {e.run_name: self._orders(e, queries) for e in self.evaluations}
         return [self._details_of(query, orders) for query in queries]
 
-    def table(self) -> QueryTable:
-        """Return the values of every query, with the largest losses or lowest values first."""
+    def table(self) -> dict[str, Any]:
+        """Return the values of every query, with the largest losses or lowest values first.
+
+        The table has the first rows; all values are for the script of the page.
+        """
         names = [e.run_name for e in self.evaluations]
         origin = names.index(self.base)
         others = [n for n in range(len(names)) if n != origin]
@@ -146,7 +135,7 @@ class Queries:
             )
             for p in order[:_ROWS]
         )
-        common = [m for m in self.evaluations[0].measures if self._all_have(m)]
+        common = [m for m in self.evaluations[0].measures if all(m in e.measures for e in self.evaluations)]
         few = len(self.ids) * len(names) * len(common) <= _MOST_VALUES
         shown = common if few else [self.measure]
         data = {
@@ -159,17 +148,7 @@ class Queries:
             "values": [self._in_units(m, origin, apart) for m in shown],
         }
         left = "" if few else f"of {self.measure} only: all would make the page too large"
-        return QueryTable(Table(heads, rows, digits=_DIGITS), _script_safe(data), left)
-
-    def _against_base(self) -> Iterator[tuple[float, list[float]]]:
-        """Yield the value of the baseline and the values of the other runs for each query."""
-        base = next(e for e in self.evaluations if e.run_name == self.base)
-        others = [counted(e, self.measure) for e in self.evaluations if e.run_name != self.base]
-        for place, value in enumerate(counted(base, self.measure)):
-            yield value, [column[place] for column in others]
-
-    def _all_have(self, measure: Measure) -> bool:
-        return all(measure in e.measures for e in self.evaluations)
+        return {"table": Table(heads, rows, digits=_DIGITS), "data": _script_safe(data), "embedded": left}
 
     def _cell(self, value: float) -> Cell:
         if math.isnan(value):
@@ -199,7 +178,7 @@ class Queries:
     def _text(self, query: str) -> str:
         known = self.texts.queries.get(query)
         line = " ".join(known.text.split()) if known else ""
-        return line if len(line) <= _TITLE else line[: _TITLE - 1] + "…"
+        return shorten(line, _TITLE)
 
     def _orders(self, evaluation: Evaluation, queries: Sequence[str]) -> dict[str, list[str]]:
         run = self.runs[evaluation.run_name]
@@ -228,8 +207,7 @@ class Queries:
                 for rank in range(deep)
             ),
             missed=tuple(
-                MissedDocument(self._hit(doc, grades), tuple(ranks.get(doc) for ranks in places))
-                for doc in relevant[:_MOST_MISSED]
+                (self._hit(doc, grades), tuple(ranks.get(doc) for ranks in places)) for doc in relevant[:_MOST_MISSED]
             ),
             relevant=len(relevant),
         )
