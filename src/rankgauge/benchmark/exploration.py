@@ -253,10 +253,6 @@ class Exploration(Result):
         """Compare the failure patterns of ``before`` and ``best`` on the test queries."""
         return before_after(*self.diagnoses(collection, k=k))
 
-    def summary(self) -> str:
-        """Return the conclusion in one or two sentences."""
-        return ". ".join(self.sentences[:2])
-
 
 def _settings_text(configuration: Mapping[str, Any], names: Sequence[str] | None = None) -> str:
     """Format all or some settings in one line."""

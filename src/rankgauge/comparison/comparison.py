@@ -344,10 +344,6 @@ class Comparison(PairedComparison):
             "findings": [found.to_dict() for found in self.findings],
         }
 
-    def summary(self) -> str:
-        """Return the conclusion in one or two sentences."""
-        return ". ".join(self.sentences[:2])
-
 
 def _mean(measure: Measure, value: float) -> Cell:
     whole = measure.declaration.mean == "sum" and not math.isnan(value)

@@ -62,10 +62,6 @@ class DistributedComparison(PairedComparison):
             "findings": [found.to_dict() for found in self.findings],
         }
 
-    def summary(self) -> str:
-        """Return the conclusion in one or two sentences."""
-        return ". ".join(self.sentences[:2])
-
 
 def spread_job(pairs: PairJob, sums: Mapping[Key, PairSums], design: Design) -> SpreadJob:
     """Return the settings of the second pass, from the sums of the first one."""

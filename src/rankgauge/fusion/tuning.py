@@ -99,10 +99,6 @@ class TunedFusion(Result):
             notes=(*self.sentences, *(f"WARNING: {text}" for text in self.warnings)),
         )
 
-    def summary(self) -> str:
-        """Return the conclusion in one or two sentences."""
-        return ". ".join(self.sentences[:2])
-
 
 def weight_grid(runs: int, step: float = 0.1) -> tuple[tuple[float, ...], ...]:
     """Return all weights that sum to 1 in equal steps, most uniform first.

@@ -47,7 +47,7 @@ class Result:
 
     def summary(self) -> str:
         """Return one or two sentences, with the conclusion first."""
-        raise NotImplementedError
+        return ". ".join(cast("Any", self).sentences[:2])
 
     def _data(self) -> dict[str, Any]:
         """Return the attributes for `to_dict`."""

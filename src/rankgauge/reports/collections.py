@@ -67,25 +67,24 @@ def _blocks(info: CollectionInfo, format: str, options: Options) -> Iterator[Tab
     found: tuple[tuple[Cell, ...], ...] = tuple(
         (one.message, one.evidence.count, one.evidence.of, ", ".join(one.evidence.examples)) for one in info.findings
     )
-    tables = [Table(("what", "number"), tuple(counts), title=info.name)]
-    if lengths:
-        tables.append(
-            Table(
-                ("length", "min", "median", "mean", "p95", "max"), lengths, title="" if short else "lengths", digits=1
-            )
-        )
-    if found:
-        tables.append(
-            Table(("what", "number", "of", "such as"), found, title="quality problems", shortened=frozenset({3}))
-        )
-        effects = [f"{one.message}: {one.effect} ({one.code})" for one in info.findings]
-        notes = [*effects[: _EFFECTS if short else None], *notes]
-        if short and len(effects) > _EFFECTS:
-            notes.append(f"{len(effects) - _EFFECTS} more effects: --full (full=True)")
+    effects = [f"{one.message}: {one.effect} ({one.code})" for one in info.findings]
+    notes = [*effects[: _EFFECTS if short else None], *notes]
+    if short and len(effects) > _EFFECTS:
+        notes.append(f"{len(effects) - _EFFECTS} more effects: --full (full=True)")
     if short:
         notes.append("judgments by grade, characters: --full (full=True)")
-    yield from tables[:-1]
-    yield replace(tables[-1], notes=tuple(notes))
+    heads = ("length", "min", "median", "mean", "p95", "max")
+    *tables, last = (
+        table
+        for table in (
+            Table(("what", "number"), tuple(counts), title=info.name),
+            Table(heads, lengths, title="" if short else "lengths", digits=1),
+            Table(("what", "number", "of", "such as"), found, title="quality problems", shortened=frozenset({3})),
+        )
+        if table.rows
+    )
+    yield from tables
+    yield replace(last, notes=tuple(notes))
 
 
 REPORTS = {CollectionInfo: Report(_blocks, _data)}

@@ -22,28 +22,21 @@ def comparison_tables(found: PairedComparison, format: str, options: Options) ->
     means = found.table(transposed=options.transposed)
     marks = (BEST,) if format == "table" and means.best else ()
     notes = (*marks, *means.notes)
-    if options.full:
-        yield replace(means, notes=notes)
-        table = found.differences_table()
-        yield from _by_run(found, table) if format == "table" else (table,)
-        return
+    terminal, short = format == "table", not options.full
     left = []
-    if len(means.rows) > FITTING and not options.transposed:
+    if short and len(means.rows) > FITTING and not options.transposed:
         places = overview(found.measures, found.tested)
         left = [many(len(means.rows) - len(places), "more measure")]
         means = means.part(rows=places)
-    if format != "table":
-        more = [f"{text}: --full (full=True)" for text in left]
-        yield replace(means, notes=(*notes, *more))
-        yield found.differences_table(described=False)
-        return
-    yield replace(means, notes=notes)
-    table = found.differences_table(described=False)
-    warnings = len(found.warnings) - 1
-    left += [many(warnings, "more warning")] if warnings > 0 else []
-    rest = f"{', '.join(left)}, test, and seed" if left else "test and seed"
-    rest += ": --full (full=True)"
-    yield from _by_run(found, replace(table, notes=(*conclusions(found), rest)))
+    more = () if terminal else (f"{text}: --full (full=True)" for text in left)
+    yield replace(means, notes=(*notes, *more))
+    table = found.differences_table(described=options.full)
+    if terminal and short:
+        warnings = len(found.warnings) - 1
+        left += [many(warnings, "more warning")] if warnings > 0 else []
+        rest = f"{', '.join(left)}, test, and seed" if left else "test and seed"
+        table = replace(table, notes=(*conclusions(found), f"{rest}: --full (full=True)"))
+    yield from _by_run(found, table) if terminal else (table,)
 
 
 def conclusions(found: PairedComparison) -> Iterator[str]:

@@ -67,7 +67,7 @@ def _entry(entry: HistoryEntry, format: str, options: Options) -> Iterator[Table
     most = _HASH if format == "table" else None
     rows = tuple(
         (name, value[:most] if name in _HASHES and " " not in value else value)
-        for name, value in _known(entry)
+        for name, value in _known(entry).items()
         if value and not (short and name in _HASHES)
     )
     yield Table(("what", "value"), rows, title=entry.name)
@@ -117,20 +117,22 @@ def _list_notes(entries: Sequence[HistoryEntry], shown: Sequence[HistoryEntry]) 
         yield "* * uncommitted changes"
 
 
-def _known(entry: HistoryEntry) -> Iterable[tuple[str, str]]:
-    yield "id", str(entry.id)
-    yield "time", entry.time.isoformat(timespec="seconds")
-    yield "run", entry.run
-    yield "label", entry.label
-    yield "queries", str(entry.queries)
-    yield ("policies", ", ".join(f"{name}={value}" for name, value in entry.policies.describe().items()))
-    yield "settings", _settings(entry.settings)
-    yield "settings of the run", _settings(entry.run_settings)
-    yield "fingerprint of the judgments", entry.qrels or ""
-    yield "fingerprint of the run", entry.ranking or ""
-    yield "hash of the query ids", entry.query_set
-    yield "commit", (entry.commit or "") + (" with uncommitted changes" if entry.dirty else "")
-    yield "versions", ", ".join(f"{name} {version}" for name, version in entry.versions.items())
+def _known(entry: HistoryEntry) -> dict[str, str]:
+    return {
+        "id": str(entry.id),
+        "time": entry.time.isoformat(timespec="seconds"),
+        "run": entry.run,
+        "label": entry.label,
+        "queries": str(entry.queries),
+        "policies": ", ".join(f"{name}={value}" for name, value in entry.policies.describe().items()),
+        "settings": _settings(entry.settings),
+        "settings of the run": _settings(entry.run_settings),
+        "fingerprint of the judgments": entry.qrels or "",
+        "fingerprint of the run": entry.ranking or "",
+        "hash of the query ids": entry.query_set,
+        "commit": (entry.commit or "") + (" with uncommitted changes" if entry.dirty else ""),
+        "versions": ", ".join(f"{name} {version}" for name, version in entry.versions.items()),
+    }
 
 
 def _settings(settings: Any) -> str:

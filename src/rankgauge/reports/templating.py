@@ -11,8 +11,6 @@ from typing import Any
 
 from rankgauge.core.escaping import templates
 from rankgauge.rendering.plot_drawing import Plot
-from rankgauge.rendering.tables import Table
-from rankgauge.reports.sections import Details
 
 
 def asset(name: str) -> str:
@@ -73,7 +71,5 @@ def _environment() -> Any:
     )
     made.globals["inline"] = inlined
     made.globals["readable"] = readable
-    made.tests["table"] = lambda part: isinstance(part, Table)
-    made.tests["fold"] = lambda part: isinstance(part, Details)
-    made.tests["plot"] = lambda part: isinstance(part, Plot)
+    made.globals["kind"] = lambda part: type(part).__name__
     return made
