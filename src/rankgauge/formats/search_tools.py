@@ -134,8 +134,8 @@ class _Tool(NamedTuple):
             query = _id(one, next((key for key in self.query if key in one), self.query[-1]), where)
             rated = _part(one, "ratings", where) if self.rated else one.get("ratings") or {}
             if not isinstance(rated, dict):
-                docs = _objects(rated, where)
-                rated = [(found.place(doc, self.document, where), doc.get(self.rating)) for doc in docs]
+                docs, at = _objects(rated, where), f"{found.name}, query '{_shown(query)}'"
+                rated = [(found.place(doc, self.document, at), doc.get(self.rating)) for doc in docs]
             found.add(query, rated.items() if isinstance(rated, dict) else rated)
 
 
