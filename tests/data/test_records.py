@@ -264,7 +264,7 @@ BAD_FILES = {
         "r.jsonl, line 1: score 'high' is text, not a number",
     ),
     "a list of numbers": ("r.json", "[1, 2]", "r.json, record 1: got 1, expected a record"),
-    "a number": ("r.json", "7", "r.json: got a JSON int, expected a list of records"),
+    "a number": ("r.json", "7", "r.json: got 7, expected a list of records"),
     "broken JSON": ("r.json", '[\n{"id": ]', "r.json, line 2: not valid JSON"),
     "a key twice": ("r.json", '[{"id": 1, "id": 2}]', "the key 'id' occurs twice in one object"),
     "an empty JSON": ("r.json", " ", "r.json: the file is empty"),
@@ -419,13 +419,13 @@ def test_records_give_bit_for_bit_what_judgments_and_a_run_give(data):
 GOOD = {"id": "q1", "retrieved": ["d1"], "relevant": ["d1"]}
 BAD = {
     "nothing": ([], "records: there are no records", f"pass at least one: {EXAMPLE}"),
-    "None": (None, "records: got NoneType, expected records", f"pass a list of records: [{EXAMPLE}, ...]"),
+    "None": (None, "records: got NoneType, expected records", "pass a path, a data frame, or a list of mappings"),
     "judgments alone": (
         {"q1": {"d1": 3}},
-        "records: a mapping without columns 'retrieved' and 'relevant' has no records",
+        "record 'q1': there is no 'retrieved' and no 'relevant'; its fields are 'id', 'd1'",
         (
             "if these are judgments, pass the run as well: evaluate(qrels, run); "
-            f"else pass a list of records: [{EXAMPLE}, ...]"
+            f"else pass a list of records, as in {EXAMPLE}"
         ),
     ),
     "judgments that are read": (
@@ -435,8 +435,8 @@ BAD = {
     ),
     "one record": (
         {"retrieved": ["d1"], "relevant": ["d1"]},
-        "records: this is one record, expected a list of records or parallel lists",
-        "pass it as a list of one: [record]",
+        "record 1: 'retrieved' is 'd1', expected a list of document ids",
+        "write 'retrieved': [\"d1\", ...], and one record as a list of one: [record]",
     ),
     "text": (["d1"], "record 1: got 'd1', expected a record", f"write {EXAMPLE}"),
     "a misspelt key": (
@@ -487,7 +487,7 @@ BAD = {
     "a document for a list": (
         [GOOD, {"id": "q2", "retrieved": "d1", "relevant": ["d1"]}],
         "record 2: 'retrieved' is 'd1', expected a list of document ids",
-        "write 'retrieved': [\"d1\", ...]",
+        "write 'retrieved': [\"d1\", ...], and one record as a list of one: [record]",
     ),
     "too few scores": (
         [{"retrieved": ["d1", "d2"], "scores": [0.5], "relevant": ["d1"]}],
@@ -517,12 +517,12 @@ BAD = {
     "columns of unequal length": (
         {"retrieved": [["d1"], ["d2"]], "relevant": [["d1"]]},
         "records: the columns have different lengths: 'retrieved' has 2, 'relevant' has 1",
-        "give every column one entry for each query",
+        "give every column one entry for each record",
     ),
     "a column of text": (
         {"retrieved": [["d1"]], "relevant": "d1"},
-        "records: column 'relevant' is 'd1', expected a list with an entry for each query",
-        "write 'relevant': [...]",
+        "records: 'relevant' is 'd1', expected a list with an entry for each record",
+        "pass one record as a list of one: [record]",
     ),
     "a tuple of one": (
         [(["d1"],)],
@@ -530,9 +530,9 @@ BAD = {
         f"write ([retrieved], [relevant]), (id, [retrieved], [relevant]), or {EXAMPLE}",
     ),
     "an id inside and outside": (
-        {"q1": GOOD},
-        "record 'q1': it has an id of its own, 'id'",
-        "remove 'id', or pass the records as a list",
+        {"q1": {**GOOD, "qid": "q1"}},
+        "record 'q1': 'id' and 'qid' are two names for the same field",
+        "keep one: 'id'",
     ),
 }
 

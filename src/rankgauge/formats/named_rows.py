@@ -44,16 +44,15 @@ def named_rows(source: Any, name: str, containers: Sequence[str] = ()) -> Iterat
         InputError: If there are no rows; the message gives the line or the row.
     """
     if isinstance(source, str | os.PathLike):
-        yield from _of_file(source, source_name(source), containers)
+        with opened_bytes(source) as stream:
+            yield from stream_rows(stream, source_name(source), containers)
     elif isinstance(source, Mapping):
         yield from _of_mapping(source, name, containers)
     elif is_frame(source):
         columns = frame_columns(source, name)
         yield from _of_columns({str(key): listed(c) for key, c in columns.items()}, name)
     elif isinstance(source, Iterable) and not isinstance(source, bytes | bytearray | AbstractSet):
-        for number, row in enumerate(source, 1):
-            place = f"record {number}"
-            yield place, parts_of(row, place)
+        yield from _of_list(source)
     else:
         raise InputError(
             f"got {type(source).__name__}, expected records",
@@ -94,29 +93,37 @@ def parts_of(row: Any, place: str) -> Mapping[str, Any]:
     return found
 
 
-def _of_file(source: Source, name: str, containers: Sequence[str]) -> Iterator[NamedRow]:
-    with opened_bytes(source) as stream:
-        start = start_of(stream)
-        if is_columnar(start, name):
-            from rankgauge.formats.parquet import read_rows
+def stream_rows(stream: BinaryIO, name: str, containers: Sequence[str] = ()) -> Iterator[NamedRow]:
+    """Yield the rows of a file as :func:`named_rows` does."""
+    start = start_of(stream)
+    form = format_of(name)
+    if is_columnar(start, name):
+        from rankgauge.formats.parquet import read_rows
 
-            for number, found in enumerate(read_rows(stream, name), 1):
-                yield f"{name}, record {number}", found
-            return
-        refuse(start, name)
-        form = format_of(name)
-        if form in DELIMITERS:
-            yield from _of_cells(stream, name, DELIMITERS[form])
-            return
-        if form != "jsonl" and (form == "json" or start.removeprefix(_BOM)[:1] == b"["):
-            data = json_document(numbered_lines(stream, name), name, "a list of records")
-            if not isinstance(data, list | dict):
-                raise FormatError(f"got {short(data)}, expected a list of records", path=name)
-            for place, row in named_rows(data, name, containers):
+        for number, found in enumerate(read_rows(stream, name), 1):
+            yield f"{name}, record {number}", found
+        return
+    refuse(start, name)
+    if form in DELIMITERS:
+        yield from _of_cells(stream, name, DELIMITERS[form])
+    elif form != "jsonl" and (form == "json" or start.removeprefix(_BOM).lstrip()[:1] == b"["):
+        data = json_document(numbered_lines(stream, name), name, "a list of records")
+        if isinstance(data, dict):
+            for place, row in _of_mapping(data, name, containers):
                 yield f"{name}, {place}", row
-            return
+        elif isinstance(data, list):
+            yield from _of_list(data, f"{name}, ")
+        else:
+            raise FormatError(f"got {short(data)}, expected a list of records", path=name, fix="write [{...}, ...]")
+    else:
         for line, row in objects(numbered_lines(stream, name), name):
             yield f"{name}, line {line}", row
+
+
+def _of_list(rows: Iterable[Any], prefix: str = "") -> Iterator[NamedRow]:
+    for number, row in enumerate(rows, 1):
+        place = f"{prefix}record {number}"
+        yield place, parts_of(row, place)
 
 
 def _of_cells(stream: BinaryIO, name: str, by: str) -> Iterator[NamedRow]:

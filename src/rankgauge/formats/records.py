@@ -7,7 +7,6 @@ This module finds the fields of each record by name and reports the location of 
 from __future__ import annotations
 
 import difflib
-import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
@@ -15,12 +14,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rankgauge.core.ids import id_bytes, show_id
 from rankgauge.errors import FormatError, InputError, UnknownName
-from rankgauge.formats.frames import frame_columns, is_frame, is_null, listed, short
-from rankgauge.formats.json_files import json_document, objects
-from rankgauge.formats.lines import Source, numbered_lines, opened, source_name, start_of
+from rankgauge.formats.frames import is_frame, is_null, listed, short
+from rankgauge.formats.lines import opened_bytes, source_name, start_of
 from rankgauge.formats.mappings import is_list, labelled
+from rankgauge.formats.named_rows import named_rows, stream_rows
 from rankgauge.formats.registry import format_of
 
 # Names of each field; messages recommend the first.
@@ -40,7 +38,6 @@ _NEAR = 0.86
 _PAIR, _TRIPLE = 2, 3
 _SHOWN = 5
 _EXAMPLE = '{"id": "q1", "retrieved": ["d2", "d1"], "relevant": ["d1"]}'
-_LIST = f"a list of records: [{_EXAMPLE}, ...]"
 
 _ID = (str, bytes, int, np.integer)
 
@@ -88,133 +85,41 @@ def read_records(source: Any) -> RecordRows:
 def _raw(source: Any, name: str) -> Iterator[tuple[str, Any]]:
     """Yield each unparsed record with its location."""
     if isinstance(source, str | os.PathLike):
-        return _from_file(source, name)
-    if isinstance(source, Mapping):
-        return _from_mapping(source, name)
-    if is_frame(source):
-        columns = frame_columns(source, name).items()
-        return _from_columns({str(key): listed(column) for key, column in columns}, name)
-    if isinstance(source, Iterable) and not isinstance(source, bytes | bytearray | AbstractSet):
-        return _numbered(source, "record ")
-    raise InputError(f"got {type(source).__name__}, expected records", where=name, fix=f"pass {_LIST}")
+        with opened_bytes(source) as stream:
+            begins = start_of(stream).removeprefix(b"\xef\xbb\xbf").lstrip()
+            if begins and not begins.startswith((b"{", b"[")) and format_of(name) != "json":
+                # TREC, CSV, or another format without fields for both sides.
+                raise FormatError(
+                    "a single file must contain records in JSON lines",
+                    path=name,
+                    fix="to evaluate a run, pass the judgments and the run: evaluate QRELS RUN; "
+                    f"to evaluate records, write lines such as {_EXAMPLE}",
+                )
+            yield from stream_rows(stream, name)
+        return
+    if isinstance(source, Iterable) and not (isinstance(source, bytes | Mapping | AbstractSet) or is_frame(source)):
+        source = (_named(row, f"record {number}") for number, row in enumerate(source, start=1))
+    yield from named_rows(source, name)
 
 
-def _numbered(rows: Iterable[Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    for number, row in enumerate(rows, start=1):
-        yield f"{prefix}{number}", row
-
-
-def _from_file(source: Source, name: str) -> Iterator[tuple[str, Any]]:
-    with opened(source) as stream:
-        # Usually one record per line, otherwise a list.
-        begins = start_of(stream).removeprefix(b"\xef\xbb\xbf").lstrip()
-        lines = numbered_lines(stream, name)
-        if (format_of(name) or ("json" if begins.startswith(b"[") else "")) == "json":
-            yield from _from_json(json_document(lines, name, _LIST), name)
-        elif begins and not begins.startswith(b"{"):
-            # TREC, CSV, or another format without fields for both sides.
-            raise FormatError(
-                "a single file must contain records in JSON lines",
-                path=name,
-                fix="to evaluate a run, pass the judgments and the run: evaluate QRELS RUN; "
-                f"to evaluate records, write lines such as {_EXAMPLE}",
-            )
-        else:
-            for line, row in objects(lines, name):
-                yield f"{name}, line {line}", row
-
-
-def _from_json(data: Any, name: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(data, list):
-        return _numbered(data, f"{name}, record ")
-    if isinstance(data, dict):
-        return _from_mapping(data, name)
-    raise FormatError(
-        f"got a JSON {type(data).__name__}, expected a list of records", path=name, fix=f"write [{_EXAMPLE}, ...]"
-    )
-
-
-def _from_mapping(data: Mapping[Any, Any], name: str) -> Iterator[tuple[str, Any]]:
-    """Read columns by name, or records by query id."""
-    parts = {_PART_OF[key] for key in data if key in _PART_OF}
-    if parts & {"retrieved", "relevant"}:
-        return _from_columns(data, name)
-    if data and all(_is_record(value) for value in data.values()):
-        return _from_ids(data)
-    raise InputError(
-        "a mapping without columns 'retrieved' and 'relevant' has no records" if data else "there are no records",
-        where=name,
-        fix="if these are judgments, pass the run as well: evaluate(qrels, run); "
-        f"else pass a list of records: [{_EXAMPLE}, ...]",
-    )
-
-
-def _is_record(value: object) -> bool:
-    if not isinstance(value, Mapping):
-        return False
-    return bool({_PART_OF.get(key) for key in value} & {"retrieved", "relevant"})
-
-
-def _from_ids(data: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
-    for key, value in data.items():
-        place = f"record {show_id(id_bytes(key, 'query id'))!r}"
-        own = [name for name in FIELDS["id"] if value.get(name) is not None]
-        if own:
-            raise InputError(
-                f"it has an id of its own, {own[0]!r}",
-                where=place,
-                fix=f"remove {own[0]!r}, or pass the records as a list",
-            )
-        yield place, {**value, "id": key}
-
-
-def _from_columns(data: Mapping[Any, Any], name: str) -> Iterator[tuple[str, Any]]:
-    """Yield one record per row of parallel columns."""
-    if any(_PART_OF.get(key) == "retrieved" and _is_ranking(data[key]) for key in data):
-        raise InputError(
-            "this is one record, expected a list of records or parallel lists",
-            where=name,
-            fix="pass it as a list of one: [record]",
-        )
-    columns: dict[str, list[Any]] = {}
-    for key, column in data.items():
-        if isinstance(column, Iterable) and not isinstance(column, str | bytes | Mapping | AbstractSet):
-            columns[key] = list(column)
-        elif key in _PART_OF:
-            raise InputError(
-                f"column {key!r} is {column!r:.40}, expected a list with an entry for each query",
-                where=name,
-                fix=f"write {key!r}: [...]",
-            )
-    lengths = {key: len(column) for key, column in columns.items()}
-    if len(set(lengths.values())) > 1:
-        text = ", ".join(f"{key!r} has {length}" for key, length in lengths.items())
-        raise InputError(
-            f"the columns have different lengths: {text}", where=name, fix="give every column one entry for each query"
-        )
-    for number, row in enumerate(zip(*columns.values(), strict=True), start=1):
-        yield f"record {number}", dict(zip(columns, row, strict=True))
-
-
-def _is_ranking(column: object) -> bool:
-    """Return whether this is the ranking of one query rather than a column."""
-    if isinstance(column, Mapping):
-        return True
-    return isinstance(column, Sequence | np.ndarray) and any(
-        isinstance(cell, _ID) for cell in itertools.islice(column, 1)
-    )
-
-
-def _parts(raw: Any, place: str, unread: dict[str, None]) -> Parts:
-    """Return the fields of a record with their names; None counts as missing."""
+def _named(raw: Any, place: str) -> Mapping[str, Any]:
+    """Return the fields of a record by name."""
     if isinstance(raw, (*_ID, float, AbstractSet)):
         raise InputError(f"got {raw!r:.60}, expected a record", where=place, fix=f"write {_EXAMPLE}")
     if isinstance(raw, Mapping):
-        named = dict(raw)
-    elif isinstance(raw, tuple | list) and not hasattr(raw, "_fields"):
-        named = _of_tuple(raw, place)
-    else:
-        named = _of_object(raw)
+        return raw
+    if isinstance(raw, tuple | list) and not hasattr(raw, "_fields"):
+        return _of_tuple(raw, place)
+    names = [*getattr(raw, "_fields", ()), *getattr(raw, "__slots__", ())]
+    names += [name for name in getattr(raw, "__dict__", {}) if not name.startswith("_")]
+    # None of these lists contains properties.
+    names += [name for name in _PART_OF if hasattr(raw, name)]
+    found = {name: getattr(raw, name, None) for name in dict.fromkeys(names)}
+    return {name: value for name, value in found.items() if not callable(value)}
+
+
+def _parts(named: Mapping[Any, Any], place: str, unread: dict[str, None]) -> Parts:
+    """Return the fields of a record with their names; None counts as missing."""
     parts: Parts = {}
     for key, value in named.items():
         part = _PART_OF.get(key) if isinstance(key, str) else None
@@ -249,16 +154,6 @@ def _of_tuple(raw: Sequence[Any], place: str) -> dict[str, Any]:
     return dict(zip(names, raw, strict=False))
 
 
-def _of_object(raw: object) -> dict[str, Any]:
-    """Return the attributes of an object: data class, named tuple, model, or any other."""
-    names = [*getattr(raw, "_fields", ()), *getattr(raw, "__slots__", ())]
-    names += [name for name in getattr(raw, "__dict__", {}) if not name.startswith("_")]
-    # None of these lists contains properties.
-    names += [name for name in _PART_OF if hasattr(raw, name)]
-    found = {name: getattr(raw, name, None) for name in dict.fromkeys(names)}
-    return {name: value for name, value in found.items() if not callable(value)}
-
-
 def _other_key(key: Any, place: str, unread: dict[str, None]) -> None:
     """Refuse an unknown key if it is a misspelling; otherwise record it for a note."""
     if key in _BESIDE or str(key) in unread:
@@ -281,6 +176,8 @@ def _without(wanted: list[str], named: Mapping[Any, Any], place: str) -> InputEr
             hints.append(f"write {null[0]!r}: [] instead of None if there are none")
         else:
             hints.append(f"rename {near[0]!r} to {want!r}" if near else f"add {want!r}")
+    if not any(_PART_OF.get(key) in {"retrieved", "relevant"} for key in named):
+        hints = ["if these are judgments, pass the run as well: evaluate(qrels, run); else pass a list of records"]
     got = ", ".join(repr(key) for key in there[: 2 * _SHOWN]) or "none"
     return InputError(
         f"there is no {' and no '.join(repr(want) for want in wanted)}; its fields are {got}",
@@ -365,7 +262,7 @@ def _list(value: Any, key: str, place: str, *, ids: bool = False) -> list[Any]:
         raise InputError(
             f"{key!r} is {short(value)}, expected a list{' of document ids' * ids}",
             where=place,
-            fix=f"write {key!r}: [" + '"d1", ' * ids + "...]",
+            fix=f"write {key!r}: [" + '"d1", ' * ids + "...], and one record as a list of one: [record]",
         )
     return listed(value)
 
