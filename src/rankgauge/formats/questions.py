@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
 import itertools
 import re
@@ -104,94 +103,82 @@ class _Answers:
     def of(self, rows: Iterator[tuple[int, dict[str, Any]]]) -> Questions:
         for number, row in rows:
             try:
-                self._add(number, row)
-            except FormatError as error:
-                add_fault(error, self._faults)
+                self._add(row)
+            except InputError as error:
+                add_fault(FormatError(error.what, path=self._name, line=number, fix=error.fix), self._faults)
         judged = {query: grades for query, grades in self._grades.items() if grades}
         return self._queries, judged if judged or self._named else None
 
-    def _add(self, number: int, row: dict[str, Any]) -> None:
+    def _add(self, row: dict[str, Any]) -> None:
         asked, relevant = _column(row, _ASKED), _relevant(row)
         self._named |= relevant is not None
         own, grade = _column(row, _OWN_IDS), _column(row, _GRADES)
         text = "" if asked is None else row[asked]
         if not isinstance(text, str) or not text.strip():
-            raise self._fault(number, "there is no question", f"use {_EXAMPLE}")
+            raise InputError("there is no question", fix=f"use {_EXAMPLE}")
         text = text.strip()
-        key = self._key(number, None if own is None else row[own], text)
-        used = {asked, relevant, own, grade if relevant else None}
-        fields = {k: v for k, v in row.items() if k not in used and v not in {None, ""}}
-        found = self._documents_of(number, None if relevant is None else row[relevant])
-        if grade is not None and relevant is not None and row[grade] not in {None, ""}:
-            found = dict.fromkeys(found, self._grade(number, row[grade]))
-        known = self._queries.setdefault(key, TextRow(key, "", text, fields))
-        if known.text != text:
-            raise self._fault(
-                number, f"question {key!r} occurs before with another text", "give each question a unique id"
-            )
-        self._grades.setdefault(key, {}).update(found)
-
-    def _key(self, number: int, given: Any, text: str) -> str:
+        given = None if own is None else row[own]
         if given is None or given == "":
             # With one line per pair, equal questions are the same query.
-            return self._keys.setdefault(text, f"q{len(self._keys) + 1}")
-        if not isinstance(given, str | int) or isinstance(given, bool):
-            raise self._fault(number, f"got {given!r:.60}, expected an id", "use text or a whole number")
-        return self._id(number, given)
+            key = self._keys.setdefault(text, f"q{len(self._keys) + 1}")
+        else:
+            key = _id(given, "an id", "use text or a whole number")
+        used = {asked, relevant, own, grade if relevant else None}
+        fields = {k: v for k, v in row.items() if k not in used and v not in {None, ""}}
+        found = self._documents_of(None if relevant is None else row[relevant])
+        if grade is not None and relevant is not None and row[grade] not in {None, ""}:
+            found = dict.fromkeys(found, _grade(row[grade]))
+        known = self._queries.setdefault(key, TextRow(key, "", text, fields))
+        if known.text != text:
+            raise InputError(f"question {key!r} occurs before with another text", fix="give each question a unique id")
+        self._grades.setdefault(key, {}).update(found)
 
-    def _id(self, number: int, given: str | int) -> str:
-        try:
-            return id_text(given.strip() if isinstance(given, str) else given)
-        except InputError as error:
-            raise self._fault(number, error.what, error.fix) from None
-
-    def _documents_of(self, number: int, given: Any) -> dict[str, float]:
+    def _documents_of(self, given: Any) -> dict[str, float]:
+        if given is None:
+            return {}
         if isinstance(given, str):
             # An id may contain the separator.
             whole = given.strip()
-            parts = [whole] if whole in self._documents else _SEPARATOR.split(whole)
-            given = [part.strip() for part in parts]
+            given = [whole] if whole in self._documents else [part.strip() for part in _SEPARATOR.split(whole)]
         elif isinstance(given, int) and not isinstance(given, bool):
             given = [given]
-        if given is None:
-            return {}
         if isinstance(given, Mapping):
-            return {self._doc(number, k): self._grade(number, v) for k, v in given.items()}
+            return {self._doc(k): _grade(v) for k, v in given.items()}
         if not isinstance(given, list):
-            raise self._fault(number, f"got {given!r:.60} for documents", f"use {_EXAMPLE}")
-        return {self._doc(number, one): 1.0 for one in given if one not in {"", None}}
+            raise InputError(f"got {given!r:.60} for documents", fix=f"use {_EXAMPLE}")
+        return {self._doc(one): 1.0 for one in given if one not in {"", None}}
 
-    def _doc(self, number: int, given: Any) -> str:
-        if not isinstance(given, str | int) or isinstance(given, bool):
-            raise self._fault(number, f"got {given!r:.60}, expected a document", "use its id as text")
-        key = self._id(number, given)
+    def _doc(self, given: Any) -> str:
+        key = _id(given, "a document", "use its id as text")
         if not self._documents or key in self._documents:
             return key
         plain = key.replace("\\", "/").removeprefix("./")
         if plain in self._documents:
             return plain
-        raise self._fault(number, f"there is no document {key!r}", self._fix(plain))
+        if all(part in self._documents for part in re.split(r"[,\s]+", plain)):
+            fix = "separate documents with ';'"
+        else:
+            known = list(itertools.islice(self._documents, 5000))
+            near = [name for name in known if name.casefold() == plain.casefold()]
+            near = near or [name for name in difflib.get_close_matches(plain, known, 10, 0.5) if _similar(plain, name)]
+            fix = f"did you mean {near[0]!r}?" if near else "use the id of a document: its path"
+        raise InputError(f"there is no document {key!r}", fix=fix)
 
-    def _fix(self, key: str) -> str:
-        """Return the suggested replacement for an unknown document id."""
-        if all(part in self._documents for part in re.split(r"[,\s]+", key)):
-            return "separate documents with ';'"
-        known = list(itertools.islice(self._documents, 5000))
-        near = [name for name in known if name.casefold() == key.casefold()]
-        near = near or [name for name in difflib.get_close_matches(key, known, 10, 0.5) if _similar(key, name)]
-        return f"did you mean {near[0]!r}?" if near else "use the id of a document: its path"
 
-    def _grade(self, number: int, given: Any) -> float:
-        try:
-            grade = float(given)
-        except (TypeError, ValueError):
-            grade = float("nan")
-        if not abs(grade) < 1e100 or isinstance(given, bool):
-            raise self._fault(number, f"got {given!r:.60}, expected a grade", "use a number: 1, 2, 3")
-        return grade
+def _id(given: Any, wanted: str, fix: str) -> str:
+    if not isinstance(given, str | int) or isinstance(given, bool):
+        raise InputError(f"got {given!r:.60}, expected {wanted}", fix=fix)
+    return id_text(given.strip() if isinstance(given, str) else given)
 
-    def _fault(self, number: int, what: str, fix: str) -> FormatError:
-        return FormatError(what, path=self._name, line=number, fix=fix)
+
+def _grade(given: Any) -> float:
+    try:
+        grade = float(given)
+    except (TypeError, ValueError):
+        grade = float("nan")
+    if not abs(grade) < 1e100 or isinstance(given, bool):
+        raise InputError(f"got {given!r:.60}, expected a grade", fix="use a number: 1, 2, 3")
+    return grade
 
 
 def _check_spelling(path: str, names: tuple[str, ...]) -> None:
@@ -214,14 +201,7 @@ def _relevant(row: Container[str]) -> str | None:
 
 def _names(source: TextSource) -> tuple[str, ...]:
     """Return the names of columns or keys; empty if there are none, or no rows."""
-    form = format_of(source.name)
-    if form not in DELIMITERS:
-        return tuple(next((row for _, row in named_rows(source, Faults())), ()))
-    with source.open() as stream:
-        lines = (line for _, line in numbered_lines(stream, source.name) if line.strip())
-        head = [line.decode("utf-8", "replace") for line in itertools.islice(lines, 2)]
-    cells = next(csv.reader(head[:1], delimiter=DELIMITERS[form]), []) if len(head) > 1 else []
-    return tuple(map(_word, cells))
+    return tuple(next((row for _, row in named_rows(source, Faults())), ()))
 
 
 def named_rows(source: TextSource, faults: Faults | None) -> Iterator[tuple[int, dict[str, Any]]]:
